@@ -1,0 +1,58 @@
+package driver
+
+import "fmt"
+
+// Describer is implemented by a backend that says what it can do. A backend without it is taken
+// to promise the least: [Capabilities]{}.
+type Describer interface {
+	Capabilities() Capabilities
+}
+
+// Capabilities is what a backend promises beyond the contract. The zero value promises nothing.
+type Capabilities struct {
+	// Backend is a short name for people, such as "sqllock/postgres".
+	Backend string
+	// Token is how far tokens can be relied on.
+	Token TokenQuality
+	// MonotonicExpiry says that the store times leases by a clock that is neither set nor slewed.
+	// The engine then needs a smaller margin.
+	MonotonicExpiry bool
+	// Fair says that the store grants in the order of the requests.
+	Fair bool
+	// Wakes says that the backend is a [Notifier] whose wake-ups reach across processes.
+	Wakes bool
+	// Inspects says that the backend is an [Inspector].
+	Inspects bool
+}
+
+// TokenQuality says how far the tokens of a backend can be relied on.
+type TokenQuality uint8
+
+const (
+	// NoToken: tokens are not ordered, or there are none.
+	NoToken TokenQuality = iota
+	// BestEffortToken: tokens rise unless the store loses acknowledged writes.
+	BestEffortToken
+	// LinearizableToken: tokens rise strictly in the order of the grants.
+	LinearizableToken
+)
+
+// String names the quality.
+func (q TokenQuality) String() string {
+	switch q {
+	case NoToken:
+		return "none"
+	case BestEffortToken:
+		return "best effort"
+	case LinearizableToken:
+		return "linearizable"
+	default:
+		return fmt.Sprintf("TokenQuality(%d)", uint8(q))
+	}
+}
+
+// Validator is implemented by a backend whose constructor can be given options that cannot work.
+// rowlock.New calls Validate once, and fails with its error. Validate does no I/O.
+type Validator interface {
+	Validate() error
+}

@@ -1,0 +1,67 @@
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// Inspector is implemented by a backend whose locks can be listed and mended by an operator.
+type Inspector interface {
+	// List returns the locks of namespace, ordered by name; with all, those of every namespace,
+	// ordered by namespace and name.
+	List(ctx context.Context, namespace string, all bool) ([]Status, error)
+
+	// Inspect returns the state of one lock. A key that the store has never seen, or has pruned,
+	// is a free lock with token zero.
+	Inspect(ctx context.Context, key Key) (Status, error)
+
+	// ForceRelease ends whatever holds key, provided that its token is still token, and raises
+	// the token, so that the old holder is fenced. Unless live is set, it refuses a lease that has
+	// not expired with a [*Held]. It returns [ErrNotHeld] when nobody holds the key or the token
+	// is another by now.
+	ForceRelease(ctx context.Context, key Key, token Token, live bool) error
+
+	// Prune forgets locks that nobody holds and nobody has held for the given time, and reports
+	// how many. Tokens granted later are larger than any that were forgotten.
+	Prune(ctx context.Context, unused time.Duration) (int, error)
+}
+
+// Status is the state of one lock as the store sees it. Times are durations by the store's clock.
+type Status struct {
+	Key       Key
+	State     State
+	Token     Token
+	Holder    string        // present holder, or the last one
+	Note      string        // that holder's note
+	Age       time.Duration // since the grant; zero when never granted
+	ExpiresIn time.Duration // until the lease ends unless renewed; negative once it has expired
+	FreeIn    time.Duration // until the key can be granted; zero when it can
+}
+
+// State is the state of a lock.
+type State uint8
+
+const (
+	// StateFree: it can be granted now.
+	StateFree State = iota
+	// StateHeld: a lease is alive.
+	StateHeld
+	// StateExpired: a lease ended without release; whoever held it is presumed dead.
+	StateExpired
+	// StateClosed: released or expired, and closed by a minimum hold or a hand-over delay.
+	StateClosed
+)
+
+// String is the state in one lower-case word.
+func (s State) String() string {
+	switch s {
+	case StateHeld:
+		return "held"
+	case StateExpired:
+		return "expired"
+	case StateClosed:
+		return "closed"
+	default:
+		return "free"
+	}
+}

@@ -1,0 +1,78 @@
+// Package sqltable validates and quotes the one thing that is ever put into a statement: the name
+// of the lease table, and the names derived from it.
+package sqltable
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Default is the lease table's name in every SQL file of this module, which makes each of them
+// valid as it stands.
+const Default = "rowlock_lease"
+
+// Names derived from the lease table's name.
+const (
+	metaSuffix    = "_meta"
+	versionSuffix = "_version"
+)
+
+// maxPart leaves room for the suffixes within the 63 bytes of a Postgres identifier.
+const maxPart = 50
+
+var part = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// Table is a validated name of a lease table, with a schema or without.
+type Table struct {
+	schema, name string
+}
+
+// Parse reads "table" or "schema.table". Each part is a plain identifier: letters, digits and
+// underscores, not starting with a digit, at most 50 bytes.
+func Parse(s string) (Table, error) {
+	schema, name, qualified := strings.Cut(s, ".")
+	if !qualified {
+		schema, name = "", s
+	}
+	if qualified && !valid(schema) || !valid(name) {
+		return Table{}, fmt.Errorf("table %q: want table or schema.table, each of letters, digits and underscores, not starting with a digit, at most %d bytes", s, maxPart)
+	}
+	return Table{schema: schema, name: name}, nil
+}
+
+func valid(s string) bool { return len(s) <= maxPart && part.MatchString(s) }
+
+// String is the name as it was given.
+func (t Table) String() string { return t.qualify(t.name, "", "") }
+
+// Schema is the schema's name, empty when none was given.
+func (t Table) Schema() string { return t.schema }
+
+// Name is the table's name without the schema.
+func (t Table) Name() string { return t.name }
+
+// Lease is the lease table, quoted with quote: `"` or a backtick.
+func (t Table) Lease(quote string) string { return t.qualify(t.name, "", quote) }
+
+// Meta is the table of the token floor and the server's epoch, quoted with quote.
+func (t Table) Meta(quote string) string { return t.qualify(t.name, metaSuffix, quote) }
+
+// Version is the name of the table in which migrations keep their version, not quoted.
+func (t Table) Version() string { return t.qualify(t.name, versionSuffix, "") }
+
+// Rewrite puts the table's names, quoted with quote, in place of the default ones in a statement.
+func (t Table) Rewrite(statement, quote string) string {
+	return strings.NewReplacer(
+		Default+metaSuffix, t.Meta(quote),
+		Default, t.Lease(quote),
+	).Replace(statement)
+}
+
+func (t Table) qualify(name, suffix, quote string) string {
+	q := quote + name + suffix + quote
+	if t.schema == "" {
+		return q
+	}
+	return quote + t.schema + quote + "." + q
+}

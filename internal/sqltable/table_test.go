@@ -1,0 +1,28 @@
+package sqltable_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+func TestParseRefusesWhatCannotBeQuotedPlainly(t *testing.T) {
+	for _, bad := range []string{"", ".", "a.", ".a", "a.b.c", "1a", "a-b", `a"b`, "a`b", "a b", "a;drop", "a\x00", "ä", strings.Repeat("x", 51)} {
+		_, err := sqltable.Parse(bad)
+		require.Error(t, err, "%q", bad)
+		assert.Contains(t, err.Error(), "table", "the message names the field")
+	}
+}
+
+func TestRewriteTouchesTheTableNamesOnly(t *testing.T) {
+	table, err := sqltable.Parse("Ops.jobs")
+	require.NoError(t, err)
+	got := table.Rewrite("SELECT token FROM rowlock_lease, rowlock_lease_meta", `"`)
+	assert.Equal(t, `SELECT token FROM "Ops"."jobs", "Ops"."jobs_meta"`, got)
+	assert.Equal(t, "Ops.jobs_version", table.Version())
+	assert.Equal(t, "Ops.jobs", table.String())
+}
