@@ -1,0 +1,154 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// errWaitOver is the cause of a wait that ended by the option Wait.
+var errWaitOver = errors.New("wait is over")
+
+// Acquire waits for the name and returns a lease on it. ctx bounds the waiting and nothing else:
+// the lease is renewed until it is released, whatever becomes of ctx. The option [Wait] bounds the
+// waiting, too; a request that is under way when it ends is let finish, a few seconds at most.
+//
+// Callers of one Locker that wait for the same name are served first come, first served, and only
+// the first of them asks the store.
+//
+// The error is an [ErrHeld] (a [*HeldError] says by whom) when the wait was over; joined with ctx's
+// error when ctx ended first; an [ErrUnavailable] when the store could not be asked for as long as
+// one TTL, or refused in a way that asking again does not mend; [ErrClosed]; or says which option
+// or name cannot work. A failed Acquire leaves nothing behind: a request whose reply is missing is
+// taken back in the background.
+func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
+	a, err := l.newAcquisition(ctx, name, opts)
+	if err != nil {
+		return nil, err
+	}
+	if a.cfg.waitSet && a.cfg.wait == 0 {
+		return a.try()
+	}
+	return a.wait()
+}
+
+// TryAcquire asks for the name and answers at once: with a lease, an [ErrHeld], or any other error
+// of [Locker.Acquire]. It waits for nobody, and does not queue behind those who do. The store is
+// given a few seconds to answer, and is asked again only if a reply is missing. ctx bounds that.
+func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
+	a, err := l.newAcquisition(ctx, name, opts)
+	if err != nil {
+		return nil, err
+	}
+	return a.try()
+}
+
+// Do acquires the name, waiting as [Locker.Acquire] does, runs fn, and releases. The ctx handed to
+// fn ends when ctx does or when the lease is trusted no more; [FromContext] finds the lease in it.
+//
+// Do returns what fn returned. When the lease was lost while fn ran, the error is an [ErrLost] as
+// well, even if fn returned nil. A release whose answer is missing does not make it fail: the work
+// was done under the lock, and the name frees itself. When fn panics, the lease is released.
+func (l *Locker) Do(ctx context.Context, name string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
+	lease, err := l.Acquire(ctx, name, opts...)
+	if err != nil {
+		return err
+	}
+	return lease.run(ctx, fn)
+}
+
+// TryDo is Do with [Locker.TryAcquire]: it fails with [ErrHeld] at once when the name is taken.
+func (l *Locker) TryDo(ctx context.Context, name string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
+	lease, err := l.TryAcquire(ctx, name, opts...)
+	if err != nil {
+		return err
+	}
+	return lease.run(ctx, fn)
+}
+
+// run is the scope of Do.
+func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error) (err error) {
+	inner, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(le.ctx, func() { cancel(context.Cause(le.ctx)) })
+	defer func() {
+		stop()
+		cancel(nil)
+		released := le.Release(ctx)
+		if errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
+			err = errors.Join(err, released)
+		}
+	}()
+	return fn(trusted{inner, le, cancel}, le)
+}
+
+// try makes one attempt, and another only to learn what became of it.
+func (a *acquisition) try() (*Lease, error) {
+	ctx, cancel := context.WithTimeout(a.ctx, callTimeout(a.cfg.ttl))
+	defer cancel()
+	retry := backoff{next: 10 * time.Millisecond, most: 200 * time.Millisecond}
+	for {
+		lease, next := a.attempt(ctx)
+		if lease != nil {
+			return lease, nil
+		}
+		if next != again || a.lastCertain || !sleep(ctx, retry.step()) {
+			return nil, a.giveUp()
+		}
+	}
+}
+
+// wait queues behind the waiters of this process, and then asks until the name is had.
+func (a *acquisition) wait() (*Lease, error) {
+	ctx, cancel := a.waitContext()
+	defer cancel()
+	place := a.locker.queues.join(a.key)
+	defer place.leave()
+	if place.ahead > 0 {
+		a.waiting(place.ahead)
+	}
+	select {
+	case <-place.first:
+	case <-ctx.Done():
+		a.held = place.refusal()
+		return nil, a.giveUp()
+	}
+	defer a.unsubscribe()
+	poll := backoff{next: 20 * time.Millisecond, most: time.Second}
+	for {
+		lease, next := a.attempt(a.ctx)
+		switch {
+		case lease != nil:
+			return lease, nil
+		case next == stop || ctx.Err() != nil:
+			return nil, a.giveUp()
+		case next == refused:
+			place.refused(a.held)
+			a.waiting(0)
+			if a.subscribe(place) {
+				continue // it may have become free before the store was told to tell us
+			}
+		}
+		pause := poll.step()
+		if a.held != nil && next == refused && a.held.ExpiresIn > 0 {
+			pause = min(pause, a.held.ExpiresIn+jitter(5*time.Millisecond))
+		}
+		if !place.sleep(ctx, pause) {
+			return nil, a.giveUp()
+		}
+	}
+}
+
+// waitContext ends when the caller's does, when its Wait is over, or when the locker is closed.
+func (a *acquisition) waitContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(a.ctx)
+	stopClosing := context.AfterFunc(a.locker.closing, func() { cancel(ErrClosed) })
+	stopTimer := func() {}
+	if a.cfg.waitSet {
+		ctx, stopTimer = context.WithTimeoutCause(ctx, a.cfg.wait, errWaitOver)
+	}
+	return ctx, func() {
+		stopTimer()
+		stopClosing()
+		cancel(nil)
+	}
+}

@@ -1,0 +1,185 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// acquisition is one call's way to a lease. It has one nonce, however often it asks, so that the
+// store recognises a request whose reply was lost.
+type acquisition struct {
+	locker *Locker
+	ctx    context.Context // the caller's
+	key    driver.Key
+	cfg    *settings
+	nonce  driver.Nonce
+
+	started  instant
+	answered instant // when the store last said anything
+	attempts int
+	doubt    doubt
+
+	held        *HeldError // the last refusal
+	err         error      // the last failure, nil after a refusal
+	lastCertain bool       // the last failure certainly had no effect
+	told        bool       // that it waits
+	stopNotify  func()
+	subscribed  bool
+}
+
+// doubt is what is known of requests whose replies are missing: they may have been applied, or may
+// yet be.
+type doubt struct {
+	requests int
+	last     instant // before the last of them was sent
+	nonce    driver.Nonce
+}
+
+// verdict is what to do after an attempt that brought no lease.
+type verdict uint8
+
+const (
+	again   verdict = iota // the store could not be asked, or its reply is missing
+	refused                // somebody else holds the name
+	stop                   // asking again will not help
+)
+
+func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option) (*acquisition, error) {
+	cfg, err := l.configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	key, err := newKey(cfg.namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	if l.closing.Err() != nil {
+		return nil, ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("rowlock: acquire %s: %w", excerpt(key.String()), err)
+	}
+	now := l.clock()
+	nonce := driver.NewNonce()
+	return &acquisition{locker: l, ctx: ctx, key: key, cfg: cfg, nonce: nonce, started: now, answered: now, doubt: doubt{nonce: nonce}}, nil
+}
+
+// attempt asks the store once.
+func (a *acquisition) attempt(ctx context.Context) (*Lease, verdict) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(a.cfg.ttl))
+	defer cancel()
+	a.attempts++
+	sent := a.locker.clock()
+	g, err := a.locker.backend.Acquire(ctx, driver.Request{
+		Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Holder: a.cfg.holder, Note: a.cfg.note,
+		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Waiting: a.held != nil,
+	})
+	now := a.locker.clock()
+	var held *driver.Held
+	switch {
+	case err == nil:
+		return a.granted(g, sent, now)
+	case errors.As(err, &held):
+		a.answered, a.err = now, nil
+		a.held = newHeldError(a.key, held, now.at)
+		emit(a.cfg, func(t *Trace) func(HeldByOtherEvent) { return t.HeldByOther }, HeldByOtherEvent{lockInfo(a.key, a.cfg.holder), a.held})
+		return nil, refused
+	}
+	a.err, a.lastCertain = err, driver.IsNotApplied(err)
+	if !a.lastCertain {
+		a.doubt.requests++
+		a.doubt.last = sent
+	}
+	if driver.IsPermanent(err) || now.since(a.answered) >= max(a.cfg.ttl, 2*callTimeout(a.cfg.ttl)) {
+		return nil, stop
+	}
+	return nil, again
+}
+
+// granted makes a lease of a grant, unless it came too late to be of use: after the deadline, after
+// the caller gave up, or after the locker was closed. Then it is given back.
+func (a *acquisition) granted(g driver.Grant, sent, now instant) (*Lease, verdict) {
+	a.answered, a.err = now, nil
+	if g.Token <= 0 || g.Nonce != a.nonce || g.Key != a.key || g.TTL <= 0 {
+		a.err = fmt.Errorf("the backend granted %+v for nonce %s", g, a.nonce)
+		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
+		return nil, stop
+	}
+	le := newLease(a, g, sent)
+	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.locker.renewals.add(le) {
+		a.err, a.lastCertain = errors.New("the grant came too late to be used"), false
+		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
+		if a.locker.closing.Err() != nil || a.ctx.Err() != nil {
+			return nil, stop
+		}
+		return nil, again
+	}
+	emit(a.cfg, func(t *Trace) func(AcquiredEvent) { return t.Acquired },
+		AcquiredEvent{LeaseInfo: le.info(), Waited: now.since(a.started), Attempts: a.attempts, TTL: g.TTL})
+	return le, stop
+}
+
+// giveUp takes back what may have been granted, and says why there is no lease.
+func (a *acquisition) giveUp() error {
+	if a.doubt.requests > 0 {
+		a.locker.janitor.takeBack(a.doubt.leftover(a.cfg, driver.Grant{Key: a.key, TTL: a.cfg.ttl}))
+	}
+	if a.locker.closing.Err() != nil {
+		return ErrClosed
+	}
+	if a.err != nil { // the last word was a failure, not a refusal
+		failure := error(&opError{"acquire", a.key, ErrUnavailable, a.err})
+		return errors.Join(failure, a.ctx.Err())
+	}
+	// A waiter that never came to the front has no refusal of its own, and was refused all the same.
+	refusal := HeldError{Namespace: a.key.Namespace, Name: a.key.Name}
+	if a.held != nil {
+		refusal = *a.held
+	}
+	if a.told {
+		refusal.Waited = a.locker.clock().since(a.started)
+	}
+	if a.ctx.Err() == nil {
+		return &refusal
+	}
+	return errors.Join(&refusal, fmt.Errorf("rowlock: acquire %s: %w", excerpt(a.key.String()), a.ctx.Err()))
+}
+
+func (a *acquisition) waiting(ahead int) {
+	if a.told {
+		return
+	}
+	a.told = true
+	emit(a.cfg, func(t *Trace) func(WaitingEvent) { return t.Waiting }, WaitingEvent{lockInfo(a.key, a.cfg.holder), ahead})
+}
+
+// subscribe asks the store, once, to tell when the name may be free, and says whether it now does.
+func (a *acquisition) subscribe(p *place) bool {
+	if a.locker.notifier == nil || a.subscribed {
+		return false
+	}
+	a.subscribed = true // once: where it fails, the poll does
+	ctx, cancel := context.WithTimeout(a.ctx, callTimeout(a.cfg.ttl))
+	defer cancel()
+	stopNotify, err := a.locker.notifier.Notify(ctx, a.key, p.poke)
+	if err != nil {
+		return false
+	}
+	a.stopNotify = stopNotify
+	return true
+}
+
+func (a *acquisition) unsubscribe() {
+	if a.stopNotify != nil {
+		a.stopNotify()
+	}
+}
+
+// leftover is a grant of any token that d's requests may have been given.
+func (d doubt) leftover(cfg *settings, g driver.Grant) leftover {
+	g.Nonce, g.Token = d.nonce, 0
+	return leftover{cfg: cfg, grant: g, since: d.last, certain: false, requests: d.requests}
+}

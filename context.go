@@ -1,0 +1,35 @@
+package rowlock
+
+import "context"
+
+type leaseKey struct{}
+
+// FromContext returns the lease that ctx was made under: the context of a lease, the one that Do
+// hands to its function, or any made from them. It is the innermost where locks are nested. So a
+// repository's method needs no parameter for it.
+func FromContext(ctx context.Context) (*Lease, bool) {
+	le, ok := ctx.Value(leaseKey{}).(*Lease)
+	return le, ok
+}
+
+// trusted is a context that is over as soon as its lease is, even where the timer that should have
+// ended it is late because the process was paused: asking it checks the clocks.
+type trusted struct {
+	context.Context
+	lease *Lease
+	end   context.CancelCauseFunc
+}
+
+func (c trusted) Err() error {
+	if err := c.lease.Err(); err != nil {
+		c.end(err)
+	}
+	return c.Context.Err()
+}
+
+func (c trusted) Value(key any) any {
+	if key == (leaseKey{}) {
+		return c.lease
+	}
+	return c.Context.Value(key)
+}

@@ -1,0 +1,151 @@
+package rowlock
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// The outcomes that a caller acts on, for errors.Is. Held, lost, unknown and unavailable are four
+// different things and never stand for one another.
+var (
+	// ErrHeld: somebody else holds the name. The error is a [*HeldError].
+	ErrHeld = errors.New("rowlock: held by another")
+	// ErrLost: the lease ended before it was released. The error is a [*LostError].
+	ErrLost = errors.New("rowlock: lost")
+	// ErrNotHeld: the operation needs a lease that is held, and this one is not.
+	ErrNotHeld = errors.New("rowlock: not held")
+	// ErrReleased: the lease was released by its holder. It is an [ErrNotHeld], too.
+	ErrReleased = fmt.Errorf("%w: released", ErrNotHeld)
+	// ErrUnavailable: the store could not be asked, or refused to be, so nothing was acquired.
+	ErrUnavailable = errors.New("rowlock: store unavailable")
+	// ErrUnknown: the store was asked and its answer did not arrive, so what was asked for may
+	// have happened or not.
+	ErrUnknown = errors.New("rowlock: outcome unknown")
+	// ErrClosed: the locker is closed.
+	ErrClosed = errors.New("rowlock: locker is closed")
+)
+
+// HeldError says who has a name that could not be acquired.
+type HeldError struct {
+	Namespace string
+	Name      string
+	Reason    driver.Reason // held, or closed and why
+	Holder    string        // who, in the holder's own words; empty when not known
+	Note      string        // the holder's note
+	Token     Token         // the holder's token; zero when not known
+	Since     time.Time     // when it was granted, told by this machine's clock; zero when not known
+	ExpiresIn time.Duration // until the name is free unless the lease is renewed; zero when not known
+	Waited    time.Duration // how long the caller waited for it
+}
+
+func newHeldError(key driver.Key, h *driver.Held, now time.Time) *HeldError {
+	e := &HeldError{
+		Namespace: key.Namespace, Name: key.Name,
+		Reason: h.Reason, Holder: h.Holder, Note: h.Note, Token: h.Token, ExpiresIn: h.ExpiresIn,
+	}
+	if h.Since > 0 {
+		e.Since = now.Add(-h.Since)
+	}
+	return e
+}
+
+// Error is one sentence for an operator: what, who, where, since when, until when.
+func (e *HeldError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q is %s", driver.Key{Namespace: e.Namespace, Name: e.Name}.String(), e.Reason)
+	if e.Holder != "" {
+		by := " by "
+		if e.Reason != driver.Leased {
+			by = ", last held by "
+		}
+		b.WriteString(by + e.Holder)
+	}
+	if !e.Since.IsZero() {
+		fmt.Fprintf(&b, " since %s", e.Since.UTC().Format("2006-01-02 15:04:05 UTC"))
+	}
+	if e.ExpiresIn > 0 {
+		until := "free in"
+		if e.Reason == driver.Leased {
+			until = "lease ends in"
+		}
+		fmt.Fprintf(&b, ", %s %s unless renewed", until, round(e.ExpiresIn))
+		if e.Reason != driver.Leased {
+			return strings.TrimSuffix(b.String(), " unless renewed") + e.tail()
+		}
+	}
+	return b.String() + e.tail()
+}
+
+func (e *HeldError) tail() string {
+	var b strings.Builder
+	if e.Token != 0 {
+		fmt.Fprintf(&b, " (token %d)", e.Token)
+	}
+	if e.Note != "" {
+		fmt.Fprintf(&b, ": %s", e.Note)
+	}
+	if e.Waited > 0 {
+		fmt.Fprintf(&b, "; waited %s", round(e.Waited))
+	}
+	return b.String()
+}
+
+// Is makes a *HeldError an [ErrHeld].
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// LostError says which lease was lost, and how that became known.
+type LostError struct {
+	Namespace string
+	Name      string
+	Token     Token
+	Reason    LostReason
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("rowlock: lost %q (token %d): %s", driver.Key{Namespace: e.Namespace, Name: e.Name}.String(), e.Token, e.Reason)
+}
+
+// Is makes a *LostError an [ErrLost] and an [ErrNotHeld].
+func (e *LostError) Is(target error) bool { return target == ErrLost || target == ErrNotHeld }
+
+// LostReason says how a loss became known.
+type LostReason uint8
+
+const (
+	// LostExpired: the deadline passed without a successful renewal.
+	LostExpired LostReason = iota + 1
+	// LostTaken: the store said that the lease is not ours any more.
+	LostTaken
+	// LostMaxHold: the lease reached its maximum hold.
+	LostMaxHold
+)
+
+// String says the reason in words.
+func (r LostReason) String() string {
+	switch r {
+	case LostExpired:
+		return "no renewal succeeded before the deadline"
+	case LostTaken:
+		return "the store does not hold this lease any more"
+	case LostMaxHold:
+		return "the maximum hold is over"
+	default:
+		return fmt.Sprintf("LostReason(%d)", uint8(r))
+	}
+}
+
+// round shortens a duration for people.
+func round(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second)
+	case d >= time.Second:
+		return d.Round(100 * time.Millisecond)
+	default:
+		return d.Round(time.Millisecond)
+	}
+}

@@ -1,0 +1,167 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// leftover is a grant that the store may hold although nobody here does: its acquire was given up
+// while a reply was missing, or its release was not answered.
+type leftover struct {
+	cfg      *settings
+	grant    driver.Grant
+	since    instant // before the last request that may have granted or prolonged it was sent
+	certain  bool    // it was granted, and no request for it is under way
+	requests int     // requests that may grant it, if it is not certain
+
+	next   time.Time
+	pauses backoff
+	freed  int
+	err    error
+}
+
+// janitor takes leftovers back, with one goroutine that is there only while there are any.
+type janitor struct {
+	locker *Locker
+	pokes  chan struct{} // holds one
+
+	mu      sync.Mutex
+	items   []*leftover
+	running bool
+	stopped bool
+}
+
+func (j *janitor) init(l *Locker) {
+	j.locker, j.pokes = l, make(chan struct{}, 1)
+}
+
+// takeBack has the store let go of item, in the background. After the locker was closed it makes
+// one attempt at once.
+func (j *janitor) takeBack(item leftover) {
+	item.pauses = backoff{next: 50 * time.Millisecond, most: time.Second}
+	item.next = j.locker.clock().at
+	if !j.queue(&item) {
+		j.attempt(&item)
+		j.tell(&item)
+	}
+}
+
+// queue leaves item to the goroutine, unless the locker was closed.
+func (j *janitor) queue(item *leftover) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.stopped {
+		return false
+	}
+	j.items = append(j.items, item)
+	if !j.running {
+		j.running = true
+		j.locker.running.Go(j.run)
+		return true
+	}
+	j.poke()
+	return true
+}
+
+func (j *janitor) poke() {
+	select {
+	case j.pokes <- struct{}{}:
+	default:
+	}
+}
+
+// stop lets the janitor make one more attempt at what is left.
+func (j *janitor) stop() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.stopped = true
+	j.poke()
+}
+
+func (j *janitor) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		item, pause, stopped := j.pick()
+		switch {
+		case item == nil && pause == 0:
+			return
+		case item == nil:
+			timer.Reset(pause)
+			select {
+			case <-timer.C:
+			case <-j.pokes:
+			}
+		case j.attempt(item) || stopped:
+			j.drop(item)
+			j.tell(item)
+		}
+	}
+}
+
+// pick chooses the leftover whose turn it is, or says how long there is none. Neither means that
+// there are no more, and the goroutine ends.
+func (j *janitor) pick() (item *leftover, pause time.Duration, stopped bool) {
+	now := j.locker.clock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.items) == 0 {
+		j.running = false
+		return nil, 0, j.stopped
+	}
+	first := j.items[0]
+	for _, other := range j.items[1:] {
+		if other.next.Before(first.next) {
+			first = other
+		}
+	}
+	if pause := first.next.Sub(now.at); pause > 0 && !j.stopped {
+		return nil, pause, false
+	}
+	return first, 0, j.stopped
+}
+
+// attempt asks the store once to let go of item, and says whether that is settled.
+func (j *janitor) attempt(item *leftover) bool {
+	timeout := callTimeout(item.grant.TTL)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	err := j.locker.backend.Release(ctx, item.grant)
+	now := j.locker.clock()
+	item.next = now.at.Add(item.pauses.step())
+	item.err = nil
+	age := now.since(item.since)
+	switch {
+	case err == nil:
+		item.freed++
+		// Another request with the same nonce may be on its way, and be granted when it arrives.
+		return item.certain || item.freed >= item.requests || age > timeout
+	case errors.Is(err, driver.ErrNotHeld):
+		// A request that has not arrived after the time that it was given was cut off with its
+		// connection; if it does arrive, what it is granted ends with its TTL, for nobody renews it.
+		return item.certain || age > timeout
+	}
+	item.err = err
+	return driver.IsPermanent(err) || age > item.grant.TTL+timeout
+}
+
+func (j *janitor) drop(item *leftover) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i, other := range j.items {
+		if other == item {
+			j.items = append(j.items[:i], j.items[i+1:]...)
+			return
+		}
+	}
+}
+
+func (j *janitor) tell(item *leftover) {
+	j.locker.queues.wake(item.grant.Key)
+	emit(item.cfg, func(t *Trace) func(ResolvedEvent) { return t.Resolved },
+		ResolvedEvent{lockInfo(item.grant.Key, item.cfg.holder), item.freed > 0, item.err})
+}

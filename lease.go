@@ -1,0 +1,176 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Lease is one holding of one name. It is renewed until it is released, lost, or its locker is
+// closed. It is single-use and safe for concurrent use. Its getters never do I/O, and all of them
+// look at the clocks, because timers are late after a pause.
+type Lease struct {
+	locker  *Locker
+	cfg     *settings
+	grant   driver.Grant
+	granted instant // before the request that acquired it was sent
+	ctx     trusted
+	doubt   doubt // requests of the acquisition whose replies are missing
+
+	mu   sync.Mutex
+	sent instant // before the last successful request was sent
+	err  error   // nil while held; latches
+
+	releasing sync.Once
+	released  error
+
+	plan plan // of the renewals, under their lock
+}
+
+func newLease(a *acquisition, g driver.Grant, sent instant) *Lease {
+	le := &Lease{locker: a.locker, cfg: a.cfg, grant: g, granted: sent, sent: sent, doubt: a.doubt}
+	inner, end := context.WithCancelCause(context.WithoutCancel(a.ctx))
+	le.ctx = trusted{inner, le, end}
+	return le
+}
+
+// Name is the name that is held.
+func (le *Lease) Name() string { return le.grant.Key.Name }
+
+// Namespace is the namespace of the name; empty unless the option [Namespace] was given.
+func (le *Lease) Namespace() string { return le.grant.Key.Namespace }
+
+// Token is the fencing token of this lease. It does not change.
+func (le *Lease) Token() Token { return le.grant.Token }
+
+// Holder is what others are told of who holds the name.
+func (le *Lease) Holder() string { return le.cfg.holder }
+
+// Context is done when the lease is trusted no more. It keeps the values of the ctx that acquired
+// the lease, not its cancellation. context.Cause says why it ended: a [*LostError] or
+// [ErrReleased]. Its Err looks at the clocks and so is never late, even if Done is because the
+// process was paused.
+func (le *Lease) Context() context.Context { return le.ctx }
+
+// Err is nil while the lease is held and trusted. Afterwards it is what ended it, for good: a
+// [*LostError] or [ErrReleased].
+func (le *Lease) Err() error {
+	now := le.locker.clock()
+	le.mu.Lock()
+	err, late := le.err, le.expire(now)
+	if late {
+		err = le.err
+	}
+	le.mu.Unlock()
+	if late {
+		le.ended()
+	}
+	return err
+}
+
+// ExpiresAt is when trust in the lease ends unless it is renewed: the time of the last successful
+// request, counted from before it was sent, plus the TTL, less the margin. Of a lease that has
+// ended it says nothing.
+func (le *Lease) ExpiresAt() time.Time {
+	now := le.locker.clock()
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	return now.at.Add(le.left(now))
+}
+
+// Renew renews the lease now, besides what is done in the background. ctx bounds the request. The
+// error is an [ErrNotHeld] when the lease has ended (then also [ErrLost] or [ErrReleased]), and an
+// [ErrUnknown] when no answer came, after which the lease is still held until its deadline.
+func (le *Lease) Renew(ctx context.Context) error {
+	if err := le.Err(); err != nil {
+		return err
+	}
+	if err := le.locker.renewals.renewNow(ctx, le); err != nil {
+		return err
+	}
+	return le.Err()
+}
+
+// left is how long the lease is still trusted. The caller holds mu.
+func (le *Lease) left(now instant) time.Duration {
+	left := le.grant.TTL - le.margin() - now.since(le.sent)
+	if le.cfg.maxHold > 0 {
+		left = min(left, le.cfg.maxHold-now.since(le.granted))
+	}
+	return left
+}
+
+// margin follows the TTL where a store granted less than was asked for.
+func (le *Lease) margin() time.Duration { return min(le.cfg.margin, le.grant.TTL/2) }
+
+// expire latches the loss of a lease whose time is up, and says whether it did. The caller holds
+// mu, and calls ended afterwards without it.
+func (le *Lease) expire(now instant) bool {
+	if le.err != nil || le.left(now) > 0 {
+		return false
+	}
+	reason := LostExpired
+	if le.cfg.maxHold > 0 && now.since(le.granted) >= le.cfg.maxHold {
+		reason = LostMaxHold
+	}
+	le.err = le.lost(reason)
+	return true
+}
+
+func (le *Lease) lost(reason LostReason) *LostError {
+	return &LostError{Namespace: le.Namespace(), Name: le.Name(), Token: le.Token(), Reason: reason}
+}
+
+// lose latches a loss that the store has told of.
+func (le *Lease) lose(reason LostReason) {
+	le.mu.Lock()
+	first := le.err == nil
+	if first {
+		le.err = le.lost(reason)
+	}
+	le.mu.Unlock()
+	if first {
+		le.ended()
+	}
+}
+
+// confirm counts the deadline anew from a successful renewal, unless that came too late: a reply
+// never revives a lease. It returns how much trust was left when the reply came.
+func (le *Lease) confirm(sent, now instant) (left time.Duration, held bool) {
+	le.mu.Lock()
+	late := le.expire(now)
+	held = le.err == nil
+	if held {
+		left = le.left(now)
+		if le.sent.at.Before(sent.at) {
+			le.sent = sent
+		}
+	}
+	le.mu.Unlock()
+	if late {
+		le.ended()
+	}
+	return left, held
+}
+
+// ended tells everyone of a loss that was just latched, without waiting for anything.
+func (le *Lease) ended() {
+	le.ctx.end(le.err)
+	le.locker.renewals.retire(le)
+}
+
+func (le *Lease) info() LeaseInfo {
+	return LeaseInfo{LockInfo: lockInfo(le.grant.Key, le.cfg.holder), Token: le.Token()}
+}
+
+// reason is why a lease was lost, zero if it was not.
+func lostReason(err error) LostReason {
+	var lost *LostError
+	if errors.As(err, &lost) {
+		return lost.Reason
+	}
+	return 0
+}

@@ -1,0 +1,124 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Locker acquires named locks in one store. It is safe for concurrent use; a program needs one for
+// each store. What it keeps per name is gone once the name is idle.
+type Locker struct {
+	backend  driver.Backend
+	notifier driver.Notifier // nil if the backend is none
+	caps     driver.Capabilities
+	cfg      *settings
+	clock    clock
+
+	queues   queues
+	renewals renewals
+	janitor  janitor
+
+	closing  context.Context // ends when Close begins
+	close    context.CancelFunc
+	requests context.Context // ends when Close has released everything: a renewal matters no more
+	abandon  context.CancelFunc
+	once     sync.Once
+	closed   error
+	running  sync.WaitGroup // the goroutines of renewals and janitor
+}
+
+// New returns a Locker on backend. The options are the defaults of its calls. New does no I/O: a
+// store that is missing or unfit shows at the first call. It fails on an option that cannot work
+// and on a backend that does not meet what [Require] demands.
+func New(backend driver.Backend, opts ...Option) (*Locker, error) {
+	return newLocker(backend, systemClock, opts)
+}
+
+func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, error) {
+	if backend == nil {
+		return nil, errors.New("rowlock: backend is nil")
+	}
+	if v, ok := backend.(driver.Validator); ok {
+		if err := v.Validate(); err != nil {
+			return nil, fmt.Errorf("rowlock: %w", err)
+		}
+	}
+	l := &Locker{backend: backend, clock: clock}
+	l.notifier, _ = backend.(driver.Notifier)
+	if d, ok := backend.(driver.Describer); ok {
+		l.caps = d.Capabilities()
+	}
+	cfg, err := settings{ttl: defaultTTL, holder: defaultHolder()}.merge(opts, l.caps)
+	if err != nil {
+		return nil, err
+	}
+	for _, unmet := range cfg.require {
+		if err := unmet(l.caps); err != nil {
+			return nil, fmt.Errorf("rowlock: backend %s: %w", l.caps.Backend, err)
+		}
+	}
+	l.cfg = &cfg
+	l.closing, l.close = context.WithCancel(context.Background())
+	l.requests, l.abandon = context.WithCancel(context.Background())
+	l.renewals.init(l)
+	l.janitor.init(l)
+	return l, nil
+}
+
+// Capabilities is what the backend promises.
+func (l *Locker) Capabilities() driver.Capabilities { return l.caps }
+
+// Close releases every lease of the locker, ends every wait with [ErrClosed], and returns when no
+// goroutine of the locker is left. It waits on the store for a few seconds at most; the error names
+// the leases that could not be released, which end with their TTL. It closes nothing that it did
+// not open: the backend's database handle stays the caller's. Closing again returns the same.
+func (l *Locker) Close() error {
+	l.once.Do(func() {
+		l.close()
+		var mu sync.Mutex
+		var errs []error
+		var group errgroup.Group
+		group.SetLimit(16) // leases released at the same moment: enough to hide the round trips
+		for _, le := range l.renewals.stop() {
+			group.Go(func() error {
+				if err := le.Release(context.Background()); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+				return nil
+			})
+		}
+		_ = group.Wait()
+		l.abandon()
+		l.janitor.stop()
+		l.running.Wait()
+		l.closed = errors.Join(errs...)
+	})
+	return l.closed
+}
+
+// configure merges the options of one call over the locker's.
+func (l *Locker) configure(opts []Option) (*settings, error) {
+	if len(opts) == 0 {
+		return l.cfg, nil
+	}
+	cfg := *l.cfg
+	cfg.require = nil
+	merged, err := cfg.merge(opts, l.caps)
+	if err != nil {
+		return nil, err
+	}
+	for _, unmet := range merged.require {
+		if err := unmet(l.caps); err != nil {
+			return nil, fmt.Errorf("rowlock: backend %s: %w", l.caps.Backend, err)
+		}
+	}
+	return &merged, nil
+}

@@ -1,0 +1,157 @@
+package memlock
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Backend keeps locks in memory. It is safe for concurrent use.
+type Backend struct {
+	mu        sync.Mutex
+	rows      map[driver.Key]*row
+	floor     driver.Token // no token at or below it is granted: the largest that was pruned
+	ahead     time.Duration
+	intercept func(Call) Fault
+	calls     map[Op]int
+	watchers  map[driver.Key]map[*watcher]struct{}
+}
+
+// row is the state of one lock.
+type row struct {
+	nonce     driver.Nonce // zero once released
+	token     driver.Token
+	holder    string
+	note      string
+	acquired  time.Time
+	expires   time.Time
+	heldUntil time.Time // never before expires: the key may be granted from then on
+}
+
+var (
+	_ driver.Backend   = (*Backend)(nil)
+	_ driver.Notifier  = (*Backend)(nil)
+	_ driver.Inspector = (*Backend)(nil)
+	_ driver.Describer = (*Backend)(nil)
+)
+
+// New returns an empty store.
+func New() *Backend {
+	return &Backend{
+		rows:     make(map[driver.Key]*row),
+		calls:    make(map[Op]int),
+		watchers: make(map[driver.Key]map[*watcher]struct{}),
+	}
+}
+
+// Capabilities are those of a single honest store. Its wake-ups reach every Locker on it.
+func (b *Backend) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Inspects: true}
+}
+
+// Acquire implements [driver.Backend].
+func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	return call(ctx, b, OpAcquire, func() (driver.Grant, error) { return b.acquire(r) })
+}
+
+// Renew implements [driver.Backend].
+func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	return call(ctx, b, OpRenew, func() ([]driver.Outcome, error) { return b.renew(grants), nil })
+}
+
+// Release implements [driver.Backend].
+func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
+	_, err := call(ctx, b, OpRelease, func() (struct{}, error) { return struct{}{}, b.release(g) })
+	return err
+}
+
+func (b *Backend) acquire(r driver.Request) (driver.Grant, error) {
+	now := b.now()
+	l := b.rows[r.Key]
+	if l == nil {
+		l = new(row)
+		b.rows[r.Key] = l
+	}
+	again := l.nonce == r.Nonce && l.nonce != driver.Nonce{}
+	if !again && now.Before(l.heldUntil) {
+		return driver.Grant{}, l.refusal(now)
+	}
+	if !again {
+		l.nonce, l.acquired = r.Nonce, now
+		l.token = max(l.token+1, b.floor+1, driver.Token(now.UnixMicro()))
+		l.holder, l.note = r.Holder, r.Note
+	}
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: l.token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
+	l.extend(g, now)
+	return g, nil
+}
+
+func (b *Backend) renew(grants []driver.Grant) []driver.Outcome {
+	now := b.now()
+	outcomes := make([]driver.Outcome, len(grants))
+	for i, g := range grants {
+		outcomes[i] = driver.Lost
+		if l := b.rows[g.Key]; l.is(g) && now.Before(l.expires) {
+			l.extend(g, now)
+			outcomes[i] = driver.Renewed
+		}
+	}
+	return outcomes
+}
+
+func (b *Backend) release(g driver.Grant) error {
+	now := b.now()
+	l := b.rows[g.Key]
+	if l != nil && l.nonce == (driver.Nonce{}) && l.token == g.Token {
+		return nil // released before
+	}
+	if !l.is(g) {
+		return driver.ErrNotHeld
+	}
+	l.nonce = driver.Nonce{}
+	l.expires = earlier(l.expires, now)
+	l.heldUntil = later(now, l.acquired.Add(g.MinHold))
+	b.wake(g.Key)
+	return nil
+}
+
+// is reports whether l is held by g; a zero token of g is any.
+func (l *row) is(g driver.Grant) bool {
+	return l != nil && l.nonce == g.Nonce && (g.Token == 0 || l.token == g.Token)
+}
+
+// extend counts the times of l anew from now.
+func (l *row) extend(g driver.Grant, now time.Time) {
+	l.expires = now.Add(g.TTL)
+	l.heldUntil = later(l.expires.Add(g.HandoverDelay), l.acquired.Add(g.MinHold))
+}
+
+func (l *row) refusal(now time.Time) *driver.Held {
+	h := &driver.Held{
+		Reason: driver.Leased, Holder: l.holder, Note: l.note, Token: l.token,
+		Since: now.Sub(l.acquired), ExpiresIn: l.heldUntil.Sub(now),
+	}
+	switch {
+	case l.nonce == (driver.Nonce{}):
+		h.Reason = driver.MinHold
+	case !now.Before(l.expires):
+		h.Reason = driver.Handover
+	}
+	return h
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

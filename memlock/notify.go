@@ -1,0 +1,35 @@
+package memlock
+
+import (
+	"context"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+type watcher struct{ wake func() }
+
+// Notify implements [driver.Notifier]: a release wakes; an expiry does not, as in most stores.
+func (b *Backend) Notify(_ context.Context, key driver.Key, wake func()) (stop func(), err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := &watcher{wake}
+	if b.watchers[key] == nil {
+		b.watchers[key] = make(map[*watcher]struct{})
+	}
+	b.watchers[key][w] = struct{}{}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.watchers[key], w)
+		if len(b.watchers[key]) == 0 {
+			delete(b.watchers, key)
+		}
+	}, nil
+}
+
+// wake tells who watches key. The caller holds mu, which wake functions never wait for.
+func (b *Backend) wake(key driver.Key) {
+	for w := range b.watchers[key] {
+		w.wake()
+	}
+}

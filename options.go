@@ -1,0 +1,147 @@
+package rowlock
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Option changes how a Locker, or one call of it, works. Options given to [New] are the defaults;
+// the same options given to a call override them there. An option that cannot work makes New, or
+// the call, fail with an error that names it.
+type Option func(*settings)
+
+// TTL is how soon a crash frees the name: the store grants for so long, and renewal keeps the lease
+// alive from then on. It limits no work. The default is 30 s; the least is 50 ms.
+func TTL(d time.Duration) Option { return func(s *settings) { s.ttl = d } }
+
+// RenewEvery is the time between renewals. The default is a third of the TTL; at most half of it
+// makes sense, so that one failed renewal loses nothing.
+func RenewEvery(d time.Duration) Option {
+	return func(s *settings) { s.renewEvery, s.renewSet = d, true }
+}
+
+// Margin is by how much trust in a lease ends before the store can grant the name to another. It
+// must cover the difference in speed between the store's clock and the holder's over one TTL. The
+// default is a tenth of the TTL where the store expires by a wall clock, which a time daemon may
+// slew, and a hundredth and 20 ms where it expires by a monotonic one.
+func Margin(d time.Duration) Option { return func(s *settings) { s.margin, s.marginSet = d, true } }
+
+// Wait is the longest that Acquire and Do wait for the name; after that they fail with [ErrHeld].
+// The ctx of the call bounds the waiting as well. The default is to wait for as long as ctx
+// permits; zero means not to wait.
+func Wait(d time.Duration) Option { return func(s *settings) { s.wait, s.waitSet = d, true } }
+
+// MinHold keeps the name closed until so long after the grant, even if it is released sooner,
+// without holding up the process. It keeps a short job from running twice where clocks differ.
+func MinHold(d time.Duration) Option { return func(s *settings) { s.minHold = d } }
+
+// MaxHold ends the lease so long after the grant: it is renewed no more, and lost.
+func MaxHold(d time.Duration) Option { return func(s *settings) { s.maxHold = d } }
+
+// HandoverDelay keeps the name closed for so long after a lease that expired without release, so
+// that work which its holder could not stop in time has an end. (Chubby calls it lock-delay.)
+func HandoverDelay(d time.Duration) Option { return func(s *settings) { s.handover = d } }
+
+// Namespace keeps names apart: one name in two namespaces is two locks. The default is empty. At
+// most 128 bytes of UTF-8 without NUL.
+func Namespace(ns string) Option { return func(s *settings) { s.namespace = ns } }
+
+// Holder says who holds the lock, for people who find it held. The default is the program's name,
+// host and process id. At most 256 bytes of UTF-8 without NUL.
+func Holder(who string) Option { return func(s *settings) { s.holder = who } }
+
+// Note says what for, for people who find the lock held. At most 1,024 bytes of UTF-8 without NUL.
+func Note(text string) Option { return func(s *settings) { s.note = text } }
+
+// Logger logs the events of [Trace] to l. Without it nothing is ever logged.
+func Logger(l *slog.Logger) Option {
+	return func(s *settings) {
+		s.log = nil
+		if l != nil {
+			s.log = LogTrace(l)
+		}
+	}
+}
+
+// Tracing calls the functions of t as things happen. It and [Logger] do not replace one another.
+func Tracing(t *Trace) Option { return func(s *settings) { s.trace = t } }
+
+// Require makes New fail unless the backend's capabilities meet every requirement.
+func Require(requirements ...Requirement) Option {
+	return func(s *settings) { s.require = append(s.require, requirements...) }
+}
+
+// Limits and defaults of the options.
+const (
+	defaultTTL = 30 * time.Second
+	minTTL     = 50 * time.Millisecond // below this, a scheduler's delay is longer than the margin
+	maxTTL     = 7 * 24 * time.Hour    // a crash that frees a name after a week is a mistake in a unit
+	maxHolder  = 256
+	maxNote    = 1024
+)
+
+type settings struct {
+	ttl, renewEvery, margin, wait, minHold, maxHold, handover time.Duration
+
+	renewSet, marginSet, waitSet bool
+	namespace, holder, note      string
+	trace, log                   *Trace
+	require                      []Requirement
+}
+
+// merge applies opts over s, fills in what depends on other options, and checks the whole.
+func (s settings) merge(opts []Option, caps driver.Capabilities) (settings, error) {
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&s)
+		}
+	}
+	if !s.renewSet {
+		s.renewEvery = s.ttl / 3
+	}
+	if !s.marginSet {
+		s.margin = s.ttl / 10
+		if caps.MonotonicExpiry {
+			s.margin = min(s.ttl/100+20*time.Millisecond, s.ttl/4)
+		}
+	}
+	return s, s.check()
+}
+
+func (s settings) check() error {
+	wrong := func(option string, d time.Duration, why string) error {
+		return fmt.Errorf("rowlock: %s(%s): %s", option, d, why)
+	}
+	switch {
+	case s.ttl < minTTL || s.ttl > maxTTL:
+		return wrong("TTL", s.ttl, fmt.Sprintf("must be from %s to %s", minTTL, maxTTL))
+	case s.margin < 0 || s.margin > s.ttl/2:
+		return wrong("Margin", s.margin, fmt.Sprintf("must be from 0 to half the TTL of %s", s.ttl))
+	case s.renewEvery < time.Millisecond || s.renewEvery > s.ttl/2:
+		return wrong("RenewEvery", s.renewEvery, fmt.Sprintf("must be from 1ms to half the TTL of %s", s.ttl))
+	case s.wait < 0:
+		return wrong("Wait", s.wait, "must not be negative")
+	case s.minHold < 0 || s.minHold > maxTTL:
+		return wrong("MinHold", s.minHold, fmt.Sprintf("must be from 0 to %s", maxTTL))
+	case s.maxHold < 0:
+		return wrong("MaxHold", s.maxHold, "must not be negative")
+	case s.handover < 0 || s.handover > maxTTL:
+		return wrong("HandoverDelay", s.handover, fmt.Sprintf("must be from 0 to %s", maxTTL))
+	}
+	for _, text := range []struct {
+		option, value string
+		limit         int
+	}{
+		{"Namespace", s.namespace, driver.MaxNamespace},
+		{"Holder", s.holder, maxHolder},
+		{"Note", s.note, maxNote},
+	} {
+		if err := checkText(text.value, text.limit); err != nil {
+			return fmt.Errorf("rowlock: %s(%s): %w", text.option, excerpt(text.value), err)
+		}
+	}
+	return nil
+}

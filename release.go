@@ -1,0 +1,82 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Release ends the lease, so that others need not wait for it to expire. It ignores a cancelled
+// ctx, of which only the values matter, and has a limit of its own of a few seconds. It may be
+// called any number of times, and each call returns the same: nil when the store has let go; an
+// [ErrLost] when the lease had been lost before, so that another may have held the name during the
+// work; an [ErrUnknown] when no answer came, or [ErrUnavailable] when the store could not be
+// reached: then it is tried again in the background, and the lease ends with its TTL at the latest.
+func (le *Lease) Release(ctx context.Context) error {
+	le.releasing.Do(func() { le.released = le.release(context.WithoutCancel(ctx)) })
+	return le.released
+}
+
+func (le *Lease) release(ctx context.Context) error {
+	now := le.locker.clock()
+	le.mu.Lock()
+	late := le.expire(now)
+	before := le.err
+	if before == nil {
+		le.err = ErrReleased
+	}
+	le.mu.Unlock()
+	if late {
+		le.ended()
+	}
+	le.ctx.end(ErrReleased)
+	le.locker.renewals.remove(le)
+
+	err := before
+	if before == nil {
+		err = le.letGo(ctx)
+	} else if lostReason(before) != LostTaken {
+		le.locker.janitor.takeBack(le.leftover()) // frees the name sooner, if the store answers again
+	}
+	if le.doubt.requests > 0 {
+		le.locker.janitor.takeBack(le.doubt.leftover(le.cfg, le.grant))
+	}
+	le.locker.queues.wake(le.grant.Key)
+	held := le.locker.clock().since(le.granted)
+	emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), held, err})
+	return err
+}
+
+// letGo asks the store to end the lease, and again until its limit is reached.
+func (le *Lease) letGo(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL))
+	defer cancel()
+	retry := backoff{next: 10 * time.Millisecond, most: 500 * time.Millisecond}
+	for {
+		err := le.locker.backend.Release(ctx, le.grant)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, driver.ErrNotHeld):
+			return le.lost(LostTaken)
+		case driver.IsPermanent(err):
+			return &opError{"release", le.grant.Key, ErrUnavailable, err}
+		}
+		if !sleep(ctx, retry.step()) {
+			le.locker.janitor.takeBack(le.leftover())
+			kind := ErrUnknown
+			if driver.IsNotApplied(err) {
+				kind = ErrUnavailable
+			}
+			return &opError{"release", le.grant.Key, kind, err}
+		}
+	}
+}
+
+func (le *Lease) leftover() leftover {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	return leftover{cfg: le.cfg, grant: le.grant, since: le.sent, certain: true}
+}

@@ -1,0 +1,57 @@
+package rowlock
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// callTimeout bounds one request to the store: long enough for a connection to be made, short
+// enough for several tries within a TTL of usual length.
+func callTimeout(ttl time.Duration) time.Duration {
+	return min(max(ttl/6, time.Second), 5*time.Second)
+}
+
+// backoff is a growing pause. Each step is between half and one and a half of its length, so that
+// those who were refused together do not come back together.
+type backoff struct{ next, most time.Duration }
+
+func (b *backoff) step() time.Duration {
+	d := b.next
+	b.next = min(b.next*8/5, b.most)
+	return jitter(d)
+}
+
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d+1) }
+
+// sleep pauses for d, and says whether ctx outlived it.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// opError says what was being done to which lock, what that makes of it, and why.
+type opError struct {
+	op   string
+	key  driver.Key
+	kind error // ErrUnavailable or ErrUnknown
+	err  error
+}
+
+func (e *opError) Error() string {
+	kind := "store unavailable"
+	if e.kind == ErrUnknown {
+		kind = "outcome unknown"
+	}
+	return "rowlock: " + e.op + " " + excerpt(e.key.String()) + ": " + kind + ": " + e.err.Error()
+}
+
+func (e *opError) Unwrap() []error { return []error{e.kind, e.err} }

@@ -1,0 +1,114 @@
+package rowlock
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+)
+
+// plan is what the scheduler knows of one lease. But for failures it is under the scheduler's lock.
+type plan struct {
+	renewAt   time.Time // when to ask for renewal
+	next      time.Time // when to look at the lease: then, or at its deadline
+	asking    bool      // a request is under way
+	scheduled bool
+	index     int // in the schedule
+
+	failures atomic.Int32 // in a row
+}
+
+// schedule is a heap of leases by the time at which each must be looked at.
+type schedule []*Lease
+
+func (s schedule) Len() int           { return len(s) }
+func (s schedule) Less(i, j int) bool { return s[i].plan.next.Before(s[j].plan.next) }
+
+func (s schedule) Swap(i, j int) {
+	s[i], s[j] = s[j], s[i]
+	s[i].plan.index, s[j].plan.index = i, j
+}
+
+// Push is for package heap.
+func (s *schedule) Push(x any) {
+	le := x.(*Lease) //nolint:forcetypeassert // only leases are pushed
+	le.plan.index, le.plan.scheduled = len(*s), true
+	*s = append(*s, le)
+}
+
+// Pop is for package heap.
+func (s *schedule) Pop() any {
+	last := len(*s) - 1
+	le := (*s)[last]
+	(*s)[last] = nil
+	*s = (*s)[:last]
+	le.plan.scheduled = false
+	return le
+}
+
+// replan puts le back into the schedule after a reply.
+func (r *renewals) replan(le *Lease, retry time.Duration, now instant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	le.plan.asking = false
+	if !le.plan.scheduled {
+		return // released or lost in between
+	}
+	_, ends := le.remaining(now)
+	le.plan.renewAt = le.lastSent().Add(le.renewEvery())
+	if retry > 0 {
+		le.plan.renewAt = now.at.Add(retry)
+	}
+	le.plan.next = le.plan.renewAt
+	if ends.Before(le.plan.next) {
+		le.plan.next = ends
+	}
+	heap.Fix(&r.held, le.plan.index)
+	r.start(le.plan.next)
+}
+
+// remaining is how long le is trusted yet, and when that ends by the monotonic clock.
+func (le *Lease) remaining(now instant) (left time.Duration, ends time.Time) {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	left = le.left(now)
+	return left, now.at.Add(left)
+}
+
+func (le *Lease) lastSent() time.Time {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	return le.sent.at
+}
+
+// check ends a lease whose time is up.
+func (le *Lease) check(now instant) {
+	le.mu.Lock()
+	late := le.expire(now)
+	le.mu.Unlock()
+	if late {
+		le.ended()
+	}
+}
+
+// renewEvery follows the TTL where a store granted less than was asked for.
+func (le *Lease) renewEvery() time.Duration {
+	return min(le.cfg.renewEvery, le.grant.TTL/2)
+}
+
+// early is by how much le may be renewed before its time, to travel with others.
+func (le *Lease) early() time.Duration { return le.renewEvery() / 4 }
+
+// attemptTimeout bounds a renewal so that, if it hangs, there is time for more of them before the
+// most urgent deadline of the batch.
+func attemptTimeout(batch []*Lease, now instant) time.Duration {
+	limit := 5 * time.Second
+	for _, le := range batch {
+		left, _ := le.remaining(now)
+		limit = min(limit, max(left/3, le.grant.TTL/10))
+	}
+	return max(limit, 5*time.Millisecond)
+}
+
+// jitterShare is drawn once for a batch, so that what failed together is retried together.
+func jitterShare() float64 { return 0.5 + rand.Float64() }

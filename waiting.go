@@ -1,0 +1,117 @@
+package rowlock
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// queues keeps the waiters of this process in the order in which they came, by name. A name that
+// nobody waits for is not in it.
+type queues struct {
+	mu    sync.Mutex
+	byKey map[driver.Key]*queue
+}
+
+type queue struct {
+	places  []*place   // the first one asks the store
+	refusal *HeldError // what the store last said to the first one
+}
+
+// place is where one waiter stands.
+type place struct {
+	queues *queues
+	key    driver.Key
+	ahead  int           // waiters before it when it came
+	first  chan struct{} // closed once it is the first
+	woken  chan struct{} // holds one wake-up
+}
+
+// join puts a waiter at the end of the queue for key.
+func (q *queues) join(key driver.Key) *place {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.byKey == nil {
+		q.byKey = make(map[driver.Key]*queue)
+	}
+	of := q.byKey[key]
+	if of == nil {
+		of = new(queue)
+		q.byKey[key] = of
+	}
+	p := &place{queues: q, key: key, ahead: len(of.places), first: make(chan struct{}), woken: make(chan struct{}, 1)}
+	of.places = append(of.places, p)
+	if p.ahead == 0 {
+		close(p.first)
+	}
+	return p
+}
+
+// leave makes the next one the first, and forgets a name that nobody waits for.
+func (p *place) leave() {
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	of := p.queues.byKey[p.key]
+	for i, other := range of.places {
+		if other != p {
+			continue
+		}
+		of.places = append(of.places[:i], of.places[i+1:]...)
+		if len(of.places) == 0 {
+			delete(p.queues.byKey, p.key)
+		} else if i == 0 {
+			close(of.places[0].first)
+		}
+		return
+	}
+}
+
+// refused remembers what the store said, for those who stand behind and never ask.
+func (p *place) refused(held *HeldError) {
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	remembered := *held
+	p.queues.byKey[p.key].refusal = &remembered
+}
+
+// refusal is what the store last said to the first in the queue; nil if it has said nothing.
+func (p *place) refusal() *HeldError {
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	if r := p.queues.byKey[p.key].refusal; r != nil {
+		held := *r
+		return &held
+	}
+	return nil
+}
+
+// poke wakes the waiter without waiting for it.
+func (p *place) poke() {
+	select {
+	case p.woken <- struct{}{}:
+	default:
+	}
+}
+
+// sleep pauses until d has passed or the waiter is woken, and says whether ctx outlived it.
+func (p *place) sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-p.woken:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// wake tells the first waiter for key that it may be free now.
+func (q *queues) wake(key driver.Key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if of := q.byKey[key]; of != nil {
+		of.places[0].poke()
+	}
+}
