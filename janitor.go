@@ -135,18 +135,20 @@ func (j *janitor) attempt(item *leftover) bool {
 	item.next = now.at.Add(item.pauses.step())
 	item.err = nil
 	age := now.since(item.since)
+	// A request was cut off after its timeout; give one that was already at the store, or on the
+	// way, as long again to be carried out. If it takes even longer, what it is granted ends with
+	// its TTL, for nobody renews it.
+	settled := item.certain || age > 2*timeout
 	switch {
 	case err == nil:
 		item.freed++
 		// Another request with the same nonce may be on its way, and be granted when it arrives.
-		return item.certain || item.freed >= item.requests || age > timeout
+		return settled || item.freed >= item.requests
 	case errors.Is(err, driver.ErrNotHeld):
-		// A request that has not arrived after the time that it was given was cut off with its
-		// connection; if it does arrive, what it is granted ends with its TTL, for nobody renews it.
-		return item.certain || age > timeout
+		return settled
 	}
 	item.err = err
-	return driver.IsPermanent(err) || age > item.grant.TTL+timeout
+	return driver.IsPermanent(err) || age > item.grant.TTL+2*timeout
 }
 
 func (j *janitor) drop(item *leftover) {

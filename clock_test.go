@@ -1,0 +1,111 @@
+package rowlock
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// skewed is a clock whose wall part has been set, or which says that the machine has slept.
+type skewed struct{ wall, asleep atomic.Int64 }
+
+func (s *skewed) now() instant {
+	i := instant{at: time.Now(), suspended: time.Duration(s.asleep.Load())}
+	if wall := time.Duration(s.wall.Load()); wall != 0 {
+		// A reading without its monotonic part stands for one whose wall part was set: since
+		// compares the wall parts then, as it does for two full readings.
+		i.at = i.at.Round(0).Add(wall)
+	}
+	return i
+}
+
+func heldOn(t *testing.T, clock *skewed) *Lease {
+	t.Helper()
+	l, err := newLocker(memlock.New(), clock.now, []Option{TTL(3 * time.Second)})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	lease, err := l.Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	return lease
+}
+
+// Promise 2: the wall clock past the deadline ends trust, which is how a suspended machine or a
+// restored snapshot shows where the monotonic clock stood still; each getter says so at once.
+func TestWallClockPastTheDeadlineEndsTrust(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := new(skewed)
+		lease := heldOn(t, clock)
+		clock.wall.Store(int64(time.Minute))
+		require.ErrorIs(t, lease.Context().Err(), context.Canceled, "the context looks at the clocks")
+		require.ErrorIs(t, lease.Err(), ErrLost)
+		require.ErrorIs(t, context.Cause(lease.Context()), ErrLost)
+	})
+}
+
+// Promise 2: so does the time that the machine has slept.
+func TestSuspendPastTheDeadlineEndsTrust(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := new(skewed)
+		lease := heldOn(t, clock)
+		clock.asleep.Store(int64(time.Minute))
+		require.ErrorIs(t, lease.Err(), ErrLost)
+	})
+}
+
+// Promise 2: whoever only waits for Done hears of it within a second, without asking.
+func TestClockJumpIsNoticedWithoutAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := new(skewed)
+		lease := heldOn(t, clock)
+		clock.asleep.Store(int64(time.Minute))
+		start := time.Now()
+		<-lease.Context().Done()
+		assert.LessOrEqual(t, time.Since(start), time.Second)
+	})
+}
+
+// A wall clock that is set back prolongs nothing and ends nothing.
+func TestWallClockSetBackChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := systemClock()
+		back := start
+		back.at = back.at.Add(time.Second) // both parts
+		earlier := instant{at: start.at.Round(0).Add(-time.Hour)}
+		assert.Equal(t, time.Second, back.since(start))
+		assert.Negative(t, earlier.since(start))
+		lease := heldOn(t, new(skewed))
+		time.Sleep(10 * time.Second)
+		require.NoError(t, lease.Err())
+	})
+}
+
+// Promise 2: a process that was paused beyond its deadline is not trusted by what it asks first,
+// although its timers have not fired.
+func TestGettersAreNotLateAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var paused atomic.Int64
+		l, err := newLocker(memlock.New(), func() instant {
+			i := systemClock()
+			i.at = i.at.Add(time.Duration(paused.Load())) // both clocks went on, and no timer has fired
+			return i
+		}, []Option{TTL(3 * time.Second)})
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		require.ErrorIs(t, l.Do(t.Context(), "a", func(ctx context.Context, lease *Lease) error {
+			require.NoError(t, ctx.Err())
+			paused.Store(int64(time.Minute))
+			require.Error(t, ctx.Err(), "the context of Do")
+			require.ErrorIs(t, context.Cause(ctx), ErrLost)
+			require.Error(t, lease.Context().Err(), "the context of the lease")
+			require.ErrorIs(t, lease.Err(), ErrLost)
+			return nil
+		}), ErrLost)
+	})
+}

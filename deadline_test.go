@@ -1,0 +1,138 @@
+package rowlock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+const (
+	ttl   = 3 * time.Second
+	trust = ttl - ttl/10 // the margin on a store with a wall clock
+)
+
+// Promise 2: a store that hangs delays no loss: the local timer ends trust.
+func TestHangingStoreDelaysNoLoss(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
+		assert.Equal(t, trust, until(t, lease.Context().Done()))
+		require.ErrorIs(t, context.Cause(lease.Context()), rowlock.ErrLost)
+		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
+	})
+}
+
+// Promise 2: the deadline counts from before the request was sent, not from its reply.
+func TestDeadlineCountsFromBeforeTheSend(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		const slow = 700 * time.Millisecond
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {Reply: slow}, memlock.OpRenew: {LoseRequest: true}})
+		start := time.Now()
+		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
+		assert.Equal(t, slow, time.Since(start))
+		assert.Equal(t, start.Add(trust), lease.ExpiresAt())
+		assert.Equal(t, trust-slow, until(t, lease.Context().Done()))
+	})
+}
+
+// Promise 2: a reply that comes after the deadline revives nothing, although the store renewed.
+func TestLateReplyRevivesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(ttl))
+		lease := acquire(t, l, "a")
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
+		time.Sleep(trust - time.Millisecond)
+		require.NoError(t, lease.Err())
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {Reply: 2 * time.Millisecond}})
+		require.ErrorIs(t, lease.Renew(t.Context()), rowlock.ErrLost)
+		require.ErrorIs(t, lease.Err(), rowlock.ErrLost, "loss latches")
+		_, err := l.TryAcquire(t.Context(), "a")
+		require.ErrorIs(t, err, rowlock.ErrHeld, "the store did renew it")
+	})
+}
+
+// Promise 6: a renewal whose reply is lost is unknown, tried again, and loses nothing.
+func TestLostRenewalRepliesAreTriedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		var failed, renewed int
+		lease := acquire(t, locker(t, store, rowlock.TTL(ttl), rowlock.Tracing(&rowlock.Trace{
+			RenewalFailed: func(e rowlock.RenewalFailedEvent) { failed++; assert.Positive(t, e.Left) },
+			Renewed:       func(rowlock.RenewedEvent) { renewed++ },
+		})), "a")
+		store.Intercept(func(c memlock.Call) memlock.Fault {
+			return memlock.Fault{LoseReply: c.Op == memlock.OpRenew && c.N%2 == 0}
+		})
+		time.Sleep(20 * ttl)
+		require.NoError(t, lease.Err())
+		synctest.Wait()
+		assert.GreaterOrEqual(t, failed, 10)
+		assert.GreaterOrEqual(t, renewed, 10)
+	})
+}
+
+// Promise 6: a store that is away for less than a TTL loses no lease.
+func TestShortOutageLosesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
+		for range 20 {
+			faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {Fail: context.DeadlineExceeded}})
+			time.Sleep(ttl / 2)
+			faults(store, nil)
+			time.Sleep(ttl / 2)
+			require.NoError(t, lease.Err())
+		}
+	})
+}
+
+// A store that says the lease is gone is believed at once.
+func TestTakenLeaseIsLostWithTheNextRenewal(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lost := make(chan rowlock.LostEvent, 1)
+		lease := acquire(t, locker(t, store, rowlock.TTL(ttl), rowlock.Tracing(&rowlock.Trace{
+			Lost: func(e rowlock.LostEvent) { lost <- e },
+		})), "a")
+		store.Lose("a")
+		assert.Equal(t, ttl/3, until(t, lease.Context().Done()))
+		assert.Equal(t, rowlock.LostTaken, (<-lost).Reason)
+		var err *rowlock.LostError
+		require.ErrorAs(t, lease.Release(t.Context()), &err)
+		assert.Equal(t, lease.Token(), err.Token)
+	})
+}
+
+// MaxHold ends a lease that is renewed all the while.
+func TestMaxHoldEndsTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lost := make(chan rowlock.LostEvent, 1)
+		lease := acquire(t, locker(t, store, rowlock.TTL(ttl), rowlock.MaxHold(10*time.Second), rowlock.Tracing(&rowlock.Trace{
+			Lost: func(e rowlock.LostEvent) { lost <- e },
+		})), "a")
+		assert.Equal(t, 10*time.Second, until(t, lease.Context().Done()))
+		assert.Equal(t, rowlock.LostMaxHold, (<-lost).Reason)
+		require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
+	})
+}
+
+// Promise 11: ten thousand leases are renewed with ten requests, by one goroutine.
+func TestRenewalsTravelTogether(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(30*time.Second))
+		for i := range 10_000 {
+			acquire(t, l, string(rune('a'+i/1000))+time.Duration(i).String())
+			if i%100 == 0 {
+				time.Sleep(25 * time.Millisecond) // they come over 2.5 seconds
+			}
+		}
+		time.Sleep(time.Minute)
+		before := store.Calls(memlock.OpRenew)
+		time.Sleep(time.Minute)
+		assert.LessOrEqual(t, store.Calls(memlock.OpRenew)-before, 6*10+6*2, "a minute has six or seven rounds of ten")
+	})
+}

@@ -1,0 +1,151 @@
+package rowlock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// Promise 5: an acquire whose reply was lost is sent again and gets the same grant.
+func TestAcquireIsSentAgainForTheSameGrant(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(ttl))
+		store.LoseReply(memlock.OpAcquire)
+		lease := acquire(t, l, "a")
+		status, err := store.Inspect(t.Context(), driver.Key{Name: "a"})
+		require.NoError(t, err)
+		assert.Equal(t, lease.Token(), status.Token)
+		assert.Equal(t, 2, store.Calls(memlock.OpAcquire))
+		assert.GreaterOrEqual(t, status.Age, time.Second, "the first request had it")
+		assert.LessOrEqual(t, time.Until(lease.ExpiresAt()), status.ExpiresIn, "promise 2 holds for it")
+		require.NoError(t, lease.Release(background))
+	})
+}
+
+// Promise 5: an acquire that is given up while its reply is missing leaves nothing behind.
+func TestGivenUpAcquireIsTakenBack(t *testing.T) {
+	for name, fault := range map[string]memlock.Fault{
+		"reply lost":            {LoseReply: true},
+		"reply late":            {Reply: time.Hour},
+		"request arrives later": {Request: 600 * time.Millisecond, Late: true},
+		"request lost":          {LoseRequest: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				var resolved rowlock.ResolvedEvent
+				l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Resolved: func(e rowlock.ResolvedEvent) { resolved = e }}))
+				faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: fault})
+				ctx, cancel := context.WithTimeout(background, 100*time.Millisecond)
+				defer cancel()
+				_, err := l.Acquire(ctx, "a")
+				require.ErrorIs(t, err, rowlock.ErrUnavailable)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				faults(store, nil)
+				time.Sleep(12 * time.Second) // longer than a request is given, much less than the TTL
+				synctest.Wait()
+				assert.Equal(t, "a", resolved.Name)
+				assert.Equal(t, !fault.LoseRequest, resolved.Freed)
+				require.NoError(t, resolved.Err)
+				lease, err := locker(t, store).TryAcquire(background, "a")
+				require.NoError(t, err, "the name is free")
+				require.NoError(t, lease.Release(background))
+			})
+		})
+	}
+}
+
+// Promise 5: what is taken back is taken back although the store is away at first.
+func TestTakingBackOutlastsAnOutage(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {LoseReply: true}, memlock.OpRelease: {Fail: context.DeadlineExceeded}})
+		_, err := l.TryAcquire(background, "a")
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		time.Sleep(10 * time.Second)
+		faults(store, nil)
+		time.Sleep(2 * time.Second)
+		_, err = locker(t, store).TryAcquire(background, "a")
+		require.NoError(t, err)
+	})
+}
+
+// Promise 5: a late duplicate of the acquire does not hold the name after the release.
+func TestLateDuplicateIsTakenBackAfterTheRelease(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		store.Intercept(func(c memlock.Call) memlock.Fault {
+			if c.Op == memlock.OpAcquire && c.N == 0 {
+				return memlock.Fault{Request: 7 * time.Second, Late: true}
+			}
+			return memlock.Fault{}
+		})
+		lease := acquire(t, l, "a")
+		require.NoError(t, lease.Release(background))
+		time.Sleep(6 * time.Second)
+		_, err := locker(t, store).TryAcquire(background, "a")
+		require.NoError(t, err, "the duplicate was granted, and given back")
+	})
+}
+
+// Promise 7: Release ignores a cancelled ctx, is repeatable, and tells of an earlier loss.
+func TestReleaseAlwaysWorks(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(ttl))
+		ctx, cancel := context.WithCancel(background)
+		lease, err := l.Acquire(ctx, "a")
+		require.NoError(t, err)
+		cancel()
+		require.NoError(t, lease.Release(ctx))
+		require.NoError(t, lease.Release(ctx))
+		require.ErrorIs(t, lease.Err(), rowlock.ErrReleased)
+		require.ErrorIs(t, lease.Err(), rowlock.ErrNotHeld)
+		require.ErrorIs(t, lease.Renew(background), rowlock.ErrReleased)
+		require.ErrorIs(t, context.Cause(lease.Context()), rowlock.ErrReleased)
+
+		lease = acquire(t, l, "a")
+		store.Lose("a") // nobody has noticed yet
+		require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
+		require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
+	})
+}
+
+// Promise 7: a release whose reply is missing is unknown, bounded, and goes on in the background.
+func TestReleaseOfUnknownOutcomeGoesOn(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		lease := acquire(t, l, "a")
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRelease: {LoseRequest: true}})
+		start := time.Now()
+		require.ErrorIs(t, lease.Release(background), rowlock.ErrUnknown)
+		assert.LessOrEqual(t, time.Since(start), 5*time.Second)
+		faults(store, nil)
+		time.Sleep(7 * time.Second)
+		_, err := locker(t, store).TryAcquire(background, "a")
+		require.NoError(t, err, "before its TTL of 30 s was over")
+	})
+}
+
+// Promise 7: a release that was carried out, and its reply lost, is no loss when it is sent again.
+func TestReleaseIsSentAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		lease := acquire(t, l, "a")
+		store.Intercept(func(c memlock.Call) memlock.Fault {
+			return memlock.Fault{LoseReply: c.Op == memlock.OpRelease && c.N == 0}
+		})
+		_ = lease.Release(background) // the reply is missing
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		status, err := store.Inspect(background, driver.Key{Name: "a"})
+		require.NoError(t, err)
+		assert.Equal(t, driver.StateFree, status.State)
+	})
+}
