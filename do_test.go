@@ -1,0 +1,137 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+type requestID struct{}
+
+// The context of Do keeps the values and the cancellation of the caller's, ends with the lease, and
+// carries the lease.
+func TestContextOfDo(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(ttl))
+		ctx, cancel := context.WithCancel(context.WithValue(background, requestID{}, 7))
+		require.NoError(t, l.Do(ctx, "a", func(ctx context.Context, lease *rowlock.Lease) error {
+			found, ok := rowlock.FromContext(ctx)
+			assert.True(t, ok)
+			assert.Same(t, lease, found)
+			assert.Equal(t, 7, ctx.Value(requestID{}))
+			found, _ = rowlock.FromContext(lease.Context())
+			assert.Same(t, lease, found)
+			assert.Equal(t, 7, lease.Context().Value(requestID{}))
+
+			inner := acquire(t, l, "b")
+			nested, _ := rowlock.FromContext(context.WithValue(inner.Context(), requestID{}, 8))
+			assert.Same(t, inner, nested, "the innermost")
+
+			cancel()
+			until(t, ctx.Done())
+			require.NoError(t, lease.Err(), "the lease goes on")
+			return nil
+		}))
+		_, ok := rowlock.FromContext(background)
+		assert.False(t, ok)
+
+		work := errors.New("work stopped")
+		err := l.Do(background, "a", func(ctx context.Context, _ *rowlock.Lease) error {
+			store.Lose("a")
+			until(t, ctx.Done())
+			require.ErrorIs(t, context.Cause(ctx), rowlock.ErrLost)
+			return work
+		})
+		require.ErrorIs(t, err, work)
+		require.ErrorIs(t, err, rowlock.ErrLost)
+	})
+}
+
+// Do says that the lock was lost even if the work does not; a release of unknown outcome is no
+// failure of the work.
+func TestResultOfDo(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(ttl))
+		require.ErrorIs(t, l.TryDo(background, "a", func(context.Context, *rowlock.Lease) error {
+			store.Lose("a")
+			return nil
+		}), rowlock.ErrLost)
+
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRelease: {LoseRequest: true}})
+		require.NoError(t, l.Do(background, "a", func(context.Context, *rowlock.Lease) error { return nil }))
+		faults(store, nil)
+
+		acquire(t, l, "b")
+		called := false
+		require.ErrorIs(t, l.TryDo(background, "b", func(context.Context, *rowlock.Lease) error {
+			called = true
+			return nil
+		}), rowlock.ErrHeld)
+		assert.False(t, called)
+	})
+}
+
+// A panic releases the lock and goes on.
+func TestPanicInDoReleases(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		assert.PanicsWithValue(t, "oh", func() {
+			_ = l.Do(background, "a", func(context.Context, *rowlock.Lease) error { panic("oh") })
+		})
+		acquire(t, l, "a", rowlock.Wait(0))
+	})
+}
+
+// MinHold keeps the name closed after a release, and holds up nobody.
+func TestMinHold(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(ttl))
+		start := time.Now()
+		require.NoError(t, l.Do(background, "a", func(context.Context, *rowlock.Lease) error { return nil }, rowlock.MinHold(time.Minute), rowlock.Holder("me")))
+		assert.Zero(t, time.Since(start))
+		_, err := l.TryAcquire(background, "a")
+		var held *rowlock.HeldError
+		require.ErrorAs(t, err, &held)
+		assert.Equal(t, driver.MinHold, held.Reason)
+		assert.Equal(t, time.Minute, held.ExpiresIn)
+		acquire(t, l, "a")
+		assert.InDelta(t, time.Minute, time.Since(start), float64(10*time.Millisecond))
+	})
+}
+
+// HandoverDelay keeps the name closed after a loss, and not after a release.
+func TestHandoverDelay(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(ttl), rowlock.HandoverDelay(time.Minute))
+		require.NoError(t, acquire(t, l, "a").Release(background))
+		start := time.Now()
+		lease := acquire(t, l, "a")
+		assert.Zero(t, time.Since(start))
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
+		until(t, lease.Context().Done())
+		acquire(t, locker(t, store), "a")
+		assert.InDelta(t, ttl+time.Minute, time.Since(start), float64(10*time.Millisecond))
+	})
+}
+
+// One name in two namespaces is two locks, and no joining of the two is ambiguous.
+func TestNamespacesKeepNamesApart(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.Namespace("a"), rowlock.Wait(0))
+		lease := acquire(t, l, "b/c")
+		assert.Equal(t, "a", lease.Namespace())
+		assert.Equal(t, "b/c", lease.Name())
+		acquire(t, l, "c", rowlock.Namespace("a/b"))
+		acquire(t, l, "a/b/c", rowlock.Namespace(""))
+		_, err := l.TryAcquire(background, "b/c")
+		require.EqualError(t, err, `"a/b/c" is held by `+lease.Holder()+`, lease ends in 30s unless renewed (token `+lease.Token().String()+`)`)
+	})
+}

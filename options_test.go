@@ -1,0 +1,117 @@
+package rowlock_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// An option that cannot work makes New and the call fail with an error that names it.
+func TestBadOptionsAreNamed(t *testing.T) {
+	long := strings.Repeat("x", 2000)
+	for want, opt := range map[string]rowlock.Option{
+		"TTL(0s)":              rowlock.TTL(0),
+		"TTL(49ms)":            rowlock.TTL(49 * time.Millisecond),
+		"TTL(200h0m0s)":        rowlock.TTL(200 * time.Hour),
+		"RenewEvery(0s)":       rowlock.RenewEvery(0),
+		"RenewEvery(16s)":      rowlock.RenewEvery(16 * time.Second),
+		"Margin(-1ns)":         rowlock.Margin(-1),
+		"Margin(16s)":          rowlock.Margin(16 * time.Second),
+		"Wait(-1ns)":           rowlock.Wait(-1),
+		"MinHold(-1ns)":        rowlock.MinHold(-1),
+		"MaxHold(-1ns)":        rowlock.MaxHold(-1),
+		"HandoverDelay(-1ns)":  rowlock.HandoverDelay(-1),
+		"Namespace(\"x":        rowlock.Namespace(long),
+		"Namespace(\"a\\x00\"": rowlock.Namespace("a\x00"),
+		"Holder(\"\\xff\"":     rowlock.Holder("\xff"),
+		"Note(\"x":             rowlock.Note(long),
+	} {
+		_, err := rowlock.New(memlock.New(), opt)
+		require.ErrorContains(t, err, want)
+		l := locker(t, memlock.New())
+		_, err = l.Acquire(background, "a", opt)
+		require.ErrorContains(t, err, want)
+		assert.Less(t, len(err.Error()), 200, "the message stays short")
+	}
+	_, err := rowlock.New(nil)
+	require.ErrorContains(t, err, "backend is nil")
+}
+
+// A name that cannot work is named, and nothing is asked of the store.
+func TestBadNamesAreNamed(t *testing.T) {
+	store := memlock.New()
+	l := locker(t, store)
+	for name, why := range map[string]string{
+		"":                       "name is empty",
+		"a\x00b":                 "NUL",
+		"\xff":                   "UTF-8",
+		strings.Repeat("x", 513): "512",
+	} {
+		_, err := l.TryAcquire(background, name)
+		require.ErrorContains(t, err, why)
+		require.ErrorContains(t, err, "name")
+	}
+	assert.Zero(t, store.Calls(memlock.OpAcquire))
+	acquire(t, l, strings.Repeat("x", 512))
+}
+
+// Options of a call replace those of New, and what depends on them is worked out again.
+func TestOptionsOfACallReplaceTheDefaults(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(time.Minute), rowlock.Holder("default"))
+		lease := acquire(t, l, "a", rowlock.TTL(time.Second), rowlock.Holder("mine"))
+		assert.Equal(t, "mine", lease.Holder())
+		assert.Equal(t, 900*time.Millisecond, time.Until(lease.ExpiresAt()))
+		assert.Equal(t, "default", acquire(t, l, "b").Holder())
+	})
+}
+
+// Require makes New fail on a backend that cannot, and says which and what.
+func TestRequire(t *testing.T) {
+	_, err := rowlock.New(memlock.New(), rowlock.Require(rowlock.LinearizableToken, rowlock.WakeUps))
+	require.NoError(t, err)
+	_, err = rowlock.New(memlock.New(), rowlock.Require(rowlock.FairQueue))
+	require.ErrorContains(t, err, "memlock")
+	require.ErrorContains(t, err, "order of the requests")
+	plain := struct{ driver.Backend }{memlock.New()}
+	_, err = rowlock.New(plain, rowlock.Require(rowlock.LinearizableToken))
+	require.ErrorContains(t, err, "not linearizable", "a backend that says nothing promises nothing")
+	_, err = locker(t, memlock.New()).Acquire(background, "a", rowlock.Require(rowlock.FairQueue))
+	require.Error(t, err)
+}
+
+type unfit struct{ *memlock.Backend }
+
+func (unfit) Validate() error { return errors.New("table \"a b\"") }
+
+// New asks a backend whether its own options can work.
+func TestNewAsksTheBackendForItsOptions(t *testing.T) {
+	_, err := rowlock.New(unfit{memlock.New()})
+	require.ErrorContains(t, err, `table "a b"`)
+}
+
+// A refusal is one sentence for an operator.
+func TestHeldErrorIsASentence(t *testing.T) {
+	since := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+	for want, err := range map[string]rowlock.HeldError{
+		`"a" is held`: {Name: "a"},
+		`"ns/a" is held by job@web-1:4711 since 2026-11-21 03:00:00 UTC, lease ends in 24s unless renewed (token 7): nightly; waited 1m0s`: {
+			Namespace: "ns", Name: "a", Holder: "job@web-1:4711", Since: since, ExpiresIn: 24 * time.Second, Token: 7, Note: "nightly", Waited: time.Minute,
+		},
+		`"a" is closed until its minimum hold is over, last held by job since 2026-11-21 03:00:00 UTC, free in 300ms (token 7)`: {
+			Name: "a", Reason: driver.MinHold, Holder: "job", Since: since, ExpiresIn: 300 * time.Millisecond, Token: 7,
+		},
+		`"a" is closed after a change of server, free in 30s`: {Name: "a", Reason: driver.Quarantine, ExpiresIn: 30 * time.Second},
+	} {
+		assert.Equal(t, want, err.Error())
+		require.ErrorIs(t, &err, rowlock.ErrHeld)
+	}
+}

@@ -1,0 +1,125 @@
+package rowlock_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// lines is a log that several goroutines write to.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) messages() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []string
+	for line := range strings.Lines(l.buf.String()) {
+		_, msg, _ := strings.Cut(line, `msg="rowlock: `)
+		msg, _, _ = strings.Cut(msg, `"`)
+		all = append(all, msg)
+	}
+	return all
+}
+
+// Every event is told once where it happens, to the trace and to the log alike.
+func TestEventsAreTold(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		var log lines
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		l := locker(t, store, rowlock.TTL(ttl), rowlock.Logger(logger))
+
+		first := acquire(t, l, "a")
+		time.AfterFunc(1500*time.Millisecond, func() { _ = first.Release(background) })
+		second := acquire(t, l, "a")
+		got := log.messages()
+		assert.Equal(t, "acquired", got[0])
+		assert.Equal(t, []string{"held by other", "waiting"}, got[1:3])
+		assert.Contains(t, got, "renewed")
+		assert.Contains(t, got, "released")
+		assert.Equal(t, "acquired", got[len(got)-1])
+
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {Fail: context.DeadlineExceeded}})
+		until(t, second.Context().Done())
+		synctest.Wait()
+		require.Error(t, second.Release(background))
+		got = log.messages()
+		assert.Contains(t, got, "renewal failed")
+		assert.Equal(t, []string{"lost", "released"}, got[len(got)-2:])
+
+		store.LoseReply(memlock.OpAcquire)
+		ctx, cancel := context.WithTimeout(background, time.Millisecond)
+		defer cancel()
+		_, err := l.Acquire(ctx, "b")
+		require.Error(t, err)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		got = log.messages()
+		assert.Equal(t, "unknown outcome resolved", got[len(got)-1])
+	})
+}
+
+// A log line carries what an operator searches for.
+func TestLogCarriesNameTokenAndHolder(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		var log lines
+		l := locker(t, store, rowlock.Namespace("ns"), rowlock.Logger(slog.New(slog.NewTextHandler(&log, nil))))
+		lease := acquire(t, l, "a")
+		assert.Contains(t, log.buf.String(), "namespace=ns name=a token="+lease.Token().String())
+	})
+}
+
+// Promise 13: without a logger and a trace nothing is told, and nil functions are skipped.
+func TestNilTraceIsSilent(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(ttl), rowlock.Tracing(&rowlock.Trace{}), rowlock.Logger(nil))
+		lease := acquire(t, l, "a")
+		_, err := l.TryAcquire(background, "a")
+		require.ErrorIs(t, err, rowlock.ErrHeld)
+		time.Sleep(ttl)
+		store.Lose("a")
+		until(t, lease.Context().Done())
+		synctest.Wait()
+	})
+}
+
+// A backend that grants what cannot be is not believed.
+func TestSenselessGrantIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l, err := rowlock.New(tokenless{store})
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		_, err = l.TryAcquire(background, "a")
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		synctest.Wait()
+		assert.Equal(t, driver.StateFree, list(t, store)[0].State, "and it is given back")
+	})
+}
+
+type tokenless struct{ *memlock.Backend }
+
+func (b tokenless) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := b.Backend.Acquire(ctx, r)
+	g.Token = 0
+	return g, err
+}
