@@ -1,0 +1,97 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// A batch job that must not run twice at once.
+func Example() {
+	locker, err := rowlock.New(memlock.New()) // sqllock.Postgres(db), sqllock.MySQL(db), …
+	if err != nil {
+		panic(err)
+	}
+	defer locker.Close()
+
+	err = locker.Do(context.Background(), "nightly-report", func(ctx context.Context, lease *rowlock.Lease) error {
+		fmt.Println("working under", lease.Name())
+		return ctx.Err() // ends when the lock is lost
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// working under nightly-report
+	// error: <nil>
+}
+
+// A try that is refused says who holds the lock.
+func ExampleLocker_TryAcquire() {
+	store := memlock.New()
+	web1, _ := rowlock.New(store, rowlock.Holder("web-1"))
+	defer web1.Close()
+	web2, _ := rowlock.New(store, rowlock.Holder("web-2"))
+	defer web2.Close()
+
+	lease, err := web1.TryAcquire(context.Background(), "invoices")
+	if err != nil {
+		panic(err)
+	}
+	defer lease.Release(context.Background())
+
+	_, err = web2.TryAcquire(context.Background(), "invoices")
+	var held *rowlock.HeldError
+	if errors.As(err, &held) {
+		fmt.Println("held by", held.Holder)
+	}
+	// Output: held by web-1
+}
+
+// The longest wait is an option; the ctx of the call bounds the waiting as well.
+func ExampleWait() {
+	store := memlock.New()
+	locker, _ := rowlock.New(store, rowlock.Wait(20*time.Millisecond))
+	defer locker.Close()
+
+	lease, _ := locker.Acquire(context.Background(), "invoices")
+	defer lease.Release(context.Background())
+
+	_, err := locker.Acquire(context.Background(), "invoices")
+	fmt.Println(errors.Is(err, rowlock.ErrHeld))
+	// Output: true
+}
+
+// Code further down finds the lease in its context, and its token with it.
+func ExampleFromContext() {
+	locker, _ := rowlock.New(memlock.New())
+	defer locker.Close()
+
+	save := func(ctx context.Context) {
+		lease, ok := rowlock.FromContext(ctx)
+		fmt.Println(ok, lease.Name(), lease.Token() > 0)
+	}
+	_ = locker.Do(context.Background(), "invoices", func(ctx context.Context, _ *rowlock.Lease) error {
+		save(ctx)
+		return nil
+	})
+	// Output: true invoices true
+}
+
+// A lease that is lost ends its context, with the reason as its cause.
+func ExampleLease_Context() {
+	store := memlock.New()
+	locker, _ := rowlock.New(store, rowlock.TTL(60*time.Millisecond))
+	defer locker.Close()
+
+	lease, _ := locker.Acquire(context.Background(), "invoices")
+	store.Lose("invoices") // an operator, a failover, a long pause
+	<-lease.Context().Done()
+	fmt.Println(errors.Is(context.Cause(lease.Context()), rowlock.ErrLost))
+	fmt.Println(errors.Is(lease.Release(context.Background()), rowlock.ErrLost))
+	// Output:
+	// true
+	// true
+}
