@@ -99,26 +99,33 @@ func (a *acquisition) try() (*Lease, error) {
 
 // wait queues behind the waiters of this process, and then asks until the name is had.
 func (a *acquisition) wait() (*Lease, error) {
-	ctx, cancel := a.waitContext()
-	defer cancel()
 	place := a.locker.queues.join(a.key)
 	defer place.leave()
-	if place.ahead > 0 {
-		a.waiting(place.ahead)
-	}
-	select {
-	case <-place.first:
-	case <-ctx.Done():
-		a.held = place.refusal()
-		return nil, a.giveUp()
+	var ctx context.Context // made with the first wait: who need not wait pays nothing for it
+	bound := func() {
+		if ctx == nil {
+			ctx, a.stopWaiting = a.waitContext()
+		}
 	}
 	defer a.unsubscribe()
+	if place.ahead > 0 {
+		bound()
+		a.waiting(place.ahead)
+		select {
+		case <-place.first:
+		case <-ctx.Done():
+			a.held = place.refusal()
+			return nil, a.giveUp()
+		}
+	}
 	poll := backoff{next: 20 * time.Millisecond, most: time.Second}
 	for {
 		lease, next := a.attempt(a.ctx)
-		switch {
-		case lease != nil:
+		if lease != nil {
 			return lease, nil
+		}
+		bound()
+		switch {
 		case next == stop || ctx.Err() != nil:
 			return nil, a.giveUp()
 		case next == refused:
@@ -144,7 +151,7 @@ func (a *acquisition) waitContext() (context.Context, context.CancelFunc) {
 	stopClosing := context.AfterFunc(a.locker.closing, func() { cancel(ErrClosed) })
 	stopTimer := func() {}
 	if a.cfg.waitSet {
-		ctx, stopTimer = context.WithTimeoutCause(ctx, a.cfg.wait, errWaitOver)
+		ctx, stopTimer = context.WithTimeoutCause(ctx, a.cfg.wait-time.Since(a.started), errWaitOver)
 	}
 	return ctx, func() {
 		stopTimer()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -17,7 +18,7 @@ type acquisition struct {
 	cfg    *settings
 	nonce  driver.Nonce
 
-	started  instant
+	started  time.Time
 	answered instant // when the store last said anything
 	attempts int
 	doubt    doubt
@@ -26,8 +27,9 @@ type acquisition struct {
 	err         error      // the last failure, nil after a refusal
 	lastCertain bool       // the last failure certainly had no effect
 	told        bool       // that it waits
-	stopNotify  func()
 	subscribed  bool
+	stopNotify  func()
+	stopWaiting func()
 }
 
 // doubt is what is known of requests whose replies are missing: they may have been applied, or may
@@ -62,17 +64,19 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("rowlock: acquire %s: %w", excerpt(key.String()), err)
 	}
-	now := l.clock()
 	nonce := driver.NewNonce()
-	return &acquisition{locker: l, ctx: ctx, key: key, cfg: cfg, nonce: nonce, started: now, answered: now, doubt: doubt{nonce: nonce}}, nil
+	return &acquisition{locker: l, ctx: ctx, key: key, cfg: cfg, nonce: nonce, started: time.Now(), doubt: doubt{nonce: nonce}}, nil
 }
 
 // attempt asks the store once.
 func (a *acquisition) attempt(ctx context.Context) (*Lease, verdict) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(a.cfg.ttl))
 	defer cancel()
-	a.attempts++
 	sent := a.locker.clock()
+	if a.attempts == 0 {
+		a.answered = sent
+	}
+	a.attempts++
 	g, err := a.locker.backend.Acquire(ctx, driver.Request{
 		Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Holder: a.cfg.holder, Note: a.cfg.note,
 		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Waiting: a.held != nil,
@@ -118,7 +122,7 @@ func (a *acquisition) granted(g driver.Grant, sent, now instant) (*Lease, verdic
 		return nil, again
 	}
 	emit(a.cfg, func(t *Trace) func(AcquiredEvent) { return t.Acquired },
-		AcquiredEvent{LeaseInfo: le.info(), Waited: now.since(a.started), Attempts: a.attempts, TTL: g.TTL})
+		AcquiredEvent{LeaseInfo: le.info(), Waited: time.Since(a.started), Attempts: a.attempts, TTL: g.TTL})
 	return le, stop
 }
 
@@ -140,7 +144,7 @@ func (a *acquisition) giveUp() error {
 		refusal = *a.held
 	}
 	if a.told {
-		refusal.Waited = a.locker.clock().since(a.started)
+		refusal.Waited = time.Since(a.started)
 	}
 	if a.ctx.Err() == nil {
 		return &refusal
@@ -172,7 +176,11 @@ func (a *acquisition) subscribe(p *place) bool {
 	return true
 }
 
+// unsubscribe ends what the waiting had begun.
 func (a *acquisition) unsubscribe() {
+	if a.stopWaiting != nil {
+		a.stopWaiting()
+	}
 	if a.stopNotify != nil {
 		a.stopNotify()
 	}

@@ -44,8 +44,7 @@ func (le *Lease) release(ctx context.Context) error {
 		le.locker.janitor.takeBack(le.doubt.leftover(le.cfg, le.grant))
 	}
 	le.locker.queues.wake(le.grant.Key)
-	held := le.locker.clock().since(le.granted)
-	emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), held, err})
+	emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.since(le.granted), err})
 	return err
 }
 

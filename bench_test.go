@@ -1,0 +1,27 @@
+package rowlock_test
+
+import (
+	"testing"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// What the engine itself costs: acquire and release on a store that costs nothing.
+func BenchmarkAcquireRelease(b *testing.B) {
+	l, err := rowlock.New(memlock.New())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	b.ReportAllocs()
+	for b.Loop() {
+		lease, err := l.Acquire(background, "a")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := lease.Release(background); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
