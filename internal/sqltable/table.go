@@ -65,6 +65,7 @@ func (t Table) Version() string { return t.qualify(t.name, versionSuffix, "") }
 func (t Table) Rewrite(statement, quote string) string {
 	return strings.NewReplacer(
 		Default+metaSuffix, t.Meta(quote),
+		Default+versionSuffix, t.qualify(t.name, versionSuffix, quote),
 		Default, t.Lease(quote),
 	).Replace(statement)
 }

@@ -1,0 +1,47 @@
+# Tests run against real database servers, which the launcher starts and stops around them: nothing to set up.
+
+SERVERS = go run ./internal/testserver/cmd/testservers
+TOOL    = go tool -modfile=$(CURDIR)/internal/tools/go.mod
+
+PKG      ?= ./...
+RUN      ?=
+FLAGS    ?=
+FUZZTIME ?= 20s
+
+GOTEST  = go test -count=1 -timeout=15m $(if $(RUN),-run '$(RUN)') $(FLAGS)
+MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
+
+.DEFAULT_GOAL := help
+.PHONY: help test race lint fmt bench bench-quick fuzz servers
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+
+test: ## all tests; PKG=./sqllock RUN=TestAcquire FLAGS=-v for some
+	$(SERVERS) -- $(GOTEST) $(PKG)
+
+race: ## all tests under the race detector
+	CGO_ENABLED=1 $(SERVERS) -- $(GOTEST) -race $(PKG)
+
+lint: ## formatting, vet and staticcheck, in every module
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
+	@set -e; for module in $(MODULES); do (cd $$module; echo "lint $$module"; go vet ./...; $(TOOL) staticcheck ./...); done
+
+fmt: ## format all Go files
+	gofmt -w .
+
+bench: ## the comparison with other libraries, on servers that write to the disk
+	$(SERVERS) -durable -- go -C bench run . $(FLAGS)
+
+bench-quick: ## the same in short: does it run, not how fast
+	$(SERVERS) -durable -- go -C bench run . -quick $(FLAGS)
+
+fuzz: ## every fuzz target for FUZZTIME=20s
+	@set -e; grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' --with-filename . | \
+	while IFS=: read -r file target; do \
+		target=$${target#func }; echo "fuzz $$target"; \
+		go -C "$$(dirname "$$file")" test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) .; \
+	done
+
+servers: ## start the servers and print how to reach them; Ctrl-C stops them
+	@$(SERVERS)

@@ -1,0 +1,90 @@
+// Package faultproxy is a TCP proxy that misbehaves on command: it stands between a client and a server in a test and
+// loses, delays or resets what passes. It knows nothing of the protocol.
+package faultproxy
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// Proxy forwards connections to one server. All its methods are safe for concurrent use.
+type Proxy struct {
+	target   string
+	listener net.Listener
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	cut    bool
+	delay  time.Duration
+	drops  int // replies still to be dropped
+	then   Fate
+	links  map[*link]struct{}
+}
+
+// New starts a proxy on a free loopback port, in front of the server at target (host:port).
+func New(target string) (*Proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{target: target, listener: l, links: map[*link]struct{}{}}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.running.Go(p.accept)
+	return p, nil
+}
+
+// Addr is where clients connect, as host:port.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// Close resets all connections and returns when nothing of the proxy is left. It may be called more than once.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.cancel()
+	p.listener.Close()
+	p.Reset()
+	p.running.Wait()
+}
+
+func (p *Proxy) accept() {
+	for {
+		conn, err := p.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of file descriptors, say: a test that needs them fails by itself
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		l := &link{proxy: p, client: conn.(*net.TCPConn), dead: make(chan struct{})}
+		if !p.add(l) {
+			l.reset()
+			return
+		}
+		p.running.Go(l.run)
+	}
+}
+
+func (p *Proxy) add(l *link) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	l.lost = p.cut // nobody answers, not even after Restore
+	p.links[l] = struct{}{}
+	return true
+}
+
+func (p *Proxy) remove(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.links, l)
+}

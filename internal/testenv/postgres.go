@@ -1,0 +1,64 @@
+package testenv
+
+import (
+	"context"
+	"net/url"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Postgres returns the DSN of a fresh, empty database, which is dropped when the test ends.
+func Postgres(tb testing.TB) string {
+	tb.Helper()
+	return withDatabase(tb, DSN(tb, EnginePostgres), freshPostgres(tb))
+}
+
+// PgBouncer returns the DSN of a fresh, empty database through PgBouncer in transaction mode, and the DSN that reaches
+// the same database without it.
+func PgBouncer(tb testing.TB) (pooled, direct string) {
+	tb.Helper()
+	pooled = DSN(tb, EnginePgBouncer)
+	direct = DSN(tb, EnginePostgres)
+	name := freshPostgres(tb)
+	return withDatabase(tb, pooled, name), withDatabase(tb, direct, name)
+}
+
+// freshPostgres makes a database rather than a schema: PgBouncer takes no search_path from a client, and advisory locks
+// and notifications are per database, so tests do not hear each other.
+func freshPostgres(tb testing.TB) string {
+	tb.Helper()
+	name, dsn := freshName(), DSN(tb, EnginePostgres)
+	if err := execPostgres(dsn, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+		tb.Fatalf("create a Postgres database: %v", err)
+	}
+	tb.Cleanup(func() {
+		// FORCE: a test that forgot a connection, and the pool of PgBouncer, do not keep the database.
+		if err := execPostgres(dsn, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+			tb.Errorf("drop a Postgres database: %v", err)
+		}
+	})
+	return name
+}
+
+func execPostgres(dsn, statement string) error {
+	ctx, cancel := bounded()
+	defer cancel()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	_, err = conn.Exec(ctx, statement)
+	return err
+}
+
+func withDatabase(tb testing.TB, dsn, name string) string {
+	tb.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil || u.Host == "" {
+		tb.Fatalf("not a postgres:// URL: %q", dsn)
+	}
+	u.Path = "/" + name
+	return u.String()
+}

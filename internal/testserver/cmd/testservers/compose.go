@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+var errNoDocker = errors.New("no Docker engine with compose here")
+
+// compose brings up services of the repository's docker-compose.yml, for what cannot be had otherwise. The project has
+// a name of its own and takes any free ports, so that it does not meet the services that a developer keeps running.
+type compose struct {
+	mu      sync.Mutex
+	checked bool
+	file    string // empty: not to be had
+	used    bool
+}
+
+// up returns the DSN of the engine's service, and those of the services that it cannot be used without.
+func (c *compose) up(ctx context.Context, engine string) (map[string]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.checked {
+		c.checked, c.file = true, findCompose(ctx)
+	}
+	if c.file == "" {
+		return nil, errNoDocker
+	}
+	services := []string{engine}
+	if engine == testserver.PgBouncer { // it stands in front of the Postgres beside it, and of no other
+		if os.Getenv(testserver.Variable(testserver.Postgres)) != "" {
+			return nil, fmt.Errorf("%s is set, and the container would stand in front of another server", testserver.Variable(testserver.Postgres))
+		}
+		services = append(services, testserver.Postgres)
+	}
+	say("%s: starting a container", engine)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	c.used = true
+	if _, err := c.run(ctx, append([]string{"up", "--detach", "--wait"}, services...)...); err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, s := range services {
+		port := map[string]string{testserver.Postgres: "5432", testserver.PgBouncer: "6432"}[s]
+		format := "postgres://postgres@%s/postgres?sslmode=disable"
+		if port == "" {
+			port, format = "3306", "root@tcp(%s)/rowlock"
+		}
+		addr, err := c.run(ctx, "port", s, port)
+		if err != nil {
+			return nil, err
+		}
+		found[s] = fmt.Sprintf(format, addr)
+	}
+	return found, nil
+}
+
+func (c *compose) down() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.used {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := c.run(ctx, "down", "--volumes", "--timeout", "1"); err != nil {
+		say("%v", err)
+	}
+}
+
+func (c *compose) run(ctx context.Context, args ...string) (string, error) {
+	args = append([]string{"compose", "--file", c.file, "--project-name", fmt.Sprintf("rowlock-test-%d", os.Getpid())}, args...)
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	cmd.Env = os.Environ()
+	for _, e := range testserver.Engines {
+		cmd.Env = append(cmd.Env, "ROWLOCK_PORT_"+strings.ToUpper(e)+"=") // empty: any free port
+	}
+	var problem strings.Builder
+	cmd.Stderr = &problem
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("docker %s: %w\n%s", strings.Join(args, " "), err, problem.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// findCompose returns the compose file above the working folder, if there is an engine to run it.
+func findCompose(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if exec.CommandContext(ctx, "docker", "info").Run() != nil || exec.CommandContext(ctx, "docker", "compose", "version").Run() != nil {
+		return ""
+	}
+	folder, err := os.Getwd()
+	for err == nil {
+		file := filepath.Join(folder, "docker-compose.yml")
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+		if folder == filepath.Dir(folder) {
+			break
+		}
+		folder = filepath.Dir(folder)
+	}
+	return ""
+}

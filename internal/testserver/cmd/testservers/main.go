@@ -1,0 +1,85 @@
+// Command testservers runs a command with real database servers around it:
+//
+//	go run ./internal/testserver/cmd/testservers -- go test ./...
+//
+// Each server is private to this run and gone when it ends. The command finds them through ROWLOCK_TEST_POSTGRES,
+// ROWLOCK_TEST_PGBOUNCER, ROWLOCK_TEST_MYSQL and ROWLOCK_TEST_MARIADB; one that is set already is left as it is, and no
+// server is started for it. Without a command the servers run until Ctrl-C, and their variables are printed for a shell.
+//
+// What this machine cannot provide is reported and left out, unless ROWLOCK_REQUIRE=all.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	names := flag.String("engines", strings.Join(testserver.Engines, ","), "the servers to provide")
+	durable := flag.Bool("durable", false, "let each commit wait for the disk, as in production; for benchmarks")
+	flag.Parse()
+	engines := strings.Split(*names, ",")
+	for _, e := range engines {
+		if !slices.Contains(testserver.Engines, e) {
+			say("no engine %q; there are %s", e, strings.Join(testserver.Engines, ", "))
+			return 2
+		}
+	}
+
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go watchParent(signals)
+
+	s := &servers{durable: *durable, dsn: map[string]string{}}
+	defer s.stop()
+	if stopped := s.startUnless(signals, engines); stopped {
+		return 130
+	}
+	if s.failed && os.Getenv("ROWLOCK_REQUIRE") == "all" {
+		say("ROWLOCK_REQUIRE=all: not every server can be had, so nothing is run")
+		return 1
+	}
+	if flag.NArg() == 0 {
+		for _, variable := range s.environment() {
+			fmt.Printf("export %s\n", quote(variable))
+		}
+		say("running until Ctrl-C")
+		<-signals
+		return 0
+	}
+	return runCommand(flag.Args(), s.environment(), signals)
+}
+
+// startUnless starts the servers and reports whether a signal came in between.
+func (s *servers) startUnless(signals <-chan os.Signal, engines []string) bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan struct{})
+	go func() { defer close(done); s.start(ctx, engines) }()
+	select {
+	case <-done:
+		return false
+	case <-signals:
+		cancel()
+		<-done
+		return true
+	}
+}
+
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "testservers: "+format+"\n", args...) }
+
+// quote makes NAME=value safe for a shell.
+func quote(variable string) string {
+	name, value, _ := strings.Cut(variable, "=")
+	return name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+}

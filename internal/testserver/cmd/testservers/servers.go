@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// servers is what has been brought up.
+type servers struct {
+	durable bool
+
+	mu      sync.Mutex
+	dsn     map[string]string // of each engine that can be had
+	running []*testserver.Server
+	compose compose
+	failed  bool
+}
+
+// start provides the engines, those that do not need each other at the same time.
+func (s *servers) start(ctx context.Context, engines []string) {
+	begin := time.Now()
+	var group sync.WaitGroup
+	if slices.Contains(engines, testserver.Postgres) || slices.Contains(engines, testserver.PgBouncer) {
+		group.Go(func() {
+			s.provide(ctx, testserver.Postgres)
+			if slices.Contains(engines, testserver.PgBouncer) {
+				s.provide(ctx, testserver.PgBouncer)
+			}
+		})
+	}
+	for _, e := range []string{testserver.MySQL, testserver.MariaDB} {
+		if slices.Contains(engines, e) {
+			group.Go(func() { s.provide(ctx, e) })
+		}
+	}
+	group.Wait()
+	if ctx.Err() == nil {
+		say("%d of %d servers ready after %v", len(s.dsn), len(s.dsn)+s.missing(engines), time.Since(begin).Round(10*time.Millisecond))
+	}
+}
+
+func (s *servers) missing(engines []string) (n int) {
+	for _, e := range engines {
+		if s.dsn[e] == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// provide takes what the environment offers, else starts a server here, else in a container.
+func (s *servers) provide(ctx context.Context, engine string) {
+	if given := os.Getenv(testserver.Variable(engine)); given != "" {
+		s.add(engine, given, nil)
+		return
+	}
+	server, err := s.startHere(ctx, engine)
+	if err == nil {
+		s.add(engine, server.DSN, server)
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	if found, composeErr := s.compose.up(ctx, engine); composeErr == nil {
+		for e, dsn := range found {
+			s.add(e, dsn, nil)
+		}
+		return
+	} else if !errors.Is(composeErr, errNoDocker) {
+		err = errors.Join(err, composeErr)
+	}
+	s.mu.Lock()
+	s.failed = true
+	s.mu.Unlock()
+	say("left out: %v", err)
+}
+
+func (s *servers) startHere(ctx context.Context, engine string) (*testserver.Server, error) {
+	s.mu.Lock()
+	o := testserver.Options{Durable: s.durable, Logf: say, Postgres: s.dsn[testserver.Postgres]}
+	s.mu.Unlock()
+	return testserver.Start(ctx, engine, o)
+}
+
+func (s *servers) add(engine, dsn string, server *testserver.Server) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dsn[engine] = dsn
+	if server != nil {
+		s.running = append(s.running, server)
+	}
+}
+
+// environment is how the command finds them.
+func (s *servers) environment() (variables []string) {
+	for _, e := range testserver.Engines {
+		if s.dsn[e] != "" {
+			variables = append(variables, testserver.Variable(e)+"="+s.dsn[e])
+		}
+	}
+	return variables
+}
+
+func (s *servers) stop() {
+	var group sync.WaitGroup
+	for _, server := range s.running {
+		group.Go(server.Stop)
+	}
+	group.Go(s.compose.down)
+	group.Wait()
+}

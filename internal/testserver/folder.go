@@ -1,0 +1,123 @@
+package testserver
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const folderPrefix = "rowlock-server-"
+
+// folder is a server's private place on the disk. The file "owner" in it is locked for as long as we live, so that
+// whoever comes later can tell a folder in use from one whose owner was killed.
+type folder struct {
+	path  string
+	owner *os.File
+}
+
+func (f *folder) data() string { return filepath.Join(f.path, "data") }
+func (f *folder) log() string  { return filepath.Join(f.path, "log") }
+
+func newFolder(engine string, durable bool) (*folder, error) {
+	parent, err := parentFolder(durable)
+	if err != nil {
+		return nil, err
+	}
+	sweep(parent)
+	path, err := os.MkdirTemp(parent, folderPrefix+engine+"-")
+	if err != nil {
+		return nil, err
+	}
+	owner, err := os.Create(filepath.Join(path, "owner"))
+	if err == nil {
+		err = errors.Join(lock(owner, false), os.Chmod(path, 0o755))
+	}
+	f := &folder{path: path, owner: owner}
+	if err != nil {
+		f.remove()
+		return nil, err
+	}
+	return f, nil
+}
+
+// give makes the folder another account's.
+func (f *folder) give(a *account) error {
+	if a == nil {
+		return nil
+	}
+	return filepath.WalkDir(f.path, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, a.uid, a.gid))
+	})
+}
+
+func (f *folder) remove() {
+	// A server that was killed may write its last file while we delete.
+	for range 50 {
+		if os.RemoveAll(f.path) == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if f.owner != nil {
+		f.owner.Close()
+	}
+}
+
+// parentFolder is a temporary folder that an unprivileged account can reach. In memory it makes CREATE DATABASE cheap,
+// which is hundreds of small files; a durable server must have its data on a disk, and /tmp is in memory on some systems.
+func parentFolder(durable bool) (string, error) {
+	candidates := []string{os.TempDir(), "/tmp", "/var/tmp"}
+	switch {
+	case durable:
+		candidates = []string{"/var/tmp", os.TempDir()}
+	case os.Getenv("TMPDIR") == "":
+		candidates = append(memoryFolders(), candidates...)
+	}
+	for _, c := range candidates {
+		if reachable(c) {
+			return c, nil
+		}
+	}
+	return "", errors.New("no temporary folder that other accounts can reach; set TMPDIR to one")
+}
+
+func reachable(path string) bool {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	if os.Getuid() != 0 { // the server runs as ourselves
+		info, err := os.Stat(path)
+		return err == nil && info.IsDir()
+	}
+	for {
+		info, err := os.Stat(path)
+		if err != nil || !info.IsDir() || info.Mode().Perm()&0o001 == 0 {
+			return false
+		}
+		if path == filepath.Dir(path) {
+			return true
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+// sweep removes the folders of launchers that were killed before they could do it.
+func sweep(parent string) {
+	owners, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*", "owner"))
+	for _, path := range owners {
+		info, err := os.Stat(path)
+		if err != nil || time.Since(info.ModTime()) < time.Minute {
+			continue // maybe just made, and not locked yet
+		}
+		owner, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		if lock(owner, false) == nil {
+			_ = os.RemoveAll(filepath.Dir(path))
+		}
+		owner.Close()
+	}
+}

@@ -1,0 +1,87 @@
+package testserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// mariadbd is MariaDB.
+type mariadbd struct {
+	argv  []string
+	share string // its SQL files and messages
+}
+
+func (e *mariadbd) provide(ctx context.Context, o Options) error {
+	path, err := provideWithApt(ctx, o, "MariaDB", "mariadb-server-core", func() string { return find("mariadbd", nil, nil) })
+	if err != nil {
+		return err
+	}
+	prefix := filepath.Dir(filepath.Dir(path))
+	tables := firstMatch(filepath.Join(prefix, "share/*/mariadb_system_tables.sql"), filepath.Join(prefix, "share/*/mysql_system_tables.sql"))
+	if tables == "" {
+		return errors.New("no mariadb_system_tables.sql under " + prefix + "/share; the installation is not complete")
+	}
+	e.share = filepath.Dir(tables)
+	e.argv = append([]string{path, "--no-defaults", "--basedir=" + prefix, "--lc-messages-dir=" + e.share,
+		"--character-sets-dir=" + filepath.Join(e.share, "charsets")}, asRoot()...)
+	e.argv = append(e.argv, "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M")
+	return nil
+}
+
+// prepare does what mariadb-install-db does, which is in another package: it feeds the packaged SQL to the server.
+func (e *mariadbd) prepare(ctx context.Context, f *folder, _ Options) error {
+	if err := os.MkdirAll(filepath.Join(f.data(), "mysql"), 0o755); err != nil {
+		return err
+	}
+	script := filepath.Join(f.path, "bootstrap.sql")
+	if err := e.writeBootstrap(script); err != nil {
+		return err
+	}
+	in, err := os.Open(script)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	argv := append(append([]string{}, e.argv...), "--datadir="+f.data(), "--bootstrap", "--log-warnings=0", "--enforce-storage-engine=",
+		"--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync", "--innodb-doublewrite=OFF")
+	return runStep(ctx, command{argv: argv}, f, in)
+}
+
+func (e *mariadbd) writeBootstrap(path string) error {
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, "create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n")
+	for _, part := range []string{"system_tables", "performance_tables", "system_tables_data"} {
+		err = errors.Join(err, e.appendSQL(out, part))
+	}
+	return errors.Join(err, out.Close())
+}
+
+// appendSQL adds a packaged file, under its new or its old name.
+func (e *mariadbd) appendSQL(out io.Writer, part string) error {
+	in, err := os.Open(firstMatch(filepath.Join(e.share, "mariadb_"+part+".sql"), filepath.Join(e.share, "mysql_"+part+".sql")))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = io.Copy(out, in)
+	return err
+}
+
+func (e *mariadbd) command(f *folder, port int, o Options) command {
+	argv := append(append([]string{}, e.argv...), "--datadir="+f.data())
+	return command{argv: append(argv, mysqlOptions(f, port, o)...)}
+}
+
+func (e *mariadbd) dsn(port int) string { return mysqlDSN(port, testDatabase) }
+
+func (e *mariadbd) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
+	return identifyMySQL(ctx, dsn, f)
+}
+
+func (e *mariadbd) finish(ctx context.Context, dsn string) error { return createTestDatabase(ctx, dsn) }

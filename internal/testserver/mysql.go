@@ -1,0 +1,85 @@
+package testserver
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// mysqlOptions are for both families; what one of them does not know is marked loose.
+func mysqlOptions(f *folder, port int, o Options) []string {
+	options := []string{
+		"--bind-address=127.0.0.1", fmt.Sprintf("--port=%d", port),
+		"--socket=server.sock", // in the data folder; a full path may be longer than sockets allow
+		"--pid-file=" + filepath.Join(f.path, "pid"),
+		"--max-connections=500", "--skip-log-bin", "--loose-mysqlx=OFF", "--secure-file-priv=" + f.path,
+	}
+	if o.Durable {
+		options = append(options, "--innodb-flush-log-at-trx-commit=1")
+	} else {
+		options = append(options, "--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync", "--innodb-doublewrite=OFF")
+	}
+	return append(options, o.Args...)
+}
+
+// asRoot is what both families want to hear before they run as root.
+func asRoot() []string {
+	if os.Getuid() == 0 {
+		return []string{"--user=root"}
+	}
+	return nil
+}
+
+func mysqlDSN(port int, database string) string {
+	return fmt.Sprintf("root@tcp(127.0.0.1:%d)/%s", port, database)
+}
+
+const testDatabase = "rowlock"
+
+// identifyMySQL asks by a database that is there from the start.
+func identifyMySQL(ctx context.Context, dsn string, f *folder) (bool, error) {
+	db, err := openMySQL(dsn)
+	if err != nil {
+		return false, err
+	}
+	defer db.Close()
+	var folder string
+	err = db.QueryRowContext(ctx, "SELECT @@datadir").Scan(&folder)
+	return sameFile(folder, f.data()), err
+}
+
+func createTestDatabase(ctx context.Context, dsn string) error {
+	db, err := openMySQL(dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS "+testDatabase)
+	return err
+}
+
+// openMySQL opens the server itself rather than a database of it, and keeps the driver from telling standard error that
+// a server which is only starting does not answer.
+func openMySQL(dsn string) (*sql.DB, error) {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	config.DBName, config.Logger, config.Timeout = "", &mysql.NopLogger{}, 2*time.Second
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
+}
+
+func sameFile(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}

@@ -1,0 +1,93 @@
+package testserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// pgbouncer pools transactions in front of a Postgres server. Any database of that server can be reached under its own
+// name, without a password, and as the user of Options.Postgres whoever the client says it is.
+type pgbouncer struct {
+	path   string
+	behind string // what the server behind answers to "who are you?"
+}
+
+func (e *pgbouncer) provide(ctx context.Context, o Options) error {
+	if o.Postgres == "" {
+		return errors.New("it needs a Postgres server to stand in front of")
+	}
+	var err error
+	e.path, err = provideWithApt(ctx, o, "PgBouncer", "pgbouncer", func() string { return find("pgbouncer", nil, nil) })
+	return err
+}
+
+const whoIsBehind = "SELECT system_identifier::text || ' ' || pg_postmaster_start_time() FROM pg_control_system()"
+
+func (e *pgbouncer) prepare(ctx context.Context, f *folder, o Options) error {
+	server, err := pgx.ParseConfig(o.Postgres)
+	if err != nil {
+		return err
+	}
+	if e.behind, err = queryPostgres(ctx, o.Postgres, whoIsBehind); err != nil {
+		return fmt.Errorf("the Postgres server behind it: %w", err)
+	}
+	target := fmt.Sprintf("host=%s port=%d user=%s", quoteIni(server.Host), server.Port, quoteIni(server.User))
+	if server.Password != "" {
+		target += " password=" + quoteIni(server.Password)
+	}
+	if err := os.WriteFile(e.ini(f), []byte(fmt.Sprintf(pgbouncerIni, target)), 0o600); err != nil {
+		return err
+	}
+	as, err := unprivileged()
+	if err != nil {
+		return err
+	}
+	return f.give(as)
+}
+
+// The port is not in it: see command.
+const pgbouncerIni = `[databases]
+* = %s
+
+[pgbouncer]
+%%include port.ini
+listen_addr = 127.0.0.1
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 40
+max_client_conn = 1000
+server_idle_timeout = 10
+server_check_delay = 0
+ignore_startup_parameters = extra_float_digits
+logfile =
+pidfile =
+`
+
+func (e *pgbouncer) ini(f *folder) string { return filepath.Join(f.path, "pgbouncer.ini") }
+
+func (e *pgbouncer) command(f *folder, port int, _ Options) command {
+	as, _ := unprivileged() // prepare was here
+	// PgBouncer knows no option for the port. When this cannot be written, it says so in its log and ends.
+	_ = os.WriteFile(filepath.Join(f.path, "port.ini"), []byte(fmt.Sprintf("listen_port = %d\n", port)), 0o644)
+	return command{argv: []string{e.path, e.ini(f)}, as: as}
+}
+
+func (e *pgbouncer) dsn(port int) string { return postgresDSN(port) }
+
+// identify knows ours by the server behind it: only ours, of all that may answer here, leads to that one.
+func (e *pgbouncer) identify(ctx context.Context, dsn string, _ *folder) (bool, error) {
+	behind, err := queryPostgres(ctx, dsn, whoIsBehind)
+	return behind == e.behind, err
+}
+
+func (e *pgbouncer) finish(context.Context, string) error { return nil }
+
+// quoteIni quotes a value of a connection string in PgBouncer's file.
+func quoteIni(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -1,0 +1,79 @@
+package testserver
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+)
+
+type postgres struct{ bin string }
+
+func (e *postgres) provide(ctx context.Context, o Options) error {
+	look := func() string {
+		complete := func(path string) bool { return executable(filepath.Join(filepath.Dir(path), "initdb")) }
+		return find("postgres", []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"}, complete)
+	}
+	path, err := provideWithApt(ctx, o, "PostgreSQL", "postgresql", look)
+	e.bin = filepath.Dir(path)
+	return err
+}
+
+func (e *postgres) prepare(ctx context.Context, f *folder, _ Options) error {
+	as, err := unprivileged()
+	if err != nil {
+		return err
+	}
+	if err := f.give(as); err != nil {
+		return err
+	}
+	// Each server has an initdb of its own, half a second dearer than a copy: the system identifier tells servers apart.
+	initdb := []string{filepath.Join(e.bin, "initdb"), "-D", f.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"}
+	return runStep(ctx, command{argv: initdb, as: as}, f, nil)
+}
+
+func (e *postgres) command(f *folder, port int, o Options) command {
+	as, _ := unprivileged() // prepare was here
+	argv := []string{
+		filepath.Join(e.bin, "postgres"), "-D", f.data(), "-p", fmt.Sprint(port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+		"-c", "max_connections=400", "-c", "shared_buffers=64MB", "-c", "max_prepared_transactions=20",
+	}
+	if !o.Durable {
+		argv = append(argv, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_wal_size=256MB")
+	}
+	// SIGQUIT is the immediate shutdown: no last checkpoint, but its shared memory is given back.
+	return command{argv: append(argv, o.Args...), as: as, quit: syscall.SIGQUIT}
+}
+
+func (e *postgres) dsn(port int) string { return postgresDSN(port) }
+
+func postgresDSN(port int) string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port)
+}
+
+func (e *postgres) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
+	folder, err := queryPostgres(ctx, dsn, "SHOW data_directory")
+	return sameFile(folder, f.data()), err
+}
+
+func (e *postgres) finish(context.Context, string) error { return nil }
+
+// queryPostgres asks for one text, by the protocol that PgBouncer likes too.
+func queryPostgres(ctx context.Context, dsn, query string) (string, error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return "", err
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	var answer string
+	err = conn.QueryRow(ctx, query).Scan(&answer)
+	return answer, err
+}

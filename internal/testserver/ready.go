@@ -1,0 +1,71 @@
+package testserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+var (
+	errDied     = errors.New("the server ended before it answered")
+	errStranger = errors.New("another server answers on its port")
+)
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// runUntilReady starts the server and asks until it answers, dies, or the limit is over.
+func runUntilReady(ctx context.Context, e engine, f *folder, port int, o Options) (*process, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	p, err := startProcess(e.command(f, port, o), f)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.awaitReady(ctx, e, e.dsn(port), f); err != nil {
+		p.end()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *process) awaitReady(ctx context.Context, e engine, dsn string, f *folder) error {
+	for {
+		ours, err := p.ask(ctx, func(ctx context.Context) (bool, error) { return e.identify(ctx, dsn, f) })
+		switch {
+		case err == nil && ours:
+			return nil
+		case err == nil:
+			return errStranger
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("%w: %v", errDied, p.err)
+		case <-ctx.Done():
+			return fmt.Errorf("it does not answer: %w", errors.Join(ctx.Err(), err))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// ask bounds a question, and takes it back when our server is dead: whoever has the port then may never answer.
+func (p *process) ask(ctx context.Context, question func(context.Context) (bool, error)) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return question(ctx)
+}

@@ -1,0 +1,156 @@
+// Package testserver starts real database servers for tests: private ones, on a free loopback port, with data in a
+// temporary folder, gone when the process that started them is gone, whatever way it went.
+//
+// A server's program is looked for on this machine first. What is missing is installed with apt where that is possible
+// (Debian or Ubuntu, as root), and MySQL, which Debian's stable suites do not have, is unpacked beside the host instead.
+package testserver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// The engines that Start knows.
+const (
+	Postgres  = "postgres"
+	MySQL     = "mysql" // never MariaDB, which calls itself mysqld too
+	MariaDB   = "mariadb"
+	PgBouncer = "pgbouncer" // transaction pooling, in front of Options.Postgres
+)
+
+// Engines is all of them; whoever starts them in this order has what the next one needs.
+var Engines = []string{Postgres, PgBouncer, MySQL, MariaDB}
+
+const (
+	installLimit = 10 * time.Minute
+	prepareLimit = 2 * time.Minute
+	readyLimit   = time.Minute
+	stopLimit    = 5 * time.Second
+	portAttempts = 5
+)
+
+// Options say what kind of server is wanted. The zero value is right for tests.
+type Options struct {
+	// Durable makes a commit wait for the disk, as in production. Tests do without: a crash of the server loses nothing
+	// even so, only a crash of the machine does.
+	Durable bool
+
+	// Postgres is the DSN of the server behind PgBouncer, which needs it.
+	Postgres string
+
+	// Args are added to the server's command line; they win over ours. PgBouncer takes none.
+	Args []string
+
+	// Logf is told of steps that take long, such as an installation. Default: nobody.
+	Logf func(format string, args ...any)
+}
+
+// Server is a running server. Kill and Restart are for one goroutine at a time.
+type Server struct {
+	Engine string
+	DSN    string // as the drivers want it: pgx, go-sql-driver/mysql
+	Addr   string // host:port
+	PID    int    // of its main process
+	Folder string // its data and its log, removed by Stop
+
+	folder  *folder
+	process *process
+	restart func(context.Context) (*process, error)
+	stop    sync.Once
+}
+
+// Start starts a server and waits until it answers queries. ctx bounds the start only, not the server's life.
+func Start(ctx context.Context, name string, o Options) (*Server, error) {
+	e, err := newEngine(name)
+	if err != nil {
+		return nil, err
+	}
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	if err := bounded(ctx, installLimit, func(ctx context.Context) error { return e.provide(ctx, o) }); err != nil {
+		return nil, failure(name, "find or install", err, nil)
+	}
+	f, err := newFolder(name, o.Durable)
+	if err != nil {
+		return nil, failure(name, "make a folder", err, nil)
+	}
+	if err := bounded(ctx, prepareLimit, func(ctx context.Context) error { return e.prepare(ctx, f, o) }); err != nil {
+		err = failure(name, "initialise data", err, f)
+		f.remove()
+		return nil, err
+	}
+	s, err := launch(ctx, name, e, f, o)
+	if err != nil {
+		err = failure(name, "start", err, f)
+		f.remove()
+		return nil, err
+	}
+	return s, nil
+}
+
+// launch runs the server on a free port. Another program may take the port in the moment between choosing and binding
+// it: then ours dies, or somebody else answers, and another port is tried.
+func launch(ctx context.Context, name string, e engine, f *folder, o Options) (*Server, error) {
+	var errs []error
+	for range portAttempts {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		run := func(ctx context.Context) (*process, error) { return runUntilReady(ctx, e, f, port, o) }
+		p, err := run(ctx)
+		if err == nil {
+			err = bounded(ctx, readyLimit, func(ctx context.Context) error { return e.finish(ctx, e.dsn(port)) })
+			if err != nil {
+				p.end()
+				return nil, err
+			}
+			return &Server{
+				Engine: name, DSN: e.dsn(port), Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+				PID: p.pid, Folder: f.path, folder: f, process: p, restart: run,
+			}, nil
+		}
+		errs = append(errs, err)
+		if !errors.Is(err, errDied) && !errors.Is(err, errStranger) {
+			break
+		}
+	}
+	return nil, errs[len(errs)-1]
+}
+
+// Kill ends the server as a crash would. Its data stay for Restart.
+func (s *Server) Kill() { s.process.kill() }
+
+// Restart starts the server again, on the same data and the same port, after Kill or while it runs.
+func (s *Server) Restart(ctx context.Context) error {
+	s.process.end()
+	p, err := s.restart(ctx)
+	for end := time.Now().Add(stopLimit); errors.Is(err, errDied) && time.Now().Before(end) && ctx.Err() == nil; {
+		time.Sleep(100 * time.Millisecond) // Postgres refuses while a backend of the one that was killed is still leaving
+		p, err = s.restart(ctx)
+	}
+	if err != nil {
+		return failure(s.Engine, "restart", err, s.folder)
+	}
+	s.process, s.PID = p, p.pid
+	return nil
+}
+
+// Stop ends the server and removes its data. It may be called any number of times.
+func (s *Server) Stop() {
+	s.stop.Do(func() {
+		s.process.end()
+		s.folder.remove()
+	})
+}
+
+func bounded(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return f(ctx)
+}

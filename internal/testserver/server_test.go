@@ -1,0 +1,103 @@
+package testserver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+)
+
+// TestServerLife takes each engine through crash, restart and stop. That they serve is shown by all other tests.
+func TestServerLife(t *testing.T) {
+	for _, engine := range Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			testenv.DSN(t, engine) // where the launcher could not start one, neither can this test
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			s, err := Start(ctx, engine, Options{Postgres: os.Getenv(Variable(Postgres)), Logf: t.Logf})
+			require.NoError(t, err)
+			defer s.Stop()
+			answers := func() bool {
+				conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
+				if err == nil {
+					conn.Close()
+				}
+				return err == nil
+			}
+			require.True(t, answers())
+
+			first := s.PID
+			s.Kill()
+			require.False(t, answers())
+			require.NoError(t, s.Restart(ctx))
+			require.NotEqual(t, first, s.PID)
+			require.True(t, answers())
+
+			s.Stop()
+			s.Stop()
+			require.False(t, answers())
+			require.NoDirExists(t, s.Folder)
+		})
+	}
+}
+
+func TestPortTakenByAnother(t *testing.T) {
+	testenv.DSN(t, Postgres)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	f, err := newFolder(Postgres, false)
+	require.NoError(t, err)
+	defer f.remove()
+	e := &postgres{}
+	require.NoError(t, e.provide(t.Context(), Options{}))
+	require.NoError(t, e.prepare(t.Context(), f, Options{}))
+
+	_, err = runUntilReady(t.Context(), e, f, l.Addr().(*net.TCPAddr).Port, Options{})
+	require.ErrorIs(t, err, errDied)
+	require.Contains(t, failure(Postgres, "start", err, f).Error(), "in use") // from its log
+}
+
+func TestFailuresSayWhatToDo(t *testing.T) {
+	err := failure(MySQL, "find or install", &missing{program: "MySQL", remedy: "install MySQL 8 or newer"}, nil)
+	require.EqualError(t, err, "mysql: no MySQL on this machine; install MySQL 8 or newer, or set ROWLOCK_TEST_MYSQL to the DSN of a server for tests")
+
+	f := &folder{path: t.TempDir()}
+	require.NoError(t, os.WriteFile(f.log(), []byte("first\n"+strings.Repeat("more\n", 20)+"the reason\n"), 0o600))
+	text := failure(Postgres, "start", errors.New("exit status 1"), f).Error()
+	require.Contains(t, text, "postgres: start: exit status 1; or set ROWLOCK_TEST_POSTGRES")
+	require.Contains(t, text, "the reason")
+	require.NotContains(t, text, "first")
+}
+
+func TestSweepRemovesOnlyTheFoldersOfTheDead(t *testing.T) {
+	parent := t.TempDir()
+	old := time.Now().Add(-time.Hour)
+	ownerOf := func(name string) *os.File {
+		folder := filepath.Join(parent, folderPrefix+name)
+		require.NoError(t, os.Mkdir(folder, 0o755))
+		owner, err := os.Create(filepath.Join(folder, "owner"))
+		require.NoError(t, err)
+		require.NoError(t, os.Chtimes(owner.Name(), old, old))
+		return owner
+	}
+	living := ownerOf("living")
+	require.NoError(t, lock(living, false))
+	defer living.Close()
+	ownerOf("dead").Close()
+	require.NoError(t, os.Mkdir(filepath.Join(parent, "somebody-elses"), 0o755))
+
+	sweep(parent)
+	require.DirExists(t, filepath.Dir(living.Name()))
+	require.NoDirExists(t, filepath.Join(parent, folderPrefix+"dead"))
+	require.DirExists(t, filepath.Join(parent, "somebody-elses"))
+}

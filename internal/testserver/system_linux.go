@@ -1,0 +1,51 @@
+package testserver
+
+import (
+	"os"
+	"syscall"
+)
+
+// serverAttributes make a server end with us: the kernel sends it the signal when we are gone, even after a SIGKILL.
+func serverAttributes(as *account, death syscall.Signal) *syscall.SysProcAttr {
+	a := stepAttributes(as)
+	a.Pdeathsig = death
+	return a
+}
+
+func stepAttributes(as *account) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setpgid: true}
+	if as != nil {
+		a.Credential = &syscall.Credential{Uid: uint32(as.uid), Gid: uint32(as.gid)}
+	}
+	return a
+}
+
+// signalGroup signals a process that we started, and those that it has started in its group.
+func signalGroup(p *os.Process, s syscall.Signal) {
+	if p != nil {
+		_ = syscall.Kill(-p.Pid, s)
+	}
+}
+
+// lock takes the exclusive lock of an open file, which ends with the process at the latest.
+func lock(f *os.File, wait bool) error {
+	how := syscall.LOCK_EX
+	if !wait {
+		how |= syscall.LOCK_NB
+	}
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); err != syscall.EINTR {
+			return err
+		}
+	}
+}
+
+// memoryFolders returns the folder that is in memory, if it has room for all our servers: that of a container may be tiny.
+func memoryFolders() []string {
+	const path, room = "/dev/shm", 2 << 30
+	var fs syscall.Statfs_t
+	if syscall.Statfs(path, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < room {
+		return nil
+	}
+	return []string{path}
+}
