@@ -1,0 +1,98 @@
+package processes_test
+
+import (
+	"cmp"
+	"database/sql"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+)
+
+// grant is what one process wrote down of one lease.
+type grant struct {
+	name           int
+	token          rowlock.Token
+	worker         int
+	asked, granted int64
+	trusted        int64 // when it was last seen to be trusted
+}
+
+// check finds in the logs and the tables whether the promises were kept.
+func check(t *testing.T, d database, db *sql.DB, logs map[string][]event) {
+	t.Helper()
+	grants := make(map[int][]*grant)
+	var counted, stale int
+	for _, events := range logs {
+		var asked int64
+		var g *grant
+		for _, e := range events {
+			switch e.What {
+			case "asked":
+				asked = e.At
+			case "granted":
+				g = &grant{name: e.Name, token: e.Token, worker: e.Worker, asked: asked, granted: e.At, trusted: e.At}
+				grants[e.Name] = append(grants[e.Name], g)
+			case "trusted":
+				g.trusted = e.At
+			case "counted":
+				counted++
+			case "stale":
+				stale++
+			case "failed":
+				t.Errorf("worker %d: %s", e.Worker, e.Detail)
+			}
+		}
+	}
+	total := 0
+	for name, of := range grants {
+		slices.SortFunc(of, func(a, b *grant) int { return cmp.Compare(a.token, b.token) })
+		for i := 1; i < len(of); i++ {
+			a, b := of[i-1], of[i]
+			require.Less(t, a.token, b.token, "name %d: a token was granted twice, to workers %d and %d", name, a.worker, b.worker)
+			assert.LessOrEqual(t, a.asked, b.granted, "name %d: token %d was granted before token %d was asked for", name, b.token, a.token)
+			assert.LessOrEqual(t, a.trusted, b.granted, "name %d: token %d was trusted after token %d was granted", name, a.token, b.token)
+		}
+		total += len(of)
+	}
+	inLedger := checkLedger(t, d, db)
+	assert.GreaterOrEqual(t, inLedger, counted, "a count that was acknowledged is in the ledger")
+	t.Logf("%d grants, %d counts, %d stale writes refused", total, inLedger, stale)
+	assert.Greater(t, total, 50, "too little happened for this to say anything")
+}
+
+// checkLedger looks for a count that is missing, a token that fell, a token of two workers.
+func checkLedger(t *testing.T, d database, db *sql.DB) int {
+	t.Helper()
+	total := 0
+	for name := range names {
+		rows, err := db.QueryContext(t.Context(), d.bind("SELECT n, token, worker FROM ledger WHERE id = ? ORDER BY n"), name)
+		require.NoError(t, err)
+		owner := make(map[rowlock.Token]int)
+		var before rowlock.Token
+		n := int64(0)
+		for rows.Next() {
+			var at, token int64
+			var worker int
+			require.NoError(t, rows.Scan(&at, &token, &worker))
+			n++
+			require.Equal(t, n, at, "a count is missing")
+			require.GreaterOrEqual(t, rowlock.Token(token), before, "a stale write was accepted")
+			before = rowlock.Token(token)
+			if first, ok := owner[before]; ok {
+				require.Equal(t, first, worker, "token %d has two holders", before)
+			}
+			owner[before] = worker
+		}
+		require.NoError(t, rows.Err())
+		require.NoError(t, rows.Close())
+		var newest, counter int64
+		require.NoError(t, db.QueryRowContext(t.Context(), d.bind("SELECT token, n FROM counter WHERE id = ?"), name).Scan(&newest, &counter))
+		require.Equal(t, n, counter, "the counter is the length of the ledger")
+		total += int(n)
+	}
+	return total
+}
