@@ -8,7 +8,7 @@ RUN      ?=
 FLAGS    ?=
 FUZZTIME ?= 20s
 
-GOTEST  = go test -count=1 -timeout=15m $(if $(RUN),-run '$(RUN)') $(FLAGS)
+GOTEST  = go test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FLAGS)
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help

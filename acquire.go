@@ -83,11 +83,12 @@ func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error
 
 // try makes one attempt, and another only to learn what became of it.
 func (a *acquisition) try() (*Lease, error) {
-	ctx, cancel := context.WithTimeout(a.ctx, callTimeout(a.cfg.ttl))
+	timeout := callTimeout(a.cfg.ttl)
+	ctx, cancel := context.WithTimeout(a.ctx, timeout)
 	defer cancel()
 	retry := backoff{next: 10 * time.Millisecond, most: 200 * time.Millisecond}
 	for {
-		lease, next := a.attempt(ctx)
+		lease, next := a.attempt(ctx, timeout/2)
 		if lease != nil {
 			return lease, nil
 		}
@@ -120,7 +121,7 @@ func (a *acquisition) wait() (*Lease, error) {
 	}
 	poll := backoff{next: 20 * time.Millisecond, most: time.Second}
 	for {
-		lease, next := a.attempt(a.ctx)
+		lease, next := a.attempt(a.ctx, callTimeout(a.cfg.ttl))
 		if lease != nil {
 			return lease, nil
 		}

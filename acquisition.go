@@ -69,8 +69,8 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 }
 
 // attempt asks the store once.
-func (a *acquisition) attempt(ctx context.Context) (*Lease, verdict) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout(a.cfg.ttl))
+func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Lease, verdict) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	sent := a.locker.clock()
 	if a.attempts == 0 {
@@ -134,7 +134,7 @@ func (a *acquisition) giveUp() error {
 	if a.locker.closing.Err() != nil {
 		return ErrClosed
 	}
-	if a.err != nil { // the last word was a failure, not a refusal
+	if a.err != nil && (a.held == nil || a.ctx.Err() == nil) { // the last word was a failure, not a refusal
 		failure := error(&opError{"acquire", a.key, ErrUnavailable, a.err})
 		return errors.Join(failure, a.ctx.Err())
 	}

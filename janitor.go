@@ -45,7 +45,7 @@ func (j *janitor) takeBack(item leftover) {
 	item.pauses = backoff{next: 50 * time.Millisecond, most: time.Second}
 	item.next = j.locker.clock().at
 	if !j.queue(&item) {
-		j.attempt(&item)
+		j.attempt(context.Background(), &item)
 		j.tell(&item)
 	}
 }
@@ -96,7 +96,7 @@ func (j *janitor) run() {
 			case <-timer.C:
 			case <-j.pokes:
 			}
-		case j.attempt(item) || stopped:
+		case j.attempt(j.locker.patience, item) || stopped:
 			j.drop(item)
 			j.tell(item)
 		}
@@ -126,9 +126,9 @@ func (j *janitor) pick() (item *leftover, pause time.Duration, stopped bool) {
 }
 
 // attempt asks the store once to let go of item, and says whether that is settled.
-func (j *janitor) attempt(item *leftover) bool {
+func (j *janitor) attempt(ctx context.Context, item *leftover) bool {
 	timeout := callTimeout(item.grant.TTL)
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := j.locker.backend.Release(ctx, item.grant)
 	now := j.locker.clock()

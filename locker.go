@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,6 +29,8 @@ type Locker struct {
 	close    context.CancelFunc
 	requests context.Context // ends when Close has released everything: a renewal matters no more
 	abandon  context.CancelFunc
+	patience context.Context // ends when Close has waited on the store for long enough
+	hurry    context.CancelFunc
 	once     sync.Once
 	closed   error
 	running  sync.WaitGroup // the goroutines of renewals and janitor
@@ -66,6 +69,7 @@ func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, err
 	l.cfg = &cfg
 	l.closing, l.close = context.WithCancel(context.Background())
 	l.requests, l.abandon = context.WithCancel(context.Background())
+	l.patience, l.hurry = context.WithCancel(context.Background())
 	l.renewals.init(l)
 	l.janitor.init(l)
 	return l, nil
@@ -74,6 +78,9 @@ func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, err
 // Capabilities is what the backend promises.
 func (l *Locker) Capabilities() driver.Capabilities { return l.caps }
 
+// closeTimeout is how long Close waits on a store that hangs, however many leases there are.
+const closeTimeout = 5 * time.Second
+
 // Close releases every lease of the locker, ends every wait with [ErrClosed], and returns when no
 // goroutine of the locker is left. It waits on the store for a few seconds at most; the error names
 // the leases that could not be released, which end with their TTL. It closes nothing that it did
@@ -81,6 +88,8 @@ func (l *Locker) Capabilities() driver.Capabilities { return l.caps }
 func (l *Locker) Close() error {
 	l.once.Do(func() {
 		l.close()
+		limit := time.AfterFunc(closeTimeout, l.hurry)
+		defer limit.Stop()
 		var mu sync.Mutex
 		var errs []error
 		var group errgroup.Group

@@ -52,9 +52,10 @@ func (le *Lease) release(ctx context.Context) error {
 func (le *Lease) letGo(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL))
 	defer cancel()
+	defer context.AfterFunc(le.locker.patience, cancel)()
 	retry := backoff{next: 10 * time.Millisecond, most: 500 * time.Millisecond}
 	for {
-		err := le.locker.backend.Release(ctx, le.grant)
+		err := le.askRelease(ctx)
 		switch {
 		case err == nil:
 			return nil
@@ -72,6 +73,13 @@ func (le *Lease) letGo(ctx context.Context) error {
 			return &opError{"release", le.grant.Key, kind, err}
 		}
 	}
+}
+
+// askRelease makes one attempt, short enough for another if the reply to it is lost.
+func (le *Lease) askRelease(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)/3)
+	defer cancel()
+	return le.locker.backend.Release(ctx, le.grant)
 }
 
 func (le *Lease) leftover() leftover {

@@ -165,8 +165,8 @@ func (r *renewals) expireAll(now instant) {
 	}
 }
 
-// due takes the leases whose time has come. Where one must be renewed, those that are soon to be
-// come along: after a while they all travel together.
+// due takes the leases whose time has come. Where one must be renewed, those that are to be within
+// a quarter of an interval come along, so that an interval has a few requests however many leases.
 func (r *renewals) due(now instant) []*Lease {
 	var due, expired []*Lease
 	r.mu.Lock()

@@ -23,8 +23,9 @@ type Backend interface {
 	// grant has released before is no error. [ErrNotHeld] means that the store knows the grant no
 	// more; any other error means that the outcome is unknown.
 	//
-	// A zero g.Token matches whatever token the nonce was granted. The engine uses that to take
-	// back an acquire whose reply it never saw.
+	// A zero g.Token matches whatever token the nonce was granted, and is repeatable only as far as
+	// that is known: [ErrNotHeld] once it is released. The engine uses that to take back an acquire
+	// whose reply it never saw.
 	Release(ctx context.Context, g Grant) error
 }
 

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// plan is how long to measure.
+type plan struct {
+	rounds int
+	round  time.Duration
+}
+
+// store is one database with the two things that are compared.
+type store struct {
+	name  string
+	bare  func(context.Context) error // two updates of one row, each committed
+	cycle func(context.Context) error // acquire and release
+	close func()
+}
+
+// measure runs both in turn, round by round, so that a machine whose speed drifts slows both.
+func (p plan) measure(ctx context.Context, s store) (string, error) {
+	defer s.close()
+	for _, warm := range []func(context.Context) error{s.bare, s.cycle} {
+		if _, err := timed(ctx, warm, p.round/4); err != nil {
+			return "", err
+		}
+	}
+	var bare, cycle, ratios []float64
+	var latencies []time.Duration
+	for i := range p.rounds {
+		first, second := s.bare, s.cycle
+		if i%2 == 1 {
+			first, second = second, first
+		}
+		a, err := timed(ctx, first, p.round)
+		if err != nil {
+			return "", err
+		}
+		b, err := timed(ctx, second, p.round)
+		if err != nil {
+			return "", err
+		}
+		if i%2 == 1 {
+			a, b = b, a
+		}
+		bare, cycle = append(bare, rate(a)), append(cycle, rate(b))
+		ratios = append(ratios, rate(b)/rate(a))
+		latencies = append(latencies, b...)
+	}
+	slices.Sort(latencies)
+	return fmt.Sprintf("| %s | %.0f | %.0f | **%.2f** (%.2f–%.2f) | %s | %s |", s.name, median(bare), median(cycle),
+		median(ratios), slices.Min(ratios), slices.Max(ratios),
+		latencies[len(latencies)/2].Round(time.Microsecond), latencies[len(latencies)*99/100].Round(time.Microsecond)), nil
+}
+
+// timed calls f for so long, and returns what each call took.
+func timed(ctx context.Context, f func(context.Context) error, for_ time.Duration) ([]time.Duration, error) {
+	var took []time.Duration
+	for start := time.Now(); time.Since(start) < for_; {
+		before := time.Now()
+		if err := f(ctx); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(before))
+	}
+	return took, nil
+}
+
+func rate(took []time.Duration) float64 {
+	var sum time.Duration
+	for _, d := range took {
+		sum += d
+	}
+	return float64(len(took)) / sum.Seconds()
+}
+
+func median(of []float64) float64 {
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[len(sorted)/2]
+}

@@ -1,0 +1,110 @@
+package rowlock_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/rowlock/rowlock"
+
+// Clients of the stores, by the beginning of their import paths.
+var (
+	sqlDrivers = []string{
+		"database/sql", "github.com/jackc/pgx", "github.com/lib/pq", "github.com/go-sql-driver/mysql",
+		"modernc.org/sqlite", "github.com/mattn/go-sqlite3", "github.com/ncruces/go-sqlite3",
+	}
+	keyValueClients = map[string][]string{
+		"Redis":     {"github.com/redis", "github.com/go-redis", "github.com/gomodule/redigo", "github.com/valkey-io"},
+		"etcd":      {"go.etcd.io", "google.golang.org/grpc"},
+		"ZooKeeper": {"github.com/go-zookeeper", "github.com/samuel/go-zookeeper"},
+	}
+	testOnly = []string{"github.com/stretchr/testify", "go.uber.org/goleak"}
+)
+
+// Whoever imports a package compiles no client of a store that the package is not for.
+func TestImportsStayApart(t *testing.T) {
+	anyKeyValue := slices.Concat(keyValueClients["Redis"], keyValueClients["etcd"], keyValueClients["ZooKeeper"])
+	for pkg, forbidden := range map[string][]string{
+		"":          slices.Concat(sqlDrivers, anyKeyValue),
+		"/driver":   slices.Concat(sqlDrivers, anyKeyValue),
+		"/memlock":  slices.Concat(sqlDrivers, anyKeyValue),
+		"/locktest": slices.Concat(sqlDrivers, anyKeyValue),
+		"/sqllock":  anyKeyValue,
+	} {
+		for _, dep := range deps(t, module+pkg) {
+			assert.False(t, startsWithAny(dep, forbidden), "%s%s reaches %s", module, pkg, dep)
+		}
+	}
+}
+
+// The contract and the suite can be imported by any backend's author at no cost: they reach the
+// standard library, this module's engine, and what the Go project itself publishes.
+func TestContractAndSuiteReachNothingElse(t *testing.T) {
+	for pkg, allowed := range map[string][]string{
+		"/driver":   {module + "/driver"},
+		"/memlock":  {module + "/driver", module + "/memlock"},
+		"":          {module, module + "/driver", "golang.org/x"},
+		"/locktest": {module, module + "/driver", module + "/locktest", "golang.org/x"},
+	} {
+		for _, dep := range foreign(t, module+pkg) {
+			ok := slices.Contains(allowed, dep) || slices.Contains(allowed, "golang.org/x") && strings.HasPrefix(dep, "golang.org/x/")
+			assert.True(t, ok, "%s%s reaches %s", module, pkg, dep)
+		}
+	}
+}
+
+// No package reaches the clients of two key-value stores, but for the command, which speaks to all.
+func TestNobodyImportsTwoClients(t *testing.T) {
+	for _, pkg := range packages(t) {
+		if startsWithAny(pkg, []string{module + "/cmd", module + "/internal"}) {
+			continue
+		}
+		all := deps(t, pkg)
+		var reached []string
+		for store, clients := range keyValueClients {
+			if slices.ContainsFunc(all, func(dep string) bool { return startsWithAny(dep, clients) }) {
+				reached = append(reached, store)
+			}
+		}
+		assert.LessOrEqual(t, len(reached), 1, "%s reaches the clients of %v", pkg, reached)
+	}
+}
+
+// Testing tools are reached by tests only, and never end up in a user's program.
+func TestTestingToolsStayInTests(t *testing.T) {
+	for _, dep := range deps(t, packages(t)...) {
+		assert.False(t, startsWithAny(dep, testOnly), "a package that is no test reaches %s", dep)
+	}
+}
+
+func packages(t *testing.T) []string { return goList(t, "./...") }
+
+// deps is every package that those given reach, themselves included, without their tests.
+func deps(t *testing.T, pkgs ...string) []string {
+	return goList(t, append([]string{"-deps"}, pkgs...)...)
+}
+
+// foreign is deps without the standard library.
+func foreign(t *testing.T, pkg string) []string {
+	return goList(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", pkg)
+}
+
+func goList(t *testing.T, args ...string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "go list %v: %s", args, stderr.String())
+	return strings.Fields(string(out))
+}
+
+// startsWithAny reports whether path is one of the prefixes or below one.
+func startsWithAny(path string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") })
+}

@@ -1,0 +1,180 @@
+// Package inprocess makes clients that can be cut off from a store which is reached without a network
+// (a store in memory, a file), for the conformance suite of such stores.
+package inprocess
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Store is a backend, or one client of it.
+type Store interface {
+	driver.Backend
+	driver.Inspector
+	driver.Describer
+}
+
+// Harness implements locktest.Harness with every power.
+type Harness struct {
+	// Connect returns a new client, and what ends it.
+	Connect func() (Store, func() error, error)
+	// End makes the lease on key expire now, by the store's clock.
+	End func(ctx context.Context, key driver.Key) error
+}
+
+// Memory is a store in the memory of this process.
+type Memory interface {
+	Store
+	driver.Notifier
+	Expire(key driver.Key)
+}
+
+// New returns a harness on a store in memory, which all of its clients share.
+func New(store Memory) *Harness {
+	return &Harness{
+		Connect: func() (Store, func() error, error) { return store, func() error { return nil }, nil },
+		End: func(_ context.Context, key driver.Key) error {
+			store.Expire(key)
+			return nil
+		},
+	}
+}
+
+// Open returns a new client.
+func (h *Harness) Open(context.Context) (driver.Backend, error) {
+	store, end, err := h.Connect()
+	if err != nil {
+		return nil, err
+	}
+	c := &client{Store: store, end: end}
+	if n, ok := store.(driver.Notifier); ok {
+		return &notifying{client: c, notifier: n}, nil
+	}
+	return c, nil
+}
+
+// Close ends a client.
+func (h *Harness) Close(b driver.Backend) error {
+	c, err := clientOf(b)
+	if err != nil {
+		return err
+	}
+	return c.end()
+}
+
+// Expire ends a lease now.
+func (h *Harness) Expire(ctx context.Context, key driver.Key) error { return h.End(ctx, key) }
+
+// Crash makes everything that b sends from now on fail.
+func (h *Harness) Crash(b driver.Backend) error { return set(b, func(c *client) { c.dead = true }) }
+
+// Cut makes b hear nothing, and be heard by nobody.
+func (h *Harness) Cut(b driver.Backend) error { return set(b, func(c *client) { c.cut = true }) }
+
+// Restore ends that for the requests that come from now on.
+func (h *Harness) Restore(b driver.Backend) error { return set(b, func(c *client) { c.cut = false }) }
+
+// DropReply loses the reply to the next request of b.
+func (h *Harness) DropReply(b driver.Backend) error {
+	return set(b, func(c *client) { c.dropNext = true })
+}
+
+func clientOf(b driver.Backend) (*client, error) {
+	switch c := b.(type) {
+	case *client:
+		return c, nil
+	case *notifying:
+		return c.client, nil
+	default:
+		return nil, errors.New("inprocess: the backend is not a client of this package")
+	}
+}
+
+func set(b driver.Backend, change func(*client)) error {
+	c, err := clientOf(b)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
+	return nil
+}
+
+// client is one way to the store.
+type client struct {
+	Store
+	end                 func() error
+	mu                  sync.Mutex
+	dead, cut, dropNext bool
+}
+
+// notifying is a client of a store that wakes.
+type notifying struct {
+	*client
+	notifier driver.Notifier
+}
+
+var (
+	errDead   = errors.New("inprocess: the client is dead")
+	errCutOff = errors.New("inprocess: no reply")
+)
+
+// state takes note of what befalls one request.
+func (c *client) state() (dead, cut, drop bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	dead, cut, drop = c.dead, c.cut, c.dropNext && !c.cut && !c.dead
+	if drop {
+		c.dropNext = false
+	}
+	return dead, cut, drop
+}
+
+// carry brings a request to the store and its reply back, or not.
+func carry[T any](ctx context.Context, c *client, request func() (T, error)) (T, error) {
+	var zero T
+	dead, cut, drop := c.state()
+	if dead {
+		return zero, driver.NotApplied(errDead)
+	}
+	if !cut {
+		reply, err := request()
+		if !drop {
+			return reply, err
+		}
+	}
+	<-ctx.Done()
+	return zero, errors.Join(errCutOff, ctx.Err())
+}
+
+func (c *client) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	return carry(ctx, c, func() (driver.Grant, error) { return c.Store.Acquire(ctx, r) })
+}
+
+func (c *client) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	return carry(ctx, c, func() ([]driver.Outcome, error) { return c.Store.Renew(ctx, grants) })
+}
+
+func (c *client) Release(ctx context.Context, g driver.Grant) error {
+	_, err := carry(ctx, c, func() (struct{}, error) { return struct{}{}, c.Store.Release(ctx, g) })
+	return err
+}
+
+// Notify passes no wake-up on to a client that is cut off.
+func (c *notifying) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
+	return c.notifier.Notify(ctx, key, func() {
+		if c.hears() {
+			wake()
+		}
+	})
+}
+
+func (c *client) hears() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.dead && !c.cut
+}

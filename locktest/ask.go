@@ -1,0 +1,146 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// request asks for key with a nonce of its own.
+func (t *trial) request(key driver.Key) driver.Request {
+	return driver.Request{Key: key, Nonce: driver.NewNonce(), TTL: steady, Holder: "locktest", Note: t.name}
+}
+
+// ask makes one request. A store that was interrupted by another writer says that it was contended;
+// that is asked again, within bounds.
+func (t *trial) ask(b driver.Backend, r driver.Request) (g driver.Grant, held *driver.Held) {
+	t.poll("an answer other than contended", func() bool {
+		var err error
+		held = nil
+		g, err = b.Acquire(t.ctx, r)
+		if err != nil && !errors.As(err, &held) {
+			t.fatalf("acquire %q: want a grant or a *driver.Held, got error: %v", r.Key, err)
+		}
+		return held == nil || held.Reason != driver.Contended
+	})
+	if held == nil {
+		t.checkGrant(r, g)
+	}
+	return g, held
+}
+
+func (t *trial) checkGrant(r driver.Request, g driver.Grant) {
+	switch {
+	case g.Token <= 0:
+		t.fatalf("granted token %d; tokens are larger than zero", g.Token)
+	case g.Key != r.Key || g.Nonce != r.Nonce:
+		t.fatalf("asked for %q with nonce %s, granted %q with nonce %s", r.Key, r.Nonce, g.Key, g.Nonce)
+	case g.TTL <= 0 || g.MinHold != r.MinHold || g.HandoverDelay != r.HandoverDelay:
+		t.fatalf("asked for TTL %s, minimum hold %s, hand-over delay %s; the grant says %s, %s, %s",
+			r.TTL, r.MinHold, r.HandoverDelay, g.TTL, g.MinHold, g.HandoverDelay)
+	}
+}
+
+// grant makes a request that must be granted.
+func (t *trial) grant(b driver.Backend, r driver.Request) driver.Grant {
+	g, held := t.ask(b, r)
+	if held != nil {
+		t.fatalf("acquire %q, which is free: refused: %v", r.Key, held)
+	}
+	return g
+}
+
+// refuse makes a request that must be refused.
+func (t *trial) refuse(b driver.Backend, r driver.Request) *driver.Held {
+	g, held := t.ask(b, r)
+	if held == nil {
+		t.fatalf("acquire %q, which somebody else holds: granted token %d", r.Key, g.Token)
+	}
+	return held
+}
+
+// grantAtLast asks until the request is granted.
+func (t *trial) grantAtLast(b driver.Backend, r driver.Request) driver.Grant {
+	var g driver.Grant
+	t.poll("a grant after the key became free", func() bool {
+		var held *driver.Held
+		g, held = t.ask(b, r)
+		r.Waiting = true
+		return held == nil
+	})
+	return g
+}
+
+// isHeld checks that the store holds g, without changing what it holds but for the expiry.
+func (t *trial) isHeld(b driver.Backend, g driver.Grant) {
+	if got := t.renew(b, g); got != driver.Renewed {
+		t.fatalf("the holder of token %d renews: %s", g.Token, got)
+	}
+}
+
+func (t *trial) renew(b driver.Backend, g driver.Grant) driver.Outcome {
+	return t.renewAll(b, g)[0]
+}
+
+func (t *trial) renewAll(b driver.Backend, grants ...driver.Grant) []driver.Outcome {
+	outcomes, err := b.Renew(t.ctx, grants)
+	if err != nil {
+		t.fatalf("renew %d grants: %v", len(grants), err)
+	}
+	if len(outcomes) != len(grants) {
+		t.fatalf("renew %d grants: %d outcomes", len(grants), len(outcomes))
+	}
+	return outcomes
+}
+
+func (t *trial) release(b driver.Backend, g driver.Grant) {
+	if err := b.Release(t.ctx, g); err != nil {
+		t.fatalf("release token %d: %v", g.Token, err)
+	}
+}
+
+// releaseNot makes a release that must change nothing.
+func (t *trial) releaseNot(b driver.Backend, g driver.Grant) {
+	if err := b.Release(t.ctx, g); !errors.Is(err, driver.ErrNotHeld) {
+		t.fatalf("release of what is not held (token %d): want driver.ErrNotHeld, got %v", g.Token, err)
+	}
+}
+
+// expired grants r to b and lets the lease run out, so that nobody holds the key and nobody has
+// taken it.
+func (t *trial) expired(b driver.Backend, r driver.Request) driver.Grant {
+	if e, ok := t.harness.(Expirer); ok {
+		g := t.grant(b, r)
+		t.expire(e, r.Key)
+		return g
+	}
+	// What is granted later, for as long, ends later by the same clock.
+	r.TTL = brief
+	g := t.grant(b, r)
+	sentinel := t.request(t.key("sentinel/" + r.Nonce.String()))
+	sentinel.TTL = brief
+	t.grant(b, sentinel)
+	sentinel.Nonce = driver.NewNonce()
+	t.grantAtLast(b, sentinel)
+	return g
+}
+
+func (t *trial) expire(e Expirer, key driver.Key) {
+	if err := e.Expire(t.ctx, key); err != nil {
+		t.fatalf("expire %q: %v", key, err)
+	}
+}
+
+// timed says how long f took.
+func timed(f func()) time.Duration {
+	start := time.Now()
+	f()
+	return time.Since(start)
+}
+
+// withTimeout is a part of the trial's time.
+func (t *trial) withTimeout(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.ctx, d)
+}

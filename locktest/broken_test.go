@@ -1,0 +1,93 @@
+package locktest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/inprocess"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// mutant is a store with one defect, and the cases that must find it.
+type mutant struct {
+	defect   string
+	build    func(*memlock.Backend) inprocess.Memory
+	caughtBy []string
+}
+
+func (m mutant) harness() Harness { return inprocess.New(m.build(memlock.New())) }
+
+// impatient fails fast what never happens; the watchdog's own test is elsewhere.
+var impatient = settings{limit: 20 * time.Second, grace: 5 * time.Second, patience: 1500 * time.Millisecond}
+
+// Every broken backend is caught, by the very cases that are named for it, and each of them prints
+// the promise that is broken.
+func TestEveryMutantIsCaught(t *testing.T) {
+	for _, m := range mutants() {
+		t.Run(m.defect, func(t *testing.T) {
+			t.Parallel()
+			require.NotEmpty(t, m.caughtBy)
+			isCaught(t, m.harness(), m.caughtBy)
+		})
+	}
+}
+
+// isCaught runs the named cases on a broken backend and expects each of them to fail in time.
+func isCaught(t *testing.T, h Harness, names []string) {
+	t.Helper()
+	chosen := slices.DeleteFunc(cases(), func(c testCase) bool { return !slices.Contains(names, c.name) })
+	require.Len(t, chosen, len(names), "a case is misspelt in %q", names)
+	err := impatient.check(t.Context(), h, chosen)
+	require.Error(t, err)
+	failed := make(map[string]*Failure)
+	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
+		var failure *Failure
+		require.ErrorAs(t, e, &failure)
+		failed[failure.Case] = failure
+	}
+	for _, c := range chosen {
+		require.Contains(t, failed, c.name, "the case finds nothing")
+		assert.Contains(t, failed[c.name].Error(), c.promise)
+		assert.NotContains(t, failed[c.name].Detail, "did not end within")
+		t.Log(failed[c.name])
+	}
+}
+
+// A client that keeps waiting after its context has ended is caught by each case that cuts it off.
+func TestDeafClientIsCaught(t *testing.T) {
+	t.Parallel()
+	isCaught(t, deaf{inprocess.New(memlock.New())}, caughtDeaf)
+}
+
+// Every case catches at least one mutant, so that none of them is there for show.
+func TestEveryCaseCatchesAMutant(t *testing.T) {
+	caught := slices.Clone(caughtDeaf)
+	for _, m := range mutants() {
+		caught = append(caught, m.caughtBy...)
+	}
+	for _, c := range cases() {
+		if !slices.Contains(caught, c.name) {
+			t.Errorf("no mutant is caught by %s", c.name)
+		}
+	}
+}
+
+// The executable specification passes where the mutants fail, with the same limits.
+func TestMemlockIsNoMutant(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, impatient.check(t.Context(), inprocess.New(memlock.New()), cases()))
+}
+
+// Names of cases and promises are unique: a subtest is found by its name, an exemption too.
+func TestCasesHaveNamesOfTheirOwn(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, c := range cases() {
+		assert.NotEmpty(t, c.name)
+		assert.False(t, seen[c.name] || seen[c.promise], "%s is there twice", c.name)
+		seen[c.name], seen[c.promise] = true, true
+	}
+}

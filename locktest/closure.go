@@ -1,0 +1,102 @@
+package locktest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var closureCases = []testCase{
+	{
+		name:    "minimum-hold",
+		promise: "A name that was released before its minimum hold was over stays closed until then.",
+		run:     minimumHold,
+	},
+	{
+		name:    "hand-over-delay",
+		promise: "A name whose lease expired without release stays closed for the holder's hand-over delay.",
+		run:     handOverDelay,
+	},
+	{
+		name:    "no-hand-over-delay-after-release",
+		promise: "A name that was released is not closed for its hand-over delay.",
+		run:     noHandOverDelayAfterRelease,
+	},
+}
+
+// grantClosing makes a request with a minimum hold or a hand-over delay, which not every store can
+// keep: one that cannot must say so.
+func (t *trial) grantClosing(b driver.Backend, r driver.Request) driver.Grant {
+	if _, err := b.Acquire(t.ctx, r); driver.IsPermanent(err) {
+		var held *driver.Held
+		if !errors.As(err, &held) {
+			t.skipf("the backend cannot keep it, and says so: %v", err)
+		}
+	}
+	return t.grant(b, r)
+}
+
+func minimumHold(t *trial) {
+	a, b := t.open(), t.open()
+	r := t.request(t.key("x"))
+	r.MinHold = brief
+	sent := time.Now()
+	g := t.grantClosing(a, r)
+	t.release(a, g)
+	held := t.refuseUntil(b, r.Key, sent.Add(tolerance(r.MinHold)))
+	if held != nil && held.Reason != driver.MinHold {
+		t.fatalf("a name closed by a minimum hold is refused as %q", held.Reason)
+	}
+	t.isLost(a, g, "of a grant that was released")
+	t.grantAtLast(b, t.request(r.Key))
+}
+
+// refuseUntil checks that key is refused until then, and returns the last refusal. A refusal after
+// that time is none, nor is a grant before it.
+func (t *trial) refuseUntil(b driver.Backend, key driver.Key, then time.Time) *driver.Held {
+	var last *driver.Held
+	for time.Now().Before(then) {
+		g, held := t.ask(b, t.request(key))
+		if held != nil {
+			last = held
+		} else if early := time.Until(then); early > 0 {
+			t.fatalf("a closed name was granted (token %d) %s too early", g.Token, early)
+		} else {
+			t.release(b, g)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return last
+}
+
+func handOverDelay(t *trial) {
+	a, b := t.open(), t.open()
+	r := t.request(t.key("x"))
+	r.HandoverDelay = brief
+	var over time.Time
+	var g driver.Grant
+	if e, ok := t.harness.(Expirer); ok {
+		g = t.grantClosing(a, r)
+		over = time.Now()
+		t.expire(e, r.Key)
+	} else {
+		r.TTL = brief
+		over = time.Now().Add(tolerance(r.TTL))
+		g = t.grantClosing(a, r)
+	}
+	held := t.refuseUntil(b, r.Key, over.Add(tolerance(r.HandoverDelay)))
+	if held != nil && held.Reason != driver.Handover && held.Reason != driver.Leased {
+		t.fatalf("a name closed by a hand-over delay is refused as %q", held.Reason)
+	}
+	t.isLost(a, g, "of a grant that has expired")
+	t.grantAtLast(b, t.request(r.Key))
+}
+
+func noHandOverDelayAfterRelease(t *trial) {
+	a, b := t.open(), t.open()
+	r := t.request(t.key("x"))
+	r.HandoverDelay = steady
+	t.release(a, t.grantClosing(a, r))
+	t.grant(b, t.request(r.Key))
+}

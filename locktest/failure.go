@@ -1,0 +1,28 @@
+package locktest
+
+import "fmt"
+
+// Failure is a promise that is not kept. [Check] returns one for each.
+type Failure struct {
+	Case    string // its name, which is that of the subtest of [Run]
+	Promise string // in one sentence
+	Source  string // file and line of the case; empty when it did not end
+	Detail  string // what happened instead
+}
+
+func (f *Failure) Error() string {
+	where := ""
+	if f.Source != "" {
+		where = f.Source + ": "
+	}
+	return fmt.Sprintf("%s: broken promise: %s\n\t%s%s", f.Case, f.Promise, where, f.Detail)
+}
+
+// NotRun is a promise that could not be checked. [Check] returns one for each.
+type NotRun struct {
+	Case    string
+	Promise string
+	Reason  string // such as which interface the harness lacks
+}
+
+func (n *NotRun) Error() string { return fmt.Sprintf("%s: not run: %s", n.Case, n.Reason) }

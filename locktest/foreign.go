@@ -1,0 +1,67 @@
+package locktest
+
+import "github.com/rowlock/rowlock/driver"
+
+var foreignCases = []testCase{
+	{
+		name:    "renewal-compares-nonce",
+		promise: "Renewal with another nonce, even with the right token, is lost and extends nothing.",
+		run:     func(t *trial) { foreignRenewal(t, otherNonce) },
+	},
+	{
+		name:    "renewal-compares-token",
+		promise: "Renewal with another token, even with the right nonce, is lost and extends nothing.",
+		run:     func(t *trial) { foreignRenewal(t, otherToken) },
+	},
+	{
+		name:    "release-compares-nonce",
+		promise: "Release with another nonce, even with the right token, says that it is not held and frees nothing.",
+		run:     func(t *trial) { foreignRelease(t, otherNonce) },
+	},
+	{
+		name:    "release-compares-token",
+		promise: "Release with another token, even with the right nonce, says that it is not held and frees nothing.",
+		run:     func(t *trial) { foreignRelease(t, otherToken) },
+	},
+}
+
+func otherNonce(g driver.Grant) []driver.Grant {
+	g.Nonce = driver.NewNonce()
+	return []driver.Grant{g}
+}
+
+func otherToken(g driver.Grant) []driver.Grant {
+	older, newer := g, g
+	older.Token--
+	newer.Token++
+	if older.Token == 0 { // which would be any token
+		return []driver.Grant{newer}
+	}
+	return []driver.Grant{older, newer}
+}
+
+// foreignRenewal asks from the holder's own client, because where grants live with a session
+// another client is another session anyhow.
+func foreignRenewal(t *trial, alter func(driver.Grant) []driver.Grant) {
+	a, b := t.open(), t.open()
+	g := t.grant(a, t.request(t.key("x")))
+	for _, foreign := range alter(g) {
+		foreign.TTL = 3 * steady
+		t.isLost(a, foreign, "with a nonce or token that is not the holder's")
+	}
+	if held := t.refuse(b, t.request(g.Key)); held.ExpiresIn > steady {
+		t.fatalf("a renewal that was lost has extended the lease: it ends in %s", held.ExpiresIn)
+	}
+	t.isHeld(a, g)
+}
+
+func foreignRelease(t *trial, alter func(driver.Grant) []driver.Grant) {
+	a, b := t.open(), t.open()
+	g := t.grant(a, t.request(t.key("x")))
+	for _, foreign := range alter(g) {
+		t.releaseNot(a, foreign)
+	}
+	t.refuse(b, t.request(g.Key))
+	t.isHeld(a, g)
+	t.release(a, g)
+}

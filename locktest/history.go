@@ -1,0 +1,171 @@
+package locktest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var historyCases = []testCase{
+	{
+		name:    "history",
+		promise: "Among many clients on few names no two grants overlap, tokens rise strictly in the order of the grants, and nobody's late or doubled call touches another's grant.",
+		run:     history,
+	},
+}
+
+const (
+	clients = 8
+	enough  = 10 // grants for each client, if it gets them in time
+	rooms   = 3  // names
+)
+
+// stay is one grant as its client saw it.
+type stay struct {
+	room, client int
+	token        driver.Token
+	got, gave    time.Time // after the reply to the request, before the release
+}
+
+// room is one name. Whoever was granted it must find it empty.
+type room struct {
+	key    driver.Key
+	inside atomic.Int64 // the token of who is in it
+}
+
+func history(t *trial) {
+	all := make([]*room, rooms)
+	for i := range all {
+		all[i] = &room{key: t.key(fmt.Sprint(i))}
+	}
+	guests := make([]*guest, clients)
+	for i := range guests {
+		guests[i] = &guest{trial: t, id: i, backend: t.open(), rooms: all}
+	}
+	var together sync.WaitGroup
+	for _, g := range guests {
+		together.Go(func() { g.err = g.run() })
+	}
+	together.Wait()
+	var stays []stay
+	for _, g := range guests {
+		if g.err != nil {
+			t.fatalf("client %d: %v", g.id, g.err)
+		}
+		stays = append(stays, g.stays...)
+	}
+	if err := judge(stays, ordered(guests[0].backend)); err != nil {
+		t.fatalf("%v", err)
+	}
+}
+
+// guest is one client at work.
+type guest struct {
+	*trial
+	id      int
+	backend driver.Backend
+	rooms   []*room
+	stays   []stay
+	past    []driver.Grant
+	err     error
+}
+
+func (g *guest) run() error {
+	for end := time.Now().Add(g.patience / 4); len(g.stays) < enough && time.Now().Before(end); {
+		n := rand.N(len(g.rooms))
+		r := g.request(g.rooms[n].key)
+		grant, err := g.backend.Acquire(g.ctx, r)
+		var held *driver.Held
+		if errors.As(err, &held) {
+			pause()
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("acquire: neither a grant nor a *driver.Held: %w", err)
+		}
+		s := stay{room: n, client: g.id, token: grant.Token, got: time.Now()}
+		if !g.rooms[n].inside.CompareAndSwap(0, int64(grant.Token)) {
+			return fmt.Errorf("granted token %d while the holder of token %d had not released", grant.Token, g.rooms[n].inside.Load())
+		}
+		if err := g.work(grant); err != nil {
+			return err
+		}
+		if !g.rooms[n].inside.CompareAndSwap(int64(grant.Token), 0) {
+			return fmt.Errorf("token %d was granted to somebody else meanwhile", grant.Token)
+		}
+		s.gave = time.Now()
+		if err := g.backend.Release(g.ctx, grant); err != nil {
+			return fmt.Errorf("release token %d, which is held: %w", grant.Token, err)
+		}
+		g.stays, g.past = append(g.stays, s), append(g.past, grant)
+	}
+	return nil
+}
+
+// pause is as long as a short piece of work, so that the clients meet.
+func pause() { time.Sleep(rand.N(time.Millisecond)) }
+
+// work does what a holder does, and sends old calls again, as a network may.
+func (g *guest) work(grant driver.Grant) error {
+	if len(g.past) > 0 {
+		old := g.past[rand.N(len(g.past))]
+		if err := g.backend.Release(g.ctx, old); err != nil && !errors.Is(err, driver.ErrNotHeld) {
+			return fmt.Errorf("release token %d again: %w", old.Token, err)
+		}
+	}
+	pause()
+	return g.renew(grant)
+}
+
+// renew asks again where the store could not tell, as the engine does: another client's attempt may
+// have had its hands on the row at that moment.
+func (g *guest) renew(grant driver.Grant) error {
+	const tries = 20
+	var outcomes []driver.Outcome
+	for range tries {
+		var err error
+		outcomes, err = g.backend.Renew(g.ctx, []driver.Grant{grant})
+		if err != nil {
+			return fmt.Errorf("renew token %d: %w", grant.Token, err)
+		}
+		if len(outcomes) != 1 || outcomes[0] != driver.Unknown {
+			break
+		}
+		pause()
+	}
+	if len(outcomes) != 1 || outcomes[0] != driver.Renewed {
+		return fmt.Errorf("renew token %d, which is held: %v", grant.Token, outcomes)
+	}
+	return nil
+}
+
+// judge finds what no order of the grants can explain.
+func judge(stays []stay, tokens bool) error {
+	if len(stays) == 0 {
+		return errors.New("nobody was ever granted anything")
+	}
+	if !tokens {
+		return nil // that every holder found the room empty is all that can be said
+	}
+	for n := range rooms {
+		in := slices.DeleteFunc(slices.Clone(stays), func(s stay) bool { return s.room != n })
+		slices.SortFunc(in, func(x, y stay) int { return cmp.Compare(x.token, y.token) })
+		for i := 1; i < len(in); i++ {
+			before, after := in[i-1], in[i]
+			switch {
+			case before.token == after.token:
+				return fmt.Errorf("clients %d and %d were both granted token %d", before.client, after.client, after.token)
+			case after.got.Before(before.gave):
+				return fmt.Errorf("token %d was granted before the holder of token %d released", after.token, before.token)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package locktest
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var inspectorCases = []testCase{
+	{
+		name:    "inspector-sees",
+		promise: "An inspector sees whether a name is free, held or expired, by whom and with which token.",
+		run:     inspectorSees,
+	},
+	{
+		name:    "inspector-lists",
+		promise: "The list of a namespace has every name in it that was granted, in order, and none of another namespace.",
+		run:     inspectorLists,
+	},
+	{
+		name:    "force-needs-the-token",
+		promise: "Forced release ends the grant that the operator has seen and no other, and a live lease only when told to.",
+		run:     forceNeedsTheToken,
+	},
+}
+
+func (t *trial) checkStatus(got driver.Status, state driver.State, token driver.Token) {
+	if got.State != state || got.Token != token {
+		t.fatalf("want %s with token %d; an inspector sees %s with token %d", state, token, got.State, got.Token)
+	}
+}
+
+func inspectorSees(t *trial) {
+	a, b := t.open(), t.open()
+	inspector := t.needInspector(b)
+	r := t.request(t.key("x"))
+	t.checkStatus(t.inspect(inspector, r.Key), driver.StateFree, 0)
+
+	g := t.grant(a, r)
+	seen := t.inspect(inspector, r.Key)
+	t.checkStatus(seen, driver.StateHeld, g.Token)
+	if seen.Key != r.Key || seen.Holder != r.Holder || seen.Note != r.Note {
+		t.fatalf("%q is held by %q for %q; an inspector sees %+v", r.Key, r.Holder, r.Note, seen)
+	}
+	if seen.ExpiresIn <= 0 || seen.ExpiresIn > g.TTL || seen.FreeIn <= 0 || seen.FreeIn > g.TTL {
+		t.fatalf("held for %s; an inspector sees that it ends in %s and is free in %s", g.TTL, seen.ExpiresIn, seen.FreeIn)
+	}
+	t.release(a, g)
+	seen = t.inspect(inspector, r.Key)
+	t.checkStatus(seen, driver.StateFree, g.Token)
+	if seen.FreeIn != 0 {
+		t.fatalf("a free name is free in %s", seen.FreeIn)
+	}
+	g = t.expired(a, t.request(r.Key))
+	seen = t.inspect(inspector, r.Key)
+	t.checkStatus(seen, driver.StateExpired, g.Token)
+	if seen.ExpiresIn > 0 {
+		t.fatalf("an expired lease ends in %s", seen.ExpiresIn)
+	}
+}
+
+func inspectorLists(t *trial) {
+	a, b := t.open(), t.open()
+	inspector := t.needInspector(b)
+	mine, other := "ns-"+t.unique, "ns-"+t.unique+"-other"
+	want := []string{"B", "a", "a ", "b", "é", "世"} // in the order of their bytes
+	for _, name := range []string{"世", "b", "a ", "é", "B", "a"} {
+		t.grant(a, t.request(driver.Key{Namespace: mine, Name: name}))
+	}
+	t.grant(a, t.request(driver.Key{Namespace: other, Name: "a"}))
+	if got := t.list(inspector, mine, false, mine); !slices.Equal(got, want) {
+		t.fatalf("namespace %q: want names %q, listed %q", mine, want, got)
+	}
+	if got := t.list(inspector, "", true, mine); !slices.Equal(got, want) {
+		t.fatalf("every namespace: want names %q of %q, listed %q", want, mine, got)
+	}
+	if got := t.list(inspector, "", true, other); !slices.Equal(got, []string{"a"}) {
+		t.fatalf("every namespace: want name %q of %q, listed %q", "a", other, got)
+	}
+	if got := t.list(inspector, other, false, mine); len(got) != 0 {
+		t.fatalf("namespace %q: listed %q of another", other, got)
+	}
+}
+
+// list is the names of namespace only in what List returns, in its order.
+func (t *trial) list(i driver.Inspector, namespace string, all bool, only string) []string {
+	statuses, err := i.List(t.ctx, namespace, all)
+	if err != nil {
+		t.fatalf("list %q: %v", namespace, err)
+	}
+	var names []string
+	for _, s := range statuses {
+		if s.Key.Namespace == only {
+			names = append(names, s.Key.Name)
+		}
+	}
+	return names
+}
+
+func forceNeedsTheToken(t *trial) {
+	a, b := t.open(), t.open()
+	inspector := t.needInspector(b)
+	key := t.key("x")
+	if err := inspector.ForceRelease(t.ctx, key, 1, true); !errors.Is(err, driver.ErrNotHeld) {
+		t.fatalf("forced release of a name that was never granted: want driver.ErrNotHeld, got %v", err)
+	}
+	g := t.grant(a, t.request(key))
+	if err := inspector.ForceRelease(t.ctx, key, g.Token+1, true); !errors.Is(err, driver.ErrNotHeld) {
+		t.fatalf("forced release with another token: want driver.ErrNotHeld, got %v", err)
+	}
+	var held *driver.Held
+	if err := inspector.ForceRelease(t.ctx, key, g.Token, false); !errors.As(err, &held) {
+		t.fatalf("forced release of a live lease without being told to: want *driver.Held, got %v", err)
+	}
+	t.refuse(b, t.request(key))
+	t.isHeld(a, g)
+	dead := t.expired(a, t.request(t.key("expired")))
+	if err := inspector.ForceRelease(t.ctx, dead.Key, dead.Token, false); err != nil {
+		t.fatalf("forced release of an expired lease: %v", err)
+	}
+	t.release(a, g)
+	if err := inspector.ForceRelease(t.ctx, key, g.Token, true); !errors.Is(err, driver.ErrNotHeld) {
+		t.fatalf("forced release of a free name: want driver.ErrNotHeld, got %v", err)
+	}
+}

@@ -1,0 +1,89 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+var lossCases = []testCase{
+	{
+		name:    "loss-is-told",
+		promise: "A lease that the store has ended is lost: its context ends, and every method, release too, says so for good.",
+		needs:   []power{expiring},
+		run:     lossIsTold,
+	},
+	{
+		name:    "loss-ends-the-work",
+		promise: "The context of the work in Do ends when the lease is lost, and Do says that it was, even if the work succeeded.",
+		needs:   []power{expiring},
+		run:     lossEndsTheWork,
+	},
+	{
+		name:    "loss-harms-nobody",
+		promise: "Whoever has lost a lease does not touch the one of the next holder, whatever he does.",
+		needs:   []power{expiring},
+		run:     lossHarmsNobody,
+	},
+}
+
+func (t *trial) expireName(name string) {
+	t.expire(t.harness.(Expirer), driver.Key{Name: name})
+}
+
+func lossIsTold(t *trial) {
+	name := t.key("x").Name
+	lease := t.acquire(t.locker(t.open(), rowlock.RenewEvery(lively/10)), name)
+	t.expireName(name)
+	t.await(lease.Context().Done(), "the context of an expired lease ends with its next renewal")
+	t.isLostLease(lease)
+	t.isFree(t.open(), name)
+}
+
+func lossEndsTheWork(t *trial) {
+	name := t.key("x").Name
+	l := t.locker(t.open(), rowlock.RenewEvery(lively/10))
+	ctx, cancel := t.withTimeout(t.patience)
+	defer cancel()
+	var cause error
+	found := false
+	err := l.Do(ctx, name, func(ctx context.Context, lease *rowlock.Lease) error {
+		of, ok := rowlock.FromContext(ctx)
+		found = ok && of == lease
+		t.expireName(name)
+		<-ctx.Done()
+		cause = context.Cause(ctx)
+		return nil
+	})
+	switch {
+	case !found:
+		t.fatalf("rowlock.FromContext does not find the lease")
+	case !errors.Is(cause, rowlock.ErrLost):
+		t.fatalf("want the work's context to end with rowlock.ErrLost, got %v", cause)
+	case !errors.Is(err, rowlock.ErrLost):
+		t.fatalf("want Do to say rowlock.ErrLost, got %v", err)
+	}
+}
+
+func lossHarmsNobody(t *trial) {
+	a, b := t.open(), t.open()
+	name := t.key("x").Name
+	old := t.acquire(t.locker(a), name) // renews so rarely that it knows nothing of its loss
+	t.expireName(name)
+	present := t.acquire(t.locker(b), name)
+	if present.Token() == old.Token() {
+		t.fatalf("two holders were granted token %d", old.Token())
+	}
+	if err := old.Release(t.ctx); !errors.Is(err, rowlock.ErrLost) {
+		t.fatalf("release of a lease that was taken over: want rowlock.ErrLost, got %v", err)
+	}
+	if err := present.Renew(t.ctx); err != nil {
+		t.fatalf("the present holder renews: %v", err)
+	}
+	t.tryHeld(t.locker(a), name)
+	if err := present.Release(t.ctx); err != nil {
+		t.fatalf("the present holder releases: %v", err)
+	}
+}

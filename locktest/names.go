@@ -1,0 +1,95 @@
+package locktest
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var nameCases = []testCase{
+	{
+		name:    "names-are-exact",
+		promise: "Two names that differ in any byte are two locks: by case, space, prefix, normal form, or at the end of 512 bytes.",
+		run:     func(t *trial) { apart(t, t.nearNames()) },
+	},
+	{
+		name:    "namespaces-are-apart",
+		promise: "One name in two namespaces is two locks, wherever one ends and the other begins.",
+		run:     func(t *trial) { apart(t, t.nearNamespaces()) },
+	},
+}
+
+// nearNames are names that a collation, a padding rule, a limit or a pattern may take for one.
+func (t *trial) nearNames() []driver.Key {
+	u := t.unique
+	long := u + strings.Repeat("n", driver.MaxName-len(u)-1)
+	wide := u + strings.Repeat("世", (driver.MaxName-len(u)-1)/3) // three bytes each
+	names := []string{
+		u, u + "a", u + "A", u + "a ", u + "a  ", " " + u + "a", u + "a\t", u + "a\n",
+		u + "é", u + "e\u0301", u + "e", u + "ß", u + "ss", u + "ı", u + "i", u + "I",
+		u + "🔒", u + "🔓", u + "👩\u200d🔬", u + "👩🔬", u + "\u200b",
+		u + "%", u + "_", u + "*", u + "\\", u + "\\\\", u + "'", u + "''", u + "\"", u + "$1",
+		u + "/", u + "//", u + "..", u + "{}", u + "\x01", u + "\x7f", u + "\U0010ffff",
+		long, long + "x", long + "y", long[:255], long[:256], long[:64], long[:63],
+		wide, wide + "x",
+	}
+	keys := make([]driver.Key, len(names))
+	for i, name := range names {
+		keys[i].Name = name
+	}
+	return keys
+}
+
+// nearNamespaces are keys that any way of joining the two parts without care takes for one.
+func (t *trial) nearNamespaces() []driver.Key {
+	u := t.unique
+	keys := []driver.Key{
+		{Name: u}, {Namespace: u, Name: u}, {Namespace: strings.ToUpper("n" + u), Name: u}, {Namespace: "n" + u, Name: u},
+		{Namespace: "n" + u + " ", Name: u}, {Namespace: strings.Repeat("n", driver.MaxNamespace-len(u)) + u, Name: u},
+	}
+	for _, sep := range []string{"/", ":", ".", " ", "\x1f"} {
+		keys = append(
+			keys,
+			driver.Key{Name: u + "a" + sep + "b" + sep + "c"},
+			driver.Key{Namespace: u + "a", Name: "b" + sep + "c"},
+			driver.Key{Namespace: u + "a" + sep + "b", Name: "c"},
+			driver.Key{Namespace: u + "a" + sep + "b" + sep, Name: "c"},
+			driver.Key{Namespace: u + "a" + sep, Name: "b" + sep + "c"},
+		)
+	}
+	return append(keys, driver.Key{Namespace: u + "ab", Name: "c"}, driver.Key{Namespace: u + "a", Name: "bc"})
+}
+
+// apart holds all keys at the same time, and finds each of them held by its own grant.
+func apart(t *trial, keys []driver.Key) {
+	a, b := t.open(), t.open()
+	grants := make([]driver.Grant, len(keys))
+	for i, key := range keys {
+		grants[i] = t.grant(a, t.request(key))
+	}
+	for i, got := range t.renewAll(a, grants...) {
+		if got != driver.Renewed {
+			t.fatalf("%q in %q is lost after others like it were granted: %s", keys[i].Name, keys[i].Namespace, got)
+		}
+	}
+	for i, key := range keys {
+		held := t.refuse(b, t.request(key))
+		if held.Token != grants[i].Token && held.Token != 0 {
+			t.fatalf("%q in %q is held with token %d; others are told %d", key.Name, key.Namespace, grants[i].Token, held.Token)
+		}
+		if i%2 == 0 {
+			t.release(a, grants[i])
+		}
+	}
+	for i, g := range grants {
+		switch err := b.Release(t.ctx, driver.Grant{Key: g.Key, Nonce: driver.NewNonce(), Token: g.Token + 1, TTL: g.TTL}); {
+		case !errors.Is(err, driver.ErrNotHeld):
+			t.fatalf("a stranger's release of %q: %v", g.Key.Name, err)
+		case i%2 == 1:
+			t.refuse(b, t.request(g.Key))
+		default:
+			t.grant(b, t.request(g.Key))
+		}
+	}
+}

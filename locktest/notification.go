@@ -1,0 +1,36 @@
+package locktest
+
+import (
+	"sync"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var notifierCases = []testCase{
+	{
+		name:    "release-wakes",
+		promise: "Where the backend says that it wakes, a release by one client wakes another that asked to be told.",
+		run:     releaseWakes,
+	},
+}
+
+func releaseWakes(t *trial) {
+	a, b := t.open(), t.open()
+	n, ok := b.(driver.Notifier)
+	d, describes := b.(driver.Describer)
+	if !ok || !describes || !d.Capabilities().Wakes {
+		t.skipf("the backend does not declare that it wakes (driver.Capabilities)")
+	}
+	g := t.grant(a, t.request(t.key("x")))
+	woken := make(chan struct{})
+	var once sync.Once
+	stop, err := n.Notify(t.ctx, g.Key, func() { once.Do(func() { close(woken) }) })
+	if err != nil {
+		t.fatalf("subscribe to %q: %v", g.Key, err)
+	}
+	defer stop()
+	t.refuse(b, t.request(g.Key))
+	t.release(a, g)
+	t.await(woken, "a wake-up after the release")
+	t.grant(b, t.request(g.Key))
+}

@@ -1,0 +1,99 @@
+package locktest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+var partitionCases = []testCase{
+	{
+		name:    "trust-ends-first",
+		promise: "A holder who is cut off from the store stops trusting its lease before the store can grant the name to another.",
+		needs:   []power{partitioning},
+		run:     trustEndsFirst,
+	},
+	{
+		name:    "unavailable-is-not-held",
+		promise: "A store that does not answer makes a call end within seconds, saying that it is unavailable and not that the name is held.",
+		needs:   []power{partitioning},
+		run:     unavailableIsNotHeld,
+	},
+	{
+		name:    "close-is-bounded",
+		promise: "Closing a locker whose store does not answer ends within seconds, however many leases it has.",
+		needs:   []power{partitioning},
+		run:     closeIsBounded,
+	},
+}
+
+// callLimit is for how long one operation waits on a store that hangs, for leases of a few seconds.
+const callLimit = 5 * time.Second
+
+func (t *trial) cut(b driver.Backend) {
+	if err := t.harness.(Partitioner).Cut(b); err != nil {
+		t.fatalf("cut a client off: %v", err)
+	}
+}
+
+func (t *trial) restore(b driver.Backend) {
+	if err := t.harness.(Partitioner).Restore(b); err != nil {
+		t.fatalf("restore a client's network: %v", err)
+	}
+}
+
+func trustEndsFirst(t *trial) {
+	a, b := t.open(), t.open()
+	name := t.key("x").Name
+	lease := t.acquire(t.locker(a, rowlock.TTL(lively)), name)
+	if err := lease.Renew(t.ctx); err != nil {
+		t.fatalf("renew: %v", err)
+	}
+	t.cut(a)
+	next := t.acquire(t.locker(b), name)
+	now := time.Now()
+	if err := lease.Err(); err == nil {
+		t.fatalf("the name was granted to another while a holder who is cut off trusts its lease for another %s", lease.ExpiresAt().Sub(now))
+	}
+	t.restore(a)
+	t.isLostLease(lease)
+	if err := next.Renew(t.ctx); err != nil {
+		t.fatalf("the new holder renews after the old one is back: %v", err)
+	}
+	t.tryHeld(t.locker(t.open()), name)
+}
+
+func unavailableIsNotHeld(t *trial) {
+	a := t.open()
+	name := t.key("x").Name
+	t.isFree(a, name)
+	l := t.locker(a, rowlock.TTL(lively))
+	t.cut(a)
+	var err error
+	took := timed(func() { _, err = l.TryAcquire(t.ctx, name) })
+	if !errors.Is(err, rowlock.ErrUnavailable) || errors.Is(err, rowlock.ErrHeld) {
+		t.fatalf("want rowlock.ErrUnavailable and not rowlock.ErrHeld, got %v", err)
+	}
+	if took > callLimit+slack {
+		t.fatalf("a call to a store that does not answer took %s", took)
+	}
+}
+
+func closeIsBounded(t *trial) {
+	a := t.open()
+	l := t.locker(a, rowlock.TTL(2*lively))
+	for i := range 40 {
+		t.acquire(l, t.key(fmt.Sprint(i)).Name)
+	}
+	t.cut(a)
+	var err error
+	if took := timed(func() { err = l.Close() }); took > callLimit+slack {
+		t.fatalf("closing took %s", took)
+	}
+	if err == nil {
+		t.fatalf("closing says that forty leases were released, and the store has heard nothing of it")
+	}
+}

@@ -1,0 +1,56 @@
+package locktest
+
+import (
+	"strings"
+	"time"
+)
+
+var refusalCases = []testCase{
+	{
+		name:    "refusal-tells-who",
+		promise: "A refusal says who holds the name and why, exactly as they said it, with which token.",
+		run:     refusalTellsWho,
+	},
+	{
+		name:    "refusal-tells-until-when",
+		promise: "A refusal says how long ago the name was granted and when it is free unless renewed, which is within the TTL.",
+		run:     refusalTellsUntilWhen,
+	},
+}
+
+func refusalTellsWho(t *trial) {
+	a, b := t.open(), t.open()
+	r := t.request(t.key("x"))
+	for _, text := range []string{
+		"nightly@db-1:4711",
+		"it's \"quoted\", \\escaped\\, %s and $1 and ?",
+		"Grüße, 世界 🔒 e\u0301\n\ttabbed ",
+		strings.Repeat("long ", 51),
+		"",
+	} {
+		r.Nonce = t.request(r.Key).Nonce
+		r.Holder, r.Note = text, text+text
+		g := t.grant(a, r)
+		held := t.refuse(b, t.request(r.Key))
+		if held.Holder != r.Holder || held.Note != r.Note {
+			t.fatalf("held by %q for %q; others are told %q for %q", r.Holder, r.Note, held.Holder, held.Note)
+		}
+		if held.Token != g.Token {
+			t.fatalf("held with token %d; others are told %d", g.Token, held.Token)
+		}
+		t.release(a, g)
+	}
+}
+
+func refusalTellsUntilWhen(t *trial) {
+	a, b := t.open(), t.open()
+	sent := time.Now()
+	g := t.grant(a, t.request(t.key("x")))
+	held := t.refuse(b, t.request(g.Key))
+	if held.ExpiresIn <= 0 || held.ExpiresIn > g.TTL {
+		t.fatalf("granted for %s; others are told that it is free in %s", g.TTL, held.ExpiresIn)
+	}
+	if most := time.Since(sent) + slack; held.Since < 0 || held.Since > most {
+		t.fatalf("granted at most %s ago; others are told %s", most, held.Since)
+	}
+}

@@ -1,0 +1,80 @@
+package locktest
+
+import (
+	"errors"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var releaseCases = []testCase{
+	{
+		name:    "release-repeats",
+		promise: "Releasing again what was released before is no error, and frees nobody else's grant.",
+		run:     releaseRepeats,
+	},
+	{
+		name:    "release-by-nonce",
+		promise: "A release without a token ends whatever its nonce was granted, and nothing else: so an acquire whose reply was lost is taken back.",
+		run:     releaseByNonce,
+	},
+	{
+		name:    "release-of-nothing",
+		promise: "A release of what was never granted says that it is not held, and leaves nothing behind.",
+		run:     releaseOfNothing,
+	},
+	{
+		name:    "release-too-late",
+		promise: "Release and renewal of a grant that expired and was taken over say so, and do not touch the new holder's.",
+		run:     releaseTooLate,
+	},
+}
+
+func releaseRepeats(t *trial) {
+	a, b := t.open(), t.open()
+	first := t.grant(a, t.request(t.key("x")))
+	for range 3 {
+		t.release(a, first)
+	}
+	second := t.grant(b, t.request(first.Key))
+	// The store need not remember a grant once it has made another of the same name.
+	if err := a.Release(t.ctx, first); err != nil && !errors.Is(err, driver.ErrNotHeld) {
+		t.fatalf("release again, after another was granted: %v", err)
+	}
+	t.refuse(a, t.request(first.Key))
+	t.isHeld(b, second)
+}
+
+func releaseByNonce(t *trial) {
+	a, b := t.open(), t.open()
+	g := t.grant(a, t.request(t.key("x")))
+	stranger := driver.Grant{Key: g.Key, Nonce: driver.NewNonce(), TTL: g.TTL}
+	t.releaseNot(b, stranger)
+	t.isHeld(a, g)
+	unknown := g
+	unknown.Token = 0
+	t.release(a, unknown)
+	second := t.grant(b, t.request(g.Key))
+	t.releaseNot(a, unknown)
+	t.isHeld(b, second)
+}
+
+func releaseOfNothing(t *trial) {
+	a, b := t.open(), t.open()
+	never := driver.Grant{Key: t.key("x"), Nonce: driver.NewNonce(), TTL: steady}
+	t.releaseNot(a, never)
+	never.Token = 1
+	t.releaseNot(a, never)
+	t.grant(b, t.request(never.Key))
+}
+
+func releaseTooLate(t *trial) {
+	a, b := t.open(), t.open()
+	old := t.expired(a, t.request(t.key("x")))
+	present := t.grant(b, t.request(old.Key))
+	t.isLost(a, old, "of a grant that was taken over")
+	t.releaseNot(a, old)
+	old.Token = 0
+	t.releaseNot(a, old)
+	t.refuse(a, t.request(old.Key))
+	t.isHeld(b, present)
+}

@@ -1,0 +1,124 @@
+package locktest
+
+import (
+	"slices"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var renewalCases = []testCase{
+	{
+		name:    "renewal-extends",
+		promise: "Renewal extends a grant that is alive to a full TTL from now.",
+		run:     renewalExtends,
+	},
+	{
+		name:    "renewal-does-not-revive",
+		promise: "Renewal never revives a grant that has expired, even if nobody has taken the name.",
+		run:     renewalDoesNotRevive,
+	},
+	{
+		name:    "renewal-does-not-insert",
+		promise: "Renewal never creates a grant.",
+		run:     renewalDoesNotInsert,
+	},
+	{
+		name:    "renewal-after-release",
+		promise: "A grant that was released is lost to renewal, and the name stays free.",
+		run:     renewalAfterRelease,
+	},
+	{
+		name:    "renewal-by-position",
+		promise: "The outcomes of a renewal are in the order of its grants, whichever of them are lost.",
+		run:     renewalByPosition,
+	},
+	{
+		name:    "renewal-of-many",
+		promise: "A hundred grants are renewed with one call.",
+		run:     renewalOfMany,
+	},
+}
+
+func renewalExtends(t *trial) {
+	a, b := t.open(), t.open()
+	g := t.grant(a, t.request(t.key("x")))
+	if left := t.expiresIn(b, g.Key); left > steady {
+		t.fatalf("a TTL of %s was asked for, and others are told to wait %s", steady, left)
+	}
+	g.TTL = 3 * steady // so that the difference does not depend on how much time has passed
+	t.isHeld(a, g)
+	if left := t.expiresIn(b, g.Key); left <= steady {
+		t.fatalf("renewed for %s, the lease ends in %s", g.TTL, left)
+	}
+}
+
+func (t *trial) isLost(b driver.Backend, g driver.Grant, why string) {
+	if got := t.renew(b, g); got != driver.Lost {
+		t.fatalf("renewal %s: want lost, got %s", why, got)
+	}
+}
+
+func renewalDoesNotRevive(t *trial) {
+	a, b := t.open(), t.open()
+	g := t.expired(a, t.request(t.key("x")))
+	t.isLost(a, g, "of an expired grant")
+	t.grant(b, t.request(g.Key))
+}
+
+func renewalDoesNotInsert(t *trial) {
+	a, b := t.open(), t.open()
+	r := t.request(t.key("x"))
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: 1, TTL: steady}
+	t.isLost(a, g, "of a name that was never granted")
+	t.grant(b, t.request(r.Key))
+}
+
+func renewalAfterRelease(t *trial) {
+	a, b := t.open(), t.open()
+	g := t.grant(a, t.request(t.key("x")))
+	t.release(a, g)
+	t.isLost(a, g, "of a released grant")
+	t.grant(b, t.request(g.Key))
+}
+
+func renewalByPosition(t *trial) {
+	a, other := t.open(), t.open()
+	good := make([]driver.Grant, 4)
+	for i := range good {
+		good[i] = t.grant(a, t.request(t.key(string(rune('a'+i)))))
+	}
+	// The expired one is another client's: where grants live with a session, ours goes on.
+	expired := t.expired(other, t.request(t.key("expired")))
+	never := driver.Grant{Key: t.key("never"), Nonce: driver.NewNonce(), Token: 1, TTL: steady}
+	foreign := good[0]
+	foreign.Key, foreign.Nonce = t.grant(other, t.request(t.key("foreign"))).Key, driver.NewNonce()
+	for _, batch := range [][]driver.Grant{
+		{good[0], expired, good[1], never, good[2], foreign, good[3]},
+		{foreign, good[3], never, good[1], expired, good[0], good[2]},
+		{good[2], never, foreign, expired, good[0]},
+	} {
+		want := make([]driver.Outcome, len(batch))
+		for i, g := range batch {
+			want[i] = driver.Lost
+			if slices.Contains(good, g) {
+				want[i] = driver.Renewed
+			}
+		}
+		if got := t.renewAll(a, batch...); !slices.Equal(got, want) {
+			t.fatalf("a batch of good, expired, foreign and never granted ones: want %v, got %v", want, got)
+		}
+	}
+}
+
+func renewalOfMany(t *trial) {
+	a := t.open()
+	grants := make([]driver.Grant, 100)
+	for i := range grants {
+		grants[i] = t.grant(a, t.request(t.key(string(rune('一'+i)))))
+	}
+	for i, got := range t.renewAll(a, grants...) {
+		if got != driver.Renewed {
+			t.fatalf("grant %d of %d: %s", i, len(grants), got)
+		}
+	}
+}

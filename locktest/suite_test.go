@@ -1,0 +1,108 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/inprocess"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// bare can open clients and nothing else.
+type bare struct{ Harness }
+
+// exempting declares exceptions.
+type exempting struct {
+	Harness
+	exempt map[string]string
+}
+
+func (e exempting) Exempt() map[string]string { return e.exempt }
+
+func newMemlock() Harness { return inprocess.New(memlock.New()) }
+
+// A harness without powers has everything checked that can be without them, expiry by waiting for
+// it, and Check names each case that was left out and the interface that it needs.
+func TestCheckTellsWhatItCouldNotRun(t *testing.T) {
+	t.Parallel()
+	err := Check(t.Context(), bare{newMemlock()})
+	require.NotErrorAs(t, err, new(*Failure))
+	reasons := err.Error()
+	left := 0
+	for _, c := range cases() {
+		if len(c.needs) == 0 {
+			assert.NotContains(t, reasons, c.name+": not run")
+			continue
+		}
+		left++
+		assert.Contains(t, reasons, c.name+": not run: the harness does not implement locktest."+c.needs[0].name)
+	}
+	assert.Equal(t, left, strings.Count(reasons, "not run"))
+}
+
+// A case that hangs, deaf to its context, is a failure and not the end of the run.
+func TestWatchdogEndsACaseThatHangs(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	defer close(release)
+	hangs := testCase{name: "hangs", promise: "It ends.", run: func(*trial) { <-release }}
+	err := settings{limit: 20 * time.Millisecond, grace: 20 * time.Millisecond}.try(t.Context(), newMemlock(), hangs)
+	require.ErrorAs(t, err, new(*Failure))
+	assert.Contains(t, err.Error(), "hangs: broken promise: It ends.")
+}
+
+// The context of a case ends at its limit, so that a backend which heeds it is told of as it is.
+func TestLimitEndsTheContextOfACase(t *testing.T) {
+	t.Parallel()
+	waits := testCase{name: "waits", run: func(t *trial) {
+		<-t.ctx.Done()
+		t.fatalf("told")
+	}}
+	err := settings{limit: 20 * time.Millisecond, grace: time.Minute}.try(t.Context(), newMemlock(), waits)
+	require.ErrorContains(t, err, "told")
+	require.ErrorContains(t, err, "suite_test.go:")
+}
+
+// A backend that panics breaks the promise of the case, and what the case opened is cleaned up.
+func TestPanicIsAFailure(t *testing.T) {
+	t.Parallel()
+	cleaned := false
+	panics := testCase{name: "panics", run: func(t *trial) {
+		t.cleanup(func() { cleaned = true })
+		panic("oh")
+	}}
+	err := usual.try(t.Context(), newMemlock(), panics)
+	require.ErrorContains(t, err, "panic: oh")
+	assert.True(t, cleaned)
+}
+
+// A harness that cannot open a client fails every case, and says so.
+func TestClientThatCannotBeOpenedIsAFailure(t *testing.T) {
+	t.Parallel()
+	err := usual.try(t.Context(), closedDoor{}, cases()[0])
+	require.ErrorContains(t, err, "open a client: no door")
+}
+
+type closedDoor struct{}
+
+func (closedDoor) Open(context.Context) (driver.Backend, error) { return nil, errors.New("no door") }
+
+// An exemption leaves one case out, with the backend's own reason; a misspelt one is an error.
+func TestExemptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	c := cases()[0]
+	err := usual.try(t.Context(), exempting{newMemlock(), map[string]string{c.name: "documented"}}, c)
+	var not *NotRun
+	require.ErrorAs(t, err, &not)
+	assert.Contains(t, not.Reason, "documented")
+
+	err = Check(t.Context(), exempting{newMemlock(), map[string]string{"no-such-case": "documented"}})
+	require.ErrorContains(t, err, `"no-such-case"`)
+}

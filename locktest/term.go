@@ -1,0 +1,63 @@
+package locktest
+
+import "time"
+
+var termCases = []testCase{
+	{
+		name:    "lease-lasts",
+		promise: "The store grants a name to nobody else before the TTL that it granted is over.",
+		run:     leaseLasts,
+	},
+	{
+		name:    "lease-ends",
+		promise: "A lease that is not renewed ends with its TTL, and the name can be granted again.",
+		run:     leaseEnds,
+	},
+	{
+		name:    "crash-frees",
+		promise: "A client that dies frees its names within the TTL and what the store needs to notice.",
+		needs:   []power{crashing},
+		run:     crashFrees,
+	},
+}
+
+// tolerance is by how much a store's clock may run faster than ours: the margin that the engine
+// keeps for it, a tenth.
+func tolerance(d time.Duration) time.Duration { return d - d/10 }
+
+func leaseLasts(t *trial) {
+	a, b := t.open(), t.open()
+	r := t.request(t.key("x"))
+	r.TTL = brief
+	sent := time.Now()
+	g := t.grant(a, r)
+	next := t.request(r.Key)
+	t.grantAtLast(b, next)
+	if took := time.Since(sent); took < tolerance(g.TTL) {
+		t.fatalf("a lease of %s was over %s after it was asked for", g.TTL, took)
+	}
+}
+
+func leaseEnds(t *trial) {
+	a, b := t.open(), t.open()
+	r := t.request(t.key("x"))
+	r.TTL = brief
+	old := t.grant(a, r)
+	present := t.grantAtLast(b, t.request(r.Key))
+	t.isLost(a, old, "of a lease whose TTL is over")
+	t.isHeld(b, present)
+}
+
+func crashFrees(t *trial) {
+	a, b := t.open(), t.open()
+	r := t.request(t.key("x"))
+	r.TTL = brief
+	old := t.grant(a, r)
+	if err := t.harness.(Crasher).Crash(a); err != nil {
+		t.fatalf("crash a client: %v", err)
+	}
+	present := t.grantAtLast(b, t.request(r.Key))
+	if present.Token == old.Token {
+		t.fatalf("the token of a dead client, %d, was granted again", old.Token)
+	}
+}

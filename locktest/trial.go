@@ -1,0 +1,144 @@
+package locktest
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// trial is one case being tried on one harness. Its methods are for the goroutine of the case.
+type trial struct {
+	testCase
+	ctx      context.Context // ends at the limit of the case
+	harness  Harness
+	patience time.Duration
+	unique   string // part of every name, so that no two trials share one
+
+	mu       sync.Mutex
+	cleanups []func()
+	outcome  error
+}
+
+func newTrial(ctx context.Context, h Harness, c testCase, patience time.Duration) *trial {
+	return &trial{testCase: c, ctx: ctx, harness: h, patience: patience, unique: driver.NewNonce().String()[:13]}
+}
+
+// play runs the case, which fatalf and skipf end by ending the goroutine.
+func (t *trial) play() {
+	defer t.cleanUp()
+	defer func() {
+		if p := recover(); p != nil {
+			t.conclude(&Failure{t.name, t.promise, "", fmt.Sprintf("panic: %v\n%s", p, debug.Stack())})
+		}
+	}()
+	t.run(t)
+}
+
+func (t *trial) verdict() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.outcome
+}
+
+// conclude keeps the first outcome.
+func (t *trial) conclude(outcome error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.outcome == nil {
+		t.outcome = outcome
+	}
+}
+
+// fatalf ends the case: the promise is broken.
+func (t *trial) fatalf(format string, args ...any) {
+	t.conclude(&Failure{t.name, t.promise, source(), fmt.Sprintf(format, args...)})
+	runtime.Goexit()
+}
+
+// skipf ends the case: the promise cannot be checked.
+func (t *trial) skipf(format string, args ...any) {
+	t.conclude(&NotRun{t.name, t.promise, fmt.Sprintf(format, args...)})
+	runtime.Goexit()
+}
+
+// source is the line of the case's own function, whichever helper noticed.
+func source() string {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	line := ""
+	for {
+		f, more := frames.Next()
+		if strings.HasSuffix(f.Function, "(*trial).play") {
+			return line
+		}
+		line = fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		if !more {
+			return line
+		}
+	}
+}
+
+func (t *trial) cleanup(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cleanups = append(t.cleanups, f)
+}
+
+func (t *trial) cleanUp() {
+	t.mu.Lock()
+	list := t.cleanups
+	t.mu.Unlock()
+	for _, f := range slices.Backward(list) {
+		f()
+	}
+}
+
+// open returns a new client, which is closed with the case.
+func (t *trial) open() driver.Backend {
+	b, err := t.harness.Open(t.ctx)
+	if err != nil {
+		t.fatalf("open a client: %v", err)
+	}
+	if c, ok := t.harness.(Closer); ok {
+		t.cleanup(func() { _ = c.Close(b) })
+	}
+	return b
+}
+
+// key is a name of this trial's own.
+func (t *trial) key(name string) driver.Key {
+	return driver.Key{Name: "locktest/" + t.name + "/" + t.unique + "/" + name}
+}
+
+// await waits for something that must happen.
+func (t *trial) await(happened <-chan struct{}, what string) {
+	timer := time.NewTimer(t.patience)
+	defer timer.Stop()
+	select {
+	case <-happened:
+	case <-timer.C:
+		t.fatalf("%s: not within %s", what, t.patience)
+	case <-t.ctx.Done():
+		t.fatalf("%s: %v", what, t.ctx.Err())
+	}
+}
+
+// poll asks until done says so. Where a store's clock must pass, or something happens in the
+// background that tells nobody, there is nothing to wait for but the answer.
+func (t *trial) poll(what string, done func() bool) {
+	end := time.Now().Add(t.patience)
+	for !done() {
+		if time.Now().After(end) || t.ctx.Err() != nil {
+			t.fatalf("%s: not within %s", what, t.patience)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}

@@ -1,0 +1,130 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock"
+)
+
+var waitingCases = []testCase{
+	{
+		name:    "waiter-gets-it",
+		promise: "Whoever waits for a name gets it after its holder released it.",
+		run:     waiterGetsIt,
+	},
+	{
+		name:    "waiters-queue",
+		promise: "Waiters of one locker are served first come, first served.",
+		run:     waitersQueue,
+	},
+	{
+		name:    "wait-is-bounded",
+		promise: "Whoever waits no longer than a bound is told that the name is held, and by whom; whoever does not wait is told at once.",
+		run:     waitIsBounded,
+	},
+	{
+		name:    "context-ends-a-wait",
+		promise: "Waiting ends with its context, whose error is told, and leaves nothing behind.",
+		run:     contextEndsAWait,
+	},
+}
+
+func waiterGetsIt(t *trial) {
+	a, b := t.open(), t.open()
+	name := t.key("x").Name
+	lease := t.acquire(t.locker(a), name)
+	w := t.wait(t.ctx, t.locker(b), name)
+	if err := lease.Release(t.ctx); err != nil {
+		t.fatalf("release: %v", err)
+	}
+	next := t.has(w)
+	t.tryHeld(t.locker(a), name)
+	if err := next.Release(t.ctx); err != nil {
+		t.fatalf("release: %v", err)
+	}
+}
+
+func waitersQueue(t *trial) {
+	a, b := t.open(), t.open()
+	name := t.key("x").Name
+	lease := t.acquire(t.locker(a), name)
+	l := t.locker(b)
+	var mu sync.Mutex
+	var served []int
+	waiters := make([]*waiter, 4)
+	for i := range waiters {
+		waiters[i] = t.wait(t.ctx, l, name, rowlock.Note(fmt.Sprint(i)), rowlock.Holder(fmt.Sprint(i)))
+		go func() {
+			<-waiters[i].done
+			if waiters[i].lease == nil {
+				return
+			}
+			mu.Lock()
+			served = append(served, i)
+			mu.Unlock()
+			_ = waiters[i].lease.Release(t.ctx)
+		}()
+	}
+	if err := lease.Release(t.ctx); err != nil {
+		t.fatalf("release: %v", err)
+	}
+	t.poll("every waiter is served", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(served) == len(waiters)
+	})
+	for i, who := range served {
+		if who != i {
+			t.fatalf("waiters 0 to %d were served in the order %v", len(waiters)-1, served)
+		}
+	}
+}
+
+func waitIsBounded(t *trial) {
+	a, b := t.open(), t.open()
+	name := t.key("x").Name
+	lease := t.acquire(t.locker(a), name, rowlock.Holder("the holder"), rowlock.Note("the note"))
+	l := t.locker(b)
+	held := t.tryHeld(l, name)
+	if held.Holder != "the holder" || held.Note != "the note" || held.Name != name || held.Token != lease.Token() && held.Token != 0 {
+		t.fatalf("held by %q with token %d: told %+v", lease.Holder(), lease.Token(), *held)
+	}
+	const bound = 200 * time.Millisecond
+	var got *rowlock.Lease
+	var err error
+	took := timed(func() { got, err = l.Acquire(t.ctx, name, rowlock.Wait(bound)) })
+	if got != nil || !errors.Is(err, rowlock.ErrHeld) {
+		t.fatalf("waiting for %s: want rowlock.ErrHeld, got lease %v, error %v", bound, got, err)
+	}
+	if took < bound || took > bound+slack {
+		t.fatalf("waiting for %s ends after %s", bound, took)
+	}
+}
+
+func contextEndsAWait(t *trial) {
+	a, b, c := t.open(), t.open(), t.open()
+	name := t.key("x").Name
+	lease := t.acquire(t.locker(a), name)
+	ctx, cancel := context.WithCancel(t.ctx)
+	defer cancel()
+	w := t.wait(ctx, t.locker(b), name)
+	cancel()
+	ended := timed(func() { t.await(w.done, "the wait ends with its context") })
+	switch {
+	case w.lease != nil || !errors.Is(w.err, context.Canceled):
+		t.fatalf("want context.Canceled, got lease %v, error %v", w.lease, w.err)
+	// The context may have ended while a request was under way, whose answer is missing then.
+	case !errors.Is(w.err, rowlock.ErrHeld) && !errors.Is(w.err, rowlock.ErrUnavailable):
+		t.fatalf("want rowlock.ErrHeld with the context's error, got %v", w.err)
+	case ended > slack:
+		t.fatalf("the wait ends %s after its context", ended)
+	}
+	if err := lease.Release(t.ctx); err != nil {
+		t.fatalf("release: %v", err)
+	}
+	t.isFree(c, name)
+}

@@ -1,0 +1,225 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/inprocess"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/locktest"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// Every way to every database server keeps every promise, also when its clients die, are cut off,
+// and lose replies.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	pgxSQL := func(dsn string) (driver.Backend, func(), error) {
+		db, err := sql.Open("pgx", dsn)
+		return sqllock.Postgres(db), func() { _ = db.Close() }, err
+	}
+	pgxPool := func(dsn string) (driver.Backend, func(), error) {
+		pool, err := pgxpool.New(context.Background(), dsn)
+		if err != nil {
+			return nil, nil, err
+		}
+		return sqllock.Pgx(pool), pool.Close, nil
+	}
+	mysql := func(dsn string) (driver.Backend, func(), error) {
+		db, err := sql.Open("mysql", dsn)
+		return sqllock.MySQL(db), func() { _ = db.Close() }, err
+	}
+	const (
+		postgresAge = "UPDATE rowlock_lease SET expires_at = expires_at - past, held_until = held_until - past FROM " +
+			"(SELECT expires_at - clock_timestamp() AS past FROM rowlock_lease WHERE namespace = $1 AND name = $2) p WHERE namespace = $1 AND name = $2 AND past > interval '0'"
+		mysqlAge = "UPDATE rowlock_lease SET held_until = held_until - INTERVAL GREATEST(0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at)) MICROSECOND, " +
+			"expires_at = LEAST(expires_at, UTC_TIMESTAMP(6)) WHERE namespace = ? AND name = ?"
+	)
+	for name, server := range map[string]*network{
+		"postgres":      {dialect: migrations.Postgres, expire: postgresAge, open: pgxSQL, dsn: twice(testenv.Postgres)},
+		"pgx":           {dialect: migrations.Postgres, expire: postgresAge, open: pgxPool, dsn: twice(testenv.Postgres)},
+		"pgbouncer":     {dialect: migrations.Postgres, expire: postgresAge, open: pgxSQL, dsn: testenv.PgBouncer},
+		"pgbouncer-pgx": {dialect: migrations.Postgres, expire: postgresAge, open: pgxPool, dsn: testenv.PgBouncer},
+		"mysql":         {dialect: migrations.MySQL, expire: mysqlAge, open: mysql, dsn: twice(testenv.MySQL)},
+		"mariadb":       {dialect: migrations.MySQL, expire: mysqlAge, open: mysql, dsn: twice(testenv.MariaDB)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locktest.Run(t, func(tb testing.TB) locktest.Harness { return server.start(tb) })
+		})
+	}
+}
+
+func twice(dsn func(testing.TB) string) func(testing.TB) (string, string) {
+	return func(tb testing.TB) (string, string) {
+		one := dsn(tb)
+		return one, one
+	}
+}
+
+// network is a database server whose clients each have a misbehaving network of their own.
+type network struct {
+	dialect migrations.Dialect
+	dsn     func(testing.TB) (clients, direct string) // of a fresh database
+	open    func(dsn string) (driver.Backend, func(), error)
+	expire  string
+
+	clientDSN string
+	raw       *sql.DB
+	mu        sync.Mutex
+	clients   map[driver.Backend]*client
+}
+
+type client struct {
+	proxy *faultproxy.Proxy
+	close func()
+}
+
+var (
+	_ locktest.Closer       = (*network)(nil)
+	_ locktest.Expirer      = (*network)(nil)
+	_ locktest.Crasher      = (*network)(nil)
+	_ locktest.Partitioner  = (*network)(nil)
+	_ locktest.ReplyDropper = (*network)(nil)
+)
+
+func (n *network) start(tb testing.TB) *network {
+	tb.Helper()
+	clients, direct := n.dsn(tb)
+	driverName := "pgx"
+	if n.dialect == migrations.MySQL {
+		driverName = "mysql"
+	}
+	raw, err := sql.Open(driverName, direct)
+	require.NoError(tb, err)
+	n.clientDSN, n.raw, n.clients = clients, raw, make(map[driver.Backend]*client)
+	tb.Cleanup(func() {
+		for b := range n.clients {
+			require.NoError(tb, n.Close(b))
+		}
+		require.NoError(tb, raw.Close())
+	})
+	require.NoError(tb, migrations.Up(context.Background(), raw, n.dialect))
+	return n
+}
+
+// through is a DSN with another address.
+func (n *network) through(proxy func(target string) (string, error)) (string, error) {
+	if n.dialect == migrations.MySQL {
+		cfg, err := mysqldriver.ParseDSN(n.clientDSN)
+		if err != nil {
+			return "", err
+		}
+		cfg.Addr, err = proxy(cfg.Addr)
+		return cfg.FormatDSN(), err
+	}
+	u, err := url.Parse(n.clientDSN)
+	if err != nil {
+		return "", err
+	}
+	u.Host, err = proxy(u.Host)
+	return u.String(), err
+}
+
+func (n *network) Open(context.Context) (driver.Backend, error) {
+	c := new(client)
+	dsn, err := n.through(func(target string) (string, error) {
+		var err error
+		if c.proxy, err = faultproxy.New(target); err != nil {
+			return "", err
+		}
+		return c.proxy.Addr(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	b, closePool, err := n.open(dsn)
+	if err != nil {
+		c.proxy.Close()
+		return nil, err
+	}
+	c.close = closePool
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.clients[b] = c
+	return b, nil
+}
+
+func (n *network) of(b driver.Backend) (*client, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c := n.clients[b]; c != nil {
+		return c, nil
+	}
+	return nil, fmt.Errorf("%v is no client of this harness", b)
+}
+
+func (n *network) Close(b driver.Backend) error {
+	c, err := n.of(b)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	delete(n.clients, b)
+	n.mu.Unlock()
+	c.proxy.Close() // first: closing a pool waits for what is under way
+	c.close()
+	return nil
+}
+
+func (n *network) with(b driver.Backend, do func(*faultproxy.Proxy)) error {
+	c, err := n.of(b)
+	if err == nil {
+		do(c.proxy)
+	}
+	return err
+}
+
+func (n *network) Crash(b driver.Backend) error   { return n.with(b, (*faultproxy.Proxy).Close) }
+func (n *network) Cut(b driver.Backend) error     { return n.with(b, (*faultproxy.Proxy).Cut) }
+func (n *network) Restore(b driver.Backend) error { return n.with(b, (*faultproxy.Proxy).Restore) }
+
+func (n *network) DropReply(b driver.Backend) error {
+	return n.with(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
+}
+
+func (n *network) Expire(ctx context.Context, key driver.Key) error {
+	_, err := n.raw.ExecContext(ctx, n.expire, key.Namespace, key.Name)
+	return err
+}
+
+// A file is a store without a network: its clients are cut off from it in the process.
+func TestConformanceOfSQLite(t *testing.T) {
+	t.Parallel()
+	locktest.Run(t, func(tb testing.TB) locktest.Harness {
+		path := url.URL{Path: filepath.Join(tb.TempDir(), "locks.db")}
+		dsn := "file:" + path.EscapedPath() + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)"
+		raw, err := sql.Open("sqlite", dsn)
+		require.NoError(tb, err)
+		tb.Cleanup(func() { require.NoError(tb, raw.Close()) })
+		require.NoError(tb, migrations.Up(context.Background(), raw, migrations.SQLite))
+		return &inprocess.Harness{
+			Connect: func() (inprocess.Store, func() error, error) {
+				db, err := sql.Open("sqlite", dsn)
+				return sqllock.SQLite(db), db.Close, err
+			},
+			End: func(ctx context.Context, key driver.Key) error {
+				_, err := raw.ExecContext(ctx, "UPDATE rowlock_lease SET held_until = held_until - (expires_at - now), expires_at = now "+
+					"FROM (SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now) WHERE namespace = ? AND name = ? AND expires_at > now", key.Namespace, key.Name)
+				return err
+			},
+		}
+	})
+}
