@@ -97,7 +97,7 @@ func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Leas
 		a.doubt.requests++
 		a.doubt.last = sent
 	}
-	if driver.IsPermanent(err) || now.since(a.answered) >= max(a.cfg.ttl, 2*callTimeout(a.cfg.ttl)) {
+	if driver.IsPermanent(err) || now.since(a.answered) >= outageLimit(a.cfg.ttl) {
 		return nil, stop
 	}
 	return nil, again

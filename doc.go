@@ -61,8 +61,8 @@ it lost.
 	the holder crashes              the name is free when its TTL is over
 	the holder is paused            its context ends at the deadline, or, if nothing could run, the
 	                                moment it asks; what it writes without asking, the token refuses
-	the store is away               leases live until their deadline; Acquire keeps asking for a TTL,
-	                                then fails with ErrUnavailable
+	the store is away               leases live until their deadline; Acquire keeps asking for a TTL, a
+	                                minute at most, then fails with ErrUnavailable
 	the store hangs                 the same; every request has a limit
 	a reply is lost                 the request is sent again and recognised by its nonce; given up,
 	                                it is taken back in the background

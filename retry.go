@@ -14,6 +14,12 @@ func callTimeout(ttl time.Duration) time.Duration {
 	return min(max(ttl/6, time.Second), 5*time.Second)
 }
 
+// outageLimit is how long a waiter goes on asking a store that says nothing: a TTL, but long enough
+// for a second try and at most a minute.
+func outageLimit(ttl time.Duration) time.Duration {
+	return min(max(ttl, 2*callTimeout(ttl)), time.Minute)
+}
+
 // backoff is a growing pause. Each step is between half and one and a half of its length, so that
 // those who were refused together do not come back together.
 type backoff struct{ next, most time.Duration }

@@ -1,0 +1,123 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+)
+
+// When the network to the store goes dark while the command runs, the command is stopped within the
+// TTL, and the exit code says that the lock was lost: another may have it from then on.
+func TestCutOffFromTheStoreIsLost(t *testing.T) {
+	t.Parallel()
+	direct := testenv.Postgres(t)
+	w := newWorkplace(t)
+	migrated(t, w, direct)
+	u, err := url.Parse(direct)
+	require.NoError(t, err)
+	cable := newCable(t, u.Host)
+	u.Host = cable.address
+	require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "started"), 0o600))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "block"), 0o600))
+
+	cmd := w.command(t, scriptTimeout, "rowlock", "run", "job", "--ttl", "3s", "--store", u.String(), "--",
+		"sh", "-c", `sh -c 'echo $$ >started; read _ <block' & wait`)
+	var messages bytes.Buffer
+	cmd.Stderr = &messages
+	require.NoError(t, cmd.Start())
+	started, err := os.ReadFile(filepath.Join(w.dir, "started")) // returns when it is written
+	require.NoError(t, err)
+	cable.cut.Store(true)
+	cut := time.Now()
+	require.Error(t, cmd.Wait())
+
+	require.Equal(t, 79, cmd.ProcessState.ExitCode(), messages.String())
+	require.Contains(t, messages.String(), "no renewal succeeded before the deadline; stopping the command")
+	// The TTL, and what is spent on a store that gives no answer to the release.
+	require.Less(t, time.Since(cut), 15*time.Second)
+	output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+strings.TrimSpace(string(started))).CombinedOutput()
+	require.NoError(t, err, "the command's child lives: %s", output)
+	output, err = w.command(t, scriptTimeout, "rowlock", "run", "job", "--wait", "20s", "--store", direct, "--", "echo", "next").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+}
+
+// cable is a connection to a server that can be cut: then nothing arrives any more, and nobody is
+// told.
+type cable struct {
+	address string
+	cut     atomic.Bool
+}
+
+func newCable(tb testing.TB, server string) *cable {
+	tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	c := &cable{address: listener.Addr().String()}
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	var ends []net.Conn
+	keep := func(conn net.Conn) {
+		mu.Lock()
+		defer mu.Unlock()
+		ends = append(ends, conn)
+	}
+	running.Go(func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			keep(near)
+			if c.cut.Load() {
+				continue
+			}
+			far, err := net.Dial("tcp", server)
+			if err != nil {
+				continue
+			}
+			keep(far)
+			running.Go(func() { c.carry(near, far) })
+			running.Go(func() { c.carry(far, near) })
+		}
+	})
+	tb.Cleanup(func() {
+		_ = listener.Close()
+		mu.Lock()
+		for _, end := range ends {
+			_ = end.Close()
+		}
+		mu.Unlock()
+		running.Wait()
+	})
+	return c
+}
+
+func (c *cable) carry(from io.Reader, to io.Writer) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		if !c.cut.Load() {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,106 @@
+//go:build unix
+
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+)
+
+// hangLimit is what "bounded" means for a store that hangs: a request, its repetition and the taking
+// back of what it may have done, of five seconds each.
+const hangLimit = 25 * time.Second
+
+// A server that accepts connections and never says a word is unavailable, for every command, in
+// bounded time. The command under the lock is not started, and no password is printed.
+func TestServerThatHangsIsUnavailable(t *testing.T) {
+	t.Parallel()
+	address := silentServer(t)
+	var cases sync.WaitGroup // all at once: they do nothing but wait
+	for _, store := range []string{
+		"postgres://user:secret@" + address + "/db?sslmode=disable",
+		"mysql://user:secret@" + address + "/db",
+		"user:secret@tcp(" + address + ")/db",
+	} {
+		for _, args := range [][]string{
+			{"run", "job", "--", "touch", "never"},
+			{"run", "job", "--wait", "2s", "--", "touch", "never"},
+			{"run", "job", "--wait", "inf", "--ttl", "5s", "--", "touch", "never"},
+			{"ls"},
+			{"status", "job"},
+			{"release", "job", "--token", "1"},
+			{"migrate", "up"},
+		} {
+			w := newWorkplace(t)
+			cases.Go(func() { unavailable(t, w, append([]string{"--store", store}, args...)) })
+		}
+	}
+	cases.Wait()
+}
+
+// A SQLite file that another program has locked is unavailable in bounded time.
+func TestLockedFileIsUnavailable(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	db, err := sql.Open("sqlite", filepath.Join(w.dir, "locks.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	_, err = db.ExecContext(t.Context(), "BEGIN EXCLUSIVE")
+	require.NoError(t, err)
+	unavailable(t, w, []string{"run", "job", "--store", "sqlite:locks.db", "--", "touch", "never"})
+}
+
+// unavailable wants exit code 69 within the limit, and that nothing was run. It only marks the test
+// as failed, for it may run in any goroutine.
+func unavailable(tb testing.TB, w workplace, args []string) {
+	start := time.Now()
+	output, err := w.command(tb, hangLimit, "rowlock", args...).CombinedOutput()
+	var exit *exec.ExitError
+	told := fmt.Sprintf("rowlock %s, after %s: %v\n%s", strings.Join(args, " "), time.Since(start), err, output)
+	if assert.ErrorAs(tb, err, &exit, told) {
+		assert.Equal(tb, 69, exit.ExitCode(), told)
+	}
+	assert.NotContains(tb, string(output), "secret")
+	assert.NoFileExists(tb, filepath.Join(w.dir, "never"))
+}
+
+// silentServer accepts and keeps quiet until the test ends.
+func silentServer(tb testing.TB) string {
+	tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	var mu sync.Mutex
+	var conns []net.Conn
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, c)
+			mu.Unlock()
+		}
+	})
+	tb.Cleanup(func() {
+		_ = listener.Close()
+		serving.Wait()
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	})
+	return listener.Addr().String()
+}

@@ -1,0 +1,129 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+)
+
+// TestMain lets the test binary be the command when it is called rowlock, so that the command is
+// tested as it was built: with the race detector if the tests are.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "rowlock" {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// scriptTimeout ends a script that hangs, so that it fails.
+const scriptTimeout = time.Minute
+
+// TestScripts runs each story in testdata on each store. What a script says in its first lines is
+// what is promised.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob("testdata/*.sh")
+	require.NoError(t, err)
+	require.NotEmpty(t, scripts)
+	stores := map[string]func(testing.TB, workplace) string{
+		"default":  func(testing.TB, workplace) string { return "" },
+		"sqlite":   func(testing.TB, workplace) string { return "sqlite:locks.db" },
+		"postgres": func(tb testing.TB, w workplace) string { return migrated(tb, w, testenv.Postgres(tb)) },
+		"mysql":    func(tb testing.TB, w workplace) string { return migrated(tb, w, testenv.MySQL(tb)) },
+		"mariadb":  func(tb testing.TB, w workplace) string { return migrated(tb, w, testenv.MariaDB(tb)) },
+	}
+	for store, open := range stores {
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			for _, script := range scripts {
+				t.Run(strings.TrimSuffix(filepath.Base(script), ".sh"), func(t *testing.T) {
+					t.Parallel()
+					w := newWorkplace(t)
+					w.env = append(w.env, "ROWLOCK_STORE="+open(t, w))
+					w.script(t, script)
+				})
+			}
+		})
+	}
+}
+
+// workplace is a folder, and an environment in which the command is found and keeps its default
+// store there.
+type workplace struct {
+	dir string
+	env []string
+}
+
+func newWorkplace(tb testing.TB) workplace {
+	tb.Helper()
+	self, err := os.Executable()
+	require.NoError(tb, err)
+	bin, dir := tb.TempDir(), tb.TempDir()
+	require.NoError(tb, os.Symlink(self, filepath.Join(bin, "rowlock")))
+	w := workplace{dir: dir}
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "ROWLOCK_") && !strings.HasPrefix(entry, "PATH=") {
+			w.env = append(w.env, entry)
+		}
+	}
+	w.env = append(w.env, "GORACE=atexit_sleep_ms=0") // the race detector has every process wait a second at its end
+	w.env = append(w.env, "PATH="+bin+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
+	return w
+}
+
+// command is how a program runs there: in a process group of its own, which is killed if it takes
+// longer than limit.
+func (w workplace) command(tb testing.TB, limit time.Duration, name string, args ...string) *exec.Cmd {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	tb.Cleanup(cancel)
+	if name == "rowlock" {
+		name = filepath.Join(strings.Split(strings.TrimPrefix(w.path(), "PATH="), ":")[0], name)
+	}
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+func (w workplace) path() string {
+	for _, entry := range w.env {
+		if strings.HasPrefix(entry, "PATH=") {
+			return entry
+		}
+	}
+	return ""
+}
+
+func (w workplace) script(tb testing.TB, script string) {
+	tb.Helper()
+	absolute, err := filepath.Abs(script)
+	require.NoError(tb, err)
+	output, err := w.command(tb, scriptTimeout, "sh", "-x", absolute).CombinedOutput()
+	if err != nil {
+		messages, _ := os.ReadFile(filepath.Join(w.dir, "err"))
+		tb.Fatalf("%s: %v\n%s\nthe last err file:\n%s", script, err, output, messages)
+	}
+}
+
+// migrated gives a server's store its table.
+func migrated(tb testing.TB, w workplace, store string) string {
+	tb.Helper()
+	output, err := w.command(tb, scriptTimeout, "rowlock", "migrate", "up", "--store", store).CombinedOutput()
+	require.NoError(tb, err, "%s", output)
+	return store
+}

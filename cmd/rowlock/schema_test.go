@@ -1,0 +1,91 @@
+//go:build unix
+
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+)
+
+// A server's database gets no table that nobody asked for: the message says how to ask, without the
+// password.
+func TestMissingTableOnServer(t *testing.T) {
+	t.Parallel()
+	u, err := url.Parse(testenv.Postgres(t))
+	require.NoError(t, err)
+	u.User = url.UserPassword(u.User.Username(), "secret")
+	w := newWorkplace(t)
+	for _, args := range [][]string{{"run", "job", "--", "touch", "never"}, {"ls"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
+		code, output := w.run(t, append(args[:1:1], append([]string{"--store", u.String()}, args[1:]...)...)...)
+		require.Equal(t, 69, code, output)
+		require.Contains(t, output, "create it with: rowlock migrate up --store 'postgres://"+u.User.Username()+":xxxxx@")
+		require.NotContains(t, output, "secret")
+	}
+	require.NoFileExists(t, filepath.Join(w.dir, "never"))
+	code, output := w.run(t, "migrate", "up", "--store", u.String())
+	require.Zero(t, code, output)
+	code, output = w.run(t, "run", "job", "--store", u.String(), "--", "true")
+	require.Zero(t, code, output)
+}
+
+// An application's SQLite file is not touched either; one that holds nothing else is our own.
+func TestMissingTableInFile(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	db, err := sql.Open("sqlite", filepath.Join(w.dir, "app.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), "CREATE TABLE customer (id INTEGER)")
+	require.NoError(t, err)
+
+	code, output := w.run(t, "run", "job", "--store", "sqlite:app.db", "--", "true")
+	require.Equal(t, 69, code, output)
+	require.Contains(t, output, "create it with: rowlock migrate up --store 'sqlite:app.db'")
+	code, output = w.run(t, "run", "job", "--store", "sqlite:app.db", "--table", "mine", "--", "true")
+	require.Equal(t, 69, code, output)
+	require.Contains(t, output, "rowlock migrate up --store 'sqlite:app.db' --table mine")
+
+	code, output = w.run(t, "migrate", "up", "--store", "sqlite:app.db")
+	require.Zero(t, code, output)
+	code, output = w.run(t, "run", "job", "--store", "sqlite:app.db", "--", "true")
+	require.Zero(t, code, output)
+}
+
+// A file that cannot be opened is unavailable, and not held.
+func TestFileThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	code, output := w.run(t, "run", "job", "--store", "sqlite:no/such/folder/locks.db", "--", "true")
+	require.Equal(t, 69, code, output)
+}
+
+// Names of files are taken as they are.
+func TestFileWithSpecialName(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	code, output := w.run(t, "run", "job", "--store", "sqlite:50% off?#&.db", "--", "true")
+	require.Zero(t, code, output)
+	require.FileExists(t, filepath.Join(w.dir, "50% off?#&.db"))
+}
+
+// run runs the command to its end and returns its exit code and all that it wrote.
+func (w workplace) run(tb testing.TB, args ...string) (int, string) {
+	tb.Helper()
+	output, err := w.command(tb, scriptTimeout, "rowlock", args...).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(tb, err, "%s", output)
+	}
+	if exit != nil {
+		return exit.ExitCode(), string(output)
+	}
+	return 0, string(output)
+}

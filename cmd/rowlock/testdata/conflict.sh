@@ -1,0 +1,41 @@
+# Two at once, with each policy.
+set -eu
+mkfifo started block messages
+
+rowlock run job --note 'month end' -- sh -c 'echo >started; read _ <block' &
+first=$!
+read _ <started
+
+# The default is to fail, with one sentence: who, where, since when, until when.
+code=0; rowlock run job -- touch never 2>err || code=$?
+test $code = 75
+grep -Eq '^rowlock: "job" is held by sh@[^ ]+:[0-9]+ since 20..-..-.. ..:..:.. UTC, lease ends in [0-9.]+s unless renewed \(token [0-9]+\): month end$' err
+test "$(wc -l <err)" -eq 1
+
+code=0; rowlock run job -E 9 -- touch never 2>/dev/null || code=$?
+test $code = 9
+code=0; rowlock run job --on-conflict=fail --wait=100ms -E 9 -- touch never 2>err || code=$?
+test $code = 9
+grep -q 'waited 1' err
+
+# Skipping is a success that says so, unless asked to be quiet.
+rowlock run job --on-conflict=skip -- touch never 2>err
+grep -q '^rowlock: skipped: "job" is held by' err
+rowlock run job -q --on-conflict=skip -- touch never 2>err
+test ! -s err
+rowlock run job --on-conflict=skip --wait=100ms -- touch never 2>/dev/null
+test ! -e never
+
+# Another name, or the same name in another namespace, is another lock.
+rowlock run other -- true
+rowlock run job --namespace other -- true
+
+# Waiting gets it when it is free.
+rowlock run job --on-conflict=wait -- touch done 2>messages &
+second=$!
+read line <messages
+test ! -e done
+echo >block
+wait $first
+wait $second
+test -e done

@@ -1,0 +1,16 @@
+# When nobody reads stderr any more, rowlock goes on with its work: it does not leave the command
+# alone for a message that it cannot write.
+set -eu
+mkfifo started block messages
+
+(code=0; rowlock run job --ttl 2s -- sh -c 'echo $ROWLOCK_TOKEN $$ >started; read _ <block' 2>messages || code=$?; echo $code >code) &
+: <messages # opened, and closed again
+read token command <started
+rowlock release job --live --token "$token"
+wait $!
+test "$(cat code)" = 79
+! kill -0 "$command" 2>/dev/null
+
+# The command itself does not inherit that.
+code=0; rowlock run job -- sh -c "kill -PIPE \$\$" || code=$?
+test $code = 141

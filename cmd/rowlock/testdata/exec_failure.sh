@@ -1,0 +1,26 @@
+# A command that cannot be run is told apart from one that fails, and leaves no lock behind.
+set -eu
+
+code=0; rowlock run job -- no-such-command 2>err || code=$?
+test $code = 127
+test "$(cat err)" = 'rowlock: no-such-command: command not found'
+code=0; rowlock run job -- ./no/such/file 2>err || code=$?
+test $code = 127
+touch plain
+code=0; rowlock run job -- ./plain 2>err || code=$?
+test $code = 126
+grep -q './plain: cannot be executed: permission denied' err
+code=0; rowlock run job -- ./ 2>err || code=$?
+test $code = 126
+test "$(rowlock status job)" = '"job" is free, and was never held'
+
+# What only the start itself shows.
+printf 'echo no first line\n' >script
+chmod +x script
+code=0; rowlock run job -- ./script 2>err || code=$?
+test $code = 126
+grep -q '#!/bin/sh' err
+printf '#!/no/such/interpreter\n' >script
+code=0; rowlock run job -- ./script 2>err || code=$?
+test $code = 127
+rowlock status job >out

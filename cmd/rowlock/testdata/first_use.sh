@@ -1,0 +1,11 @@
+# Many may meet a store that is new to all of them; each gets its turn, and tokens rise.
+set -eu
+
+pids=
+for i in 1 2 3 4 5 6 7 8; do
+	rowlock run job --wait 60s -- sh -c 'echo $ROWLOCK_TOKEN >>tokens' 2>/dev/null &
+	pids="$pids $!"
+done
+for pid in $pids; do wait $pid; done
+test "$(wc -l <tokens)" -eq 8
+sort -n -u tokens | cmp - tokens

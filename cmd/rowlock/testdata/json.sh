@@ -1,0 +1,13 @@
+# --log-format=json tells collectors of everything that happens, one object a line.
+set -eu
+
+code=0; rowlock --log-format=json run job -- sh -c 'rowlock run job -- true; exit 4' 2>err || code=$?
+test $code = 4
+grep -q '^{"time":"[^"]*","level":"info","msg":"acquired","event":"acquired","namespace":"","name":"job","token":[0-9]*,"holder":"sh@[^"]*","waited_seconds":[0-9.]*,"attempts":1}$' err
+grep -q '^rowlock: "job" is held by' err # the inner one speaks text
+grep -q '"event":"exited".*"exit_code":4}$' err
+grep -q '"event":"released".*"held_seconds":[0-9.]*}$' err
+
+code=0; rowlock --log-format=json run job -- rowlock --log-format=json run job -- true 2>err || code=$?
+test $code = 75
+grep -q '"level":"error","msg":".*","event":"held".*"reason":"held","holder":"rowlock@[^"]*".*"expires_in_seconds":[0-9.]*,"waited_seconds":0,"exit_code":75}$' err

@@ -1,0 +1,14 @@
+# A command that a signal kills gives 128 and the signal's number, also when rowlock forwarded it.
+set -eu
+mkfifo started block
+
+code=0; rowlock run job -- sh -c 'kill -9 $$' 2>err || code=$?
+test $code = 137
+test ! -s err
+
+rowlock run job -- sh -c 'echo >started; read _ <block' &
+rowlock=$!
+read _ <started
+kill -TERM $rowlock
+code=0; wait $rowlock || code=$?
+test $code = 143

@@ -1,0 +1,18 @@
+# When the lock is taken away, the command and all that it started are dead before rowlock ends, and
+# the exit code says that it was lost.
+set -eu
+mkfifo started block
+
+rowlock run job --ttl 2s -- sh -c 'sh -c "echo \$\$ >started; read _ <block" & wait' 2>err &
+rowlock=$!
+read grandchild <started
+kill -0 "$grandchild"
+
+token=$(rowlock status job --json | sed -n 's/.*"token": \([0-9]*\),/\1/p')
+rowlock release job --live --token "$token"
+
+code=0; wait $rowlock || code=$?
+test $code = 79
+! kill -0 "$grandchild" 2>/dev/null
+grep -q '^rowlock: lost "job" (token '"$token"'): .*; stopping the command$' err
+rowlock status job

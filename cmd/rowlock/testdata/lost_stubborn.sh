@@ -1,0 +1,15 @@
+# A command that does not heed TERM is killed after the grace period, and so is what it started.
+set -eu
+mkfifo started block
+
+rowlock run job --ttl 2s --grace 200ms -- sh -c 'trap "" TERM; sh -c "echo \$\$ >started; read _ <block" & while :; do wait; read _ <block; done' 2>err &
+rowlock=$!
+read grandchild <started
+
+token=$(rowlock status job --json | sed -n 's/.*"token": \([0-9]*\),/\1/p')
+rowlock release job --live --token "$token"
+
+code=0; wait $rowlock || code=$?
+test $code = 79
+! kill -0 "$grandchild" 2>/dev/null
+grep -q 'still running 200ms after TERM; killing' err

@@ -1,0 +1,7 @@
+# --max-hold ends the lock, and the command with it.
+set -eu
+mkfifo block
+
+code=0; rowlock run job --max-hold 300ms -- sh -c 'read _ <block' 2>err || code=$?
+test $code = 79
+grep -q 'the maximum hold is over; stopping the command' err

@@ -1,0 +1,20 @@
+# The lock table comes and goes with migrate; without it, the message says how to get it.
+set -eu
+
+rowlock migrate up
+rowlock migrate up
+rowlock migrate status | grep -Eq '^00001_lease.sql +20'
+rowlock run job -- true
+
+rowlock run job -- rowlock migrate down 2>err && exit 1
+grep -q 'nothing is dropped while a lock is held' err
+rowlock migrate down
+rowlock migrate status | grep -Eq '^00001_lease.sql +-'
+
+rowlock migrate up --table mine
+rowlock run job --table mine -- true
+rowlock ls --table mine --all | grep -q '^job '
+
+for dialect in postgres mysql sqlite; do
+	rowlock migrate print --dialect $dialect --table mine | grep -q 'CREATE TABLE .mine. '
+done

@@ -1,0 +1,20 @@
+# The command of a nested run sees the inner lock, once, and the outer command the outer one again.
+set -eu
+
+rowlock run outer -- sh -eu -c '
+	outer=$ROWLOCK_TOKEN
+	test "$ROWLOCK_NAME" = outer
+	rowlock run inner -- env >inner
+	test "$ROWLOCK_TOKEN" = "$outer"
+	echo "$outer" >outer
+'
+for variable in NAME TOKEN HOLDER EXPIRES_AT; do
+	test "$(grep -c "^ROWLOCK_$variable=" inner)" = 1
+done
+grep -q '^ROWLOCK_NAME=inner$' inner
+grep -q '^ROWLOCK_HOLDER=env@' inner
+grep -Eq '^ROWLOCK_EXPIRES_AT=20..-..-..T..:..:..\....Z$' inner
+
+# The tokens are those of the two locks.
+rowlock status inner --json | grep -q "\"token\": $(sed -n 's/^ROWLOCK_TOKEN=//p' inner),"
+rowlock status outer --json | grep -q "\"token\": $(cat outer),"

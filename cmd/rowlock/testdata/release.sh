@@ -1,0 +1,30 @@
+# release needs the token that was seen, and takes a live lease only with --live.
+set -eu
+mkfifo started block
+
+rowlock run job --ttl 2s -- sh -c 'echo $ROWLOCK_TOKEN >started; read _ <block' 2>/dev/null &
+rowlock=$!
+read token <started
+
+code=0; rowlock release job 2>err || code=$?
+test $code = 64
+code=0; rowlock release job --token "$token" 2>err || code=$?
+test $code = 75
+grep -q '"job" is not released, because its lease is alive; --live takes it away: "job" is held by sh@' err
+code=0; rowlock release job --live --token $((token - 1)) 2>err || code=$?
+test $code = 1
+grep -q 'nobody holds it with token' err
+
+rowlock release job --live --token "$token" >out 2>err
+test ! -s out -a ! -s err
+code=0; rowlock release job --live --token "$token" 2>/dev/null || code=$?
+test $code = 1
+code=0; wait $rowlock || code=$?
+test $code = 79
+
+# A name that is only closed can be opened, too.
+rowlock run job --min-hold 1h -- sh -c 'echo $ROWLOCK_TOKEN >token'
+code=0; rowlock run job -- true 2>err || code=$?
+test $code = 75
+rowlock release job --token "$(cat token)"
+rowlock run job -- true

@@ -1,0 +1,23 @@
+# The command gets its arguments, stdin, stdout and stderr untouched, its exit code is rowlock's, and
+# rowlock itself says nothing.
+set -eu
+
+rowlock run hello -- echo hi >out 2>err
+test "$(cat out)" = hi
+test ! -s err
+
+rowlock run hello --ttl 5s -- printf '<%s>' 'a b' '*' '$HOME' -- --ttl '' >out
+test "$(cat out)" = '<a b><*><$HOME><--><--ttl><>'
+
+printf 'from stdin' | rowlock run hello -- cat >out
+test "$(cat out)" = 'from stdin'
+
+rowlock run hello -- sh -c 'echo mine >&2' 2>err
+test "$(cat err)" = mine
+
+code=0; rowlock run hello -- sh -c 'exit 7' || code=$?
+test $code = 7
+
+# What rowlock inherits beyond the three, the command inherits.
+rowlock run hello -- sh -c 'echo third >&3' 3>out
+test "$(cat out)" = third

@@ -1,0 +1,33 @@
+# status answers by its exit code, ls lists what is not free, and both write JSON.
+set -eu
+mkfifo started block
+
+test "$(rowlock status job)" = '"job" is free, and was never held'
+rowlock run job --holder me --note 'why not' -- sh -c 'echo >started; read _ <block' &
+rowlock=$!
+read _ <started
+
+code=0; rowlock status job >out || code=$?
+test $code = 75
+grep -Eq '^"job" is held by me for [0-9.]+m?s, lease ends in [0-9]+s unless renewed \(token [0-9]+\): why not$' out
+code=0; rowlock status job --json >out || code=$?
+test $code = 75
+grep -q '"state": "held"' out
+rowlock status other >out
+rowlock status job --namespace other >out
+
+rowlock ls >out
+head -n 1 out | grep -Eq '^NAME +STATE +HOLDER +AGE +EXPIRES IN +TOKEN +NOTE$'
+grep -Eq '^job +held +me +[0-9.]+m?s +[0-9]+s +[0-9]+ +why not$' out
+rowlock ls --json | grep -q '"name": "job"'
+test "$(rowlock ls --json --namespace other)" = '[]'
+rowlock ls -A --namespace other | grep -Eq '^- +job +held'
+
+echo >block
+wait $rowlock
+rowlock status job | grep -q '^"job" is free, last held by me, granted '
+test "$(rowlock ls --json)" = '[]'
+rowlock ls --all | grep -Eq '^job +free +me '
+
+# A name cannot break the table.
+rowlock run "$(printf 'two\nlines')" -- rowlock ls | grep -Fq '"two\nlines"  held'

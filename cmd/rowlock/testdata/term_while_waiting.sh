@@ -1,0 +1,26 @@
+# TERM while rowlock waits ends the waiting: the command is never started, and nothing is left that
+# could still take the lock.
+set -eu
+mkfifo started block messages
+
+rowlock run job -- sh -c 'echo >started; read _ <block' &
+first=$!
+read _ <started
+
+rowlock run job --wait=inf -- touch never 2>messages &
+second=$!
+exec 3<messages
+read line <&3
+case $line in 'rowlock: waiting: "job" is held by sh@'*) ;; *) echo "$line"; exit 1 ;; esac
+
+kill -USR1 $second # nobody to forward it to: it waits on
+kill -TERM $second
+code=0; wait $second || code=$?
+test $code = 143
+test ! -e never
+read line <&3
+test "$line" = 'rowlock: terminated while waiting for "job": the command was not started'
+
+echo >block
+wait $first
+rowlock run job -- true

@@ -1,0 +1,16 @@
+# --timeout stops the command and all that it started, with a code of its own.
+set -eu
+mkfifo started block
+
+rowlock run job --timeout 1s -- sh -c 'trap "exit 0" TERM; sh -c "echo \$\$ >started; read _ <block" & wait' 2>err &
+rowlock=$!
+read grandchild <started
+code=0; wait $rowlock || code=$?
+test $code = 124
+! kill -0 "$grandchild" 2>/dev/null
+grep -q 'stopping the command after 1s' err
+rowlock run job -- true
+
+# It counts from the start of the command, not from the start of the waiting.
+rowlock run job --min-hold 2s -- true
+rowlock run job --wait 10s --timeout 1900ms -- true 2>/dev/null

@@ -1,0 +1,43 @@
+# What cannot work is 64 and one clear sentence, with a hint where help is.
+set -eu
+
+refused() {
+	want=$1
+	shift
+	code=0; rowlock "$@" >out 2>err || code=$?
+	if test $code != 64 || ! grep -Fqe "$want" err || test -s out; then
+		echo "rowlock $*: $code"
+		cat err
+		exit 1
+	fi
+}
+refused 'the command is missing: rowlock run job -- COMMAND' run job
+refused 'the command is missing: rowlock run job -- COMMAND' run job --
+refused 'put -- between the name of the lock and the command: rowlock run job -- echo' run job echo hi
+refused 'the name of the lock is missing' run -- echo
+refused 'the name of the lock is missing' run
+refused 'name is empty' run '' -- echo
+refused 'one name before --, and not 2: "b c" is the second' run a 'b c' -- echo
+refused 'unknown flag: --bogus' run --bogus job -- echo
+refused '--ttl=30: write a number with a unit, such as 500ms, 30s, 5m or 2h' run job --ttl 30 -- echo
+refused '--ttl=-1s: must not be negative' run job --ttl -1s -- echo
+refused '--wait=soon: write a number with a unit, such as 500ms, 30s, 5m or 2h, or inf' run job --wait soon -- echo
+refused 'TTL(1ms): must be from 50ms' run job --ttl 1ms -- echo
+refused '--on-conflict=retry: write wait, skip, fail' run job --on-conflict retry -- echo
+refused '-E 256: an exit code is from 0 to 255' run job -E 256 -- echo
+refused '-E says how to fail' run job -E 3 --on-conflict=skip -- echo
+refused '--table: table "a b"' run job --table 'a b' -- echo
+refused '--store: write sqlite:PATH' run job --store nonsense -- echo
+refused '--store: a SQLite database in memory is shared with nobody' run job --store sqlite::memory: -- echo
+refused 'for help: rowlock run --help' run
+refused 'say what to do' --quiet=false
+refused 'unknown command "lock"' lock
+refused 'the name of the lock is missing: rowlock status NAME' status
+refused '--token is missing' release job
+refused 'say which: migrate up, down, status or print' migrate sideways
+refused '--dialect=oracle' migrate print --dialect oracle
+ROWLOCK_LOG_FORMAT=xml refused 'ROWLOCK_LOG_FORMAT=xml: write text, json' ls
+
+rowlock run --help | grep -Eq '^  79 +lost'
+rowlock --help | grep -Eq '^  75 +held'
+rowlock version | grep -q '^rowlock '

@@ -1,0 +1,16 @@
+# Options have variables; an option that is given wins, and the holder of an outer lock is not taken
+# for one's own.
+set -eu
+
+export ROWLOCK_HOLDER=somebody ROWLOCK_NOTE=because ROWLOCK_NAMESPACE=space
+test "$(rowlock run job -- sh -c 'echo $ROWLOCK_HOLDER')" = somebody
+test "$(rowlock run job --holder else -- sh -c 'echo $ROWLOCK_HOLDER')" = else
+rowlock run job -- rowlock run inner -- sh -c 'echo $ROWLOCK_HOLDER' | grep -q '^sh@'
+unset ROWLOCK_HOLDER ROWLOCK_NOTE ROWLOCK_NAMESPACE
+rowlock ls -A --all | grep -Eq '^space +job +free +somebody .* because$'
+rowlock status job | grep -q 'never held'
+
+ROWLOCK_LOG_FORMAT=json rowlock run job -- true 2>err
+grep -q '"event":"acquired"' err
+ROWLOCK_QUIET=true ROWLOCK_LOG_FORMAT=json rowlock run job -- true 2>err
+test ! -s err

@@ -1,0 +1,114 @@
+// Package cli is the command rowlock: it runs a command while holding a lock, and shows and mends
+// locks and their table.
+package cli
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// Stdio is what the command is given by the system. The files are handed to the command that runs
+// under a lock as they are, without a pipe in between.
+type Stdio struct {
+	In, Out, Err *os.File
+	Env          []string // in the form of os.Environ
+}
+
+// Main runs the command with the arguments, the program's name not among them, and returns its exit
+// code. ctx bounds nothing but is handed on: when it ends, waiting ends.
+func Main(ctx context.Context, args []string, std Stdio) int {
+	a := &app{std: std, format: formatText}
+	a.log = newMessages(std.Err, formatText, false) // until the flags are read
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(std.In)
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		err = asUsage(err, a.started)
+		if !a.started {
+			a.log = newMessages(std.Err, a.format, a.quiet) // as far as the flags were read
+		}
+		a.log.fail(err)
+		if exitCode(err) == exitUsage && !a.started {
+			a.log.say(levelNotice, "hint", "for help: "+a.hint)
+		}
+		return exitCode(err)
+	}
+	return a.code
+}
+
+// The values of --log-format.
+const (
+	formatText = "text"
+	formatJSON = "json"
+)
+
+// app is one run of the command.
+type app struct {
+	std Stdio
+	log *messages
+
+	store, namespace, table, format string
+	quiet                           bool
+
+	started bool   // the command line was understood
+	hint    string // how to get the help that fits
+	code    int    // when there is no error
+}
+
+// globalFlags are those that also have a variable.
+var globalFlags = []string{"store", "namespace", "table", "log-format", "quiet"}
+
+func (a *app) rootCommand() *cobra.Command {
+	a.hint = "rowlock --help"
+	root := &cobra.Command{
+		Use:   "rowlock",
+		Short: "Distributed locks in the database you already have",
+		Long: `Distributed locks in the database you already have.
+
+  rowlock run nightly -- ./report.sh
+
+runs ./report.sh on one machine at a time. The lock is a row in a database: by default in a SQLite
+file of the user's, which reaches as far as this machine; with --store in Postgres, MySQL or MariaDB.
+
+` + exitCodeHelp(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fromEnvironment(cmd.Flags(), environment(a.std.Env), append(globalFlags, "holder", "note")...); err != nil {
+				return err
+			}
+			a.log = newMessages(a.std.Err, a.format, a.quiet)
+			a.started = true
+			return nil
+		},
+		RunE: func(*cobra.Command, []string) error {
+			return usage("say what to do: run, ls, status, release, migrate or version")
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		a.hint = cmd.CommandPath() + " --help"
+		return flagError(err)
+	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.store, "store", "", "sqlite:PATH, postgres://…, mysql://… or USER@tcp(HOST)/DATABASE ($ROWLOCK_STORE)")
+	flags.StringVar(&a.namespace, "namespace", "", "keeps names apart: one name in two namespaces is two locks ($ROWLOCK_NAMESPACE)")
+	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
+	flags.Var(choiceValue{&a.format, []string{formatText, formatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no messages but errors ($ROWLOCK_QUIET)")
+	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.releaseCommand(), a.migrateCommand(), a.versionCommand())
+	return root
+}
+
+// asUsage makes what cobra itself refuses a usage error: it happens before any of our code runs.
+func asUsage(err error, started bool) error {
+	if !started && exitCode(err) == exitInternal {
+		return &failure{exitUsage, err}
+	}
+	return err
+}

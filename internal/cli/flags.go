@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// forever is the duration that is written inf.
+const forever = time.Duration(math.MaxInt64)
+
+var errDuration = errors.New("write a number with a unit, such as 500ms, 30s, 5m or 2h")
+
+// durationValue is a flag for a duration that is not negative, with inf where that makes sense.
+type durationValue struct {
+	d        *time.Duration
+	infinite bool
+}
+
+func (v durationValue) String() string {
+	switch {
+	case v.d == nil || *v.d == 0:
+		return "" // not set, which the help does not print
+	case *v.d == forever:
+		return "inf"
+	default:
+		return v.d.String()
+	}
+}
+
+// Set is for package pflag.
+func (v durationValue) Set(s string) error {
+	if v.infinite && s == "inf" {
+		*v.d = forever
+		return nil
+	}
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil && v.infinite:
+		return fmt.Errorf("%w, or inf", errDuration)
+	case err != nil:
+		return errDuration
+	case d < 0:
+		return errors.New("must not be negative")
+	}
+	*v.d = d
+	return nil
+}
+
+// Type is what the help calls the value.
+func (v durationValue) Type() string { return "duration" }
+
+// choiceValue is a flag that is one of a few words.
+type choiceValue struct {
+	s       *string
+	choices []string
+}
+
+func (v choiceValue) String() string {
+	if v.s == nil {
+		return ""
+	}
+	return *v.s
+}
+
+// Set is for package pflag.
+func (v choiceValue) Set(s string) error {
+	for _, c := range v.choices {
+		if s == c {
+			*v.s = s
+			return nil
+		}
+	}
+	return fmt.Errorf("write %s", strings.Join(v.choices, ", "))
+}
+
+// Type is what the help calls the value.
+func (v choiceValue) Type() string { return strings.Join(v.choices, "|") }
+
+// flagError says in one sentence what is wrong with a flag.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return &failure{exitUsage, err}
+	}
+	if invalid.GetFlag().Name == "store" {
+		return usage("--store: %w", invalid.Unwrap())
+	}
+	return usage("--%s=%s: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
+}
+
+// variable is the environment form of a flag: --log-format is ROWLOCK_LOG_FORMAT.
+func variable(flag string) string {
+	return "ROWLOCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// fromEnvironment sets those of the named flags that were not given from their variables. It runs
+// after the command line was read, so that a store's password never becomes a default in the help.
+func fromEnvironment(flags *pflag.FlagSet, env environment, names ...string) error {
+	for _, name := range names {
+		f := flags.Lookup(name)
+		value := env.get(variable(name))
+		if f == nil || f.Changed || value == "" || variable(name) == envHolder && env.nested() {
+			continue // inside a run, ROWLOCK_HOLDER is who holds the outer lock
+		}
+		if err := f.Value.Set(value); err != nil {
+			return usage("%s=%s: %w", variable(name), value, err)
+		}
+	}
+	return nil
+}

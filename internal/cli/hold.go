@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// run acquires the lock, runs the command under it and releases. It returns the command's exit
+// code, or an error that has one.
+func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (int, error) {
+	path, err := lookUp(argv[0])
+	if err != nil {
+		return 0, err
+	}
+	if f.holder == "" {
+		f.holder = defaultHolder(argv[0])
+	}
+	sig := catchSignals()
+	defer sig.release()
+	waitCtx, interrupted := sig.during(ctx)
+	defer interrupted()
+	s, err := a.openStore(waitCtx)
+	if err != nil {
+		if got := interrupted(); got != nil {
+			return a.interrupted(got, name), nil
+		}
+		return 0, err
+	}
+	defer s.close()
+	opts := append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(a.trace(f)))
+	locker, err := rowlock.New(s.backend, opts...)
+	if err != nil {
+		return 0, acquireFailure(err)
+	}
+	defer func() { _ = locker.Close() }() // what it could not release was told of by then
+
+	lease, err := locker.Acquire(waitCtx, name)
+	if got := interrupted(); got != nil {
+		if lease != nil {
+			_ = lease.Release(ctx)
+		}
+		return a.interrupted(got, name), nil
+	}
+	if err != nil {
+		return a.refused(f, s.explain(acquireFailure(err)))
+	}
+	j := &job{log: a.log, lease: lease, signals: sig, timeout: f.timeout, grace: f.grace}
+	return j.run(path, argv, a.std)
+}
+
+// interrupted is the end of a wait by a signal.
+func (a *app) interrupted(sig os.Signal, name string) int {
+	a.log.say(levelNotice, "interrupted", fmt.Sprintf("%s while waiting for %q: the command was not started", sig, name),
+		slog.String("namespace", a.namespace), slog.String("name", name))
+	return exitSignal + number(sig)
+}
+
+// refused applies the conflict policy.
+func (a *app) refused(f runFlags, err error) (int, error) {
+	if exitCode(err) != exitHeld {
+		return 0, err
+	}
+	var held *rowlock.HeldError
+	errors.As(err, &held)
+	attrs := heldAttrs(held)
+	if f.onConflict == onConflictSkip {
+		a.log.say(levelNotice, "skipped", "skipped: "+plain(err), attrs...)
+		return exitOK, nil
+	}
+	a.log.say(levelError, "held", plain(err), append(attrs, slog.Int("exit_code", f.conflictCode))...)
+	return f.conflictCode, nil
+}
+
+// trace tells of the lock what a person must know, and collectors all that changes.
+func (a *app) trace(f runFlags) *rowlock.Trace {
+	var once sync.Once
+	return &rowlock.Trace{
+		HeldByOther: func(e rowlock.HeldByOtherEvent) {
+			if f.wait == 0 {
+				return
+			}
+			once.Do(func() {
+				limit := "waiting"
+				if f.wait != forever {
+					limit = fmt.Sprintf("waiting for up to %s", f.wait)
+				}
+				a.log.say(levelNotice, "waiting", limit+": "+plain(e.Held), heldAttrs(e.Held)...)
+			})
+		},
+		Acquired: func(e rowlock.AcquiredEvent) {
+			a.log.event("acquired", append(leaseAttrs(e.LeaseInfo), seconds("waited_seconds", e.Waited), slog.Int("attempts", e.Attempts))...)
+		},
+		RenewalFailed: func(e rowlock.RenewalFailedEvent) {
+			level := levelEvent
+			if e.Failures == 1 { // and no line a try while the store is away
+				level = levelWarn
+			}
+			a.log.say(level, "renewal failed", fmt.Sprintf("could not renew %q; it is lost in %s unless that succeeds: %s", e.Name, e.Left.Round(time.Millisecond), plain(e.Err)),
+				append(leaseAttrs(e.LeaseInfo), seconds("left_seconds", e.Left), slog.Int("failures", e.Failures))...)
+		},
+		Released: func(e rowlock.ReleasedEvent) {
+			if e.Err == nil {
+				a.log.event("released", append(leaseAttrs(e.LeaseInfo), seconds("held_seconds", e.Held))...)
+			}
+		},
+	}
+}
+
+func leaseAttrs(l rowlock.LeaseInfo) []slog.Attr {
+	return append(keyAttrs(driver.Key{Namespace: l.Namespace, Name: l.Name}, l.Token), slog.String("holder", l.Holder))
+}
+
+func keyAttrs(key driver.Key, token rowlock.Token) []slog.Attr {
+	return []slog.Attr{slog.String("namespace", key.Namespace), slog.String("name", key.Name), slog.Int64("token", int64(token))}
+}
+
+func heldAttrs(e *rowlock.HeldError) []slog.Attr {
+	if e == nil {
+		return nil
+	}
+	return []slog.Attr{
+		slog.String("namespace", e.Namespace), slog.String("name", e.Name), slog.String("reason", e.Reason.String()),
+		slog.String("holder", e.Holder), slog.String("note", e.Note), slog.Int64("token", int64(e.Token)),
+		slog.Time("since", e.Since), seconds("expires_in_seconds", e.ExpiresIn), seconds("waited_seconds", e.Waited),
+	}
+}
+
+func seconds(key string, d time.Duration) slog.Attr { return slog.Float64(key, d.Seconds()) }
+
+// defaultHolder is the command, and the host and process id of the rowlock that runs it: the
+// process that a signal must be sent to.
+func defaultHolder(command string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	const longest = 100 // of the 256 bytes that a holder may have
+	base := filepath.Base(command)
+	return strings.ToValidUTF8(fmt.Sprintf("%s@%s:%d", base[:min(len(base), longest)], host[:min(len(host), longest)], os.Getpid()), "?")
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// job is a command that runs under a lease.
+type job struct {
+	log            *messages
+	lease          *rowlock.Lease
+	child          *child
+	signals        *signals
+	terminal       terminal
+	timeout, grace time.Duration
+}
+
+// run starts the command, stays with it until nobody of its group is left, and releases.
+func (j *job) run(path string, argv []string, std Stdio) (int, error) {
+	child, err := startChild(path, argv, environment(std.Env).under(j.lease), std)
+	if err != nil {
+		_ = j.lease.Release(context.Background()) // its failure is not what went wrong
+		return 0, err
+	}
+	j.child = child
+	j.signals.forwardStops()
+	code := j.supervise()
+	j.terminal.takeBack()
+	j.log.event("exited", append(j.attrs(), slog.Int("exit_code", code))...)
+	return j.release(code), nil
+}
+
+// supervise returns the exit code: the command's own, or why it was stopped.
+func (j *job) supervise() int {
+	var (
+		code, stopped            int
+		exited                   = j.child.exited
+		lost                     = j.lease.Context().Done()
+		timeout, leftovers, kill <-chan time.Time
+	)
+	if j.timeout > 0 {
+		timeout = time.After(j.timeout)
+	}
+	for {
+		select {
+		case sig := <-j.signals.c:
+			j.terminal.forward(j.child, sig)
+		case sig := <-j.child.paused:
+			j.terminal.childPaused(j.child, sig, j.signals, func() bool { return j.lease.Err() == nil })
+		case code = <-exited:
+			exited, timeout = nil, nil
+			if kill == nil {
+				leftovers = time.After(j.grace)
+			}
+		case <-j.child.gone:
+			if exited != nil {
+				code = <-exited
+			}
+			if stopped != 0 {
+				return stopped
+			}
+			return code
+		case <-lost:
+			lost, leftovers, stopped = nil, nil, exitLost
+			j.say(levelError, "lost", plain(j.lease.Err())+"; stopping the command")
+			kill = j.stop(kill)
+		case <-timeout:
+			if stopped == 0 {
+				stopped = exitTimeout
+			}
+			j.say(levelError, "timeout", fmt.Sprintf("stopping the command after %s", j.timeout))
+			kill = j.stop(kill)
+		case <-leftovers:
+			j.say(levelWarn, "left over", "the command has ended and left processes behind; stopping them")
+			kill = j.stop(kill)
+		case <-kill:
+			j.say(levelWarn, "killing", fmt.Sprintf("still running %s after TERM; killing", j.grace))
+			j.child.kill()
+		}
+	}
+}
+
+// stop asks the group to end, and returns when to kill it, which is no later than decided before.
+func (j *job) stop(kill <-chan time.Time) <-chan time.Time {
+	j.child.terminate()
+	if kill == nil {
+		kill = time.After(j.grace)
+	}
+	return kill
+}
+
+// release ends the lease, after the whole group has, and returns the exit code that is left.
+func (j *job) release(code int) int {
+	err := j.lease.Release(context.Background())
+	switch {
+	case err == nil || code == exitLost:
+		return code
+	case errors.Is(err, rowlock.ErrLost):
+		j.say(levelError, "lost", fmt.Sprintf("%s, before the command ended with exit code %d", plain(err), code))
+		return exitLost
+	default:
+		j.say(levelWarn, "not released", fmt.Sprintf("the command has ended; its lock frees itself when its time is over: %s", plain(err)))
+		return code
+	}
+}
+
+func (j *job) say(level slog.Level, event, sentence string) {
+	j.log.say(level, event, sentence, j.attrs()...)
+}
+
+func (j *job) attrs() []slog.Attr {
+	key := driver.Key{Namespace: j.lease.Namespace(), Name: j.lease.Name()}
+	return append(keyAttrs(key, j.lease.Token()), slog.String("holder", j.lease.Holder()))
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/sqltable"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// Each way to write a store is understood, and shown without its password.
+func TestLocationIsShownWithoutItsPassword(t *testing.T) {
+	t.Parallel()
+	for store, want := range map[string]struct {
+		dialect migrations.Dialect
+		shown   string
+	}{
+		"sqlite:locks.db":                                    {migrations.SQLite, "sqlite:locks.db"},
+		"sqlite:/var/lib/locks.db":                           {migrations.SQLite, "sqlite:/var/lib/locks.db"},
+		"sqlite:///var/lib/locks.db":                         {migrations.SQLite, "sqlite:/var/lib/locks.db"},
+		"postgres://u:s3cret@h/db":                           {migrations.Postgres, "postgres://u:xxxxx@h/db"},
+		"postgresql://u@h:5433/db?sslmode=require":           {migrations.Postgres, "postgresql://u@h:5433/db?sslmode=require"},
+		"postgres:///db?host=/run&user=u&password=s3cret":    {migrations.Postgres, "postgres:///db?host=%2Frun&password=xxxxx&user=u"},
+		"postgres://u@h/db?sslpassword=s3cret":               {migrations.Postgres, "postgres://u@h/db?sslpassword=xxxxx"},
+		"mysql://u:s3cret@h/db":                              {migrations.MySQL, "mysql://u:xxxxx@h/db"},
+		"mariadb://u:s3cret@h/db":                            {migrations.MySQL, "mysql://u:xxxxx@h/db"},
+		"u:s3cret@tcp(h:3306)/db":                            {migrations.MySQL, "u:xxxxx@tcp(h:3306)/db"},
+		"u:s3cret@unix(/run/mysqld/mysqld.sock)/db?tls=true": {migrations.MySQL, "u:xxxxx@unix(/run/mysqld/mysqld.sock)/db?tls=true"},
+	} {
+		at, err := parseLocation(store)
+		require.NoError(t, err, store)
+		assert.Equal(t, want.dialect, at.dialect, store)
+		assert.NotContains(t, at.shown, "s3cret", store)
+		if store[:7] != "mariadb" {
+			assert.Equal(t, want.shown, at.shown, store)
+		}
+	}
+}
+
+// A mysql:// URL means the same server, user and options to the driver.
+func TestMySQLURLIsTranslated(t *testing.T) {
+	t.Parallel()
+	for store, want := range map[string]string{
+		"mysql://u:p%40ss%2F@h:3307/db?tls=true&timeout=3s": "u:p@ss/@tcp(h:3307)/db?timeout=3s&tls=true",
+		"mysql://u@/db":        "u@tcp(localhost:3306)/db",
+		"mysql://h/db":         "tcp(h:3306)/db",
+		"mysql://u@[::1]/db":   "u@tcp([::1]:3306)/db",
+		"mysql://u@h/db%2Fodd": "u@tcp(h:3306)/db%2Fodd",
+	} {
+		at, err := parseLocation(store)
+		require.NoError(t, err, store)
+		assert.Equal(t, want, at.mysql.FormatDSN(), store)
+	}
+}
+
+// What cannot be understood is refused without being repeated: a password may be anywhere in it.
+func TestBadLocationIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for _, store := range []string{
+		"", "s3cret", "http://u:s3cret@h/db", "sqlite:", "sqlite://s3cret/x.db", "sqlite::memory:",
+		"postgres://u:s3cret%@h/db", "postgres:u:s3cret@h", "mysql://u:s3cret@h/", "mysql://u:s3cret@h:port/db", "mysql://u:%zzs3cret@h/db",
+		"u:s3cret@tcp(h/db", "u:s3cret@tcp(h)/", "u:s3cret@", "u:s3cret@h/db?tls=%%s3cret",
+	} {
+		_, err := parseLocation(store)
+		require.Error(t, err, store)
+		assert.NotContains(t, err.Error(), "s3cret", store)
+	}
+}
+
+// What only pgx finds wrong is told without the password, too.
+func TestBadPostgresOptionIsToldWithoutThePassword(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{
+		"postgres://u:s3cret@h/db?sslmode=perhaps", "postgres://u:s3cret@h:99999999/db",
+		"postgres://u:s3cret@h/db?pool_max_conns=many", "postgres://u@h/db?password=s3cret&sslmode=perhaps",
+	} {
+		at, err := parseLocation(value)
+		require.NoError(t, err, value)
+		err = (&store{at: at}).openPostgres(sqllock.Table("rowlock_lease"))
+		require.Error(t, err, value)
+		assert.Equal(t, exitUsage, exitCode(err), value)
+		assert.NotContains(t, err.Error(), "s3cret", value)
+	}
+}
+
+// The default store is in the state directory of the user.
+func TestDefaultLocation(t *testing.T) {
+	t.Parallel()
+	at, err := defaultLocation(environment{"XDG_STATE_HOME=/state", "HOME=/home/u"})
+	require.NoError(t, err)
+	assert.Equal(t, "sqlite:/state/rowlock/locks.db", at.shown)
+	table, err := sqltable.Parse(sqltable.Default)
+	require.NoError(t, err)
+	assert.Empty(t, (&store{at: at, table: table}).flags(), "a message need not name it")
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// lockView is what ls and status show of a lock. Times are by the store's clock.
+type lockView struct {
+	Namespace string  `json:"namespace"`
+	Name      string  `json:"name"`
+	State     string  `json:"state"` // free, held, expired or closed
+	Token     int64   `json:"token"`
+	Holder    string  `json:"holder"`
+	Note      string  `json:"note"`
+	Age       float64 `json:"age_seconds"`        // since the grant
+	ExpiresIn float64 `json:"expires_in_seconds"` // until the lease ends unless renewed
+	FreeIn    float64 `json:"free_in_seconds"`    // until the lock can be granted
+
+	status driver.Status
+}
+
+func viewOf(s driver.Status) lockView {
+	return lockView{
+		Namespace: s.Key.Namespace, Name: s.Key.Name, State: s.State.String(), Token: int64(s.Token),
+		Holder: s.Holder, Note: s.Note,
+		Age: s.Age.Seconds(), ExpiresIn: s.ExpiresIn.Seconds(), FreeIn: s.FreeIn.Seconds(), status: s,
+	}
+}
+
+// available says whether the lock can be granted now.
+func (v lockView) available() bool {
+	return v.status.State != driver.StateHeld && v.status.FreeIn <= 0
+}
+
+// writeJSON writes v in a form for people and programs.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("write to stdout: %w", err)
+	}
+	return nil
+}
+
+// writeTable writes locks in columns, the namespace only where there may be several.
+func writeTable(w io.Writer, locks []lockView, namespaces bool) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	head := []string{"NAME", "STATE", "HOLDER", "AGE", "EXPIRES IN", "TOKEN", "NOTE"}
+	if namespaces {
+		head = append([]string{"NAMESPACE"}, head...)
+	}
+	fmt.Fprintln(t, strings.Join(head, "\t"))
+	for _, v := range locks {
+		cells := []string{cell(v.Name), v.State, cell(v.Holder), span(v.status.Age), v.end(), fmt.Sprint(v.Token), note(v.Note)}
+		if namespaces {
+			cells = append([]string{cell(v.Namespace)}, cells...)
+		}
+		fmt.Fprintln(t, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("write to stdout: %w", err)
+	}
+	return nil
+}
+
+// end is when the lock ends to be taken.
+func (v lockView) end() string {
+	switch v.status.State {
+	case driver.StateHeld:
+		return span(v.status.ExpiresIn)
+	case driver.StateClosed:
+		return "free in " + span(v.status.FreeIn)
+	case driver.StateExpired:
+		return span(-v.status.ExpiresIn) + " ago"
+	default:
+		return "-"
+	}
+}
+
+// cell is a text in a table: quoted where it would break the table, or the terminal.
+func cell(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return quoted(s)
+}
+
+// note is the last cell of a line, in which spaces do no harm.
+func note(s string) string {
+	if q := quoted(s); s != "" && q != s && q != `"`+s+`"` {
+		return q
+	}
+	return s
+}
+
+// span is a duration for people: two units at most.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	case d < day:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	default:
+		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+	}
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+func (a *app) lsCommand() *cobra.Command {
+	var asJSON, all, everywhere bool
+	cmd := &cobra.Command{
+		Use:   "ls [OPTIONS]",
+		Short: "List the locks",
+		Long: `Lists the locks that are held, that expired without release, or that are closed for now; with --all
+those that are free, too. EXPIRES IN is when a lock ends unless it is renewed.
+
+` + exitCodeHelp(),
+		DisableFlagsInUseLine: true,
+		Args:                  a.noArgs,
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON array")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "list free locks, too")
+	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list the locks of every namespace")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			list, err := s.backend.List(ctx, a.namespace, everywhere)
+			if err != nil {
+				return inspectFailure(err, exitUnavailable)
+			}
+			views := []lockView{} // not null in JSON
+			for _, status := range list {
+				if all || status.State != driver.StateFree {
+					views = append(views, viewOf(status))
+				}
+			}
+			if asJSON {
+				return writeJSON(a.std.Out, views)
+			}
+			return writeTable(a.std.Out, views, everywhere)
+		})
+	}
+	return cmd
+}
+
+// withStore opens the store for one thing that is done at once, and explains what went wrong.
+func (a *app) withStore(ctx context.Context, do func(context.Context, *store) error) error {
+	s, err := a.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	defer cancel()
+	return s.explain(do(ctx, s))
+}
+
+func (a *app) noArgs(cmd *cobra.Command, args []string) error {
+	a.hint = cmd.CommandPath() + " --help"
+	if len(args) > 0 {
+		return usage("%s takes no argument, and %s is one", cmd.CommandPath(), quoted(args[0]))
+	}
+	return nil
+}
+
+// key is the lock that the only argument names.
+func (a *app) key(cmd *cobra.Command, args []string) error {
+	a.hint = cmd.CommandPath() + " --help"
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return usage("the name of the lock is missing: %s NAME", cmd.CommandPath())
+	case len(args) > 1:
+		return usage("one name, and not %d: %s is the second", len(args), quoted(args[1]))
+	}
+	return nil
+}

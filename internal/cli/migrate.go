@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+func (a *app) migrateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "migrate up|down|status|print",
+		Short: "Create and change the lock table",
+		Long: `Creates and changes the lock table. Nothing else of rowlock does, but that a SQLite file without anybody
+else's tables is given its own at first use. The same migrations are embedded in the Go package
+migrations, for those who keep them with their own.
+
+` + exitCodeHelp(),
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.hint = cmd.CommandPath() + " --help"
+			return usage("say which: migrate up, down, status or print")
+		},
+	}
+	cmd.AddCommand(a.migrateUp(), a.migrateDown(), a.migrateStatus(), a.migratePrint())
+	return cmd
+}
+
+func (a *app) migrateUp() *cobra.Command {
+	return &cobra.Command{
+		Use: "up", Short: "Bring the lock table to the newest version", Args: a.noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.migrate(cmd.Context(), func(ctx context.Context, s *store) error {
+				return migrations.Up(ctx, s.db, s.at.dialect, migrations.Table(a.table))
+			})
+		},
+	}
+}
+
+func (a *app) migrateDown() *cobra.Command {
+	var live bool
+	cmd := &cobra.Command{
+		Use: "down", Short: "Take back the last migration, which drops the locks with their table", Args: a.noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.migrate(cmd.Context(), func(ctx context.Context, s *store) error {
+				if !live {
+					if err := s.refuseWhileHeld(ctx); err != nil {
+						return err
+					}
+				}
+				return migrations.Down(ctx, s.db, s.at.dialect, migrations.Table(a.table))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&live, "live", false, "even while locks are held")
+	return cmd
+}
+
+// refuseWhileHeld fails if a lock is held. A table that cannot be read has none.
+func (s *store) refuseWhileHeld(ctx context.Context) error {
+	list, err := s.backend.List(ctx, "", true)
+	if err != nil && !driver.IsPermanent(err) {
+		return inspectFailure(err, exitUnavailable)
+	}
+	for _, status := range list {
+		if status.State == driver.StateHeld {
+			return fail(exitHeld, "nothing is dropped while a lock is held, unless --live is given: %s", viewOf(status).sentence())
+		}
+	}
+	return nil
+}
+
+func (a *app) migrateStatus() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "List the migrations, and which of them were applied", Args: a.noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.migrate(cmd.Context(), func(ctx context.Context, s *store) error {
+				list, err := migrations.Status(ctx, s.db, s.at.dialect, migrations.Table(a.table))
+				if err != nil {
+					return err
+				}
+				t := tabwriter.NewWriter(a.std.Out, 0, 0, 2, ' ', 0)
+				fmt.Fprintln(t, "MIGRATION\tAPPLIED")
+				for _, m := range list {
+					applied := "-"
+					if m.Applied {
+						applied = m.AppliedAt.Format("2006-01-02 15:04:05 UTC")
+					}
+					fmt.Fprintf(t, "%s\t%s\n", m.Name, applied)
+				}
+				return t.Flush()
+			})
+		},
+	}
+}
+
+func (a *app) migratePrint() *cobra.Command {
+	var dialect migrations.Dialect
+	cmd := &cobra.Command{
+		Use: "print", Short: "Write the migrations as SQL to stdout, for other tools", Args: a.noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if dialect == 0 {
+				at, err := a.location()
+				if err != nil {
+					return err
+				}
+				dialect = at.dialect
+			}
+			text, err := migrations.SQL(dialect, migrations.Table(a.table))
+			if err != nil {
+				return &failure{exitUsage, err}
+			}
+			_, err = io.WriteString(a.std.Out, text)
+			return err
+		},
+	}
+	cmd.Flags().TextVar(&dialect, "dialect", migrations.Dialect(0), "postgres, mysql or sqlite; that of --store unless given")
+	return cmd
+}
+
+// migrate does one thing with a store whose table may be missing.
+func (a *app) migrate(ctx context.Context, do func(context.Context, *store) error) error {
+	s, err := a.openUnmigrated()
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
+	defer cancel()
+	// A server that cannot be reached is told of sooner than a migration that takes its time.
+	connect, done := context.WithTimeout(ctx, inspectTimeout)
+	defer done()
+	if err := s.db.PingContext(connect); err != nil {
+		return fail(exitUnavailable, "connect to %s: %w", s.at.shown, err)
+	}
+	err = do(ctx, s)
+	if err != nil && exitCode(err) == exitInternal {
+		return fail(exitUnavailable, "%w (store %s)", err, s.at.shown)
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+func (a *app) releaseCommand() *cobra.Command {
+	var token int64
+	var live bool
+	cmd := &cobra.Command{
+		Use:   "release [OPTIONS] --token N NAME",
+		Short: "Free a lock whose holder is gone",
+		Long: `Frees a lock whose lease expired, or that is closed for a while after it was held. The token is the one
+that ls and status show: if somebody else has got the lock since, nothing is done. The token rises, so
+that the old holder is fenced.
+
+A lease that is alive is only taken away with --live. Its holder finds out with its next renewal, and
+"rowlock run" stops its command then; until that has happened two may work at the same time.
+
+` + exitCodeHelp(),
+		DisableFlagsInUseLine: true,
+		Args:                  a.key,
+	}
+	cmd.Flags().Int64Var(&token, "token", 0, "the token that was seen")
+	cmd.Flags().BoolVar(&live, "live", false, "take a lease away that is alive")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if token <= 0 {
+			return usage("--token is missing or not above 0: write the one that \"rowlock status\" shows")
+		}
+		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			key := driver.Key{Namespace: a.namespace, Name: args[0]}
+			err := s.backend.ForceRelease(ctx, key, driver.Token(token), live)
+			if err != nil {
+				return a.notReleased(ctx, s, key, token, err)
+			}
+			a.log.event("released", keyAttrs(key, driver.Token(token))...)
+			return nil
+		})
+	}
+	return cmd
+}
+
+// notReleased says what stands in the way, as the store sees it now.
+func (a *app) notReleased(ctx context.Context, s *store, key driver.Key, token int64, err error) error {
+	err = inspectFailure(err, exitUnknown)
+	name := fmt.Sprintf("%q", key.String())
+	now, inspectErr := s.backend.Inspect(ctx, key)
+	sentence := ""
+	if inspectErr == nil {
+		sentence = ": " + viewOf(now).sentence()
+	}
+	switch exitCode(err) {
+	case exitHeld:
+		return fail(exitHeld, "%s is not released, because its lease is alive; --live takes it away%s", name, sentence)
+	case exitNotHeld:
+		return fail(exitNotHeld, "%s is not released, because nobody holds it with token %d%s", name, token, sentence)
+	case exitUnknown:
+		return fail(exitUnknown, "release %s: no answer came, and it may have been done; look with: rowlock status (%w)", name, errors.Unwrap(err))
+	default:
+		return err
+	}
+}

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock"
+)
+
+// Conflict policies.
+const (
+	onConflictWait = "wait"
+	onConflictSkip = "skip"
+	onConflictFail = "fail"
+)
+
+// runFlags are the options of run.
+type runFlags struct {
+	onConflict   string
+	conflictCode int
+	holder, note string
+
+	wait, ttl, minHold, maxHold, timeout, grace, handover time.Duration
+}
+
+const runHelp = `Runs COMMAND while holding the lock NAME, and exits with its exit code. Options may stand before or
+after NAME; everything behind -- is the command, started as it is, without a shell. It gets stdin,
+stdout and stderr untouched, and in its environment:
+
+  ROWLOCK_NAME        the lock
+  ROWLOCK_TOKEN       the fencing token: larger with each grant of the name
+  ROWLOCK_HOLDER      who holds it, as others are told
+  ROWLOCK_EXPIRES_AT  until when the lock is certain at the start; it is renewed from then on
+
+When the lock is held by somebody else, --on-conflict decides: fail (the default) exits with 75, skip
+with 0, wait waits. --wait=DURATION waits for so long first, whatever the policy.
+
+The command runs in a process group of its own. TERM, INT, HUP, QUIT, USR1 and USR2 are forwarded to
+the group; while rowlock waits for the lock, the first four end the waiting (exit code 128+N), and
+USR1 and USR2 do nothing. When the lock is lost, or after --timeout, the group gets TERM, and KILL
+after --grace. The lock is released only when nobody of the group is left: processes that the command
+leaves behind are waited for as long as --grace, then get TERM, and KILL after another --grace.
+A process that leaves the group (setsid) is not followed. When rowlock itself is killed with KILL, nobody
+is left to stop the command. A command that is suspended at its terminal is not renewed for: if that
+takes longer than the lease, it is stopped when it goes on.
+
+A lock is lost when no renewal succeeds for the TTL less a tenth of it, or when an operator took it
+away. Choose --grace below --ttl. Where not even the time of --grace may overlap with the next
+holder, set --handover-delay to more than --grace; a crash then frees the name that much later.
+
+`
+
+func (a *app) runCommand() *cobra.Command {
+	f := runFlags{onConflict: onConflictFail, conflictCode: exitHeld, ttl: 30 * time.Second, grace: 10 * time.Second}
+	cmd := &cobra.Command{
+		Use:                   "run [OPTIONS] NAME [OPTIONS] -- COMMAND [ARGUMENT]...",
+		Short:                 "Run a command while holding a lock",
+		Long:                  runHelp + exitCodeHelp(),
+		DisableFlagsInUseLine: true,
+	}
+	flags := cmd.Flags()
+	flags.Var(choiceValue{&f.onConflict, []string{onConflictWait, onConflictSkip, onConflictFail}}, "on-conflict", "what to do when the lock is held")
+	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitHeld, "the exit code when the lock is held")
+	flags.Var(durationValue{&f.wait, true}, "wait", "wait for the lock for so long, 0 for not at all, inf for ever")
+	flags.Var(durationValue{&f.ttl, false}, "ttl", "how soon a crash frees the lock")
+	flags.Var(durationValue{&f.minHold, false}, "min-hold", "keep the lock closed so long from the start, without staying")
+	flags.Var(durationValue{&f.maxHold, false}, "max-hold", "lose the lock, and stop the command, after so long")
+	flags.Var(durationValue{&f.timeout, false}, "timeout", "stop the command so long after its start")
+	flags.Var(durationValue{&f.grace, false}, "grace", "time between TERM and KILL")
+	flags.Var(durationValue{&f.handover, false}, "handover-delay", "keep the lock closed so long after it expired without release")
+	flags.StringVar(&f.holder, "holder", "", "who holds the lock, for people (default COMMAND@host:pid; $ROWLOCK_HOLDER, but not inside a run)")
+	flags.StringVar(&f.note, "note", "", "what for, for people ($ROWLOCK_NOTE)")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		a.hint = "rowlock run --help"
+		return checkRunArgs(cmd.ArgsLenAtDash(), args)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.settle(cmd.Flags().Changed("wait"), cmd.Flags().Changed("conflict-exit-code")); err != nil {
+			return err
+		}
+		code, err := a.run(cmd.Context(), f, args[0], args[1:])
+		a.code = code
+		return err
+	}
+	return cmd
+}
+
+// checkRunArgs wants NAME -- COMMAND; dash is how many arguments stand before --, -1 without one.
+func checkRunArgs(dash int, args []string) error {
+	switch {
+	case dash < 0 && len(args) > 1:
+		return usage("put -- between the name of the lock and the command: rowlock run %s -- %s", quoted(args[0]), quoted(args[1]))
+	case len(args) == 0 || dash == 0:
+		return usage("the name of the lock is missing: rowlock run NAME -- COMMAND")
+	case dash < 0 || len(args) == dash:
+		return usage("the command is missing: rowlock run %s -- COMMAND", quoted(args[0]))
+	case dash > 1:
+		return usage("one name before --, and not %d: %s is the second", dash, quoted(args[1]))
+	}
+	return nil
+}
+
+// settle works out what options mean together.
+func (f *runFlags) settle(waitGiven, codeGiven bool) error {
+	switch {
+	case f.conflictCode < 0 || f.conflictCode > 255:
+		return usage("-E %d: an exit code is from 0 to 255", f.conflictCode)
+	case codeGiven && f.onConflict == onConflictSkip:
+		return usage("-E says how to fail, and --on-conflict=skip not to: leave one of them out")
+	case f.onConflict == onConflictWait && !waitGiven:
+		f.wait = forever
+	}
+	return nil
+}
+
+// options are those of the library.
+func (f *runFlags) options() []rowlock.Option {
+	opts := []rowlock.Option{
+		rowlock.TTL(f.ttl), rowlock.MinHold(f.minHold), rowlock.MaxHold(f.maxHold), rowlock.HandoverDelay(f.handover),
+		rowlock.Holder(f.holder), rowlock.Note(f.note),
+	}
+	if f.wait != forever {
+		opts = append(opts, rowlock.Wait(f.wait))
+	}
+	return opts
+}
+
+// quoted is s as it is if it is a plain word, and in quotes otherwise.
+func quoted(s string) string {
+	q := strconv.Quote(s)
+	for _, r := range s {
+		if r <= ' ' {
+			return q
+		}
+	}
+	if s == "" || q[1:len(q)-1] != s {
+		return q
+	}
+	return s
+}

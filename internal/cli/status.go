@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status [OPTIONS] NAME",
+		Short: "Say whether a lock is free, and who has it",
+		Long: `Says whether a lock is free, and who has it. The exit code is 0 if the lock can be had now, and 75 if it
+is held, or closed after it was.
+
+` + exitCodeHelp(),
+		DisableFlagsInUseLine: true,
+		Args:                  a.key,
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON object")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			status, err := s.backend.Inspect(ctx, driver.Key{Namespace: a.namespace, Name: args[0]})
+			if err != nil {
+				return inspectFailure(err, exitUnavailable)
+			}
+			v := viewOf(status)
+			if !v.available() {
+				a.code = exitHeld
+			}
+			if asJSON {
+				return writeJSON(a.std.Out, v)
+			}
+			if _, err := fmt.Fprintln(a.std.Out, v.sentence()); err != nil {
+				return fmt.Errorf("write to stdout: %w", err)
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+// sentence says all that is known of a lock.
+func (v lockView) sentence() string {
+	name := fmt.Sprintf("%q", v.status.Key.String())
+	tail := fmt.Sprintf(" (token %d)", v.Token)
+	if v.Note != "" {
+		tail += ": " + note(v.Note)
+	}
+	age, expires := span(v.status.Age), v.status.ExpiresIn
+	switch v.status.State {
+	case driver.StateHeld:
+		return fmt.Sprintf("%s is held by %s for %s, lease ends in %s unless renewed%s", name, cell(v.Holder), age, span(expires), tail)
+	case driver.StateClosed:
+		return fmt.Sprintf("%s is closed, free in %s, last held by %s, granted %s ago%s", name, span(v.status.FreeIn), cell(v.Holder), age, tail)
+	case driver.StateExpired:
+		return fmt.Sprintf("%s is free: the lease of %s, granted %s ago, expired %s ago without release%s", name, cell(v.Holder), age, span(-expires), tail)
+	default:
+		if v.Token == 0 {
+			return name + " is free, and was never held"
+		}
+		return fmt.Sprintf("%s is free, last held by %s, granted %s ago%s", name, cell(v.Holder), age, tail)
+	}
+}

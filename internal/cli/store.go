@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqltable"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// Bounds of what the command does with a store besides waiting for a lock, so that one that hangs
+// is reported and not waited for.
+const (
+	connectTimeout = 5 * time.Second
+	inspectTimeout = 10 * time.Second
+	migrateTimeout = time.Minute
+	closeTimeout   = time.Second
+	// storeConns is enough for a renewal, a release and a wake-up at the same moment.
+	storeConns = 4
+)
+
+// store is an opened database with a lock table, or with none yet.
+type store struct {
+	at      location
+	table   sqltable.Table
+	backend backend
+	db      *sql.DB // for migrations
+	closers []func()
+}
+
+// backend is what the command needs of one.
+type backend interface {
+	driver.Backend
+	driver.Inspector
+}
+
+// openStore makes the handle of the store that the flags name. It does no I/O but for a SQLite
+// file, which is created, and migrated if nobody else's tables are in it. ctx bounds that.
+func (a *app) openStore(ctx context.Context) (*store, error) {
+	s, err := a.openUnmigrated()
+	if err != nil {
+		return nil, err
+	}
+	if s.at.dialect == migrations.SQLite {
+		ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+		defer cancel()
+		if err := s.prepareSQLite(ctx); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// openUnmigrated makes the handle without touching the schema.
+func (a *app) openUnmigrated() (*store, error) {
+	table, err := sqltable.Parse(a.table)
+	if err != nil {
+		return nil, usage("--table: %w", err)
+	}
+	at, err := a.location()
+	if err != nil {
+		return nil, err
+	}
+	s := &store{at: at, table: table}
+	open := map[migrations.Dialect]func(sqllock.Option) error{
+		migrations.SQLite: s.openSQLite, migrations.Postgres: s.openPostgres, migrations.MySQL: s.openMySQL,
+	}[at.dialect]
+	if err := open(sqllock.Table(a.table)); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// location is where --store says that the store is, or the default.
+func (a *app) location() (location, error) {
+	if a.store == "" {
+		return defaultLocation(a.std.Env)
+	}
+	at, err := parseLocation(a.store)
+	if err != nil {
+		return location{}, usage("--store: %w", err)
+	}
+	return at, nil
+}
+
+// close closes what was opened. It does not wait long for a server that hangs: the process ends.
+func (s *store) close() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, f := range s.closers {
+			f()
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(closeTimeout):
+	}
+}
+
+// explain says where the store is that could not be asked, and how a missing table is mended.
+func (s *store) explain(err error) error {
+	var schema *sqllock.SchemaError
+	if errors.As(err, &schema) {
+		return fail(exitUnavailable, "the lock table %s is missing or out of date in %s; create it with: rowlock migrate up%s (%w)",
+			s.table, s.at.shown, s.flags(), schema.Err)
+	}
+	if exitCode(err) == exitUnavailable || exitCode(err) == exitUnknown {
+		return fail(exitCode(err), "%w (store %s)", err, s.at.shown)
+	}
+	return err
+}
+
+// flags are those that name this store, for a command line in a message.
+func (s *store) flags() string {
+	var flags string
+	if s.at.byName {
+		flags = " --store '" + s.at.shown + "'"
+	}
+	if s.table.String() != sqltable.Default {
+		flags += " --table " + s.table.String()
+	}
+	return flags
+}

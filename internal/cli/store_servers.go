@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// program is the name under which the command's sessions are listed by a server.
+const program = "rowlock"
+
+func (s *store) openPostgres(table sqllock.Option) error {
+	cfg, err := pgxpool.ParseConfig(s.at.postURL)
+	if err != nil {
+		return usage("--store: %s", withoutURL(err, s.at))
+	}
+	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
+		cfg.ConnConfig.RuntimeParams["application_name"] = program
+	}
+	cfg.ConnConfig.ConnectTimeout = connectTimeout
+	cfg.MaxConns = min(cfg.MaxConns, storeConns)
+	cfg.MinConns, cfg.MinIdleConns = 0, 0
+	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
+	if err != nil {
+		return fail(exitInternal, "open %s: %w", s.at.shown, err)
+	}
+	s.db = stdlib.OpenDBFromPool(pool)
+	s.backend = sqllock.Pgx(pool, table)
+	s.closers = append(s.closers, func() { _ = s.db.Close() }, pool.Close)
+	return nil
+}
+
+// withoutURL is what pgx finds wrong, without the address and the passwords that it quotes.
+func withoutURL(err error, at location) string {
+	text := strings.ReplaceAll(err.Error(), at.postURL, at.shown)
+	if i := strings.LastIndex(text, "`: "); i >= 0 {
+		text = text[i+len("`: "):]
+	}
+	return text + " (" + at.shown + ")"
+}
+
+func (s *store) openMySQL(table sqllock.Option) error {
+	cfg := s.at.mysql
+	if cfg.Timeout == 0 {
+		cfg.Timeout = connectTimeout
+	}
+	cfg.Logger = &mysql.NopLogger{} // every error is reported once, by us
+	if cfg.ConnectionAttributes == "" {
+		cfg.ConnectionAttributes = "program_name:" + program
+	}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return usage("--store: %w (%s)", err, s.at.shown)
+	}
+	s.db = sql.OpenDB(connector)
+	s.db.SetMaxOpenConns(storeConns)
+	s.db.SetMaxIdleConns(storeConns)
+	s.backend = sqllock.MySQL(s.db, table)
+	s.closers = append(s.closers, func() { _ = s.db.Close() })
+	return nil
+}

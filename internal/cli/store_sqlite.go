@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"database/sql"
+	_ "embed" // for the statement
+	"errors"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+//go:embed sql/tables_of_file.sql
+var tablesOfFile string
+
+// defaultLocation is a file in the user's state directory: $XDG_STATE_HOME or ~/.local/state (XDG
+// Base Directory Specification 0.8, which says to ignore a relative path), and where the system
+// keeps such files elsewhere.
+func defaultLocation(env environment) (location, error) {
+	dir := env.get("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		dir = ""
+	}
+	home := env.get("HOME")
+	switch {
+	case dir != "":
+	case runtime.GOOS == "windows" || runtime.GOOS == "darwin":
+		system, err := os.UserConfigDir()
+		if err != nil {
+			return location{}, usage("no --store, and no folder for the default one: %w", err)
+		}
+		dir = system
+	case home == "":
+		return location{}, usage("no --store, and no folder for the default one: HOME is not set")
+	default:
+		dir = filepath.Join(home, ".local", "state")
+	}
+	path := filepath.Join(dir, "rowlock", "locks.db")
+	return location{dialect: migrations.SQLite, path: path, shown: "sqlite:" + path}, nil
+}
+
+func (s *store) openSQLite(table sqllock.Option) error {
+	if !s.at.byName {
+		if err := os.MkdirAll(filepath.Dir(s.at.path), 0o700); err != nil {
+			return fail(exitUnavailable, "make the folder of the default store: %w", err)
+		}
+	}
+	db, err := sql.Open("sqlite", sqliteDSN(s.at.path))
+	if err != nil {
+		return fail(exitInternal, "open %s: %w", s.at.shown, err)
+	}
+	db.SetMaxOpenConns(storeConns)
+	s.db = db
+	s.backend = sqllock.SQLite(db, table)
+	s.closers = append(s.closers, func() { _ = db.Close() })
+	return nil
+}
+
+// sqliteDSN asks for what a lock needs: a grant that is durable when it is answered, readers that
+// do not wait for writers, and transactions that wait for the write lock when they begin.
+func sqliteDSN(path string) string {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		absolute = path
+	}
+	slashed := filepath.ToSlash(absolute)
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed // a drive letter follows a slash in a file URL
+	}
+	u := url.URL{Scheme: "file", Path: slashed}
+	u.RawQuery = url.Values{
+		"_pragma": {"busy_timeout(2000)", "journal_mode(WAL)", "synchronous(FULL)"},
+		"_txlock": {"immediate"},
+	}.Encode()
+	return u.String()
+}
+
+// prepareSQLite creates the lock table in a file that holds nothing else. An application's database
+// is left as it is: its owner runs migrate up.
+func (s *store) prepareSQLite(ctx context.Context) error {
+	ready, others, err := s.tablesOfFile(ctx)
+	if err != nil {
+		return fail(exitUnavailable, "open %s: %w", s.at.shown, err)
+	}
+	if ready > 0 || others > 0 {
+		return nil
+	}
+	if err := migrations.Up(ctx, s.db, migrations.SQLite, migrations.Table(s.table.String())); err != nil {
+		return fail(exitUnavailable, "create the lock table in %s: %w", s.at.shown, err)
+	}
+	return nil
+}
+
+// tablesOfFile counts the lock table, and the tables of others. Opening a new file makes it a WAL
+// one, and SQLite does not wait there for another process that does the same, whatever its
+// busy_timeout (https://sqlite.org/c3ref/busy_handler.html), so it is tried until ctx ends.
+func (s *store) tablesOfFile(ctx context.Context) (ready, others int, err error) {
+	for {
+		err = s.db.QueryRowContext(ctx, tablesOfFile, s.table.Name()).Scan(&ready, &others)
+		if !isBusy(err) {
+			return ready, others, err
+		}
+		select {
+		case <-time.After(time.Millisecond + rand.N(20*time.Millisecond)):
+		case <-ctx.Done():
+			return 0, 0, err
+		}
+	}
+}
+
+// isBusy says whether another process had the file locked; the low byte is the primary result code
+// (https://sqlite.org/rescode.html).
+func isBusy(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
+}
