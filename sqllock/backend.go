@@ -45,7 +45,7 @@ func Postgres(db *sql.DB, opts ...Option) *Backend {
 
 // Pgx keeps locks in a PostgreSQL database reached through a pgx pool: the fastest way to it.
 func Pgx(pool *pgxpool.Pool, opts ...Option) *Backend {
-	return build(pool == nil, opts, func(t sqltable.Table) dialect { return newPostgres(pgxQuerier{pool}, t) })
+	return build(pool == nil, opts, func(t sqltable.Table) dialect { return newPostgres(pgxPool{pool}, t) })
 }
 
 // MySQL keeps locks in a MySQL (8.0 or newer) or MariaDB (10.6 or newer) database reached through

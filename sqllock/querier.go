@@ -3,13 +3,18 @@ package sqllock
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rowlock/rowlock/driver"
 )
 
-// querier runs one statement: the slice of database/sql and of pgx that lease rows need.
+// querier runs one statement: the slice of database/sql and of pgx that lease rows need. An error
+// marked [driver.NotApplied] means that the statement was never sent.
 type querier interface {
 	query(ctx context.Context, statement string, args ...any) (rows, error)
 	exec(ctx context.Context, statement string, args ...any) (result, error)
@@ -28,6 +33,25 @@ type result struct {
 	affected, lastID int64
 }
 
+// queryOne runs a statement that answers with one row at most, and reports whether it did.
+func queryOne(ctx context.Context, q querier, statement string, args []any, dest ...any) (bool, error) {
+	r, err := q.query(ctx, statement, args...)
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	found := r.Next()
+	if found {
+		if err := r.Scan(dest...); err != nil {
+			return false, err
+		}
+	}
+	// A statement that returns what it wrote is committed when its last row has been read.
+	for r.Next() { //nolint:revive // drained on purpose
+	}
+	return found, r.Err()
+}
+
 // sqlConn is a *sql.DB, *sql.Conn or *sql.Tx.
 type sqlConn interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -42,18 +66,50 @@ var (
 
 type sqlQuerier struct{ conn sqlConn }
 
+// checkout takes a connection of its own from a pool, so that waiting for one in vain is not taken
+// for a statement of unknown outcome. A *sql.Conn or *sql.Tx is used as it is.
+func (q sqlQuerier) checkout(ctx context.Context) (sqlConn, func(), error) {
+	db, pooled := q.conn.(*sql.DB)
+	if !pooled {
+		return q.conn, func() {}, nil
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, nil, driver.NotApplied(err)
+	}
+	return conn, func() { _ = conn.Close() }, nil // back to the pool, which reports nothing of use
+}
+
 func (q sqlQuerier) query(ctx context.Context, statement string, args ...any) (rows, error) {
-	r, err := q.conn.QueryContext(ctx, statement, args...) //nolint:rowserrcheck,sqlclosecheck // the caller does
+	conn, giveBack, err := q.checkout(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return sqlRows{r}, nil
+	r, err := conn.QueryContext(ctx, statement, args...) //nolint:rowserrcheck,sqlclosecheck // the caller does
+	if errors.Is(err, sqldriver.ErrBadConn) {
+		giveBack()
+		giveBack = func() {}
+		r, err = q.conn.QueryContext(ctx, statement, args...) //nolint:rowserrcheck,sqlclosecheck // the caller does
+	}
+	if err != nil {
+		giveBack()
+		return nil, unsent(err)
+	}
+	return &sqlRows{Rows: r, giveBack: giveBack}, nil
 }
 
 func (q sqlQuerier) exec(ctx context.Context, statement string, args ...any) (result, error) {
-	r, err := q.conn.ExecContext(ctx, statement, args...)
+	conn, giveBack, err := q.checkout(ctx)
 	if err != nil {
 		return result{}, err
+	}
+	defer giveBack()
+	r, err := conn.ExecContext(ctx, statement, args...)
+	if errors.Is(err, sqldriver.ErrBadConn) {
+		r, err = q.conn.ExecContext(ctx, statement, args...)
+	}
+	if err != nil {
+		return result{}, unsent(err)
 	}
 	affected, err := r.RowsAffected()
 	if err != nil {
@@ -66,33 +122,93 @@ func (q sqlQuerier) exec(ctx context.Context, statement string, args ...any) (re
 	return result{affected: affected, lastID: lastID}, nil
 }
 
-type sqlRows struct{ *sql.Rows }
+// sqlRows gives the connection back with the rows.
+type sqlRows struct {
+	*sql.Rows
+
+	giveBack func()
+}
 
 // Close drops the error: every caller reads Err, which holds what went wrong.
-func (r sqlRows) Close() { _ = r.Rows.Close() }
+func (r *sqlRows) Close() {
+	_ = r.Rows.Close()
+	r.giveBack()
+}
 
-// pgxConn is a *pgxpool.Pool or a pgx.Tx.
+// pgxConn is a *pgxpool.Conn or a pgx.Tx.
 type pgxConn interface {
 	Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
 	Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error)
 }
 
 var (
-	_ pgxConn = (*pgxpool.Pool)(nil)
+	_ pgxConn = (*pgxpool.Conn)(nil)
 	_ pgxConn = (pgx.Tx)(nil)
 )
 
+// pgxPool is a querier that takes a connection for each statement.
+type pgxPool struct{ pool *pgxpool.Pool }
+
+func (q pgxPool) query(ctx context.Context, statement string, args ...any) (rows, error) {
+	conn, err := q.pool.Acquire(ctx)
+	if err != nil {
+		return nil, driver.NotApplied(err)
+	}
+	r, err := conn.Query(ctx, statement, args...)
+	if err != nil {
+		conn.Release()
+		return nil, unsent(err)
+	}
+	return &pgxRows{Rows: r, conn: conn}, nil
+}
+
+func (q pgxPool) exec(ctx context.Context, statement string, args ...any) (result, error) {
+	conn, err := q.pool.Acquire(ctx)
+	if err != nil {
+		return result{}, driver.NotApplied(err)
+	}
+	defer conn.Release()
+	return pgxQuerier{conn}.exec(ctx, statement, args...)
+}
+
+type pgxRows struct {
+	pgx.Rows
+
+	conn *pgxpool.Conn
+}
+
+// Close may be called more than once, as that of pgx.Rows may.
+func (r *pgxRows) Close() {
+	r.Rows.Close()
+	if r.conn != nil {
+		r.conn.Release()
+		r.conn = nil
+	}
+}
+
+// pgxQuerier is a querier on one connection or transaction.
 type pgxQuerier struct{ conn pgxConn }
 
 func (q pgxQuerier) query(ctx context.Context, statement string, args ...any) (rows, error) {
 	r, err := q.conn.Query(ctx, statement, args...)
 	if err != nil {
-		return nil, err
+		return nil, unsent(err)
 	}
 	return r, nil
 }
 
 func (q pgxQuerier) exec(ctx context.Context, statement string, args ...any) (result, error) {
 	tag, err := q.conn.Exec(ctx, statement, args...)
-	return result{affected: tag.RowsAffected()}, err
+	if err != nil {
+		return result{}, unsent(err)
+	}
+	return result{affected: tag.RowsAffected()}, nil
+}
+
+// unsent marks the errors by which a driver says that it has sent nothing.
+func unsent(err error) error {
+	if errors.Is(err, sqldriver.ErrBadConn) || pgconn.SafeToRetry(err) {
+		return driver.NotApplied(err)
+	}
+	return err
 }

@@ -1,0 +1,103 @@
+package migrations
+
+import (
+	"archive/zip"
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+//go:embed postgres/*.sql mysql/*.sql sqlite/*.sql
+var migrationFiles embed.FS
+
+// FS is the migrations of d as files in goose's format, named NNNNN_what.sql, with the table's name
+// put in: for those who copy them into a folder of migrations of their own, or hand them to their
+// own goose provider.
+func FS(d Dialect, opts ...Option) (fs.FS, error) {
+	table, err := tableOf(d, opts)
+	if err != nil {
+		return nil, err
+	}
+	return files(d, table)
+}
+
+// files is an archive in memory: of the standard library's file systems, the one that takes files
+// whose text is only known now.
+func files(d Dialect, table sqltable.Table) (fs.FS, error) {
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	err := each(d, func(name, text string) error {
+		f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+		if err != nil {
+			return err
+		}
+		_, err = f.Write([]byte(table.Rewrite(text, d.quote())))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("migrations: write the files of %v: %w", d, err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("migrations: write the files of %v: %w", d, err)
+	}
+	return zip.NewReader(bytes.NewReader(archive.Bytes()), int64(archive.Len()))
+}
+
+// SQL is all migrations of d, upwards, as one script without a word of goose's: statements that end
+// with a semicolon each, for any other tool.
+func SQL(d Dialect, opts ...Option) (string, error) {
+	table, err := tableOf(d, opts)
+	if err != nil {
+		return "", err
+	}
+	var script strings.Builder
+	err = each(d, func(_, text string) error {
+		if script.Len() > 0 {
+			script.WriteByte('\n')
+		}
+		script.WriteString(table.Rewrite(upwards(text), d.quote()))
+		return nil
+	})
+	return script.String(), err
+}
+
+// each hands over the migrations of d in their order.
+func each(d Dialect, do func(name, text string) error) error {
+	entries, err := migrationFiles.ReadDir(d.String())
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		text, err := migrationFiles.ReadFile(path.Join(d.String(), e.Name()))
+		if err != nil {
+			return err
+		}
+		if err := do(e.Name(), string(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// upwards is the part of a migration between goose's Up and Down, without goose's own lines.
+func upwards(text string) string {
+	var b strings.Builder
+	up := false
+	for line := range strings.Lines(text) {
+		word, annotation := strings.CutPrefix(strings.TrimSpace(line), "-- +goose ")
+		switch {
+		case annotation && word == "Up":
+			up = true
+		case annotation && word == "Down":
+			up = false
+		case up && !annotation:
+			b.WriteString(line)
+		}
+	}
+	return strings.TrimSpace(b.String()) + "\n"
+}

@@ -1,0 +1,133 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pressly/goose/v3"
+)
+
+// Up brings the tables to the newest version. It may be called by any number of processes at the
+// same time, and again at every start of a program: one of them migrates, the others wait for it,
+// and all find the same tables.
+//
+// ctx bounds the waiting and the migrating. On Postgres and MySQL the turns are taken with a lock
+// of the session, so db must reach the server directly or through a pooler in session mode. db
+// stays the caller's to close. Errors are those of the database, with the migration's name.
+func Up(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
+	return migrate(ctx, db, d, opts, "up", func(p *goose.Provider) error {
+		for _, source := range p.ListSources() {
+			_, err := p.ApplyVersion(ctx, source.Version, true)
+			if err != nil && !errors.Is(err, goose.ErrAlreadyApplied) {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Down takes back the migration that was applied last, one step, as goose does. The locks are lost
+// with their table. With nothing left to take back it does nothing. The version table stays.
+func Down(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
+	return migrate(ctx, db, d, opts, "down", func(p *goose.Provider) error {
+		_, err := p.Down(ctx)
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			return nil
+		}
+		return err
+	})
+}
+
+// MigrationStatus is one migration of this version of the library, and whether it was applied.
+type MigrationStatus struct {
+	Version   int64
+	Name      string // of its file
+	Applied   bool
+	AppliedAt time.Time // UTC, in whole seconds; zero if not applied
+}
+
+// Status lists the migrations in their order. It reads only.
+func Status(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) ([]MigrationStatus, error) {
+	table, err := tableOf(d, opts)
+	if err != nil {
+		return nil, err
+	}
+	if db == nil {
+		return nil, errNoDB
+	}
+	v := versions{dialect: d, table: table}
+	at := map[int64]time.Time{}
+	exists, err := v.TableExists(ctx, db)
+	if err == nil && exists {
+		var all []applied
+		all, err = v.list(ctx, db)
+		for _, a := range all {
+			at[a.version] = a.at
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("migrations: status of %s: %w", table, err)
+	}
+	var list []MigrationStatus
+	err = each(d, func(name, _ string) error {
+		version, err := goose.NumericComponent(name)
+		if err != nil {
+			return err
+		}
+		when, done := at[version]
+		list = append(list, MigrationStatus{Version: version, Name: name, Applied: done, AppliedAt: when})
+		return nil
+	})
+	return list, err
+}
+
+var errNoDB = errors.New("migrations: the database handle is nil")
+
+// raceTries bounds how often a SQLite migration is tried: there it is not a lock that makes
+// processes take turns, but that the losers of a race look again and find the work done.
+const raceTries = 10
+
+// migrate runs work with a provider. goose creates nothing of its own accord, logs nothing, and
+// knows no migrations but these.
+func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, direction string, work func(*goose.Provider) error) error {
+	table, err := tableOf(d, opts)
+	if err != nil {
+		return err
+	}
+	if db == nil {
+		return errNoDB
+	}
+	fsys, err := files(d, table)
+	if err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		v := versions{dialect: d, table: table}
+		p, err := goose.NewProvider(goose.DialectCustom, db, fsys,
+			goose.WithStore(v), goose.WithSessionLocker(&session{versions: v}),
+			goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+		if err == nil {
+			err = work(p)
+		}
+		if err == nil {
+			return nil
+		}
+		var missing *missingSchemaError
+		if d != SQLite || errors.As(err, &missing) || try == raceTries || pause(ctx) != nil {
+			return fmt.Errorf("migrations: %s %s: %w", direction, table, err)
+		}
+	}
+}
+
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(lockPoll/2 + rand.N(lockPoll)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

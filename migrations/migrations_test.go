@@ -1,0 +1,300 @@
+package migrations_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	_ "modernc.org/sqlite"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// migrateVariable makes this test binary a process that migrates: it holds dialect, driver and DSN.
+const migrateVariable = "ROWLOCK_TEST_MIGRATE"
+
+func TestMain(m *testing.M) {
+	if job := os.Getenv(migrateVariable); job != "" {
+		if err := migrate(strings.SplitN(job, " ", 3)); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func migrate(job []string) (err error) {
+	var d migrations.Dialect
+	if err := d.UnmarshalText([]byte(job[0])); err != nil {
+		return err
+	}
+	db, err := sql.Open(job[1], job[2])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return migrations.Up(ctx, db, d)
+}
+
+// target is an empty database.
+type target struct {
+	dialect     migrations.Dialect
+	driver, dsn string
+	db          *sql.DB
+}
+
+// eachDatabase runs test on an empty database of every kind, in parallel.
+func eachDatabase(t *testing.T, test func(t *testing.T, on target)) {
+	t.Helper()
+	t.Parallel()
+	sqlite := func(parameters string) func(testing.TB) string {
+		return func(t testing.TB) string {
+			path := url.URL{Path: filepath.Join(t.TempDir(), "locks.db")}
+			return "file:" + path.EscapedPath() + parameters
+		}
+	}
+	for name, kind := range map[string]struct {
+		dialect migrations.Dialect
+		driver  string
+		dsn     func(testing.TB) string
+	}{
+		"postgres":    {migrations.Postgres, "pgx", testenv.Postgres},
+		"mysql":       {migrations.MySQL, "mysql", testenv.MySQL},
+		"mariadb":     {migrations.MySQL, "mysql", testenv.MariaDB},
+		"sqlite":      {migrations.SQLite, "sqlite", sqlite("?_pragma=journal_mode(WAL)")},
+		"sqlite-bare": {migrations.SQLite, "sqlite", sqlite("")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := kind.dsn(t)
+			db, err := sql.Open(kind.driver, dsn)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, db.Close()) })
+			test(t, target{kind.dialect, kind.driver, dsn, db})
+		})
+	}
+}
+
+func (on target) count(t *testing.T, query string) int {
+	t.Helper()
+	var n int
+	require.NoError(t, on.db.QueryRowContext(t.Context(), query).Scan(&n), query)
+	return n
+}
+
+// Up, Down and Status can be called at any time and any number of times, on a pool of one
+// connection as well.
+func TestUpAndDownAgain(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, on target) {
+		on.db.SetMaxOpenConns(1)
+		ctx := t.Context()
+		status := func() migrations.MigrationStatus {
+			t.Helper()
+			list, err := migrations.Status(ctx, on.db, on.dialect)
+			require.NoError(t, err)
+			require.Len(t, list, 1)
+			return list[0]
+		}
+		assert.Equal(t, migrations.MigrationStatus{Version: 1, Name: "00001_lease.sql"}, status())
+		require.NoError(t, migrations.Down(ctx, on.db, on.dialect), "there is nothing to take back")
+		for range 2 {
+			for range 2 {
+				require.NoError(t, migrations.Up(ctx, on.db, on.dialect))
+				assert.True(t, status().Applied)
+				assert.WithinDuration(t, time.Now(), status().AppliedAt, time.Hour)
+				assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM rowlock_lease_meta WHERE id = 1 AND schema_version = 1"))
+				assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease"))
+			}
+			for range 2 {
+				require.NoError(t, migrations.Down(ctx, on.db, on.dialect))
+				assert.False(t, status().Applied)
+				_, err := on.db.ExecContext(ctx, "SELECT count(*) FROM rowlock_lease")
+				require.Error(t, err)
+			}
+		}
+	})
+}
+
+// Twenty processes that migrate at the same time end with one schema and no error.
+func TestTwentyProcessesMigrateAtOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, on target) {
+		var processes sync.WaitGroup
+		for range 20 {
+			processes.Go(func() {
+				self := exec.CommandContext(t.Context(), os.Args[0])
+				self.Env = append(os.Environ(), migrateVariable+"="+on.dialect.String()+" "+on.driver+" "+on.dsn)
+				out, err := self.CombinedOutput()
+				assert.NoError(t, err, "%s", out)
+				assert.Empty(t, string(out), "silent")
+			})
+		}
+		processes.Wait()
+		assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM rowlock_lease_meta"))
+		assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM rowlock_lease_version WHERE version_id = 1"))
+		assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM rowlock_lease_version WHERE version_id = 0"))
+	})
+}
+
+// Waiting for another process ends with ctx, and leaves nothing behind.
+func TestWaitingForAMigrationEndsWithTheContext(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, on target) {
+		if on.dialect == migrations.SQLite {
+			return // has no such lock
+		}
+		first, second := on.holdLock(t), t.Context()
+		ctx, cancel := context.WithTimeout(second, 100*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, migrations.Up(ctx, on.db, on.dialect), context.DeadlineExceeded)
+		first()
+		require.NoError(t, migrations.Up(second, on.db, on.dialect))
+	})
+}
+
+// holdLock takes the lock by which migrations take turns, in a session of its own.
+func (on target) holdLock(t *testing.T) (release func()) {
+	t.Helper()
+	conn, err := on.db.Conn(t.Context())
+	require.NoError(t, err)
+	folder := filepath.Join("version", on.dialect.String())
+	key := any("rowlock_lease")
+	if on.dialect == migrations.Postgres {
+		key = int64(postgresKey) // as bits
+	}
+	run := func(verb string) {
+		text, err := os.ReadFile(filepath.Join(folder, verb+".sql"))
+		require.NoError(t, err)
+		var done int
+		require.NoError(t, conn.QueryRowContext(t.Context(), string(text), key).Scan(&done))
+		require.Equal(t, 1, done)
+	}
+	run("lock")
+	return func() {
+		run("unlock")
+		require.NoError(t, conn.Close())
+	}
+}
+
+// postgresKey is published: other tools may take turns with us.
+var postgresKey uint64 = 0xccd32e744a818de9
+
+// A table of any name, in any case, has its own version table, and its own history.
+func TestUpWithATableOfAnyName(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, on target) {
+		for _, name := range []string{"Jobs", "SELECT_", "jobs_2"} {
+			require.NoError(t, migrations.Up(t.Context(), on.db, on.dialect, migrations.Table(name)))
+			quoted := `"` + name + `_version"`
+			if on.dialect == migrations.MySQL {
+				quoted = "`" + name + "_version`"
+			}
+			assert.Equal(t, 2, on.count(t, "SELECT count(*) FROM "+quoted))
+			list, err := migrations.Status(t.Context(), on.db, on.dialect, migrations.Table(name))
+			require.NoError(t, err)
+			assert.True(t, list[0].Applied)
+		}
+		list, err := migrations.Status(t.Context(), on.db, on.dialect)
+		require.NoError(t, err)
+		assert.False(t, list[0].Applied, "another table")
+		err = migrations.Up(t.Context(), on.db, on.dialect, migrations.Table("nowhere.jobs"))
+		require.ErrorContains(t, err, `schema "nowhere" does not exist: create it first`)
+	})
+}
+
+// The files run in a goose provider of somebody else's, with his own version table.
+func TestFSIsAFolderForGoose(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, on target) {
+		fsys, err := migrations.FS(on.dialect, migrations.Table("jobs"))
+		require.NoError(t, err)
+		dialect := map[migrations.Dialect]goose.Dialect{
+			migrations.Postgres: goose.DialectPostgres, migrations.MySQL: goose.DialectMySQL, migrations.SQLite: goose.DialectSQLite3,
+		}[on.dialect]
+		if on.dialect == migrations.MySQL {
+			db, err := sql.Open(on.driver, on.dsn+map[bool]string{true: "&", false: "?"}[strings.Contains(on.dsn, "?")]+"parseTime=true")
+			require.NoError(t, err)
+			defer db.Close()
+			on.db = db
+		}
+		p, err := goose.NewProvider(dialect, on.db, fsys)
+		require.NoError(t, err)
+		_, err = p.Up(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM jobs_meta"))
+		_, err = p.DownTo(t.Context(), 0)
+		require.NoError(t, err)
+		files, err := fs.Glob(fsys, "*.sql")
+		require.NoError(t, err)
+		assert.Equal(t, []string{"00001_lease.sql"}, files)
+	})
+}
+
+// The script is plain SQL: each statement runs, and nothing in it is goose's.
+func TestSQLIsAPlainScript(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, on target) {
+		script, err := migrations.SQL(on.dialect, migrations.Table("jobs"))
+		require.NoError(t, err)
+		assert.NotContains(t, script, "goose")
+		assert.NotContains(t, script, "rowlock_lease")
+		assert.NotContains(t, strings.ToUpper(script), "DELIMITER")
+		withoutComments := regexp.MustCompile(`--[^\n]*`).ReplaceAllString(script, "")
+		for _, statement := range strings.Split(withoutComments, ";") {
+			if strings.TrimSpace(statement) != "" {
+				_, err := on.db.ExecContext(t.Context(), statement)
+				require.NoError(t, err, statement)
+			}
+		}
+		assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM jobs_meta"))
+	})
+}
+
+// A dialect that is none, a table that cannot be one and a handle that is nil are refused by name.
+func TestBadOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	require.ErrorContains(t, migrations.Up(ctx, nil, 0), "Dialect(0) is no dialect")
+	require.ErrorContains(t, migrations.Up(ctx, nil, migrations.SQLite), "nil")
+	_, err := migrations.Status(ctx, nil, migrations.SQLite)
+	require.ErrorContains(t, err, "nil")
+	require.ErrorContains(t, migrations.Down(ctx, nil, migrations.SQLite, migrations.Table("a b")), `table "a b"`)
+	_, err = migrations.FS(9)
+	require.ErrorContains(t, err, "Dialect(9)")
+	_, err = migrations.SQL(migrations.MySQL, migrations.Table("a;"))
+	require.ErrorContains(t, err, `table "a;"`)
+}
+
+// A dialect is written and read as text.
+func TestDialectAsText(t *testing.T) {
+	t.Parallel()
+	for _, d := range []migrations.Dialect{migrations.Postgres, migrations.MySQL, migrations.SQLite} {
+		text, err := d.MarshalText()
+		require.NoError(t, err)
+		var back migrations.Dialect
+		require.NoError(t, back.UnmarshalText([]byte(strings.ToUpper(string(text)))))
+		assert.Equal(t, d, back)
+	}
+	var d migrations.Dialect
+	require.NoError(t, d.UnmarshalText([]byte("MariaDB")))
+	assert.Equal(t, migrations.MySQL, d)
+	require.ErrorContains(t, d.UnmarshalText([]byte("oracle")), "oracle")
+	_, err := migrations.Dialect(0).MarshalText()
+	require.Error(t, err)
+}

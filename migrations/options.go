@@ -1,0 +1,36 @@
+package migrations
+
+import (
+	"fmt"
+
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// Option changes what is migrated.
+type Option func(*options)
+
+type options struct {
+	table string
+}
+
+// Table names the lease table, as sqllock.Table does: "table" or "schema.table". The default is
+// "rowlock_lease". The schema must exist. The two other tables have the same name with "_meta" and
+// "_version" behind it.
+func Table(name string) Option {
+	return func(o *options) { o.table = name }
+}
+
+func tableOf(d Dialect, opts []Option) (sqltable.Table, error) {
+	if err := d.check(); err != nil {
+		return sqltable.Table{}, err
+	}
+	o := options{table: sqltable.Default}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	table, err := sqltable.Parse(o.table)
+	if err != nil {
+		return sqltable.Table{}, fmt.Errorf("migrations: %w", err)
+	}
+	return table, nil
+}

@@ -1,0 +1,155 @@
+package migrations
+
+import (
+	"context"
+	"embed"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+//go:embed version
+var versionFiles embed.FS
+
+// versions is the table in which goose keeps what was applied. It is goose's own table; the
+// statements are ours because goose does not quote its name, and cannot read its times from MySQL
+// without parseTime.
+type versions struct {
+	dialect Dialect
+	table   sqltable.Table
+}
+
+var _ database.Store = versions{}
+
+// statement is the text of version/<dialect>/<verb>.sql.
+func (v versions) statement(verb string) string {
+	text, _ := versionFiles.ReadFile(path.Join("version", v.dialect.String(), verb+".sql"))
+	return v.table.Rewrite(string(text), v.dialect.quote())
+}
+
+// count runs a statement that answers with one number.
+func (v versions) count(ctx context.Context, db database.DBTxConn, verb string, args ...any) (int, error) {
+	n := 0
+	err := db.QueryRowContext(ctx, v.statement(verb), args...).Scan(&n)
+	return n, err
+}
+
+func (v versions) exec(ctx context.Context, db database.DBTxConn, verb string, args ...any) error {
+	_, err := db.ExecContext(ctx, v.statement(verb), args...)
+	return err
+}
+
+// applied is one migration that was applied.
+type applied struct {
+	version int64
+	at      time.Time
+}
+
+// list returns what was applied, the last one first. goose's own version 0 is among it.
+func (v versions) list(ctx context.Context, db database.DBTxConn) ([]applied, error) {
+	rows, err := db.QueryContext(ctx, v.statement("list"))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []applied
+	for rows.Next() {
+		var version, seconds int64
+		if err := rows.Scan(&version, &seconds); err != nil {
+			return nil, err
+		}
+		all = append(all, applied{version: version, at: time.Unix(seconds, 0).UTC()})
+	}
+	return all, rows.Err()
+}
+
+// ensure creates the table unless it exists, with the version 0 that goose expects in it.
+func (v versions) ensure(ctx context.Context, db database.DBTxConn) error {
+	exists, err := v.TableExists(ctx, db)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		if err := v.CreateVersionTable(ctx, db); err != nil {
+			return err
+		}
+	}
+	all, err := v.list(ctx, db)
+	if err != nil || len(all) > 0 {
+		return err
+	}
+	return v.exec(ctx, db, "insert", 0)
+}
+
+// Tablename is the name without quotes: goose only wants to see that there is one.
+func (v versions) Tablename() string { return v.table.Version() }
+
+// TableExists is an optional method of goose's store.
+func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
+	var args []any
+	if v.dialect != Postgres {
+		_, name, qualified := strings.Cut(v.table.Version(), ".")
+		if !qualified {
+			name = v.table.Version()
+		}
+		args = []any{v.table.Schema(), name}
+	}
+	n, err := v.count(ctx, db, "exists", args...)
+	return n > 0, err
+}
+
+func (v versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) error {
+	return v.exec(ctx, db, "create")
+}
+
+func (v versions) Insert(ctx context.Context, db database.DBTxConn, r database.InsertRequest) error {
+	return v.exec(ctx, db, "insert", r.Version)
+}
+
+func (v versions) Delete(ctx context.Context, db database.DBTxConn, version int64) error {
+	return v.exec(ctx, db, "delete", version)
+}
+
+func (v versions) GetMigration(ctx context.Context, db database.DBTxConn, version int64) (*database.GetMigrationResult, error) {
+	all, err := v.list(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range all {
+		if a.version == version {
+			return &database.GetMigrationResult{Timestamp: a.at, IsApplied: true}, nil
+		}
+	}
+	return nil, database.ErrVersionNotFound
+}
+
+func (v versions) GetLatestVersion(ctx context.Context, db database.DBTxConn) (int64, error) {
+	all, err := v.list(ctx, db)
+	if err != nil {
+		return 0, err
+	}
+	if len(all) == 0 {
+		return 0, database.ErrVersionNotFound
+	}
+	latest := int64(0)
+	for _, a := range all {
+		latest = max(latest, a.version)
+	}
+	return latest, nil
+}
+
+func (v versions) ListMigrations(ctx context.Context, db database.DBTxConn) ([]*database.ListMigrationsResult, error) {
+	all, err := v.list(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]*database.ListMigrationsResult, len(all))
+	for i, a := range all {
+		results[i] = &database.ListMigrationsResult{Version: a.version, IsApplied: true}
+	}
+	return results, nil
+}

@@ -1,0 +1,187 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// atExit is what is to be cleaned up when all tests of the package are over.
+var atExit []func() error
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		for _, cleanUp := range atExit {
+			if err := cleanUp(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = max(code, 1)
+			}
+		}
+		os.Exit(code)
+	}))
+}
+
+// engine is one way to reach one kind of database. Each dialect's test files register theirs; every
+// test that calls eachBackend runs on all of them.
+type engine struct {
+	name  string
+	fresh func(t *testing.T) *store // a database, in which the test has a table of its own
+}
+
+var engines []engine
+
+func register(name string, fresh func(t *testing.T) *store) {
+	engines = append(engines, engine{name, fresh})
+}
+
+// store is one database of an engine, seen by one test.
+type store struct {
+	table   string // the lease table of this test
+	dialect migrations.Dialect
+	raw     *sql.DB                                                      // for statements of the test's own, and for transactions
+	connect func(opts ...sqllock.Option) *sqllock.Backend                // a backend on a pool of its own
+	zone    func(offset string, opts ...sqllock.Option) *sqllock.Backend // one whose sessions are in that time zone; nil if there is none
+	age     string                                                       // a statement that makes column %[2]s of table %[1]s %[3]d microseconds older
+	oneFile bool                                                         // one writer locks everything
+}
+
+// eachBackend runs test on every engine, in parallel, with the tables in place.
+func eachBackend(t *testing.T, test func(t *testing.T, s *store)) {
+	t.Helper()
+	t.Parallel()
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := e.fresh(t)
+			s.table = fmt.Sprintf("t%d", tables.Add(1))
+			require.NoError(t, migrations.Up(t.Context(), s.raw, s.dialect, migrations.Table(s.table)))
+			test(t, s)
+		})
+	}
+}
+
+// tables numbers the tests' tables.
+var tables atomic.Int64
+
+// open makes a backend on a pool of its own.
+func (s *store) open() *sqllock.Backend { return s.connect(sqllock.Table(s.table)) }
+
+// sql is a statement on the test's own table, which is written as rowlock_lease.
+func (s *store) sql(statement string) string {
+	return strings.ReplaceAll(statement, "rowlock_lease", s.table)
+}
+
+// grow makes every lock and the quarantine older, as if d had passed.
+func (s *store) grow(t *testing.T, d time.Duration) {
+	t.Helper()
+	for _, table := range []string{"rowlock_lease", "rowlock_lease_meta"} {
+		columns := []string{"acquired_at", "expires_at", "held_until"}
+		if table == "rowlock_lease_meta" {
+			columns = []string{"quarantined_until"}
+		}
+		for _, column := range columns {
+			s.exec(t, fmt.Sprintf(s.age, table, column, d.Microseconds()))
+		}
+	}
+}
+
+func (s *store) exec(t *testing.T, statement string) {
+	t.Helper()
+	_, err := s.raw.ExecContext(t.Context(), s.sql(statement))
+	require.NoError(t, err, statement)
+}
+
+func (s *store) int(t *testing.T, query string) int64 {
+	t.Helper()
+	var n int64
+	require.NoError(t, s.raw.QueryRowContext(t.Context(), s.sql(query)).Scan(&n), query)
+	return n
+}
+
+func (s *store) begin(t *testing.T) *sql.Tx {
+	t.Helper()
+	tx, err := s.raw.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
+func request(name string) driver.Request {
+	return driver.Request{
+		Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 30 * time.Second, Holder: "tester " + name, Note: "why not",
+	}
+}
+
+func acquire(t *testing.T, b *sqllock.Backend, r driver.Request) driver.Grant {
+	t.Helper()
+	g, err := b.Acquire(t.Context(), r)
+	require.NoError(t, err)
+	assert.Equal(t, driver.Grant{
+		Key: r.Key, Nonce: r.Nonce, Token: g.Token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
+	}, g)
+	require.Positive(t, g.Token)
+	return g
+}
+
+// refused asks for a lock that is not to be had, and returns the answer.
+func refused(t *testing.T, b *sqllock.Backend, r driver.Request) *driver.Held {
+	t.Helper()
+	g, err := b.Acquire(t.Context(), r)
+	return held(t, err, "granted %v", g)
+}
+
+func held(t *testing.T, err error, args ...any) *driver.Held {
+	t.Helper()
+	var h *driver.Held
+	require.ErrorAs(t, err, &h, args...)
+	return h
+}
+
+func renew(t *testing.T, b *sqllock.Backend, grants ...driver.Grant) []driver.Outcome {
+	t.Helper()
+	o, err := b.Renew(t.Context(), grants)
+	require.NoError(t, err)
+	return o
+}
+
+// near asserts that a duration is what it should be, less what the test took.
+func near(t *testing.T, want, got time.Duration, what string) {
+	t.Helper()
+	assert.InDelta(t, want.Seconds(), got.Seconds(), 10, what)
+}
+
+// until polls what only the store's clock or another session can bring about.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			require.FailNow(t, "never came: "+what)
+		}
+	}
+}
+
+// isHeld reports whether err says that a lock is held, and why.
+func isHeld(err error, reason driver.Reason) bool {
+	var h *driver.Held
+	return errors.As(err, &h) && h.Reason == reason
+}

@@ -1,0 +1,92 @@
+package sqllock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// After a change of server nothing is granted until every lease that the lost server may have
+// granted is over: the longest that was ever granted.
+func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		b := s.open()
+		long := request("long")
+		long.TTL, long.HandoverDelay = 20*time.Minute, 10*time.Minute
+		g := acquire(t, b, long)
+		s.exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
+		for range 2 {
+			h := refused(t, b, request("job"))
+			assert.Equal(t, driver.Quarantine, h.Reason)
+			near(t, 30*time.Minute, h.ExpiresIn, "one longest TTL, with its hand-over delay")
+		}
+		require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g), "who is known goes on")
+		require.Equal(t, driver.Leased, refused(t, b, request("long")).Reason, "who holds is told nevertheless")
+		require.NoError(t, b.Release(t.Context(), g))
+		require.Equal(t, driver.Quarantine, refused(t, b, request("long")).Reason)
+		s.grow(t, 29*time.Minute)
+		require.Equal(t, driver.Quarantine, refused(t, b, request("job")).Reason, "not a minute too early")
+		s.grow(t, time.Minute)
+		acquire(t, b, request("job"))
+		require.Greater(t, acquire(t, b, request("long")).Token, g.Token)
+	})
+}
+
+// The first grant of all is not kept waiting.
+func TestAnEmptyTableHasNoQuarantine(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		require.Zero(t, s.int(t, "SELECT length(epoch) FROM rowlock_lease_meta"))
+		acquire(t, s.open(), request("job"))
+		require.Positive(t, s.int(t, "SELECT length(epoch) FROM rowlock_lease_meta"))
+	})
+}
+
+// The longest time for which a lock can be closed is on record before any lock is closed for so long.
+func TestTheLongestTTLIsOnRecord(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		b := s.open()
+		longest := func() time.Duration {
+			return time.Duration(s.int(t, "SELECT longest_ttl_us FROM rowlock_lease_meta")) * time.Microsecond
+		}
+		r := request("ttl")
+		r.TTL, r.HandoverDelay = time.Hour, time.Hour
+		acquire(t, b, r)
+		require.Equal(t, 2*time.Hour, longest())
+		r = request("min hold")
+		r.MinHold = 3 * time.Hour
+		acquire(t, b, r)
+		require.Equal(t, 3*time.Hour, longest())
+		acquire(t, b, request("short"))
+		require.Equal(t, 3*time.Hour, longest(), "it never falls")
+		r = request("ttl")
+		r.TTL = 10 * time.Hour
+		refused(t, b, r)
+		require.Equal(t, 3*time.Hour, longest(), "what is not granted is not on record")
+	})
+}
+
+// InTx keeps the quarantine too, begins it if it is the first to notice, and does not spoil the
+// transaction.
+func TestInTxKeepsTheQuarantine(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		b := s.open()
+		acquire(t, b, request("other"))
+		s.exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
+		tx := s.begin(t)
+		h := held(t, b.InTx(t.Context(), tx, "job"))
+		require.Equal(t, driver.Quarantine, h.Reason)
+		var one int
+		require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT 1").Scan(&one), "the transaction goes on")
+		require.NoError(t, tx.Rollback())
+		require.Equal(t, driver.Quarantine, refused(t, b, request("job")).Reason)
+		s.grow(t, time.Hour)
+		tx = s.begin(t)
+		require.NoError(t, b.InTx(t.Context(), tx, "job", sqllock.TxWait(0)))
+		require.NoError(t, tx.Commit())
+	})
+}

@@ -1,0 +1,115 @@
+package sqllock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// TxOption changes one call of [Backend.InTx].
+type TxOption func(*txOptions)
+
+type txOptions struct {
+	namespace string
+	wait      time.Duration
+}
+
+// TxNamespace is the namespace of the lock's name. The default is the empty one.
+func TxNamespace(namespace string) TxOption {
+	return func(o *txOptions) { o.namespace = namespace }
+}
+
+// TxWait is how long InTx goes on asking while the lock is held. The default is to answer at once.
+// The transaction stays open meanwhile.
+func TxWait(d time.Duration) TxOption {
+	return func(o *txOptions) { o.wait = d }
+}
+
+// Pauses between two questions of a waiting InTx.
+const (
+	firstTxPause = 5 * time.Millisecond
+	longTxPause  = 100 * time.Millisecond
+)
+
+// InTx takes the lock called name until tx ends, whether by commit or by rollback: as row lock on
+// the lock's row, without lease, renewal or token. It excludes every other InTx of that name, and
+// every lease: none is granted meanwhile, and a lease that is alive makes InTx fail.
+//
+// The error wraps a [*driver.Held] while somebody else has the lock; tx can then go on without it.
+// Any other error is to be treated as the failure of any other statement of tx. ctx bounds the
+// waiting and the statements.
+//
+// On SQLite, where a transaction locks the whole file, every other writer of the file waits for tx.
+// Begin it IMMEDIATE there, or call InTx before anything else is read.
+func (b *Backend) InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxOption) error {
+	if tx == nil {
+		return driver.Permanent(errors.New("sqllock: InTx: the transaction is nil"))
+	}
+	return b.inTx(ctx, sqlQuerier{tx}, name, opts)
+}
+
+// InPgxTx is [Backend.InTx] for a transaction of pgx. The backend must be one for Postgres.
+func (b *Backend) InPgxTx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) error {
+	if tx == nil {
+		return driver.Permanent(errors.New("sqllock: InPgxTx: the transaction is nil"))
+	}
+	if _, ok := b.dialect.(*postgres); !ok && b.err == nil {
+		return driver.Permanent(errors.New("sqllock: InPgxTx: the backend is not one for Postgres"))
+	}
+	return b.inTx(ctx, pgxQuerier{tx}, name, opts)
+}
+
+func (b *Backend) inTx(ctx context.Context, tx querier, name string, opts []TxOption) error {
+	var o txOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	key := driver.Key{Namespace: o.namespace, Name: name}
+	if err := checkKey(key); err != nil {
+		return driver.Permanent(fmt.Errorf("sqllock: InTx: %w", err))
+	}
+	end := time.Now().Add(o.wait)
+	for step := firstTxPause; ; step = min(2*step, longTxPause) {
+		err := b.lockInTx(ctx, tx, key)
+		var held *driver.Held
+		if !errors.As(err, &held) {
+			return err
+		}
+		err = fmt.Errorf("sqllock: lock %q in the transaction: %w", key, err)
+		left := time.Until(end)
+		if left <= 0 {
+			return err
+		}
+		if ended := pause(ctx, min(left, jitter(step))); ended != nil {
+			return fmt.Errorf("%w: %w", err, ended)
+		}
+	}
+}
+
+// checkKey holds the names that a caller gives straight to this package to the rules that the
+// engine holds its own to.
+func checkKey(key driver.Key) error {
+	switch {
+	case key.Name == "" || len(key.Name) > driver.MaxName:
+		return fmt.Errorf("name of %d bytes: want 1 to %d", len(key.Name), driver.MaxName)
+	case len(key.Namespace) > driver.MaxNamespace:
+		return fmt.Errorf("namespace of %d bytes: want at most %d", len(key.Namespace), driver.MaxNamespace)
+	}
+	for _, part := range []string{key.Namespace, key.Name} {
+		if !utf8.ValidString(part) {
+			return fmt.Errorf("%q is not valid UTF-8", part)
+		}
+		if strings.IndexByte(part, 0) >= 0 {
+			return fmt.Errorf("%q has a NUL byte", part)
+		}
+	}
+	return nil
+}

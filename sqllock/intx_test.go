@@ -1,0 +1,157 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// A lock in a transaction lasts until the transaction ends, by commit or by rollback. Until then no
+// lease of that name is granted, and no answer is kept waiting. The row need not be there before.
+func TestInTxHoldsTheLockUntilTheTransactionEnds(t *testing.T) {
+	for how, end := range map[string]func(*sql.Tx) error{"commit": (*sql.Tx).Commit, "rollback": (*sql.Tx).Rollback} {
+		for _, seen := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, seen %v", how, seen), func(t *testing.T) {
+				eachBackend(t, func(t *testing.T, s *store) {
+					b := s.open()
+					if seen {
+						require.NoError(t, b.Release(t.Context(), acquire(t, b, request("job"))))
+					}
+					tx := s.begin(t)
+					require.NoError(t, b.InTx(t.Context(), tx, "job"))
+					require.NoError(t, b.InTx(t.Context(), tx, "job"), "the transaction has it already")
+					start := time.Now()
+					h := refused(t, b, request("job"))
+					assert.Equal(t, driver.Contended, h.Reason)
+					assert.Less(t, time.Since(start), 3*time.Second)
+					if !s.oneFile {
+						acquire(t, b, request("another job"))
+					}
+					require.NoError(t, end(tx))
+					acquire(t, b, request("job"))
+				})
+			})
+		}
+	}
+}
+
+// A lease that is alive counts as held and is not locked by the attempt: its renewals go on, and so
+// does the transaction.
+func TestInTxLeavesALeaseAlone(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		b := s.open()
+		r := request("job")
+		r.MinHold = time.Hour
+		g := acquire(t, b, r)
+		tx := s.begin(t)
+		h := held(t, b.InTx(t.Context(), tx, "job"))
+		assert.Equal(t, driver.Leased, h.Reason)
+		assert.Equal(t, r.Holder, h.Holder)
+		assert.Equal(t, g.Token, h.Token)
+		if s.oneFile {
+			require.NoError(t, tx.Rollback()) // BEGIN IMMEDIATE itself holds everybody up
+			tx = s.begin(t)
+		} else {
+			require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g))
+			require.NoError(t, b.Release(t.Context(), g))
+			assert.Equal(t, driver.MinHold, held(t, b.InTx(t.Context(), tx, "job")).Reason)
+		}
+		var one int
+		require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT 1").Scan(&one), "the transaction goes on")
+		require.NoError(t, b.InTx(t.Context(), tx, "another job"), "and can take another lock")
+		require.NoError(t, tx.Commit())
+	})
+}
+
+// Two transactions: the second is told at once, can go on, and can wait.
+func TestInTxExcludesInTx(t *testing.T) {
+	for _, name := range []string{"seen", "unseen"} {
+		t.Run(name, func(t *testing.T) {
+			eachBackend(t, func(t *testing.T, s *store) {
+				if s.oneFile {
+					return // the second transaction would not even begin
+				}
+				b := s.open()
+				require.NoError(t, b.Release(t.Context(), acquire(t, b, request("seen"))))
+				first, second := s.begin(t), s.begin(t)
+				var one int
+				require.NoError(t, second.QueryRowContext(t.Context(), "SELECT 1").Scan(&one))
+				require.NoError(t, b.InTx(t.Context(), first, name))
+				start := time.Now()
+				err := b.InTx(t.Context(), second, name)
+				assert.Equal(t, driver.Contended, held(t, err).Reason)
+				assert.Contains(t, err.Error(), name)
+				assert.Less(t, time.Since(start), 3*time.Second)
+				require.NoError(t, second.QueryRowContext(t.Context(), "SELECT 1").Scan(&one), "the transaction goes on")
+
+				require.NoError(t, b.InTx(t.Context(), second, name, sqllock.TxNamespace("other")), "the name in another namespace")
+
+				err = b.InTx(t.Context(), second, name, sqllock.TxWait(50*time.Millisecond))
+				assert.True(t, isHeld(err, driver.Contended), "%v", err)
+
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error)
+				go func() { done <- b.InTx(ctx, second, name, sqllock.TxWait(time.Minute)) }()
+				cancel()
+				require.ErrorIs(t, <-done, context.Canceled)
+			})
+		})
+	}
+}
+
+// TxWait takes the lock as soon as the other transaction has ended.
+func TestInTxWaits(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		if s.oneFile {
+			return // the second transaction would not even begin
+		}
+		b := s.open()
+		require.NoError(t, b.Release(t.Context(), acquire(t, b, request("job"))))
+		first, second := s.begin(t), s.begin(t)
+		require.NoError(t, b.InTx(t.Context(), first, "job"))
+		done := make(chan error)
+		go func() { done <- b.InTx(t.Context(), second, "job", sqllock.TxWait(time.Minute)) }()
+		require.NoError(t, first.Rollback())
+		require.NoError(t, <-done)
+		require.Equal(t, driver.Contended, refused(t, b, request("job")).Reason)
+		require.NoError(t, second.Commit())
+	})
+}
+
+// A name that cannot be one is refused before anything is asked.
+func TestInTxRefusesBadNames(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		b := s.open()
+		tx := s.begin(t)
+		for _, bad := range []string{"", "a\x00b", "\xff", strings.Repeat("x", driver.MaxName+1)} {
+			require.True(t, driver.IsPermanent(b.InTx(t.Context(), tx, bad)), "%q", bad)
+		}
+		long := sqllock.TxNamespace(strings.Repeat("x", driver.MaxNamespace+1))
+		require.True(t, driver.IsPermanent(b.InTx(t.Context(), tx, "job", long)))
+		require.True(t, driver.IsPermanent(b.InTx(t.Context(), nil, "job")))
+		require.True(t, driver.IsPermanent(b.InPgxTx(t.Context(), nil, "job")))
+		require.NoError(t, b.InTx(t.Context(), tx, strings.Repeat("x", driver.MaxName)))
+	})
+}
+
+// A transaction that has ended is an error, and not "held".
+func TestInTxTellsABrokenTransactionFromAHeldLock(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		tx := s.begin(t)
+		require.NoError(t, tx.Rollback())
+		err := s.open().InTx(t.Context(), tx, "job", sqllock.TxWait(time.Minute))
+		require.ErrorIs(t, err, sql.ErrTxDone)
+		var h *driver.Held
+		require.False(t, errors.As(err, &h))
+	})
+}

@@ -1,0 +1,103 @@
+package sqllock
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// List returns the locks of a namespace, or of all.
+func (m *mysql) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
+	list, err := m.statuses(ctx, "list", hexed(namespace), flag(all))
+	return list, m.classify(ctx, "list", driver.Key{Namespace: namespace}, err)
+}
+
+// Inspect returns the state of one lock.
+func (m *mysql) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
+	list, err := m.statuses(ctx, "inspect", hexed(key.Namespace), hexed(key.Name))
+	if err != nil || len(list) == 0 {
+		return driver.Status{Key: key}, m.classify(ctx, "inspect", key, err)
+	}
+	return list[0], nil
+}
+
+func (m *mysql) statuses(ctx context.Context, verb string, args ...any) ([]driver.Status, error) {
+	s, err := m.server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []driver.Status
+	err = s.run(ctx, func() (err error) {
+		list, err = statuses(ctx, s.q, s.sql[verb], args...)
+		return err
+	})
+	return list, err
+}
+
+// forgetBatch is how many rows one statement of Prune forgets.
+const forgetBatch = 1000
+
+// Prune forgets locks that have been free for so long, a batch at a time. After an error it reports
+// how many it had forgotten until then.
+func (m *mysql) Prune(ctx context.Context, unused time.Duration) (int, error) {
+	s, err := m.server(ctx)
+	if err != nil {
+		return 0, m.classify(ctx, "prune", driver.Key{}, err)
+	}
+	total := 0
+	for last := (driver.Key{}); ; {
+		batch, err := s.unused(ctx, unused, last)
+		if err != nil || len(batch) == 0 {
+			return total, m.classify(ctx, "prune", driver.Key{}, err)
+		}
+		forgotten, err := s.forget(ctx, unused, batch)
+		total += forgotten
+		if err != nil || len(batch) < forgetBatch {
+			return total, m.classify(ctx, "prune", driver.Key{}, err)
+		}
+		last = batch[len(batch)-1].Key
+	}
+}
+
+// unused reads the next locks behind last that may be forgotten.
+func (s *mysqlServer) unused(ctx context.Context, unused time.Duration, last driver.Key) ([]driver.Grant, error) {
+	namespace := hexed(last.Namespace)
+	var batch []driver.Grant
+	err := s.run(ctx, func() error {
+		batch = nil
+		r, err := s.q.query(ctx, s.sql["unused"], unused.Microseconds(), namespace, namespace, hexed(last.Name), int64(forgetBatch))
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		for r.Next() {
+			var g driver.Grant
+			if err := r.Scan(&g.Key.Namespace, &g.Key.Name, &g.Token); err != nil {
+				return err
+			}
+			batch = append(batch, g)
+		}
+		return r.Err()
+	})
+	return batch, err
+}
+
+// forget raises the floor first, in a transaction of its own. Whoever inserts a row reads the floor
+// under a lock that lasts until his commit: either he has it raised, or the rows are still there
+// when he inserts.
+func (s *mysqlServer) forget(ctx context.Context, unused time.Duration, batch []driver.Grant) (int, error) {
+	var largest driver.Token
+	for _, g := range batch {
+		largest = max(largest, g.Token)
+	}
+	document, err := encodeGrants(hexedKeys(batch))
+	if err != nil {
+		return 0, driver.Permanent(err)
+	}
+	if _, err := s.exec(ctx, "raise_floor", int64(largest)); err != nil {
+		return 0, err
+	}
+	done, err := s.exec(ctx, "prune", document, unused.Microseconds())
+	return int(done.affected), err
+}

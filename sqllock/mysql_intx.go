@@ -1,0 +1,88 @@
+package sqllock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// besideLimit bounds what InTx does on a second connection: the pool may have none to spare.
+const besideLimit = time.Second
+
+var errOneConnection = errors.New("the pool is limited to one connection, and InTx needs a second one beside the transaction")
+
+// lockInTx looks on a connection of its own first. A transaction cannot look without doing harm: a
+// plain read would fix the snapshot of the caller's transaction before it has the lock, and a
+// locking read would lock a lease that is alive, or the gap where a missing row belongs, to the end
+// of the transaction.
+func (m *mysql) lockInTx(ctx context.Context, tx querier, key driver.Key) error {
+	a, err := m.settleInTx(ctx, tx, key)
+	if err != nil {
+		return m.classify(ctx, "lock in the transaction", key, err)
+	}
+	if a.verdict != vLocked {
+		return a.held()
+	}
+	return nil
+}
+
+func (m *mysql) settleInTx(ctx context.Context, tx querier, key driver.Key) (answer, error) {
+	if m.db.Stats().MaxOpenConnections == 1 {
+		return answer{}, driver.Permanent(errOneConnection)
+	}
+	beside, cancel := context.WithTimeout(ctx, besideLimit)
+	defer cancel()
+	s, err := m.server(beside)
+	if err != nil {
+		return answer{}, err
+	}
+	return settle(ctx, func() (answer, error) {
+		a, err := s.lookBeside(beside, key)
+		if err != nil || a.verdict != vContended {
+			return a, err
+		}
+		b, err := s.lockRow(ctx, tx, key)
+		if b.verdict == "" {
+			return a, err
+		}
+		return b, err
+	}, s.mends(beside, 0))
+}
+
+// lockRow locks the row in the caller's transaction. The answer has no verdict when it is locked by
+// another one. NOWAIT is an error that undoes the statement only, except on a server that undoes
+// the whole transaction when a wait for a lock ends. There the row is skipped, which locks the gap
+// behind it from REPEATABLE READ on: first grants of names that belong there are contended until
+// the transaction ends.
+func (s *mysqlServer) lockRow(ctx context.Context, tx querier, key driver.Key) (answer, error) {
+	verb := "lock_in_tx"
+	if s.timeoutUndoesAll {
+		verb = "lock_in_tx_or_skip"
+	}
+	var a answer
+	_, err := queryOne(ctx, tx, s.sql[verb], []any{hexed(key.Namespace), hexed(key.Name)}, a.dest()...)
+	if n := mysqlNumber(err); n == mysqlNoWait || n == mysqlLockWait {
+		return answer{}, nil
+	}
+	return a, err
+}
+
+// lookBeside says, outside of the caller's transaction, why the lock is closed, or that nothing
+// speaks against it; then there is a row to lock.
+func (s *mysqlServer) lookBeside(ctx context.Context, key driver.Key) (answer, error) {
+	a, err := s.look(ctx, driver.Request{Key: key})
+	if err == nil && a.verdict == vMissing {
+		_, err = s.exec(ctx, "create", hexed(key.Namespace), hexed(key.Name))
+		if mysqlNumber(err) == mysqlDuplicate {
+			err = nil
+		}
+		a.verdict = vContended
+	}
+	if err != nil && !driver.IsPermanent(err) {
+		err = driver.NotApplied(fmt.Errorf("look beside the transaction: %w", err)) // which has not been touched
+	}
+	return a, err
+}

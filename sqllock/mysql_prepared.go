@@ -1,0 +1,94 @@
+package sqllock
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// preparedQuerier runs statements on a pool, each prepared when it is first asked for: the driver
+// would otherwise prepare, run and close a statement with arguments on each call, which is two
+// round trips. database/sql prepares it again on each further connection, once, and forgets that
+// with the connection; nothing of it keeps a connection open or busy.
+type preparedQuerier struct {
+	db *sql.DB
+
+	mu     sync.Mutex
+	byText map[string]*sql.Stmt
+}
+
+func newPreparedQuerier(db *sql.DB) *preparedQuerier {
+	return &preparedQuerier{db: db, byText: map[string]*sql.Stmt{}}
+}
+
+func (p *preparedQuerier) query(ctx context.Context, statement string, args ...any) (rows, error) {
+	s, err := p.prepared(ctx, statement)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.QueryContext(ctx, args...) //nolint:rowserrcheck,sqlclosecheck // the caller does
+	if err != nil {
+		return nil, err
+	}
+	return preparedRows{r}, nil
+}
+
+func (p *preparedQuerier) exec(ctx context.Context, statement string, args ...any) (result, error) {
+	s, err := p.prepared(ctx, statement)
+	if err != nil {
+		return result{}, err
+	}
+	r, err := s.ExecContext(ctx, args...)
+	if err != nil {
+		return result{}, err
+	}
+	affected, err := r.RowsAffected()
+	if err != nil {
+		return result{}, err
+	}
+	lastID, err := r.LastInsertId()
+	return result{affected: affected, lastID: lastID}, err
+}
+
+type preparedRows struct{ *sql.Rows }
+
+// Close drops the error: every caller reads Err, which holds what went wrong.
+func (r preparedRows) Close() { _ = r.Rows.Close() }
+
+// prepared is the statement, which is known not to have run when there is an error.
+func (p *preparedQuerier) prepared(ctx context.Context, statement string) (*sql.Stmt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, driver.NotApplied(err)
+	}
+	p.mu.Lock()
+	s := p.byText[statement]
+	p.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	fresh, err := p.db.PrepareContext(ctx, statement)
+	if err != nil {
+		return nil, driver.NotApplied(fmt.Errorf("prepare: %w", err))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.byText[statement]; s != nil { // somebody else was first
+		_ = fresh.Close()
+		return s, nil
+	}
+	p.byText[statement] = fresh
+	return fresh, nil
+}
+
+// close gives the statements back to the pool.
+func (p *preparedQuerier) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for text, s := range p.byText {
+		_ = s.Close()
+		delete(p.byText, text)
+	}
+}

@@ -1,0 +1,132 @@
+package sqllock
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Nothing depends on what a caller has set for his sessions or in his DSN: every setting sees the
+// same life of a lock, and the same lock as a session with the defaults.
+func TestMySQLSessionSettingsChangeNothing(t *testing.T) {
+	settings := map[string]map[string]string{
+		"client found rows":    {"clientFoundRows": "true"},
+		"interpolated":         {"interpolateParams": "true"},
+		"interpolated, found":  {"interpolateParams": "true", "clientFoundRows": "true"},
+		"time zone east":       {"time_zone": "'+09:00'", "parseTime": "true", "loc": "Local"},
+		"time zone west":       {"time_zone": "'-09:30'"},
+		"lax":                  {"sql_mode": "''"},
+		"strict":               {"sql_mode": "'TRADITIONAL,ONLY_FULL_GROUP_BY'"},
+		"ANSI":                 {"sql_mode": "'ANSI_QUOTES,PIPES_AS_CONCAT,IGNORE_SPACE,NO_BACKSLASH_ESCAPES'"},
+		"latin1":               {"charset": "latin1"},
+		"latin1 connection":    {"charset": "utf8mb4", "collation_connection": "latin1_german1_ci"},
+		"case-blind":           {"collation": "utf8mb4_general_ci"},
+		"safe updates":         {"sql_safe_updates": "1"},
+		"read uncommitted":     {"isolation": "READ-UNCOMMITTED"},
+		"read committed":       {"isolation": "READ-COMMITTED"},
+		"repeatable read":      {"isolation": "REPEATABLE-READ"},
+		"serializable":         {"isolation": "SERIALIZABLE"},
+		"snapshot isolation":   {"innodb_snapshot_isolation": "1"}, // MariaDB only
+		"short waits":          {"innodb_lock_wait_timeout": "1"},
+		"oracle":               {"sql_mode": "'ORACLE'"},                  // MariaDB only
+		"simultaneous":         {"sql_mode": "'SIMULTANEOUS_ASSIGNMENT'"}, // MariaDB only
+		"small temporary area": {"tmp_table_size": "1024", "max_heap_table_size": "16384"},
+	}
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		for name, params := range settings {
+			if !f.mariadb && (name == "snapshot isolation" || name == "oracle" || name == "simultaneous") {
+				continue
+			}
+			params = maps.Clone(params)
+			if level := params["isolation"]; level != "" {
+				delete(params, "isolation")
+				maps.Copy(params, f.isolation(level))
+			}
+			t.Run(name, func(t *testing.T) {
+				lifeOfALock(t, f.Backend, MySQL(f.open(t, params)), "Zoë 🔒 of "+name)
+			})
+		}
+	})
+}
+
+// lifeOfALock lets b do everything, and plain see the same.
+func lifeOfALock(t *testing.T, plain, b *Backend, name string) {
+	ctx := limited(t)
+	r := mysqlRequest(name)
+	r.Holder, r.Note, r.HandoverDelay = "Ωmega 🐢", "because — that's why", time.Second
+	g := mustAcquire(t, b, r)
+	assert.Equal(t, g, mustAcquire(t, b, r), "the same nonce gets the same grant")
+
+	_, err := plain.Acquire(ctx, mysqlRequest(name))
+	held := requireHeld(t, err, driver.Leased)
+	assert.Equal(t, r.Holder, held.Holder)
+	assert.Equal(t, r.Note, held.Note)
+	assert.Equal(t, g.Token, held.Token)
+	assert.InDelta(t, r.TTL+r.HandoverDelay, held.ExpiresIn, float64(10*time.Second))
+	assert.Less(t, held.Since, 10*time.Second)
+	for _, waiting := range []bool{false, true} {
+		other := mysqlRequest(name)
+		other.Waiting = waiting
+		_, err = b.Acquire(ctx, other)
+		assert.Equal(t, r.Holder, requireHeld(t, err, driver.Leased).Holder)
+	}
+	lost := g
+	lost.Token--
+	for _, batch := range [][]driver.Grant{{g}, {g, lost}, {g, g}} {
+		got, err := b.Renew(ctx, batch)
+		require.NoError(t, err)
+		assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Lost, driver.Renewed}[:1], got[:1])
+	}
+	got, err := b.Renew(ctx, []driver.Grant{lost, g})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Lost, driver.Renewed}, got)
+
+	status, err := b.Inspect(ctx, g.Key)
+	require.NoError(t, err)
+	assert.Equal(t, driver.StateHeld, status.State)
+	assert.Equal(t, driver.Key{Name: name}, status.Key)
+	assert.Equal(t, r.Holder, status.Holder)
+
+	require.ErrorIs(t, b.Release(ctx, lost), driver.ErrNotHeld)
+	require.NoError(t, b.Release(ctx, g))
+	require.NoError(t, b.Release(ctx, g), "releasing again is no error")
+	again := mustAcquire(t, b, mysqlRequest(name))
+	assert.Greater(t, again.Token, g.Token)
+	_, err = plain.Acquire(ctx, mysqlRequest(name))
+	requireHeld(t, err, driver.Leased)
+	var open *driver.Held
+	require.ErrorAs(t, b.ForceRelease(ctx, again.Key, again.Token, false), &open)
+	require.NoError(t, b.ForceRelease(ctx, again.Key, again.Token, true))
+	require.ErrorIs(t, b.ForceRelease(ctx, again.Key, again.Token, true), driver.ErrNotHeld)
+	require.ErrorIs(t, b.Release(ctx, again), driver.ErrNotHeld)
+
+	closing := mysqlRequest(name)
+	closing.MinHold = time.Minute
+	closed := mustAcquire(t, b, closing)
+	require.NoError(t, b.Release(ctx, closed))
+	_, err = b.Acquire(ctx, mysqlRequest(name))
+	requireHeld(t, err, driver.MinHold)
+	require.NoError(t, b.ForceRelease(ctx, closed.Key, closed.Token, false), "a closed name opens")
+
+	forgotten, err := b.Prune(ctx, 0)
+	require.NoError(t, err)
+	assert.Positive(t, forgotten)
+	assert.Greater(t, mustAcquire(t, b, mysqlRequest(name)).Token, closed.Token)
+}
+
+// A session that does not commit is refused: what it granted would be lost with the connection.
+func TestMySQLRefusesSessionsWithoutAutocommit(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		db := f.open(t, map[string]string{"autocommit": "0"})
+		db.SetMaxOpenConns(2)
+		_, err := MySQL(db).Acquire(limited(t), mysqlRequest("a"))
+		require.Error(t, err)
+		assert.True(t, driver.IsPermanent(err), "%v", err)
+		assert.Contains(t, err.Error(), "autocommit")
+	})
+}

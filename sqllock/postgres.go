@@ -1,0 +1,170 @@
+package sqllock
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// postgres is the dialect of PostgreSQL 12 and newer.
+type postgres struct {
+	q     querier
+	table sqltable.Table
+	sql   statements
+
+	// unprepared is set once a server has answered that it does not know, or knows already, a
+	// statement that pgx had prepared: there is a pooler in between that mixes up sessions.
+	unprepared atomic.Bool
+}
+
+func newPostgres(q querier, t sqltable.Table) *postgres {
+	return &postgres{q: q, table: t, sql: load(t, "postgres", `"`)}
+}
+
+// Capabilities says what lease rows in Postgres promise.
+func (p *postgres) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Inspects: true}
+}
+
+// run calls once with the arguments that suit the connection, and again for as long as the server
+// answers that the statement had no effect and may be sent again.
+func (p *postgres) run(ctx context.Context, args []any, once func(args []any) error) error {
+	return retry(ctx, transient, func() error {
+		prepared := !p.unprepared.Load()
+		err := once(p.args(args))
+		if prepared && mixedUp(err) {
+			p.unprepared.Store(true)
+			err = once(p.args(args))
+		}
+		return err
+	})
+}
+
+// args puts the mode in front that makes pgx send statements without preparing them.
+func (p *postgres) args(args []any) []any {
+	if !p.unprepared.Load() {
+		return args
+	}
+	return append([]any{pgx.QueryExecModeExec}, args...)
+}
+
+// mixedUp recognises a transaction pooler that does not follow prepared statements (PgBouncer
+// before 1.21): duplicate_prepared_statement and invalid_sql_statement_name. Nothing has run. Other
+// drivers than pgx have no mode to fall back to.
+func mixedUp(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && (e.Code == "42P05" || e.Code == "26000")
+}
+
+// one runs a statement that answers with one row at most, and reports whether it did.
+func (p *postgres) one(ctx context.Context, verb string, args []any, dest ...any) (found bool, err error) {
+	err = p.run(ctx, args, func(args []any) error {
+		found, err = queryOne(ctx, p.q, p.sql[verb], args, dest...)
+		return err
+	})
+	return found, err
+}
+
+// exec runs a statement that answers nothing.
+func (p *postgres) exec(ctx context.Context, verb string, args ...any) error {
+	return p.run(ctx, args, func(args []any) error {
+		_, err := p.q.exec(ctx, p.sql[verb], args...)
+		return err
+	})
+}
+
+func (p *postgres) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	closedFor := max(r.TTL+r.HandoverDelay, r.MinHold)
+	a, err := settle(ctx,
+		func() (answer, error) { return p.ask(ctx, r) },
+		map[verdict]func() error{
+			vEpoch: func() error { return p.exec(ctx, "adopt_epoch") },
+			vTTL:   func() error { return p.exec(ctx, "raise_longest_ttl", closedFor.Microseconds()) },
+		})
+	if err != nil {
+		return driver.Grant{}, p.classify(ctx, "acquire", r.Key, err)
+	}
+	if a.verdict != vGranted {
+		return driver.Grant{}, a.held()
+	}
+	return driver.Grant{
+		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.token),
+		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
+	}, nil
+}
+
+// ask makes one attempt. Somebody's uncommitted insert of the same name is waited for no longer
+// than the statement says: it is contention.
+func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
+	args := []any{
+		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
+		r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
+	}
+	var a answer
+	found := false
+	err := p.run(ctx, args, func(args []any) (err error) {
+		found, err = queryOne(ctx, p.q, p.sql["acquire"], args, a.dest()...)
+		if sqlState(err) == lockNotAvailable {
+			a, found, err = answer{verdict: vContended}, true, nil
+		}
+		return err
+	})
+	if err == nil && !found {
+		err = metaMissing(p.table)
+	}
+	return a, err
+}
+
+func (p *postgres) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	if len(grants) == 0 {
+		return nil, nil
+	}
+	batch, err := encodeGrants(grants)
+	if err != nil {
+		return nil, driver.Permanent(err)
+	}
+	result := make([]driver.Outcome, len(grants))
+	err = p.run(ctx, []any{batch}, func(args []any) error {
+		r, err := p.q.query(ctx, p.sql["renew"], args...)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		return readOutcomes(r, result)
+	})
+	if err != nil {
+		return nil, p.classify(ctx, "renew", grants[0].Key, err)
+	}
+	return result, nil
+}
+
+// readOutcomes puts the rows of renew.sql in their places.
+func readOutcomes(r rows, result []driver.Outcome) error {
+	for r.Next() {
+		var n int
+		var outcome string
+		if err := r.Scan(&n, &outcome); err != nil {
+			return err
+		}
+		result[n] = outcomes[outcome]
+	}
+	return r.Err()
+}
+
+func (p *postgres) Release(ctx context.Context, g driver.Grant) error {
+	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
+	err := ended(ctx, func(a *answer) error {
+		found, err := p.one(ctx, "release", append(grant, g.MinHold.Microseconds()), &a.verdict)
+		if err == nil && !found {
+			_, err = p.one(ctx, "released_before", grant, &a.verdict)
+		}
+		return err
+	})
+	return p.classify(ctx, "release", g.Key, err)
+}

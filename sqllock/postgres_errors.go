@@ -1,0 +1,73 @@
+package sqllock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// lockNotAvailable is the SQLSTATE of an ended lock_timeout.
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+const lockNotAvailable = "55P03"
+
+// sqlState is the SQLSTATE that a Postgres driver's error carries (pgx, lib/pq), or "".
+func sqlState(err error) string {
+	var e interface{ SQLState() string }
+	if errors.As(err, &e) {
+		return e.SQLState()
+	}
+	return ""
+}
+
+// transient recognises what the server undid, and what may succeed when it is sent again: a
+// serialization failure, a deadlock, an ended lock time-out, a server that is starting or full.
+func transient(err error) bool {
+	switch sqlState(err) {
+	case "40001", "40P01", lockNotAvailable:
+		return true
+	default:
+		return false
+	}
+}
+
+// classify turns an error into one of the answers of the driver contract.
+func (p *postgres) classify(ctx context.Context, operation string, key driver.Key, err error) error {
+	if settled(err) {
+		return err
+	}
+	err = describe(ctx, operation, key, err)
+	if driver.IsNotApplied(err) {
+		return err
+	}
+	state := sqlState(err)
+	switch {
+	case state == "42P01" || state == "42703" || state == "3F000": // undefined table, column, schema
+		return driver.Permanent(&SchemaError{Table: p.table.String(), Err: err})
+	case state == "42501":
+		return driver.Permanent(fmt.Errorf("%w: the role lacks a privilege on the lock table: see the documentation of package migrations", err))
+	case state == "25006" || state == "55000": // read_only_sql_transaction; recovery is in progress
+		return driver.Permanent(fmt.Errorf("%w: the server is read-only: locks need the primary", err))
+	case refused(state):
+		return driver.NotApplied(err)
+	default:
+		return err
+	}
+}
+
+// refused reports whether the server undid the statement for certain. Not so where the connection
+// broke (08), an operator or a shutdown intervened (57), or the server itself failed (58, XX): the
+// commit may have happened before.
+func refused(state string) bool {
+	if state == "" {
+		return false
+	}
+	for _, class := range []string{"08", "57", "58", "F0", "XX"} {
+		if strings.HasPrefix(state, class) {
+			return false
+		}
+	}
+	return true
+}

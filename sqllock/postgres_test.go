@@ -1,0 +1,460 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// postgresTest is a table in the shared database, and a backend whose statements are recorded.
+type postgresTest struct {
+	*store
+	*sqllock.Backend
+
+	dsn  string
+	sent *recorder
+}
+
+func newPostgresTest(t *testing.T) *postgresTest {
+	t.Helper()
+	t.Parallel()
+	return newPostgresTestWithin(t)
+}
+
+func newPostgresTestWithin(t *testing.T) *postgresTest {
+	t.Helper()
+	p := &postgresTest{store: postgresStore(t, ""), dsn: sharedDatabase(t, testenv.EnginePostgres), sent: &recorder{}}
+	p.table = fmt.Sprintf("t%d", tables.Add(1))
+	require.NoError(t, migrations.Up(t.Context(), p.raw, migrations.Postgres, migrations.Table(p.table)))
+	p.Backend = p.recorded(t, p.dsn)
+	return p
+}
+
+// recorded is a backend on a pool of one connection.
+func (p *postgresTest) recorded(t *testing.T, dsn string) *sqllock.Backend {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(dsn)
+	require.NoError(t, err)
+	config.MaxConns = 1
+	config.ConnConfig.Tracer = p.sent
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return sqllock.Pgx(pool, sqllock.Table(p.table))
+}
+
+// recorder is a pgx tracer that keeps what was sent.
+type recorder struct {
+	mu         sync.Mutex
+	statements []pgx.TraceQueryStartData
+}
+
+func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.statements = append(r.statements, data)
+	return ctx
+}
+
+func (r *recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// take returns what was sent since the last call.
+func (r *recorder) take() []pgx.TraceQueryStartData {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.statements
+	r.statements = nil
+	return taken
+}
+
+// Each operation is one statement, and so one round trip once it has been prepared: a grant, a
+// refusal, a renewal of any number, a release.
+func TestPostgresSendsOneStatementAnOperation(t *testing.T) {
+	p := newPostgresTest(t)
+	one := func(what string) {
+		t.Helper()
+		assert.Len(t, p.sent.take(), 1, what)
+	}
+	acquire(t, p.Backend, request("first of all, which makes the server known"))
+	p.sent.take()
+	r := request("job")
+	g := acquire(t, p.Backend, r)
+	one("grant of a name never seen")
+	refused(t, p.Backend, request("job"))
+	one("refusal")
+	renew(t, p.Backend, g, g, driver.Grant{Nonce: r.Nonce})
+	one("renewal")
+	require.NoError(t, p.Release(t.Context(), g))
+	one("release")
+	acquire(t, p.Backend, request("job"))
+	one("grant")
+}
+
+// What grants nothing writes nothing: no row is locked, and no WAL is written.
+func TestPostgresWritesNothingInVain(t *testing.T) {
+	p := newPostgresTest(t)
+	g := acquire(t, p.Backend, request("job"))
+	closed := request("closed")
+	closed.MinHold = time.Hour
+	require.NoError(t, p.Release(t.Context(), acquire(t, p.Backend, closed)))
+	lost := g
+	lost.Nonce = driver.NewNonce()
+	rows := func() (all string) {
+		for _, table := range []string{"rowlock_lease", "rowlock_lease_meta"} {
+			var part sql.NullString
+			require.NoError(t, p.raw.QueryRowContext(t.Context(),
+				p.sql("SELECT string_agg(concat(ctid, ' ', xmin, ' ', xmax), ',') FROM "+table)).Scan(&part))
+			all += part.String + ";"
+		}
+		return all
+	}
+	before := rows()
+	p.sent.take()
+	refused(t, p.Backend, request("job"))
+	refused(t, p.Backend, request("closed"))
+	renew(t, p.Backend, lost)
+	require.ErrorIs(t, p.Release(t.Context(), lost), driver.ErrNotHeld)
+	require.ErrorIs(t, p.ForceRelease(t.Context(), g.Key, g.Token-1, true), driver.ErrNotHeld)
+	assert.Equal(t, before, rows())
+	for _, s := range p.sent.take() {
+		plan := p.explain(t, "EXPLAIN (ANALYZE, WAL)", s)
+		assert.NotContains(t, plan, "WAL: records", s.SQL)
+	}
+	assert.Equal(t, before, rows())
+}
+
+// The planner looks each grant of a batch up by the primary key, whatever it knows of the table.
+func TestPostgresRenewsByPrimaryKey(t *testing.T) {
+	p := newPostgresTest(t)
+	grants := make([]driver.Grant, 1000)
+	for i := range grants {
+		grants[i] = driver.Grant{Key: driver.Key{Name: fmt.Sprintf("job %d", i*97)}, Nonce: driver.NewNonce(), Token: 1, TTL: time.Minute}
+	}
+	p.exec(t, `INSERT INTO rowlock_lease SELECT '', 'job ' || i, 1, gen_random_uuid(), '', '', now(), now() + interval '1 hour', now() + interval '1 hour'
+		FROM generate_series(1, 100000) i`)
+	for _, known := range []bool{false, true} {
+		if known {
+			p.exec(t, "ANALYZE rowlock_lease")
+		}
+		p.sent.take()
+		renew(t, p.Backend, grants...)
+		plan := p.explain(t, "EXPLAIN (ANALYZE)", p.sent.take()[0])
+		assert.NotContains(t, plan, "Seq Scan on "+p.table, "analyzed: %v\n%s", known, plan)
+		t.Log(plan[strings.Index(plan, "Planning Time"):])
+	}
+}
+
+func (p *postgresTest) explain(t *testing.T, how string, s pgx.TraceQueryStartData) string {
+	t.Helper()
+	rows, err := session(t, p.dsn).Query(t.Context(), how+" "+s.SQL, s.Args...)
+	require.NoError(t, err)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return strings.Join(lines, "\n")
+}
+
+// Renewals are heap-only updates: no index is touched, and no page is split.
+func TestPostgresRenewalsAreHeapOnly(t *testing.T) {
+	p := newPostgresTest(t)
+	g := acquire(t, p.Backend, request("job"))
+	p.sent.take()
+	renew(t, p.Backend, g)
+	s, conn := p.sent.take()[0], session(t, p.dsn)
+	for range 200 {
+		_, err := conn.Exec(t.Context(), s.SQL, s.Args...)
+		require.NoError(t, err)
+	}
+	require.NoError(t, conn.Close(t.Context())) // a session that ends reports its statistics at once
+	var updates, hot int64
+	until(t, "the statistics of 200 updates", func() bool {
+		require.NoError(t, p.raw.QueryRowContext(t.Context(),
+			"SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = $1", p.table).Scan(&updates, &hot))
+		return updates >= 200
+	})
+	assert.GreaterOrEqual(t, hot, updates*9/10)
+}
+
+// A grant is durable even where the user's sessions commit asynchronously, a release never waits
+// for the disk, and neither setting stays behind.
+func TestPostgresChoosesItsDurability(t *testing.T) {
+	p := newPostgresTest(t)
+	acquire(t, p.Backend, request("first of all, which makes the server known"))
+	setting := func(conn *pgx.Conn, name string) (value string) {
+		require.NoError(t, conn.QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&value))
+		return value
+	}
+	// Each statement again, inside a transaction that shows what it has set.
+	again := func(session, want, what string) {
+		t.Helper()
+		s := p.sent.take()[0]
+		conn := p.async(t, session)
+		tx, err := conn.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), s.SQL, s.Args...)
+		require.NoError(t, err)
+		assert.Equal(t, want, setting(conn, "synchronous_commit"), what)
+		require.NoError(t, tx.Rollback(t.Context()))
+		assert.Equal(t, session, setting(conn, "synchronous_commit"), what)
+		assert.Equal(t, "0", setting(conn, "lock_timeout"), what)
+	}
+	r := request("job")
+	r.TTL = time.Millisecond
+	p.sent.take()
+	acquire(t, p.Backend, r)
+	again("off", "on", "grant again of the same nonce")
+	acquire(t, p.Backend, request("refused"))
+	p.sent.take()
+	refused(t, p.Backend, request("refused"))
+	again("off", "off", "refusal")
+	until(t, "expiry", func() bool { return inspect(t, p.Backend, "job").FreeIn == 0 })
+	p.sent.take()
+	g := acquire(t, p.Backend, request("job"))
+	again("local", "local", "what the user chose otherwise is kept")
+	p.exec(t, "CREATE TABLE rowlock_lease_before AS SELECT * FROM rowlock_lease")
+	require.NoError(t, p.Release(t.Context(), g))
+	p.exec(t, "DELETE FROM rowlock_lease")
+	p.exec(t, "INSERT INTO rowlock_lease SELECT * FROM rowlock_lease_before")
+	again("on", "off", "release")
+}
+
+func (p *postgresTest) async(t *testing.T, commit string) *pgx.Conn {
+	t.Helper()
+	return session(t, with(t, p.dsn, "synchronous_commit="+commit))
+}
+
+// What somebody else has inserted and not committed is contention, after a moment.
+func TestPostgresDoesNotWaitForAnInsert(t *testing.T) {
+	p := newPostgresTest(t)
+	tx := p.begin(t)
+	_, err := tx.ExecContext(t.Context(), p.sql("INSERT INTO rowlock_lease VALUES ('', 'job', 1, NULL, '', '', now(), now(), now())"))
+	require.NoError(t, err)
+	start := time.Now()
+	assert.Equal(t, driver.Contended, refused(t, p.Backend, request("job")).Reason)
+	assert.Less(t, time.Since(start), 3*time.Second)
+	require.NoError(t, tx.Rollback())
+	acquire(t, p.Backend, request("job"))
+}
+
+// Every call ends with its context, whatever holds the server up, and says that nothing is known.
+func TestPostgresCallsEndWithTheirContext(t *testing.T) {
+	p := newPostgresTest(t)
+	g := acquire(t, p.Backend, request("job"))
+	tx := p.begin(t)
+	_, err := tx.ExecContext(t.Context(), p.sql("LOCK TABLE rowlock_lease IN ACCESS EXCLUSIVE MODE"))
+	require.NoError(t, err)
+	calls := map[string]func(context.Context) error{
+		"acquire": func(ctx context.Context) error { _, err := p.Acquire(ctx, request("job")); return err },
+		"renew":   func(ctx context.Context) error { _, err := p.Renew(ctx, []driver.Grant{g}); return err },
+		"release": func(ctx context.Context) error { return p.Release(ctx, g) },
+		"list":    func(ctx context.Context) error { _, err := p.List(ctx, "", true); return err },
+		"prune":   func(ctx context.Context) error { _, err := p.Prune(ctx, 0); return err },
+	}
+	for what, call := range calls {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		start := time.Now()
+		err := call(ctx)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded, what)
+		assert.False(t, driver.IsNotApplied(err), what)
+		assert.Less(t, time.Since(start), 5*time.Second, what)
+	}
+}
+
+// A server that cannot be reached, and a pool that has no connection to give, have applied nothing.
+func TestPostgresThatWasNotAskedAppliedNothing(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	dsn := "postgres://nobody@" + closed.Addr().String() + "/none"
+	for name, b := range map[string]*sqllock.Backend{
+		"database/sql": sqllock.Postgres(openDB(t, dsn)), "pgx": sqllock.Pgx(openPool(t, dsn)),
+	} {
+		_, err := b.Acquire(t.Context(), request("job"))
+		require.True(t, driver.IsNotApplied(err), "%s: %v", name, err)
+		require.False(t, driver.IsPermanent(err), name)
+	}
+
+	p := newPostgresTestWithin(t)
+	p.raw.SetMaxOpenConns(1)
+	tx := p.begin(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = sqllock.Postgres(p.raw, sqllock.Table(p.table)).Acquire(ctx, request("job"))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.True(t, driver.IsNotApplied(err), "waited for a connection only: %v", err)
+	require.NoError(t, tx.Rollback())
+}
+
+// A server that takes no writes is named as what it is.
+func TestPostgresThatIsReadOnlyIsNoPlaceForLocks(t *testing.T) {
+	p := newPostgresTest(t)
+	b := p.recorded(t, with(t, p.dsn, "default_transaction_read_only=on"))
+	_, err := b.Acquire(t.Context(), request("job"))
+	require.True(t, driver.IsPermanent(err), "%v", err)
+	assert.ErrorContains(t, err, "primary")
+	err = b.Release(t.Context(), driver.Grant{Key: driver.Key{Name: "job"}})
+	require.True(t, driver.IsPermanent(err), "%v", err)
+}
+
+// A restart of the server closes nothing; another timeline or another cluster does.
+func TestPostgresKnowsARestartFromAFailover(t *testing.T) {
+	p := newPostgresTest(t)
+	g := acquire(t, p.Backend, request("job"))
+	p.exec(t, "UPDATE rowlock_lease_meta SET epoch = left(epoch, -16) || 'a long time ago!'")
+	acquire(t, p.Backend, request("after a restart"))
+	for what, epoch := range map[string]string{
+		"promoted": "split_part(epoch, '/', 1) || '/00000000/' || split_part(epoch, '/', 3)",
+		"restored": "'1/' || split_part(epoch, '/', 2) || '/another beginning'",
+	} {
+		p.exec(t, "UPDATE rowlock_lease_meta SET epoch = "+epoch)
+		require.Equal(t, driver.Quarantine, refused(t, p.Backend, request(what)).Reason, what)
+		require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, p.Backend, g))
+		p.grow(t, time.Hour)
+		g = acquire(t, p.Backend, request("job"))
+	}
+}
+
+// Dialect words may be names, case is kept, and the schema is another than the default one.
+func TestPostgresTableInASchemaOfItsOwn(t *testing.T) {
+	p := newPostgresTest(t)
+	schema := "Ops_" + p.table
+	table := schema + ".Select"
+	err := migrations.Up(t.Context(), p.raw, migrations.Postgres, migrations.Table(table))
+	require.ErrorContains(t, err, "create it first")
+	p.exec(t, `CREATE SCHEMA "`+schema+`"`)
+	require.NoError(t, migrations.Up(t.Context(), p.raw, migrations.Postgres, migrations.Table(table)))
+	b := p.connect(sqllock.Table(table))
+	g := acquire(t, b, request("job"))
+	assert.Equal(t, driver.StateFree, inspect(t, p.Backend, "job").State, "not the other table")
+	require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g))
+	require.NoError(t, b.Release(t.Context(), g))
+	tx := p.begin(t)
+	require.NoError(t, b.InTx(t.Context(), tx, "job"))
+	require.NoError(t, tx.Commit())
+	n, err := b.Prune(t.Context(), 0)
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	require.NoError(t, migrations.Down(t.Context(), p.raw, migrations.Postgres, migrations.Table(table)))
+	outdated(t, table, map[string]error{"release": b.Release(t.Context(), g)})
+}
+
+// The true minimum of privileges, as package migrations documents it, is enough for everything but
+// Prune, and what is missing is named.
+func TestPostgresNeedsFewPrivileges(t *testing.T) {
+	p := newPostgresTest(t)
+	role := "least_" + p.table
+	p.exec(t, "CREATE ROLE "+role+" LOGIN")
+	t.Cleanup(func() {
+		_, err := p.raw.ExecContext(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
+		require.NoError(t, err)
+	})
+	u := strings.Replace(p.dsn, "://postgres@", "://"+role+"@", 1)
+	b := p.recorded(t, u)
+	for call, err := range everyCall(t, p.store, b) {
+		if call != "in transaction" { // that one runs as the owner of the transaction
+			assert.True(t, driver.IsPermanent(err), "%s: %v", call, err)
+			assert.ErrorContains(t, err, "privilege", call)
+		}
+	}
+	p.exec(t, "GRANT SELECT, INSERT, UPDATE ON rowlock_lease TO "+role)
+	p.exec(t, "GRANT SELECT, UPDATE (epoch, quarantined_until, longest_ttl_us) ON rowlock_lease_meta TO "+role)
+	r := request("job")
+	r.TTL = time.Hour
+	g := acquire(t, b, r)
+	require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g))
+	require.NoError(t, b.ForceRelease(t.Context(), g.Key, g.Token, true))
+	require.NoError(t, b.Release(t.Context(), acquire(t, b, r)))
+	_, err := b.List(t.Context(), "", true)
+	require.NoError(t, err)
+	p.exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another'")
+	require.Equal(t, driver.Quarantine, refused(t, b, r).Reason)
+	p.grow(t, 2*time.Hour)
+	tx, err := openDB(t, u).BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoError(t, b.InTx(t.Context(), tx, "another job"))
+	require.NoError(t, tx.Commit())
+	_, err = b.Prune(t.Context(), 0)
+	require.True(t, driver.IsPermanent(err))
+	p.exec(t, "GRANT DELETE ON rowlock_lease TO "+role)
+	p.exec(t, "GRANT UPDATE (floor) ON rowlock_lease_meta TO "+role)
+	n, err := b.Prune(t.Context(), 0)
+	require.NoError(t, err)
+	assert.Equal(t, 2, n)
+}
+
+// A lock in a transaction of pgx, with the lock_timeout as it was before.
+func TestPostgresInPgxTx(t *testing.T) {
+	p := newPostgresTest(t)
+	conn := session(t, with(t, p.dsn, "lock_timeout=12345ms"))
+	tx, err := conn.Begin(t.Context())
+	require.NoError(t, err)
+	for range 2 { // the row is created, then it is there
+		require.NoError(t, p.InPgxTx(t.Context(), tx, "job", sqllock.TxNamespace("ns")))
+		var timeout string
+		require.NoError(t, tx.QueryRow(t.Context(), "SHOW lock_timeout").Scan(&timeout))
+		assert.Equal(t, "12345ms", timeout)
+	}
+	r := request("job")
+	r.Key.Namespace = "ns"
+	require.Equal(t, driver.Contended, refused(t, p.Backend, r).Reason)
+	require.NoError(t, tx.Commit(t.Context()))
+	acquire(t, p.Backend, r)
+
+	sqlite := sqllock.SQLite(openSQLite(t, ":memory:"))
+	tx, err = conn.Begin(t.Context())
+	require.NoError(t, err)
+	require.True(t, driver.IsPermanent(sqlite.InPgxTx(t.Context(), tx, "job")))
+	require.NoError(t, tx.Rollback(t.Context()))
+}
+
+// The row that somebody else creates in his transaction is contention, and leaves the transaction
+// and its lock_timeout as they were.
+func TestPostgresInTxDoesNotWaitForAnInsert(t *testing.T) {
+	p := newPostgresTest(t)
+	first := p.begin(t)
+	require.NoError(t, p.InTx(t.Context(), first, "job"))
+	second, err := session(t, with(t, p.dsn, "lock_timeout=12345ms")).Begin(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, driver.Contended, held(t, p.InPgxTx(t.Context(), second, "job")).Reason)
+	var timeout string
+	require.NoError(t, second.QueryRow(t.Context(), "SHOW lock_timeout").Scan(&timeout))
+	assert.Equal(t, "12345ms", timeout)
+	require.NoError(t, second.Commit(t.Context()))
+	require.NoError(t, first.Commit())
+}
+
+// In a transaction with a snapshot that is too old to decide, the caller gets the serialization
+// failure that he has to expect anyway, and never a lock that another holds.
+func TestPostgresInTxWithAnOldSnapshot(t *testing.T) {
+	p := newPostgresTest(t)
+	require.NoError(t, p.Release(t.Context(), acquire(t, p.Backend, request("job"))))
+	tx, err := p.raw.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+	require.NoError(t, err)
+	var one int
+	require.NoError(t, tx.QueryRowContext(t.Context(), p.sql("SELECT count(*) FROM rowlock_lease")).Scan(&one))
+	acquire(t, p.Backend, request("job"))
+	err = p.InTx(t.Context(), tx, "job")
+	var state interface{ SQLState() string }
+	require.ErrorAs(t, err, &state)
+	assert.Equal(t, "40001", state.SQLState())
+	var h *driver.Held
+	require.False(t, errors.As(err, &h))
+	require.NoError(t, tx.Rollback())
+}

@@ -1,0 +1,132 @@
+package sqllock_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Prune forgets what has been free for so long and nothing else, and the tokens of forgotten names
+// stay behind those that come.
+func TestPruneForgetsWhatIsUnused(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		b := s.open()
+		prune := func(unused time.Duration) int {
+			t.Helper()
+			n, err := b.Prune(t.Context(), unused)
+			require.NoError(t, err)
+			return n
+		}
+		require.Zero(t, prune(0))
+		released, expired := acquire(t, b, request("released")), acquire(t, b, request("expired"))
+		require.NoError(t, b.Release(t.Context(), released))
+		s.grow(t, time.Hour)
+		alive := acquire(t, b, request("alive"))
+		closed := request("closed")
+		closed.MinHold = 3 * time.Hour
+		require.NoError(t, b.Release(t.Context(), acquire(t, b, closed)))
+		require.Zero(t, prune(2*time.Hour), "not for long enough")
+		s.exec(t, "UPDATE rowlock_lease SET token = 9000000000000000 WHERE holder = 'tester released'")
+		require.Equal(t, 2, prune(30*time.Minute))
+		list, err := b.List(t.Context(), "", true)
+		require.NoError(t, err)
+		require.Len(t, list, 2, "alive, and closed")
+		require.Equal(t, []driver.Outcome{driver.Renewed, driver.Lost}, renew(t, b, alive, expired))
+		require.ErrorIs(t, b.Release(t.Context(), expired), driver.ErrNotHeld)
+		require.Greater(t, acquire(t, b, request("released")).Token, driver.Token(9000000000000000))
+		require.NoError(t, b.Release(t.Context(), alive))
+		require.Greater(t, acquire(t, b, request("alive")).Token, driver.Token(9000000000000000), "rows that were there too")
+	})
+}
+
+// While everything that is free for a moment is pruned all the time, tokens rise strictly in the
+// order of the grants, no lease that is alive vanishes, and no two overlap.
+func TestPruningHurtsNoGrant(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		const names, workers, rounds = 2, 4, 40
+		var wg, pruning sync.WaitGroup
+		ctx, stop := context.WithCancel(t.Context())
+		pruner := s.open()
+		forgotten := 0
+		pruning.Go(func() {
+			for ctx.Err() == nil {
+				n, err := pruner.Prune(t.Context(), 0)
+				if !driver.IsNotApplied(err) || driver.IsPermanent(err) {
+					assert.NoError(t, err)
+				}
+				forgotten += n
+			}
+		})
+		var histories [names]history
+		for w := range workers {
+			b := s.open()
+			h := &histories[w%names]
+			name := fmt.Sprintf("job %d", w%names)
+			wg.Go(func() {
+				for range rounds {
+					g, ok := insist(t, func() (driver.Grant, error) { return b.Acquire(t.Context(), request(name)) })
+					if !ok {
+						return
+					}
+					h.grant(t, g.Token)
+					o, err := b.Renew(t.Context(), []driver.Grant{g})
+					if assert.NoError(t, err) {
+						assert.NotEqual(t, driver.Lost, o[0], "a lease that is alive vanished")
+					}
+					h.end(t, g.Token)
+					assert.NoError(t, b.Release(t.Context(), g))
+				}
+			})
+		}
+		wg.Wait()
+		stop()
+		pruning.Wait()
+		assert.Positive(t, forgotten)
+	})
+}
+
+// history is what was granted of one name, in the order of the grants.
+type history struct {
+	mu            sync.Mutex
+	last, present driver.Token
+}
+
+func (h *history) grant(t *testing.T, token driver.Token) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	assert.Zero(t, h.present, "granted while it was held")
+	assert.Greater(t, token, h.last, "tokens rise")
+	h.last, h.present = token, token
+}
+
+// end is called before the release is sent.
+func (h *history) end(t *testing.T, token driver.Token) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	assert.Equal(t, token, h.present)
+	h.present = 0
+}
+
+// insist polls until it is granted. Any answer but a grant, held and not applied fails the test.
+func insist(t *testing.T, ask func() (driver.Grant, error)) (driver.Grant, bool) {
+	limit := time.Now().Add(time.Minute)
+	for ; time.Now().Before(limit); <-time.After(rand.N(5 * time.Millisecond)) {
+		g, err := ask()
+		if err == nil {
+			return g, true
+		}
+		var h *driver.Held
+		if driver.IsPermanent(err) || !driver.IsNotApplied(err) && !assert.ErrorAs(t, err, &h) {
+			return g, assert.NoError(t, err)
+		}
+	}
+	return driver.Grant{}, assert.Fail(t, "never granted")
+}

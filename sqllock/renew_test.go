@@ -1,0 +1,105 @@
+package sqllock_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Each grant of a batch has its own outcome, in its own place; only those that are alive by the
+// store's clock and match name, nonce and token are renewed.
+func TestABatchHasAnOutcomeForEachGrant(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		b := s.open()
+		expired := acquire(t, b, request("expired"))
+		s.grow(t, time.Minute)
+		alive, other := acquire(t, b, request("alive")), acquire(t, b, request("b"))
+		released := acquire(t, b, request("released"))
+		require.NoError(t, b.Release(t.Context(), released))
+		wrongToken, wrongNonce, wrongName, wrongNamespace, unseen := alive, alive, alive, alive, alive
+		wrongToken.Token++
+		wrongNonce.Nonce = driver.NewNonce()
+		wrongName.Key.Name = "b"
+		wrongNamespace.Key.Namespace = "ns"
+		unseen.Key.Name = "unseen"
+		batch := []driver.Grant{expired, alive, wrongToken, wrongNonce, wrongName, wrongNamespace, released, unseen, other}
+		got := renew(t, b, batch...)
+		// A batch that names one row twice may leave the double unknown; this one does not.
+		assert.Equal(t, []driver.Outcome{
+			driver.Lost, driver.Renewed, driver.Lost, driver.Lost, driver.Lost, driver.Lost, driver.Lost, driver.Lost, driver.Renewed,
+		}, got)
+		assert.Equal(t, driver.StateExpired, inspect(t, b, "expired").State, "not revived")
+		assert.Zero(t, inspect(t, b, "unseen").Token, "not inserted")
+		assert.Equal(t, driver.StateFree, inspect(t, b, "released").State)
+	})
+}
+
+// A renewal counts a full TTL from now, keeps the token and the age, and keeps the promises about
+// when the lock opens.
+func TestARenewalExtendsAndChangesNothingElse(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		b := s.open()
+		r := request("job")
+		r.MinHold, r.HandoverDelay = 10*time.Minute, time.Minute
+		g := acquire(t, b, r)
+		s.grow(t, 20*time.Second)
+		require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g))
+		st := inspect(t, b, "job")
+		assert.Equal(t, g.Token, st.Token)
+		assert.Equal(t, r.Note, st.Note)
+		near(t, 20*time.Second, st.Age, "age")
+		near(t, 30*time.Second, st.ExpiresIn, "a full TTL")
+		near(t, 9*time.Minute+40*time.Second, st.FreeIn, "minimum hold")
+		for range 40 {
+			s.grow(t, 15*time.Second)
+			require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g))
+		}
+		near(t, 90*time.Second, inspect(t, b, "job").FreeIn, "TTL and hand-over delay, once the minimum hold is over")
+	})
+}
+
+// A thousand grants are renewed in one statement.
+func TestAThousandGrantsAreRenewedTogether(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		b := s.open()
+		batch := make([]driver.Grant, 1000)
+		want := make([]driver.Outcome, len(batch))
+		for i := range batch {
+			want[i] = driver.Lost
+			batch[i] = driver.Grant{Key: driver.Key{Name: fmt.Sprintf("none %d", i)}, Nonce: driver.NewNonce(), Token: 1, TTL: time.Minute}
+			if i%50 == 7 {
+				want[i] = driver.Renewed
+				batch[i] = acquire(t, b, request(fmt.Sprintf("job %d", i)))
+			}
+		}
+		s.grow(t, 10*time.Second)
+		require.Equal(t, want, renew(t, b, batch...))
+		near(t, 30*time.Second, inspect(t, b, "job 957").ExpiresIn, "the last of them")
+		require.Empty(t, renew(t, b))
+	})
+}
+
+// A row that somebody else has locked is not waited for, does not keep the others, and is not
+// reported as lost.
+func TestALockedRowIsUnknownAndKeepsNobody(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		if s.oneFile {
+			return // has no row locks
+		}
+		b := s.open()
+		locked, other := acquire(t, b, request("locked")), acquire(t, b, request("other"))
+		s.grow(t, 20*time.Second)
+		tx := s.begin(t)
+		var token int64
+		require.NoError(t, tx.QueryRowContext(t.Context(), s.sql("SELECT token FROM rowlock_lease WHERE namespace = '' AND name = 'locked' FOR UPDATE")).Scan(&token))
+		require.Equal(t, []driver.Outcome{driver.Unknown, driver.Renewed}, renew(t, b, locked, other))
+		near(t, 10*time.Second, inspect(t, b, "locked").ExpiresIn, "left as it was")
+		require.NoError(t, tx.Rollback())
+		require.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, renew(t, b, locked, other))
+	})
+}

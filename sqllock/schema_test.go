@@ -1,0 +1,122 @@
+package sqllock_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// everyCall is each call of a backend that asks the database.
+func everyCall(t *testing.T, s *store, b *sqllock.Backend) map[string]error {
+	t.Helper()
+	r := request("job")
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: 1, TTL: r.TTL}
+	ctx, calls := t.Context(), map[string]error{}
+	_, calls["acquire"] = b.Acquire(ctx, r)
+	_, calls["renew"] = b.Renew(ctx, []driver.Grant{g})
+	calls["release"] = b.Release(ctx, g)
+	_, calls["list"] = b.List(ctx, "", true)
+	_, calls["inspect"] = b.Inspect(ctx, r.Key)
+	calls["force release"] = b.ForceRelease(ctx, r.Key, 1, true)
+	_, calls["prune"] = b.Prune(ctx, time.Hour)
+	tx := s.begin(t)
+	calls["in transaction"] = b.InTx(ctx, tx, "job")
+	require.NoError(t, tx.Rollback())
+	return calls
+}
+
+func outdated(t *testing.T, table string, calls map[string]error) {
+	t.Helper()
+	for call, err := range calls {
+		var schema *sqllock.SchemaError
+		if assert.ErrorAs(t, err, &schema, call) {
+			assert.Equal(t, table, schema.Table, call)
+			assert.Contains(t, err.Error(), "migrate up", call)
+		}
+		assert.True(t, driver.IsPermanent(err), call)
+	}
+}
+
+// Without the table, every call says what to run; nothing is created at run time.
+func TestAMissingTableSaysWhatToDo(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		outdated(t, "nowhere", everyCall(t, s, s.connect(sqllock.Table("nowhere"))))
+		outdated(t, "nowhere", everyCall(t, s, s.connect(sqllock.Table("nowhere"))))
+	})
+}
+
+// With a table older than the library it is the same.
+func TestAnOldTableSaysWhatToDo(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		s.exec(t, "ALTER TABLE rowlock_lease DROP COLUMN note")
+		s.exec(t, "ALTER TABLE rowlock_lease DROP COLUMN held_until")
+		outdated(t, s.table, everyCall(t, s, s.open()))
+	})
+}
+
+// A meta table without its row is no lock table.
+func TestAMissingMetaRowSaysWhatToDo(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		s.exec(t, "DELETE FROM rowlock_lease_meta")
+		calls := everyCall(t, s, s.open())
+		outdated(t, s.table, map[string]error{"acquire": calls["acquire"], "in transaction": calls["in transaction"]})
+	})
+}
+
+// Two lock tables in one database know nothing of each other, and the case of a name is kept.
+func TestATableOfAnyName(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		name := fmt.Sprintf("Jobs_%s_SELECT", s.table)
+		require.NoError(t, migrations.Up(t.Context(), s.raw, s.dialect, migrations.Table(name)))
+		other, b := s.connect(sqllock.Table(name)), s.open()
+		g := acquire(t, other, request("job"))
+		acquire(t, b, request("job"))
+		require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, other, g))
+		require.Equal(t, []driver.Outcome{driver.Lost}, renew(t, b, g))
+		require.NoError(t, other.Release(t.Context(), g))
+		n, err := other.Prune(t.Context(), 0)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	})
+}
+
+// A backend that was given what cannot work says so in Validate and in each call, and touches
+// nothing.
+func TestOptionsThatCannotWork(t *testing.T) {
+	for name, b := range map[string]*sqllock.Backend{
+		"no database": sqllock.Postgres(nil),
+		"no pool":     sqllock.Pgx(nil),
+		"no file":     sqllock.SQLite(nil),
+		"no server":   sqllock.MySQL(nil),
+		"bad table":   sqllock.SQLite(openSQLite(t, ":memory:"), sqllock.Table("a; DROP TABLE b")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Error(t, b.Validate())
+			_, err := b.Acquire(t.Context(), request("job"))
+			require.True(t, driver.IsPermanent(err))
+			_, err = b.Renew(t.Context(), []driver.Grant{{}})
+			require.True(t, driver.IsPermanent(err))
+			require.True(t, driver.IsPermanent(b.Release(t.Context(), driver.Grant{})))
+			_, err = b.List(t.Context(), "", true)
+			require.True(t, driver.IsPermanent(err))
+			require.Equal(t, driver.Capabilities{}, b.Capabilities())
+		})
+	}
+}
+
+// What a backend promises beyond the contract is declared.
+func TestCapabilitiesAreDeclared(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		c := s.open().Capabilities()
+		assert.Contains(t, c.Backend, "sqllock/")
+		assert.Equal(t, driver.LinearizableToken, c.Token)
+		assert.True(t, c.Inspects)
+	})
+}

@@ -1,0 +1,22 @@
+-- Parameters: namespace, name, nonce, holder, note; in microseconds TTL, and twice the longer of TTL + hand-over delay and minimum hold; namespace, name. Names and texts are in hexadecimal digits.
+-- Result: LAST_INSERT_ID is the token, 0 if nothing was granted. Error 1062: somebody else was first. Error 3572: somebody else is about to be.
+-- Promise: waits for nobody who has changed the row, be it seen as missing from a dirty read (where gaps are locked, there are none, and asking would be a deadlock of two inserts). The floor is read under a lock, so that no name is forgotten between the reading and the insert; a lease inserted late has ended early, for it is counted from the statement's start.
+INSERT INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
+SELECT UNHEX(?), UNHEX(?),
+       LAST_INSERT_ID(GREATEST(m.floor + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))),
+       ?, CONVERT(UNHEX(?) USING utf8mb4), CONVERT(UNHEX(?) USING utf8mb4),
+       UTC_TIMESTAMP(6),
+       UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
+       UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+  FROM rowlock_lease_meta AS m
+ WHERE m.id = 1 AND m.epoch = @@server_uuid
+   AND m.quarantined_until <= UTC_TIMESTAMP(6) AND m.longest_ttl_us >= ?
+   AND @@autocommit = 1
+   AND (@@transaction_isolation IN ('REPEATABLE-READ', 'SERIALIZABLE')
+        OR (SELECT COUNT(*) FROM (
+               SELECT 1 AS one
+                 FROM rowlock_lease AS l
+                WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+                LIMIT 1
+                  FOR SHARE NOWAIT) AS present) = 0)
+   FOR SHARE SKIP LOCKED

@@ -1,0 +1,15 @@
+-- Parameters: namespace in hexadecimal digits, 1 for every namespace, else 0.
+-- Result: one row a lock, ordered by namespace and name: namespace, name, state, token, holder, note; in microseconds the age of the grant, until the lease ends, until it is free.
+-- Promise: reads only, and waits for nobody.
+SELECT l.namespace, l.name,
+       CASE WHEN l.nonce IS NOT NULL AND l.expires_at > UTC_TIMESTAMP(6) THEN 'held'
+            WHEN l.held_until > UTC_TIMESTAMP(6) THEN 'closed'
+            WHEN l.nonce IS NOT NULL THEN 'expired'
+            ELSE 'free' END AS state,
+       l.token, CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
+       IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)), 0) AS age_us,
+       IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at), 0) AS expires_in_us,
+       GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until), 0) AS free_in_us
+  FROM rowlock_lease AS l
+ WHERE l.namespace = UNHEX(?) OR ? = 1
+ ORDER BY l.namespace, l.name

@@ -1,0 +1,13 @@
+-- Parameters: namespace, name, both in hexadecimal digits.
+-- Result: error 3572 (MariaDB: 1205) if another transaction has locked it, no row if it is missing, or one row: verdict 'locked', or why it is closed; token, holder, note, microseconds since the grant and until it is free.
+-- Promise: locks the row to the end of the transaction; waits for nobody; a locking read, which begins no snapshot.
+SELECT CASE WHEN l.held_until <= UTC_TIMESTAMP(6) THEN 'locked'
+            WHEN l.nonce IS NULL THEN 'min hold'
+            WHEN l.expires_at > UTC_TIMESTAMP(6) THEN 'leased'
+            ELSE 'handover' END AS verdict,
+       l.token, CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
+       IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)), 0) AS since_us,
+       GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until), 0) AS free_in_us
+  FROM rowlock_lease AS l
+ WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+   FOR UPDATE NOWAIT

@@ -1,0 +1,30 @@
+-- Parameters: how long the lock would be closed at most in microseconds, nonce, namespace, name. The names are in hexadecimal digits.
+-- Result: one row, or none if the meta row is missing: verdict, why nothing is granted ('contended': nothing speaks against it); token, holder, note, microseconds since the grant and until it is free.
+-- Promise: reads only, and waits for nobody.
+SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
+            WHEN NOT s.same_epoch THEN 'epoch'
+            WHEN s.free_in_us > 0 AND NOT s.mine THEN
+                 CASE WHEN s.nonce IS NULL THEN 'min hold'
+                      WHEN s.alive THEN 'leased'
+                      ELSE 'handover' END
+            WHEN s.quarantine_us > 0 THEN 'quarantine'
+            WHEN NOT s.ttl_known THEN 'ttl'
+            WHEN s.token IS NULL THEN 'missing'
+            ELSE 'contended' END AS verdict,
+       COALESCE(s.token, 0) AS token,
+       COALESCE(s.holder, '') AS holder,
+       COALESCE(s.note, '') AS note,
+       IF(s.token > 0, s.since_us, 0) AS since_us,
+       GREATEST(COALESCE(s.free_in_us, 0), s.quarantine_us, 0) AS free_in_us
+  FROM (SELECT @@autocommit AS autocommit,
+               m.epoch = @@server_uuid AS same_epoch,
+               m.longest_ttl_us >= ? AS ttl_known,
+               TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.quarantined_until) AS quarantine_us,
+               l.token, l.nonce, l.nonce <=> ? AS mine,
+               CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
+               l.expires_at > UTC_TIMESTAMP(6) AS alive,
+               TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)) AS since_us,
+               TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until) AS free_in_us
+          FROM rowlock_lease_meta AS m
+          LEFT JOIN rowlock_lease AS l ON l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+         WHERE m.id = 1) AS s

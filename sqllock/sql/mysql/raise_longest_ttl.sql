@@ -1,0 +1,6 @@
+-- Parameters: in microseconds, how long a lock is about to be closed at most.
+-- Result: none.
+-- Promise: committed before any lease of that length is granted, and never lowered.
+UPDATE rowlock_lease_meta
+   SET longest_ttl_us = GREATEST(longest_ttl_us, ?)
+ WHERE id = 1

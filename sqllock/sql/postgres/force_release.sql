@@ -1,0 +1,38 @@
+-- Parameters: $1 namespace, $2 name, $3 the token that is to be ended, $4 1 to end a lease that is alive, else 0.
+-- Result: one row: verdict 'released', 'leased', 'not held' or 'again'; and of the row: token, holder, note, microseconds since the grant and until it is free.
+-- Promise: ends that one grant, or opens what it left closed, and raises the token so that its holder is fenced; waits at most 1 s for the row.
+WITH bounded AS MATERIALIZED (
+    SELECT set_config('lock_timeout', '1s', true)
+), locked AS MATERIALIZED (
+    SELECT l.token, clock_timestamp() AS now
+      FROM bounded, rowlock_lease l
+     WHERE l.namespace = $1::text AND l.name = $2::text AND l.token = $3::bigint
+       FOR UPDATE OF l
+), ended AS (
+    UPDATE rowlock_lease l
+       SET nonce = NULL,
+           token = greatest(l.token + 1, m.floor + 1, (extract(epoch FROM k.now) * 1000000)::bigint),
+           expires_at = least(l.expires_at, k.now),
+           held_until = k.now
+      FROM locked k, rowlock_lease_meta m
+     WHERE l.namespace = $1::text AND l.name = $2::text AND l.token = k.token
+       AND (l.nonce IS NOT NULL OR l.held_until > k.now)
+       AND (l.nonce IS NULL OR l.expires_at <= k.now OR $4::bigint = 1)
+       AND m.id = 1
+ RETURNING true AS done
+), seen AS (
+    SELECT l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, clock_timestamp() AS now
+      FROM rowlock_lease l
+     WHERE l.namespace = $1::text AND l.name = $2::text
+)
+SELECT CASE WHEN EXISTS (SELECT FROM ended) THEN 'released'
+            WHEN s.token IS DISTINCT FROM $3::bigint THEN 'not held'
+            WHEN s.nonce IS NOT NULL AND s.expires_at > s.now AND $4::bigint = 0 THEN 'leased'
+            WHEN s.nonce IS NOT NULL OR s.held_until > s.now THEN 'again'
+            ELSE 'not held' END AS verdict,
+       coalesce(s.token, 0) AS token,
+       coalesce(s.holder, '') AS holder,
+       coalesce(s.note, '') AS note,
+       coalesce((extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint, 0) AS since_us,
+       coalesce((extract(epoch FROM greatest(s.held_until, s.now) - s.now) * 1000000)::bigint, 0) AS free_in_us
+  FROM bounded LEFT JOIN seen s ON true

@@ -1,0 +1,15 @@
+-- Parameters: $1 namespace, $2 1 for every namespace, else 0.
+-- Result: one row a lock, ordered by namespace and name: namespace, name, state, token, holder, note; in microseconds the age of the grant, until the lease ends, until it is free.
+-- Promise: reads only, and waits for nobody.
+SELECT l.namespace, l.name,
+       CASE WHEN l.nonce IS NOT NULL AND l.expires_at > c.now THEN 'held'
+            WHEN l.held_until > c.now THEN 'closed'
+            WHEN l.nonce IS NOT NULL THEN 'expired'
+            ELSE 'free' END AS state,
+       l.token, l.holder, l.note,
+       CASE WHEN l.token > 0 THEN (extract(epoch FROM c.now - l.acquired_at) * 1000000)::bigint ELSE 0 END AS age_us,
+       CASE WHEN l.token > 0 THEN (extract(epoch FROM l.expires_at - c.now) * 1000000)::bigint ELSE 0 END AS expires_in_us,
+       (extract(epoch FROM greatest(l.held_until, c.now) - c.now) * 1000000)::bigint AS free_in_us
+  FROM rowlock_lease l, (SELECT clock_timestamp() AS now) c
+ WHERE l.namespace = $1::text OR $2::bigint = 1
+ ORDER BY l.namespace, l.name

@@ -1,0 +1,35 @@
+-- Parameters: $1 namespace, $2 name.
+-- Result: one row, or none if the meta row is missing: verdict 'locked', 'missing', 'epoch' or why it is closed; token, holder, note, microseconds since the grant and until it is free.
+-- Promise: locks the row of a lock that nobody holds to the end of the transaction; waits for nobody; a lease that is alive is not locked.
+WITH seen AS MATERIALIZED (
+    SELECT m.epoch = '' OR right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
+               || encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS same_epoch,
+           m.quarantined_until,
+           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until,
+           clock_timestamp() AS now
+      FROM rowlock_lease_meta m
+      LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
+     WHERE m.id = 1
+), locked AS MATERIALIZED (
+    SELECT true AS done
+      FROM seen s
+      JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
+     WHERE s.same_epoch AND s.quarantined_until <= s.now
+       AND l.held_until <= clock_timestamp()
+       FOR UPDATE OF l SKIP LOCKED
+)
+SELECT CASE WHEN EXISTS (SELECT FROM locked) THEN 'locked'
+            WHEN NOT s.same_epoch THEN 'epoch'
+            WHEN s.held_until > s.now THEN
+                 CASE WHEN s.nonce IS NULL THEN 'min hold'
+                      WHEN s.expires_at > s.now THEN 'leased'
+                      ELSE 'handover' END
+            WHEN s.quarantined_until > s.now THEN 'quarantine'
+            WHEN s.token IS NULL THEN 'missing'
+            ELSE 'contended' END AS verdict,
+       coalesce(s.token, 0) AS token,
+       coalesce(s.holder, '') AS holder,
+       coalesce(s.note, '') AS note,
+       CASE WHEN s.token > 0 THEN (extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
+       (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now) * 1000000)::bigint AS free_in_us
+  FROM seen s

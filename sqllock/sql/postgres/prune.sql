@@ -1,0 +1,27 @@
+-- Parameters: $1 for how many microseconds a lock must have been free, $2 how many rows at most.
+-- Result: one row: how many were forgotten.
+-- Promise: forgets free rows only, skips those in use, and raises the floor to the largest token forgotten in the same statement; waits at most 1 s.
+WITH meta AS MATERIALIZED (
+    -- First of all: an acquire that inserts a row holds the floor where it is until it has committed.
+    SELECT clock_timestamp() AS now, set_config('lock_timeout', '1s', true)
+      FROM rowlock_lease_meta
+     WHERE id = 1
+       FOR UPDATE
+), unused AS MATERIALIZED (
+    SELECT l.namespace, l.name
+      FROM meta m
+      JOIN rowlock_lease l ON l.held_until <= m.now - $1::bigint * interval '1 microsecond'
+     LIMIT $2::bigint
+       FOR UPDATE OF l SKIP LOCKED
+), forgotten AS (
+    DELETE FROM rowlock_lease l
+     USING unused u
+     WHERE l.namespace = u.namespace AND l.name = u.name
+ RETURNING l.token
+), raised AS (
+    UPDATE rowlock_lease_meta m
+       SET floor = greatest(m.floor, f.token)
+      FROM (SELECT max(token) AS token FROM forgotten) f
+     WHERE m.id = 1 AND f.token IS NOT NULL
+)
+SELECT count(*) FROM forgotten

@@ -1,0 +1,15 @@
+-- Parameters: ?1 namespace, ?2 name, ?3 the token that was to be ended, ?4 1 to end a lease that is alive, else 0.
+-- Result: no row, or one: verdict 'leased', 'not held' or 'again'; token, holder, note, microseconds since the grant and until it is free.
+-- Promise: reads only.
+WITH clock AS (
+    SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
+)
+SELECT CASE WHEN l.token <> ?3 THEN 'not held'
+            WHEN l.nonce IS NOT NULL AND l.expires_at > c.now AND ?4 = 0 THEN 'leased'
+            WHEN l.nonce IS NOT NULL OR l.held_until > c.now THEN 'again'
+            ELSE 'not held' END AS verdict,
+       l.token, l.holder, l.note,
+       c.now - l.acquired_at AS since_us,
+       max(l.held_until, c.now) - c.now AS free_in_us
+  FROM clock c, rowlock_lease l
+ WHERE l.namespace = ?1 AND l.name = ?2

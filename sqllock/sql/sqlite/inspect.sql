@@ -1,0 +1,17 @@
+-- Parameters: ?1 namespace, ?2 name.
+-- Result: no row, or one: namespace, name, state, token, holder, note; in microseconds the age of the grant, until the lease ends, until it is free.
+-- Promise: reads only.
+WITH clock AS (
+    SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
+)
+SELECT l.namespace, l.name,
+       CASE WHEN l.nonce IS NOT NULL AND l.expires_at > c.now THEN 'held'
+            WHEN l.held_until > c.now THEN 'closed'
+            WHEN l.nonce IS NOT NULL THEN 'expired'
+            ELSE 'free' END AS state,
+       l.token, l.holder, l.note,
+       CASE WHEN l.token > 0 THEN c.now - l.acquired_at ELSE 0 END AS age_us,
+       CASE WHEN l.token > 0 THEN l.expires_at - c.now ELSE 0 END AS expires_in_us,
+       max(l.held_until, c.now) - c.now AS free_in_us
+  FROM rowlock_lease l, clock c
+ WHERE l.namespace = ?1 AND l.name = ?2

@@ -1,0 +1,20 @@
+-- Parameters: ?1 namespace, ?2 name.
+-- Result: one row, or none if the meta row is missing: verdict ('contended' if the lock looks free), token, holder, note, microseconds since the grant and until it is free.
+-- Promise: reads only, so that a lease that is alive can go on being renewed.
+WITH clock AS (
+    SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
+)
+SELECT CASE WHEN l.held_until > c.now THEN
+                 CASE WHEN l.nonce IS NULL THEN 'min hold'
+                      WHEN l.expires_at > c.now THEN 'leased'
+                      ELSE 'handover' END
+            WHEN m.epoch NOT IN ('', 'sqlite') OR m.quarantined_until > c.now THEN 'quarantine'
+            ELSE 'contended' END AS verdict,
+       coalesce(l.token, 0) AS token,
+       coalesce(l.holder, '') AS holder,
+       coalesce(l.note, '') AS note,
+       CASE WHEN l.token > 0 THEN c.now - l.acquired_at ELSE 0 END AS since_us,
+       max(coalesce(l.held_until, 0), m.quarantined_until, c.now) - c.now AS free_in_us
+  FROM clock c
+  JOIN rowlock_lease_meta m ON m.id = 1
+  LEFT JOIN rowlock_lease l ON l.namespace = ?1 AND l.name = ?2

@@ -1,0 +1,173 @@
+package sqllock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// writerWait is how long an acquire waits for another writer of the file before it answers that the
+// lock is contended. A file has one writer at a time, whatever it writes.
+const writerWait = 250 * time.Millisecond
+
+// sqlite is the dialect of SQLite 3.35 and newer.
+type sqlite struct {
+	db    *sql.DB
+	table sqltable.Table
+	sql   statements
+}
+
+func newSQLite(db *sql.DB, t sqltable.Table) *sqlite {
+	return &sqlite{db: db, table: t, sql: load(t, "sqlite", `"`)}
+}
+
+// Capabilities says what lease rows in SQLite promise.
+func (s *sqlite) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Backend: "sqllock/sqlite", Token: driver.LinearizableToken, Inspects: true}
+}
+
+func (s *sqlite) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	closedFor := max(r.TTL+r.HandoverDelay, r.MinHold)
+	a, err := settle(ctx,
+		func() (answer, error) { return s.ask(ctx, r, closedFor) },
+		map[verdict]func() error{
+			vEpoch: func() error { return s.exec(ctx, "adopt_epoch") },
+			vTTL:   func() error { return s.exec(ctx, "raise_longest_ttl", closedFor.Microseconds()) },
+		})
+	if busy(err) && ctx.Err() == nil {
+		a.verdict = vContended
+		return driver.Grant{}, a.held()
+	}
+	if err != nil {
+		return driver.Grant{}, s.classify(ctx, "acquire", r.Key, err)
+	}
+	if a.verdict != vGranted {
+		return driver.Grant{}, a.held()
+	}
+	return driver.Grant{
+		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.token),
+		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
+	}, nil
+}
+
+// ask makes one attempt: it reads, and writes only if the lock looks free.
+func (s *sqlite) ask(ctx context.Context, r driver.Request, closedFor time.Duration) (answer, error) {
+	var a answer
+	err := s.within(ctx, writerWait, func(q querier) error {
+		found, err := queryOne(ctx, q, s.sql["look"],
+			[]any{r.Key.Namespace, r.Key.Name, r.Nonce.String(), closedFor.Microseconds()}, a.dest()...)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return metaMissing(s.table)
+		}
+		if a.verdict != vContended {
+			return nil
+		}
+		granted, err := queryOne(ctx, q, s.sql["acquire"], []any{
+			r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
+			r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
+		}, &a.token)
+		if granted {
+			a.verdict = vGranted
+		}
+		return err
+	})
+	return a, err
+}
+
+func (s *sqlite) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	if len(grants) == 0 {
+		return nil, nil
+	}
+	batch, err := encodeGrants(grants)
+	if err != nil {
+		return nil, driver.Permanent(err)
+	}
+	renewed := map[grantID]bool{}
+	err = s.call(ctx, func(q querier) error {
+		r, err := q.query(ctx, s.sql["renew"], batch)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		for r.Next() {
+			var g grantID
+			if err := r.Scan(&g.key.Namespace, &g.key.Name, &g.nonce, &g.token); err != nil {
+				return err
+			}
+			renewed[g] = true
+		}
+		return r.Err()
+	})
+	if err != nil {
+		return nil, s.classify(ctx, "renew", grants[0].Key, err)
+	}
+	result := make([]driver.Outcome, len(grants))
+	for i, g := range grants {
+		result[i] = driver.Lost
+		if renewed[grantID{g.Key, g.Nonce.String(), g.Token}] {
+			result[i] = driver.Renewed
+		}
+	}
+	return result, nil
+}
+
+// grantID is what makes a grant that grant.
+type grantID struct {
+	key   driver.Key
+	nonce string
+	token driver.Token
+}
+
+func (s *sqlite) Release(ctx context.Context, g driver.Grant) error {
+	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
+	err := ended(ctx, func(a *answer) error {
+		return s.call(ctx, func(q querier) error {
+			found, err := queryOne(ctx, q, s.sql["release"], append(grant, g.MinHold.Microseconds()), &a.verdict)
+			if err == nil && !found {
+				_, err = queryOne(ctx, q, s.sql["released_before"], grant, &a.verdict)
+			}
+			return err
+		})
+	})
+	return s.classify(ctx, "release", g.Key, err)
+}
+
+// exec runs a statement that answers nothing, and that an acquire needs to be run.
+func (s *sqlite) exec(ctx context.Context, verb string, args ...any) error {
+	return s.within(ctx, writerWait, func(q querier) error {
+		_, err := q.exec(ctx, s.sql[verb], args...)
+		return err
+	})
+}
+
+// call runs work on a connection, and again while the file is busy, until ctx's deadline is near.
+func (s *sqlite) call(ctx context.Context, work func(querier) error) error {
+	return s.within(ctx, longRetry, work)
+}
+
+func (s *sqlite) within(ctx context.Context, limit time.Duration, work func(querier) error) error {
+	return retryWithin(ctx, limit, busy, func() error { return s.once(ctx, work) })
+}
+
+// once runs work on a connection that soon answers when the file is busy.
+func (s *sqlite) once(ctx context.Context, work func(querier) error) (err error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return driver.NotApplied(err)
+	}
+	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+	q := sqlQuerier{conn}
+	restore, err := withBusySlice(ctx, q)
+	if err != nil {
+		return driver.NotApplied(err)
+	}
+	defer func() { err = errors.Join(err, restore()) }()
+	return work(q)
+}

@@ -1,0 +1,55 @@
+package sqllock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// columnsLimit bounds the question whether the schema is to blame for an error.
+const columnsLimit = time.Second
+
+// columnsKnown is how many columns columns.sql counts.
+const columnsKnown = 15
+
+// classify turns an error into one of the answers of the driver contract.
+func (s *sqlite) classify(ctx context.Context, operation string, key driver.Key, err error) error {
+	if settled(err) {
+		return err
+	}
+	err = describe(ctx, operation, key, err)
+	if driver.IsNotApplied(err) {
+		return err
+	}
+	switch code := sqliteCode(err); code & 0xff {
+	case sqliteBusy, sqliteLocked, sqliteCantopen:
+		return driver.NotApplied(err)
+	case sqliteReadonly, sqlitePerm, sqliteAuth:
+		return driver.Permanent(fmt.Errorf("%w: the database file cannot be written", err))
+	case sqliteError:
+		if s.outdated(ctx) {
+			return driver.Permanent(&SchemaError{Table: s.table.String(), Err: err})
+		}
+		return driver.NotApplied(err)
+	default:
+		return err
+	}
+}
+
+// outdated reports whether a table or a column is missing: SQLITE_ERROR is all that a statement
+// answers then.
+func (s *sqlite) outdated(ctx context.Context) bool {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), columnsLimit)
+	defer cancel()
+	columns := columnsKnown
+	err := s.call(bounded, func(q querier) error {
+		_, err := queryOne(bounded, q, s.sql["columns"], []any{s.table.Name(), s.table.Name() + "_meta", s.table.Schema()}, &columns)
+		return err
+	})
+	return err == nil && columns < columnsKnown
+}
+
+var errStaleSnapshot = errors.New("the transaction has read before, and the file has changed since: run it again, and begin it IMMEDIATE")

@@ -1,0 +1,166 @@
+package sqllock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+func newSQLiteTest(t *testing.T) *store {
+	t.Helper()
+	t.Parallel()
+	s := sqliteStore(t, "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(60000)")
+	s.table = "rowlock_lease"
+	require.NoError(t, migrations.Up(t.Context(), s.raw, migrations.SQLite))
+	return s
+}
+
+// A refusal reads only: it needs no write lock, and is answered at once while another writes.
+func TestSQLiteLooksBeforeItWrites(t *testing.T) {
+	s := newSQLiteTest(t)
+	b := s.open()
+	acquire(t, b, request("job"))
+	s.begin(t)
+	h := refused(t, b, request("job"))
+	assert.Equal(t, driver.Leased, h.Reason)
+}
+
+// Every call ends with its context while another writer has the file, however long the busy time-out
+// of the connection is, and an acquire says that the lock is contended.
+func TestSQLiteCallsEndWithTheirContextWhileTheFileIsBusy(t *testing.T) {
+	s := newSQLiteTest(t)
+	b := s.open()
+	g := acquire(t, b, request("job"))
+	tx := s.begin(t)
+	_, err := b.Acquire(t.Context(), request("another"))
+	require.True(t, isHeld(err, driver.Contended), "%v", err)
+	for what, call := range map[string]func(context.Context) error{
+		"acquire": func(ctx context.Context) error { _, err := b.Acquire(ctx, request("another")); return err },
+		"renew":   func(ctx context.Context) error { _, err := b.Renew(ctx, []driver.Grant{g}); return err },
+		"release": func(ctx context.Context) error { return b.Release(ctx, g) },
+		"prune":   func(ctx context.Context) error { _, err := b.Prune(ctx, 0); return err },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		start := time.Now()
+		err := call(ctx)
+		cancel()
+		require.Error(t, err, what)
+		assert.True(t, driver.IsNotApplied(err) || isHeld(err, driver.Contended) || errors.Is(err, context.DeadlineExceeded), "%s: %v", what, err)
+		assert.Less(t, time.Since(start), 5*time.Second, what)
+	}
+	require.NoError(t, tx.Rollback())
+	require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g))
+}
+
+// The caller's connections stay as he configured them.
+func TestSQLiteLeavesTheBusyTimeoutAlone(t *testing.T) {
+	s := newSQLiteTest(t)
+	s.raw.SetMaxOpenConns(1)
+	b := sqllock.SQLite(s.raw)
+	g := acquire(t, b, request("job"))
+	renew(t, b, g)
+	require.NoError(t, b.Release(t.Context(), g))
+	_, err := b.Prune(t.Context(), 0)
+	require.NoError(t, err)
+	tx := s.begin(t)
+	require.NoError(t, b.InTx(t.Context(), tx, "job"))
+	require.NoError(t, tx.Commit())
+	assert.EqualValues(t, 5000, s.int(t, "PRAGMA busy_timeout"))
+}
+
+// A transaction that has read before the file changed cannot write any more; that is said, and is
+// not "held".
+func TestSQLiteInTxBehindAReadIsToldToRunAgain(t *testing.T) {
+	s := newSQLiteTest(t)
+	b := s.open()
+	require.NoError(t, b.Release(t.Context(), acquire(t, b, request("job"))))
+	tx, err := openSQLite(t, fileOf(t, s)).BeginTx(t.Context(), nil) // deferred
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease").Scan(&n))
+	require.NoError(t, b.Release(t.Context(), acquire(t, b, request("job"))))
+	err = b.InTx(t.Context(), tx, "job", sqllock.TxWait(time.Minute))
+	require.ErrorContains(t, err, "IMMEDIATE")
+	require.True(t, driver.IsNotApplied(err))
+	require.NoError(t, tx.Rollback())
+}
+
+// fileOf is the file of a store.
+func fileOf(t *testing.T, s *store) string {
+	t.Helper()
+	var file string
+	require.NoError(t, s.raw.QueryRowContext(t.Context(), "SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file))
+	return "file:" + file
+}
+
+// A file that cannot be written is named as what it is.
+func TestSQLiteThatIsReadOnlyIsNoPlaceForLocks(t *testing.T) {
+	s := newSQLiteTest(t)
+	acquire(t, s.open(), request("job"))
+	b := sqllock.SQLite(openSQLite(t, fileOf(t, s)+"?mode=ro"))
+	assert.Equal(t, driver.Leased, refused(t, b, request("job")).Reason, "reading is possible")
+	_, err := b.Acquire(t.Context(), request("another"))
+	require.True(t, driver.IsPermanent(err), "%v", err)
+	require.ErrorContains(t, err, "cannot be written")
+
+	missing := sqllock.SQLite(openSQLite(t, "file:"+filepath.Join(t.TempDir(), "no", "such.db")))
+	_, err = missing.Acquire(t.Context(), request("job"))
+	require.True(t, driver.IsNotApplied(err), "%v", err)
+}
+
+// Each grant of a batch is looked up by the primary key.
+func TestSQLiteRenewsByPrimaryKey(t *testing.T) {
+	s := newSQLiteTest(t)
+	s.exec(t, `INSERT INTO rowlock_lease
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+		SELECT '', 'job ' || i, 1, NULL, '', '', 0, 0, 0 FROM n`)
+	text, err := os.ReadFile("sql/sqlite/renew.sql")
+	require.NoError(t, err)
+	rows, err := s.raw.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+string(text), "[]")
+	require.NoError(t, err)
+	defer rows.Close()
+	var plan []string
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		require.NoError(t, rows.Scan(&id, &parent, &unused, &detail))
+		plan = append(plan, detail)
+	}
+	require.NoError(t, rows.Err())
+	assert.Contains(t, strings.Join(plan, "\n"), "SEARCH l USING PRIMARY KEY (namespace=? AND name=?)")
+	assert.NotContains(t, strings.Join(plan, "\n"), "SCAN l")
+}
+
+// The table may be in an attached database.
+func TestSQLiteTableInAnAttachedDatabase(t *testing.T) {
+	s := newSQLiteTest(t)
+	s.raw.SetMaxOpenConns(1) // ATTACH is the connection's
+	s.exec(t, fmt.Sprintf("ATTACH '%s' AS ops", filepath.Join(t.TempDir(), "ops.db")))
+	require.ErrorContains(t, migrations.Up(t.Context(), s.raw, migrations.SQLite, migrations.Table("none.Jobs")), "create it first")
+	require.NoError(t, migrations.Up(t.Context(), s.raw, migrations.SQLite, migrations.Table("ops.Jobs")))
+	b := sqllock.SQLite(s.raw, sqllock.Table("ops.Jobs"))
+	g := acquire(t, b, request("job"))
+	require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g))
+	require.NoError(t, b.Release(t.Context(), g))
+	tx := s.begin(t)
+	require.NoError(t, b.InTx(t.Context(), tx, "job"))
+	require.NoError(t, tx.Commit())
+	n, err := b.Prune(t.Context(), 0)
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	s.exec(t, "ALTER TABLE ops.Jobs DROP COLUMN note")
+	_, err = b.Acquire(t.Context(), request("job"))
+	outdated(t, "ops.Jobs", map[string]error{"acquire": err})
+}

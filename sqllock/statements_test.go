@@ -1,0 +1,60 @@
+package sqllock
+
+import (
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// Every statement opens with its contract, and is valid as it stands: the only thing put in is the
+// table's name.
+func TestStatementsSayWhatTheyPromise(t *testing.T) {
+	n := 0
+	err := fs.WalkDir(sqlFiles, "sql", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		n++
+		text, err := sqlFiles.ReadFile(path)
+		lines := strings.SplitN(string(text), "\n", 4)
+		if assert.Len(t, lines, 4, path) {
+			assert.True(t, strings.HasPrefix(lines[0], "-- Parameters: "), path)
+			assert.True(t, strings.HasPrefix(lines[1], "-- Result: "), path)
+			assert.True(t, strings.HasPrefix(lines[2], "-- Promise: "), path)
+		}
+		return err
+	})
+	require.NoError(t, err)
+	require.Positive(t, n)
+}
+
+// Every verb that a dialect runs has a file, and every file is run.
+func TestEveryVerbHasAStatement(t *testing.T) {
+	table, err := sqltable.Parse("ops.jobs")
+	require.NoError(t, err)
+	for dir, verbs := range map[string][]string{
+		"postgres": {
+			"acquire", "adopt_epoch", "create_in_tx", "force_release", "inspect", "list", "lock_in_tx", "prune",
+			"raise_longest_ttl", "release", "released_before", "renew", "restore_lock_timeout",
+		},
+		"sqlite": {
+			"acquire", "adopt_epoch", "columns", "force_refused", "force_release", "forget", "inspect", "list", "lock_in_tx", "look",
+			"look_in_tx", "raise_floor", "raise_longest_ttl", "release", "released_before", "renew",
+		},
+	} {
+		s := load(table, dir, `"`)
+		assert.Len(t, s, len(verbs), dir)
+		for _, verb := range verbs {
+			assert.NotEmpty(t, s[verb], "%s/%s", dir, verb)
+			assert.NotContains(t, s[verb], "rowlock_lease", "%s/%s", dir, verb)
+			assert.NotContains(t, s[verb], "--", "%s/%s", dir, verb)
+			assert.NotRegexp(t, regexp.MustCompile(`;\s*$`), s[verb], "%s/%s", dir, verb)
+		}
+	}
+}
