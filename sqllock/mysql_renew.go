@@ -6,12 +6,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-const (
-	// renewBatch is how many grants travel in one statement: with the longest names, some 1.6 MB.
-	renewBatch = 1000
-	// renewLooks is how often a row that somebody has locked is asked for.
-	renewLooks = 3
-)
+// renewBatch is how many grants travel in one statement: with the longest names, some 1.6 MB.
+const renewBatch = 1000
 
 // Renew takes one round trip for a batch in which every grant is alive, and one more to tell the
 // grants apart otherwise.
@@ -26,46 +22,16 @@ func (m *mysql) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outc
 	result := make([]driver.Outcome, len(grants))
 	for first := 0; first < len(grants); first += renewBatch {
 		end := min(first+renewBatch, len(grants))
-		if err := s.renew(ctx, grants[first:end], result[first:end]); err != nil {
-			if first > 0 {
-				return result, nil // something is known of some: the others stay unknown
-			}
+		outcomes, err := renewAll(ctx, grants[first:end], s.renewOnce)
+		if err != nil && first == 0 {
 			return nil, m.classify(ctx, "renew", grants[0].Key, err)
 		}
+		if err != nil {
+			break // something is known of some: the others stay unknown
+		}
+		copy(result[first:], outcomes)
 	}
 	return result, nil
-}
-
-// renew renews a batch, and asks again for the rows that it found locked: those who look at a lock
-// in vain lock its row for a moment. It fails only if nothing is known of any grant.
-func (s *mysqlServer) renew(ctx context.Context, grants []driver.Grant, result []driver.Outcome) error {
-	places := make([]int, len(grants)) // of the grants that are still unknown
-	for i := range places {
-		places[i] = i
-	}
-	for look := 1; ; look++ {
-		subset := make([]driver.Grant, len(places))
-		for i, place := range places {
-			subset[i] = grants[place]
-		}
-		outcomes, err := s.renewOnce(ctx, subset)
-		if err != nil {
-			if look > 1 {
-				return nil
-			}
-			return err
-		}
-		var locked []int
-		for i, place := range places {
-			result[place] = outcomes[i]
-			if outcomes[i] == driver.Unknown {
-				locked = append(locked, place)
-			}
-		}
-		if places = locked; len(places) == 0 || look == renewLooks || pause(ctx, jitter(lookPause)) != nil {
-			return nil
-		}
-	}
 }
 
 func (s *mysqlServer) renewOnce(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {

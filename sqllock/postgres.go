@@ -121,42 +121,6 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	return a, err
 }
 
-func (p *postgres) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
-	if len(grants) == 0 {
-		return nil, nil
-	}
-	batch, err := encodeGrants(grants)
-	if err != nil {
-		return nil, driver.Permanent(err)
-	}
-	result := make([]driver.Outcome, len(grants))
-	err = p.run(ctx, []any{batch}, func(args []any) error {
-		r, err := p.q.query(ctx, p.sql["renew"], args...)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		return readOutcomes(r, result)
-	})
-	if err != nil {
-		return nil, p.classify(ctx, "renew", grants[0].Key, err)
-	}
-	return result, nil
-}
-
-// readOutcomes puts the rows of renew.sql in their places.
-func readOutcomes(r rows, result []driver.Outcome) error {
-	for r.Next() {
-		var n int
-		var outcome string
-		if err := r.Scan(&n, &outcome); err != nil {
-			return err
-		}
-		result[n] = outcomes[outcome]
-	}
-	return r.Err()
-}
-
 func (p *postgres) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
 	err := ended(ctx, func(a *answer) error {

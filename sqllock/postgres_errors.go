@@ -23,7 +23,7 @@ func sqlState(err error) string {
 }
 
 // transient recognises what the server undid, and what may succeed when it is sent again: a
-// serialization failure, a deadlock, an ended lock time-out, a server that is starting or full.
+// serialization failure, a deadlock, an ended lock time-out.
 func transient(err error) bool {
 	switch sqlState(err) {
 	case "40001", "40P01", lockNotAvailable:

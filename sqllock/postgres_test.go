@@ -98,7 +98,7 @@ func TestPostgresSendsOneStatementAnOperation(t *testing.T) {
 	one("grant of a name never seen")
 	refused(t, p.Backend, request("job"))
 	one("refusal")
-	renew(t, p.Backend, g, g, driver.Grant{Nonce: r.Nonce})
+	renew(t, p.Backend, g, driver.Grant{Nonce: r.Nonce})
 	one("renewal")
 	require.NoError(t, p.Release(t.Context(), g))
 	one("release")
@@ -146,7 +146,7 @@ func TestPostgresRenewsByPrimaryKey(t *testing.T) {
 	for i := range grants {
 		grants[i] = driver.Grant{Key: driver.Key{Name: fmt.Sprintf("job %d", i*97)}, Nonce: driver.NewNonce(), Token: 1, TTL: time.Minute}
 	}
-	p.exec(t, `INSERT INTO rowlock_lease SELECT '', 'job ' || i, 1, gen_random_uuid(), '', '', now(), now() + interval '1 hour', now() + interval '1 hour'
+	p.exec(t, `INSERT INTO rowlock_lease SELECT '', 'job ' || i, 1, md5(i::text)::uuid, '', '', now(), now() + interval '1 hour', now() + interval '1 hour'
 		FROM generate_series(1, 100000) i`)
 	for _, known := range []bool{false, true} {
 		if known {
@@ -190,7 +190,8 @@ func TestPostgresRenewalsAreHeapOnly(t *testing.T) {
 	assert.GreaterOrEqual(t, hot, updates*9/10)
 }
 
-// A grant is durable even where the user's sessions commit asynchronously, a release never waits
+// A grant and its renewal are durable even where the user's sessions commit asynchronously: one that
+// is lost in a crash would end the lease before its holder's deadline. A release never waits
 // for the disk, and neither setting stays behind.
 func TestPostgresChoosesItsDurability(t *testing.T) {
 	p := newPostgresTest(t)
@@ -213,6 +214,12 @@ func TestPostgresChoosesItsDurability(t *testing.T) {
 		assert.Equal(t, session, setting(conn, "synchronous_commit"), what)
 		assert.Equal(t, "0", setting(conn, "lock_timeout"), what)
 	}
+	renewed := acquire(t, p.Backend, request("renewed"))
+	p.sent.take()
+	renew(t, p.Backend, renewed)
+	again("off", "on", "renewal")
+	renew(t, p.Backend, renewed)
+	again("local", "local", "renewal where the user chose otherwise")
 	r := request("job")
 	r.TTL = time.Millisecond
 	p.sent.take()

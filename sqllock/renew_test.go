@@ -2,6 +2,7 @@ package sqllock_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,7 +30,6 @@ func TestABatchHasAnOutcomeForEachGrant(t *testing.T) {
 		unseen.Key.Name = "unseen"
 		batch := []driver.Grant{expired, alive, wrongToken, wrongNonce, wrongName, wrongNamespace, released, unseen, other}
 		got := renew(t, b, batch...)
-		// A batch that names one row twice may leave the double unknown; this one does not.
 		assert.Equal(t, []driver.Outcome{
 			driver.Lost, driver.Renewed, driver.Lost, driver.Lost, driver.Lost, driver.Lost, driver.Lost, driver.Lost, driver.Renewed,
 		}, got)
@@ -101,5 +101,26 @@ func TestALockedRowIsUnknownAndKeepsNobody(t *testing.T) {
 		near(t, 10*time.Second, inspect(t, b, "locked").ExpiresIn, "left as it was")
 		require.NoError(t, tx.Rollback())
 		require.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, renew(t, b, locked, other))
+	})
+}
+
+// Two renewals of one grant at the same moment do not spoil each other.
+func TestRenewalsOfOneGrantDoNotCollide(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		g := acquire(t, s.open(), request("job"))
+		var wg sync.WaitGroup
+		for range 3 {
+			b := s.open()
+			wg.Go(func() {
+				for range 20 {
+					o, err := b.Renew(t.Context(), []driver.Grant{g})
+					if assert.NoError(t, err) {
+						assert.NotEqual(t, driver.Lost, o[0])
+					}
+				}
+			})
+		}
+		wg.Wait()
+		near(t, 30*time.Second, inspect(t, s.open(), "job").ExpiresIn, "a full TTL")
 	})
 }

@@ -81,50 +81,6 @@ func (s *sqlite) ask(ctx context.Context, r driver.Request, closedFor time.Durat
 	return a, err
 }
 
-func (s *sqlite) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
-	if len(grants) == 0 {
-		return nil, nil
-	}
-	batch, err := encodeGrants(grants)
-	if err != nil {
-		return nil, driver.Permanent(err)
-	}
-	renewed := map[grantID]bool{}
-	err = s.call(ctx, func(q querier) error {
-		r, err := q.query(ctx, s.sql["renew"], batch)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		for r.Next() {
-			var g grantID
-			if err := r.Scan(&g.key.Namespace, &g.key.Name, &g.nonce, &g.token); err != nil {
-				return err
-			}
-			renewed[g] = true
-		}
-		return r.Err()
-	})
-	if err != nil {
-		return nil, s.classify(ctx, "renew", grants[0].Key, err)
-	}
-	result := make([]driver.Outcome, len(grants))
-	for i, g := range grants {
-		result[i] = driver.Lost
-		if renewed[grantID{g.Key, g.Nonce.String(), g.Token}] {
-			result[i] = driver.Renewed
-		}
-	}
-	return result, nil
-}
-
-// grantID is what makes a grant that grant.
-type grantID struct {
-	key   driver.Key
-	nonce string
-	token driver.Token
-}
-
 func (s *sqlite) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
 	err := ended(ctx, func(a *answer) error {

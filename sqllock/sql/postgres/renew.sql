@@ -6,7 +6,9 @@ WITH asked AS MATERIALIZED (
       FROM json_to_recordset($1::text::json) AS a(
            n integer, namespace text, name text, nonce uuid, token bigint, ttl bigint, min_hold bigint, handover_delay bigint)
 ), locked AS MATERIALIZED (
-    SELECT a.n, a.ttl, a.min_hold, a.handover_delay, l.row, l.acquired_at, l.now
+    -- A renewal that is lost in a crash would end the lease before its holder's deadline.
+    SELECT a.n, a.ttl, a.min_hold, a.handover_delay, l.row, l.acquired_at, l.now,
+           CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
       FROM asked a
      CROSS JOIN LATERAL (
            SELECT l.ctid AS row, l.acquired_at, clock_timestamp() AS now

@@ -1,0 +1,53 @@
+// Package sqllock keeps locks as lease rows in a SQL database: PostgreSQL 12 or newer, MySQL 8.0
+// and MariaDB 10.6 or newer, SQLite 3.35 or newer. It is a backend for package rowlock:
+//
+//	locker, err := rowlock.New(sqllock.Postgres(db))
+//
+// The tables come from package migrations; nothing is created at run time. A missing or outdated
+// table is a [SchemaError].
+//
+// # How it works
+//
+// One row is one lock: who holds it, since when, until when, and a token. All times are the
+// database's. An acquire is one statement that grants the lock if nobody has it, and says in the
+// same answer who has it otherwise; one that is refused writes nothing. A renewal is one statement
+// for any number of leases. A release is one statement; the row stays, because the next token must
+// be larger. (SQLite has no network between, and takes two small statements where that is faster.)
+// No statement needs a transaction around it, so a pooler in transaction mode is fine.
+//
+// A token is the largest of: the last token of that lock plus one, the floor that Prune raises plus
+// one, and the database's clock in microseconds. So tokens rise through release, expiry, Prune,
+// a restored backup and a failover that lost the last grants, as long as the clock of the new server is
+// not behind that of the old one by more than the failover took.
+//
+// When the database is another than the one that granted last, nothing is granted for as long as
+// the longest lease ever granted: the other may have granted leases that are still trusted. Postgres
+// is recognised by its system identifier and timeline, MySQL and MariaDB by what they have of that
+// kind. A mere restart closes nothing.
+//
+// # Postgres
+//
+// Grants are durable even where sessions commit asynchronously; releases are not, because a
+// release that is lost in a crash costs one TTL and no more. With synchronous replication, do not
+// cancel a server process that waits for its standby: the grant is then reported although only the
+// primary has it.
+//
+// Any default isolation level works: serialization failures are repeated inside a call until its
+// context's deadline is near. READ COMMITTED has none.
+//
+// [Pgx] and [Postgres] with pgx's driver notice a pooler that mixes up prepared statements (PgBouncer
+// before 1.21), and go on without preparing any. A transaction of the caller's own needs
+// default_query_exec_mode=exec there, as all his statements do.
+//
+// # SQLite
+//
+// A file has one writer at a time, so every other writer of the file delays grants, renewals and
+// releases: keep locks in a file of their own, in WAL mode, unless data and lock must change in one
+// transaction. The clock is the machine's. Tokens are as durable as PRAGMA synchronous says.
+// Network file systems do not lock reliably.
+//
+// # Locks in a transaction
+//
+// [Backend.InTx] takes a lock of the same names for as long as a transaction of the caller's lasts:
+// for work that is one transaction, it needs no lease at all.
+package sqllock

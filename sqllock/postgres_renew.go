@@ -1,0 +1,50 @@
+package sqllock
+
+import (
+	"context"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Renew takes one round trip, unless somebody has his hands on one of the rows.
+func (p *postgres) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	if len(grants) == 0 {
+		return nil, nil
+	}
+	result, err := renewAll(ctx, grants, p.renew)
+	if err != nil {
+		return nil, p.classify(ctx, "renew", grants[0].Key, err)
+	}
+	return result, nil
+}
+
+// renew runs one statement for all grants.
+func (p *postgres) renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	batch, err := encodeGrants(grants)
+	if err != nil {
+		return nil, driver.Permanent(err)
+	}
+	result := make([]driver.Outcome, len(grants))
+	err = p.run(ctx, []any{batch}, func(args []any) error {
+		r, err := p.q.query(ctx, p.sql["renew"], args...)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		return readOutcomes(r, result)
+	})
+	return result, err
+}
+
+// readOutcomes puts the rows of renew.sql in their places.
+func readOutcomes(r rows, result []driver.Outcome) error {
+	for r.Next() {
+		var n int
+		var outcome string
+		if err := r.Scan(&n, &outcome); err != nil {
+			return err
+		}
+		result[n] = outcomes[outcome]
+	}
+	return r.Err()
+}

@@ -1,0 +1,37 @@
+package sqllock
+
+import (
+	"context"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// renewAll renews with once, and asks again, a few times, for the grants whose rows somebody had his
+// hands on: another renewal of the same grant, or somebody who looks at the lock in vain. It fails
+// only if nothing is known of any grant.
+func renewAll(ctx context.Context, grants []driver.Grant, once func(context.Context, []driver.Grant) ([]driver.Outcome, error)) ([]driver.Outcome, error) {
+	result, err := once(ctx, grants)
+	if err != nil {
+		return nil, err
+	}
+	for range looks - 1 {
+		var places []int
+		var unknown []driver.Grant
+		for i, outcome := range result {
+			if outcome == driver.Unknown {
+				places, unknown = append(places, i), append(unknown, grants[i])
+			}
+		}
+		if len(unknown) == 0 || pause(ctx, jitter(lookPause)) != nil {
+			break
+		}
+		outcomes, err := once(ctx, unknown)
+		if err != nil {
+			break // what is known is known
+		}
+		for i, place := range places {
+			result[place] = outcomes[i]
+		}
+	}
+	return result, nil
+}
