@@ -201,8 +201,9 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 }
 
 // A file is a store without a network: its clients are cut off from it in the process.
+//
+// It does not run beside the other tests: a file has one writer, and its leases are short here.
 func TestConformanceOfSQLite(t *testing.T) {
-	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness {
 		path := url.URL{Path: filepath.Join(tb.TempDir(), "locks.db")}
 		dsn := "file:" + path.EscapedPath() + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)"
