@@ -63,6 +63,12 @@ type Exempter interface {
 	Exempt() map[string]string
 }
 
+// Solitary is implemented by a harness whose store suffers from cases that run beside one another,
+// such as one with a single writer. They then run one after the other.
+type Solitary interface {
+	Solitary()
+}
+
 // power is something that a case needs of a harness.
 type power struct {
 	name string // of the interface
@@ -79,4 +85,5 @@ var (
 	crashing     = powerOf[Crasher]("Crasher")
 	partitioning = powerOf[Partitioner]("Partitioner")
 	dropping     = powerOf[ReplyDropper]("ReplyDropper")
+	solitary     = powerOf[Solitary]("Solitary")
 )

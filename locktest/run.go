@@ -17,7 +17,8 @@ type settings struct {
 
 var usual = settings{limit: time.Minute, grace: 10 * time.Second, patience: 20 * time.Second}
 
-// Run checks every promise in a subtest of its own, most of them in parallel, against one harness.
+// Run checks every promise in a subtest of its own, most of them in parallel unless the harness is
+// [Solitary], against one harness.
 // newHarness is called once; what it opens, it closes with tb.Cleanup.
 func Run(t *testing.T, newHarness func(tb testing.TB) Harness) {
 	t.Helper()
@@ -27,7 +28,7 @@ func Run(t *testing.T, newHarness func(tb testing.TB) Harness) {
 	}
 	for _, c := range cases() {
 		t.Run(c.name, func(t *testing.T) {
-			if !c.alone {
+			if !c.alone && !solitary.has(h) {
 				t.Parallel()
 			}
 			err := usual.try(context.Background(), h, c)
@@ -59,12 +60,12 @@ func (s settings) check(ctx context.Context, h Harness, list []testCase) error {
 	var together sync.WaitGroup
 	places := make(chan struct{}, 4)
 	for i, c := range list {
-		if c.alone {
+		if c.alone || solitary.has(h) {
 			errs[i] = s.try(ctx, h, c)
 		}
 	}
 	for i, c := range list {
-		if c.alone {
+		if c.alone || solitary.has(h) {
 			continue
 		}
 		places <- struct{}{}

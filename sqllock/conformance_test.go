@@ -22,6 +22,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
+func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // it reports each connection that is cut
+
 // Every way to every database server keeps every promise, also when its clients die, are cut off,
 // and lose replies.
 func TestConformance(t *testing.T) {
@@ -211,7 +213,7 @@ func TestConformanceOfSQLite(t *testing.T) {
 		require.NoError(tb, err)
 		tb.Cleanup(func() { require.NoError(tb, raw.Close()) })
 		require.NoError(tb, migrations.Up(context.Background(), raw, migrations.SQLite))
-		return &inprocess.Harness{
+		return file{&inprocess.Harness{
 			Connect: func() (inprocess.Store, func() error, error) {
 				db, err := sql.Open("sqlite", dsn)
 				return sqllock.SQLite(db), db.Close, err
@@ -221,6 +223,11 @@ func TestConformanceOfSQLite(t *testing.T) {
 					"FROM (SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now) WHERE namespace = ? AND name = ? AND expires_at > now", key.Namespace, key.Name)
 				return err
 			},
-		}
+		}}
 	})
 }
+
+// file is a store with a single writer.
+type file struct{ *inprocess.Harness }
+
+func (file) Solitary() {}

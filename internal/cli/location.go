@@ -106,6 +106,9 @@ func mysqlDSN(s string) (location, error) {
 	if cfg.DBName == "" {
 		return location{}, errors.New("the database is missing: write USER@tcp(HOST)/DATABASE")
 	}
+	if strings.Contains(cfg.DBName, "@") {
+		return location{}, errStore // what stands there is a user and a password
+	}
 	hidden := cfg.Clone()
 	if hidden.Passwd != "" {
 		hidden.Passwd = masked

@@ -1,0 +1,26 @@
+package sqltable_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// Whatever is taken as a table's name cannot end the quotes that it is put into.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"rowlock_lease", "ops.jobs", `a"b`, "a`; DROP TABLE x", "a.b.c", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		table, err := sqltable.Parse(s)
+		if err != nil {
+			return
+		}
+		assert.Equal(t, s, table.String())
+		assert.NotContains(t, strings.Trim(table.Name()+table.Schema(), "_"), `"`)
+		assert.Equal(t, 2+2*strings.Count(s, "."), strings.Count(table.Lease(`"`), `"`))
+	})
+}
