@@ -47,6 +47,10 @@ const (
 // Any other error is to be treated as the failure of any other statement of tx. ctx bounds the
 // waiting and the statements.
 //
+// On MySQL and MariaDB a second connection of the backend's pool looks first, and makes the row of a
+// name that has none, so that the snapshot of tx is not taken before its lock: the pool must allow
+// two connections, and the row, which nobody holds, outlives a rollback of tx.
+//
 // On SQLite, where a transaction locks the whole file, every other writer of the file waits for tx.
 // Begin it IMMEDIATE there, or call InTx before anything else is read.
 func (b *Backend) InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxOption) error {

@@ -1,0 +1,94 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// openExample opens a database with the lock tables; a program has one already, and runs the
+// migrations with its own.
+func openExample(ctx context.Context) (*sql.DB, func()) {
+	dir, err := os.MkdirTemp("", "rowlock")
+	if err != nil {
+		panic(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "app.db")+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	if err != nil {
+		panic(err)
+	}
+	if err := migrations.Up(ctx, db, migrations.SQLite); err != nil {
+		panic(err)
+	}
+	return db, func() {
+		_ = db.Close()
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// A job that runs on one machine at a time. With Postgres it is sqllock.Postgres(db) or
+// sqllock.Pgx(pool), with MySQL and MariaDB sqllock.MySQL(db); nothing else differs.
+func Example() {
+	ctx := context.Background()
+	db, closeDB := openExample(ctx)
+	defer closeDB()
+
+	locker, err := rowlock.New(sqllock.SQLite(db))
+	if err != nil {
+		panic(err)
+	}
+	defer locker.Close()
+
+	err = locker.Do(ctx, "nightly-report", func(ctx context.Context, lease *rowlock.Lease) error {
+		var held bool
+		err := db.QueryRowContext(ctx, "SELECT nonce IS NOT NULL FROM rowlock_lease WHERE name = ?", lease.Name()).Scan(&held)
+		fmt.Println("the row says held:", held)
+		return err
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// the row says held: true
+	// error: <nil>
+}
+
+// A lock that lives as long as a transaction, which excludes the leases of that name as well.
+func ExampleBackend_InTx() {
+	ctx := context.Background()
+	db, closeDB := openExample(ctx)
+	defer closeDB()
+	locks := sqllock.SQLite(db)
+	locker, err := rowlock.New(locks)
+	if err != nil {
+		panic(err)
+	}
+	defer locker.Close()
+
+	lease, err := locker.Acquire(ctx, "invoices")
+	if err != nil {
+		panic(err)
+	}
+	defer lease.Release(ctx)
+
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		panic(err)
+	}
+	defer tx.Rollback()
+	err = locks.InTx(ctx, tx, "invoices")
+	var held *driver.Held
+	fmt.Println("held by a lease:", errors.As(err, &held))
+	fmt.Println("another name:", locks.InTx(ctx, tx, "orders"))
+	// Output:
+	// held by a lease: true
+	// another name: <nil>
+}

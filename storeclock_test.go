@@ -1,0 +1,52 @@
+package rowlock_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/memlock"
+
+	"github.com/rowlock/rowlock"
+)
+
+// A server whose clock is set forward ends leases early: two holders are possible until the first
+// one's next renewal tells it, and the tokens tell them apart.
+func TestStoreClockSetForward(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		first := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
+		store.Advance(2 * ttl)
+		second := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a", rowlock.Wait(0))
+		require.NoError(t, first.Err(), "it cannot know yet")
+		assert.Greater(t, second.Token(), first.Token())
+		assert.Equal(t, ttl/3, until(t, first.Context().Done()))
+		require.ErrorIs(t, first.Err(), rowlock.ErrLost)
+		time.Sleep(10 * ttl)
+		require.NoError(t, second.Err())
+	})
+}
+
+// A server whose clock is set back frees names late, and tokens rise all the same.
+func TestStoreClockSetBack(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(ttl))
+		first := acquire(t, l, "a")
+		require.NoError(t, first.Release(background))
+		store.Advance(-time.Hour)
+		got := make(chan *rowlock.Lease, 1)
+		go func() {
+			lease, err := l.Acquire(background, "a")
+			if assert.NoError(t, err) {
+				got <- lease
+			}
+		}()
+		time.Sleep(59 * time.Minute)
+		synctest.Wait()
+		assert.Empty(t, got, "it was free at a time that is yet to come")
+		second := <-got
+		assert.Greater(t, second.Token(), first.Token())
+	})
+}
