@@ -12,7 +12,9 @@
 // database's. An acquire is one statement that grants the lock if nobody has it, and says in the
 // same answer who has it otherwise; one that is refused writes nothing. A renewal is one statement
 // for any number of leases. A release is one statement; the row stays, because the next token must
-// be larger. (SQLite has no network between, and takes two small statements where that is faster.)
+// be larger. (MySQL takes two when it refuses, because no statement there both changes a row and
+// reads one; a waiter's later attempts are one again. SQLite has no network between, and takes two
+// small statements where that is faster.)
 // No statement needs a transaction around it, so a pooler in transaction mode is fine.
 //
 // A token is the largest of: the last token of that lock plus one, the floor that Prune raises plus
@@ -27,7 +29,7 @@
 //
 // # Postgres
 //
-// Grants are durable even where sessions commit asynchronously; releases are not, because a
+// Grants and renewals are durable even where sessions commit asynchronously; releases are not, because a
 // release that is lost in a crash costs one TTL and no more. With synchronous replication, do not
 // cancel a server process that waits for its standby: the grant is then reported although only the
 // primary has it.
@@ -43,7 +45,8 @@
 //
 // A file has one writer at a time, so every other writer of the file delays grants, renewals and
 // releases: keep locks in a file of their own, in WAL mode, unless data and lock must change in one
-// transaction. The clock is the machine's. Tokens are as durable as PRAGMA synchronous says.
+// transaction. An acquire that finds a writer at work for a quarter of a second answers that the lock
+// is contended, because that writer may have it in a transaction. The clock is the machine's. Tokens are as durable as PRAGMA synchronous says.
 // Network file systems do not lock reliably.
 //
 // # Locks in a transaction
