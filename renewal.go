@@ -2,22 +2,14 @@ package rowlock
 
 import (
 	"container/heap"
-	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/rowlock/rowlock/driver"
 )
 
-const (
-	// maxBatch is how many leases one request renews at most: ten thousand travel in ten.
-	maxBatch = 1000
-	// maxNap is how long the scheduler sleeps at most while leases are held. Timers run on the
-	// monotonic clock; only by looking does it find that another clock has gone on.
-	maxNap = time.Second
-)
+// maxNap is how long the scheduler sleeps at most while leases are held. Timers run on the monotonic
+// clock; only by looking does it find that another clock has gone on.
+const maxNap = time.Second
 
 // renewals keeps the leases of one locker alive with one goroutine and one timer for all of them.
 // Requests run in goroutines of their own, so that a store that hangs delays no loss.
@@ -195,79 +187,4 @@ func (r *renewals) due(now instant) []*Lease {
 		le.check(now)
 	}
 	return due
-}
-
-// renew sends one batch and plans what comes next for each of its leases.
-func (r *renewals) renew(batch []*Lease) {
-	sent := r.locker.clock()
-	ctx, cancel := context.WithTimeout(r.locker.requests, attemptTimeout(batch, sent))
-	defer cancel()
-	grants := make([]driver.Grant, len(batch))
-	for i, le := range batch {
-		grants[i] = le.grant
-	}
-	outcomes, err := r.locker.backend.Renew(ctx, grants)
-	now := r.locker.clock()
-	if err == nil && len(outcomes) != len(grants) {
-		err = errors.New("the backend gave another number of outcomes than it was asked for")
-	}
-	share := jitterShare()
-	for i, le := range batch {
-		outcome := driver.Unknown
-		if err == nil {
-			outcome = outcomes[i]
-		}
-		retry := r.settle(le, outcome, err, sent, now, len(batch), share)
-		r.replan(le, retry, now)
-	}
-}
-
-// settle applies one outcome, and returns the pause before the next attempt: zero for the usual one.
-func (r *renewals) settle(le *Lease, outcome driver.Outcome, err error, sent, now instant, batch int, share float64) time.Duration {
-	switch outcome {
-	case driver.Renewed:
-		if left, held := le.confirm(sent, now); held {
-			le.plan.failures.Store(0)
-			emit(le.cfg, func(t *Trace) func(RenewedEvent) { return t.Renewed },
-				RenewedEvent{LeaseInfo: le.info(), Took: now.since(sent), Margin: left, Batch: batch})
-		}
-		return 0
-	case driver.Lost:
-		le.lose(LostTaken)
-		return 0
-	}
-	if le.Err() != nil {
-		return 0
-	}
-	if err == nil {
-		err = errors.New("the store could not tell of this lease")
-	}
-	failures := int(le.plan.failures.Add(1))
-	left, _ := le.remaining(now)
-	emit(le.cfg, func(t *Trace) func(RenewalFailedEvent) { return t.RenewalFailed },
-		RenewalFailedEvent{LeaseInfo: le.info(), Err: err, Failures: failures, Left: left})
-	pause := min(le.renewEvery()/8*time.Duration(min(failures, 4)), left/3)
-	return max(time.Duration(share*float64(pause)), time.Millisecond)
-}
-
-// renewNow renews one lease for a caller who waits for it.
-func (r *renewals) renewNow(ctx context.Context, le *Lease) error {
-	sent := r.locker.clock()
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout([]*Lease{le}, sent))
-	defer cancel()
-	outcomes, err := r.locker.backend.Renew(ctx, []driver.Grant{le.grant})
-	now := r.locker.clock()
-	outcome := driver.Unknown
-	if err == nil && len(outcomes) == 1 {
-		outcome = outcomes[0]
-	}
-	retry := r.settle(le, outcome, err, sent, now, 1, jitterShare())
-	if outcome == driver.Unknown {
-		if err == nil {
-			err = errors.New("the store could not tell of this lease")
-		}
-		return &opError{"renew", le.grant.Key, ErrUnknown, err}
-	}
-	r.replan(le, retry, now)
-	return nil
 }

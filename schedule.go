@@ -2,7 +2,6 @@ package rowlock
 
 import (
 	"container/heap"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 )
@@ -98,17 +97,3 @@ func (le *Lease) renewEvery() time.Duration {
 
 // early is by how much le may be renewed before its time, to travel with others.
 func (le *Lease) early() time.Duration { return le.renewEvery() / 4 }
-
-// attemptTimeout bounds a renewal so that, if it hangs, there is time for more of them before the
-// most urgent deadline of the batch.
-func attemptTimeout(batch []*Lease, now instant) time.Duration {
-	limit := 5 * time.Second
-	for _, le := range batch {
-		left, _ := le.remaining(now)
-		limit = min(limit, max(left/3, le.grant.TTL/10))
-	}
-	return max(limit, 5*time.Millisecond)
-}
-
-// jitterShare is drawn once for a batch, so that what failed together is retried together.
-func jitterShare() float64 { return 0.5 + rand.Float64() }
