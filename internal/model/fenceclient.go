@@ -1,0 +1,151 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+)
+
+var names = [...]string{"A", "B", "C"}
+
+// clientSteps are those of client i. A request acts when it reaches the store, however long it was
+// on the way, so the step is its arrival, and the clients' delays are the order of the steps.
+func (m Fence) clientSteps(s FenceState, i int, add func(Step, FenceState)) {
+	if again := s; s.clients[i].phase > peeked && m.seals(i) && m.accepts(s, i) && m.raise(&again, i) {
+		add(Step{names[i], "has its seal arrive once more"}, again)
+	}
+	to := s
+	c := &to.clients[i]
+	do := func(what string) { add(Step{names[i], what}, to) }
+	switch c.phase {
+	case idle:
+		if s.leased {
+			return
+		}
+		c.token = s.counter + 1
+		if m.Floor {
+			c.token = s.largest + 1
+		}
+		to.leased, to.counter, to.largest = true, c.token, max(s.largest, c.token)
+		c.phase = granted
+		if !m.seals(i) {
+			c.phase = ready
+		}
+		do("is granted the lease")
+	case granted:
+		if m.SealLate {
+			c.phase, c.read = peeked, s.value
+			do("reads before it seals")
+			return
+		}
+		m.seal(&to, i, ready, do)
+	case peeked:
+		m.seal(&to, i, writing, do)
+	case ready:
+		m.readValue(&to, i, do)
+	case writing:
+		m.check(&to, i, do)
+	case checked:
+		c.phase = ready
+		if c.writes++; int(c.writes) == m.Writes {
+			c.phase = over
+		}
+		w := write{token: c.token, by: uint8(i)}
+		to.lost = c.read != s.value
+		to.fell = s.value > 0 && (w.token < s.last.token || w.token == s.last.token && w.by != s.last.by)
+		to.last = w
+		to.value++
+		do("commits its write")
+	}
+}
+
+func (m Fence) seals(i int) bool { return m.Seal != NoSeal && i < m.Clients-m.Unsealed }
+
+// accepts says whether a seal of client i that arrives now raises the mark.
+func (m Fence) accepts(s FenceState, i int) bool {
+	token := s.clients[i].token
+	return m.Seal == SealAlways || token > s.mark || m.Seal == SealEqual && token == s.mark
+}
+
+// seal is client i's seal, after which it goes on to next.
+func (m Fence) seal(to *FenceState, i int, next phase, do func(string)) {
+	c := &to.clients[i]
+	if !m.accepts(*to, i) {
+		c.phase = over
+		do("is refused its seal")
+		return
+	}
+	if !m.raise(to, i) {
+		return
+	}
+	c.phase = next
+	do("seals")
+}
+
+func (m Fence) readValue(to *FenceState, i int, do func(string)) {
+	c := &to.clients[i]
+	if m.ReadRaise {
+		if c.token < to.mark {
+			c.phase = over
+			do("is refused its read")
+			return
+		}
+		if c.token > to.mark && !m.raise(to, i) {
+			return
+		}
+	}
+	c.phase, c.read = writing, to.value
+	do("reads, and sends a write")
+}
+
+func (m Fence) check(to *FenceState, i int, do func(string)) {
+	c := &to.clients[i]
+	fresh := true
+	switch m.Check {
+	case CheckAtLeast:
+		fresh = c.token >= to.mark
+	case CheckSealed:
+		fresh = c.token == to.mark && uint8(i) == to.markedBy
+	}
+	if !fresh {
+		c.phase = over
+		do("is refused its write")
+		return
+	}
+	if m.Check == CheckAtLeast && c.token > to.mark && !m.raise(to, i) {
+		return
+	}
+	c.phase = checked
+	do("begins its write, which passes")
+}
+
+// raise sets the mark to client i's grant. It is not possible yet while a transaction that has
+// checked the mark holds its lock.
+func (m Fence) raise(to *FenceState, i int) bool {
+	for j, other := range to.clients {
+		if j != i && other.phase == checked && !m.NotHeld {
+			return false
+		}
+	}
+	to.mark, to.markedBy = to.clients[i].token, uint8(i)
+	return true
+}
+
+// String is the mark and whose it is, the value, and of each client its token and what it has read.
+func (s FenceState) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "mark %d", s.mark)
+	if s.mark > 0 {
+		fmt.Fprintf(&b, " of %s", names[s.markedBy])
+	}
+	fmt.Fprintf(&b, ", value %d", s.value)
+	for i, c := range s.clients {
+		switch c.phase {
+		case idle:
+		case peeked, writing, checked:
+			fmt.Fprintf(&b, "; %s token %d, read %d", names[i], c.token, c.read)
+		default:
+			fmt.Fprintf(&b, "; %s token %d", names[i], c.token)
+		}
+	}
+	return b.String()
+}
