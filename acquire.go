@@ -27,9 +27,9 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lea
 		return nil, err
 	}
 	if a.cfg.waitSet && a.cfg.wait == 0 {
-		return a.try()
+		return a.sealed(a.try())
 	}
-	return a.wait()
+	return a.sealed(a.wait())
 }
 
 // TryAcquire asks for the name and answers at once: with a lease, an [ErrHeld], or any other error
@@ -40,7 +40,7 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...Option) (*
 	if err != nil {
 		return nil, err
 	}
-	return a.try()
+	return a.sealed(a.try())
 }
 
 // Do acquires the name, waiting as [Locker.Acquire] does, runs fn, and releases. The ctx handed to

@@ -26,7 +26,8 @@ carries three things:
     smaller tokens than it has seen is safe even from a holder that has not noticed its loss.
 
 The first two need clocks that run at about the same speed. The third needs no clock at all, and the
-help of the resource.
+help of the resource. Package fence is that help for data in a SQL database: the option [Fenced]
+seals the data for a new holder, and a check in each transaction refuses every older one.
 
 # Using it
 

@@ -35,6 +35,7 @@ func TestImportsStayApart(t *testing.T) {
 		"/memlock":  slices.Concat(sqlDrivers, anyKeyValue),
 		"/locktest": slices.Concat(sqlDrivers, anyKeyValue),
 		"/sqllock":  anyKeyValue,
+		"/fence":    anyKeyValue,
 	} {
 		for _, dep := range deps(t, module+pkg) {
 			assert.False(t, startsWithAny(dep, forbidden), "%s%s reaches %s", module, pkg, dep)

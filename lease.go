@@ -46,6 +46,10 @@ func (le *Lease) Namespace() string { return le.grant.Key.Namespace }
 // Token is the fencing token of this lease. It does not change.
 func (le *Lease) Token() Token { return le.grant.Token }
 
+// Nonce identifies this acquisition: random, and known to nobody else. With the token it tells this
+// lease from every other, even where a store that lost its history granted one token twice.
+func (le *Lease) Nonce() driver.Nonce { return le.grant.Nonce }
+
 // Holder is what others are told of who holds the name.
 func (le *Lease) Holder() string { return le.cfg.holder }
 

@@ -90,6 +90,8 @@ type settings struct {
 	namespace, holder, note      string
 	trace, log                   *Trace
 	require                      []Requirement
+	guard                        Sealer
+	fenced                       bool
 }
 
 // merge applies opts over s, fills in what depends on other options, and checks the whole.
@@ -116,6 +118,8 @@ func (s settings) check() error {
 		return fmt.Errorf("rowlock: %s(%s): %s", option, d, why)
 	}
 	switch {
+	case s.fenced && s.guard == nil:
+		return errNoGuard
 	case s.ttl < minTTL || s.ttl > maxTTL:
 		return wrong("TTL", s.ttl, fmt.Sprintf("must be from %s to %s", minTTL, maxTTL))
 	case s.margin < 0 || s.margin > s.ttl/2:

@@ -1,4 +1,4 @@
-// Package migrations creates and updates the tables of package sqllock. It is the only place of
+// Package migrations creates and updates the tables of packages sqllock and fence. It is the only place of
 // this module that does: nothing is created at run time.
 //
 // There are three ways to use it. [Up] brings the tables to the newest version; it may be called by
@@ -11,8 +11,9 @@
 // rowlock_lease has one row a lock. A release does not delete the row, because the next token must
 // be larger; sqllock's Prune forgets rows in a way that keeps tokens rising. rowlock_lease_meta has
 // one row: the floor of all tokens, the identity of the server that granted last, and until when
-// nothing is granted after a change of it. rowlock_lease_version is goose's own table: what was
-// applied.
+// nothing is granted after a change of it. rowlock_lease_fence has one row a resource that package
+// fence protects: the newest holder's token. Its rows are kept for ever, and stay few.
+// rowlock_lease_version is goose's own table: what was applied.
 //
 // # Who may do what
 //
@@ -28,6 +29,10 @@
 //	GRANT DELETE ON rowlock_lease TO app;
 //	GRANT UPDATE (floor) ON rowlock_lease_meta TO app;
 //
+// and for package fence, whose table may be in another database than the locks:
+//
+//	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_fence TO app;
+//
 // They also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and
 // pg_control_system, which every role may unless that was revoked. Whoever only looks, with
 // List or Inspect, needs SELECT on rowlock_lease.
@@ -36,6 +41,7 @@
 //
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease TO app;
 //	GRANT SELECT, UPDATE ON app.rowlock_lease_meta TO app;
+//	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_fence TO app;
 //
 // # Taking turns
 //

@@ -30,8 +30,9 @@ func Up(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	})
 }
 
-// Down takes back the migration that was applied last, one step, as goose does. The locks are lost
-// with their table. With nothing left to take back it does nothing. The version table stays.
+// Down takes back the migration that was applied last, one step, as goose does. The marks of package
+// fence, or the locks, are lost with their table. With nothing left to take back it does nothing. The
+// version table stays.
 func Down(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	return migrate(ctx, db, d, opts, "down", func(p *goose.Provider) error {
 		_, err := p.Down(ctx)

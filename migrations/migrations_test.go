@@ -109,30 +109,55 @@ func TestUpAndDownAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		on.db.SetMaxOpenConns(1)
 		ctx := t.Context()
-		status := func() migrations.MigrationStatus {
+		status := func() []migrations.MigrationStatus {
 			t.Helper()
 			list, err := migrations.Status(ctx, on.db, on.dialect)
 			require.NoError(t, err)
-			require.Len(t, list, 1)
-			return list[0]
+			require.Len(t, list, 2)
+			return list
 		}
-		assert.Equal(t, migrations.MigrationStatus{Version: 1, Name: "00001_lease.sql"}, status())
+		assert.Equal(t, []migrations.MigrationStatus{{Version: 1, Name: "00001_lease.sql"}, {Version: 2, Name: "00002_fence.sql"}}, status())
 		require.NoError(t, migrations.Down(ctx, on.db, on.dialect), "there is nothing to take back")
 		for range 2 {
 			for range 2 {
 				require.NoError(t, migrations.Up(ctx, on.db, on.dialect))
-				assert.True(t, status().Applied)
-				assert.WithinDuration(t, time.Now(), status().AppliedAt, time.Hour)
+				for _, m := range status() {
+					assert.True(t, m.Applied, m.Name)
+					assert.WithinDuration(t, time.Now(), m.AppliedAt, time.Hour, m.Name)
+				}
 				assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM rowlock_lease_meta WHERE id = 1 AND schema_version = 1"))
 				assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease"))
+				assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease_fence"))
 			}
+			require.NoError(t, migrations.Down(ctx, on.db, on.dialect))
+			assert.True(t, status()[0].Applied, "one step at a time")
+			assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease"))
 			for range 2 {
+				assert.False(t, status()[1].Applied)
+				_, err := on.db.ExecContext(ctx, "SELECT count(*) FROM rowlock_lease_fence")
+				require.Error(t, err)
 				require.NoError(t, migrations.Down(ctx, on.db, on.dialect))
-				assert.False(t, status().Applied)
-				_, err := on.db.ExecContext(ctx, "SELECT count(*) FROM rowlock_lease")
+				assert.False(t, status()[0].Applied)
+				_, err = on.db.ExecContext(ctx, "SELECT count(*) FROM rowlock_lease")
 				require.Error(t, err)
 			}
 		}
+	})
+}
+
+// Who has the lease table already, with locks in it, gets the fence table beside it, and loses
+// nothing.
+func TestUpgradeFromTheFirstVersion(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, on target) {
+		ctx := t.Context()
+		require.NoError(t, migrations.Up(ctx, on.db, on.dialect))
+		require.NoError(t, migrations.Down(ctx, on.db, on.dialect))
+		_, err := on.db.ExecContext(ctx, `INSERT INTO rowlock_lease (namespace, name, token, holder, note, acquired_at, expires_at, held_until)
+			VALUES ('', 'job', 7, '', '', '2026-01-01', '2026-01-01', '2026-01-01')`)
+		require.NoError(t, err)
+		require.NoError(t, migrations.Up(ctx, on.db, on.dialect))
+		assert.Equal(t, 7, on.count(t, "SELECT token FROM rowlock_lease"))
+		assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease_fence"))
 	})
 }
 
@@ -207,7 +232,7 @@ func TestUpWithATableOfAnyName(t *testing.T) {
 			if on.dialect == migrations.MySQL {
 				quoted = "`" + name + "_version`"
 			}
-			assert.Equal(t, 2, on.count(t, "SELECT count(*) FROM "+quoted))
+			assert.Equal(t, 3, on.count(t, "SELECT count(*) FROM "+quoted), "with goose's own first row")
 			list, err := migrations.Status(t.Context(), on.db, on.dialect, migrations.Table(name))
 			require.NoError(t, err)
 			assert.True(t, list[0].Applied)
@@ -243,7 +268,7 @@ func TestFSIsAFolderForGoose(t *testing.T) {
 		require.NoError(t, err)
 		files, err := fs.Glob(fsys, "*.sql")
 		require.NoError(t, err)
-		assert.Equal(t, []string{"00001_lease.sql"}, files)
+		assert.Equal(t, []string{"00001_lease.sql", "00002_fence.sql"}, files)
 	})
 }
 

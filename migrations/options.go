@@ -14,8 +14,8 @@ type options struct {
 }
 
 // Table names the lease table, as sqllock.Table does: "table" or "schema.table". The default is
-// "rowlock_lease". The schema must exist. The two other tables have the same name with "_meta" and
-// "_version" behind it.
+// "rowlock_lease". The schema must exist. The other tables have the same name with "_meta",
+// "_fence" and "_version" behind it.
 func Table(name string) Option {
 	return func(o *options) { o.table = name }
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
 // vNoAutocommit: what is granted would not be committed.
@@ -134,7 +135,7 @@ func (s *mysqlServer) insert(ctx context.Context, r driver.Request) (int64, erro
 	var done result
 	err := s.run(ctx, func() (err error) {
 		done, err = s.q.exec(ctx, s.sql["insert"], args...)
-		if n := mysqlNumber(err); n == mysqlDuplicate || n == mysqlNoWait {
+		if n := sqlerror.MySQL(err); n == mysqlDuplicate || n == mysqlNoWait {
 			done, err = result{}, nil
 		}
 		return err
@@ -149,7 +150,7 @@ func (s *mysqlServer) grantMariaDB(ctx context.Context, r driver.Request) (answe
 	found := false
 	err := s.run(ctx, func() (err error) {
 		found, err = queryOne(ctx, s.q, s.sql["acquire"], s.acquireArgs(r), a.dest()...)
-		if mysqlNumber(err) == mysqlLockWait {
+		if sqlerror.MySQL(err) == mysqlLockWait {
 			found, err = false, nil
 		}
 		return err

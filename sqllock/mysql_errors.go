@@ -10,6 +10,7 @@ import (
 	mysqldriver "github.com/go-sql-driver/mysql"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
 // Numbers of errors that are answers.
@@ -21,18 +22,9 @@ const (
 	mysqlNoWait    = 3572
 )
 
-// mysqlNumber is the number of a server's error, or 0.
-func mysqlNumber(err error) uint16 {
-	var e *mysqldriver.MySQLError
-	if errors.As(err, &e) {
-		return e.Number
-	}
-	return 0
-}
-
 // mysqlTransient recognises what the server undid, and what may succeed when it is sent again.
 func mysqlTransient(err error) bool {
-	switch mysqlNumber(err) {
+	switch sqlerror.MySQL(err) {
 	case mysqlLockWait,
 		1213, // deadlock; on Galera, a conflict with another node
 		1020, // changed since the snapshot (MariaDB, innodb_snapshot_isolation)
@@ -95,7 +87,7 @@ func (m *mysql) classify(ctx context.Context, operation string, key driver.Key, 
 		err = fmt.Errorf("%w: %w", err, ended)
 	}
 	var unreachable *net.OpError
-	number := mysqlNumber(err)
+	number := sqlerror.MySQL(err)
 	reason := mysqlUnmendable(number)
 	switch {
 	case driver.IsPermanent(err):

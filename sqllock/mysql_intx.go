@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
 // besideLimit bounds what InTx does on a second connection: the pool may have none to spare.
@@ -64,7 +65,7 @@ func (s *mysqlServer) lockRow(ctx context.Context, tx querier, key driver.Key) (
 	}
 	var a answer
 	_, err := queryOne(ctx, tx, s.sql[verb], []any{hexed(key.Namespace), hexed(key.Name)}, a.dest()...)
-	if n := mysqlNumber(err); n == mysqlNoWait || n == mysqlLockWait {
+	if n := sqlerror.MySQL(err); n == mysqlNoWait || n == mysqlLockWait {
 		return answer{}, nil
 	}
 	return a, err
@@ -76,7 +77,7 @@ func (s *mysqlServer) lookBeside(ctx context.Context, key driver.Key) (answer, e
 	a, err := s.look(ctx, driver.Request{Key: key})
 	if err == nil && a.verdict == vMissing {
 		_, err = s.exec(ctx, "create", hexed(key.Namespace), hexed(key.Name))
-		if mysqlNumber(err) == mysqlDuplicate {
+		if sqlerror.MySQL(err) == mysqlDuplicate {
 			err = nil
 		}
 		a.verdict = vContended

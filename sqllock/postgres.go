@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -110,7 +111,7 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	found := false
 	err := p.run(ctx, args, func(args []any) (err error) {
 		found, err = queryOne(ctx, p.q, p.sql["acquire"], args, a.dest()...)
-		if sqlState(err) == lockNotAvailable {
+		if sqlerror.State(err) == lockNotAvailable {
 			a, found, err = answer{verdict: vContended}, true, nil
 		}
 		return err

@@ -2,30 +2,21 @@ package sqllock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
 // lockNotAvailable is the SQLSTATE of an ended lock_timeout.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const lockNotAvailable = "55P03"
 
-// sqlState is the SQLSTATE that a Postgres driver's error carries (pgx, lib/pq), or "".
-func sqlState(err error) string {
-	var e interface{ SQLState() string }
-	if errors.As(err, &e) {
-		return e.SQLState()
-	}
-	return ""
-}
-
 // transient recognises what the server undid, and what may succeed when it is sent again: a
 // serialization failure, a deadlock, an ended lock time-out.
 func transient(err error) bool {
-	switch sqlState(err) {
+	switch sqlerror.State(err) {
 	case "40001", "40P01", lockNotAvailable:
 		return true
 	default:
@@ -42,7 +33,7 @@ func (p *postgres) classify(ctx context.Context, operation string, key driver.Ke
 	if driver.IsNotApplied(err) {
 		return err
 	}
-	state := sqlState(err)
+	state := sqlerror.State(err)
 	switch {
 	case state == "42P01" || state == "42703" || state == "3F000": // undefined table, column, schema
 		return driver.Permanent(&SchemaError{Table: p.table.String(), Err: err})

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
 // The shapes of the errors of three drivers: modernc.org/sqlite, github.com/mattn/go-sqlite3 and
@@ -42,11 +44,11 @@ func TestSQLiteCodesOfAnyDriver(t *testing.T) {
 		&moderncError{517}, mattnError{5, 517}, &mattnError{5, 517}, &ncrucesError{517},
 		fmt.Errorf("wrapped: %w", mattnError{5, 517}), errors.Join(errors.New("other"), &ncrucesError{517}),
 	} {
-		assert.Equal(t, sqliteBusySnapshot, sqliteCode(err), "%T", err)
+		assert.Equal(t, sqliteBusySnapshot, sqlerror.SQLite(err), "%T", err)
 		assert.True(t, busy(err), "%T", err)
 	}
 	for _, err := range []error{nil, errors.New("database is locked"), &moderncError{1}, mattnError{1, 1}} {
 		assert.False(t, busy(err), "%T", err)
 	}
-	assert.Equal(t, 1, sqliteCode(&moderncError{1}))
+	assert.Equal(t, 1, sqlerror.SQLite(&moderncError{1}))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
 // columnsLimit bounds the question whether the schema is to blame for an error.
@@ -24,7 +25,7 @@ func (s *sqlite) classify(ctx context.Context, operation string, key driver.Key,
 	if driver.IsNotApplied(err) {
 		return err
 	}
-	switch code := sqliteCode(err); code & 0xff {
+	switch code := sqlerror.SQLite(err); code & 0xff {
 	case sqliteBusy, sqliteLocked, sqliteCantopen:
 		return driver.NotApplied(err)
 	case sqliteReadonly, sqlitePerm, sqliteAuth:

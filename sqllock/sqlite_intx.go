@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
 // lockInTx takes the file's write lock, which a transaction that was begun IMMEDIATE has already.
 func (s *sqlite) lockInTx(ctx context.Context, tx querier, key driver.Key) error {
 	a, err := s.askInTx(ctx, tx, key)
-	if sqliteCode(err) == sqliteBusySnapshot {
+	if sqlerror.SQLite(err) == sqliteBusySnapshot {
 		err = driver.NotApplied(errStaleSnapshot)
 	} else if busy(err) {
 		a.verdict, err = vContended, nil

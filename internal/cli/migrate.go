@@ -45,7 +45,7 @@ func (a *app) migrateUp() *cobra.Command {
 func (a *app) migrateDown() *cobra.Command {
 	var live bool
 	cmd := &cobra.Command{
-		Use: "down", Short: "Take back the last migration, which drops the locks with their table", Args: a.noArgs,
+		Use: "down", Short: "Take back the migration that was applied last; the first one takes the locks with it", Args: a.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.migrate(cmd.Context(), func(ctx context.Context, s *store) error {
 				if !live {

@@ -15,6 +15,7 @@ const Default = "rowlock_lease"
 // Names derived from the lease table's name.
 const (
 	metaSuffix    = "_meta"
+	fenceSuffix   = "_fence"
 	versionSuffix = "_version"
 )
 
@@ -58,6 +59,9 @@ func (t Table) Lease(quote string) string { return t.qualify(t.name, "", quote) 
 // Meta is the table of the token floor and the server's epoch, quoted with quote.
 func (t Table) Meta(quote string) string { return t.qualify(t.name, metaSuffix, quote) }
 
+// Fence is the name of the table of the fence's marks, without the schema and not quoted.
+func (t Table) Fence() string { return t.name + fenceSuffix }
+
 // Version is the name of the table in which migrations keep their version, not quoted.
 func (t Table) Version() string { return t.qualify(t.name, versionSuffix, "") }
 
@@ -65,6 +69,7 @@ func (t Table) Version() string { return t.qualify(t.name, versionSuffix, "") }
 func (t Table) Rewrite(statement, quote string) string {
 	return strings.NewReplacer(
 		Default+metaSuffix, t.Meta(quote),
+		Default+fenceSuffix, t.qualify(t.name, fenceSuffix, quote),
 		Default+versionSuffix, t.qualify(t.name, versionSuffix, quote),
 		Default, t.Lease(quote),
 	).Replace(statement)

@@ -21,8 +21,9 @@ func TestParseRefusesWhatCannotBeQuotedPlainly(t *testing.T) {
 func TestRewriteTouchesTheTableNamesOnly(t *testing.T) {
 	table, err := sqltable.Parse("Ops.jobs")
 	require.NoError(t, err)
-	got := table.Rewrite("SELECT token FROM rowlock_lease, rowlock_lease_meta", `"`)
-	assert.Equal(t, `SELECT token FROM "Ops"."jobs", "Ops"."jobs_meta"`, got)
+	got := table.Rewrite("SELECT token FROM rowlock_lease, rowlock_lease_meta, rowlock_lease_fence", `"`)
+	assert.Equal(t, `SELECT token FROM "Ops"."jobs", "Ops"."jobs_meta", "Ops"."jobs_fence"`, got)
+	assert.Equal(t, "jobs_fence", table.Fence())
 	assert.Equal(t, "Ops.jobs_version", table.Version())
 	assert.Equal(t, "Ops.jobs", table.String())
 }

@@ -1,0 +1,119 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"strings"
+	"testing"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// Without the table, both halves say what to run.
+func TestAMissingTableSaysWhatToDo(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		lease := s.lease(t, "r")
+		guard := s.engine.guard(s.db, fence.Table("nowhere"))
+		sealed, checked := guard.Seal(t.Context(), lease), guard.Check(lease.Context(), s.begin(t, sql.LevelDefault))
+		for _, err := range []error{sealed, checked} {
+			var schema *fence.SchemaError
+			require.ErrorAs(t, err, &schema)
+			assert.Equal(t, "nowhere", schema.Table)
+			assert.ErrorContains(t, err, "nowhere_fence")
+			assert.ErrorContains(t, err, "rowlock migrate up")
+		}
+	})
+}
+
+// Two tables in one database know nothing of each other, and the case of a name is kept.
+func TestATableOfAnyName(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		require.NoError(t, migrations.Up(t.Context(), s.db, s.dialect, migrations.Table("Jobs_SELECT")))
+		guard := s.engine.guard(s.db, fence.Table("Jobs_SELECT"))
+		old, newer := s.two(t)
+		require.NoError(t, guard.Seal(t.Context(), newer))
+		s.work(t, old)
+		require.ErrorIs(t, guard.Check(old.Context(), s.begin(t, sql.LevelDefault)), fence.ErrStale)
+	})
+}
+
+// A guard that was given what cannot work says so in Validate and in each call.
+func TestOptionsThatCannotWork(t *testing.T) {
+	t.Parallel()
+	s := engines[4].fresh(t)
+	lease := s.lease(t, "r")
+	for name, g := range map[string]*fence.Guard{
+		"the database handle is nil": fence.Postgres(nil), "handle is nil": fence.Pgx(nil), "database handle": fence.MySQL(nil), "is nil": fence.SQLite(nil),
+		`table "a; DROP TABLE b"`: fence.SQLite(s.db, fence.Table("a; DROP TABLE b")),
+	} {
+		require.ErrorContains(t, g.Validate(), name)
+		require.ErrorContains(t, g.Seal(t.Context(), lease), name)
+		require.ErrorContains(t, g.Check(lease.Context(), &sql.Tx{}), name)
+		require.ErrorContains(t, g.Tx(lease.Context(), nil), name)
+		require.ErrorContains(t, g.TxPgx(lease.Context(), nil), name)
+	}
+	require.NoError(t, s.guard.Validate())
+}
+
+// as is a pool of a user who has just these privileges on the fence table.
+func (s *store) as(t *testing.T, privileges string) *sql.DB {
+	t.Helper()
+	user := "u" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")[:12]
+	if s.dialect == migrations.Postgres {
+		s.exec(t, "CREATE ROLE "+user+" LOGIN")
+		t.Cleanup(func() {
+			_, err := s.db.ExecContext(context.Background(), "DROP OWNED BY "+user+"; DROP ROLE "+user)
+			require.NoError(t, err)
+		})
+		s.exec(t, "GRANT "+privileges+" ON rowlock_lease_fence TO "+user)
+		u, err := url.Parse(s.dsn)
+		require.NoError(t, err)
+		u.User = url.User(user)
+		return s.open(t, u.String())
+	}
+	config, err := mysqldriver.ParseDSN(s.dsn)
+	require.NoError(t, err)
+	s.exec(t, "CREATE USER '"+user+"'@'%' IDENTIFIED BY 'Secret-1'")
+	t.Cleanup(func() {
+		_, err := s.db.ExecContext(context.Background(), "DROP USER '"+user+"'@'%'")
+		require.NoError(t, err)
+	})
+	s.exec(t, "GRANT "+privileges+" ON `"+config.DBName+"`.rowlock_lease_fence TO '"+user+"'@'%'")
+	config.User, config.Passwd = user, "Secret-1"
+	return s.open(t, config.FormatDSN())
+}
+
+// Both halves need SELECT, INSERT and UPDATE on the fence table, and nothing else; what is missing is
+// told of.
+func TestFewPrivilegesAreNeeded(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines[:3] {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := e.fresh(t)
+			guard := e.guard(s.as(t, "SELECT, INSERT, UPDATE"))
+			nothing := func(context.Context, *sql.Tx) error { return nil }
+			for range 2 {
+				lease := s.lease(t, "r")
+				require.NoError(t, guard.Seal(t.Context(), lease))
+				require.NoError(t, guard.Tx(lease.Context(), nothing))
+			}
+			reader := e.guard(s.as(t, "SELECT"))
+			newest := s.lease(t, "r")
+			require.ErrorContains(t, reader.Seal(t.Context(), newest), "privilege")
+			require.NoError(t, guard.Seal(t.Context(), newest))
+			if err := reader.Tx(newest.Context(), nothing); s.dialect == migrations.Postgres {
+				require.ErrorContains(t, err, "privilege")
+			} else {
+				require.NoError(t, err, "LOCK IN SHARE MODE needs no more")
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rowlock/rowlock"
+)
+
+var (
+	errNoTransaction = errors.New("fence: check: want an open *sql.Tx, or a *sql.Conn with one: without a transaction nothing holds the mark")
+	errNotPostgres   = errors.New("fence: the guard is not one for Postgres")
+)
+
+// Check proves that the lease in ctx is the one that sealed the resources last, by default its own
+// name, and keeps that true until tx ends: no newer lease can seal before. So if tx commits, it
+// commits as the newest holder. Call it as the first statement of each transaction, before anything
+// is read: what was read before the seal may be out of date. It must not be undone by a rollback to
+// a savepoint that was set before it. Several checks in one transaction may deadlock with a seal of
+// the same resources; give them all to one call.
+//
+// tx is a *sql.Tx, or a *sql.Conn on which a transaction was begun by a statement. ctx must come from
+// the lease (that of Do, or lease.Context()), else the error is [ErrNoLease]; it bounds the call, as
+// the lease's trust does, and not the transaction.
+//
+// The other errors: [*StaleError], for an [ErrStale], when another lease has sealed, or this one
+// has not; [ErrRetry] when the database wants the transaction run again, be it as a serialization
+// failure, a deadlock, the end of a wait for a lock, or because tx began to read before the seal;
+// what ended the lease, without asking the database; [*SchemaError]. After any error the caller must
+// roll back.
+//
+// On Postgres, Check also bounds how long the transaction may idle between two statements by the
+// trust that the lease has left, so that a process that was stopped cannot keep its successor
+// waiting: the server then ends the session. A shorter idle_in_transaction_session_timeout of the
+// caller's own stays. The other databases have no such setting for a transaction alone.
+func (g *Guard) Check(ctx context.Context, tx Transaction, resources ...string) error {
+	switch conn := tx.(type) {
+	case nil, *sql.DB:
+		return errNoTransaction
+	case *sql.Tx:
+		if conn == nil {
+			return errNoTransaction
+		}
+		return g.check(ctx, sqlQuerier{tx}, true, resources)
+	case *sql.Conn:
+		if conn == nil {
+			return errNoTransaction
+		}
+	}
+	return g.check(ctx, sqlQuerier{tx}, false, resources)
+}
+
+// CheckPgx is [Guard.Check] for a transaction of pgx. The guard must be one for Postgres.
+func (g *Guard) CheckPgx(ctx context.Context, tx pgx.Tx, resources ...string) error {
+	if _, ok := g.dialect.(*postgres); !ok && g.err == nil {
+		return errNotPostgres
+	}
+	if tx == nil {
+		return errNoTransaction
+	}
+	return g.check(ctx, pgxQuerier{tx}, true, resources)
+}
+
+// check looks whether there is a transaction unless the type of q's handle says so.
+func (g *Guard) check(ctx context.Context, q querier, begun bool, resources []string) error {
+	if g.err != nil {
+		return g.err
+	}
+	lease, ok := rowlock.FromContext(ctx)
+	if !ok {
+		return ErrNoLease
+	}
+	c, err := newClaim(lease, resources)
+	if err != nil {
+		return err
+	}
+	if err := lease.Err(); err != nil {
+		return c.wrap(ctx, "check", err)
+	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	if !begun {
+		if err := g.dialect.begun(ctx, q); err != nil {
+			return c.wrap(ctx, "check", err)
+		}
+	}
+	return c.wrap(ctx, "check", g.dialect.check(ctx, q, c))
+}

@@ -1,0 +1,102 @@
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// claim is what one call has to prove: that a lease is the newest on some resources.
+type claim struct {
+	lease     *rowlock.Lease
+	namespace string
+	resources []string // sorted, each once: everybody locks in the same order
+	token     int64
+	nonce     string
+}
+
+// newClaim takes the lock's own name if there are no resources.
+func newClaim(lease *rowlock.Lease, resources []string) (claim, error) {
+	if len(resources) == 0 {
+		resources = []string{lease.Name()}
+	}
+	resources = slices.Clone(resources)
+	slices.Sort(resources)
+	resources = slices.Compact(resources)
+	for _, r := range resources {
+		if err := checkResource(r); err != nil {
+			return claim{}, err
+		}
+	}
+	return claim{lease, lease.Namespace(), resources, int64(lease.Token()), lease.Nonce().String()}, nil
+}
+
+// checkResource holds resources to the rules of the names of locks.
+func checkResource(r string) error {
+	switch {
+	case r == "":
+		return errors.New(`fence: resource "" is empty`)
+	case len(r) > driver.MaxName:
+		return fmt.Errorf("fence: resource %.40q… has %d bytes, and %d are the most", r, len(r), driver.MaxName)
+	case !utf8.ValidString(r):
+		return fmt.Errorf("fence: resource %q is not valid UTF-8", r)
+	case strings.ContainsRune(r, 0):
+		return fmt.Errorf("fence: resource %q has a NUL character, which no SQL database can keep in a text", r)
+	}
+	return nil
+}
+
+// mark is what the fence table has of one resource.
+type mark struct {
+	token int64
+	nonce string
+}
+
+// isOf says whether the claim's lease has sealed last.
+func (m mark) isOf(c claim) bool { return m.token == c.token && m.nonce == c.nonce }
+
+// refuse is the error of a resource that another lease has sealed last, or none.
+func (c claim) refuse(resource string, m mark) error {
+	return &StaleError{Resource: resource, Token: rowlock.Token(c.token), Newest: rowlock.Token(m.token)}
+}
+
+// within bounds a call by what is left of the lease's trust at its start, and by its end.
+func (c claim) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithDeadline(ctx, c.lease.ExpiresAt())
+	stop := context.AfterFunc(c.lease.Context(), cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// trust is how long the lease is trusted unless it is renewed.
+func (c claim) trust() time.Duration {
+	return max(time.Until(c.lease.ExpiresAt()), time.Millisecond)
+}
+
+// left is how long a call that was bounded by within may still take.
+func left(ctx context.Context) time.Duration {
+	deadline, _ := ctx.Deadline()
+	return max(time.Until(deadline), time.Millisecond)
+}
+
+// wrap says what was being done, and keeps the end of ctx or of the lease as a cause.
+func (c claim) wrap(ctx context.Context, operation string, err error) error {
+	var stale *StaleError
+	if err == nil || errors.As(err, &stale) {
+		return err
+	}
+	err = fmt.Errorf("fence: %s %q: %w", operation, c.resources, err)
+	if ended := c.lease.Err(); ended != nil && !errors.Is(err, ended) {
+		err = fmt.Errorf("%w: %w", err, ended)
+	}
+	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
+		err = fmt.Errorf("%w: %w", err, ended)
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// Guard keeps stale holders out of the data of one database. It is safe for concurrent use and owns
+// nothing: the pool stays the caller's to close.
+type Guard struct {
+	dialect dialect
+	db      *sql.DB       // one of the two
+	pool    *pgxpool.Pool // is nil
+	err     error         // what Validate reports
+}
+
+var _ rowlock.Sealer = (*Guard)(nil)
+
+// dialect is one family of databases. Its errors are a *StaleError, a *SchemaError, one marked by
+// retry, or what the driver said.
+type dialect interface {
+	// seal raises the marks of c in a transaction of its own, once. ctx has a deadline.
+	seal(ctx context.Context, c claim) error
+	// check locks the marks of c to the end of q's transaction and compares. ctx has a deadline.
+	check(ctx context.Context, q querier, c claim) error
+	// begun is nil if q is in a transaction, which it does not touch.
+	begun(ctx context.Context, q querier) error
+	// again recognises what the database undid and what may succeed when it is run again.
+	again(err error) bool
+}
+
+// Postgres guards data in a PostgreSQL database (12 or newer) reached through database/sql, with any
+// driver that speaks $1 parameters (pgx's stdlib, lib/pq).
+func Postgres(db *sql.DB, opts ...Option) *Guard {
+	return build(Guard{db: db}, opts, func(t sqltable.Table) dialect { return newPostgres(sqlTransactions(db), t) })
+}
+
+// Pgx guards data in a PostgreSQL database reached through a pgx pool. Use [Guard.CheckPgx] and
+// [Guard.TxPgx] with it.
+func Pgx(pool *pgxpool.Pool, opts ...Option) *Guard {
+	return build(Guard{pool: pool}, opts, func(t sqltable.Table) dialect { return newPostgres(pgxTransactions(pool), t) })
+}
+
+// MySQL guards data in InnoDB tables of a MySQL (8.0 or newer) or MariaDB (10.6 or newer) database
+// reached through go-sql-driver/mysql.
+func MySQL(db *sql.DB, opts ...Option) *Guard {
+	return build(Guard{db: db}, opts, func(t sqltable.Table) dialect { return newMySQL(db, t) })
+}
+
+// SQLite guards data in a SQLite (3.35 or newer) database file on a local disk, reached through any
+// driver for database/sql.
+func SQLite(db *sql.DB, opts ...Option) *Guard {
+	return build(Guard{db: db}, opts, func(t sqltable.Table) dialect { return newSQLite(db, t) })
+}
+
+func build(g Guard, opts []Option, open func(sqltable.Table) dialect) *Guard {
+	o := options{table: sqltable.Default}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	table, err := sqltable.Parse(o.table)
+	if err != nil {
+		g.err = fmt.Errorf("fence: %w", err)
+	}
+	if g.db == nil && g.pool == nil {
+		g.err = errors.New("fence: the database handle is nil")
+	}
+	if g.err == nil {
+		g.dialect = open(table)
+	}
+	return &g
+}
+
+// Validate reports an option that cannot work, which every other call reports as well.
+func (g *Guard) Validate() error { return g.err }

@@ -1,0 +1,134 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"time"
+
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// restoreLimit bounds putting a session's setting back.
+const restoreLimit = time.Second
+
+// mysql is the dialect of MySQL 8.0 and MariaDB 10.6, and what is newer.
+type mysql struct {
+	marks
+
+	db    *sql.DB
+	table sqltable.Table
+}
+
+func newMySQL(db *sql.DB, t sqltable.Table) *mysql {
+	// Hexadecimal digits mean the same in every character set that a connection may have.
+	hexed := func(s string) string { return hex.EncodeToString([]byte(s)) }
+	return &mysql{marks: marks{sql: load(t, "mysql", "`"), encode: hexed}, db: db, table: t}
+}
+
+func (m *mysql) seal(ctx context.Context, c claim) error {
+	conn, err := m.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+	restore, err := m.boundLockWait(ctx, conn)
+	if err != nil {
+		return m.classify(err)
+	}
+	defer restore()
+	return m.classify(m.sealOn(ctx, conn, c))
+}
+
+// sealOn works at READ COMMITTED, which locks no gaps: a mark that an older transaction keeps does
+// not delay the first seal of its neighbours.
+func (m *mysql) sealOn(ctx context.Context, conn *sql.Conn, c claim) error {
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	if err := m.raise(ctx, sqlQuerier{tx}, c); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// boundLockWait lets the session wait for locks for about as long as ctx permits: the server does
+// not notice that a client has gone while it waits. A session that does not take its own setting
+// back is closed.
+func (m *mysql) boundLockWait(ctx context.Context, conn *sql.Conn) (restore func(), err error) {
+	var before int64
+	if _, err := (sqlQuerier{conn}).row(ctx, m.sql["lock_wait"], nil, &before); err != nil {
+		return nil, err
+	}
+	if _, err := conn.ExecContext(ctx, m.sql["set_lock_wait"], max(int64(left(ctx)/time.Second), 1)); err != nil {
+		return nil, err
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
+		defer cancel()
+		if _, err := conn.ExecContext(ctx, m.sql["set_lock_wait"], before); err != nil {
+			discard(conn)
+		}
+	}, nil
+}
+
+func (m *mysql) check(ctx context.Context, q querier, c claim) error {
+	for _, r := range c.resources {
+		var now mark
+		var token sql.NullInt64
+		var nonce sql.NullString
+		_, err := q.row(ctx, m.sql["check"], append(m.key(c, r), m.key(c, r)...), &now.token, &now.nonce, &token, &nonce)
+		if err != nil {
+			return m.classify(err)
+		}
+		if !now.isOf(c) {
+			return c.refuse(r, now)
+		}
+		if snapshot := (mark{token.Int64, nonce.String}); !snapshot.isOf(c) {
+			return retry(errOldSnapshot)
+		}
+	}
+	return nil
+}
+
+// begun sets a savepoint, which is gone at once where there is no transaction.
+func (m *mysql) begun(ctx context.Context, q querier) error {
+	err := q.exec(ctx, m.sql["savepoint"])
+	if err == nil {
+		err = q.exec(ctx, m.sql["release"])
+	}
+	if sqlerror.MySQL(err) == 1305 { // the savepoint does not exist
+		return errNoTransaction
+	}
+	return err
+}
+
+// again recognises what the server undid.
+// https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html
+// https://mariadb.com/kb/en/mariadb-error-code-reference/
+func (m *mysql) again(err error) bool {
+	switch sqlerror.MySQL(err) {
+	case 1205, // end of a wait for a lock
+		1213, // deadlock; on Galera and in a replication group, a conflict with another node
+		1020: // changed since the snapshot (MariaDB, innodb_snapshot_isolation)
+		return true
+	default:
+		return false
+	}
+}
+
+func (m *mysql) classify(err error) error {
+	switch number := sqlerror.MySQL(err); {
+	case m.again(err):
+		return retry(err)
+	case number == 1146 || number == 1054 || number == 1049: // unknown table, column, database
+		return &SchemaError{Table: m.table.String(), Err: err}
+	case number == 1044 || number == 1142 || number == 1143:
+		return unprivileged(err)
+	default:
+		return err
+	}
+}

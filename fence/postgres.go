@@ -1,0 +1,119 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// postgres is the dialect of PostgreSQL 12 and newer.
+type postgres struct {
+	marks
+
+	transact transactions
+	table    sqltable.Table
+}
+
+func newPostgres(transact transactions, t sqltable.Table) *postgres {
+	plain := func(s string) string { return s }
+	return &postgres{marks: marks{sql: load(t, "postgres", `"`), encode: plain}, transact: transact, table: t}
+}
+
+// transactions runs work in a READ COMMITTED transaction of its own, where each statement sees what
+// was committed before it.
+type transactions func(ctx context.Context, work func(q querier) error) error
+
+func sqlTransactions(db *sql.DB) transactions {
+	return func(ctx context.Context, work func(querier) error) error {
+		tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+		if err := work(sqlQuerier{tx}); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}
+}
+
+func pgxTransactions(pool *pgxpool.Pool) transactions {
+	return func(ctx context.Context, work func(querier) error) error {
+		return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+			return work(pgxQuerier{tx})
+		})
+	}
+}
+
+func (p *postgres) seal(ctx context.Context, c claim) error {
+	return p.classify(p.transact(ctx, func(q querier) error {
+		var ignored, also sql.NullString
+		if _, err := q.row(ctx, p.sql["bound"], []any{lockTimeout(ctx)}, &ignored, &also); err != nil {
+			return err
+		}
+		return p.raise(ctx, q, c)
+	}))
+}
+
+func (p *postgres) check(ctx context.Context, q querier, c claim) error {
+	for _, r := range c.resources {
+		var now mark
+		var limit string
+		_, err := q.row(ctx, p.sql["check"], append(p.key(c, r), c.trust().Milliseconds()), &now.token, &now.nonce, &limit)
+		if err != nil {
+			return p.classify(err)
+		}
+		if !now.isOf(c) {
+			return c.refuse(r, now)
+		}
+	}
+	return nil
+}
+
+// lockTimeout is in milliseconds, and a little less than what ctx permits: a wait that the server ends
+// leaves the connection usable.
+func lockTimeout(ctx context.Context) int64 {
+	d := left(ctx)
+	return max((d - d/10).Milliseconds(), 1)
+}
+
+// begun sets a savepoint, which only a transaction can have.
+func (p *postgres) begun(ctx context.Context, q querier) error {
+	err := q.exec(ctx, p.sql["savepoint"])
+	if err == nil {
+		err = q.exec(ctx, p.sql["release"])
+	}
+	if sqlerror.State(err) == "25P01" { // no_active_sql_transaction
+		return errNoTransaction
+	}
+	return err
+}
+
+// again recognises a serialization failure, a deadlock and an ended lock_timeout.
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+func (p *postgres) again(err error) bool {
+	switch sqlerror.State(err) {
+	case "40001", "40P01", "55P03":
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *postgres) classify(err error) error {
+	switch state := sqlerror.State(err); {
+	case p.again(err):
+		return retry(err)
+	case state == "42P01" || state == "42703" || state == "3F000": // undefined table, column, schema
+		return &SchemaError{Table: p.table.String(), Err: err}
+	case state == "42501":
+		return unprivileged(err)
+	default:
+		return err
+	}
+}

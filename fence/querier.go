@@ -1,0 +1,84 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// querier runs one statement: the slice of database/sql and of pgx that marks need.
+type querier interface {
+	// row scans the first row of the answer, and reports whether there was one.
+	row(ctx context.Context, statement string, args []any, dest ...any) (bool, error)
+	exec(ctx context.Context, statement string, args ...any) error
+}
+
+// Transaction is an open transaction of database/sql: a *sql.Tx, or a *sql.Conn on which the caller
+// has begun one.
+type Transaction interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+var (
+	_ Transaction = (*sql.Tx)(nil)
+	_ Transaction = (*sql.Conn)(nil)
+)
+
+type sqlQuerier struct{ conn Transaction }
+
+func (q sqlQuerier) row(ctx context.Context, statement string, args []any, dest ...any) (bool, error) {
+	rows, err := q.conn.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	found := rows.Next()
+	if found {
+		if err := rows.Scan(dest...); err != nil {
+			return false, err
+		}
+	}
+	for rows.Next() { //nolint:revive // drained on purpose: an error may come after the last row
+	}
+	return found, rows.Err()
+}
+
+func (q sqlQuerier) exec(ctx context.Context, statement string, args ...any) error {
+	_, err := q.conn.ExecContext(ctx, statement, args...)
+	return err
+}
+
+// pgxConn is a pgx.Tx.
+type pgxConn interface {
+	Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
+	Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error)
+}
+
+var _ pgxConn = (pgx.Tx)(nil)
+
+type pgxQuerier struct{ conn pgxConn }
+
+func (q pgxQuerier) row(ctx context.Context, statement string, args []any, dest ...any) (bool, error) {
+	rows, err := q.conn.Query(ctx, statement, args...)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	found := rows.Next()
+	if found {
+		if err := rows.Scan(dest...); err != nil {
+			return false, err
+		}
+	}
+	for rows.Next() { //nolint:revive // drained on purpose: an error may come after the last row
+	}
+	return found, rows.Err()
+}
+
+func (q pgxQuerier) exec(ctx context.Context, statement string, args ...any) error {
+	_, err := q.conn.Exec(ctx, statement, args...)
+	return err
+}

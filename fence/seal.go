@@ -1,0 +1,73 @@
+package fence
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rowlock/rowlock"
+)
+
+// Pauses between two attempts at what the database undid.
+const (
+	firstPause = 2 * time.Millisecond
+	longPause  = 100 * time.Millisecond
+)
+
+// Seal makes lease the newest holder of the resources, by default of its own name: it raises their
+// marks to the lease's token and nonce, all in one transaction of its own, which is durable when Seal
+// returns. From then on every older lease fails its [Guard.Check], and all that older leases have
+// done is visible. For that, Seal waits for the transactions that an older lease has checked and
+// not yet ended. Call it once after acquiring and before reading anything that the lock protects;
+// calling it again with the same lease is free of effect.
+//
+// The wait is bounded by ctx and by the trust that the lease has left when Seal begins; the error is
+// then an [ErrRetry] or ctx's own, or both, and nothing was sealed unless the reply to the commit was
+// lost. Sealing again settles that. A lease that is not newer than the one that sealed last gets a
+// [*StaleError], and nothing is written: no resource is sealed unless all are. Resources follow the
+// rules of the names of locks and are kept apart by the lease's namespace.
+//
+// A lease that has ended gets what ended it (rowlock.ErrLost, rowlock.ErrReleased); a table that is
+// missing is a [*SchemaError].
+func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
+	if g.err != nil {
+		return g.err
+	}
+	if lease == nil {
+		return errors.New("fence: seal: the lease is nil")
+	}
+	c, err := newClaim(lease, resources)
+	if err != nil {
+		return err
+	}
+	if err := lease.Err(); err != nil {
+		return c.wrap(ctx, "seal", err)
+	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	var undone error
+	for step := firstPause; ; step = min(2*step, longPause) {
+		err := g.dialect.seal(ctx, c)
+		if undone != nil && err != nil && ctx.Err() != nil {
+			err = undone // which says more than that the last try was interrupted
+		}
+		undone = err
+		if err == nil || !errors.Is(err, ErrRetry) || !pause(ctx, step) {
+			return c.wrap(ctx, "seal", err)
+		}
+	}
+}
+
+// pause waits for half to one and a half of d, so that those who collided once do not collide again,
+// and reports whether there is time for more.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d/2 + rand.N(d))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,4 @@
+-- Parameters: none.
+-- Result: one row: the longest that this session waits for a lock, in seconds.
+-- Promise: reads only.
+SELECT @@SESSION.innodb_lock_wait_timeout

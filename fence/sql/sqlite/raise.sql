@@ -1,0 +1,8 @@
+-- Parameters: ?1 namespace, ?2 resource, ?3 token, ?4 nonce.
+-- Result: none.
+-- Promise: raises the mark if its token is smaller.
+INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, sealed_at)
+VALUES (?1, ?2, ?3, ?4, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)
+    ON CONFLICT (namespace, resource) DO UPDATE
+   SET token = excluded.token, nonce = excluded.nonce, sealed_at = excluded.sealed_at
+ WHERE f.token < excluded.token

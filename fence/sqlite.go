@@ -1,0 +1,175 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// Result codes of SQLite: https://www.sqlite.org/rescode.html
+const (
+	sqliteError        = 1
+	sqliteBusy         = 5
+	sqliteLocked       = 6
+	sqliteBusySnapshot = 517
+)
+
+const (
+	// busySlice is the busy time-out of one statement. A driver's wait does not end with ctx, so it
+	// must be short; and not zero: with a rollback journal it is a writer's waiting that keeps new
+	// readers out until he can commit.
+	busySlice = 50 * time.Millisecond
+	// checkWait is how long a check waits for the file's write lock. A transaction that has read
+	// before may keep the other writer from committing, so it must give up.
+	checkWait = time.Second
+	// endLimit bounds the end of a transaction whose ctx has ended.
+	endLimit = time.Second
+)
+
+// sqlite is the dialect of SQLite 3.35 and newer. A file has one writer at a time: the write lock
+// does what the lock on the mark does elsewhere.
+type sqlite struct {
+	marks
+
+	db    *sql.DB
+	table sqltable.Table
+}
+
+func newSQLite(db *sql.DB, t sqltable.Table) *sqlite {
+	plain := func(s string) string { return s }
+	return &sqlite{marks: marks{sql: load(t, "sqlite", `"`), encode: plain}, db: db, table: t}
+}
+
+func (s *sqlite) seal(ctx context.Context, c claim) error {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+	q := sqlQuerier{conn}
+	restore, err := withBusySlice(ctx, q)
+	if err == nil {
+		err = s.classify(ctx, q, s.sealOn(ctx, conn, c))
+		if failed := restore(); failed != nil {
+			discard(conn)
+		}
+	}
+	return err
+}
+
+// sealOn gives the connection back without a transaction, or closes it.
+func (s *sqlite) sealOn(ctx context.Context, conn *sql.Conn, c claim) error {
+	q := sqlQuerier{conn}
+	if err := untilFree(ctx, func() error { return q.exec(ctx, s.sql["begin_immediate"]) }); err != nil {
+		return err
+	}
+	err := s.raise(ctx, q, c)
+	if err == nil {
+		err = untilFree(ctx, func() error { return q.exec(ctx, s.sql["commit"]) })
+	}
+	if err != nil {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
+		defer cancel()
+		if q.exec(ending, s.sql["rollback"]) != nil {
+			discard(conn)
+		}
+	}
+	return err
+}
+
+// check takes the file's write lock, which a transaction that was begun IMMEDIATE has already.
+func (s *sqlite) check(ctx context.Context, q querier, c claim) error {
+	restore, err := withBusySlice(ctx, q)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, checkWait)
+	defer cancel()
+	err = untilFree(limited, func() error { return q.exec(ctx, s.sql["lock"]) })
+	if failed := restore(); err == nil {
+		err = failed
+	}
+	for _, r := range c.resources {
+		var now mark
+		if err == nil {
+			now, err = s.read(ctx, q, c, r)
+		}
+		if err == nil && !now.isOf(c) {
+			return c.refuse(r, now)
+		}
+	}
+	return s.classify(ctx, q, err)
+}
+
+// begun tries to begin a transaction, which fails inside of one.
+func (s *sqlite) begun(ctx context.Context, q querier) error {
+	if q.exec(ctx, s.sql["begin"]) != nil {
+		return nil
+	}
+	return errors.Join(errNoTransaction, q.exec(context.WithoutCancel(ctx), s.sql["rollback"]))
+}
+
+// again recognises that another connection has the file, or had it since this one began to read.
+func (s *sqlite) again(err error) bool {
+	code := sqlerror.SQLite(err) & 0xff
+	return code == sqliteBusy || code == sqliteLocked
+}
+
+func (s *sqlite) classify(ctx context.Context, q querier, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case s.again(err):
+		return retry(err)
+	case sqlerror.SQLite(err)&0xff == sqliteError && s.outdated(ctx, q):
+		return &SchemaError{Table: s.table.String(), Err: err}
+	default:
+		return err
+	}
+}
+
+// outdated reports whether the table or a column is missing: SQLITE_ERROR is all that a statement
+// answers then.
+func (s *sqlite) outdated(ctx context.Context, q querier) bool {
+	const known = 5
+	columns := known
+	_, err := q.row(ctx, s.sql["columns"], []any{s.table.Fence(), s.table.Schema()}, &columns)
+	return err == nil && columns < known
+}
+
+// untilFree runs once again and again while the file is busy, until ctx ends; not so if the snapshot
+// of the transaction is out of date, which waiting does not mend.
+func untilFree(ctx context.Context, once func() error) error {
+	var busy error
+	for step := firstPause; ; step = min(2*step, longPause) {
+		err := once()
+		if busy != nil && ctx.Err() != nil && err != nil {
+			return busy // which says more than that the last try was interrupted
+		}
+		busy = err
+		code := sqlerror.SQLite(err)
+		if code == sqliteBusySnapshot || code&0xff != sqliteBusy && code&0xff != sqliteLocked || !pause(ctx, step) {
+			return err
+		}
+	}
+}
+
+// withBusySlice gives q's connection that busy time-out, and returns what puts its own one back.
+// Pragmas touch no file, and so are not interrupted.
+func withBusySlice(ctx context.Context, q querier) (restore func() error, err error) {
+	ctx = context.WithoutCancel(ctx)
+	before := 0
+	if _, err := q.row(ctx, "PRAGMA busy_timeout", nil, &before); err != nil {
+		return nil, err
+	}
+	set := func(ms int) error { return q.exec(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", ms)) }
+	if err := set(int(busySlice.Milliseconds())); err != nil {
+		return nil, err
+	}
+	return func() error { return set(before) }, nil
+}

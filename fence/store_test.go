@@ -1,0 +1,254 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	_ "modernc.org/sqlite"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/memlock"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// engine is one kind of database, as its sessions are set up.
+type engine struct {
+	name    string
+	driver  string
+	dialect migrations.Dialect
+	dsn     func(t *testing.T) string
+	guard   func(*sql.DB, ...fence.Option) *fence.Guard
+	levels  []sql.IsolationLevel
+}
+
+var (
+	postgresLevels = []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
+	mysqlLevels    = []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
+	sqliteLevels   = []sql.IsolationLevel{sql.LevelDefault}
+)
+
+var engines = []engine{
+	{"postgres", "pgx", migrations.Postgres, func(t *testing.T) string { return testenv.Postgres(t) }, fence.Postgres, postgresLevels},
+	{"mysql", "mysql", migrations.MySQL, func(t *testing.T) string { return testenv.MySQL(t) }, fence.MySQL, mysqlLevels},
+	{"mariadb", "mysql", migrations.MySQL, func(t *testing.T) string { return testenv.MariaDB(t) }, fence.MySQL, mysqlLevels},
+	{"mariadb-snapshot-isolation", "mysql", migrations.MySQL, func(t *testing.T) string {
+		return testenv.MariaDB(t) + "?innodb_snapshot_isolation=ON"
+	}, fence.MySQL, mysqlLevels},
+	{"sqlite-wal", "sqlite", migrations.SQLite, sqliteFile("&_pragma=journal_mode(WAL)"), fence.SQLite, sqliteLevels},
+	{"sqlite-wal-immediate", "sqlite", migrations.SQLite, sqliteFile("&_pragma=journal_mode(WAL)&_txlock=immediate"), fence.SQLite, sqliteLevels},
+	{"sqlite-journal", "sqlite", migrations.SQLite, sqliteFile(""), fence.SQLite, sqliteLevels},
+}
+
+func sqliteFile(parameters string) func(*testing.T) string {
+	return func(t *testing.T) string {
+		path := url.URL{Path: filepath.Join(t.TempDir(), "data.db")}
+		return "file:" + path.EscapedPath() + "?_pragma=busy_timeout(5000)" + parameters
+	}
+}
+
+// store is one database, seen by one test, with the fence table and a ledger in it: each row says
+// who wrote it and how many rows its writer saw.
+type store struct {
+	engine
+
+	dsn   string
+	db    *sql.DB
+	guard *fence.Guard
+	locks *memlock.Backend
+}
+
+// each runs test on every engine, in parallel.
+func each(t *testing.T, test func(t *testing.T, s *store)) {
+	t.Helper()
+	t.Parallel()
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, e.fresh(t))
+		})
+	}
+}
+
+func (e engine) fresh(t *testing.T) *store {
+	t.Helper()
+	s := &store{engine: e, dsn: e.dsn(t), locks: memlock.New()}
+	s.db = s.open(t, s.dsn)
+	s.guard = e.guard(s.db)
+	require.NoError(t, migrations.Up(t.Context(), s.db, e.dialect))
+	id := map[migrations.Dialect]string{
+		migrations.Postgres: "bigserial PRIMARY KEY", migrations.MySQL: "bigint AUTO_INCREMENT PRIMARY KEY", migrations.SQLite: "INTEGER PRIMARY KEY",
+	}[e.dialect]
+	s.exec(t, "CREATE TABLE ledger (id "+id+", token bigint NOT NULL, seen bigint NOT NULL)")
+	s.exec(t, "CREATE TABLE elsewhere (n bigint NOT NULL)")
+	return s
+}
+
+func (s *store) open(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(s.driver, dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+// bind writes the parameters of a statement as the driver wants them.
+func (s *store) bind(statement string) string {
+	if s.dialect != migrations.Postgres {
+		return statement
+	}
+	var b strings.Builder
+	n := 0
+	for _, c := range statement {
+		if c != '?' {
+			b.WriteRune(c)
+			continue
+		}
+		n++
+		b.WriteString("$" + strconv.Itoa(n) + "::bigint")
+	}
+	return b.String()
+}
+
+func (s *store) exec(t *testing.T, statement string, args ...any) {
+	t.Helper()
+	_, err := s.db.ExecContext(t.Context(), s.bind(statement), args...)
+	require.NoError(t, err, statement)
+}
+
+func (s *store) int(t *testing.T, query string) int64 {
+	t.Helper()
+	var n int64
+	require.NoError(t, s.db.QueryRowContext(t.Context(), query).Scan(&n), query)
+	return n
+}
+
+func (s *store) begin(t *testing.T, level sql.IsolationLevel) *sql.Tx {
+	t.Helper()
+	tx, err := s.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
+// lease is a lease of name, newer than all before, which their holders have not heard of.
+func (s *store) lease(t *testing.T, name string, opts ...rowlock.Option) *rowlock.Lease {
+	t.Helper()
+	return leaseFrom(t, s.locks, name, opts...)
+}
+
+func leaseFrom(t *testing.T, locks *memlock.Backend, name string, opts ...rowlock.Option) *rowlock.Lease {
+	t.Helper()
+	locker, err := rowlock.New(locks, append([]rowlock.Option{rowlock.TTL(time.Hour)}, opts...)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = locker.Close() }) // of a lease that was taken away it says so
+	key := driver.Key{Name: name}
+	before, err := locks.Inspect(t.Context(), key)
+	require.NoError(t, err)
+	if before.State == driver.StateHeld {
+		require.NoError(t, locks.ForceRelease(t.Context(), key, before.Token, true))
+	}
+	lease, err := locker.TryAcquire(t.Context(), name)
+	require.NoError(t, err)
+	return lease
+}
+
+// two are an old lease that has sealed, and its successor that has not.
+func (s *store) two(t *testing.T) (old, newer *rowlock.Lease) {
+	t.Helper()
+	old = s.lease(t, "r")
+	require.NoError(t, s.guard.Seal(t.Context(), old))
+	newer = s.lease(t, "r")
+	require.Greater(t, newer.Token(), old.Token())
+	require.NoError(t, old.Err(), "it has not heard of it")
+	return old, newer
+}
+
+// append writes into the ledger what tx saw of it.
+func (s *store) append(ctx context.Context, tx *sql.Tx, lease *rowlock.Lease) error {
+	var seen int64
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM ledger").Scan(&seen); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, s.bind("INSERT INTO ledger (token, seen) VALUES (?, ?)"), int64(lease.Token()), seen)
+	return err
+}
+
+// work is what a holder does: it checks, writes and commits.
+func (s *store) work(t *testing.T, lease *rowlock.Lease) {
+	t.Helper()
+	require.NoError(t, s.guard.Tx(lease.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		return s.append(ctx, tx, lease)
+	}, "r"))
+}
+
+// waiting reports whether a session of this database waits for a lock. MySQL and MariaDB have a
+// list of those that is not refreshed while it is being read, so there it is a seal's statement that
+// runs for a while.
+func (s *store) waiting(t *testing.T, since *time.Time) bool {
+	t.Helper()
+	if s.dialect == migrations.Postgres {
+		return s.int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
+	}
+	if s.int(t, `SELECT count(*) FROM information_schema.processlist
+		WHERE db = DATABASE() AND id <> CONNECTION_ID() AND info LIKE 'INSERT INTO %_fence%'`) == 0 {
+		*since = time.Now()
+	}
+	return time.Since(*since) > 400*time.Millisecond
+}
+
+// sealing is a seal that has returned, or that is known to wait for somebody.
+type sealing struct {
+	waits bool
+	wait  func() error
+}
+
+// startSeal begins to seal. On SQLite, where nobody can be asked who waits, a seal that waits is one
+// that gives up with ErrRetry, and is begun anew by wait.
+func (s *store) startSeal(t *testing.T, lease *rowlock.Lease, resources ...string) sealing {
+	t.Helper()
+	if s.dialect == migrations.SQLite {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		err := s.guard.Seal(ctx, lease, resources...)
+		if err == nil {
+			return sealing{false, func() error { return nil }}
+		}
+		require.ErrorIs(t, err, fence.ErrRetry)
+		return sealing{true, func() error { return s.guard.Seal(t.Context(), lease, resources...) }}
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.guard.Seal(t.Context(), lease, resources...) }()
+	return s.untilDoneOrWaiting(t, done)
+}
+
+func (s *store) untilDoneOrWaiting(t *testing.T, done chan error) sealing {
+	t.Helper()
+	limit, since := time.After(20*time.Second), time.Now()
+	for {
+		select {
+		case err := <-done:
+			return sealing{false, func() error { return err }}
+		case <-limit:
+			require.FailNow(t, "neither done nor waiting")
+		case <-time.After(5 * time.Millisecond):
+			if s.waiting(t, &since) {
+				return sealing{true, func() error { return <-done }}
+			}
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// seal is a guard that does what it is told.
+type seal func(ctx context.Context, lease *rowlock.Lease) error
+
+func (s seal) Seal(ctx context.Context, lease *rowlock.Lease, _ ...string) error {
+	return s(ctx, lease)
+}
+
+// Fenced seals before the caller has the lease, and before the function of Do begins.
+func TestFencedSealsBeforeTheWork(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		var sealed []rowlock.Token
+		guard := seal(func(_ context.Context, lease *rowlock.Lease) error {
+			require.NoError(t, lease.Err())
+			sealed = append(sealed, lease.Token())
+			return nil
+		})
+		l := locker(t, store, rowlock.Fenced(guard))
+		lease := acquire(t, l, "a")
+		assert.Equal(t, []rowlock.Token{lease.Token()}, sealed)
+		require.NoError(t, l.TryDo(background, "b", func(_ context.Context, lease *rowlock.Lease) error {
+			assert.Equal(t, lease.Token(), sealed[1])
+			return nil
+		}))
+	})
+}
+
+// When sealing fails, or takes until the lease or the caller's ctx is over, nothing is left behind.
+func TestFailedSealReleases(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		no := errors.New("no")
+		l := locker(t, store, rowlock.TTL(ttl), rowlock.Wait(0))
+		_, err := l.Acquire(background, "a", rowlock.Fenced(seal(func(context.Context, *rowlock.Lease) error { return no })))
+		require.ErrorIs(t, err, no)
+		require.NoError(t, acquire(t, l, "a").Release(background), "the name is free")
+
+		hang := seal(func(ctx context.Context, _ *rowlock.Lease) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		ctx, cancel := context.WithTimeout(background, time.Minute)
+		defer cancel()
+		_, err = l.Acquire(ctx, "a", rowlock.Fenced(hang))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, acquire(t, l, "a").Release(background))
+
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
+		start := time.Now()
+		_, err = l.Acquire(background, "a", rowlock.Fenced(hang))
+		require.ErrorIs(t, err, rowlock.ErrLost)
+		assert.Equal(t, trust, time.Since(start))
+	})
+}
+
+// A guard that is nil is named, and nothing is acquired.
+func TestFencedWantsAGuard(t *testing.T) {
+	store := memlock.New()
+	_, err := locker(t, store).Acquire(background, "a", rowlock.Fenced(nil))
+	require.ErrorContains(t, err, "Fenced(nil)")
+	assert.Zero(t, store.Calls(memlock.OpAcquire))
+}
