@@ -80,12 +80,12 @@ func (g *Guard) check(ctx context.Context, q querier, begun bool, resources []st
 	if err := lease.Err(); err != nil {
 		return c.wrap(ctx, "check", err)
 	}
-	ctx, cancel := c.within(ctx)
+	bounded, cancel := c.within(ctx)
 	defer cancel()
 	if !begun {
-		if err := g.dialect.begun(ctx, q); err != nil {
+		if err := g.dialect.begun(bounded, q); err != nil {
 			return c.wrap(ctx, "check", err)
 		}
 	}
-	return c.wrap(ctx, "check", g.dialect.check(ctx, q, c))
+	return c.wrap(ctx, "check", g.dialect.check(bounded, q, c))
 }

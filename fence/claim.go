@@ -85,18 +85,23 @@ func left(ctx context.Context) time.Duration {
 	return max(time.Until(deadline), time.Millisecond)
 }
 
-// wrap says what was being done, and keeps the end of ctx or of the lease as a cause.
+// wrap says what was being done, and keeps the end of the caller's ctx or of the lease as a cause.
+// Where neither has ended, it was the bound of within that did, and it is to be run again: nobody is
+// to take that for the end of his own ctx.
 func (c claim) wrap(ctx context.Context, operation string, err error) error {
 	var stale *StaleError
 	if err == nil || errors.As(err, &stale) {
 		return err
 	}
-	err = fmt.Errorf("fence: %s %q: %w", operation, c.resources, err)
-	if ended := c.lease.Err(); ended != nil && !errors.Is(err, ended) {
-		err = fmt.Errorf("%w: %w", err, ended)
+	lost, ended := c.lease.Err(), ctx.Err()
+	if lost == nil && ended == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+		err = fmt.Errorf("%w: no answer for as long as the lease was trusted when it was asked: %v", ErrRetry, err) //nolint:errorlint // see above
 	}
-	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
-		err = fmt.Errorf("%w: %w", err, ended)
+	err = fmt.Errorf("fence: %s %q: %w", operation, c.resources, err)
+	for _, cause := range []error{lost, ended} {
+		if cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
 	}
 	return err
 }

@@ -22,9 +22,9 @@ const (
 // not yet ended. Call it once after acquiring and before reading anything that the lock protects;
 // calling it again with the same lease is free of effect.
 //
-// The wait is bounded by ctx and by the trust that the lease has left when Seal begins; the error is
-// then an [ErrRetry] or ctx's own, or both, and nothing was sealed unless the reply to the commit was
-// lost. Sealing again settles that. A lease that is not newer than the one that sealed last gets a
+// The wait is bounded by ctx, whose error it then is, and by the trust that the lease has left when
+// Seal begins, which makes it an [ErrRetry]; it may be both. Nothing was sealed then unless the reply
+// to the commit was lost, and sealing again settles that. A lease that is not newer than the one that sealed last gets a
 // [*StaleError], and nothing is written: no resource is sealed unless all are. Resources follow the
 // rules of the names of locks and are kept apart by the lease's namespace.
 //
@@ -44,16 +44,16 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	if err := lease.Err(); err != nil {
 		return c.wrap(ctx, "seal", err)
 	}
-	ctx, cancel := c.within(ctx)
+	bounded, cancel := c.within(ctx)
 	defer cancel()
 	var undone error
 	for step := firstPause; ; step = min(2*step, longPause) {
-		err := g.dialect.seal(ctx, c)
-		if undone != nil && err != nil && ctx.Err() != nil {
+		err := g.dialect.seal(bounded, c)
+		if undone != nil && err != nil && bounded.Err() != nil {
 			err = undone // which says more than that the last try was interrupted
 		}
 		undone = err
-		if err == nil || !errors.Is(err, ErrRetry) || !pause(ctx, step) {
+		if err == nil || !errors.Is(err, ErrRetry) || !pause(bounded, step) {
 			return c.wrap(ctx, "seal", err)
 		}
 	}

@@ -1,0 +1,23 @@
+# TERM ends a demonstration in the middle: its table and its file are removed, so that the next one
+# runs from the beginning.
+set -eu
+mkdir temporary
+TMPDIR=$PWD/temporary
+export TMPDIR
+mkfifo story
+
+rowlock demo ${ROWLOCK_STORE:+--store "$ROWLOCK_STORE"} >story 2>err &
+demo=$!
+exec 3<story
+line=
+until case $line in *'is paused'*) true ;; *) false ;; esac; do read -r line <&3; done
+kill -TERM $demo
+code=0; wait $demo || code=$?
+test $code = 143
+test "$(cat err)" = 'rowlock: terminated: the demonstration was stopped'
+test -z "$(ls temporary)"
+
+rowlock demo ${ROWLOCK_STORE:+--store "$ROWLOCK_STORE"} >out 2>err
+test "$(tail -n 1 out)" = 'The balance is 120, as it should be: 100 - 30 + 50 = 120.'
+test ! -s err
+test -z "$(ls temporary)"

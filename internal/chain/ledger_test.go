@@ -1,0 +1,84 @@
+//go:build unix
+
+package chain_test
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// link is one row of the ledger.
+type link struct {
+	seq, token      int64
+	nonce           string
+	worker          int
+	readVal, newVal int64
+}
+
+// follows says whether the writer of l knew the link before it.
+func (l link) follows(before link) bool { return l.readVal == before.newVal }
+
+// ledger is the chain of one name, in the order in which it was written.
+func (d database) ledger(t *testing.T, db *sql.DB, id int) (links []link) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), d.bind("SELECT seq, token, nonce, worker, read_val, new_val FROM ledger WHERE id = ? ORDER BY seq"), id)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	for rows.Next() {
+		var l link
+		require.NoError(t, rows.Scan(&l.seq, &l.token, &l.nonce, &l.worker, &l.readVal, &l.newVal))
+		links = append(links, l)
+	}
+	require.NoError(t, rows.Err())
+	return links
+}
+
+// lostUpdates counts the links of all chains whose writers did not know the link before.
+func (d database) lostUpdates(t *testing.T, db *sql.DB) (lostUpdates, total int) {
+	t.Helper()
+	for id := range names {
+		var before link
+		for _, l := range d.ledger(t, db, id) {
+			if !l.follows(before) {
+				lostUpdates++
+			}
+			before = l
+			total++
+		}
+	}
+	return lostUpdates, total
+}
+
+// requireUnbroken proves from the table alone that no stale holder has written and that none has
+// read what was not the newest, and that all that was reported as committed is there.
+func (d database) requireUnbroken(t *testing.T, db *sql.DB, acked map[int64]bool) (total int) {
+	t.Helper()
+	type holder struct {
+		nonce  string
+		worker int
+	}
+	found := 0
+	for id := range names {
+		owner := make(map[int64]holder)
+		var before link
+		for _, l := range d.ledger(t, db, id) {
+			require.GreaterOrEqual(t, l.token, before.token, "chain %d: a stale write was accepted: %+v after %+v", id, l, before)
+			require.True(t, l.follows(before), "chain %d: an update was lost: %+v after %+v", id, l, before)
+			now := holder{l.nonce, l.worker}
+			if first, ok := owner[l.token]; ok {
+				require.Equal(t, first, now, "chain %d: token %d has two holders", id, l.token)
+			}
+			owner[l.token] = now
+			if acked[l.newVal] {
+				found++
+			}
+			before = l
+			total++
+		}
+	}
+	assert.Equal(t, len(acked), found, "what was reported as committed is in the ledger")
+	return total
+}

@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+)
+
+// eachDemoStore runs test with the options that name a store: none, and a migrated one of each kind.
+func eachDemoStore(t *testing.T, test func(t *testing.T, where ...string)) {
+	t.Helper()
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T) string{
+		"default":  func(*testing.T) string { return "" },
+		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "locks.db") },
+		"postgres": func(t *testing.T) string { return testenv.Postgres(t) },
+		"mysql":    func(t *testing.T) string { return testenv.MySQL(t) },
+		"mariadb":  func(t *testing.T) string { return testenv.MariaDB(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := open(t)
+			if store == "" {
+				test(t)
+				return
+			}
+			code, _, stderr := rowlockMain(t, "migrate", "up", "--store", store)
+			require.Zero(t, code, stderr)
+			test(t, "--store", store)
+		})
+	}
+}
+
+// rowlockMain runs the command in this process. A store in its environment is for others.
+func rowlockMain(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	dir := t.TempDir()
+	files := map[string]*os.File{}
+	for _, name := range []string{"in", "out", "err"} {
+		f, err := os.Create(filepath.Join(dir, name))
+		require.NoError(t, err)
+		defer f.Close()
+		files[name] = f
+	}
+	code = Main(t.Context(), args, Stdio{In: files["in"], Out: files["out"], Err: files["err"], Env: []string{"ROWLOCK_STORE=sqlite:/nowhere/at/all"}})
+	for name, text := range map[string]*string{"out": &stdout, "err": &stderr} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		*text = string(b)
+	}
+	return code, stdout, stderr
+}
+
+const demoBegin = `The balance is 100. A withdraws 30, B deposits 50, each under the same lock.
+A is paused for longer than its lease of 1s.
+
+       worker A                             worker B
+0.0 s  gets the lock
+       token 1
+0.0 s  reads the balance: 100
+0.0 s  is paused: nothing renews its lease
+0.0 s                                       A's lease has expired: gets the lock
+                                            token 2
+0.0 s                                       reads the balance: 100
+0.0 s                                       writes 150, releases the lock
+0.0 s  wakes, and has not noticed
+       writes what it computed: 70
+`
+
+const demoFenced = demoBegin + `0.0 s  REFUSED by the fence: stale, for
+       the newest token is 2
+0.0 s  begins again: gets the lock
+       token 3
+0.0 s  reads the balance: 150
+0.0 s  writes 120, releases the lock
+
+The database refused A's stale write, and B's deposit was kept.
+The balance is 120, as it should be: 100 - 30 + 50 = 120.
+`
+
+const demoDamage = demoBegin + `0.0 s  is not refused
+
+A lost update: A wrote over B's deposit, and nobody was told.
+The balance is 70, and should be 100 - 30 + 50 = 120.
+`
+
+var (
+	demoTokens = regexp.MustCompile(`\d{16}`)
+	demoTimes  = regexp.MustCompile(`(?m)^ *\d+\.\d s`)
+)
+
+// toldOf is the output with times of 0.0 s and tokens numbered in the order of their size. It has
+// neither where it happened nor that B waits: on a machine that stalls, A's lease is over by then.
+func toldOf(t *testing.T, out string) string {
+	t.Helper()
+	var kept strings.Builder
+	for line := range strings.Lines(out) {
+		assert.True(t, len(line) <= 81 || strings.HasPrefix(line, "In "), "80 columns: %s", line)
+		if !strings.Contains(line, "so B waits") {
+			kept.WriteString(line)
+		}
+	}
+	out = kept.String()
+	if where, rest, ok := strings.Cut(out, "dropped at the end.\n\n"); ok {
+		assert.True(t, strings.HasPrefix(where, "In "), where)
+		out = rest
+	}
+	numbers, last := map[string]string{}, ""
+	for _, token := range demoTokens.FindAllString(out, -1) {
+		if numbers[token] == "" {
+			assert.Greater(t, token, last, "tokens rise")
+			last, numbers[token] = token, strconv.Itoa(len(numbers)+1)
+		}
+	}
+	out = demoTokens.ReplaceAllStringFunc(out, func(token string) string { return numbers[token] })
+	return demoTimes.ReplaceAllString(out, "0.0 s")
+}
+
+// With the fence the stale write is refused and the balance is right; without it, the damage is
+// shown. What is printed is the same each time but for times and tokens, and the second run finds
+// nothing left of the first.
+func TestDemo(t *testing.T) {
+	eachDemoStore(t, func(t *testing.T, where ...string) {
+		for option, told := range map[string]string{"--no-fence=false": demoFenced, "--no-fence": demoDamage} {
+			code, stdout, stderr := rowlockMain(t, append([]string{"demo", option}, where...)...)
+			require.Zero(t, code, stderr)
+			assert.Equal(t, told, toldOf(t, stdout))
+			assert.Empty(t, stderr)
+		}
+	})
+}
+
+// All that there was is sold, once.
+func TestDemoStock(t *testing.T) {
+	eachDemoStore(t, func(t *testing.T, where ...string) {
+		code, stdout, stderr := rowlockMain(t, append([]string{"demo", "stock", "--workers", "5", "--stock", "23"}, where...)...)
+		require.Zero(t, code, stderr)
+		assert.Empty(t, stderr)
+		assert.Contains(t, stdout, "23 to sell, 5 selling. Each sale is one lock and one fenced transaction.\n")
+		assert.Regexp(t, `\ntotal          23 sold of 23 in \d+\.\d s, 0 left: nothing was oversold\.\n$`, stdout)
+		sum := 0
+		sold := regexp.MustCompile(`(?m)^worker \d +(\d+) sold$`).FindAllStringSubmatch(stdout, -1)
+		for _, line := range sold {
+			n, err := strconv.Atoi(line[1])
+			require.NoError(t, err)
+			sum += n
+		}
+		assert.Len(t, sold, 5)
+		assert.Equal(t, 23, sum)
+	})
+}
+
+// A demonstration in a database without the lock tables creates nothing and says how they are
+// created; a table of the same name is nobody's to drop.
+func TestDemoTouchesNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	file := "sqlite:" + filepath.Join(t.TempDir(), "app.db")
+	a := &app{store: file, table: "rowlock_lease"}
+	s, err := a.openUnmigrated()
+	require.NoError(t, err)
+	defer s.close()
+	_, err = s.db.ExecContext(t.Context(), "CREATE TABLE rowlock_demo (mine INTEGER)")
+	require.NoError(t, err)
+
+	code, stdout, stderr := rowlockMain(t, "demo", "--store", file)
+	assert.Equal(t, exitUnavailable, code)
+	assert.Contains(t, stderr, "create it with: rowlock migrate up --store '"+file+"'")
+	assert.Empty(t, stdout)
+
+	code, _, stderr = rowlockMain(t, "migrate", "up", "--store", file)
+	require.Zero(t, code, stderr)
+	code, stdout, stderr = rowlockMain(t, "demo", "--store", file)
+	assert.Equal(t, exitUnavailable, code)
+	assert.Contains(t, stderr, "create the table rowlock_demo, which must not exist")
+	assert.Empty(t, stdout)
+	_, err = s.db.ExecContext(t.Context(), "INSERT INTO rowlock_demo (mine) VALUES (1)")
+	require.NoError(t, err, "it is as it was")
+}
+
+// A database with the table of the locks and without that of the fence is told of, too, and the
+// demonstration's own table is dropped again.
+func TestDemoWithoutFenceTable(t *testing.T) {
+	t.Parallel()
+	file := "sqlite:" + filepath.Join(t.TempDir(), "locks.db")
+	for _, direction := range []string{"up", "down"} { // down takes back the last migration only
+		code, _, stderr := rowlockMain(t, "migrate", direction, "--store", file)
+		require.Zero(t, code, stderr)
+	}
+	for range 2 {
+		code, _, stderr := rowlockMain(t, "demo", "stock", "--store", file)
+		assert.Equal(t, exitUnavailable, code)
+		assert.Contains(t, stderr, "the fence table rowlock_lease_fence is missing or out of date in "+file+"; create it with: rowlock migrate up")
+	}
+}
+
+// What cannot work is a usage error.
+func TestDemoUsage(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"stock", "--workers", "0"}, {"stock", "--stock", "100000"}, {"stock", "--no-fence"}, {"stick"}} {
+		code, _, stderr := rowlockMain(t, append([]string{"demo"}, args...)...)
+		assert.Equal(t, exitUsage, code, "%v: %s", args, stderr)
+	}
+}

@@ -1,0 +1,5 @@
+-- Parameters: name, amount.
+-- Result: none.
+-- Promise: adds one amount.
+INSERT INTO rowlock_demo (name, amount)
+VALUES (?, ?)
