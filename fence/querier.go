@@ -35,15 +35,7 @@ func (q sqlQuerier) row(ctx context.Context, statement string, args []any, dest 
 		return false, err
 	}
 	defer rows.Close()
-	found := rows.Next()
-	if found {
-		if err := rows.Scan(dest...); err != nil {
-			return false, err
-		}
-	}
-	for rows.Next() { //nolint:revive // drained on purpose: an error may come after the last row
-	}
-	return found, rows.Err()
+	return one(rows, dest)
 }
 
 func (q sqlQuerier) exec(ctx context.Context, statement string, args ...any) error {
@@ -67,18 +59,27 @@ func (q pgxQuerier) row(ctx context.Context, statement string, args []any, dest 
 		return false, err
 	}
 	defer rows.Close()
-	found := rows.Next()
-	if found {
-		if err := rows.Scan(dest...); err != nil {
-			return false, err
-		}
-	}
-	for rows.Next() { //nolint:revive // drained on purpose: an error may come after the last row
-	}
-	return found, rows.Err()
+	return one(rows, dest)
 }
 
 func (q pgxQuerier) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := q.conn.Exec(ctx, statement, args...)
 	return err
+}
+
+// one reads a result of one row at most, to its end: an error may come after the last row.
+func one(rows interface {
+	Next() bool
+	Scan(dest ...any) error
+	Err() error
+}, dest []any) (found bool, err error) {
+	found = rows.Next()
+	if found {
+		if err := rows.Scan(dest...); err != nil {
+			return false, err
+		}
+	}
+	for rows.Next() { //nolint:revive // drained on purpose
+	}
+	return found, rows.Err()
 }
