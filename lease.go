@@ -50,6 +50,10 @@ func (le *Lease) Token() Token { return le.grant.Token }
 // lease from every other, even where a store that lost its history granted one token twice.
 func (le *Lease) Nonce() driver.Nonce { return le.grant.Nonce }
 
+// Backend names the kind of store that granted the lease, as its Capabilities do; empty if it has no
+// name. Tokens of two kinds of store are not comparable.
+func (le *Lease) Backend() string { return le.locker.caps.Backend }
+
 // Holder is what others are told of who holds the name.
 func (le *Lease) Holder() string { return le.cfg.holder }
 

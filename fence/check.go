@@ -73,7 +73,7 @@ func (g *Guard) check(ctx context.Context, q querier, begun bool, resources []st
 	if !ok {
 		return ErrNoLease
 	}
-	c, err := newClaim(lease, resources)
+	c, err := newClaim(g.domain, lease, resources)
 	if err != nil {
 		return err
 	}

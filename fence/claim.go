@@ -20,10 +20,12 @@ type claim struct {
 	resources []string // sorted, each once: everybody locks in the same order
 	token     int64
 	nonce     string
+	domain    string // of the token
 }
 
-// newClaim takes the lock's own name if there are no resources.
-func newClaim(lease *rowlock.Lease, resources []string) (claim, error) {
+// newClaim takes the lock's own name if there are no resources, and the kind of its store if none
+// was named.
+func newClaim(store string, lease *rowlock.Lease, resources []string) (claim, error) {
 	if len(resources) == 0 {
 		resources = []string{lease.Name()}
 	}
@@ -35,7 +37,13 @@ func newClaim(lease *rowlock.Lease, resources []string) (claim, error) {
 			return claim{}, err
 		}
 	}
-	return claim{lease, lease.Namespace(), resources, int64(lease.Token()), lease.Nonce().String()}, nil
+	if store == "" {
+		store = lease.Backend()
+	}
+	return claim{
+		lease: lease, namespace: lease.Namespace(), resources: resources,
+		token: int64(lease.Token()), nonce: lease.Nonce().String(), domain: store + " " + lease.Name(),
+	}, nil
 }
 
 // checkResource holds resources to the rules of the names of locks.
@@ -55,12 +63,26 @@ func checkResource(r string) error {
 
 // mark is what the fence table has of one resource.
 type mark struct {
-	token int64
-	nonce string
+	token  int64
+	nonce  string
+	domain string
 }
 
-// isOf says whether the claim's lease has sealed last.
-func (m mark) isOf(c claim) bool { return m.token == c.token && m.nonce == c.nonce }
+// isOf says whether the claim's lease has sealed last. The nonce alone says so, and the token that a
+// mark has of it may have been minted by the resource's own database.
+func (m mark) isOf(c claim) bool { return m.nonce == c.nonce }
+
+// mayRaise is nil if the mark of resource is older than the claim and can be compared with it.
+func (c claim) mayRaise(resource string, m mark) error {
+	switch {
+	case m.domain != "" && m.domain != c.domain:
+		return &DomainError{Resource: resource, Domain: c.domain, Sealed: m.domain, Newest: rowlock.Token(m.token)}
+	case m.token >= c.token:
+		return c.refuse(resource, m)
+	default:
+		return nil
+	}
+}
 
 // refuse is the error of a resource that another lease has sealed last, or none.
 func (c claim) refuse(resource string, m mark) error {
@@ -89,8 +111,7 @@ func left(ctx context.Context) time.Duration {
 // Where neither has ended, it was the bound of within that did, and it is to be run again: nobody is
 // to take that for the end of his own ctx.
 func (c claim) wrap(ctx context.Context, operation string, err error) error {
-	var stale *StaleError
-	if err == nil || errors.As(err, &stale) {
+	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrDomain) {
 		return err
 	}
 	lost, ended := c.lease.Err(), ctx.Err()

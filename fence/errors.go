@@ -16,6 +16,10 @@ var (
 	// the lease yet: roll back and run the whole transaction again, which [Guard.Tx] does. Of
 	// [Guard.Seal] it means that an older transaction still holds the mark.
 	ErrRetry = errors.New("fence: run the transaction again")
+	// ErrDomain: the mark's token comes from another store or another lock than the lease's, and the
+	// two cannot be compared. It is final until an operator resets the mark, which the error's text
+	// names the command for. The error is a [*DomainError].
+	ErrDomain = errors.New("fence: tokens of two domains")
 	// ErrNoLease: there is no lease in the context. Use the one that Do hands to its function, that
 	// of the lease, or one made from them.
 	ErrNoLease = errors.New("fence: no lease in the context")
@@ -43,6 +47,22 @@ func (e *StaleError) Error() string {
 
 // Is makes a *StaleError an [ErrStale].
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
+
+// DomainError says which resource was sealed with a token that the lease's is not comparable with.
+type DomainError struct {
+	Resource string
+	Domain   string        // of the lease: the store, a space, the lock
+	Sealed   string        // the mark's
+	Newest   rowlock.Token // the mark's
+}
+
+func (e *DomainError) Error() string {
+	return fmt.Sprintf("fence: %q is sealed with token %d of %q, which a token of %q is not comparable with; "+
+		"if that lock is used no more: rowlock fence reset --token %[2]d %[1]q", e.Resource, e.Newest, e.Sealed, e.Domain)
+}
+
+// Is makes a *DomainError an [ErrDomain].
+func (e *DomainError) Is(target error) bool { return target == ErrDomain }
 
 // SchemaError says that the fence table is missing or older than this version of the library. The
 // message names the command and the call that mend it.

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -18,6 +20,7 @@ type Guard struct {
 	dialect dialect
 	db      *sql.DB       // one of the two
 	pool    *pgxpool.Pool // is nil
+	domain  string        // of the tokens, in place of the kind of store
 	err     error         // what Validate reports
 }
 
@@ -69,6 +72,10 @@ func build(g Guard, opts []Option, open func(sqltable.Table) dialect) *Guard {
 	if err != nil {
 		g.err = fmt.Errorf("fence: %w", err)
 	}
+	if len(o.domain) > maxDomain || !utf8.ValidString(o.domain) || strings.ContainsAny(o.domain, " \x00") {
+		g.err = fmt.Errorf("fence: domain %q: want at most %d bytes of UTF-8 without space or NUL", o.domain, maxDomain)
+	}
+	g.domain = o.domain
 	if g.db == nil && g.pool == nil {
 		g.err = errors.New("fence: the database handle is nil")
 	}

@@ -1,11 +1,15 @@
 package fence
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
 // marks reads and raises the rows of the fence table: what all dialects have in common.
 type marks struct {
 	sql    statements
 	encode func(string) string // how the statements take names
+	decode func(string) string // and give them back
 }
 
 // key is the arguments that name one mark.
@@ -16,7 +20,8 @@ func (m marks) key(c claim, resource string) []any {
 // read is the mark as committed or as this transaction has left it; the zero mark if there is none.
 func (m marks) read(ctx context.Context, q querier, c claim, resource string) (mark, error) {
 	var now mark
-	_, err := q.row(ctx, m.sql["read"], m.key(c, resource), &now.token, &now.nonce)
+	_, err := q.row(ctx, m.sql["read"], m.key(c, resource), &now.token, &now.nonce, &now.domain)
+	now.domain = m.decode(now.domain)
 	return now, err
 }
 
@@ -31,17 +36,17 @@ func (m marks) raise(ctx context.Context, q querier, c claim) error {
 			}
 			continue
 		}
-		if now.token >= c.token {
-			return c.refuse(r, now)
+		if err := c.mayRaise(r, now); err != nil {
+			return err
 		}
-		if err := q.exec(ctx, m.sql["raise"], append(m.key(c, r), c.token, c.nonce)...); err != nil {
+		if err := q.exec(ctx, m.sql["raise"], append(m.key(c, r), c.token, c.nonce, m.encode(c.domain))...); err != nil {
 			return err
 		}
 		if now, err = m.read(ctx, q, c, r); err != nil {
 			return err
 		}
 		if !now.isOf(c) {
-			return c.refuse(r, now)
+			return cmp.Or(c.mayRaise(r, now), c.refuse(r, now))
 		}
 	}
 	return nil

@@ -24,7 +24,8 @@ type mysql struct {
 func newMySQL(db *sql.DB, t sqltable.Table) *mysql {
 	// Hexadecimal digits mean the same in every character set that a connection may have.
 	hexed := func(s string) string { return hex.EncodeToString([]byte(s)) }
-	return &mysql{marks: marks{sql: load(t, "mysql", "`"), encode: hexed}, db: db, table: t}
+	unhexed := func(s string) string { b, _ := hex.DecodeString(s); return string(b) } //nolint:errcheck // the server's HEX wrote it
+	return &mysql{marks: marks{sql: load(t, "mysql", "`"), encode: hexed, decode: unhexed}, db: db, table: t}
 }
 
 func (m *mysql) seal(ctx context.Context, c claim) error {
@@ -87,7 +88,7 @@ func (m *mysql) check(ctx context.Context, q querier, c claim) error {
 		if !now.isOf(c) {
 			return c.refuse(r, now)
 		}
-		if snapshot := (mark{token.Int64, nonce.String}); !snapshot.isOf(c) {
+		if snapshot := (mark{token: token.Int64, nonce: nonce.String}); !snapshot.isOf(c) {
 			return retry(errOldSnapshot)
 		}
 	}

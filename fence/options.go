@@ -4,7 +4,19 @@ package fence
 type Option func(*options)
 
 type options struct {
-	table string
+	table  string
+	domain string
+}
+
+// maxDomain leaves room for the lock's name beside it in the fence table.
+const maxDomain = 64
+
+// Domain names the store that the tokens come from, in place of the kind that the lease's backend
+// names. Tokens are compared within one domain only, which is this name and the lock's: give it
+// where two stores of one kind may grant the same lock, such as before and after a move from one
+// server to another. At most 64 bytes of UTF-8, without spaces.
+func Domain(name string) Option {
+	return func(o *options) { o.domain = name }
 }
 
 // Table names the lease table whose fence table is used, as sqllock.Table does: "table" or

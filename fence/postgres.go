@@ -21,7 +21,7 @@ type postgres struct {
 
 func newPostgres(transact transactions, t sqltable.Table) *postgres {
 	plain := func(s string) string { return s }
-	return &postgres{marks: marks{sql: load(t, "postgres", `"`), encode: plain}, transact: transact, table: t}
+	return &postgres{marks: marks{sql: load(t, "postgres", `"`), encode: plain, decode: plain}, transact: transact, table: t}
 }
 
 // transactions runs work in a READ COMMITTED transaction of its own, where each statement sees what

@@ -25,8 +25,10 @@ const (
 // The wait is bounded by ctx, whose error it then is, and by the trust that the lease has left when
 // Seal begins, which makes it an [ErrRetry]; it may be both. Nothing was sealed then unless the reply
 // to the commit was lost, and sealing again settles that. A lease that is not newer than the one that sealed last gets a
-// [*StaleError], and nothing is written: no resource is sealed unless all are. Resources follow the
-// rules of the names of locks and are kept apart by the lease's namespace.
+// [*StaleError], and nothing is written: no resource is sealed unless all are. Tokens of different
+// locks, or of different kinds of store, are not comparable: where the mark is of another domain, the
+// error is a [*DomainError]. Resources follow the rules of the names of locks and are kept apart by
+// the lease's namespace.
 //
 // A lease that has ended gets what ended it (rowlock.ErrLost, rowlock.ErrReleased); a table that is
 // missing is a [*SchemaError].
@@ -37,7 +39,7 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	if lease == nil {
 		return errors.New("fence: seal: the lease is nil")
 	}
-	c, err := newClaim(lease, resources)
+	c, err := newClaim(g.domain, lease, resources)
 	if err != nil {
 		return err
 	}

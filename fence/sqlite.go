@@ -42,7 +42,7 @@ type sqlite struct {
 
 func newSQLite(db *sql.DB, t sqltable.Table) *sqlite {
 	plain := func(s string) string { return s }
-	return &sqlite{marks: marks{sql: load(t, "sqlite", `"`), encode: plain}, db: db, table: t}
+	return &sqlite{marks: marks{sql: load(t, "sqlite", `"`), encode: plain, decode: plain}, db: db, table: t}
 }
 
 func (s *sqlite) seal(ctx context.Context, c claim) error {
@@ -136,7 +136,7 @@ func (s *sqlite) classify(ctx context.Context, q querier, err error) error {
 // outdated reports whether the table or a column is missing: SQLITE_ERROR is all that a statement
 // answers then.
 func (s *sqlite) outdated(ctx context.Context, q querier) bool {
-	const known = 5
+	const known = 7
 	columns := known
 	_, err := q.row(ctx, s.sql["columns"], []any{s.table.Fence(), s.table.Schema()}, &columns)
 	return err == nil && columns < known

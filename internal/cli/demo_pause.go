@@ -12,14 +12,14 @@ import (
 // before it has looked at a clock. One worker of a process cannot be stopped without the others, so
 // this one is told that its lease lasts longer than it does.
 type pausing struct {
-	driver.Backend
+	backend
 
 	believed time.Duration
 }
 
 // Acquire makes the lease a believed one.
 func (p *pausing) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	g, err := p.Backend.Acquire(ctx, r)
+	g, err := p.backend.Acquire(ctx, r)
 	g.TTL = p.believed
 	return g, err
 }

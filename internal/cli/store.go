@@ -35,6 +35,7 @@ type store struct {
 // backend is what the command needs of one.
 type backend interface {
 	driver.Backend
+	driver.Describer
 	driver.Inspector
 }
 

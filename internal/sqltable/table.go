@@ -19,10 +19,13 @@ const (
 	versionSuffix = "_version"
 )
 
-// maxPart leaves room for the suffixes within the 63 bytes of a Postgres identifier.
+// maxPart leaves room for a suffix of 13 bytes within the 63 of a Postgres identifier.
 const maxPart = 50
 
 var part = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// derived is the default name, alone or with a suffix.
+var derived = regexp.MustCompile(`\b` + Default + `((?:_[a-z]+)*)\b`)
 
 // Table is a validated name of a lease table, with a schema or without.
 type Table struct {
@@ -65,14 +68,12 @@ func (t Table) Fence() string { return t.name + fenceSuffix }
 // Version is the name of the table in which migrations keep their version, not quoted.
 func (t Table) Version() string { return t.qualify(t.name, versionSuffix, "") }
 
-// Rewrite puts the table's names, quoted with quote, in place of the default ones in a statement.
+// Rewrite puts the table's name, and all names that are derived from it by a suffix, quoted with
+// quote, in place of the default ones in a statement.
 func (t Table) Rewrite(statement, quote string) string {
-	return strings.NewReplacer(
-		Default+metaSuffix, t.Meta(quote),
-		Default+fenceSuffix, t.qualify(t.name, fenceSuffix, quote),
-		Default+versionSuffix, t.qualify(t.name, versionSuffix, quote),
-		Default, t.Lease(quote),
-	).Replace(statement)
+	return derived.ReplaceAllStringFunc(statement, func(name string) string {
+		return t.qualify(t.name, strings.TrimPrefix(name, Default), quote)
+	})
 }
 
 func (t Table) qualify(name, suffix, quote string) string {

@@ -8,8 +8,9 @@ rowlock run job -- true
 
 rowlock run job -- rowlock migrate down 2>err && exit 1
 grep -q 'nothing is dropped while a lock is held' err
-rowlock migrate down
-rowlock migrate status | grep -Eq '^00002_fence.sql +-'
+until rowlock migrate status | grep -Eq '^00002_fence.sql +-'; do
+	rowlock migrate down
+done
 rowlock run job -- true # the fence went, the locks are there
 rowlock migrate down
 rowlock migrate status | grep -Eq '^00001_lease.sql +-'

@@ -1,0 +1,52 @@
+package fence_test
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/fence"
+)
+
+// Tokens of two locks, or of two stores, are never compared: the mark stays with the first, and the
+// message says how to give it to the other.
+func TestTokensOfTwoDomainsAreNotCompared(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		lease, other := s.lease(t, "job"), s.lease(t, "another")
+		require.NoError(t, s.guard.Seal(t.Context(), lease, "r"))
+		moved := s.engine.guard(s.db, fence.Domain("new-server"))
+		err := s.guard.Seal(t.Context(), other, "q", "r")
+		require.ErrorIs(t, err, fence.ErrDomain)
+		require.NotErrorIs(t, err, fence.ErrStale)
+		var domain *fence.DomainError
+		require.ErrorAs(t, err, &domain)
+		assert.Equal(t, fence.DomainError{Resource: "r", Domain: "memlock another", Sealed: "memlock job", Newest: lease.Token()}, *domain)
+		require.ErrorContains(t, err, "rowlock fence reset")
+		err = moved.Seal(t.Context(), s.lease(t, "job"), "q", "r")
+		require.ErrorIs(t, err, fence.ErrDomain)
+		require.ErrorContains(t, err, `a token of "new-server job"`)
+		require.NoError(t, s.guard.Check(lease.Context(), s.begin(t, sql.LevelDefault), "r"), "nothing was written")
+		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_fence WHERE resource = 'r' AND domain = 'memlock job'"))
+		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
+	})
+}
+
+// A mark that is older than its domain column takes the domain of whoever seals next.
+func TestAMarkWithoutADomainTakesTheNextOne(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		old, newer := s.two(t)
+		s.exec(t, "UPDATE rowlock_lease_fence SET domain = ''")
+		require.NoError(t, s.guard.Seal(t.Context(), newer))
+		require.ErrorIs(t, s.guard.Seal(t.Context(), old), fence.ErrStale)
+		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_fence WHERE domain = 'memlock r'"))
+	})
+}
+
+// A name that cannot be one is an error of every call.
+func TestDomainIsAName(t *testing.T) {
+	for _, bad := range []string{"a b", "a\x00", "\xff", string(make([]byte, 65))} {
+		require.ErrorContains(t, fence.SQLite(&sql.DB{}, fence.Domain(bad)).Validate(), "fence: domain")
+	}
+}
