@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-const (
-	// minUnused is far more than a request that was sent may take to arrive.
-	minUnused = 24 * time.Hour
-	// pruneBatch bounds one transaction of Prune. The statements have it, too.
-	pruneBatch = 250
-)
+// MinUnused is the least that [Guard.Prune] takes: far more than a request that was sent may need to
+// arrive.
+const MinUnused = 24 * time.Hour
+
+// pruneBatch bounds one transaction of Prune.
+const pruneBatch = 250
 
 // Prune forgets the marks of every namespace that were sealed, or reset, longer ago than unused, and
 // reports how many: also after an error, which ends it. A mark stays while a transaction that has
 // checked it is open, and while the lease that sealed it is alive in the lock table beside the fence
-// table. unused is at least 24 hours, by the database's clock.
+// table. unused is at least [MinUnused], by the database's clock.
 //
 // A forgotten mark refuses everybody, as one that was never sealed does, until the next seal. So
 // whoever holds a lock of another database or store for longer than unused gets [ErrStale] at its next [Guard.Check], and
@@ -31,8 +31,8 @@ func (g *Guard) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if g.err != nil {
 		return 0, g.err
 	}
-	if unused < minUnused {
-		return 0, fmt.Errorf("fence: prune: unused is %s: want %s or more", unused, minUnused)
+	if unused < MinUnused {
+		return 0, fmt.Errorf("fence: prune: unused is %s: want %s or more", unused, MinUnused)
 	}
 	total := 0
 	for last := (Mark{}); ; {

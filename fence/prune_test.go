@@ -200,3 +200,22 @@ func TestPruneSkipsWhatIsChecked(t *testing.T) {
 		require.Equal(t, 1, s.prune(t, day))
 	})
 }
+
+// A seal that comes while its mark is being forgotten succeeds and stays: it is the newest after both.
+func TestPruneBesideASeal(t *testing.T) {
+	eachGuard(t, func(t *testing.T, s *store) {
+		require.NoError(t, s.guard.Seal(t.Context(), s.lease(t, "r")))
+		for range 20 {
+			s.grow(t, 2*day)
+			lease := s.lease(t, "r")
+			pruned := make(chan error, 1)
+			go func() {
+				_, err := s.guard.Prune(t.Context(), day)
+				pruned <- err
+			}()
+			require.NoError(t, s.guard.Seal(t.Context(), lease))
+			require.NoError(t, <-pruned)
+			require.NoError(t, s.checked(t, lease, "r"))
+		}
+	})
+}

@@ -81,6 +81,28 @@ func TestResetAfterALostHistory(t *testing.T) {
 	})
 }
 
+// An acquisition that seals tells the same, and gives the lock back.
+func TestAFencedAcquisitionSaysThatTheHistoryIsLost(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		old := s.lease(t, "r")
+		require.NoError(t, s.guard.Seal(t.Context(), old))
+		locker, err := rowlock.New(amnesiac(), rowlock.Fenced(s.guard))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, locker.Close()) }()
+		for range 2 {
+			_, err = locker.TryAcquire(t.Context(), "r")
+			var stale *fence.StaleError
+			require.ErrorAs(t, err, &stale)
+			require.True(t, stale.Ahead)
+			require.NotErrorIs(t, err, rowlock.ErrHeld)
+		}
+		require.NoError(t, s.guard.Reset(t.Context(), "", "r", old.Token()))
+		lease, err := locker.TryAcquire(t.Context(), "r")
+		require.NoError(t, err)
+		require.NoError(t, s.checked(t, lease, "r"))
+	})
+}
+
 // A mark of another lock or store is given to the next holder by a reset.
 func TestResetAfterAChangeOfDomain(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
