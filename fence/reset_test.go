@@ -212,3 +212,25 @@ func TestOperatingWithBadInput(t *testing.T) {
 		}
 	})
 }
+
+// A reset that meets a seal either came first, or finds another token than was seen: the answer is of
+// what was done, and the newer holder works after both.
+func TestResetBesideASeal(t *testing.T) {
+	eachGuard(t, func(t *testing.T, s *store) {
+		lease, era := s.lease(t, "r"), int64(0)
+		require.NoError(t, s.guard.Seal(t.Context(), lease))
+		for range 30 {
+			newer, sealed := s.lease(t, "r"), make(chan error, 1)
+			go func() { sealed <- s.guard.Seal(t.Context(), newer) }()
+			if err := s.guard.Reset(t.Context(), "", "r", lease.Token()); err != nil {
+				require.ErrorIs(t, err, fence.ErrNoMark)
+			} else {
+				era++
+			}
+			require.NoError(t, <-sealed)
+			require.NoError(t, s.checked(t, newer, "r"))
+			require.Equal(t, era, s.int(t, "SELECT era FROM rowlock_lease_fence"))
+			lease = newer
+		}
+	})
+}
