@@ -98,7 +98,8 @@
 // Some marks can never be raised again: the lock moved to another store ([ErrDomain]), or its store
 // lost its history and grants smaller tokens than before ([StaleError].Ahead). Seal then refuses every
 // holder, until an operator who knows that nobody works under the old lock gives the resource to the
-// next one: [Guard.Reset]. The command has the same: rowlock fence ls, reset and prune.
+// next one: [Guard.Reset]. After a backup of the data was restored, [Guard.ResetAll] keeps out a holder
+// of the time of the backup, whose mark has come back with it. The command has the same: rowlock fence ls, reset and prune.
 //
 // # Setting up
 //

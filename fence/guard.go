@@ -37,9 +37,10 @@ type dialect interface {
 	own(ctx context.Context, work func(querier) error) error
 	// look runs work, which reads only, without waiting for anybody's transaction. ctx has a deadline.
 	look(ctx context.Context, work func(querier) error) error
-	// list, reset and forget are what an operator's calls do with the marks, in own or look.
+	// list, reset, resetAll and forget are what an operator's calls do with the marks, in own or look.
 	list(ctx context.Context, q querier, namespace string, all bool) ([]Mark, error)
 	reset(ctx context.Context, q querier, namespace, resource string, seen rowlock.Token) error
+	resetAll(ctx context.Context, q querier, namespace string, all bool) error
 	forget(ctx context.Context, q querier, unused time.Duration, last Mark) ([]Mark, error)
 	// check locks the marks of c to the end of q's transaction and compares. ctx has a deadline.
 	check(ctx context.Context, q querier, c claim) error

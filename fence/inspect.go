@@ -45,11 +45,15 @@ func (g *Guard) Marks(ctx context.Context, namespace string, all bool) (list []M
 }
 
 func (m marks) list(ctx context.Context, q querier, namespace string, all bool) ([]Mark, error) {
-	every := int64(0)
-	if all {
-		every = 1
+	return m.scan(ctx, q, "list", m.encode(namespace), flag(all))
+}
+
+// flag is a boolean as the statements take it: drivers differ in how they send one.
+func flag(b bool) int64 {
+	if b {
+		return 1
 	}
-	return m.scan(ctx, q, "list", m.encode(namespace), every)
+	return 0
 }
 
 // scan reads the marks that a statement answers.

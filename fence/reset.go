@@ -37,8 +37,7 @@ func (e *NoMarkError) Error() string {
 func (e *NoMarkError) Is(target error) bool { return target == ErrNoMark }
 
 // Reset takes a mark back that no lease can raise any more: the resource now belongs to another lock
-// or another store ([ErrDomain]), the lock's store has lost its history ([StaleError].Ahead), or the
-// data comes from a backup. Every holder of before is refused by its next [Guard.Check], and the next
+// or another store ([ErrDomain]), or the lock's store has lost its history ([StaleError].Ahead). Every holder of before is refused by its next [Guard.Check], and the next
 // [Guard.Seal] is taken, whatever its token and domain.
 //
 // It is for an operator who knows that nobody works under the old lock: who acquired there and comes
@@ -65,6 +64,26 @@ func (g *Guard) Reset(ctx context.Context, namespace, resource string, seen rowl
 	return g.operate(ctx, "reset", func(ctx context.Context, q querier) error {
 		return g.dialect.reset(ctx, q, namespace, resource, seen)
 	})
+}
+
+// ResetAll is [Guard.Reset] of every mark of namespace, or with all of every namespace, whatever its
+// token. It is for data that comes from a backup: there, a mark is that of a holder who was the newest
+// when the backup was made, and who would pass its check again. Nobody may work while the data is
+// restored and before ResetAll returns; each holder must seal again.
+func (g *Guard) ResetAll(ctx context.Context, namespace string, all bool) error {
+	if g.err != nil {
+		return g.err
+	}
+	if err := checkNamespace(namespace); err != nil {
+		return err
+	}
+	return g.operate(ctx, "reset all", func(ctx context.Context, q querier) error {
+		return g.dialect.resetAll(ctx, q, namespace, all)
+	})
+}
+
+func (m marks) resetAll(ctx context.Context, q querier, namespace string, all bool) error {
+	return q.exec(ctx, m.sql["reset_all"], m.encode(namespace), flag(all))
 }
 
 // reset locks the mark before it compares, so that the answer is of what was done.

@@ -119,6 +119,36 @@ func TestResetAfterAChangeOfDomain(t *testing.T) {
 	})
 }
 
+// After a backup was restored, the mark is again that of a holder who was the newest once, and who
+// would pass. A reset of all marks keeps him out, of one namespace or of every one, and a mark that
+// was reset already stays as it is.
+func TestResetAllAfterARestoredBackup(t *testing.T) {
+	eachGuard(t, func(t *testing.T, s *store) {
+		old, elsewhere := s.lease(t, "r"), s.lease(t, "r", rowlock.Namespace("n"))
+		require.NoError(t, s.guard.Seal(t.Context(), old, "r", "q", "reset"))
+		require.NoError(t, s.guard.Seal(t.Context(), elsewhere))
+		require.NoError(t, s.guard.Reset(t.Context(), "", "reset", old.Token()))
+		s.exec(t, "CREATE TABLE backup AS SELECT * FROM rowlock_lease_fence")
+		newer := s.lease(t, "r")
+		require.NoError(t, s.guard.Seal(t.Context(), newer, "r", "q"))
+		s.exec(t, "DELETE FROM rowlock_lease_fence")
+		s.exec(t, "INSERT INTO rowlock_lease_fence SELECT * FROM backup")
+		require.NoError(t, s.checked(t, old, "r"), "which is what the reset is for")
+
+		require.NoError(t, s.guard.ResetAll(t.Context(), "", false))
+		require.NoError(t, s.checked(t, elsewhere, "r"))
+		for _, resource := range []string{"r", "q"} {
+			require.ErrorIs(t, s.checked(t, old, resource), fence.ErrStale)
+			require.ErrorIs(t, s.checked(t, newer, resource), fence.ErrStale)
+		}
+		require.NoError(t, s.guard.ResetAll(t.Context(), "", true))
+		require.ErrorIs(t, s.checked(t, elsewhere, "r"), fence.ErrStale)
+		assert.EqualValues(t, 4, s.int(t, "SELECT count(*) FROM rowlock_lease_fence WHERE era = 1 AND token = 0"))
+		require.NoError(t, s.guard.Seal(t.Context(), newer, "r", "q"))
+		require.NoError(t, s.checked(t, newer, "q"))
+	})
+}
+
 // A lease that is stale in the ordinary way hears one plain sentence.
 func TestAnOrdinaryStaleLeaseIsNotToldToReset(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
@@ -196,6 +226,7 @@ func TestOperatingWithBadInput(t *testing.T) {
 			_, err := s.guard.Marks(t.Context(), namespace, false)
 			require.ErrorContains(t, err, "fence: namespace")
 			require.ErrorContains(t, s.guard.Reset(t.Context(), namespace, "r", 1), "fence: namespace")
+			require.ErrorContains(t, s.guard.ResetAll(t.Context(), namespace, true), "fence: namespace")
 		}
 		require.ErrorContains(t, s.guard.Reset(t.Context(), "", "", 1), "fence: resource")
 		require.ErrorContains(t, s.guard.Reset(t.Context(), "", "r", 0), "seen is 0")
@@ -206,7 +237,7 @@ func TestOperatingWithBadInput(t *testing.T) {
 		missing := s.engine.guard(s.db, fence.Table("nowhere"))
 		_, listed := missing.Marks(t.Context(), "", true)
 		_, pruned := missing.Prune(t.Context(), 24*time.Hour)
-		for _, err := range []error{listed, pruned, missing.Reset(t.Context(), "", "r", 1)} {
+		for _, err := range []error{listed, pruned, missing.Reset(t.Context(), "", "r", 1), missing.ResetAll(t.Context(), "", true)} {
 			var schema *fence.SchemaError
 			require.ErrorAs(t, err, &schema)
 		}

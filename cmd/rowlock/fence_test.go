@@ -64,7 +64,7 @@ func resets(t *testing.T, w workplace, guard *fence.Guard, namespace, resource s
 		require.True(t, found, err)
 		output, err := w.command(t, scriptTimeout, "sh", "-c", "rowlock fence reset "+line).CombinedOutput()
 		require.NoError(t, err, "%s\n%s", line, output)
-		require.Contains(t, string(output), "is reset, which had token "+before.Token().String())
+		require.Contains(t, string(output), ", which had token "+before.Token().String()+", is reset")
 		require.NoError(t, guard.Seal(t.Context(), next, resource))
 		require.ErrorIs(t, guard.Tx(before.Context(), nil, resource), fence.ErrStale)
 		before = next

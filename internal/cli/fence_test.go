@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
 )
 
@@ -21,7 +20,7 @@ func TestNotReset(t *testing.T) {
 		exitHeld:        errors.Join(fence.ErrRetry, context.DeadlineExceeded),
 		exitUnknown:     context.DeadlineExceeded,
 	} {
-		got := notReset(driver.Key{Name: "r"}, fmt.Errorf("fence: reset: %w", err))
+		got := notReset("the mark", fmt.Errorf("fence: reset: %w", err))
 		assert.Equal(t, want, exitCode(got), "%v", got)
 	}
 }

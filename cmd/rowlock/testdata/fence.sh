@@ -1,4 +1,4 @@
-# fence shows marks, resets the one that was seen, and forgets none that is young.
+# fence shows marks, resets the one that was seen or all of them, and forgets none that is young.
 set -eu
 store=${ROWLOCK_STORE:-sqlite:$XDG_STATE_HOME/rowlock/locks.db}
 
@@ -30,7 +30,7 @@ rowlock fence ls --json | grep -q "\"token\": $token,"
 
 rowlock fence reset rowlock-demo --token "$token" >out 2>err
 test ! -s out
-grep -q "the mark of \"rowlock-demo\" is reset, which had token $token: who sealed before is refused" err
+grep -q "the mark of \"rowlock-demo\", which had token $token, is reset: who sealed before is refused" err
 rowlock fence ls | grep -Eq '^rowlock-demo +- +[0-9.]+m?s +1$'
 rowlock fence ls --json --namespace "it's" | grep -q '"era": 0,'
 code=0; rowlock fence reset rowlock-demo --token "$token" 2>err || code=$?
@@ -40,6 +40,14 @@ grep -q 'the mark of "rowlock-demo" was reset already, and nobody has sealed it 
 # The next one to seal is taken.
 rowlock demo stock --workers 1 --stock 1 --store "$store" >out
 rowlock fence ls | grep -Eq '^rowlock-demo +[0-9]+ +[0-9.]+m?s +1 +[a-z/]+ rowlock-demo$'
+
+# After a restored backup, all of them.
+rowlock fence reset --all --namespace "it's" 2>err
+grep -q "every mark of namespace \"it's\" is reset" err
+test "$(rowlock fence ls --all | grep -Ec ' - ')" = 1
+rowlock fence reset --all 2>err
+grep -q 'every mark is reset' err
+test "$(rowlock fence ls --all | grep -Ec ' - ')" = 2
 
 rowlock fence prune --unused 30d 2>err
 grep -q '0 marks forgotten' err
@@ -66,12 +74,14 @@ refused '--token is missing or not above 0' reset rowlock-demo --token 0
 refused '--token=seven' reset rowlock-demo --token seven
 refused 'the resource: want at most 512 bytes of UTF-8' reset --token 7 "$(printf '\377')"
 refused '--namespace: want at most 128 bytes of UTF-8' ls --namespace "$(printf '\377')"
+refused 'takes no argument' reset --all rowlock-demo
+refused '--token is of one mark' reset --all --token 7
 refused '--unused is missing' prune
 refused '--unused=23h0m: must be at least 1d0h' prune --unused 23h
 refused '--unused=soon: write a number with a unit' prune --unused soon
 
 rowlock migrate down
-for command in 'ls' 'reset rowlock-demo --token 7' 'prune --unused 30d'; do
+for command in 'ls' 'reset --all' 'reset rowlock-demo --token 7' 'prune --unused 30d'; do
 	code=0; rowlock fence $command 2>err || code=$?
 	test $code = 69
 	grep -q 'the fence table rowlock_lease_fence is missing or out of date in .*; create it with: rowlock migrate up' err
