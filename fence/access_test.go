@@ -62,8 +62,9 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	require.NoError(t, s.guard.Validate())
 }
 
-// as is a pool of a user who has just these privileges on the fence table.
-func (s *store) as(t *testing.T, privileges string) *sql.DB {
+// as is a pool of a user who has just these privileges on the fence table, and those on the lock
+// table.
+func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 	t.Helper()
 	user := "u" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")[:12]
 	if s.dialect == migrations.Postgres {
@@ -73,6 +74,9 @@ func (s *store) as(t *testing.T, privileges string) *sql.DB {
 			require.NoError(t, err)
 		})
 		s.exec(t, "GRANT "+privileges+" ON rowlock_lease_fence TO "+user)
+		for _, p := range onLocks {
+			s.exec(t, "GRANT "+p+" ON rowlock_lease TO "+user)
+		}
 		u, err := url.Parse(s.dsn)
 		require.NoError(t, err)
 		u.User = url.User(user)
@@ -86,6 +90,9 @@ func (s *store) as(t *testing.T, privileges string) *sql.DB {
 		require.NoError(t, err)
 	})
 	s.exec(t, "GRANT "+privileges+" ON `"+config.DBName+"`.rowlock_lease_fence TO '"+user+"'@'%'")
+	for _, p := range onLocks {
+		s.exec(t, "GRANT "+p+" ON `"+config.DBName+"`.rowlock_lease TO '"+user+"'@'%'")
+	}
 	config.User, config.Passwd = user, "Secret-1"
 	return s.open(t, config.FormatDSN())
 }
@@ -114,6 +121,35 @@ func TestFewPrivilegesAreNeeded(t *testing.T) {
 			} else {
 				require.NoError(t, err, "LOCK IN SHARE MODE needs no more")
 			}
+		})
+	}
+}
+
+// Whoever may seal may list and reset; Prune needs DELETE as well, and SELECT on the lock table.
+func TestPrivilegesOfAnOperator(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines[:3] {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := e.fresh(t)
+			lease := s.lease(t, "r")
+			require.NoError(t, s.guard.Seal(t.Context(), lease, "r", "unused"))
+			sealer := e.guard(s.as(t, "SELECT, INSERT, UPDATE"))
+			list, err := e.guard(s.as(t, "SELECT")).Marks(t.Context(), "", false)
+			require.NoError(t, err)
+			require.Len(t, list, 2)
+			require.NoError(t, sealer.Reset(t.Context(), "", "r", lease.Token()))
+
+			s.grow(t, 2*day)
+			for _, few := range []*fence.Guard{
+				sealer, e.guard(s.as(t, "SELECT, INSERT, UPDATE", "SELECT")), e.guard(s.as(t, "SELECT, UPDATE, DELETE")),
+			} {
+				_, err := few.Prune(t.Context(), day)
+				require.ErrorContains(t, err, "privilege")
+			}
+			n, err := e.guard(s.as(t, "SELECT, UPDATE, DELETE", "SELECT")).Prune(t.Context(), day)
+			require.NoError(t, err)
+			require.Equal(t, 2, n)
 		})
 	}
 }

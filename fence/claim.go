@@ -76,7 +76,7 @@ func (m mark) isOf(c claim) bool { return m.nonce == c.nonce }
 func (c claim) mayRaise(resource string, m mark) error {
 	switch {
 	case m.domain != "" && m.domain != c.domain:
-		return &DomainError{Resource: resource, Domain: c.domain, Sealed: m.domain, Newest: rowlock.Token(m.token)}
+		return &DomainError{Namespace: c.namespace, Resource: resource, Domain: c.domain, Sealed: m.domain, Newest: rowlock.Token(m.token)}
 	case m.token >= c.token:
 		return c.refuse(resource, m)
 	default:
@@ -86,7 +86,7 @@ func (c claim) mayRaise(resource string, m mark) error {
 
 // refuse is the error of a resource that another lease has sealed last, or none.
 func (c claim) refuse(resource string, m mark) error {
-	return &StaleError{Resource: resource, Token: rowlock.Token(c.token), Newest: rowlock.Token(m.token)}
+	return &StaleError{Namespace: c.namespace, Resource: resource, Token: rowlock.Token(c.token), Newest: rowlock.Token(m.token)}
 }
 
 // within bounds a call by what is left of the lease's trust at its start, and by its end.

@@ -61,6 +61,7 @@
 // # Which errors end the work
 //
 //	ErrStale                  roll back, stop: another holder has sealed, or this lease has not
+//	ErrDomain                 of a seal: stop, until an operator has reset the mark
 //	rowlock.ErrLost           roll back, stop: the lease has ended
 //	ErrRetry                  roll back, run the whole transaction again
 //	ErrNoLease, *SchemaError  a mistake: ctx is not the lease's; the migration is missing
@@ -89,10 +90,20 @@
 //   - Locks of two stores, or of two lock tables, for one resource: their tokens are not comparable.
 //   - Several primaries: on Galera and in replication groups, write on one node.
 //
+// # Operating
+//
+// [Guard.Marks] lists the marks, and [Guard.Prune] forgets those that were not sealed for a long time:
+// a row stays for every resource that was ever sealed until then.
+//
+// Some marks can never be raised again: the lock moved to another store ([ErrDomain]), or its store
+// lost its history and grants smaller tokens than before ([StaleError].Ahead). Seal then refuses every
+// holder, until an operator who knows that nobody works under the old lock gives the resource to the
+// next one: [Guard.Reset]. After a backup of the data was restored, [Guard.ResetAll] keeps out a holder
+// of the time of the backup, whose mark has come back with it. The command has the same: rowlock fence ls, reset and prune.
+//
 // # Setting up
 //
 // The table comes from package migrations, which also says which privileges are needed; its name
-// follows that of the lease table ([Table]). Rows are kept for ever: an unbounded number of resources
-// is a growing table. On MySQL, binlog_format=STATEMENT and Seal, which works at READ COMMITTED,
+// follows that of the lease table ([Table]). On MySQL, binlog_format=STATEMENT and Seal, which works at READ COMMITTED,
 // exclude each other. Through PgBouncer before 1.21, use pgx with default_query_exec_mode=exec.
 package fence

@@ -27,21 +27,31 @@ var (
 
 // StaleError says which resource refused which lease.
 type StaleError struct {
-	Resource string
-	Token    rowlock.Token // of the lease
-	Newest   rowlock.Token // of the lease that sealed the resource last; zero if none has
+	Namespace string
+	Resource  string
+	Token     rowlock.Token // of the lease
+	Newest    rowlock.Token // of the lease that sealed the resource last; zero if none has
+	// Ahead: Seal was refused although the lock's store, asked after that, still holds the lock for
+	// the lease. So the mark's token is none that this store has granted since. The error's text
+	// names the command that resets the mark.
+	Ahead bool
 }
 
 func (e *StaleError) Error() string {
 	switch {
+	case e.Ahead && e.Newest > e.Token:
+		return fmt.Sprintf("fence: stale: %q is sealed with token %d, and the lock's store grants %d and knows of no newer holder: "+
+			"it has lost its history, or is another store than before; if so: %s",
+			e.Resource, e.Newest, e.Token, resetCommand(e.Namespace, e.Resource, e.Newest))
 	case e.Newest > e.Token:
 		return fmt.Sprintf("fence: stale: %q was sealed by a newer holder, with token %d after our %d", e.Resource, e.Newest, e.Token)
 	case e.Newest == e.Token:
-		return fmt.Sprintf("fence: stale: %q was sealed by another holder with the same token %d: the lock's store has lost its history", e.Resource, e.Token)
+		return fmt.Sprintf("fence: stale: %q was sealed by another holder with the same token %d: the lock's store has lost its history; see to it that this holder is gone, then: %s",
+			e.Resource, e.Token, resetCommand(e.Namespace, e.Resource, e.Newest))
 	case e.Newest == 0:
-		return fmt.Sprintf("fence: stale: %q was never sealed by this lease (token %d), nor by any other", e.Resource, e.Token)
+		return fmt.Sprintf("fence: stale: %q was never sealed by this lease (token %d), or the mark was reset or pruned since", e.Resource, e.Token)
 	default:
-		return fmt.Sprintf("fence: stale: %q was never sealed by this lease (token %d), but last with token %d", e.Resource, e.Token, e.Newest)
+		return fmt.Sprintf("fence: stale: %q was never sealed by this lease (token %d), or was reset since: it is sealed with token %d", e.Resource, e.Token, e.Newest)
 	}
 }
 
@@ -50,15 +60,16 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
 // DomainError says which resource was sealed with a token that the lease's is not comparable with.
 type DomainError struct {
-	Resource string
-	Domain   string        // of the lease: the store, a space, the lock
-	Sealed   string        // the mark's
-	Newest   rowlock.Token // the mark's
+	Namespace string
+	Resource  string
+	Domain    string        // of the lease: the store, a space, the lock
+	Sealed    string        // the mark's
+	Newest    rowlock.Token // the mark's
 }
 
 func (e *DomainError) Error() string {
 	return fmt.Sprintf("fence: %q is sealed with token %d of %q, which a token of %q is not comparable with; "+
-		"if that lock is used no more: rowlock fence reset --token %[2]d %[1]q", e.Resource, e.Newest, e.Sealed, e.Domain)
+		"if that lock is used no more: %s", e.Resource, e.Newest, e.Sealed, e.Domain, resetCommand(e.Namespace, e.Resource, e.Newest))
 }
 
 // Is makes a *DomainError an [ErrDomain].

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -31,6 +32,16 @@ var _ rowlock.Sealer = (*Guard)(nil)
 type dialect interface {
 	// seal raises the marks of c in a transaction of its own, once. ctx has a deadline.
 	seal(ctx context.Context, c claim) error
+	// own runs work in a READ COMMITTED transaction of its own, once, which waits for no lock longer
+	// than ctx permits. ctx has a deadline.
+	own(ctx context.Context, work func(querier) error) error
+	// look runs work, which reads only, without waiting for anybody's transaction. ctx has a deadline.
+	look(ctx context.Context, work func(querier) error) error
+	// list, reset, resetAll and forget are what an operator's calls do with the marks, in own or look.
+	list(ctx context.Context, q querier, namespace string, all bool) ([]Mark, error)
+	reset(ctx context.Context, q querier, namespace, resource string, seen rowlock.Token) error
+	resetAll(ctx context.Context, q querier, namespace string, all bool) error
+	forget(ctx context.Context, q querier, unused time.Duration, last Mark) ([]Mark, error)
 	// check locks the marks of c to the end of q's transaction and compares. ctx has a deadline.
 	check(ctx context.Context, q querier, c claim) error
 	// begun is nil if q is in a transaction, which it does not touch.

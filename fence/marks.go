@@ -14,7 +14,11 @@ type marks struct {
 
 // key is the arguments that name one mark.
 func (m marks) key(c claim, resource string) []any {
-	return []any{m.encode(c.namespace), m.encode(resource)}
+	return m.name(c.namespace, resource)
+}
+
+func (m marks) name(namespace, resource string) []any {
+	return []any{m.encode(namespace), m.encode(resource)}
 }
 
 // read is the mark as committed or as this transaction has left it; the zero mark if there is none.

@@ -29,6 +29,10 @@ func newMySQL(db *sql.DB, t sqltable.Table) *mysql {
 }
 
 func (m *mysql) seal(ctx context.Context, c claim) error {
+	return m.own(ctx, func(q querier) error { return m.raise(ctx, q, c) })
+}
+
+func (m *mysql) own(ctx context.Context, work func(querier) error) error {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -39,18 +43,21 @@ func (m *mysql) seal(ctx context.Context, c claim) error {
 		return m.classify(err)
 	}
 	defer restore()
-	return m.classify(m.sealOn(ctx, conn, c))
+	return m.classify(m.ownOn(ctx, conn, work))
 }
 
-// sealOn works at READ COMMITTED, which locks no gaps: a mark that an older transaction keeps does
+// look works as own does: who reads waits for nobody.
+func (m *mysql) look(ctx context.Context, work func(querier) error) error { return m.own(ctx, work) }
+
+// ownOn works at READ COMMITTED, which locks no gaps: a mark that an older transaction keeps does
 // not delay the first seal of its neighbours.
-func (m *mysql) sealOn(ctx context.Context, conn *sql.Conn, c claim) error {
+func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	if err := m.raise(ctx, sqlQuerier{tx}, c); err != nil {
+	if err := work(sqlQuerier{tx}); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -51,14 +51,21 @@ func pgxTransactions(pool *pgxpool.Pool) transactions {
 }
 
 func (p *postgres) seal(ctx context.Context, c claim) error {
+	return p.own(ctx, func(q querier) error { return p.raise(ctx, q, c) })
+}
+
+func (p *postgres) own(ctx context.Context, work func(querier) error) error {
 	return p.classify(p.transact(ctx, func(q querier) error {
 		var ignored, also sql.NullString
 		if _, err := q.row(ctx, p.sql["bound"], []any{lockTimeout(ctx)}, &ignored, &also); err != nil {
 			return err
 		}
-		return p.raise(ctx, q, c)
+		return work(q)
 	}))
 }
+
+// look works as own does: who reads waits for nobody.
+func (p *postgres) look(ctx context.Context, work func(querier) error) error { return p.own(ctx, work) }
 
 func (p *postgres) check(ctx context.Context, q querier, c claim) error {
 	for _, r := range c.resources {

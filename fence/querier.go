@@ -12,7 +12,19 @@ import (
 type querier interface {
 	// row scans the first row of the answer, and reports whether there was one.
 	row(ctx context.Context, statement string, args []any, dest ...any) (bool, error)
+	// each hands every row of the answer to scan.
+	each(ctx context.Context, statement string, args []any, scan func(row) error) error
 	exec(ctx context.Context, statement string, args ...any) error
+}
+
+// row is one of an answer.
+type row interface{ Scan(dest ...any) error }
+
+// answer is the rows of database/sql or of pgx.
+type answer interface {
+	row
+	Next() bool
+	Err() error
 }
 
 // Transaction is an open transaction of database/sql: a *sql.Tx, or a *sql.Conn on which the caller
@@ -36,6 +48,15 @@ func (q sqlQuerier) row(ctx context.Context, statement string, args []any, dest 
 	}
 	defer rows.Close()
 	return one(rows, dest)
+}
+
+func (q sqlQuerier) each(ctx context.Context, statement string, args []any, scan func(row) error) error {
+	rows, err := q.conn.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	return every(rows, scan)
 }
 
 func (q sqlQuerier) exec(ctx context.Context, statement string, args ...any) error {
@@ -62,17 +83,22 @@ func (q pgxQuerier) row(ctx context.Context, statement string, args []any, dest 
 	return one(rows, dest)
 }
 
+func (q pgxQuerier) each(ctx context.Context, statement string, args []any, scan func(row) error) error {
+	rows, err := q.conn.Query(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	return every(rows, scan)
+}
+
 func (q pgxQuerier) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := q.conn.Exec(ctx, statement, args...)
 	return err
 }
 
 // one reads a result of one row at most, to its end: an error may come after the last row.
-func one(rows interface {
-	Next() bool
-	Scan(dest ...any) error
-	Err() error
-}, dest []any) (found bool, err error) {
+func one(rows answer, dest []any) (found bool, err error) {
 	found = rows.Next()
 	if found {
 		if err := rows.Scan(dest...); err != nil {
@@ -82,4 +108,13 @@ func one(rows interface {
 	for rows.Next() { //nolint:revive // drained on purpose
 	}
 	return found, rows.Err()
+}
+
+func every(rows answer, scan func(row) error) error {
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }

@@ -15,6 +15,9 @@ const (
 	longPause  = 100 * time.Millisecond
 )
 
+// askLimit bounds the question to the lock's store that explains a refusal.
+const askLimit = time.Second
+
 // Seal makes lease the newest holder of the resources, by default of its own name: it raises their
 // marks to the lease's token and nonce, all in one transaction of its own, which is durable when Seal
 // returns. From then on every older lease fails its [Guard.Check], and all that older leases have
@@ -25,8 +28,9 @@ const (
 // The wait is bounded by ctx, whose error it then is, and by the trust that the lease has left when
 // Seal begins, which makes it an [ErrRetry]; it may be both. Nothing was sealed then unless the reply
 // to the commit was lost, and sealing again settles that. A lease that is not newer than the one that sealed last gets a
-// [*StaleError], and nothing is written: no resource is sealed unless all are. Tokens of different
-// locks, or of different kinds of store, are not comparable: where the mark is of another domain, the
+// [*StaleError], and nothing is written: no resource is sealed unless all are. Seal then renews the
+// lease, for at most a second: one that its store still holds for us tells that it is the mark that
+// is wrong ([StaleError].Ahead), and one that is lost is lost from then on. Tokens of different locks, or of different kinds of store, are not comparable: where the mark is of another domain, the
 // error is a [*DomainError]. Resources follow the rules of the names of locks and are kept apart by
 // the lease's namespace.
 //
@@ -48,15 +52,33 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	}
 	bounded, cancel := c.within(ctx)
 	defer cancel()
+	err = insist(bounded, func() error { return g.dialect.seal(bounded, c) })
+	var stale *StaleError
+	if errors.As(err, &stale) {
+		stale.Ahead = stillHeld(bounded, lease)
+	}
+	return c.wrap(ctx, "seal", err)
+}
+
+// stillHeld asks the lock's store whether it has granted the lock to nobody since. An answer that
+// does not come soon is none.
+func stillHeld(ctx context.Context, lease *rowlock.Lease) bool {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	return lease.Renew(ctx) == nil
+}
+
+// insist runs once again and again while the database undoes it, until ctx ends.
+func insist(ctx context.Context, once func() error) error {
 	var undone error
 	for step := firstPause; ; step = min(2*step, longPause) {
-		err := g.dialect.seal(bounded, c)
-		if undone != nil && err != nil && bounded.Err() != nil {
+		err := once()
+		if undone != nil && err != nil && ctx.Err() != nil {
 			err = undone // which says more than that the last try was interrupted
 		}
 		undone = err
-		if err == nil || !errors.Is(err, ErrRetry) || !pause(bounded, step) {
-			return c.wrap(ctx, "seal", err)
+		if err == nil || !errors.Is(err, ErrRetry) || !pause(ctx, step) {
+			return err
 		}
 	}
 }

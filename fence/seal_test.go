@@ -18,12 +18,14 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// The newest lease seals, any number of times; an older one never again, and a mark never falls.
+// The newest lease seals, any number of times; an older one never again, whether it has sealed before
+// or not, and a mark never falls. The older one learns by it that it is lost.
 func TestSealIsStrict(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
-		old, newer := s.two(t)
-		require.NoError(t, s.guard.Seal(t.Context(), old), "it is still the newest that has sealed")
-		for range 2 {
+		first, second := s.two(t)
+		require.NoError(t, s.guard.Seal(t.Context(), first), "it is still the newest that has sealed")
+		newer := s.lease(t, "r")
+		for _, old := range []*rowlock.Lease{first, second} {
 			require.NoError(t, s.guard.Seal(t.Context(), newer))
 			err := s.guard.Seal(t.Context(), old)
 			require.ErrorIs(t, err, fence.ErrStale)
@@ -31,6 +33,7 @@ func TestSealIsStrict(t *testing.T) {
 			var stale *fence.StaleError
 			require.ErrorAs(t, err, &stale)
 			assert.Equal(t, fence.StaleError{Resource: "r", Token: old.Token(), Newest: newer.Token()}, *stale)
+			require.ErrorIs(t, s.guard.Seal(t.Context(), old), rowlock.ErrLost)
 		}
 		assert.EqualValues(t, newer.Token(), s.int(t, "SELECT token FROM rowlock_lease_fence"))
 		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))

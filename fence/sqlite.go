@@ -46,6 +46,22 @@ func newSQLite(db *sql.DB, t sqltable.Table) *sqlite {
 }
 
 func (s *sqlite) seal(ctx context.Context, c claim) error {
+	return s.own(ctx, func(q querier) error { return s.raise(ctx, q, c) })
+}
+
+func (s *sqlite) own(ctx context.Context, work func(querier) error) error {
+	return s.on(ctx, func(conn *sql.Conn) error { return s.ownOn(ctx, conn, work) })
+}
+
+// look reads in autocommit: the file's write lock is neither waited for nor taken.
+func (s *sqlite) look(ctx context.Context, work func(querier) error) error {
+	return s.on(ctx, func(conn *sql.Conn) error {
+		return untilFree(ctx, func() error { return work(sqlQuerier{conn}) })
+	})
+}
+
+// on gives do a connection with a short busy time-out.
+func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -54,7 +70,7 @@ func (s *sqlite) seal(ctx context.Context, c claim) error {
 	q := sqlQuerier{conn}
 	restore, err := withBusySlice(ctx, q)
 	if err == nil {
-		err = s.classify(ctx, q, s.sealOn(ctx, conn, c))
+		err = s.classify(ctx, q, do(conn))
 		if failed := restore(); failed != nil {
 			discard(conn)
 		}
@@ -62,13 +78,13 @@ func (s *sqlite) seal(ctx context.Context, c claim) error {
 	return err
 }
 
-// sealOn gives the connection back without a transaction, or closes it.
-func (s *sqlite) sealOn(ctx context.Context, conn *sql.Conn, c claim) error {
+// ownOn gives the connection back without a transaction, or closes it.
+func (s *sqlite) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
 	q := sqlQuerier{conn}
 	if err := untilFree(ctx, func() error { return q.exec(ctx, s.sql["begin_immediate"]) }); err != nil {
 		return err
 	}
-	err := s.raise(ctx, q, c)
+	err := work(q)
 	if err == nil {
 		err = untilFree(ctx, func() error { return q.exec(ctx, s.sql["commit"]) })
 	}

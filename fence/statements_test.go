@@ -36,9 +36,9 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 	table, err := sqltable.Parse("ops.jobs")
 	require.NoError(t, err)
 	for dir, verbs := range map[string][]string{
-		"postgres": {"bound", "check", "raise", "read", "release", "savepoint"},
-		"mysql":    {"check", "lock_wait", "raise", "read", "release", "savepoint", "set_lock_wait"},
-		"sqlite":   {"begin", "begin_immediate", "columns", "commit", "lock", "raise", "read", "rollback"},
+		"postgres": {"bound", "check", "forget", "list", "lock_mark", "raise", "read", "release", "reset", "reset_all", "savepoint", "unused"},
+		"mysql":    {"check", "forget", "list", "lock_mark", "lock_wait", "raise", "read", "release", "reset", "reset_all", "savepoint", "set_lock_wait", "unused"},
+		"sqlite":   {"begin", "begin_immediate", "columns", "commit", "forget", "list", "lock", "lock_mark", "raise", "read", "reset", "reset_all", "rollback", "unused"},
 	} {
 		s := load(table, dir, `"`)
 		assert.Len(t, s, len(verbs), dir)

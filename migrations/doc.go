@@ -12,7 +12,7 @@
 // be larger; sqllock's Prune forgets rows in a way that keeps tokens rising. rowlock_lease_meta has
 // one row: the floor of all tokens, the identity of the server that granted last, and until when
 // nothing is granted after a change of it. rowlock_lease_fence has one row a resource that package
-// fence protects: the newest holder's token. Its rows are kept for ever, and stay few.
+// fence protects: the newest holder's token. Its rows stay until the guard's Prune forgets them.
 // rowlock_lease_version is goose's own table: what was applied.
 //
 // # Who may do what
@@ -33,15 +33,20 @@
 //
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_fence TO app;
 //
+// which is enough for a guard's Reset, too; for its Prune as well:
+//
+//	GRANT DELETE ON rowlock_lease_fence TO app;
+//	GRANT SELECT ON rowlock_lease TO app;
+//
 // They also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and
 // pg_control_system, which every role may unless that was revoked. Whoever only looks, with
-// List or Inspect, needs SELECT on rowlock_lease.
+// List or Inspect, needs SELECT on rowlock_lease; with a guard's Marks, on rowlock_lease_fence.
 //
 // On MySQL and MariaDB the same privileges are enough, with the table's database in front:
 //
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease TO app;
 //	GRANT SELECT, UPDATE ON app.rowlock_lease_meta TO app;
-//	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_fence TO app;
+//	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_fence TO app;
 //
 // # Your own migrations
 //

@@ -87,7 +87,7 @@ file of the user's, which reaches as far as this machine; with --store in Postgr
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
-			return usage("say what to do: run, ls, status, release, migrate, demo or version")
+			return usage("say what to do: run, ls, status, release, fence, migrate, demo or version")
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -101,7 +101,7 @@ file of the user's, which reaches as far as this machine; with --store in Postgr
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
 	flags.Var(choiceValue{&a.format, []string{formatText, formatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no messages but errors ($ROWLOCK_QUIET)")
-	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.releaseCommand(), a.migrateCommand(), a.demoCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.releaseCommand(), a.fenceCommand(), a.migrateCommand(), a.demoCommand(), a.versionCommand())
 	return root
 }
 

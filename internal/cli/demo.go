@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock"
-	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -108,14 +107,10 @@ func (a *app) demonstrateOn(ctx context.Context, given bool, show func(context.C
 
 // explain gives an error of a lock, of the fence or of the database its code.
 func (d *demo) explain(err error) error {
-	var schema *fence.SchemaError
 	var coded *failure
 	switch {
 	case err == nil || errors.As(err, &coded):
 		return err
-	case errors.As(err, &schema):
-		return fail(exitUnavailable, "the fence table %s_fence is missing or out of date in %s; create it with: rowlock migrate up%s (%w)",
-			d.store.table, d.store.at.shown, d.store.flags(), schema.Err)
 	case errors.Is(err, rowlock.ErrLost):
 		return &failure{exitLost, err}
 	case errors.Is(err, rowlock.ErrHeld):

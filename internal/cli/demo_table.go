@@ -11,7 +11,6 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
-	"github.com/rowlock/rowlock/migrations"
 )
 
 //go:embed sql/demo
@@ -30,10 +29,7 @@ type demo struct {
 
 // openDemo creates the table. It fails before that if there is no lock table.
 func openDemo(ctx context.Context, s *store, namespace string, out io.Writer) (*demo, error) {
-	guard := map[migrations.Dialect]func(*sql.DB, ...fence.Option) *fence.Guard{
-		migrations.SQLite: fence.SQLite, migrations.Postgres: fence.Postgres, migrations.MySQL: fence.MySQL,
-	}[s.at.dialect]
-	d := &demo{s, namespace, guard(s.db, fence.Table(s.table.String())), out}
+	d := &demo{s, namespace, s.guard(), out}
 	if _, err := s.backend.Inspect(ctx, driver.Key{Namespace: namespace, Name: demoLock}); err != nil {
 		return nil, s.explain(inspectFailure(err, exitUnavailable))
 	}

@@ -33,11 +33,11 @@ var exitCodes = []struct {
 	meaning string
 }{
 	{"0", "done; run: the command's own code; status: the lock is free"},
-	{"1", "release: nobody holds the lock with that token"},
+	{"1", "release, fence reset: there is no lock, or no mark, with that token"},
 	{"64", "usage: an argument or option that cannot work"},
-	{"69", "unavailable: the store could not be asked, or has no lock table"},
+	{"69", "unavailable: the store could not be asked, or lacks a table"},
 	{"74", "unknown: the store was asked and gave no answer; it may have been done"},
-	{"75", "held: somebody else has the lock (run: -E changes this code)"},
+	{"75", "held: somebody else has the lock (run: -E changes this code), or the mark"},
 	{"79", "lost: the lock was lost while the command ran, and the command was stopped"},
 	{"124", "the command was stopped after --timeout"},
 	{"125", "rowlock itself went wrong"},

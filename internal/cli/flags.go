@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // forever is the duration that is written inf.
 const forever = time.Duration(math.MaxInt64)
 
-var errDuration = errors.New("write a number with a unit, such as 500ms, 30s, 5m or 2h")
+var errDuration = errors.New("write a number with a unit, such as 500ms, 30s, 5m, 2h or 30d")
 
 // durationValue is a flag for a duration that is not negative, with inf where that makes sense.
 type durationValue struct {
@@ -38,7 +39,7 @@ func (v durationValue) Set(s string) error {
 		*v.d = forever
 		return nil
 	}
-	d, err := time.ParseDuration(s)
+	d, err := parseDuration(s)
 	switch {
 	case err != nil && v.infinite:
 		return fmt.Errorf("%w, or inf", errDuration)
@@ -49,6 +50,28 @@ func (v durationValue) Set(s string) error {
 	}
 	*v.d = d
 	return nil
+}
+
+// parseDuration reads what time.ParseDuration does, and whole days before it: 30d, 1d12h.
+func parseDuration(s string) (time.Duration, error) {
+	days, rest, found := strings.Cut(s, "d")
+	if !found {
+		return time.ParseDuration(s)
+	}
+	const most = int64(forever / (24 * time.Hour))
+	n, err := strconv.ParseUint(days, 10, 32)
+	if err != nil || int64(n) >= most {
+		return 0, errDuration
+	}
+	d := time.Duration(n) * 24 * time.Hour
+	if rest == "" {
+		return d, nil
+	}
+	more, err := time.ParseDuration(rest)
+	if err != nil || more < 0 || more > forever-d {
+		return 0, errDuration
+	}
+	return d + more, nil
 }
 
 // Type is what the help calls the value.

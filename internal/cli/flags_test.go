@@ -11,12 +11,12 @@ import (
 // Durations have a unit, and inf is one only where waiting for ever makes sense.
 func TestDurations(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]time.Duration{"0": 0, "500ms": 500 * time.Millisecond, "1h30m": 90 * time.Minute, "inf": forever} {
+	for text, want := range map[string]time.Duration{"0": 0, "500ms": 500 * time.Millisecond, "1h30m": 90 * time.Minute, "30d": 720 * time.Hour, "1d12h": 36 * time.Hour, "inf": forever} {
 		var d time.Duration
 		require.NoError(t, durationValue{&d, true}.Set(text), text)
 		assert.Equal(t, want, d)
 	}
-	for _, text := range []string{"", "5", "-1s", "infinite", "1d"} {
+	for _, text := range []string{"", "5", "-1s", "infinite", "d", "1.5d", "-1d", "+1d", "1d-2h", "1d2", "1d1d", "106752d", "106751d24h"} {
 		var d time.Duration
 		assert.Error(t, durationValue{&d, true}.Set(text), text)
 	}

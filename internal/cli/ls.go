@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -46,12 +47,17 @@ those that are free, too. EXPIRES IN is when a lock ends unless it is renewed.
 
 // withStore opens the store for one thing that is done at once, and explains what went wrong.
 func (a *app) withStore(ctx context.Context, do func(context.Context, *store) error) error {
+	return a.withStoreFor(ctx, inspectTimeout, do)
+}
+
+// withStoreFor is withStore with a limit.
+func (a *app) withStoreFor(ctx context.Context, limit time.Duration, do func(context.Context, *store) error) error {
 	s, err := a.openStore(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return s.explain(do(ctx, s))
 }

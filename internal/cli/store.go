@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/internal/sqltable"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -18,6 +19,7 @@ const (
 	connectTimeout = 5 * time.Second
 	inspectTimeout = 10 * time.Second
 	migrateTimeout = time.Minute
+	pruneTimeout   = 10 * time.Minute // each of its transactions has a bound of its own
 	closeTimeout   = time.Second
 	// storeConns is enough for a renewal, a release and a wake-up at the same moment.
 	storeConns = 4
@@ -111,6 +113,11 @@ func (s *store) explain(err error) error {
 	if errors.As(err, &schema) {
 		return fail(exitUnavailable, "the lock table %s is missing or out of date in %s; create it with: rowlock migrate up%s (%w)",
 			s.table, s.at.shown, s.flags(), schema.Err)
+	}
+	var fenced *fence.SchemaError
+	if errors.As(err, &fenced) {
+		return fail(exitUnavailable, "the fence table %s_fence is missing or out of date in %s; create it with: rowlock migrate up%s (%w)",
+			s.table, s.at.shown, s.flags(), fenced.Err)
 	}
 	if exitCode(err) == exitUnavailable || exitCode(err) == exitUnknown {
 		return fail(exitCode(err), "%w (store %s)", err, s.at.shown)

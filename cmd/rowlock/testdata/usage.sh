@@ -19,9 +19,9 @@ refused 'the name of the lock is missing' run
 refused 'name is empty' run '' -- echo
 refused 'one name before --, and not 2: "b c" is the second' run a 'b c' -- echo
 refused 'unknown flag: --bogus' run --bogus job -- echo
-refused '--ttl=30: write a number with a unit, such as 500ms, 30s, 5m or 2h' run job --ttl 30 -- echo
+refused '--ttl=30: write a number with a unit, such as 500ms, 30s, 5m, 2h or 30d' run job --ttl 30 -- echo
 refused '--ttl=-1s: must not be negative' run job --ttl -1s -- echo
-refused '--wait=soon: write a number with a unit, such as 500ms, 30s, 5m or 2h, or inf' run job --wait soon -- echo
+refused '--wait=soon: write a number with a unit, such as 500ms, 30s, 5m, 2h or 30d, or inf' run job --wait soon -- echo
 refused 'TTL(1ms): must be from 50ms' run job --ttl 1ms -- echo
 refused '--on-conflict=retry: write wait, skip, fail' run job --on-conflict retry -- echo
 refused '-E 256: an exit code is from 0 to 255' run job -E 256 -- echo

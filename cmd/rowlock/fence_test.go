@@ -1,0 +1,82 @@
+//go:build unix
+
+package main
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// The command line in the error of a seal that can never succeed works in a shell as it is printed,
+// whatever the names: after it, the holder who was refused seals, and the one of before is refused.
+func TestTheLineThatAnErrorPrintsResets(t *testing.T) {
+	t.Parallel()
+	for name, store := range map[string]struct {
+		driver string
+		dsn    func(t *testing.T, w workplace) (store, dsn string)
+		guard  func(*sql.DB, ...fence.Option) *fence.Guard
+	}{
+		"sqlite": {"sqlite", func(_ *testing.T, w workplace) (string, string) {
+			return "sqlite:locks.db", filepath.Join(w.dir, "locks.db")
+		}, fence.SQLite},
+		"postgres": {"pgx", func(t *testing.T, _ workplace) (string, string) { dsn := testenv.Postgres(t); return dsn, dsn }, fence.Postgres},
+		"mysql":    {"mysql", func(t *testing.T, _ workplace) (string, string) { dsn := testenv.MySQL(t); return dsn, dsn }, fence.MySQL},
+		"mariadb":  {"mysql", func(t *testing.T, _ workplace) (string, string) { dsn := testenv.MariaDB(t); return dsn, dsn }, fence.MySQL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkplace(t)
+			where, dsn := store.dsn(t, w)
+			w.env = append(w.env, "ROWLOCK_STORE="+migrated(t, w, where))
+			db, err := sql.Open(store.driver, dsn)
+			require.NoError(t, err)
+			defer db.Close()
+			guard := store.guard(db)
+			for _, names := range [][2]string{{"", "nightly"}, {"", "-n"}, {"it's", `two words, "$HOME" \ and ` + "`x`"}, {"-ns", "日本"}} {
+				resets(t, w, guard, names[0], names[1])
+			}
+		})
+	}
+}
+
+func resets(t *testing.T, w workplace, guard *fence.Guard, namespace, resource string) {
+	t.Helper()
+	forgetful := memlock.New() // its tokens are smaller than those before
+	forgetful.Advance(-time.Hour)
+	before := lease(t, memlock.New(), "job", namespace)
+	require.NoError(t, guard.Seal(t.Context(), before, resource))
+	for _, next := range []*rowlock.Lease{lease(t, forgetful, "job", namespace), lease(t, memlock.New(), "another", namespace)} {
+		err := guard.Seal(t.Context(), next, resource)
+		require.Error(t, err)
+		_, line, found := strings.Cut(err.Error(), "rowlock fence reset ")
+		require.True(t, found, err)
+		output, err := w.command(t, scriptTimeout, "sh", "-c", "rowlock fence reset "+line).CombinedOutput()
+		require.NoError(t, err, "%s\n%s", line, output)
+		require.Contains(t, string(output), ", which had token "+before.Token().String()+", is reset")
+		require.NoError(t, guard.Seal(t.Context(), next, resource))
+		require.ErrorIs(t, guard.Tx(before.Context(), nil, resource), fence.ErrStale)
+		before = next
+	}
+}
+
+func lease(t *testing.T, locks *memlock.Backend, name, namespace string) *rowlock.Lease {
+	t.Helper()
+	locker, err := rowlock.New(locks, rowlock.Namespace(namespace))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, locker.Close()) })
+	l, err := locker.TryAcquire(t.Context(), name)
+	require.NoError(t, err)
+	return l
+}

@@ -1,0 +1,90 @@
+package fence
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Mark is what the fence table has of one resource, for people.
+type Mark struct {
+	Namespace string
+	Resource  string
+	Token     rowlock.Token // of the lease that sealed last; zero if the mark was reset since
+	Domain    string        // of that token: the store, a space, the lock; empty if the mark was reset since
+	Era       int64         // how often the mark was reset
+	Age       time.Duration // since it was sealed or reset, by the database's clock
+}
+
+// operateLimit bounds each transaction of an operator's call.
+const operateLimit = 30 * time.Second
+
+// Marks returns the marks of namespace, ordered by resource; with all, those of every namespace,
+// ordered by namespace and resource. It waits for no transaction.
+//
+// It ends with ctx, and after half a minute. A missing table is a [*SchemaError].
+func (g *Guard) Marks(ctx context.Context, namespace string, all bool) (list []Mark, err error) {
+	if g.err != nil {
+		return nil, g.err
+	}
+	if err := checkNamespace(namespace); err != nil {
+		return nil, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, operateLimit)
+	defer cancel()
+	err = g.dialect.look(bounded, func(q querier) error {
+		list, err = g.dialect.list(bounded, q, namespace, all)
+		return err
+	})
+	return list, operated("list marks", err)
+}
+
+func (m marks) list(ctx context.Context, q querier, namespace string, all bool) ([]Mark, error) {
+	return m.scan(ctx, q, "list", m.encode(namespace), flag(all))
+}
+
+// flag is a boolean as the statements take it: drivers differ in how they send one.
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// scan reads the marks that a statement answers.
+func (m marks) scan(ctx context.Context, q querier, verb string, args ...any) ([]Mark, error) {
+	var list []Mark
+	err := q.each(ctx, m.sql[verb], args, func(r row) error {
+		var one Mark
+		var age int64
+		if err := r.Scan(&one.Namespace, &one.Resource, &one.Token, &one.Domain, &one.Era, &age); err != nil {
+			return err
+		}
+		one.Namespace, one.Resource, one.Domain = m.decode(one.Namespace), m.decode(one.Resource), m.decode(one.Domain)
+		one.Age = time.Duration(age) * time.Microsecond
+		list = append(list, one)
+		return nil
+	})
+	return list, err
+}
+
+// checkNamespace holds namespaces to the rules of those of locks.
+func checkNamespace(s string) error {
+	if len(s) > driver.MaxNamespace || !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
+		return fmt.Errorf("fence: namespace %.40q: want at most %d bytes of UTF-8 without NUL", s, driver.MaxNamespace)
+	}
+	return nil
+}
+
+// operated says what an operator's call was doing.
+func operated(what string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("fence: %s: %w", what, err)
+	}
+	return err
+}

@@ -1,0 +1,221 @@
+package fence_test
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+const day = 24 * time.Hour
+
+// grow makes all marks older by d.
+func (s *store) grow(t *testing.T, d time.Duration) {
+	t.Helper()
+	s.exec(t, fmt.Sprintf(map[migrations.Dialect]string{
+		migrations.Postgres: "UPDATE rowlock_lease_fence SET sealed_at = sealed_at - %d * interval '1 microsecond'",
+		migrations.MySQL:    "UPDATE rowlock_lease_fence SET sealed_at = sealed_at - INTERVAL %d MICROSECOND",
+		migrations.SQLite:   "UPDATE rowlock_lease_fence SET sealed_at = sealed_at - %d",
+	}[s.dialect], d.Microseconds()))
+}
+
+func (s *store) prune(t *testing.T, unused time.Duration) int {
+	t.Helper()
+	n, err := s.guard.Prune(t.Context(), unused)
+	require.NoError(t, err)
+	return n
+}
+
+// Marks lists what there is, in order, as exactly as it was sealed, with ages by the database's clock.
+func TestMarks(t *testing.T) {
+	eachGuard(t, func(t *testing.T, s *store) {
+		none, err := s.guard.Marks(t.Context(), "", true)
+		require.NoError(t, err)
+		assert.Empty(t, none)
+		names := []string{"R", "a ", "r", "日本"}
+		here, there := s.lease(t, "Jöb"), s.lease(t, "job", rowlock.Namespace("ns"))
+		for i := range names {
+			require.NoError(t, s.guard.Seal(t.Context(), here, names[len(names)-1-i]))
+		}
+		require.NoError(t, s.guard.Seal(t.Context(), there, "b"))
+		s.grow(t, time.Hour)
+		require.NoError(t, s.guard.Reset(t.Context(), "", "a ", here.Token()))
+		want := []fence.Mark{{Namespace: "ns", Resource: "b", Token: there.Token(), Domain: "memlock job"}}
+		list, err := s.guard.Marks(t.Context(), "ns", false)
+		require.NoError(t, err)
+		assert.Equal(t, want, ageless(t, list))
+
+		for i, name := range names {
+			m := fence.Mark{Resource: name, Token: here.Token(), Domain: "memlock Jöb"}
+			if name == "a " {
+				m = fence.Mark{Resource: name, Era: 1}
+			}
+			want = append(want[:i:i], m)
+		}
+		list, err = s.guard.Marks(t.Context(), "", false)
+		require.NoError(t, err)
+		assert.Equal(t, want, ageless(t, list))
+		list, err = s.guard.Marks(t.Context(), "", true)
+		require.NoError(t, err)
+		assert.Len(t, list, 5)
+		assert.Equal(t, "ns", list[4].Namespace)
+	})
+}
+
+// ageless checks the ages, and takes them away to compare the rest.
+func ageless(t *testing.T, list []fence.Mark) []fence.Mark {
+	t.Helper()
+	for i := range list {
+		sealed := time.Hour
+		if list[i].Token == 0 {
+			sealed = 0
+		}
+		assert.InDelta(t, sealed, list[i].Age, float64(time.Minute), "%+v", list[i])
+		list[i].Age = 0
+	}
+	return list
+}
+
+// A list waits for nobody who works or seals.
+func TestMarksBesideAnOpenTransaction(t *testing.T) {
+	eachGuard(t, func(t *testing.T, s *store) {
+		if s.name == "sqlite-journal" {
+			return // a reader waits for who commits
+		}
+		lease := s.lease(t, "r")
+		require.NoError(t, s.guard.Seal(t.Context(), lease))
+		tx := s.begin(t, sql.LevelDefault)
+		_, err := tx.ExecContext(t.Context(), "UPDATE rowlock_lease_fence SET token = token + 1")
+		require.NoError(t, err)
+		list, err := s.guard.Marks(t.Context(), "", false)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		assert.Equal(t, lease.Token(), list[0].Token)
+	})
+}
+
+// Prune forgets what was sealed long ago, in more than one batch, and nothing that is younger. A
+// forgotten mark refuses its holder, who may seal again.
+func TestPruneForgetsWhatWasSealedLongAgo(t *testing.T) {
+	eachGuard(t, func(t *testing.T, s *store) {
+		require.Zero(t, s.prune(t, day))
+		lease, elsewhere := s.lease(t, "r"), s.lease(t, "r", rowlock.Namespace("n"))
+		names := make([]string, 501)
+		for i := range names {
+			names[i] = fmt.Sprintf("resource %d", i)
+		}
+		require.NoError(t, s.guard.Seal(t.Context(), lease, names...))
+		require.NoError(t, s.guard.Seal(t.Context(), elsewhere))
+		s.grow(t, day+time.Minute)
+		require.NoError(t, s.guard.Seal(t.Context(), lease, "resource", "young"))
+		require.Zero(t, s.prune(t, 2*day))
+		require.Equal(t, 502, s.prune(t, day))
+		assert.EqualValues(t, 2, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
+		require.NoError(t, s.checked(t, lease, "young"))
+
+		err := s.checked(t, lease, "resource 0")
+		require.ErrorIs(t, err, fence.ErrStale)
+		require.ErrorContains(t, err, "pruned")
+		require.NoError(t, s.guard.Seal(t.Context(), lease, "resource 0"))
+		require.NoError(t, s.checked(t, lease, "resource 0"))
+
+		require.NoError(t, s.guard.Reset(t.Context(), "", "young", lease.Token()))
+		s.grow(t, day+time.Minute)
+		require.Equal(t, 3, s.prune(t, day), "also one that was reset")
+	})
+}
+
+// A mark stays as long as the lease that sealed it is alive in the lock table beside it: its holder
+// may hold for longer than marks are kept. Prune does not wait for a renewal, nor a renewal for it.
+func TestPruneLeavesTheMarksOfLiveLeases(t *testing.T) {
+	eachGuard(t, func(t *testing.T, s *store) {
+		backend := map[migrations.Dialect]func(*sql.DB, ...sqllock.Option) *sqllock.Backend{
+			migrations.Postgres: sqllock.Postgres, migrations.MySQL: sqllock.MySQL, migrations.SQLite: sqllock.SQLite,
+		}[s.dialect](s.db)
+		locker, err := rowlock.New(backend, rowlock.TTL(time.Hour))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, locker.Close()) }()
+		live, err := locker.TryAcquire(t.Context(), "live")
+		require.NoError(t, err)
+		released, err := locker.TryAcquire(t.Context(), "released")
+		require.NoError(t, err)
+		require.NoError(t, s.guard.Seal(t.Context(), live, "live", "of another name"))
+		require.NoError(t, s.guard.Seal(t.Context(), released))
+		require.NoError(t, released.Release(t.Context()))
+		s.grow(t, 30*day)
+		if s.dialect != migrations.SQLite { // one writer at a time
+			tx := s.begin(t, sql.LevelDefault)
+			_, err := tx.ExecContext(t.Context(), "UPDATE rowlock_lease SET note = 'being renewed'")
+			require.NoError(t, err)
+			defer func() { require.NoError(t, tx.Commit()) }()
+		}
+		began := time.Now()
+		require.Equal(t, 1, s.prune(t, day))
+		assert.Less(t, time.Since(began), 5*time.Second)
+		require.NoError(t, s.checked(t, live, "live"))
+		require.NoError(t, s.checked(t, live, "of another name"))
+	})
+}
+
+// The mark of a lease that has expired is forgotten like any other.
+func TestPruneForgetsTheMarkOfAnExpiredLease(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		nonce := driver.NewNonce().String()
+		times := map[migrations.Dialect]string{
+			migrations.Postgres: "now() - interval '1 hour'", migrations.MySQL: "UTC_TIMESTAMP(6) - INTERVAL 1 HOUR", migrations.SQLite: "1",
+		}[s.dialect]
+		s.exec(t, "INSERT INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until) "+
+			"VALUES ('', 'r', 7, '"+nonce+"', '', '', "+times+", "+times+", "+times+")")
+		require.NoError(t, s.guard.Seal(t.Context(), s.lease(t, "r")))
+		s.exec(t, "UPDATE rowlock_lease_fence SET token = 7, nonce = '"+nonce+"'")
+		s.grow(t, 30*day)
+		require.Equal(t, 1, s.prune(t, day))
+	})
+}
+
+// A mark that an open transaction has checked is skipped, and is not waited for.
+func TestPruneSkipsWhatIsChecked(t *testing.T) {
+	eachGuard(t, func(t *testing.T, s *store) {
+		if s.dialect == migrations.SQLite {
+			return // one writer at a time
+		}
+		lease := s.lease(t, "r")
+		require.NoError(t, s.guard.Seal(t.Context(), lease, "checked", "unused"))
+		s.grow(t, 30*day)
+		tx := s.begin(t, sql.LevelDefault)
+		require.NoError(t, s.engine.guard(s.db).Check(lease.Context(), tx, "checked"))
+		began := time.Now()
+		require.Equal(t, 1, s.prune(t, day))
+		assert.Less(t, time.Since(began), 5*time.Second)
+		require.NoError(t, tx.Commit())
+		require.Equal(t, 1, s.prune(t, day))
+	})
+}
+
+// A seal that comes while its mark is being forgotten succeeds and stays: it is the newest after both.
+func TestPruneBesideASeal(t *testing.T) {
+	eachGuard(t, func(t *testing.T, s *store) {
+		require.NoError(t, s.guard.Seal(t.Context(), s.lease(t, "r")))
+		for range 20 {
+			s.grow(t, 2*day)
+			lease := s.lease(t, "r")
+			pruned := make(chan error, 1)
+			go func() {
+				_, err := s.guard.Prune(t.Context(), day)
+				pruned <- err
+			}()
+			require.NoError(t, s.guard.Seal(t.Context(), lease))
+			require.NoError(t, <-pruned)
+			require.NoError(t, s.checked(t, lease, "r"))
+		}
+	})
+}

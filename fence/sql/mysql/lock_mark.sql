@@ -1,0 +1,7 @@
+-- Parameters: namespace, resource, both in hexadecimal digits.
+-- Result: token and era of the mark, or no row if there is none.
+-- Promise: nobody changes the mark before the transaction ends, and every transaction that has checked it has ended.
+SELECT f.token, f.era
+  FROM rowlock_lease_fence AS f
+ WHERE f.namespace = UNHEX(?) AND f.resource = UNHEX(?)
+   FOR UPDATE

@@ -1,0 +1,12 @@
+-- Parameters: ?1 for how many microseconds a mark must not have been sealed; ?2 namespace, ?3 namespace and ?4 resource of the last mark seen; ?5 how many at most.
+-- Result: one row a mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
+-- Promise: reads only. The transaction has the file's write lock, which keeps everybody else out.
+SELECT f.namespace, f.resource, f.token, f.domain, f.era,
+       CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 - f.sealed_at AS age_us
+  FROM rowlock_lease_fence AS f
+ WHERE f.sealed_at <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 - ?1
+   AND f.nonce NOT IN (SELECT l.nonce FROM rowlock_lease AS l
+                        WHERE l.nonce IS NOT NULL AND l.expires_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)
+   AND (f.namespace > ?2 OR f.namespace = ?3 AND f.resource > ?4)
+ ORDER BY f.namespace, f.resource
+ LIMIT ?5

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock/fence"
+)
+
+// markView is what fence ls shows of a mark.
+type markView struct {
+	Namespace string  `json:"namespace"`
+	Resource  string  `json:"resource"`
+	Token     int64   `json:"token"`       // zero if the mark was reset since
+	Domain    string  `json:"domain"`      // of that token: the store, a space, the lock
+	Era       int64   `json:"era"`         // how often the mark was reset
+	Age       float64 `json:"age_seconds"` // since it was sealed or reset, by the store's clock
+
+	mark fence.Mark
+}
+
+func (a *app) fenceLs() *cobra.Command {
+	var asJSON, everywhere bool
+	cmd := &cobra.Command{
+		Use:   "ls [OPTIONS]",
+		Short: "List the marks",
+		Long: `Lists the marks of a namespace. TOKEN is that of the holder who sealed the resource last, DOMAIN where the
+token comes from: the kind of store and the lock. Both are empty if the mark was reset since. AGE is the
+time since then, ERA how often the mark was reset.
+
+` + exitCodeHelp(),
+		DisableFlagsInUseLine: true,
+		Args:                  a.noArgs,
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON array")
+	cmd.Flags().BoolVarP(&everywhere, "all", "A", false, "list the marks of every namespace")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := a.checkNamespace(); err != nil {
+			return err
+		}
+		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			list, err := s.guard().Marks(ctx, a.namespace, everywhere)
+			if err != nil {
+				return &failure{exitUnavailable, err}
+			}
+			views := []markView{} // not null in JSON
+			for _, m := range list {
+				views = append(views, markView{m.Namespace, m.Resource, int64(m.Token), m.Domain, m.Era, m.Age.Seconds(), m})
+			}
+			if asJSON {
+				return writeJSON(a.std.Out, views)
+			}
+			return writeMarks(a.std.Out, views, everywhere)
+		})
+	}
+	return cmd
+}
+
+// writeMarks writes marks in columns, the namespace only where there may be several.
+func writeMarks(w io.Writer, marks []markView, namespaces bool) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	head := []string{"RESOURCE", "TOKEN", "AGE", "ERA", "DOMAIN"}
+	if namespaces {
+		head = append([]string{"NAMESPACE"}, head...)
+	}
+	fmt.Fprintln(t, strings.Join(head, "\t"))
+	for _, v := range marks {
+		token := "-"
+		if v.Token != 0 {
+			token = fmt.Sprint(v.Token)
+		}
+		cells := []string{cell(v.Resource), token, span(v.mark.Age), fmt.Sprint(v.Era), note(v.Domain)}
+		if namespaces {
+			cells = append([]string{cell(v.Namespace)}, cells...)
+		}
+		fmt.Fprintln(t, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("write to stdout: %w", err)
+	}
+	return nil
+}

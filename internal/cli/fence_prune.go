@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock/fence"
+)
+
+func (a *app) fencePrune() *cobra.Command {
+	var unused time.Duration
+	cmd := &cobra.Command{
+		Use:   "prune --unused DURATION",
+		Short: "Forget the marks that were not sealed for a long time",
+		Long: `Forgets the marks of every namespace that were sealed longer ago than --unused, which is at least 1d. Those
+of a lease that is alive in the lock table of the same database stay, and those that an open transaction
+has checked. Whoever holds a lock of another store for longer than that is refused afterwards, until it
+seals again.
+
+` + exitCodeHelp(),
+		DisableFlagsInUseLine: true,
+		Args:                  a.noArgs,
+	}
+	cmd.Flags().Var(durationValue{&unused, false}, "unused", "how long ago a mark was sealed, such as 30d")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case !cmd.Flags().Changed("unused"):
+			return usage("--unused is missing: write how long ago a mark must have been sealed, such as --unused 30d")
+		case unused < fence.MinUnused:
+			return usage("--unused=%s: must be at least %s", span(unused), span(fence.MinUnused))
+		}
+		return a.withStoreFor(cmd.Context(), pruneTimeout, func(ctx context.Context, s *store) error {
+			n, err := s.guard().Prune(ctx, unused)
+			if err != nil {
+				return fail(exitUnavailable, "%d marks forgotten, then: %w", n, err)
+			}
+			a.log.say(levelNotice, "pruned", fmt.Sprintf("%d marks forgotten", n), slog.Int("forgotten", n))
+			return nil
+		})
+	}
+	return cmd
+}

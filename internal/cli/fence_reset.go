@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
+)
+
+func (a *app) fenceReset() *cobra.Command {
+	var token int64
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "reset [OPTIONS] --token N RESOURCE | --all",
+		Short: "Give a resource whose mark no lease can raise any more to the next holder",
+		Long: `Takes a mark back that no holder can raise any more: because the lock has moved to another store, or
+because its store has lost its history and grants smaller tokens than before. Everybody who sealed
+before is refused, and the next one to seal is taken, whoever that is. So see to it first that nobody
+works under the old lock.
+
+The token is the one that the error or "rowlock fence ls" shows: if the mark has another by now, nothing
+is done. Transactions that have checked the mark are waited for.
+
+With --all every mark of every namespace is taken back, or of the one that --namespace names. That is for
+a database that was restored from a backup: its marks let a holder of that time pass.
+
+` + exitCodeHelp(),
+		DisableFlagsInUseLine: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if all {
+				return a.noArgs(cmd, args)
+			}
+			return a.resource(cmd, args)
+		},
+	}
+	cmd.Flags().Int64Var(&token, "token", 0, "the token that was seen")
+	cmd.Flags().BoolVar(&all, "all", false, "reset every mark, of every namespace unless --namespace names one")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case all && cmd.Flags().Changed("token"):
+			return usage("--token is of one mark, and --all resets every one")
+		case !all && token <= 0:
+			return usage("--token is missing or not above 0: write the one that \"rowlock fence ls\" shows")
+		}
+		if err := a.checkNamespace(); err != nil {
+			return err
+		}
+		if all {
+			return a.resetAll(cmd.Context())
+		}
+		mark := fmt.Sprintf("the mark of %q", driver.Key{Namespace: a.namespace, Name: args[0]}.String())
+		attrs := []slog.Attr{slog.String("namespace", a.namespace), slog.String("resource", args[0]), slog.Int64("token", token)}
+		return a.reset(cmd.Context(), mark, fmt.Sprintf("%s, which had token %d,", mark, token), attrs, func(ctx context.Context, g *fence.Guard) error {
+			return g.Reset(ctx, a.namespace, args[0], driver.Token(token))
+		})
+	}
+	return cmd
+}
+
+// resetAll keeps to one namespace if there is one.
+func (a *app) resetAll(ctx context.Context) error {
+	which, attrs := "every mark", []slog.Attr(nil)
+	if a.namespace != "" {
+		which += fmt.Sprintf(" of namespace %q", a.namespace)
+		attrs = append(attrs, slog.String("namespace", a.namespace))
+	}
+	return a.reset(ctx, which, which, attrs, func(ctx context.Context, g *fence.Guard) error {
+		return g.ResetAll(ctx, a.namespace, a.namespace == "")
+	})
+}
+
+// reset does one reset and says so.
+func (a *app) reset(ctx context.Context, what, which string, attrs []slog.Attr, do func(context.Context, *fence.Guard) error) error {
+	return a.withStore(ctx, func(ctx context.Context, s *store) error {
+		if err := s.db.PingContext(ctx); err != nil {
+			return fail(exitUnavailable, "connect: %w", err)
+		}
+		if err := do(ctx, s.guard()); err != nil {
+			return notReset(what, err)
+		}
+		a.log.say(levelNotice, "reset", which+" is reset: who sealed before is refused, and the next one to seal is taken", attrs...)
+		return nil
+	})
+}
+
+// notReset gives an error of a reset its code.
+func notReset(what string, err error) error {
+	var other *fence.NoMarkError
+	var schema *fence.SchemaError
+	switch {
+	case errors.As(err, &other):
+		return fail(exitNotHeld, "nothing is reset: %w", other)
+	case errors.As(err, &schema):
+		return &failure{exitUnavailable, err}
+	case errors.Is(err, fence.ErrRetry):
+		return fail(exitHeld, "nothing is reset: a transaction that has checked %s is still open (%w)", what, err)
+	default:
+		return fail(exitUnknown, "reset %s: no answer came, and it may have been done; look with: rowlock fence ls (%w)", what, err)
+	}
+}
+
+// resource checks the only argument.
+func (a *app) resource(cmd *cobra.Command, args []string) error {
+	a.hint = cmd.CommandPath() + " --help"
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return usage("the resource is missing: %s --token N RESOURCE", cmd.CommandPath())
+	case len(args) > 1:
+		return usage("one resource, and not %d: %s is the second", len(args), quoted(args[1]))
+	}
+	return checkName("the resource", args[0], driver.MaxName)
+}
