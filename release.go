@@ -23,7 +23,7 @@ func (le *Lease) release(ctx context.Context) error {
 	now := le.locker.clock()
 	le.mu.Lock()
 	late := le.expire(now)
-	before := le.err
+	before, other := le.err, le.ending
 	if before == nil {
 		le.err = ErrReleased
 	}
@@ -36,7 +36,9 @@ func (le *Lease) release(ctx context.Context) error {
 
 	err := before
 	if before == nil {
-		err = le.letGo(ctx)
+		if !le.endedBy(ctx, other) {
+			err = le.letGo(ctx)
+		}
 	} else if lostReason(before) != LostTaken {
 		le.locker.janitor.takeBack(le.leftover()) // frees the name sooner, if the store answers again
 	}
