@@ -13,6 +13,8 @@ type querier interface {
 	// row scans the first row of the answer, and reports whether there was one.
 	row(ctx context.Context, statement string, args []any, dest ...any) (bool, error)
 	exec(ctx context.Context, statement string, args ...any) error
+	// change is exec, and says how many rows it was.
+	change(ctx context.Context, statement string, args ...any) (rows int64, err error)
 }
 
 // Transaction is an open transaction of database/sql: a *sql.Tx, or a *sql.Conn on which the caller
@@ -43,6 +45,14 @@ func (q sqlQuerier) exec(ctx context.Context, statement string, args ...any) err
 	return err
 }
 
+func (q sqlQuerier) change(ctx context.Context, statement string, args ...any) (int64, error) {
+	result, err := q.conn.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 // pgxConn is a pgx.Tx.
 type pgxConn interface {
 	Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
@@ -65,6 +75,11 @@ func (q pgxQuerier) row(ctx context.Context, statement string, args []any, dest 
 func (q pgxQuerier) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := q.conn.Exec(ctx, statement, args...)
 	return err
+}
+
+func (q pgxQuerier) change(ctx context.Context, statement string, args ...any) (int64, error) {
+	tag, err := q.conn.Exec(ctx, statement, args...)
+	return tag.RowsAffected(), err
 }
 
 // one reads a result of one row at most, to its end: an error may come after the last row.
