@@ -62,8 +62,9 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	require.NoError(t, s.guard.Validate())
 }
 
-// as is a pool of a user who has just these privileges on the fence table.
-func (s *store) as(t *testing.T, privileges string) *sql.DB {
+// as is a pool of a user who has just these privileges on the fence table, and those on the lease
+// table.
+func (s *store) as(t *testing.T, privileges string, onLeases ...string) *sql.DB {
 	t.Helper()
 	user := "u" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")[:12]
 	if s.dialect == migrations.Postgres {
@@ -73,6 +74,9 @@ func (s *store) as(t *testing.T, privileges string) *sql.DB {
 			require.NoError(t, err)
 		})
 		s.exec(t, "GRANT "+privileges+" ON rowlock_lease_fence TO "+user)
+		for _, p := range onLeases {
+			s.exec(t, "GRANT "+p+" ON rowlock_lease TO "+user)
+		}
 		u, err := url.Parse(s.dsn)
 		require.NoError(t, err)
 		u.User = url.User(user)
@@ -86,6 +90,9 @@ func (s *store) as(t *testing.T, privileges string) *sql.DB {
 		require.NoError(t, err)
 	})
 	s.exec(t, "GRANT "+privileges+" ON `"+config.DBName+"`.rowlock_lease_fence TO '"+user+"'@'%'")
+	for _, p := range onLeases {
+		s.exec(t, "GRANT "+p+" ON `"+config.DBName+"`.rowlock_lease TO '"+user+"'@'%'")
+	}
 	config.User, config.Passwd = user, "Secret-1"
 	return s.open(t, config.FormatDSN())
 }
@@ -114,6 +121,33 @@ func TestFewPrivilegesAreNeeded(t *testing.T) {
 			} else {
 				require.NoError(t, err, "LOCK IN SHARE MODE needs no more")
 			}
+		})
+	}
+}
+
+// Hold needs SELECT on the lease table besides, and ReleaseOnCommit the update of three columns.
+func TestFewPrivilegesAreNeededToHold(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines[:3] {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := e.fresh(t)
+			s.keepLocks()
+			const marks = "SELECT, INSERT, UPDATE"
+			lease := s.sealed(t)
+			hold := func(db *sql.DB) error {
+				tx, err := db.BeginTx(t.Context(), nil)
+				require.NoError(t, err)
+				defer tx.Rollback()
+				return e.guard(db).Hold(lease.Context(), tx)
+			}
+			nothing := func(context.Context, *sql.Tx) error { return nil }
+			require.ErrorContains(t, hold(s.as(t, marks)), "privilege")
+			reader := s.as(t, marks, "SELECT")
+			require.NoError(t, hold(reader))
+			require.ErrorContains(t, e.guard(reader).ReleaseOnCommit(lease.Context(), nothing), "privilege")
+			require.NoError(t, lease.Err())
+			require.NoError(t, e.guard(s.as(t, marks, "SELECT, UPDATE (nonce, expires_at, held_until)")).ReleaseOnCommit(lease.Context(), nothing))
 		})
 	}
 }
