@@ -76,13 +76,13 @@ func TestReleaseOnCommitOfALeaseThatIsGone(t *testing.T) {
 		require.ErrorIs(t, try(lease), rowlock.ErrLost, "expired")
 
 		lease = s.sealed(t)
-		newer := s.takeOver(t, lease, false)
+		newer := s.takeOver(t, lease)
 		require.ErrorIs(t, try(lease), rowlock.ErrLost, "taken by another, who has not sealed")
 		require.NoError(t, newer.Renew(t.Context()))
 
 		lease, newer = newer, nil
 		require.NoError(t, s.guard.Seal(t.Context(), lease))
-		newer = s.takeOver(t, lease, false)
+		newer = s.takeOver(t, lease)
 		require.NoError(t, s.guard.Seal(t.Context(), newer))
 		err := try(lease)
 		require.True(t, errors.Is(err, fence.ErrStale) || errors.Is(err, rowlock.ErrLost), "%v", err)
