@@ -68,17 +68,25 @@ func (l *Locker) TryDo(ctx context.Context, name string, fn func(ctx context.Con
 
 // run is the scope of Do.
 func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error) (err error) {
-	inner, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(le.ctx, func() { cancel(context.Cause(le.ctx)) })
+	inner, leave := le.scope(ctx)
 	defer func() {
-		stop()
-		cancel(nil)
+		leave()
 		released := le.Release(ctx)
 		if errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
 			err = errors.Join(err, released)
 		}
 	}()
-	return fn(trusted{inner, le, cancel}, le)
+	return fn(inner, le)
+}
+
+// scope is a context that ends with ctx and with the lease's trust. It must be left.
+func (le *Lease) scope(ctx context.Context) (scope context.Context, leave func()) {
+	inner, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(le.ctx, func() { cancel(context.Cause(le.ctx)) })
+	return trusted{inner, le, cancel}, func() {
+		stop()
+		cancel(nil)
+	}
 }
 
 // try makes one attempt, and another only to learn what became of it.

@@ -69,6 +69,9 @@ func (r *renewals) settle(le *Lease, outcome driver.Outcome, err error, sent, no
 
 // renewNow renews one lease for a caller who waits for it.
 func (r *renewals) renewNow(ctx context.Context, le *Lease) error {
+	if err := r.ask(le); err != nil {
+		return err
+	}
 	sent := r.locker.clock()
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout([]*Lease{le}, sent))
 	defer cancel()
@@ -80,12 +83,26 @@ func (r *renewals) renewNow(ctx context.Context, le *Lease) error {
 	}
 	retry := r.settle(le, outcome, err, sent, now, 1, jitterShare())
 	if outcome == driver.Unknown {
+		r.mu.Lock()
+		le.plan.answered()
+		r.mu.Unlock()
 		if err == nil {
 			err = errUntold
 		}
 		return &opError{"renew", le.grant.Key, ErrUnknown, err}
 	}
 	r.replan(le, retry, now)
+	return nil
+}
+
+// ask counts a request that is about to be sent, unless none may begin.
+func (r *renewals) ask(le *Lease) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if le.plan.paused {
+		return &opError{"renew", le.grant.Key, ErrUnavailable, errEnding}
+	}
+	le.plan.requests++
 	return nil
 }
 

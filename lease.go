@@ -25,6 +25,7 @@ type Lease struct {
 	err  error   // nil while held; latches
 
 	stopWatching func() bool // of the session; nil where there is none
+	ending       *ending     // the last ReleaseWith
 
 	releasing sync.Once
 	released  error
@@ -55,6 +56,10 @@ func (le *Lease) Nonce() driver.Nonce { return le.grant.Nonce }
 // Backend names the kind of store that granted the lease, as its Capabilities do; empty if it has no
 // name. Tokens of two kinds of store are not comparable.
 func (le *Lease) Backend() string { return le.locker.caps.Backend }
+
+// MinHold is how long after it was acquired the name stays closed at least, released or not: what
+// the option [MinHold] asked for.
+func (le *Lease) MinHold() time.Duration { return le.grant.MinHold }
 
 // Holder is what others are told of who holds the name.
 func (le *Lease) Holder() string { return le.cfg.holder }

@@ -23,7 +23,7 @@ func (le *Lease) release(ctx context.Context) error {
 	now := le.locker.clock()
 	le.mu.Lock()
 	late := le.expire(now)
-	before := le.err
+	before, other := le.err, le.ending
 	if before == nil {
 		le.err = ErrReleased
 	}
@@ -37,7 +37,9 @@ func (le *Lease) release(ctx context.Context) error {
 
 	err := before
 	if before == nil {
-		err = le.letGo(ctx)
+		if !le.endedBy(ctx, other) {
+			err = le.letGo(ctx)
+		}
 	} else if reason := lostReason(before); reason != LostTaken && reason != LostSession {
 		le.locker.janitor.takeBack(le.leftover()) // frees the name sooner, if the store answers again
 	}

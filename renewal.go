@@ -171,13 +171,14 @@ func (r *renewals) due(now instant) []*Lease {
 			expired = append(expired, le)
 			continue
 		}
-		renewable := !le.plan.asking && le.plan.renewAt.Before(ends)
+		renewable := !le.plan.asking && !le.plan.paused && le.plan.renewAt.Before(ends)
 		if renewable && (le.plan.next.After(now.at.Add(le.early())) || len(due) == 0 && le.plan.next.After(now.at)) ||
 			!renewable && le.plan.next.Equal(ends) {
 			break
 		}
 		if renewable {
 			le.plan.asking = true
+			le.plan.requests++
 			due = append(due, le)
 		}
 		le.plan.next = ends // until a reply comes, only the deadline matters

@@ -8,9 +8,12 @@ import (
 
 // plan is what the scheduler knows of one lease. But for failures it is under the scheduler's lock.
 type plan struct {
-	renewAt   time.Time // when to ask for renewal
-	next      time.Time // when to look at the lease: then, or at its deadline
-	asking    bool      // a request is under way
+	renewAt   time.Time     // when to ask for renewal
+	next      time.Time     // when to look at the lease: then, or at its deadline
+	asking    bool          // a request is under way
+	paused    bool          // none may begin
+	requests  int           // that are under way, those of Renew among them
+	idle      chan struct{} // if there is one, closed when there are no more
 	scheduled bool
 	index     int // in the schedule
 
@@ -50,6 +53,7 @@ func (r *renewals) replan(le *Lease, retry time.Duration, now instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	le.plan.asking = false
+	le.plan.answered()
 	if !le.plan.scheduled {
 		return // released or lost in between
 	}
@@ -64,6 +68,25 @@ func (r *renewals) replan(le *Lease, retry time.Duration, now instant) {
 	}
 	heap.Fix(&r.held, le.plan.index)
 	r.start(le.plan.next)
+}
+
+// at has le renewed at t, if it is still held. The caller holds mu.
+func (r *renewals) at(le *Lease, t time.Time) {
+	if !le.plan.scheduled {
+		return
+	}
+	le.plan.renewAt, le.plan.next = t, t
+	heap.Fix(&r.held, le.plan.index)
+	r.start(t)
+}
+
+// answered counts a request that is under way no more. The caller holds the scheduler's lock.
+func (p *plan) answered() {
+	p.requests--
+	if p.requests == 0 && p.idle != nil {
+		close(p.idle)
+		p.idle = nil
+	}
 }
 
 // remaining is how long le is trusted yet, and when that ends by the monotonic clock.

@@ -153,3 +153,30 @@ func TestPrivilegesOfAnOperator(t *testing.T) {
 		})
 	}
 }
+
+// Hold needs SELECT on the lease table besides, and ReleaseOnCommit the update of three columns.
+func TestFewPrivilegesAreNeededToHold(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines[:3] {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := e.fresh(t)
+			s.keepLocks()
+			const marks = "SELECT, INSERT, UPDATE"
+			lease := s.sealed(t)
+			hold := func(db *sql.DB) error {
+				tx, err := db.BeginTx(t.Context(), nil)
+				require.NoError(t, err)
+				defer tx.Rollback()
+				return e.guard(db).Hold(lease.Context(), tx)
+			}
+			nothing := func(context.Context, *sql.Tx) error { return nil }
+			require.ErrorContains(t, hold(s.as(t, marks)), "privilege")
+			reader := s.as(t, marks, "SELECT")
+			require.NoError(t, hold(reader))
+			require.ErrorContains(t, e.guard(reader).ReleaseOnCommit(lease.Context(), nothing), "privilege")
+			require.NoError(t, lease.Err())
+			require.NoError(t, e.guard(s.as(t, marks, "SELECT, UPDATE (nonce, expires_at, held_until)")).ReleaseOnCommit(lease.Context(), nothing))
+		})
+	}
+}

@@ -39,6 +39,12 @@
 // own lease. Transactions of one holder do not exclude each other. SQLite has one writer a file: there,
 // keep the locks in a file of their own.
 //
+// # Lock and data in one database
+//
+// Where package sqllock keeps the lock in the same database and table as the marks,
+// [Guard.Hold] is a check that also asks the database whether the lease is alive now, and
+// [Guard.ReleaseOnCommit] ends the lease in the commit of its last transaction.
+//
 // # Isolation levels
 //
 // The pair holds at every isolation level: READ COMMITTED, REPEATABLE READ and SERIALIZABLE on

@@ -94,5 +94,5 @@ func retry(err error) error { return fmt.Errorf("%w: %w", ErrRetry, err) }
 
 // unprivileged says where to read on about a missing privilege.
 func unprivileged(err error) error {
-	return fmt.Errorf("%w: the user lacks a privilege on the fence table: see the documentation of package migrations", err)
+	return fmt.Errorf("%w: the user lacks a privilege on the fence table, or on the lease table: see the documentation of package migrations", err)
 }

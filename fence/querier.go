@@ -15,6 +15,8 @@ type querier interface {
 	// each hands every row of the answer to scan.
 	each(ctx context.Context, statement string, args []any, scan func(row) error) error
 	exec(ctx context.Context, statement string, args ...any) error
+	// change is exec, and says how many rows it was.
+	change(ctx context.Context, statement string, args ...any) (rows int64, err error)
 }
 
 // row is one of an answer.
@@ -64,6 +66,14 @@ func (q sqlQuerier) exec(ctx context.Context, statement string, args ...any) err
 	return err
 }
 
+func (q sqlQuerier) change(ctx context.Context, statement string, args ...any) (int64, error) {
+	result, err := q.conn.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 // pgxConn is a pgx.Tx.
 type pgxConn interface {
 	Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
@@ -95,6 +105,11 @@ func (q pgxQuerier) each(ctx context.Context, statement string, args []any, scan
 func (q pgxQuerier) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := q.conn.Exec(ctx, statement, args...)
 	return err
+}
+
+func (q pgxQuerier) change(ctx context.Context, statement string, args ...any) (int64, error) {
+	tag, err := q.conn.Exec(ctx, statement, args...)
+	return tag.RowsAffected(), err
 }
 
 // one reads a result of one row at most, to its end: an error may come after the last row.

@@ -69,7 +69,13 @@ type store struct {
 	dsn   string
 	db    *sql.DB
 	guard *fence.Guard
-	locks *memlock.Backend
+	locks locks
+}
+
+// locks is a store of locks whose leases can be taken away.
+type locks interface {
+	driver.Backend
+	driver.Inspector
 }
 
 // each runs test on every engine, in parallel.
@@ -151,7 +157,7 @@ func (s *store) lease(t *testing.T, name string, opts ...rowlock.Option) *rowloc
 	return leaseFrom(t, s.locks, name, opts...)
 }
 
-func leaseFrom(t *testing.T, locks *memlock.Backend, name string, opts ...rowlock.Option) *rowlock.Lease {
+func leaseFrom(t *testing.T, locks locks, name string, opts ...rowlock.Option) *rowlock.Lease {
 	t.Helper()
 	locker, err := rowlock.New(locks, append([]rowlock.Option{rowlock.TTL(time.Hour)}, opts...)...)
 	require.NoError(t, err)

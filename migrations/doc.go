@@ -37,6 +37,11 @@
 //
 //	GRANT DELETE ON rowlock_lease_fence TO app;
 //	GRANT SELECT ON rowlock_lease TO app;
+// and, where a program holds or ends its lease in the transactions of its data and does not lock
+// through the same user, for Hold the first of these, and for ReleaseOnCommit both:
+//
+//	GRANT SELECT ON rowlock_lease TO app;
+//	GRANT UPDATE (nonce, expires_at, held_until) ON rowlock_lease TO app;
 //
 // They also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and
 // pg_control_system, which every role may unless that was revoked. Whoever only looks, with

@@ -1,0 +1,215 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+var errEnd = errors.New("it did not work")
+
+// grantOf is the lease as its store knows it.
+func grantOf(lease *rowlock.Lease) driver.Grant {
+	return driver.Grant{Key: driver.Key{Name: lease.Name()}, Nonce: lease.Nonce(), Token: lease.Token(), MinHold: lease.MinHold()}
+}
+
+// The lease that its function has ended is released: it says so, its context is over, the next in
+// the queue has the name, and nobody asks the store again.
+func TestReleaseWithIsARelease(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		var released []rowlock.ReleasedEvent
+		l := locker(t, store, rowlock.TTL(ttl), rowlock.Tracing(&rowlock.Trace{Released: func(e rowlock.ReleasedEvent) { released = append(released, e) }}))
+		lease := acquire(t, l, "a")
+		next := make(chan *rowlock.Lease, 1)
+		go func() {
+			lease, err := l.Acquire(background, "a")
+			assert.NoError(t, err)
+			next <- lease
+		}()
+		synctest.Wait()
+		type key struct{}
+		ctx := context.WithValue(background, key{}, 1)
+		require.NoError(t, lease.ReleaseWith(ctx, func(ctx context.Context) error {
+			found, ok := rowlock.FromContext(ctx)
+			assert.True(t, ok)
+			assert.Same(t, lease, found)
+			assert.Equal(t, 1, ctx.Value(key{}))
+			require.NoError(t, lease.Err())
+			return store.Release(ctx, grantOf(lease))
+		}))
+		require.ErrorIs(t, lease.Err(), rowlock.ErrReleased)
+		require.ErrorIs(t, context.Cause(lease.Context()), rowlock.ErrReleased)
+		require.NoError(t, lease.Release(background))
+		assert.Equal(t, 1, store.Calls(memlock.OpRelease), "that of the function")
+		require.Len(t, released, 1)
+		require.NoError(t, released[0].Err)
+		require.NoError(t, (<-next).Release(background))
+	})
+}
+
+// A lease that its function has failed to end is renewed at once, and goes on.
+func TestAFailedReleaseWithKeepsTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
+		require.Equal(t, errEnd, lease.ReleaseWith(background, func(context.Context) error { return errEnd }))
+		synctest.Wait()
+		assert.Equal(t, 1, store.Calls(memlock.OpRenew))
+		require.Panics(t, func() { _ = lease.ReleaseWith(background, func(context.Context) error { panic("in the function") }) })
+		synctest.Wait()
+		assert.Equal(t, 2, store.Calls(memlock.OpRenew))
+		time.Sleep(5 * ttl)
+		require.NoError(t, lease.Err())
+		require.NoError(t, lease.Release(background))
+	})
+}
+
+// What its function has ended without knowing it is found out by the renewal.
+func TestAReleaseWithOfUnknownOutcomeIsFoundOut(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lease := acquire(t, locker(t, store), "a")
+		require.Equal(t, errEnd, lease.ReleaseWith(background, func(ctx context.Context) error {
+			require.NoError(t, store.Release(ctx, grantOf(lease)))
+			return errEnd
+		}))
+		synctest.Wait()
+		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
+	})
+}
+
+// No renewal is on its way while the function runs: it waits for the one that is, and none begins.
+func TestReleaseWithRacesWithNoRenewal(t *testing.T) {
+	for name, renew := range map[string]func(*rowlock.Lease){
+		"background": func(*rowlock.Lease) { time.Sleep(ttl/3 + time.Millisecond) },
+		"by hand": func(lease *rowlock.Lease) {
+			go lease.Renew(background) //nolint:errcheck // its reply is what counts
+			synctest.Wait()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
+				const reply = 200 * time.Millisecond
+				faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {Reply: reply}})
+				renew(lease)
+				before, start := store.Calls(memlock.OpRenew), time.Now()
+				require.Equal(t, 1, before)
+				require.NoError(t, lease.ReleaseWith(background, func(context.Context) error {
+					assert.InDelta(t, reply, time.Since(start), float64(2*time.Millisecond))
+					require.ErrorIs(t, lease.Renew(background), rowlock.ErrUnavailable, "not now")
+					time.Sleep(ttl / 2)
+					assert.Equal(t, before, store.Calls(memlock.OpRenew))
+					return nil
+				}))
+			})
+		})
+	}
+}
+
+// The wait for a renewal ends with ctx, and in any case with the renewal's own limit.
+func TestReleaseWithWaitsWithinABound(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lease := acquire(t, locker(t, store), "a")
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
+		time.Sleep(10*time.Second + time.Millisecond)
+		ctx, cancel := context.WithTimeout(background, 100*time.Millisecond)
+		defer cancel()
+		err := lease.ReleaseWith(ctx, func(context.Context) error { panic("not to be called") })
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		start := time.Now()
+		require.NoError(t, lease.ReleaseWith(background, func(context.Context) error { return nil }))
+		assert.LessOrEqual(t, time.Since(start), 5*time.Second)
+	})
+}
+
+// The deadline goes on running: a lease that is lost meanwhile ends the function's context, and is
+// reported lost whatever the function returns.
+func TestLostDuringReleaseWith(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(ttl))
+		for _, said := range []error{errEnd, nil} {
+			lease := acquire(t, l, "a")
+			start := time.Now()
+			err := lease.ReleaseWith(background, func(ctx context.Context) error {
+				<-ctx.Done()
+				require.ErrorIs(t, context.Cause(ctx), rowlock.ErrLost)
+				return said
+			})
+			assert.Equal(t, trust, time.Since(start))
+			require.ErrorIs(t, err, rowlock.ErrLost)
+			if said != nil {
+				require.ErrorIs(t, err, said)
+			}
+			require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
+			err = lease.ReleaseWith(background, func(context.Context) error { panic("not to be called") })
+			require.ErrorIs(t, err, rowlock.ErrLost)
+			time.Sleep(ttl)
+		}
+	})
+}
+
+// Release and Close do not wait in vain for a ReleaseWith: they end its context, wait for what it
+// returns within a bound, and ask the store unless that has ended the lease.
+func TestReleaseDuringReleaseWith(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		said  error
+		takes time.Duration // after its context has ended
+		calls int           // to the store's Release
+	}{{"ends it", nil, time.Millisecond, 0}, {"fails", errEnd, time.Millisecond, 1}, {"hangs", errEnd, time.Hour, 1}} {
+		for how, release := range map[string]func(*rowlock.Locker, *rowlock.Lease) error{
+			"Release": func(_ *rowlock.Locker, lease *rowlock.Lease) error { return lease.Release(background) },
+			"Close":   func(l *rowlock.Locker, _ *rowlock.Lease) error { return l.Close() },
+		} {
+			t.Run(tt.name+"/"+how, func(t *testing.T) {
+				bubble(t, func(t *testing.T, store *memlock.Backend) {
+					l := locker(t, store)
+					lease := acquire(t, l, "a")
+					done := make(chan error, 1)
+					go func() {
+						done <- lease.ReleaseWith(background, func(ctx context.Context) error {
+							<-ctx.Done()
+							assert.ErrorIs(t, context.Cause(ctx), rowlock.ErrReleased)
+							time.Sleep(tt.takes)
+							return tt.said
+						})
+					}()
+					synctest.Wait()
+					start := time.Now()
+					require.NoError(t, release(l, lease))
+					assert.LessOrEqual(t, time.Since(start), 5*time.Second)
+					assert.Equal(t, tt.calls, store.Calls(memlock.OpRelease))
+					if err := <-done; tt.said != nil {
+						require.ErrorIs(t, err, tt.said)
+						require.ErrorIs(t, err, rowlock.ErrReleased)
+					} else {
+						require.NoError(t, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A lease is ended once: while one ReleaseWith is under way another is refused at once, and so is one
+// after the release.
+func TestReleaseWithHappensOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lease := acquire(t, locker(t, store), "a")
+		never := func(context.Context) error { panic("not to be called") }
+		require.NoError(t, lease.ReleaseWith(background, func(ctx context.Context) error {
+			require.ErrorIs(t, lease.ReleaseWith(ctx, never), rowlock.ErrUnavailable)
+			return nil
+		}))
+		require.ErrorIs(t, lease.ReleaseWith(background, never), rowlock.ErrReleased)
+	})
+}

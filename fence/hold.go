@@ -1,0 +1,72 @@
+package fence
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rowlock/rowlock"
+)
+
+// Hold is [Guard.Check] and, besides, the proof that the lease is alive now by the database's clock.
+// Check alone believes the lease's own deadline, and refuses a lease that somebody has ended or taken
+// over only once a successor has sealed. The lease must be kept by package sqllock in the same
+// database and table ([Table]). Tx, ctx, resources and errors are those of Check; the others:
+//
+//   - rowlock.ErrLost: the database does not hold the lease any more. Roll back and stop.
+//   - [ErrRetry]: the lease has expired in the transaction's snapshot, which may be older than a
+//     renewal, while the lease is trusted. That is at REPEATABLE READ and SERIALIZABLE on Postgres,
+//     and on MySQL, where the level cannot be asked, at all. A later Hold in the same transaction
+//     reads the same snapshot: call it once, first.
+//   - One that says that the lease is not kept here.
+//
+// Hold takes no lock on the lease, so an open transaction does not delay its renewal, but for two
+// cases. At SERIALIZABLE on MySQL and MariaDB every read locks: a renewal fails as unknown until the
+// transaction ends. And a SQLite file has one writer: a renewal waits for the transaction. In
+// both, a transaction that lasts until the end of trust loses the lease; on SQLite its ctx ends
+// then, too. It should be shorter than half a TTL.
+func (g *Guard) Hold(ctx context.Context, tx Transaction, resources ...string) error {
+	c, err := g.kept(ctx, resources)
+	if err != nil {
+		return err
+	}
+	if err := g.Check(ctx, tx, resources...); err != nil {
+		return err
+	}
+	return c.held(ctx, "hold", func(ctx context.Context) error { return g.dialect.hold(ctx, sqlQuerier{tx}, c) })
+}
+
+// HoldPgx is [Guard.Hold] for a transaction of pgx. The guard must be one for Postgres.
+func (g *Guard) HoldPgx(ctx context.Context, tx pgx.Tx, resources ...string) error {
+	c, err := g.kept(ctx, resources)
+	if err != nil {
+		return err
+	}
+	if err := g.CheckPgx(ctx, tx, resources...); err != nil {
+		return err
+	}
+	return c.held(ctx, "hold", func(ctx context.Context) error { return g.dialect.hold(ctx, pgxQuerier{tx}, c) })
+}
+
+// kept is the claim of a lease that the guard's own kind of database has granted.
+func (g *Guard) kept(ctx context.Context, resources []string) (claim, error) {
+	if g.err != nil {
+		return claim{}, g.err
+	}
+	lease, ok := rowlock.FromContext(ctx)
+	if !ok {
+		return claim{}, ErrNoLease
+	}
+	if keeper := g.dialect.keeper(); lease.Backend() != keeper {
+		return claim{}, fmt.Errorf("fence: the lease %q is kept by %q: want %s, in the same database and table as the marks", lease.Name(), lease.Backend(), keeper)
+	}
+	return newClaim(g.domain, lease, resources)
+}
+
+// held runs one step on the lease's row, bounded by the lease's trust.
+func (c claim) held(ctx context.Context, operation string, step func(ctx context.Context) error) error {
+	bounded, cancel := c.within(ctx)
+	defer cancel()
+	return c.wrap(ctx, operation, step(bounded))
+}

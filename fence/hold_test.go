@@ -1,0 +1,186 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// kept is each with the locks in the same database and table.
+func kept(t *testing.T, test func(t *testing.T, s *store)) {
+	t.Helper()
+	each(t, func(t *testing.T, s *store) {
+		s.keepLocks()
+		test(t, s)
+	})
+}
+
+func (s *store) keepLocks(opts ...sqllock.Option) {
+	open := map[migrations.Dialect]func(*sql.DB, ...sqllock.Option) *sqllock.Backend{
+		migrations.Postgres: sqllock.Postgres, migrations.MySQL: sqllock.MySQL, migrations.SQLite: sqllock.SQLite,
+	}[s.dialect]
+	s.locks = open(s.db, opts...)
+}
+
+// sealed is a lease that has sealed.
+func (s *store) sealed(t *testing.T, opts ...rowlock.Option) *rowlock.Lease {
+	t.Helper()
+	lease := s.lease(t, "r", opts...)
+	require.NoError(t, s.guard.Seal(t.Context(), lease))
+	return lease
+}
+
+// expire sets the end of every lease, and what it keeps closed, to a time before or after now.
+func (s *store) expire(t *testing.T, past bool) {
+	t.Helper()
+	at := map[migrations.Dialect]string{
+		migrations.Postgres: "clock_timestamp() + interval '1 hour'", migrations.MySQL: "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR", migrations.SQLite: "9000000000000000",
+	}[s.dialect]
+	if past {
+		at = map[migrations.Dialect]string{
+			migrations.Postgres: "clock_timestamp() - interval '1 hour'", migrations.MySQL: "UTC_TIMESTAMP(6) - INTERVAL 1 HOUR", migrations.SQLite: "0",
+		}[s.dialect]
+	}
+	s.exec(t, "UPDATE rowlock_lease SET expires_at = "+at+", held_until = "+at)
+}
+
+// holding appends to the ledger in a transaction that holds.
+func (s *store) holding(t *testing.T, lease *rowlock.Lease, level sql.IsolationLevel) error {
+	t.Helper()
+	tx := s.begin(t, level)
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	err := s.guard.Hold(lease.Context(), tx)
+	if err == nil {
+		err = errors.Join(s.append(t.Context(), tx, lease), tx.Commit())
+	}
+	return err
+}
+
+// keepsSnapshot says where a transaction reads what was committed when it began to read.
+func (s *store) keepsSnapshot(level sql.IsolationLevel) bool {
+	return level == sql.LevelRepeatableRead || level == sql.LevelSerializable && s.dialect == migrations.Postgres
+}
+
+// readsLock says where every read of a transaction locks what it reads.
+func (s *store) readsLock(level sql.IsolationLevel) bool {
+	return level == sql.LevelSerializable && s.dialect == migrations.MySQL
+}
+
+// Hold accepts a lease that is alive in the database, and none that it has ended, whatever the
+// lease's own deadline says: expired, ended by an operator, or another's, who has sealed or not.
+func TestHoldAsksTheDatabaseWhetherTheLeaseIsAlive(t *testing.T) {
+	kept(t, func(t *testing.T, s *store) {
+		for _, level := range s.levels {
+			s.exec(t, "DELETE FROM ledger")
+			lease := s.sealed(t)
+			require.NoError(t, s.holding(t, lease, level), level)
+			s.expire(t, true)
+			err := s.holding(t, lease, level)
+			if s.dialect == migrations.MySQL || s.keepsSnapshot(level) {
+				require.ErrorIs(t, err, fence.ErrRetry, level)
+				require.NotErrorIs(t, err, rowlock.ErrLost, level)
+			} else {
+				require.ErrorIs(t, err, rowlock.ErrLost, level)
+				require.NotErrorIs(t, err, fence.ErrRetry, level)
+			}
+			s.expire(t, false)
+			require.NoError(t, s.locks.ForceRelease(t.Context(), driver.Key{Name: "r"}, lease.Token(), true))
+			require.ErrorIs(t, s.holding(t, lease, level), rowlock.ErrLost, "ended by an operator")
+			newer := s.lease(t, "r")
+			require.ErrorIs(t, s.holding(t, lease, level), rowlock.ErrLost, "taken by another, who has not sealed")
+			require.NoError(t, s.guard.Seal(t.Context(), newer))
+			require.ErrorIs(t, s.holding(t, lease, level), fence.ErrStale)
+			require.NoError(t, lease.Err(), "it has not heard of it")
+			require.NoError(t, s.holding(t, newer, level))
+			assert.EqualValues(t, 2, s.int(t, "SELECT count(*) FROM ledger"), "nothing was written that was refused")
+		}
+	})
+}
+
+// A lease that was renewed after the transaction began to read is not taken for lost: the
+// transaction is to be run again.
+func TestHoldInASnapshotFromBeforeARenewal(t *testing.T) {
+	kept(t, func(t *testing.T, s *store) {
+		if s.dialect == migrations.SQLite {
+			return // the check refuses a transaction that began to read before any other's commit
+		}
+		for _, level := range s.levels {
+			lease := s.sealed(t)
+			s.expire(t, true)
+			tx := s.begin(t, level)
+			var n int64
+			require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
+			s.expire(t, false) // what a renewal does
+			err := s.guard.Hold(lease.Context(), tx)
+			if s.keepsSnapshot(level) || s.readsLock(level) && s.name == "mariadb-snapshot-isolation" {
+				require.ErrorIs(t, err, fence.ErrRetry, level)
+				require.NotErrorIs(t, err, rowlock.ErrLost, level)
+			} else {
+				require.NoError(t, err, level)
+			}
+			require.NoError(t, tx.Rollback())
+			require.NoError(t, s.holding(t, lease, level))
+		}
+	})
+}
+
+// An open transaction that holds does not keep its own lease from being renewed. Where it does, at
+// SERIALIZABLE on MySQL and on SQLite, the renewal fails as unknown, which loses nothing yet, and
+// works again as soon as the transaction has ended.
+func TestHoldDoesNotDelayRenewal(t *testing.T) {
+	kept(t, func(t *testing.T, s *store) {
+		lease := s.sealed(t)
+		for _, level := range s.levels {
+			tx := s.begin(t, level)
+			require.NoError(t, s.guard.Hold(lease.Context(), tx))
+			require.NoError(t, s.append(t.Context(), tx, lease))
+			if s.readsLock(level) || s.dialect == migrations.SQLite {
+				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				require.ErrorIs(t, lease.Renew(ctx), rowlock.ErrUnknown, level)
+				cancel()
+			} else {
+				require.NoError(t, lease.Renew(t.Context()), "%s: within 5 s, which is what a renewal is given", level)
+			}
+			require.NoError(t, tx.Commit())
+			require.NoError(t, lease.Renew(t.Context()), level)
+		}
+	})
+}
+
+// A lease of another store is refused with words that say so, and nothing is written.
+func TestHoldAndReleaseOnCommitWantTheSameStore(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		never := func(context.Context, *sql.Tx) error { panic("not to be called") }
+		lease := s.sealed(t)
+		for _, err := range []error{s.holding(t, lease, sql.LevelDefault), s.guard.ReleaseOnCommit(lease.Context(), never)} {
+			require.ErrorContains(t, err, `kept by "memlock": want sqllock/`)
+		}
+		require.ErrorIs(t, s.guard.Hold(t.Context(), s.begin(t, sql.LevelDefault)), fence.ErrNoLease)
+		require.ErrorIs(t, s.guard.ReleaseOnCommit(t.Context(), never), fence.ErrNoLease)
+	})
+}
+
+// The same of another table in the same database.
+func TestHoldAndReleaseOnCommitWantTheSameTable(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		require.NoError(t, migrations.Up(t.Context(), s.db, s.dialect, migrations.Table("other")))
+		s.keepLocks(sqllock.Table("other"))
+		lease := s.sealed(t)
+		require.ErrorContains(t, s.holding(t, lease, sql.LevelDefault), "no row in the guard's database")
+		err := s.guard.ReleaseOnCommit(lease.Context(), func(ctx context.Context, tx *sql.Tx) error { return s.append(ctx, tx, lease) })
+		require.ErrorContains(t, err, "no row in the guard's database")
+		require.NoError(t, lease.Err())
+		assert.Zero(t, s.int(t, "SELECT count(*) FROM ledger"))
+	})
+}

@@ -1,0 +1,95 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/rowlock/rowlock"
+)
+
+var (
+	errElsewhere = errors.New("the lease has no row in the guard's database and table: both must be those that the lock is kept in")
+	errOutdated  = errors.New("the lease has expired as the transaction sees it, which may be older than a renewal: hold first, then read")
+)
+
+// leaseRow is what the lease table has of a lock.
+type leaseRow struct {
+	token int64
+	nonce sql.NullString // NULL once it is released
+	state string         // live, expired, or outdated
+}
+
+// leaseRow reads the row of the claim's lock, as q's transaction sees it.
+func (m marks) leaseRow(ctx context.Context, q querier, c claim) (leaseRow, error) {
+	var l leaseRow
+	found, err := q.row(ctx, m.sql["hold"], m.key(c, c.lease.Name()), &l.token, &l.nonce, &l.state)
+	if err == nil && !found {
+		err = errElsewhere
+	}
+	return l, err
+}
+
+// hold is nil if the claim's lease is alive.
+func (m marks) hold(ctx context.Context, q querier, c claim) error {
+	l, err := m.leaseRow(ctx, q, c)
+	switch {
+	case err != nil:
+		return err
+	case l.nonce.String != c.lease.Nonce().String() || l.token != int64(c.lease.Token()) || l.state == "expired":
+		return c.lost()
+	case l.state == "live":
+		return nil
+	case l.state == "outdated":
+		return retry(errOutdated)
+	default:
+		return fmt.Errorf("the state of the lease is %q", l.state)
+	}
+}
+
+// release ends the claim's lease with q's transaction, if it is alive.
+func (m marks) release(ctx context.Context, q querier, c claim) error {
+	args := append([]any{c.lease.MinHold().Microseconds()}, m.key(c, c.lease.Name())...)
+	rows, err := q.change(ctx, m.sql["release_lease"], append(args, c.lease.Nonce().String(), int64(c.lease.Token()))...)
+	if err != nil || rows == 1 {
+		return err
+	}
+	if _, err := m.leaseRow(ctx, q, c); err != nil {
+		return err
+	}
+	return c.lost()
+}
+
+// lost says that the database does not hold the lease, whatever its own deadline says.
+func (c claim) lost() error {
+	return &rowlock.LostError{Namespace: c.namespace, Name: c.lease.Name(), Token: c.lease.Token(), Reason: rowlock.LostTaken}
+}
+
+func (*postgres) keeper() string { return "sqllock/postgres" }
+func (*mysql) keeper() string    { return "sqllock/mysql" }
+func (*sqlite) keeper() string   { return "sqllock/sqlite" }
+
+func (p *postgres) hold(ctx context.Context, q querier, c claim) error {
+	return p.classify(p.marks.hold(ctx, q, c))
+}
+
+func (p *postgres) release(ctx context.Context, q querier, c claim) error {
+	return p.classify(p.marks.release(ctx, q, c))
+}
+
+func (m *mysql) hold(ctx context.Context, q querier, c claim) error {
+	return m.classify(m.marks.hold(ctx, q, c))
+}
+
+func (m *mysql) release(ctx context.Context, q querier, c claim) error {
+	return m.classify(m.marks.release(ctx, q, c))
+}
+
+func (s *sqlite) hold(ctx context.Context, q querier, c claim) error {
+	return s.classify(ctx, q, s.marks.hold(ctx, q, c))
+}
+
+func (s *sqlite) release(ctx context.Context, q querier, c claim) error {
+	return s.classify(ctx, q, s.marks.release(ctx, q, c))
+}

@@ -1,0 +1,9 @@
+-- Parameters: $1 namespace, $2 name of the lock.
+-- Result: token, nonce and state of its lease: 'live' or 'expired' now, or 'outdated' where a snapshot of the whole transaction has it as expired, which may be older than a renewal; no row if the lock is not in this table.
+-- Promise: reads only, and locks nothing: a renewal does not wait for the transaction.
+SELECT l.token, l.nonce::text,
+       CASE WHEN l.expires_at > clock_timestamp() THEN 'live'
+            WHEN current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN 'outdated'
+            ELSE 'expired' END AS state
+  FROM rowlock_lease l
+ WHERE l.namespace = $1::text AND l.name = $2::text

@@ -1,0 +1,10 @@
+-- Parameters: ?1 minimum hold in microseconds, ?2 namespace, ?3 name of the lock, ?4 nonce, ?5 token.
+-- Result: none; one row changed if the lease was alive and has ended.
+-- Promise: with the commit, and not before, this lease ends, and no other; the row stays; nobody is granted the lock in between.
+UPDATE rowlock_lease
+   SET nonce = NULL,
+       expires_at = CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000,
+       held_until = max(CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000, acquired_at + ?1)
+ WHERE namespace = ?2 AND name = ?3
+   AND nonce = ?4 AND token = ?5
+   AND expires_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000
