@@ -28,12 +28,16 @@ var (
 // StaleError says which resource refused which lease.
 type StaleError struct {
 	Resource string
-	Token    rowlock.Token // of the lease
+	Token    rowlock.Token // of the lease; zero if its store grants none
 	Newest   rowlock.Token // of the lease that sealed the resource last; zero if none has
 }
 
 func (e *StaleError) Error() string {
 	switch {
+	case e.Token == 0 && e.Newest == 0:
+		return fmt.Sprintf("fence: stale: %q was never claimed by this lease, nor by any other", e.Resource)
+	case e.Token == 0:
+		return fmt.Sprintf("fence: stale: %q was claimed last by another holder, with token %d", e.Resource, e.Newest)
 	case e.Newest > e.Token:
 		return fmt.Sprintf("fence: stale: %q was sealed by a newer holder, with token %d after our %d", e.Resource, e.Newest, e.Token)
 	case e.Newest == e.Token:

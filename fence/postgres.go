@@ -62,6 +62,9 @@ func (p *postgres) seal(ctx context.Context, c claim) error {
 
 func (p *postgres) check(ctx context.Context, q querier, c claim) error {
 	for _, r := range c.resources {
+		if err := p.raiseLazily(ctx, q, c, r); err != nil {
+			return p.classify(err)
+		}
 		var now mark
 		var limit string
 		_, err := q.row(ctx, p.sql["check"], append(p.key(c, r), c.trust().Milliseconds()), &now.token, &now.nonce, &limit)
@@ -69,7 +72,7 @@ func (p *postgres) check(ctx context.Context, q querier, c claim) error {
 			return p.classify(err)
 		}
 		if !now.isOf(c) {
-			return c.refuse(r, now)
+			return c.refuseCheck(r, now)
 		}
 	}
 	return nil

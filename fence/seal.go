@@ -3,6 +3,7 @@ package fence
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -30,7 +31,7 @@ const (
 // error is a [*DomainError]. Resources follow the rules of the names of locks and are kept apart by
 // the lease's namespace.
 //
-// A lease that has ended gets what ended it (rowlock.ErrLost, rowlock.ErrReleased); a table that is
+// A lease of a store that grants no tokens cannot seal: see [Guard.Claim]. One that has ended gets what ended it (rowlock.ErrLost, rowlock.ErrReleased); a table that is
 // missing is a [*SchemaError].
 func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
@@ -43,20 +44,29 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	if err != nil {
 		return err
 	}
+	if c.token == 0 {
+		return fmt.Errorf("fence: seal %q: the lease has no token, because its store (%s) grants none: use Claim, or Fenced(guard.Claims())", c.resources, lease.Backend())
+	}
 	if err := lease.Err(); err != nil {
 		return c.wrap(ctx, "seal", err)
 	}
 	bounded, cancel := c.within(ctx)
 	defer cancel()
+	err = insist(bounded, func() error { return g.dialect.seal(bounded, c) })
+	return c.wrap(ctx, "seal", err)
+}
+
+// insist runs once again and again while the database undoes it, until ctx ends.
+func insist(ctx context.Context, once func() error) error {
 	var undone error
 	for step := firstPause; ; step = min(2*step, longPause) {
-		err := g.dialect.seal(bounded, c)
-		if undone != nil && err != nil && bounded.Err() != nil {
+		err := once()
+		if undone != nil && err != nil && ctx.Err() != nil {
 			err = undone // which says more than that the last try was interrupted
 		}
 		undone = err
-		if err == nil || !errors.Is(err, ErrRetry) || !pause(bounded, step) {
-			return c.wrap(ctx, "seal", err)
+		if err == nil || !errors.Is(err, ErrRetry) || !pause(ctx, step) {
+			return err
 		}
 	}
 }
