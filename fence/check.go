@@ -77,6 +77,7 @@ func (g *Guard) check(ctx context.Context, q querier, begun bool, resources []st
 	if err != nil {
 		return err
 	}
+	c.lazy = g.lazy
 	if err := lease.Err(); err != nil {
 		return c.wrap(ctx, "check", err)
 	}

@@ -21,6 +21,9 @@ type claim struct {
 	token     int64
 	nonce     string
 	domain    string // of the token
+
+	mint *minting // of a Claim: the resource's database makes the token
+	lazy bool     // a check raises the mark itself
 }
 
 // newClaim takes the lock's own name if there are no resources, and the kind of its store if none
@@ -77,7 +80,7 @@ func (c claim) mayRaise(resource string, m mark) error {
 	switch {
 	case m.domain != "" && m.domain != c.domain:
 		return &DomainError{Namespace: c.namespace, Resource: resource, Domain: c.domain, Sealed: m.domain, Newest: rowlock.Token(m.token)}
-	case m.token >= c.token:
+	case c.mint == nil && m.token >= c.token:
 		return c.refuse(resource, m)
 	default:
 		return nil
@@ -115,7 +118,7 @@ func (c claim) wrap(ctx context.Context, operation string, err error) error {
 		return err
 	}
 	lost, ended := c.lease.Err(), ctx.Err()
-	if lost == nil && ended == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+	if lost == nil && ended == nil && !errors.Is(err, rowlock.ErrUnknown) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		err = fmt.Errorf("%w: no answer for as long as the lease was trusted when it was asked: %v", ErrRetry, err) //nolint:errorlint // see above
 	}
 	err = fmt.Errorf("fence: %s %q: %w", operation, c.resources, err)

@@ -44,6 +44,21 @@
 // Where package sqllock keeps the lock in the same database and table as the marks,
 // [Guard.Hold] is a check that also asks the database whether the lease is alive now, and
 // [Guard.ReleaseOnCommit] ends the lease in the commit of its last transaction.
+// # Locks without a token
+//
+// Redlock and a plain GET_LOCK have no token to rely on. [Guard.Claim] is the seal for them: the resource's
+// own database makes the token. Use rowlock.Fenced(guard.Claims()). It locks the mark, renews the lease under
+// that lock, and only then raises the mark. A holder that lost its lock and comes late is refused by its
+// own store; one that was stopped after the renewal has the mark locked, so that its successor comes
+// after it. So the claims have the order of the holds as far as the store excludes. Where it grants a lock
+// twice, both holders are put into one order, the one that was overtaken gets [ErrStale], and no
+// update is lost.
+//
+// # Without a seal
+//
+// The option [Lazy] lets [Guard.Check] raise an older mark in the caller's transaction. It keeps stale
+// writes out at every isolation level, and does not cover reads: what a holder read before its first
+// checked transaction may be out of date, and at REPEATABLE READ also what it reads in that transaction.
 //
 // # Isolation levels
 //

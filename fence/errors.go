@@ -29,7 +29,7 @@ var (
 type StaleError struct {
 	Namespace string
 	Resource  string
-	Token     rowlock.Token // of the lease
+	Token     rowlock.Token // of the lease; zero if its store grants none
 	Newest    rowlock.Token // of the lease that sealed the resource last; zero if none has
 	// Ahead: Seal was refused although the lock's store, asked after that, still holds the lock for
 	// the lease. So the mark's token is none that this store has granted since. The error's text
@@ -39,6 +39,10 @@ type StaleError struct {
 
 func (e *StaleError) Error() string {
 	switch {
+	case e.Token == 0 && e.Newest == 0:
+		return fmt.Sprintf("fence: stale: %q was never claimed by this lease, nor by any other", e.Resource)
+	case e.Token == 0:
+		return fmt.Sprintf("fence: stale: %q was claimed last by another holder, with token %d", e.Resource, e.Newest)
 	case e.Ahead && e.Newest > e.Token:
 		return fmt.Sprintf("fence: stale: %q is sealed with token %d, and the lock's store grants %d and knows of no newer holder: "+
 			"it has lost its history, or is another store than before; if so: %s",

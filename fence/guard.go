@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -22,6 +23,8 @@ type Guard struct {
 	db      *sql.DB       // one of the two
 	pool    *pgxpool.Pool // is nil
 	domain  string        // of the tokens, in place of the kind of store
+	lazy    bool          // a check raises the mark itself
+	claimed *sync.Map     // claimant: what leases have claimed that are still held
 	err     error         // what Validate reports
 }
 
@@ -92,7 +95,11 @@ func build(g Guard, opts []Option, open func(sqltable.Table) dialect) *Guard {
 	if len(o.domain) > maxDomain || !utf8.ValidString(o.domain) || strings.ContainsAny(o.domain, " \x00") {
 		g.err = fmt.Errorf("fence: domain %q: want at most %d bytes of UTF-8 without space or NUL", o.domain, maxDomain)
 	}
+	if o.domain == claims {
+		g.err = fmt.Errorf("fence: domain %q: that is the domain of tokens that Claim makes", o.domain)
+	}
 	g.domain = o.domain
+	g.lazy, g.claimed = o.lazy, new(sync.Map)
 	if g.db == nil && g.pool == nil {
 		g.err = errors.New("fence: the database handle is nil")
 	}

@@ -32,26 +32,45 @@ func (m marks) read(ctx context.Context, q querier, c claim, resource string) (m
 // raise raises every mark of the claim, in q's transaction. A mark that is the lease's own already
 // is left alone, so that sealing again does not wait for the lease's own transactions.
 func (m marks) raise(ctx context.Context, q querier, c claim) error {
+	raised := false
 	for _, r := range c.resources {
-		now, err := m.read(ctx, q, c, r)
-		if err != nil || now.isOf(c) {
-			if err != nil {
-				return err
-			}
+		wrote, err := m.lift(ctx, q, c, r)
+		if err != nil {
+			return err
+		}
+		if !wrote {
 			continue
 		}
-		if err := c.mayRaise(r, now); err != nil {
-			return err
-		}
-		if err := q.exec(ctx, m.sql["raise"], append(m.key(c, r), c.token, c.nonce, m.encode(c.domain))...); err != nil {
-			return err
-		}
-		if now, err = m.read(ctx, q, c, r); err != nil {
+		now, err := m.read(ctx, q, c, r)
+		if err != nil {
 			return err
 		}
 		if !now.isOf(c) {
 			return cmp.Or(c.mayRaise(r, now), c.refuse(r, now))
 		}
+		raised = true
+	}
+	if raised && c.mint != nil {
+		return c.mint.prove(ctx)
 	}
 	return nil
+}
+
+// lift raises one mark if it is older than the claim, as far as q's transaction can see, and says
+// whether it sent what does so. The statement compares again, with what is true then.
+func (m marks) lift(ctx context.Context, q querier, c claim, resource string) (sent bool, err error) {
+	now, err := m.read(ctx, q, c, resource)
+	if err != nil || now.isOf(c) {
+		return false, err
+	}
+	if err := c.mayRaise(resource, now); err != nil {
+		return false, err
+	}
+	if c.mint != nil {
+		if c.mint.before(resource) {
+			return false, c.refuse(resource, now)
+		}
+		return true, q.exec(ctx, m.sql["mint"], append(m.key(c, resource), c.nonce, m.encode(c.domain))...)
+	}
+	return true, q.exec(ctx, m.sql["raise"], append(m.key(c, resource), c.token, c.nonce, m.encode(c.domain))...)
 }

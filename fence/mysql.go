@@ -63,21 +63,22 @@ func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) er
 	return tx.Commit()
 }
 
-// boundLockWait lets the session wait for locks for about as long as ctx permits: the server does
-// not notice that a client has gone while it waits. A session that does not take its own setting
+// boundLockWait lets the session wait for locks, and idle, for about as long as ctx permits: the server
+// does not notice that a client has gone while it waits, nor that it was stopped. A session that does not take its own setting
 // back is closed.
 func (m *mysql) boundLockWait(ctx context.Context, conn *sql.Conn) (restore func(), err error) {
-	var before int64
-	if _, err := (sqlQuerier{conn}).row(ctx, m.sql["lock_wait"], nil, &before); err != nil {
+	var before, idle int64
+	if _, err := (sqlQuerier{conn}).row(ctx, m.sql["lock_wait"], nil, &before, &idle); err != nil {
 		return nil, err
 	}
-	if _, err := conn.ExecContext(ctx, m.sql["set_lock_wait"], max(int64(left(ctx)/time.Second), 1)); err != nil {
+	limit := max(int64(left(ctx)/time.Second), 1)
+	if _, err := conn.ExecContext(ctx, m.sql["set_lock_wait"], limit, min(limit, idle)); err != nil {
 		return nil, err
 	}
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
 		defer cancel()
-		if _, err := conn.ExecContext(ctx, m.sql["set_lock_wait"], before); err != nil {
+		if _, err := conn.ExecContext(ctx, m.sql["set_lock_wait"], before, idle); err != nil {
 			discard(conn)
 		}
 	}, nil
@@ -85,6 +86,9 @@ func (m *mysql) boundLockWait(ctx context.Context, conn *sql.Conn) (restore func
 
 func (m *mysql) check(ctx context.Context, q querier, c claim) error {
 	for _, r := range c.resources {
+		if err := m.raiseLazily(ctx, q, c, r); err != nil {
+			return m.classify(err)
+		}
 		var now mark
 		var token sql.NullInt64
 		var nonce sql.NullString
@@ -93,7 +97,7 @@ func (m *mysql) check(ctx context.Context, q querier, c claim) error {
 			return m.classify(err)
 		}
 		if !now.isOf(c) {
-			return c.refuse(r, now)
+			return c.refuseCheck(r, now)
 		}
 		if snapshot := (mark{token: token.Int64, nonce: nonce.String}); !snapshot.isOf(c) {
 			return retry(errOldSnapshot)

@@ -6,6 +6,7 @@ type Option func(*options)
 type options struct {
 	table  string
 	domain string
+	lazy   bool
 }
 
 // maxDomain leaves room for the lock's name beside it in the fence table.

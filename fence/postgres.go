@@ -69,6 +69,9 @@ func (p *postgres) look(ctx context.Context, work func(querier) error) error { r
 
 func (p *postgres) check(ctx context.Context, q querier, c claim) error {
 	for _, r := range c.resources {
+		if err := p.raiseLazily(ctx, q, c, r); err != nil {
+			return p.classify(err)
+		}
 		var now mark
 		var limit string
 		_, err := q.row(ctx, p.sql["check"], append(p.key(c, r), c.trust().Milliseconds()), &now.token, &now.nonce, &limit)
@@ -76,7 +79,7 @@ func (p *postgres) check(ctx context.Context, q querier, c claim) error {
 			return p.classify(err)
 		}
 		if !now.isOf(c) {
-			return c.refuse(r, now)
+			return c.refuseCheck(r, now)
 		}
 	}
 	return nil

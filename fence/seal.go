@@ -3,6 +3,7 @@ package fence
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -34,7 +35,7 @@ const askLimit = time.Second
 // error is a [*DomainError]. Resources follow the rules of the names of locks and are kept apart by
 // the lease's namespace.
 //
-// A lease that has ended gets what ended it (rowlock.ErrLost, rowlock.ErrReleased); a table that is
+// A lease of a store that grants no tokens cannot seal: see [Guard.Claim]. One that has ended gets what ended it (rowlock.ErrLost, rowlock.ErrReleased); a table that is
 // missing is a [*SchemaError].
 func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
@@ -46,6 +47,9 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	c, err := newClaim(g.domain, lease, resources)
 	if err != nil {
 		return err
+	}
+	if c.token == 0 {
+		return fmt.Errorf("fence: seal %q: the lease has no token, because its store (%s) grants none: use Claim, or Fenced(guard.Claims())", c.resources, lease.Backend())
 	}
 	if err := lease.Err(); err != nil {
 		return c.wrap(ctx, "seal", err)

@@ -113,6 +113,9 @@ func (s *sqlite) check(ctx context.Context, q querier, c claim) error {
 	for _, r := range c.resources {
 		var now mark
 		if err == nil {
+			err = s.raiseLazily(ctx, q, c, r)
+		}
+		if err == nil {
 			now, err = s.read(ctx, q, c, r)
 		}
 		if err == nil && !now.isOf(c) {

@@ -13,6 +13,9 @@
 // may fail over and forget its last grant; the resource forgets nothing. A process that acquires
 // again is another client, since nothing that it remembers is of use to it.
 //
+// A claim, by which the resource makes the token for a store that has none, is its steps in the claim's
+// transaction, with the proof of the lease in between; the store may exclude or not.
+//
 // A transaction is its check, the locks until its commit, and the commit. What isolation levels let
 // it see in between is not modelled; package fence tests that on real databases. A write arrives
 // once: a caller who sends one again without knowing its fate needs an idempotent write, not a fence.

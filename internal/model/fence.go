@@ -9,6 +9,7 @@ const (
 	SealNewer       // if its token is newer than the mark: what package fence does
 	SealEqual       // if its token is newer than the mark or equal to it
 	SealAlways      // without comparing
+	SealClaim       // without a token of its own: see claimSteps
 )
 
 // Check is how a transaction that writes compares its token with the mark.
@@ -18,7 +19,7 @@ type Check uint8
 const (
 	NoCheck      Check = iota
 	CheckAtLeast       // not older than the mark, which it raises if newer
-	CheckSealed        // the very grant that sealed: token and nonce
+	CheckSealed        // the very grant that sealed, by its nonce
 )
 
 // Fence is the model of clients that read a value and write a new one in its place, under a lease
@@ -34,6 +35,10 @@ type Fence struct {
 	NotHeld   bool // the mark can change between a transaction's check and its commit
 	ReadRaise bool // each read raises the mark to the reader's token, and refuses an older one
 
+	Shared     bool // the lease store does not exclude: it grants while others hold
+	ProveFirst bool // a claim proves its lease before it has the mark locked, not after
+	Reclaims   bool // a client that was overtaken claims again, and goes on with what it has read
+
 	Failovers int  // of the lease store, each of which loses the last grant
 	Floor     bool // tokens are larger than all before, also than those that were lost
 }
@@ -44,6 +49,9 @@ type phase uint8
 const (
 	idle    phase = iota
 	granted       // and not sealed yet
+	asked         // its claim has proven the lease, and not locked the mark yet
+	locked        // its claim has the mark locked
+	sure          // and has proven its lease
 	peeked        // has read before it seals
 	ready         // may read
 	writing       // its write is on the way
@@ -53,7 +61,6 @@ const (
 
 // FenceState is one moment of a [Fence].
 type FenceState struct {
-	leased    bool
 	counter   uint8 // the last token that the lease store remembers
 	largest   uint8 // token ever granted
 	failovers uint8
@@ -70,6 +77,7 @@ type FenceState struct {
 
 type fenceClient struct {
 	phase  phase
+	holds  bool // as the lease store knows
 	token  uint8
 	read   uint8
 	writes uint8
@@ -102,16 +110,30 @@ func (m Fence) Next(s FenceState, add func(Step, FenceState)) {
 }
 
 func (m Fence) storeSteps(s FenceState, add func(Step, FenceState)) {
-	if s.leased {
-		to := s
-		to.leased = false
-		add(Step{"the lease", "expires"}, to)
+	for i, c := range s.clients {
+		if c.holds {
+			to := s
+			to.clients[i].holds = false
+			add(Step{"the lease of " + names[i], "expires"}, to)
+		}
 	}
 	if int(s.failovers) < m.Failovers && s.counter > 0 {
 		to := s
-		to.leased = false
+		for i := range to.clients {
+			to.clients[i].holds = false
+		}
 		to.counter--
 		to.failovers++
 		add(Step{"the store", "loses the last grant in a failover"}, to)
 	}
+}
+
+// grants says whether the lease store grants now.
+func (m Fence) grants(s FenceState) bool {
+	for _, c := range s.clients {
+		if c.holds && !m.Shared {
+			return false
+		}
+	}
+	return true
 }

@@ -63,6 +63,18 @@ func TestFence(t *testing.T) {
 			m.Seal, m.Check, m.Failovers = model.SealEqual, model.CheckAtLeast, 2
 		}, breaks, breaks},
 
+		// A claim needs no token of the store. Where the store excludes, writes have the order of the
+		// holds, which needs the proof under the mark's lock: else a claim comes late and beats the
+		// successor's. Where it does not exclude there is no such order to keep, and still no update is
+		// lost, unless a client that was overtaken claims again with what it has read before.
+		"claim":                         {func(m *model.Fence) { m.Seal = model.SealClaim }, holds, holds},
+		"claim, failover":               {func(m *model.Fence) { m.Seal, m.Failovers, m.Floor = model.SealClaim, 2, true }, holds, holds},
+		"claim, proof before the lock":  {func(m *model.Fence) { m.Seal, m.ProveFirst = model.SealClaim, true }, breaks, holds},
+		"claim, again":                  {func(m *model.Fence) { m.Seal, m.Reclaims = model.SealClaim, true }, holds, holds},
+		"claim, shared":                 {func(m *model.Fence) { m.Seal, m.Shared = model.SealClaim, true }, breaks, holds},
+		"claim, shared, again":          {func(m *model.Fence) { m.Seal, m.Shared, m.Reclaims = model.SealClaim, true, true }, breaks, breaks},
+		"claim, shared, check not held": {func(m *model.Fence) { m.Seal, m.Shared, m.NotHeld = model.SealClaim, true, true }, breaks, breaks},
+
 		// Where one client forgets to seal, equality refuses its writes, and >= lets them pass.
 		"one does not seal": {func(m *model.Fence) { m.Unsealed = 1 }, holds, holds},
 		"one does not seal, not older than the mark": {func(m *model.Fence) {
@@ -95,6 +107,15 @@ func TestFenceModelIsNotVacuous(t *testing.T) {
 	for _, what := range []string{
 		"expires", "loses the last grant in a failover", "is granted the lease", "seals", "is refused its seal",
 		"reads, and sends a write", "begins its write, which passes", "is refused its write", "commits its write",
+	} {
+		assert.Contains(t, r.Taken, what)
+	}
+	claims := shippedFence()
+	claims.Seal, claims.Shared = model.SealClaim, true
+	r = model.Search(claims, func(model.FenceState) bool { return false })
+	for _, what := range []string{
+		"locks the mark", "proves its lease", "is refused its claim by the lease store", "commits its claim",
+		"has its claim undone by the server",
 	} {
 		assert.Contains(t, r.Taken, what)
 	}

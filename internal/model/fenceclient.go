@@ -10,28 +10,38 @@ var names = [...]string{"A", "B", "C"}
 // clientSteps are those of client i. A request acts when it reaches the store, however long it was
 // on the way, so the step is its arrival, and the clients' delays are the order of the steps.
 func (m Fence) clientSteps(s FenceState, i int, add func(Step, FenceState)) {
-	if again := s; s.clients[i].phase > peeked && m.seals(i) && m.accepts(s, i) && m.raise(&again, i) {
+	if again := s; s.clients[i].phase > peeked && m.seals(i) && m.Seal != SealClaim && m.accepts(s, i) && m.raise(&again, i) {
 		add(Step{names[i], "has its seal arrive once more"}, again)
+	}
+	if p := s.clients[i].phase; p == locked || p == sure {
+		undone := s
+		undone.clients[i].phase = over
+		add(Step{names[i], "has its claim undone by the server"}, undone)
 	}
 	to := s
 	c := &to.clients[i]
 	do := func(what string) { add(Step{names[i], what}, to) }
 	switch c.phase {
 	case idle:
-		if s.leased {
+		if !m.grants(s) {
 			return
 		}
 		c.token = s.counter + 1
 		if m.Floor {
 			c.token = s.largest + 1
 		}
-		to.leased, to.counter, to.largest = true, c.token, max(s.largest, c.token)
+		to.counter, to.largest = c.token, max(s.largest, c.token)
+		c.holds = true
 		c.phase = granted
 		if !m.seals(i) {
 			c.phase = ready
 		}
 		do("is granted the lease")
-	case granted:
+	case granted, asked, locked, sure:
+		if m.Seal == SealClaim {
+			m.claimSteps(&to, i, do)
+			return
+		}
 		if m.SealLate {
 			c.phase, c.read = peeked, s.value
 			do("reads before it seals")
@@ -43,6 +53,9 @@ func (m Fence) clientSteps(s FenceState, i int, add func(Step, FenceState)) {
 	case ready:
 		m.readValue(&to, i, do)
 	case writing:
+		if again := s; m.Reclaims && again.markedBy != uint8(i) && c.holds && m.raise(&again, i) {
+			add(Step{names[i], "claims again, with what it has read"}, again)
+		}
 		m.check(&to, i, do)
 	case checked:
 		c.phase = ready
@@ -98,13 +111,16 @@ func (m Fence) readValue(to *FenceState, i int, do func(string)) {
 }
 
 func (m Fence) check(to *FenceState, i int, do func(string)) {
+	if m.claimed(*to, i) {
+		return
+	}
 	c := &to.clients[i]
 	fresh := true
 	switch m.Check {
 	case CheckAtLeast:
 		fresh = c.token >= to.mark
 	case CheckSealed:
-		fresh = c.token == to.mark && uint8(i) == to.markedBy
+		fresh = to.mark > 0 && uint8(i) == to.markedBy
 	}
 	if !fresh {
 		c.phase = over
@@ -118,16 +134,28 @@ func (m Fence) check(to *FenceState, i int, do func(string)) {
 	do("begins its write, which passes")
 }
 
-// raise sets the mark to client i's grant. It is not possible yet while a transaction that has
+// raise sets the mark to client i's grant, or to a token that the resource makes. It is not possible yet while a transaction that has
 // checked the mark holds its lock.
 func (m Fence) raise(to *FenceState, i int) bool {
-	for j, other := range to.clients {
+	if !m.free(*to, i) {
+		return false
+	}
+	token := to.clients[i].token
+	if m.Seal == SealClaim {
+		token = to.mark + 1
+	}
+	to.mark, to.markedBy = token, uint8(i)
+	return true
+}
+
+// free says whether client i can lock the mark to change it.
+func (m Fence) free(s FenceState, i int) bool {
+	for j, other := range s.clients {
 		if j != i && other.phase == checked && !m.NotHeld {
 			return false
 		}
 	}
-	to.mark, to.markedBy = to.clients[i].token, uint8(i)
-	return true
+	return !m.claimed(s, i)
 }
 
 // String is the mark and whose it is, the value, and of each client its token and what it has read.

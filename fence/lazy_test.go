@@ -1,0 +1,262 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// freshLazy is a store whose guard is lazy.
+func (e engine) freshLazy(t *testing.T) *store {
+	t.Helper()
+	s := e.fresh(t)
+	s.guard = e.guard(s.db, fence.Lazy())
+	s.seals = s.guard
+	return s
+}
+
+// workAt is work in a transaction of that level, run again as often as the database undoes it.
+func (s *store) workAt(ctx context.Context, level sql.IsolationLevel, lease *rowlock.Lease) error {
+	once := func() error {
+		tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+		if err := s.guard.Check(lease.Context(), tx); err != nil {
+			return err
+		}
+		if err := s.append(ctx, tx, lease); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}
+	for {
+		err := once()
+		if !s.undone(err) {
+			return err
+		}
+	}
+}
+
+// undone recognises that the database wants a transaction run again.
+func (s *store) undone(err error) bool {
+	number := sqlerror.MySQL(err)
+	return errors.Is(err, fence.ErrRetry) || sqlerror.State(err) == "40001" || number == 1213 || number == 1020 || sqlerror.SQLite(err)&0xff == 5
+}
+
+// startWork begins to work. On SQLite, with its one writer, it works when it is waited for.
+func (s *store) startWork(t *testing.T, level sql.IsolationLevel, lease *rowlock.Lease) sealing {
+	t.Helper()
+	if s.dialect == migrations.SQLite {
+		return sealing{true, func() error { return s.workAt(t.Context(), level, lease) }}
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.workAt(t.Context(), level, lease) }()
+	return s.untilDoneOrWaiting(t, done)
+}
+
+// lazySchedules are those of a seal, but the successor begins to work at once. They return the error
+// of the old holder, and whether the successor had to wait for it.
+var lazySchedules = []struct {
+	name string
+	run  func(t *testing.T, s *store, level sql.IsolationLevel, old, newer *rowlock.Lease) (err error, waited bool)
+}{
+	// The old holder has checked, the successor works, the old holder writes and commits.
+	{"S1", func(t *testing.T, s *store, level sql.IsolationLevel, old, newer *rowlock.Lease) (error, bool) {
+		tx := s.begin(t, level)
+		require.NoError(t, s.guard.Check(old.Context(), tx))
+		work := s.startWork(t, level, newer)
+		return s.end(t, tx, old, true), worked(t, work)
+	}},
+	// The old holder has a snapshot, the successor works, the old holder checks and writes.
+	{"S2", func(t *testing.T, s *store, level sql.IsolationLevel, old, newer *rowlock.Lease) (error, bool) {
+		tx := s.begin(t, level)
+		var n int64
+		require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
+		after := func() {}
+		if strings.HasPrefix(s.name, "sqlite") && s.name != "sqlite-wal" { // nobody else can commit meanwhile
+			after = func() { require.NoError(t, s.workAt(t.Context(), level, newer)) }
+		} else {
+			require.NoError(t, s.workAt(t.Context(), level, newer))
+		}
+		err := s.guard.Check(old.Context(), tx)
+		if err == nil {
+			err = s.end(t, tx, old, true)
+		}
+		_ = tx.Rollback()
+		after()
+		return err, false
+	}},
+	// The old holder has checked and written, the successor works, the old holder commits.
+	{"S3", func(t *testing.T, s *store, level sql.IsolationLevel, old, newer *rowlock.Lease) (error, bool) {
+		tx := s.begin(t, level)
+		require.NoError(t, s.guard.Check(old.Context(), tx))
+		require.NoError(t, s.append(t.Context(), tx, old))
+		work := s.startWork(t, level, newer)
+		return s.end(t, tx, old, false), worked(t, work)
+	}},
+}
+
+func (s *store) end(t *testing.T, tx *sql.Tx, lease *rowlock.Lease, write bool) (err error) {
+	t.Helper()
+	if write {
+		err = s.append(t.Context(), tx, lease)
+	}
+	if err == nil {
+		err = tx.Commit()
+	}
+	_ = tx.Rollback()
+	return err
+}
+
+func worked(t *testing.T, work sealing) (waited bool) {
+	t.Helper()
+	require.NoError(t, work.wait())
+	return work.waits
+}
+
+// missesAWrite says where the first transaction of a new holder works on a snapshot from before the
+// last commit of its predecessor, for which it has waited. Where that was a first transaction, too, it
+// has raised the mark, and most databases undo a transaction that raises it from an older snapshot.
+func missesAWrite(s *store, level sql.IsolationLevel, schedule string, first bool) bool {
+	if schedule == "S2" || level != sql.LevelRepeatableRead {
+		return false
+	}
+	return !first || s.name == "mysql" || s.name == "mariadb"
+}
+
+// At every isolation level of every engine, no stale write commits after one of a newer lease behind a
+// lazy check, be it the old holder's first transaction, which raises the mark, or a later one. What it
+// does not cover shows as well: a successor that works on a snapshot without its predecessor's last write.
+func TestLazyKeepsTheOrderOfWrites(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			for _, level := range e.levels {
+				for _, first := range []bool{true, false} {
+					var results []string
+					for _, sch := range lazySchedules {
+						t.Run(fmt.Sprintf("%s/first %v/%s", level, first, sch.name), func(t *testing.T) {
+							s := e.freshLazy(t)
+							old := s.lease(t, "r")
+							if !first {
+								require.NoError(t, s.workAt(t.Context(), level, old))
+							}
+							newer := s.lease(t, "r")
+							err, waited := sch.run(t, s, level, old, newer)
+							assert.Equal(t, sch.name != "S2", waited, "the successor waits for a transaction that has checked")
+							assert.Equal(t, sch.name == "S2" && (s.dialect != migrations.SQLite || s.name == "sqlite-wal"), err != nil, "the old holder is refused: %v", err)
+							if err != nil {
+								assert.True(t, errors.Is(err, fence.ErrStale) || s.undone(err), "%v", err)
+							}
+							assert.Zero(t, s.int(t, "SELECT count(*) FROM ledger a JOIN ledger b ON a.id < b.id AND a.token > b.token"), "stale writes")
+							missed := s.violated(t)
+							assert.Equal(t, missesAWrite(s, level, sch.name, first), missed, "the successor misses a write")
+							results = append(results, sch.name+" "+describe(false, err)+map[bool]string{true: ", misses a write"}[missed])
+							require.ErrorIs(t, s.workAt(t.Context(), level, old), fence.ErrStale)
+						})
+					}
+					t.Logf("%-27s %-17s first %-5v %s", e.name, level, first, strings.Join(results, "; "))
+				}
+			}
+		})
+	}
+}
+
+// Many first transactions of one holder at once, on a resource without a mark or with an older one, do
+// not exclude each other for good: each is done, run again where the database wants it.
+func TestLazyTransactionsOfOneHolder(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			for _, level := range e.levels {
+				s := e.freshLazy(t)
+				for holds := range 3 {
+					const many = 6
+					lease := s.lease(t, "r")
+					done := make(chan error, many)
+					for range many {
+						go func() { done <- s.workAt(t.Context(), level, lease) }()
+					}
+					for range many {
+						require.NoError(t, <-done, level)
+					}
+					assert.EqualValues(t, many*(holds+1), s.int(t, "SELECT count(*) FROM ledger"))
+					assert.EqualValues(t, lease.Token(), s.int(t, "SELECT token FROM rowlock_lease_fence"))
+				}
+			}
+		})
+	}
+}
+
+// The first transaction of a holder raises the mark for those that begin beside it; if it is rolled
+// back, they raise it themselves or are told to run again, and never that they are stale.
+func TestALazyRaiseThatIsRolledBack(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		if s.dialect == migrations.SQLite {
+			return // one writer at a time
+		}
+		for _, level := range s.levels {
+			s := s.engine.freshLazy(t)
+			lease := s.lease(t, "r")
+			first := s.begin(t, level)
+			require.NoError(t, s.guard.Check(lease.Context(), first))
+			work := s.startWork(t, level, lease)
+			require.True(t, work.waits, level)
+			require.NoError(t, first.Rollback())
+			require.NoError(t, work.wait(), level)
+		}
+	})
+}
+
+// A lazy check keeps to the rules of domains, needs a token, and sits beside a seal: both guards share
+// the marks, and with Fenced a lazy one seals.
+func TestLazyAndSeal(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		lazy := s.engine.guard(s.db, fence.Lazy())
+		old, newer := s.two(t)
+		require.NoError(t, lazy.Tx(newer.Context(), nothing))
+		require.ErrorIs(t, s.guard.Tx(old.Context(), nothing), fence.ErrStale)
+		require.NoError(t, s.guard.Seal(t.Context(), newer))
+		newest := s.lease(t, "r")
+		require.ErrorIs(t, s.guard.Tx(newest.Context(), nothing), fence.ErrStale, "the other guard is not lazy")
+		require.NoError(t, lazy.Seal(t.Context(), newest))
+		require.NoError(t, s.guard.Tx(newest.Context(), nothing))
+		require.ErrorIs(t, lazy.Tx(s.lease(t, "another").Context(), nothing, "r"), fence.ErrDomain)
+	})
+}
+
+// A lazy check that waits for an older holder's transaction waits no longer than its ctx.
+func TestALazyCheckIsBounded(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		s.guard = s.engine.guard(s.db, fence.Lazy())
+		old := s.lease(t, "r")
+		newer := s.lease(t, "r")
+		tx := s.begin(t, sql.LevelDefault)
+		require.NoError(t, s.guard.Check(old.Context(), tx))
+		ctx, cancel := context.WithTimeout(newer.Context(), 300*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		err := s.guard.Tx(ctx, nothing)
+		require.Error(t, err)
+		require.NotErrorIs(t, err, fence.ErrStale)
+		assert.Less(t, time.Since(began), 10*time.Second)
+		require.NoError(t, tx.Commit())
+		s.work(t, newer)
+	})
+}

@@ -1,0 +1,293 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/memlock"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// tokenless is a store that grants no tokens.
+type tokenless struct{ *memlock.Backend }
+
+func (b tokenless) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Backend: "tokenless", Wakes: true, Inspects: true}
+}
+
+func (b tokenless) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := b.Backend.Acquire(ctx, r)
+	g.Token = 0
+	return g, err
+}
+
+// holder is a lease of "r" from a store, by a locker of its own.
+func holder(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *rowlock.Lease {
+	t.Helper()
+	locker, err := rowlock.New(backend, append([]rowlock.Option{rowlock.TTL(time.Hour)}, opts...)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = locker.Close() })
+	lease, err := locker.TryAcquire(t.Context(), "r")
+	require.NoError(t, err)
+	return lease
+}
+
+var nothing = func(context.Context, *sql.Tx) error { return nil }
+
+// A lease without a token claims; the next one does, too, and the older one is stale from then on.
+// Its own store refuses a claim that comes late. Claiming again changes nothing and waits for nobody.
+func TestClaim(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		locks := memlock.New()
+		old := holder(t, tokenless{locks})
+		require.Zero(t, old.Token())
+		require.ErrorContains(t, s.guard.Seal(t.Context(), old), "use Claim")
+		require.ErrorContains(t, s.guard.Tx(old.Context(), nothing), "never claimed")
+		require.NoError(t, s.guard.Claim(t.Context(), old))
+		s.work(t, old)
+
+		locks.Expire(driver.Key{Name: "r"})
+		newer := holder(t, tokenless{locks})
+		s.work(t, old)
+		require.NoError(t, s.guard.Claim(t.Context(), newer))
+		minted := s.int(t, "SELECT token FROM rowlock_lease_fence")
+		err := s.guard.Tx(old.Context(), nothing)
+		require.ErrorIs(t, err, fence.ErrStale)
+		require.ErrorContains(t, err, "claimed last by another holder")
+		s.work(t, newer)
+
+		require.NoError(t, old.Err(), "it has not heard of it")
+		other := s.engine.guard(s.db) // which does not know that it has claimed before
+		require.ErrorIs(t, other.Claim(t.Context(), old), rowlock.ErrLost)
+		require.ErrorIs(t, s.guard.Claim(t.Context(), old), rowlock.ErrLost)
+		if s.dialect != migrations.SQLite {
+			tx := s.begin(t, sql.LevelDefault)
+			require.NoError(t, s.guard.Check(newer.Context(), tx))
+			defer func() { require.NoError(t, tx.Commit()) }()
+		}
+		require.NoError(t, s.guard.Claim(t.Context(), newer))
+		assert.Equal(t, minted, s.int(t, "SELECT token FROM rowlock_lease_fence"))
+		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_fence WHERE domain = 'claim r'"))
+	})
+}
+
+// Tokens of claims are the time of the database, and rise where its clock does not.
+func TestAClaimMintsALargerToken(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		before := time.Now().UnixMicro()
+		require.NoError(t, s.guard.Claim(t.Context(), s.lease(t, "r"), "r", "q"))
+		for _, minted := range []int64{s.int(t, "SELECT min(token) FROM rowlock_lease_fence"), s.int(t, "SELECT max(token) FROM rowlock_lease_fence")} {
+			assert.InDelta(t, before, minted, float64(time.Minute.Microseconds()))
+		}
+		const ahead = int64(1) << 60
+		s.exec(t, "UPDATE rowlock_lease_fence SET token = ? WHERE resource = 'q'", ahead)
+		require.NoError(t, s.guard.Claim(t.Context(), s.lease(t, "r"), "r", "q"))
+		assert.Equal(t, ahead+1, s.int(t, "SELECT token FROM rowlock_lease_fence WHERE resource = 'q'"))
+	})
+}
+
+// Where the store does not exclude, two holders are put into one order: the one that claimed first is
+// stale, whatever the tokens of their leases say, and cannot claim again with what it has read before.
+func TestClaimsOrderHoldersThatTheStoreDoesNotExclude(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		one, behind := memlock.New(), memlock.New()
+		behind.Advance(-time.Hour)
+		first, second := holder(t, one), holder(t, behind)
+		require.Less(t, second.Token(), first.Token())
+		require.NoError(t, s.guard.Claim(t.Context(), first))
+		s.work(t, first)
+		require.NoError(t, s.guard.Claim(t.Context(), second))
+		s.work(t, second)
+		for _, err := range []error{s.guard.Tx(first.Context(), nothing), s.guard.Claim(t.Context(), first)} {
+			require.ErrorIs(t, err, fence.ErrStale)
+		}
+		require.NoError(t, first.Err())
+		s.work(t, second)
+	})
+}
+
+// Many holders that nothing excludes, each of which claims and then writes what it has read, and
+// begins anew when it is stale, lose no update.
+func TestClaimsLoseNoUpdateWithoutAnyExclusion(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		const holders, holds = 4, 3
+		s.exec(t, "CREATE TABLE tally (n bigint NOT NULL)")
+		s.exec(t, "INSERT INTO tally (n) VALUES (0)")
+		done := make(chan int, holders)
+		leases := make([][]*rowlock.Lease, holders)
+		for i := range leases {
+			for range holds {
+				leases[i] = append(leases[i], holder(t, tokenless{memlock.New()}))
+			}
+			go func() {
+				written := 0
+				for _, lease := range leases[i] {
+					n, err := s.hold(t.Context(), lease)
+					written += n
+					if err != nil && !errors.Is(err, fence.ErrStale) {
+						assert.ErrorIs(t, err, fence.ErrRetry)
+					}
+				}
+				done <- written
+			}()
+		}
+		written := 0
+		for range holders {
+			written += <-done
+		}
+		assert.EqualValues(t, written, s.int(t, "SELECT n FROM tally"))
+		assert.Positive(t, written)
+	})
+}
+
+// hold claims, reads once, and writes one more five times. It does not read again.
+func (s *store) hold(ctx context.Context, lease *rowlock.Lease) (written int, err error) {
+	if err := s.guard.Claim(ctx, lease); err != nil {
+		return 0, err
+	}
+	var n int64
+	if err := s.db.QueryRowContext(ctx, "SELECT n FROM tally").Scan(&n); err != nil {
+		return 0, err
+	}
+	for range 5 {
+		n++
+		err := s.guard.Tx(lease.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, s.bind("UPDATE tally SET n = ?"), n)
+			return err
+		})
+		if err != nil {
+			return written, err
+		}
+		written++
+	}
+	return written, nil
+}
+
+// A renewal without an answer claims nothing, and says that it is unknown; claiming again settles it.
+func TestAnUnprovenLeaseClaimsNothing(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		locks := memlock.New()
+		lease := holder(t, locks, rowlock.TTL(3*time.Second), rowlock.RenewEvery(time.Second))
+		locks.LoseReply(memlock.OpRenew)
+		err := s.guard.Claim(t.Context(), lease)
+		require.ErrorIs(t, err, rowlock.ErrUnknown)
+		require.NotErrorIs(t, err, fence.ErrRetry)
+		assert.Zero(t, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
+		require.NoError(t, s.guard.Claim(t.Context(), lease))
+		s.work(t, lease)
+	})
+}
+
+// Marks that were sealed with a token of a store and marks that were claimed are not compared, and no
+// resource is claimed unless all are.
+func TestAClaimIsADomainOfItsOwn(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		require.NoError(t, s.guard.Seal(t.Context(), s.lease(t, "r"), "r"))
+		lease := s.lease(t, "r")
+		err := s.guard.Claim(t.Context(), lease, "a", "r")
+		require.ErrorIs(t, err, fence.ErrDomain)
+		require.ErrorContains(t, err, `a token of "claim r"`)
+		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
+		require.NoError(t, s.guard.Claim(t.Context(), lease, "a"))
+		require.ErrorContains(t, s.engine.guard(s.db, fence.Domain("claim")).Validate(), "Claim")
+		require.ErrorContains(t, s.guard.Claim(t.Context(), nil), "nil")
+		require.NoError(t, lease.Release(t.Context()))
+		require.ErrorIs(t, s.guard.Claim(t.Context(), lease), rowlock.ErrReleased)
+		require.ErrorIs(t, s.guard.Seal(t.Context(), s.lease(t, "r"), "a"), fence.ErrDomain)
+	})
+}
+
+// At every isolation level of every engine a claim does what a seal does: no stale write commits, and
+// the successor has seen the last write of its predecessor.
+func TestClaimAtAnyIsolationLevel(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			for _, level := range e.levels {
+				for _, sch := range schedules {
+					t.Run(fmt.Sprintf("%s/%s", level, sch.name), func(t *testing.T) {
+						s := e.fresh(t)
+						s.seals = s.guard.Claims()
+						err := sch.run(t, s, level, patterns[0])
+						assert.False(t, s.violated(t), "the old holder's error: %v", err)
+						if err != nil {
+							assert.True(t, errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrRetry), "%v", err)
+						}
+					})
+				}
+			}
+		})
+	}
+}
+
+// With the option Fenced the lock is claimed before the work begins.
+func TestDoFencedByClaims(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		locker, err := rowlock.New(tokenless{memlock.New()}, rowlock.Fenced(s.guard.Claims()))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, locker.Close()) }()
+		for range 3 {
+			require.NoError(t, locker.Do(t.Context(), "r", func(ctx context.Context, lease *rowlock.Lease) error {
+				return s.guard.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return s.append(ctx, tx, lease) })
+			}))
+		}
+		require.False(t, s.violated(t))
+	})
+}
+
+// A lock kept in the claimed database itself: a claim renews it beside its own transaction. In one
+// SQLite file it cannot, says so in bounded time, and leaves the lease as it was.
+func TestClaimWithALockInTheSameDatabase(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		backend := map[migrations.Dialect]func(*sql.DB) driver.Backend{
+			migrations.Postgres: func(db *sql.DB) driver.Backend { return sqllock.Postgres(db) },
+			migrations.MySQL:    func(db *sql.DB) driver.Backend { return sqllock.MySQL(db) },
+			migrations.SQLite:   func(db *sql.DB) driver.Backend { return sqllock.SQLite(db) },
+		}[s.dialect](s.db)
+		lease := holder(t, backend, rowlock.TTL(6*time.Second))
+		err := s.guard.Claim(t.Context(), lease)
+		if s.dialect != migrations.SQLite {
+			require.NoError(t, err)
+			s.work(t, lease)
+			return
+		}
+		require.ErrorIs(t, err, rowlock.ErrUnknown)
+		require.ErrorContains(t, err, "use Seal")
+		require.NoError(t, lease.Err())
+		require.NoError(t, s.guard.Seal(t.Context(), lease))
+		s.work(t, lease)
+	})
+}
+
+// A claim and a lazy check need the privileges of a seal.
+func TestClaimAndLazyCheckNeedNoMorePrivileges(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines[:3] {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := e.fresh(t)
+			few, reader := s.as(t, "SELECT, INSERT, UPDATE"), s.as(t, "SELECT")
+			for range 2 {
+				lease := s.lease(t, "r")
+				require.NoError(t, e.guard(few).Claim(t.Context(), lease))
+				require.NoError(t, e.guard(few).Tx(lease.Context(), nothing))
+				require.NoError(t, e.guard(few, fence.Lazy()).Tx(lease.Context(), nothing, "lazy"))
+			}
+			newest := s.lease(t, "r")
+			require.ErrorContains(t, e.guard(reader).Claim(t.Context(), newest), "privilege")
+			require.ErrorContains(t, e.guard(reader, fence.Lazy()).Tx(newest.Context(), nothing, "lazy"), "privilege")
+		})
+	}
+}
