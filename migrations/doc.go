@@ -13,6 +13,8 @@
 // one row: the floor of all tokens, the identity of the server that granted last, and until when
 // nothing is granted after a change of it. rowlock_lease_fence has one row a resource that package
 // fence protects: the newest holder's token. Its rows are kept for ever, and stay few.
+// rowlock_lease_outcome has one row for each of the fence's transactions at the same time: what became of
+// the last one.
 // rowlock_lease_version is goose's own table: what was applied.
 //
 // # Who may do what
@@ -29,9 +31,10 @@
 //	GRANT DELETE ON rowlock_lease TO app;
 //	GRANT UPDATE (floor) ON rowlock_lease_meta TO app;
 //
-// and for package fence, whose table may be in another database than the locks:
+// and for package fence, whose tables may be in another database than the locks:
 //
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_fence TO app;
+//	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_outcome TO app; -- for Tx and TxPgx
 //
 // They also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and
 // pg_control_system, which every role may unless that was revoked. Whoever only looks, with
@@ -42,6 +45,7 @@
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease TO app;
 //	GRANT SELECT, UPDATE ON app.rowlock_lease_meta TO app;
 //	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_fence TO app;
+//	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_outcome TO app;
 //
 // # Taking turns
 //
