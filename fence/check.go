@@ -34,7 +34,8 @@ var (
 //
 // On Postgres, Check also bounds how long the transaction may idle between two statements by the
 // trust that the lease has left, so that a process that was stopped cannot keep its successor
-// waiting: the server then ends the session. A shorter idle_in_transaction_session_timeout of the
+// waiting: the server then ends the session, and the next statement or the commit fails (SQLSTATE
+// 25P03, or a connection that is closed). A shorter idle_in_transaction_session_timeout of the
 // caller's own stays. The other databases have no such setting for a transaction alone.
 func (g *Guard) Check(ctx context.Context, tx Transaction, resources ...string) error {
 	switch conn := tx.(type) {

@@ -12,6 +12,9 @@ const (
 	settleLimit = 10 * time.Second
 	// askLimit bounds asking once: a pool may have more connections that do not answer.
 	askLimit = settleLimit / 4
+	// keepOutcomes is how long a slot is kept at least: one that is forgotten before it was asked for
+	// would say that nothing was committed.
+	keepOutcomes = 24 * time.Hour
 )
 
 // attempt is one run of a transaction that was begun in database/sql or pgx.
@@ -85,6 +88,12 @@ func (g *Guard) ask(ctx context.Context, s slot) (operation int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	return g.dialect.outcome(ctx, s.id)
+}
+
+// pruneOutcomes forgets the slots that were not used for so long, and for a day at least. It reports
+// how many.
+func (g *Guard) pruneOutcomes(ctx context.Context, unused time.Duration) (int, error) {
+	return g.dialect.pruneOutcomes(ctx, max(unused, keepOutcomes))
 }
 
 // withCause adds why ctx ended.

@@ -24,7 +24,7 @@ const maxTries = 10
 // anything but a request to run again, such as a connection that breaks before the reply, the row is
 // read through another connection of the pool, until the database has said what became of the
 // transaction. One that broke and was not committed is run again, as above; one that the server
-// refused is not. Only if there is no answer within 10 s is the error an [ErrUnknown].
+// refused is not, nor one that Postgres ended because it idled (see Check): it would idle again. Only if there is no answer within 10 s is the error an [ErrUnknown].
 //
 // ctx bounds everything else, must come from the lease, and is handed to fn. go-sql-driver/mysql
 // waits for the replies to a commit and a rollback without regard to ctx: give its DSN a readTimeout.
