@@ -16,7 +16,7 @@ import (
 // and is not run again: it would idle again.
 func TestATransactionThatIdledTooLong(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, _ *rowlock.Lease) {
-		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(time.Second))
+		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(3*time.Second))
 		require.NoError(t, l.guard.Seal(t.Context(), lease))
 		for _, atCommit := range []bool{false, true} {
 			runs := 0
