@@ -16,12 +16,15 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Without the table, both halves say what to run.
+// Without its tables, the fence says what to run.
 func TestAMissingTableSaysWhatToDo(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
 		guard := s.engine.guard(s.db, fence.Table("nowhere"))
-		sealed, checked := guard.Seal(t.Context(), lease), guard.Check(lease.Context(), s.begin(t, sql.LevelDefault))
+		tx := s.begin(t, sql.LevelDefault)
+		checked := guard.Check(lease.Context(), tx)
+		require.NoError(t, tx.Rollback())
+		sealed := guard.Seal(t.Context(), lease)
 		for _, err := range []error{sealed, checked} {
 			var schema *fence.SchemaError
 			require.ErrorAs(t, err, &schema)
@@ -29,6 +32,14 @@ func TestAMissingTableSaysWhatToDo(t *testing.T) {
 			assert.ErrorContains(t, err, "nowhere_fence")
 			assert.ErrorContains(t, err, "rowlock migrate up")
 		}
+
+		require.NoError(t, s.guard.Seal(t.Context(), lease))
+		s.exec(t, "DROP TABLE rowlock_lease_outcome")
+		err := s.guard.Tx(lease.Context(), func(context.Context, *sql.Tx) error { return nil })
+		var schema *fence.SchemaError
+		require.ErrorAs(t, err, &schema)
+		assert.ErrorContains(t, err, "rowlock_lease_outcome")
+		require.NoError(t, s.guard.Check(lease.Context(), s.begin(t, sql.LevelDefault)), "does not need it")
 	})
 }
 
@@ -62,8 +73,8 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	require.NoError(t, s.guard.Validate())
 }
 
-// as is a pool of a user who has just these privileges on the fence table, and those on the lock
-// table.
+// as is a pool of a user who has just these privileges on the fence table and the outcome table, and
+// those on the lock table.
 func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 	t.Helper()
 	user := "u" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")[:12]
@@ -73,7 +84,7 @@ func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 			_, err := s.db.ExecContext(context.Background(), "DROP OWNED BY "+user+"; DROP ROLE "+user)
 			require.NoError(t, err)
 		})
-		s.exec(t, "GRANT "+privileges+" ON rowlock_lease_fence TO "+user)
+		s.exec(t, "GRANT "+privileges+" ON rowlock_lease_fence, rowlock_lease_outcome TO "+user)
 		for _, p := range onLocks {
 			s.exec(t, "GRANT "+p+" ON rowlock_lease TO "+user)
 		}
@@ -89,7 +100,9 @@ func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 		_, err := s.db.ExecContext(context.Background(), "DROP USER '"+user+"'@'%'")
 		require.NoError(t, err)
 	})
-	s.exec(t, "GRANT "+privileges+" ON `"+config.DBName+"`.rowlock_lease_fence TO '"+user+"'@'%'")
+	for _, table := range []string{"rowlock_lease_fence", "rowlock_lease_outcome"} {
+		s.exec(t, "GRANT "+privileges+" ON `"+config.DBName+"`."+table+" TO '"+user+"'@'%'")
+	}
 	for _, p := range onLocks {
 		s.exec(t, "GRANT "+p+" ON `"+config.DBName+"`.rowlock_lease TO '"+user+"'@'%'")
 	}
@@ -97,7 +110,7 @@ func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 	return s.open(t, config.FormatDSN())
 }
 
-// Both halves need SELECT, INSERT and UPDATE on the fence table, and nothing else; what is missing is
+// The fence needs SELECT, INSERT and UPDATE on its two tables, and nothing else; what is missing is
 // told of.
 func TestFewPrivilegesAreNeeded(t *testing.T) {
 	t.Parallel()
@@ -112,11 +125,16 @@ func TestFewPrivilegesAreNeeded(t *testing.T) {
 				require.NoError(t, guard.Seal(t.Context(), lease))
 				require.NoError(t, guard.Tx(lease.Context(), nothing))
 			}
-			reader := e.guard(s.as(t, "SELECT"))
+			readers := s.as(t, "SELECT")
+			reader := e.guard(readers)
 			newest := s.lease(t, "r")
 			require.ErrorContains(t, reader.Seal(t.Context(), newest), "privilege")
 			require.NoError(t, guard.Seal(t.Context(), newest))
-			if err := reader.Tx(newest.Context(), nothing); s.dialect == migrations.Postgres {
+			require.ErrorContains(t, reader.Tx(newest.Context(), nothing), "privilege")
+			tx, err := readers.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			defer tx.Rollback() //nolint:errcheck // it changes nothing
+			if err := reader.Check(newest.Context(), tx); s.dialect == migrations.Postgres {
 				require.ErrorContains(t, err, "privilege")
 			} else {
 				require.NoError(t, err, "LOCK IN SHARE MODE needs no more")

@@ -34,7 +34,8 @@ var (
 //
 // On Postgres, Check also bounds how long the transaction may idle between two statements by the
 // trust that the lease has left, so that a process that was stopped cannot keep its successor
-// waiting: the server then ends the session. A shorter idle_in_transaction_session_timeout of the
+// waiting: the server then ends the session, and the next statement or the commit fails (SQLSTATE
+// 25P03, or a connection that is closed). A shorter idle_in_transaction_session_timeout of the
 // caller's own stays. The other databases have no such setting for a transaction alone.
 func (g *Guard) Check(ctx context.Context, tx Transaction, resources ...string) error {
 	switch conn := tx.(type) {
@@ -44,13 +45,13 @@ func (g *Guard) Check(ctx context.Context, tx Transaction, resources ...string) 
 		if conn == nil {
 			return errNoTransaction
 		}
-		return g.check(ctx, sqlQuerier{tx}, true, resources)
+		return g.check(ctx, sqlQuerier{tx}, true, nil, resources)
 	case *sql.Conn:
 		if conn == nil {
 			return errNoTransaction
 		}
 	}
-	return g.check(ctx, sqlQuerier{tx}, false, resources)
+	return g.check(ctx, sqlQuerier{tx}, false, nil, resources)
 }
 
 // CheckPgx is [Guard.Check] for a transaction of pgx. The guard must be one for Postgres.
@@ -61,11 +62,12 @@ func (g *Guard) CheckPgx(ctx context.Context, tx pgx.Tx, resources ...string) er
 	if tx == nil {
 		return errNoTransaction
 	}
-	return g.check(ctx, pgxQuerier{tx}, true, resources)
+	return g.check(ctx, pgxQuerier{tx}, true, nil, resources)
 }
 
-// check looks whether there is a transaction unless the type of q's handle says so.
-func (g *Guard) check(ctx context.Context, q querier, begun bool, resources []string) error {
+// check looks whether there is a transaction unless the type of q's handle says so, and writes the
+// slot if there is one.
+func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resources []string) error {
 	if g.err != nil {
 		return g.err
 	}
@@ -88,5 +90,9 @@ func (g *Guard) check(ctx context.Context, q querier, begun bool, resources []st
 			return c.wrap(ctx, "check", err)
 		}
 	}
-	return c.wrap(ctx, "check", g.dialect.check(bounded, q, c))
+	err = g.dialect.check(bounded, q, c)
+	if err == nil && s != nil {
+		err = g.dialect.note(bounded, q, *s)
+	}
+	return c.wrap(ctx, "check", err)
 }

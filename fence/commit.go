@@ -13,12 +13,10 @@ import (
 // wrote can be seen, and from then on the next can be at once (after MinHold, if that was asked for).
 // The lease must be kept by package sqllock in the same database and table ([Table]).
 //
-// When it returns nil, all of it was committed, and the lease is released as by its Release. After
-// any other error than one of the commit itself nothing was committed, and the lease goes on unless
-// the error is a rowlock.ErrLost: the database does not hold it any more, or its trust ended. An error
-// of the commit that is no [ErrRetry] leaves open whether all of it was committed, also where it is an
-// ErrLost because trust ended meanwhile; if it was committed, the renewal that follows at once finds
-// the lease lost.
+// When it returns nil, all of it was committed, and the lease is released as by its Release. An
+// [ErrUnknown] leaves open whether it was; if so, the renewal that follows at once finds the lease lost.
+// After any other error nothing was committed, and the lease goes on unless the error is a
+// rowlock.ErrLost: the database does not hold it any more, or its trust ended.
 //
 // The lease is not renewed while it runs: fn, with all repetitions, has the trust that is left, and
 // is ended and rolled back with it. Lease.Renew before gives it the most. Long work belongs in

@@ -85,9 +85,16 @@
 //	ErrDomain                 of a seal: stop, until an operator has reset the mark
 //	rowlock.ErrLost           roll back, stop: the lease has ended
 //	ErrRetry                  roll back, run the whole transaction again
+//	ErrUnknown                the commit got no answer: it may have been applied (Guard.Tx only)
 //	ErrNoLease, *SchemaError  a mistake: ctx is not the lease's; the migration is missing
 //
-// An error of the commit itself that is none of these leaves open whether it was committed.
+// Of [Guard.Tx], nil means committed, and an error that is no [ErrUnknown] means that nothing was, also
+// when the connection broke at the commit. Each of its transactions writes its number into a slot: a row
+// of the outcome table that no other transaction uses at that time. Whoever then reads the row in another
+// session waits until the transaction in doubt has ended, and finds its number or an older one. It costs
+// a statement a transaction.
+//
+// Of a commit of your own, an error of the driver leaves open whether it was committed.
 //
 // # How long a seal waits
 //
@@ -124,7 +131,9 @@
 //
 // # Setting up
 //
-// The table comes from package migrations, which also says which privileges are needed; its name
-// follows that of the lease table ([Table]). On MySQL, binlog_format=STATEMENT and Seal, which works at READ COMMITTED,
+// The tables come from package migrations, which also says which privileges are needed; their names
+// follow that of the lease table ([Table]). The outcome table has about as many rows as there were
+// transactions of [Guard.Tx] at the same time. With go-sql-driver/mysql, set readTimeout in the DSN: its
+// commit and rollback wait for the server without regard to ctx. On MySQL, binlog_format=STATEMENT and Seal, which works at READ COMMITTED,
 // exclude each other. Through PgBouncer before 1.21, use pgx with default_query_exec_mode=exec.
 package fence

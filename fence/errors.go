@@ -20,6 +20,10 @@ var (
 	// two cannot be compared. It is final until an operator resets the mark, which the error's text
 	// names the command for. The error is a [*DomainError].
 	ErrDomain = errors.New("fence: tokens of two domains")
+	// ErrUnknown: the connection broke at the commit, and the database could not be asked for long
+	// enough what became of it. It may have been committed, or be committed still. Only [Guard.Tx] and
+	// [Guard.TxPgx] return it; the error wraps that of the commit.
+	ErrUnknown = errors.New("fence: the commit may have been applied")
 	// ErrNoLease: there is no lease in the context. Use the one that Do hands to its function, that
 	// of the lease, or one made from them.
 	ErrNoLease = errors.New("fence: no lease in the context")
@@ -79,7 +83,7 @@ func (e *DomainError) Error() string {
 // Is makes a *DomainError an [ErrDomain].
 func (e *DomainError) Is(target error) bool { return target == ErrDomain }
 
-// SchemaError says that the fence table is missing or older than this version of the library. The
+// SchemaError says that a table of this package is missing or older than this version of the library. The
 // message names the command and the call that mend it.
 type SchemaError struct {
 	Table string // the lease table, as the option [Table] names it
@@ -87,7 +91,7 @@ type SchemaError struct {
 }
 
 func (e *SchemaError) Error() string {
-	return fmt.Sprintf("fence table %s_fence is missing or out of date: run `rowlock migrate up`, or call migrations.Up: %v", e.Table, e.Err)
+	return fmt.Sprintf("fence table %s_fence or %[1]s_outcome is missing or out of date: run `rowlock migrate up`, or call migrations.Up: %[2]v", e.Table, e.Err)
 }
 
 // Unwrap returns what the database said.
@@ -98,5 +102,5 @@ func retry(err error) error { return fmt.Errorf("%w: %w", ErrRetry, err) }
 
 // unprivileged says where to read on about a missing privilege.
 func unprivileged(err error) error {
-	return fmt.Errorf("%w: the user lacks a privilege on the fence table, or on the lease table: see the documentation of package migrations", err)
+	return fmt.Errorf("%w: the user lacks a privilege on a table of package fence: see the documentation of package migrations", err)
 }

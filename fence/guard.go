@@ -25,6 +25,7 @@ type Guard struct {
 	domain  string        // of the tokens, in place of the kind of store
 	lazy    bool          // a check raises the mark itself
 	claimed *sync.Map     // claimant: what leases have claimed that are still held
+	slots   *slots        // in which transactions leave their outcome
 	err     error         // what Validate reports
 }
 
@@ -57,6 +58,18 @@ type dialect interface {
 	begun(ctx context.Context, q querier) error
 	// again recognises what the database undid and what may succeed when it is run again.
 	again(err error) bool
+
+	// note writes the slot in q's transaction. ctx has a deadline.
+	note(ctx context.Context, q querier, s slot) error
+	// outcome is the operation that was committed last with the slot, or 0, once no transaction has the
+	// slot any more. ctx has a deadline.
+	outcome(ctx context.Context, id string) (operation int64, err error)
+	// refused recognises a commit's error that is the database's own answer.
+	refused(err error) bool
+	// explain says what stands behind an error that does not.
+	explain(err error) error
+	// pruneOutcomes forgets the slots that were not used for so long.
+	pruneOutcomes(ctx context.Context, unused time.Duration) (int, error)
 }
 
 // Postgres guards data in a PostgreSQL database (12 or newer) reached through database/sql, with any
@@ -98,7 +111,7 @@ func build(g Guard, opts []Option, open func(sqltable.Table) dialect) *Guard {
 	if o.domain == claims {
 		g.err = fmt.Errorf("fence: domain %q: that is the domain of tokens that Claim makes", o.domain)
 	}
-	g.domain = o.domain
+	g.domain, g.slots = o.domain, new(slots)
 	g.lazy, g.claimed = o.lazy, new(sync.Map)
 	if g.db == nil && g.pool == nil {
 		g.err = errors.New("fence: the database handle is nil")

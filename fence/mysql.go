@@ -118,6 +118,66 @@ func (m *mysql) begun(ctx context.Context, q querier) error {
 	return err
 }
 
+func (m *mysql) note(ctx context.Context, q querier, s slot) error {
+	return m.classify(q.exec(ctx, m.sql["note"], s.id, s.operation))
+}
+
+func (m *mysql) outcome(ctx context.Context, id string) (operation int64, err error) {
+	conn, err := m.db.Conn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+	restore, err := m.boundLockWait(ctx, conn)
+	if err != nil {
+		return 0, err
+	}
+	defer restore()
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback() //nolint:errcheck // it changes nothing
+	_, err = (sqlQuerier{tx}).row(ctx, m.sql["outcome"], []any{id}, &operation)
+	return operation, err
+}
+
+// pruneOutcomes deletes by the key: a delete that looks for its rows would wait for each that a
+// transaction has.
+func (m *mysql) pruneOutcomes(ctx context.Context, unused time.Duration) (int, error) {
+	ids, err := m.unusedOutcomes(ctx, unused)
+	forgotten := 0
+	for _, id := range ids {
+		if err == nil {
+			_, err = m.db.ExecContext(ctx, m.sql["forget_outcome"], id, unused.Microseconds())
+		}
+		if err == nil {
+			forgotten++
+		}
+	}
+	return forgotten, m.classify(err)
+}
+
+func (m *mysql) unusedOutcomes(ctx context.Context, unused time.Duration) (ids []string, err error) {
+	rows, err := m.db.QueryContext(ctx, m.sql["unused_outcomes"], unused.Microseconds())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+func (m *mysql) refused(err error) bool { return sqlerror.MySQL(err) != 0 }
+
+func (m *mysql) explain(err error) error { return err }
+
 // again recognises what the server undid.
 // https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html
 // https://mariadb.com/kb/en/mariadb-error-code-reference/

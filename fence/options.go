@@ -22,7 +22,7 @@ func Domain(name string) Option {
 
 // Table names the lease table whose fence table is used, as sqllock.Table does: "table" or
 // "schema.table". The default is "rowlock_lease". The fence table has the same name with "_fence"
-// behind it. Migrations must be given the same name.
+// behind it, the outcome table "_outcome". Migrations must be given the same name.
 func Table(name string) Option {
 	return func(o *options) { o.table = name }
 }

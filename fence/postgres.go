@@ -3,6 +3,9 @@ package fence
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -10,6 +13,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
+
+var errIdled = errors.New("fence: the transaction idled for longer than the lease was trusted at its check, and the server ended it")
 
 // postgres is the dialect of PostgreSQL 12 and newer.
 type postgres struct {
@@ -100,6 +105,42 @@ func (p *postgres) begun(ctx context.Context, q querier) error {
 	}
 	if sqlerror.State(err) == "25P01" { // no_active_sql_transaction
 		return errNoTransaction
+	}
+	return err
+}
+
+func (p *postgres) note(ctx context.Context, q querier, s slot) error {
+	return p.classify(q.exec(ctx, p.sql["note"], s.id, s.operation))
+}
+
+func (p *postgres) outcome(ctx context.Context, id string) (operation int64, err error) {
+	err = p.transact(ctx, func(q querier) error {
+		var ignored, also sql.NullString
+		if _, err := q.row(ctx, p.sql["bound"], []any{lockTimeout(ctx)}, &ignored, &also); err != nil {
+			return err
+		}
+		_, err := q.row(ctx, p.sql["outcome"], []any{id}, &operation)
+		return err
+	})
+	return operation, err
+}
+
+func (p *postgres) pruneOutcomes(ctx context.Context, unused time.Duration) (forgotten int, err error) {
+	err = p.transact(ctx, func(q querier) error {
+		_, err := q.row(ctx, p.sql["prune_outcomes"], []any{unused.Microseconds()}, &forgotten)
+		return err
+	})
+	return forgotten, p.classify(err)
+}
+
+// refused knows pgx's error for a transaction in which a statement had failed before, too.
+func (p *postgres) refused(err error) bool {
+	return sqlerror.State(err) != "" || errors.Is(err, pgx.ErrTxCommitRollback)
+}
+
+func (p *postgres) explain(err error) error {
+	if sqlerror.State(err) == "25P03" { // idle_in_transaction_session_timeout
+		return fmt.Errorf("%w: %w", errIdled, err)
 	}
 	return err
 }

@@ -24,7 +24,8 @@ const pruneBatch = 250
 // seal, which is sent while its lease is trusted, does not arrive so long after. Resources that are
 // sealed more often than unused keep their marks.
 //
-// It needs the privilege to delete marks and to read the lock table: see package migrations. It runs
+// It also forgets what [Guard.Tx] has noted of transactions that ended longer ago than unused; those do
+// not count. It needs the privilege to delete from both tables and to read the lock table: see package migrations. It runs
 // one transaction for 250 marks, each of which ends with ctx, and after half a minute. A missing table
 // is a [*SchemaError].
 func (g *Guard) Prune(ctx context.Context, unused time.Duration) (int, error) {
@@ -46,10 +47,12 @@ func (g *Guard) Prune(ctx context.Context, unused time.Duration) (int, error) {
 		}
 		total += len(batch)
 		if len(batch) < pruneBatch {
-			return total, nil
+			break
 		}
 		last = batch[len(batch)-1]
 	}
+	_, err := g.pruneOutcomes(ctx, unused)
+	return total, err
 }
 
 // forget deletes the next marks behind last that are unused, and returns them.

@@ -16,8 +16,8 @@ const (
 	longPause  = 100 * time.Millisecond
 )
 
-// askLimit bounds the question to the lock's store that explains a refusal.
-const askLimit = time.Second
+// explainLimit bounds the question to the lock's store that explains a refusal.
+const explainLimit = time.Second
 
 // Seal makes lease the newest holder of the resources, by default of its own name: it raises their
 // marks to the lease's token and nonce, all in one transaction of its own, which is durable when Seal
@@ -67,7 +67,7 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 // stillHeld asks the lock's store whether it has granted the lock to nobody since. An answer that
 // does not come soon is none.
 func stillHeld(ctx context.Context, lease *rowlock.Lease) bool {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, explainLimit)
 	defer cancel()
 	return lease.Renew(ctx) == nil
 }

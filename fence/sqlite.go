@@ -133,6 +133,33 @@ func (s *sqlite) begun(ctx context.Context, q querier) error {
 	return errors.Join(errNoTransaction, q.exec(context.WithoutCancel(ctx), s.sql["rollback"]))
 }
 
+func (s *sqlite) note(ctx context.Context, q querier, at slot) error {
+	return s.classify(ctx, q, q.exec(ctx, s.sql["note"], at.id, at.operation))
+}
+
+func (s *sqlite) outcome(ctx context.Context, id string) (operation int64, err error) {
+	_, err = (sqlQuerier{s.db}).row(ctx, s.sql["outcome"], []any{id}, &operation)
+	return operation, err
+}
+
+func (s *sqlite) pruneOutcomes(ctx context.Context, unused time.Duration) (int, error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+	result, err := conn.ExecContext(ctx, s.sql["prune_outcomes"], unused.Microseconds())
+	if err != nil {
+		return 0, s.classify(ctx, sqlQuerier{conn}, err)
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+func (s *sqlite) refused(err error) bool { return sqlerror.SQLite(err) != 0 }
+
+func (s *sqlite) explain(err error) error { return err }
+
 // again recognises that another connection has the file, or had it since this one began to read.
 func (s *sqlite) again(err error) bool {
 	code := sqlerror.SQLite(err) & 0xff
@@ -152,13 +179,17 @@ func (s *sqlite) classify(ctx context.Context, q querier, err error) error {
 	}
 }
 
-// outdated reports whether the table or a column is missing: SQLITE_ERROR is all that a statement
+// outdated reports whether a table or a column is missing: SQLITE_ERROR is all that a statement
 // answers then.
 func (s *sqlite) outdated(ctx context.Context, q querier) bool {
-	const known = 7
-	columns := known
-	_, err := q.row(ctx, s.sql["columns"], []any{s.table.Fence(), s.table.Schema()}, &columns)
-	return err == nil && columns < known
+	for table, known := range map[string]int{s.table.Fence(): 7, s.table.Outcome(): 3} {
+		columns := known
+		_, err := q.row(ctx, s.sql["columns"], []any{table, s.table.Schema()}, &columns)
+		if err == nil && columns < known {
+			return true
+		}
+	}
+	return false
 }
 
 // untilFree runs once again and again while the file is busy, until ctx ends; not so if the snapshot

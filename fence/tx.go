@@ -3,6 +3,7 @@ package fence
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -16,31 +17,62 @@ const maxTries = 10
 // returns nil. When the database undoes the transaction (a serialization failure, a deadlock, the
 // end of a wait for a lock), at the check, in fn or at the commit, all of it is run again, up to
 // ten times in all, with jittered pauses: fn must have no other effect than on tx. In the end, the
-// error is an [ErrRetry].
+// error is an [ErrRetry]. fn must neither commit nor roll back.
 //
-// ctx bounds everything, must come from the lease, and is handed to fn. An error of the commit that
-// is no ErrRetry leaves open whether it was committed. fn must neither commit nor roll back.
+// The answer is definite: nil means committed, by whichever run of fn, and an error means that nothing
+// was. For that, each transaction also writes a row of the outcome table. If the commit fails with
+// anything but a request to run again, such as a connection that breaks before the reply, the row is
+// read through another connection of the pool, until the database has said what became of the
+// transaction. One that broke and was not committed is run again, as above; one that the server
+// refused is not, nor one that Postgres ended because it idled (see Check): it would idle again. Only if there is no answer within 10 s is the error an [ErrUnknown].
+//
+// ctx bounds everything else, must come from the lease, and is handed to fn. go-sql-driver/mysql
+// waits for the replies to a commit and a rollback without regard to ctx: give its DSN a readTimeout.
 func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error, resources ...string) error {
 	if g.err == nil && g.db == nil {
 		return errors.New("fence: Tx: the guard has a pgx pool: use TxPgx")
 	}
 	return g.repeat(ctx, func() error {
-		tx, err := g.db.BeginTx(ctx, nil)
+		conn, tx, err := g.begin(ctx)
 		if err != nil {
 			return fmt.Errorf("fence: begin: %w", err)
 		}
-		defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-		if err := g.Check(ctx, tx, resources...); err != nil {
-			return err
-		}
-		if err := fn(ctx, tx); err != nil {
-			return err
-		}
-		if err := tx.Commit(); err != nil {
-			return fmt.Errorf("fence: commit: %w", err)
-		}
-		return nil
+		defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+		return g.attempt(ctx, attempt{
+			check: func(s slot) error { return g.check(ctx, sqlQuerier{tx}, true, &s, resources) },
+			work:  func() error { return fn(ctx, tx) },
+			commit: func() error {
+				err := tx.Commit()
+				if err == nil {
+					return nil
+				}
+				if !g.dialect.again(err) {
+					discard(conn)
+				}
+				return fmt.Errorf("fence: commit: %w", err)
+			},
+			rollback: tx.Rollback,
+		})
 	})
+}
+
+// begin gives the transaction a connection that can be destroyed. Stale ones of the pool are passed
+// over, as the pool itself would.
+func (g *Guard) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
+	for try := 1; ; try++ {
+		conn, err := g.db.Conn(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		tx, err := conn.BeginTx(ctx, nil)
+		if err == nil {
+			return conn, tx, nil
+		}
+		_ = conn.Close()
+		if !errors.Is(err, sqldriver.ErrBadConn) || try == maxTries {
+			return nil, nil, err
+		}
+	}
 }
 
 // TxPgx is [Guard.Tx] for a guard with a pgx pool.
@@ -53,17 +85,21 @@ func (g *Guard) TxPgx(ctx context.Context, fn func(ctx context.Context, tx pgx.T
 		if err != nil {
 			return fmt.Errorf("fence: begin: %w", err)
 		}
-		defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // after a commit there is nothing to roll back
-		if err := g.CheckPgx(ctx, tx, resources...); err != nil {
-			return err
-		}
-		if err := fn(ctx, tx); err != nil {
-			return err
-		}
-		if err := tx.Commit(ctx); err != nil {
-			return fmt.Errorf("fence: commit: %w", err)
-		}
-		return nil
+		return g.attempt(ctx, attempt{
+			check: func(s slot) error { return g.check(ctx, pgxQuerier{tx}, true, &s, resources) },
+			work:  func() error { return fn(ctx, tx) },
+			commit: func() error { // pgx itself closes a connection in doubt
+				if err := tx.Commit(ctx); err != nil {
+					return fmt.Errorf("fence: commit: %w", err)
+				}
+				return nil
+			},
+			rollback: func() error {
+				ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
+				defer cancel()
+				return tx.Rollback(ending)
+			},
+		})
 	})
 }
 
@@ -75,7 +111,7 @@ func (g *Guard) repeat(ctx context.Context, once func() error) error {
 	step := firstPause
 	for try := 1; ; try++ {
 		err := once()
-		if err != nil && !errors.Is(err, ErrRetry) && g.dialect.again(err) {
+		if err != nil && !errors.Is(err, ErrRetry) && !errors.Is(err, ErrUnknown) && g.dialect.again(err) {
 			err = retry(err)
 		}
 		if err == nil || !errors.Is(err, ErrRetry) || try == maxTries || !pause(ctx, step) {

@@ -13,6 +13,8 @@
 // one row: the floor of all tokens, the identity of the server that granted last, and until when
 // nothing is granted after a change of it. rowlock_lease_fence has one row a resource that package
 // fence protects: the newest holder's token. Its rows stay until the guard's Prune forgets them.
+// rowlock_lease_outcome has one row for each of the fence's transactions at the same time: what became of
+// the last one.
 // rowlock_lease_version is goose's own table: what was applied.
 //
 // # Who may do what
@@ -29,14 +31,17 @@
 //	GRANT DELETE ON rowlock_lease TO app;
 //	GRANT UPDATE (floor) ON rowlock_lease_meta TO app;
 //
-// and for package fence, whose table may be in another database than the locks:
+// and for package fence, whose tables may be in another database than the locks:
 //
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_fence TO app;
+//	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_outcome TO app; -- for Tx and TxPgx
 //
 // which is enough for a guard's Reset, too; for its Prune as well:
 //
 //	GRANT DELETE ON rowlock_lease_fence TO app;
+//	GRANT DELETE ON rowlock_lease_outcome TO app;
 //	GRANT SELECT ON rowlock_lease TO app;
+//
 // and, where a program holds or ends its lease in the transactions of its data and does not lock
 // through the same user, for Hold the first of these, and for ReleaseOnCommit both:
 //
@@ -52,6 +57,7 @@
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease TO app;
 //	GRANT SELECT, UPDATE ON app.rowlock_lease_meta TO app;
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_fence TO app;
+//	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_outcome TO app;
 //
 // # Your own migrations
 //

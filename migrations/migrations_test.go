@@ -142,6 +142,7 @@ func TestUpAndDownAgain(t *testing.T) {
 				assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM rowlock_lease_meta WHERE id = 1 AND schema_version = 1"))
 				assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease"))
 				assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease_fence"))
+				assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease_outcome"))
 			}
 			for last := len(shipped(t)) - 1; last > 0; last-- {
 				require.NoError(t, migrations.Down(ctx, on.db, on.dialect))

@@ -16,6 +16,7 @@ const Default = "rowlock_lease"
 const (
 	metaSuffix    = "_meta"
 	fenceSuffix   = "_fence"
+	outcomeSuffix = "_outcome"
 	versionSuffix = "_version"
 )
 
@@ -64,6 +65,9 @@ func (t Table) Meta(quote string) string { return t.qualify(t.name, metaSuffix, 
 
 // Fence is the name of the table of the fence's marks, without the schema and not quoted.
 func (t Table) Fence() string { return t.name + fenceSuffix }
+
+// Outcome is the name of the table of the fence's slots, without the schema and not quoted.
+func (t Table) Outcome() string { return t.name + outcomeSuffix }
 
 // Version is the name of the table in which migrations keep their version, not quoted.
 func (t Table) Version() string { return t.qualify(t.name, versionSuffix, "") }

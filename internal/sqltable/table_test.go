@@ -24,6 +24,7 @@ func TestRewriteTouchesTheTableNamesOnly(t *testing.T) {
 	got := table.Rewrite("SELECT token FROM rowlock_lease, rowlock_lease_meta, rowlock_lease_fence", `"`)
 	assert.Equal(t, `SELECT token FROM "Ops"."jobs", "Ops"."jobs_meta", "Ops"."jobs_fence"`, got)
 	assert.Equal(t, "jobs_fence", table.Fence())
+	assert.Equal(t, "jobs_outcome", table.Outcome())
 	assert.Equal(t, "Ops.jobs_version", table.Version())
 	assert.Equal(t, "Ops.jobs", table.String())
 }

@@ -1,0 +1,151 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"net"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+)
+
+func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // it reports each connection that is cut
+
+// execute runs a statement in a transaction of either library.
+type execute func(statement string) error
+
+// link is a guard whose pool reaches a server through a network that fails on command. The store's
+// own pool reaches it directly.
+type link struct {
+	*store
+
+	proxy  *faultproxy.Proxy
+	direct atomic.Bool // new connections go past the proxy
+	guard  *fence.Guard
+	tx     func(ctx context.Context, fn func(ctx context.Context, do execute) error) error
+}
+
+// eachLink runs test on every way to a server, or on those that are named, in parallel, with a counter
+// at zero and a lease that has sealed.
+func eachLink(t *testing.T, test func(t *testing.T, l *link, lease *rowlock.Lease), only ...string) {
+	t.Helper()
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) *link{
+		"postgres": func(t *testing.T) *link { return linked(t, engines[0], (*link).openPostgres) },
+		"pgx":      func(t *testing.T) *link { return linked(t, engines[0], (*link).openPgx) },
+		"mysql":    func(t *testing.T) *link { return linked(t, engines[1], (*link).openMySQL) },
+		"mariadb":  func(t *testing.T) *link { return linked(t, engines[2], (*link).openMySQL) },
+	} {
+		if len(only) > 0 && !slices.Contains(only, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := open(t)
+			lease := l.lease(t, "r")
+			require.NoError(t, l.guard.Seal(t.Context(), lease))
+			test(t, l, lease)
+		})
+	}
+}
+
+func linked(t *testing.T, e engine, open func(*link, *testing.T)) *link {
+	t.Helper()
+	l := &link{store: e.fresh(t)}
+	l.exec(t, "CREATE TABLE counter (id int PRIMARY KEY, n bigint NOT NULL)")
+	l.exec(t, "INSERT INTO counter (id, n) VALUES (1, 0)")
+	open(l, t)
+	return l
+}
+
+const increment = "UPDATE counter SET n = n + 1 WHERE id = 1"
+
+func (l *link) count(t *testing.T) int64 {
+	t.Helper()
+	return l.int(t, "SELECT n FROM counter WHERE id = 1")
+}
+
+// dial starts the proxy in front of target.
+func (l *link) dial(t *testing.T, target string) func(context.Context, string, string) (net.Conn, error) {
+	t.Helper()
+	proxy, err := faultproxy.New(target)
+	require.NoError(t, err)
+	l.proxy = proxy
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if l.direct.Load() {
+			return new(net.Dialer).DialContext(ctx, "tcp", target)
+		}
+		return new(net.Dialer).DialContext(ctx, "tcp", proxy.Addr())
+	}
+}
+
+func (l *link) over(t *testing.T, db *sql.DB) {
+	t.Helper()
+	t.Cleanup(func() {
+		l.proxy.Close() // first: what hangs would delay the other
+		_ = db.Close()  // which says farewell to a closed connection
+	})
+	l.guard = l.engine.guard(db)
+	l.tx = func(ctx context.Context, fn func(context.Context, execute) error) error {
+		return l.guard.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			return fn(ctx, func(statement string) error {
+				_, err := tx.ExecContext(ctx, statement)
+				return err
+			})
+		})
+	}
+}
+
+func (l *link) openPostgres(t *testing.T) {
+	config, err := pgx.ParseConfig(l.dsn)
+	require.NoError(t, err)
+	config.DialFunc = l.dial(t, net.JoinHostPort(config.Host, port(config.Port)))
+	l.over(t, stdlib.OpenDB(*config))
+}
+
+func (l *link) openPgx(t *testing.T) {
+	config, err := pgxpool.ParseConfig(l.dsn)
+	require.NoError(t, err)
+	config.ConnConfig.DialFunc = l.dial(t, net.JoinHostPort(config.ConnConfig.Host, port(config.ConnConfig.Port)))
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		l.proxy.Close()
+		pool.Close()
+	})
+	l.guard = fence.Pgx(pool)
+	l.tx = func(ctx context.Context, fn func(context.Context, execute) error) error {
+		return l.guard.TxPgx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+			return fn(ctx, func(statement string) error {
+				_, err := tx.Exec(ctx, statement)
+				return err
+			})
+		})
+	}
+}
+
+// openMySQL bounds the wait for the reply to a commit, which its driver does not, and how long a
+// session may idle.
+func (l *link) openMySQL(t *testing.T) {
+	config, err := mysqldriver.ParseDSN(l.dsn)
+	require.NoError(t, err)
+	config.ReadTimeout = time.Second
+	config.DialFunc = l.dial(t, config.Addr)
+	connector, err := mysqldriver.NewConnector(config)
+	require.NoError(t, err)
+	l.over(t, sql.OpenDB(connector))
+}
+
+func port(n uint16) string { return strconv.Itoa(int(n)) }

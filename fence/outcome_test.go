@@ -1,0 +1,272 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// A commit that was applied and whose reply was lost is a success, and nothing is run again.
+func TestALostReplyToACommit(t *testing.T) {
+	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
+		for i := range int64(3) {
+			runs := 0
+			require.NoError(t, l.tx(lease.Context(), func(_ context.Context, do execute) error {
+				runs++
+				defer l.proxy.DropReplies(1, faultproxy.Reset)
+				return do(increment)
+			}))
+			assert.Equal(t, 1, runs)
+			assert.Equal(t, i+1, l.count(t))
+		}
+	})
+}
+
+// The same if the connection does not break but falls silent, and ctx (on MySQL, readTimeout) ends
+// the wait: what was committed is a success, also when ctx has ended.
+func TestASilentCommit(t *testing.T) {
+	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
+		ctx, cancel := context.WithTimeout(lease.Context(), time.Second)
+		defer cancel()
+		runs := 0
+		require.NoError(t, l.tx(ctx, func(_ context.Context, do execute) error {
+			runs++
+			defer l.proxy.DropReplies(1, faultproxy.Hang)
+			return do(increment)
+		}))
+		assert.Equal(t, 1, runs)
+		assert.EqualValues(t, 1, l.count(t))
+	})
+}
+
+// A commit that never reached the server is run again, and counts once.
+func TestALostCommit(t *testing.T) {
+	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
+		runs := 0
+		require.NoError(t, l.tx(lease.Context(), func(_ context.Context, do execute) error {
+			runs++
+			err := do(increment)
+			if runs <= 2 {
+				l.proxy.Reset()
+			}
+			return err
+		}))
+		assert.Equal(t, 3, runs)
+		assert.EqualValues(t, 1, l.count(t))
+	})
+}
+
+// Where the server does not learn that the connection is gone, the answer comes when the server ends
+// the transaction in doubt: it is not guessed before.
+func TestATransactionThatTheServerKeepsOpen(t *testing.T) {
+	eachLink(t, func(t *testing.T, l *link, _ *rowlock.Lease) {
+		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(4*time.Second)) // which bounds idling on Postgres
+		require.NoError(t, l.guard.Seal(t.Context(), lease))
+		ctx, cancel := context.WithTimeout(lease.Context(), 30*time.Second)
+		defer cancel()
+		if l.dialect == migrations.Postgres {
+			ctx, cancel = context.WithTimeout(ctx, time.Second)
+			defer cancel()
+		}
+		runs := 0
+		err := l.tx(ctx, func(_ context.Context, do execute) error {
+			if runs++; runs > 1 {
+				return do(increment)
+			}
+			if l.dialect == migrations.MySQL {
+				require.NoError(t, do("SET SESSION wait_timeout = 3"))
+			}
+			err := do(increment)
+			l.direct.Store(true)
+			l.proxy.Cut()
+			return err
+		})
+		if l.dialect == migrations.MySQL { // its ctx has not ended: it runs again
+			require.NoError(t, err)
+			assert.Equal(t, 2, runs)
+			assert.EqualValues(t, 1, l.count(t))
+			return
+		}
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, fence.ErrUnknown)
+		require.ErrorContains(t, err, "nothing was committed")
+		assert.Equal(t, 1, runs)
+		assert.Zero(t, l.count(t))
+	})
+}
+
+// Where nobody answers, the call ends, with an error of its own, and its slot is given up.
+func TestAnOutcomeOfAServerThatIsCutOff(t *testing.T) {
+	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) { outcomeIsUnknown(t, l, lease, false) }, "postgres", "mysql")
+}
+
+// The same while the server has the transaction in doubt open.
+func TestAnOutcomeThatIsStillOpen(t *testing.T) {
+	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) { outcomeIsUnknown(t, l, lease, true) }, "pgx", "mariadb")
+}
+
+func outcomeIsUnknown(t *testing.T, l *link, lease *rowlock.Lease, direct bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(lease.Context(), time.Second)
+	defer cancel()
+	var began time.Time
+	err := l.tx(ctx, func(_ context.Context, do execute) error {
+		defer func() { began = time.Now() }()
+		err := do(increment)
+		l.direct.Store(direct)
+		l.proxy.Cut()
+		return err
+	})
+	require.ErrorIs(t, err, fence.ErrUnknown)
+	require.NotErrorIs(t, err, fence.ErrRetry)
+	assert.Less(t, time.Since(began), 20*time.Second)
+	l.proxy.Restore() // and resets what was cut
+	require.NoError(t, l.tx(lease.Context(), func(_ context.Context, do execute) error { return do(increment) }))
+	assert.EqualValues(t, 1, l.count(t))
+	assert.EqualValues(t, 2, l.int(t, "SELECT max(operation) + count(*) FROM rowlock_lease_outcome"), "the first slot is not used again")
+}
+
+// However often commits are cut, those that report success are those that count.
+func TestEachSuccessCountsOnce(t *testing.T) {
+	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
+		const workers, each = 4, 50
+		var succeeded, failed, ran atomic.Int64
+		var work sync.WaitGroup
+		for range workers {
+			work.Go(func() {
+				for range each {
+					err := l.tx(lease.Context(), func(_ context.Context, do execute) error {
+						ran.Add(1)
+						err := do(increment)
+						switch rand.N(8) {
+						case 0:
+							l.proxy.DropReplies(1, faultproxy.Reset)
+						case 1:
+							l.proxy.Reset()
+						}
+						return err
+					})
+					if err == nil {
+						succeeded.Add(1)
+					} else {
+						failed.Add(1)
+					}
+					assert.NotErrorIs(t, err, fence.ErrUnknown)
+				}
+			})
+		}
+		work.Wait()
+		t.Logf("%d succeeded, %d failed, %d runs", succeeded.Load(), failed.Load(), ran.Load())
+		l.proxy.DropReplies(0, faultproxy.Hang)
+		require.NoError(t, l.guard.Seal(t.Context(), l.lease(t, "r")), "which waits for those that the server has not rolled back yet")
+		assert.Equal(t, succeeded.Load(), l.count(t))
+		assert.Positive(t, succeeded.Load())
+	})
+}
+
+// There are as many slots as transactions at the same time, not one for each.
+func TestSlotsAreUsedAgain(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		lease := s.lease(t, "r")
+		require.NoError(t, s.guard.Seal(t.Context(), lease))
+		wrong := errors.New("wrong")
+		for range 10 {
+			s.work(t, lease)
+			require.ErrorIs(t, s.guard.Tx(lease.Context(), func(context.Context, *sql.Tx) error { return wrong }), wrong)
+		}
+		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_outcome"))
+		assert.EqualValues(t, 19, s.int(t, "SELECT max(operation) FROM rowlock_lease_outcome"))
+		if s.dialect == migrations.SQLite {
+			return // one writer at a time
+		}
+		inside := func(context.Context, *sql.Tx) error { s.work(t, lease); return nil }
+		require.NoError(t, s.guard.Tx(lease.Context(), inside))
+		require.NoError(t, s.guard.Tx(lease.Context(), inside))
+		assert.EqualValues(t, 2, s.int(t, "SELECT count(*) FROM rowlock_lease_outcome"))
+	})
+}
+
+// A commit that the database refuses for what the transaction has done is refused once: it is not run
+// again, and the session is fit for use.
+func TestARefusedCommit(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		if s.dialect == migrations.MySQL {
+			return // has no constraint that is checked at the commit
+		}
+		dsn := s.dsn
+		if s.dialect == migrations.SQLite {
+			dsn += "&_pragma=foreign_keys(1)"
+		}
+		db := s.open(t, dsn)
+		db.SetMaxOpenConns(1)
+		guard := s.engine.guard(db)
+		lease := s.lease(t, "r")
+		require.NoError(t, s.guard.Seal(t.Context(), lease))
+		s.exec(t, "CREATE TABLE parent (id bigint PRIMARY KEY)")
+		s.exec(t, "CREATE TABLE child (id bigint REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)")
+		for range 3 {
+			runs := 0
+			err := guard.Tx(lease.Context(), func(ctx context.Context, tx *sql.Tx) error {
+				runs++
+				_, err := tx.ExecContext(ctx, "INSERT INTO child (id) VALUES (1)")
+				return err
+			})
+			require.ErrorContains(t, err, "nothing was committed")
+			require.NotErrorIs(t, err, fence.ErrRetry)
+			require.NotErrorIs(t, err, fence.ErrUnknown)
+			assert.Equal(t, 1, runs)
+			require.NoError(t, guard.Tx(lease.Context(), func(context.Context, *sql.Tx) error { return nil }))
+		}
+		assert.Zero(t, s.int(t, "SELECT count(*) FROM child"))
+	})
+}
+
+// A commit for which SQLite does not get the file is undone as a whole, and run again: what a reader
+// keeps waiting is committed once when the reader has gone, and until then not at all.
+func TestACommitThatFindsTheFileBusy(t *testing.T) {
+	t.Parallel()
+	s := engines[6].fresh(t)
+	writers := s.open(t, s.dsn+"&_pragma=busy_timeout(1)")
+	writers.SetMaxOpenConns(1)
+	guard := fence.SQLite(writers)
+	lease := s.lease(t, "r")
+	require.NoError(t, guard.Seal(t.Context(), lease))
+	for _, gone := range []bool{false, true} {
+		reader := s.begin(t, sql.LevelDefault)
+		var n int64
+		require.NoError(t, reader.QueryRowContext(t.Context(), "SELECT count(*) FROM ledger").Scan(&n))
+		runs := 0
+		err := guard.Tx(lease.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			if runs++; runs == 3 && gone {
+				require.NoError(t, reader.Rollback())
+			}
+			return s.append(ctx, tx, lease)
+		})
+		if gone {
+			require.NoError(t, err)
+			assert.Equal(t, 3, runs)
+			continue
+		}
+		require.ErrorIs(t, err, fence.ErrRetry)
+		assert.Equal(t, 10, runs)
+		require.NoError(t, reader.Rollback())
+		assert.Zero(t, s.int(t, "SELECT count(*) FROM ledger"))
+		var written int64
+		require.NoError(t, writers.QueryRowContext(t.Context(), "SELECT count(*) FROM ledger").Scan(&written))
+		assert.Zero(t, written, "the session has no transaction left")
+	}
+	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM ledger"))
+}

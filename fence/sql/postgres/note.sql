@@ -1,0 +1,7 @@
+-- Parameters: $1 slot, $2 operation.
+-- Result: none.
+-- Promise: the slot has this operation if and only if the transaction is committed; until it ends, it holds the slot.
+INSERT INTO rowlock_lease_outcome (slot, operation, committed_at)
+VALUES ($1::text::uuid, $2::bigint, clock_timestamp())
+    ON CONFLICT (slot) DO UPDATE
+   SET operation = excluded.operation, committed_at = excluded.committed_at

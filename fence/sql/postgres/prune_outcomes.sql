@@ -1,0 +1,15 @@
+-- Parameters: $1 for how many microseconds a slot must not have been used.
+-- Result: one row: how many were forgotten.
+-- Promise: skips slots that are in use, and waits for nobody.
+WITH unused AS MATERIALIZED (
+    SELECT o.slot
+      FROM rowlock_lease_outcome o
+     WHERE o.committed_at < clock_timestamp() - $1::bigint * interval '1 microsecond'
+       FOR UPDATE SKIP LOCKED
+), forgotten AS (
+    DELETE FROM rowlock_lease_outcome o
+     USING unused u
+     WHERE o.slot = u.slot
+ RETURNING o.slot
+)
+SELECT count(*) FROM forgotten

@@ -1,0 +1,7 @@
+-- Parameters: ?1 slot, ?2 operation.
+-- Result: none.
+-- Promise: the slot has this operation if and only if the transaction is committed.
+INSERT INTO rowlock_lease_outcome (slot, operation, committed_at)
+VALUES (?1, ?2, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)
+    ON CONFLICT (slot) DO UPDATE
+   SET operation = excluded.operation, committed_at = excluded.committed_at
