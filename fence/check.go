@@ -37,35 +37,59 @@ var (
 // waiting: the server then ends the session. A shorter idle_in_transaction_session_timeout of the
 // caller's own stays. The other databases have no such setting for a transaction alone.
 func (g *Guard) Check(ctx context.Context, tx Transaction, resources ...string) error {
-	switch conn := tx.(type) {
-	case nil, *sql.DB:
-		return errNoTransaction
-	case *sql.Tx:
-		if conn == nil {
-			return errNoTransaction
-		}
-		return g.check(ctx, sqlQuerier{tx}, true, resources)
-	case *sql.Conn:
-		if conn == nil {
-			return errNoTransaction
-		}
+	q, begun, err := openTransaction(tx)
+	if err != nil {
+		return err
 	}
-	return g.check(ctx, sqlQuerier{tx}, false, resources)
+	return g.check(ctx, q, begun, resources)
 }
 
 // CheckPgx is [Guard.Check] for a transaction of pgx. The guard must be one for Postgres.
 func (g *Guard) CheckPgx(ctx context.Context, tx pgx.Tx, resources ...string) error {
-	if _, ok := g.dialect.(*postgres); !ok && g.err == nil {
-		return errNotPostgres
+	q, err := g.openPgx(tx)
+	if err != nil {
+		return err
 	}
-	if tx == nil {
-		return errNoTransaction
-	}
-	return g.check(ctx, pgxQuerier{tx}, true, resources)
+	return g.check(ctx, q, true, resources)
 }
 
-// check looks whether there is a transaction unless the type of q's handle says so.
+// openTransaction tells by its type whether tx is one that was begun.
+func openTransaction(tx Transaction) (q querier, begun bool, err error) {
+	switch conn := tx.(type) {
+	case nil, *sql.DB:
+		return nil, false, errNoTransaction
+	case *sql.Tx:
+		if conn == nil {
+			return nil, false, errNoTransaction
+		}
+		begun = true
+	case *sql.Conn:
+		if conn == nil {
+			return nil, false, errNoTransaction
+		}
+	}
+	return sqlQuerier{tx}, begun, nil
+}
+
+func (g *Guard) openPgx(tx pgx.Tx) (querier, error) {
+	if _, ok := g.dialect.(*postgres); !ok && g.err == nil {
+		return nil, errNotPostgres
+	}
+	if tx == nil {
+		return nil, errNoTransaction
+	}
+	return pgxQuerier{tx}, nil
+}
+
 func (g *Guard) check(ctx context.Context, q querier, begun bool, resources []string) error {
+	return g.prove(ctx, q, begun, resources, func(ctx context.Context, c *claim) error {
+		return g.dialect.check(ctx, q, *c)
+	})
+}
+
+// prove runs work, within the trust of the lease in ctx, with what is to be proved. It looks whether
+// there is a transaction unless the type of q's handle says so.
+func (g *Guard) prove(ctx context.Context, q querier, begun bool, resources []string, work func(context.Context, *claim) error) error {
 	if g.err != nil {
 		return g.err
 	}
@@ -87,5 +111,6 @@ func (g *Guard) check(ctx context.Context, q querier, begun bool, resources []st
 			return c.wrap(ctx, "check", err)
 		}
 	}
-	return c.wrap(ctx, "check", g.dialect.check(bounded, q, c))
+	err = work(bounded, &c)
+	return c.wrap(ctx, "check", err)
 }

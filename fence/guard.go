@@ -33,6 +33,9 @@ type dialect interface {
 	seal(ctx context.Context, c claim) error
 	// check locks the marks of c to the end of q's transaction and compares. ctx has a deadline.
 	check(ctx context.Context, q querier, c claim) error
+	// checkRow locks a row to the end of q's transaction, compares its token and raises it. ctx has a
+	// deadline. What again recognises is not marked yet.
+	checkRow(ctx context.Context, q querier, r keyedRow, c claim) error
 	// begun is nil if q is in a transaction, which it does not touch.
 	begun(ctx context.Context, q querier) error
 	// again recognises what the database undid and what may succeed when it is run again.

@@ -36,9 +36,9 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 	table, err := sqltable.Parse("ops.jobs")
 	require.NoError(t, err)
 	for dir, verbs := range map[string][]string{
-		"postgres": {"bound", "check", "raise", "read", "release", "savepoint"},
-		"mysql":    {"check", "lock_wait", "raise", "read", "release", "savepoint", "set_lock_wait"},
-		"sqlite":   {"begin", "begin_immediate", "columns", "commit", "lock", "raise", "read", "rollback"},
+		"postgres": {"bound", "check", "raise", "read", "release", "row_raise", "row_read", "savepoint"},
+		"mysql":    {"check", "lock_wait", "raise", "read", "release", "row_lock", "row_raise", "savepoint", "set_lock_wait"},
+		"sqlite":   {"begin", "begin_immediate", "columns", "commit", "lock", "raise", "read", "rollback", "row_raise", "row_read"},
 	} {
 		s := load(table, dir, `"`)
 		assert.Len(t, s, len(verbs), dir)
