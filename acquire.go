@@ -121,7 +121,15 @@ func (a *acquisition) wait() (*Lease, error) {
 	}
 	poll := backoff{next: 20 * time.Millisecond, most: time.Second}
 	for {
-		lease, next := a.attempt(a.ctx, callTimeout(a.cfg.ttl))
+		var lease *Lease
+		var next verdict
+		began := time.Now()
+		queued := a.held != nil && a.locker.queuer != nil
+		if queued {
+			lease, next = a.queued(ctx)
+		} else {
+			lease, next = a.attempt(a.ctx, callTimeout(a.cfg.ttl))
+		}
 		if lease != nil {
 			return lease, nil
 		}
@@ -135,8 +143,14 @@ func (a *acquisition) wait() (*Lease, error) {
 			if a.subscribe(place) {
 				continue // it may have become free before the store was told to tell us
 			}
+			if a.locker.queuer != nil && !queued {
+				continue // into the store's queue
+			}
 		}
 		pause := poll.step()
+		if queued {
+			pause -= time.Since(began)
+		}
 		if a.held != nil && next == refused && a.held.ExpiresIn > 0 {
 			pause = min(pause, a.held.ExpiresIn+jitter(5*time.Millisecond))
 		}

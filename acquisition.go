@@ -72,15 +72,23 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Lease, verdict) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	return a.ask(ctx, a.locker.backend.Acquire)
+}
+
+// ask makes one request, by Acquire or by AcquireQueued.
+func (a *acquisition) ask(ctx context.Context, acquire func(context.Context, driver.Request) (driver.Grant, error)) (*Lease, verdict) {
 	sent := a.locker.clock()
 	if a.attempts == 0 {
 		a.answered = sent
 	}
 	a.attempts++
-	g, err := a.locker.backend.Acquire(ctx, driver.Request{
+	g, err := acquire(ctx, driver.Request{
 		Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Holder: a.cfg.holder, Note: a.cfg.note,
 		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Waiting: a.held != nil,
 	})
+	if err == nil {
+		sent, err = a.proven(ctx, g, sent)
+	}
 	now := a.locker.clock()
 	var held *driver.Held
 	switch {
@@ -107,7 +115,8 @@ func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Leas
 // the caller gave up, or after the locker was closed. Then it is given back.
 func (a *acquisition) granted(g driver.Grant, sent, now instant) (*Lease, verdict) {
 	a.answered, a.err = now, nil
-	if g.Token <= 0 || g.Nonce != a.nonce || g.Key != a.key || g.TTL <= 0 {
+	numbered := g.Token > 0 || g.Token == 0 && a.locker.caps.Token == driver.NoToken
+	if !numbered || g.Nonce != a.nonce || g.Key != a.key || g.TTL <= 0 {
 		a.err = fmt.Errorf("the backend granted %+v for nonce %s", g, a.nonce)
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
 		return nil, stop
@@ -121,6 +130,7 @@ func (a *acquisition) granted(g driver.Grant, sent, now instant) (*Lease, verdic
 		}
 		return nil, again
 	}
+	le.watch()
 	emit(a.cfg, func(t *Trace) func(AcquiredEvent) { return t.Acquired },
 		AcquiredEvent{LeaseInfo: le.info(), Waited: time.Since(a.started), Attempts: a.attempts, TTL: g.TTL})
 	return le, stop

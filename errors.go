@@ -122,6 +122,8 @@ const (
 	LostTaken
 	// LostMaxHold: the lease reached its maximum hold.
 	LostMaxHold
+	// LostSession: the connection that the lease lived on is gone.
+	LostSession
 )
 
 // String says the reason in words.
@@ -133,6 +135,8 @@ func (r LostReason) String() string {
 		return "the store does not hold this lease any more"
 	case LostMaxHold:
 		return "the maximum hold is over"
+	case LostSession:
+		return "the connection that it lived on is gone"
 	default:
 		return fmt.Sprintf("LostReason(%d)", uint8(r))
 	}

@@ -24,6 +24,8 @@ type Lease struct {
 	sent instant // before the last successful request was sent
 	err  error   // nil while held; latches
 
+	stopWatching func() bool // of the session; nil where there is none
+
 	releasing sync.Once
 	released  error
 
@@ -166,6 +168,7 @@ func (le *Lease) confirm(sent, now instant) (left time.Duration, held bool) {
 
 // ended tells everyone of a loss that was just latched, without waiting for anything.
 func (le *Lease) ended() {
+	le.unwatch()
 	le.ctx.end(le.err)
 	le.locker.renewals.retire(le)
 }

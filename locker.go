@@ -16,7 +16,9 @@ import (
 // each store. What it keeps per name is gone once the name is idle.
 type Locker struct {
 	backend  driver.Backend
-	notifier driver.Notifier // nil if the backend is none
+	notifier driver.Notifier // nil if the backend is none; so the two below
+	queuer   driver.Queuer
+	sessions driver.Session
 	caps     driver.Capabilities
 	cfg      *settings
 	clock    clock
@@ -54,6 +56,8 @@ func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, err
 	}
 	l := &Locker{backend: backend, clock: clock}
 	l.notifier, _ = backend.(driver.Notifier)
+	l.queuer, _ = backend.(driver.Queuer)
+	l.sessions, _ = backend.(driver.Session)
 	if d, ok := backend.(driver.Describer); ok {
 		l.caps = d.Capabilities()
 	}

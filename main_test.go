@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/memlock"
 )
 
@@ -22,7 +23,7 @@ func bubble(t *testing.T, f func(t *testing.T, store *memlock.Backend)) {
 }
 
 // locker returns a Locker on store, closed when the test ends.
-func locker(t *testing.T, store *memlock.Backend, opts ...rowlock.Option) *rowlock.Locker {
+func locker(t *testing.T, store driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
 	t.Helper()
 	l, err := rowlock.New(store, opts...)
 	require.NoError(t, err)

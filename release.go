@@ -31,13 +31,14 @@ func (le *Lease) release(ctx context.Context) error {
 	if late {
 		le.ended()
 	}
+	le.unwatch()
 	le.ctx.end(ErrReleased)
 	le.locker.renewals.remove(le)
 
 	err := before
 	if before == nil {
 		err = le.letGo(ctx)
-	} else if lostReason(before) != LostTaken {
+	} else if reason := lostReason(before); reason != LostTaken && reason != LostSession {
 		le.locker.janitor.takeBack(le.leftover()) // frees the name sooner, if the store answers again
 	}
 	if le.doubt.requests > 0 {

@@ -143,6 +143,7 @@ func (r *renewals) tellLost(now instant) {
 	r.mu.Unlock()
 	for _, le := range lost {
 		r.locker.queues.wake(le.grant.Key)
+		le.letSessionGo(lostReason(le.err))
 		emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), lostReason(le.err), now.since(le.granted)})
 	}
 }

@@ -21,6 +21,10 @@ type Capabilities struct {
 	Fair bool
 	// Wakes says that the backend is a [Notifier] whose wake-ups reach across processes.
 	Wakes bool
+	// Sessions says that grants end with a connection and not with the TTL: the backend is a
+	// [Session]. A holder that is cut off or stopped keeps its names for as long as the store
+	// believes in its connection.
+	Sessions bool
 	// Inspects says that the backend is an [Inspector].
 	Inspects bool
 }

@@ -43,6 +43,16 @@
 //	GRANT SELECT, UPDATE ON app.rowlock_lease_meta TO app;
 //	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_fence TO app;
 //
+// # Your own migrations
+//
+// [SessionLocker] and [Locker] let the processes of a fleet run any goose migrations once:
+//
+//	goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(migrations.SessionLocker(migrations.Postgres, "app")))
+//	goose.NewProvider(goose.DialectMySQL, db, files, goose.WithLocker(migrations.Locker(locker, "app migrations")))
+//
+// The first needs no table and a direct connection; the second works with every backend, behind any
+// pooler, and shows who migrates.
+//
 // # Taking turns
 //
 // Processes that migrate at the same time take turns: on Postgres with an advisory lock of the

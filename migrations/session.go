@@ -2,24 +2,18 @@ package migrations
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	sqldriver "database/sql/driver"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 )
 
-// lockPoll is the mean pause between two tries to lock.
-const lockPoll = 50 * time.Millisecond
-
 // busyTimeout is how long SQLite waits for another process's migration before it says that the file
 // is busy.
 const busyTimeout = 5 * time.Second
 
-// session prepares the one connection that migrates, and makes the processes that migrate at the
-// same time take turns. It is goose's lock.SessionLocker.
+// session prepares the one connection that migrates the tables of this module. It is goose's
+// lock.SessionLocker.
 type session struct {
 	versions
 
@@ -29,25 +23,14 @@ type session struct {
 // SessionLock waits for its turn until ctx ends, and sees to the version table, which goose would
 // create without taking turns.
 func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	if err := s.checkSchema(ctx, conn); err != nil {
+	err := s.checkSchema(ctx, conn)
+	if err == nil && s.dialect == SQLite {
+		err = s.waitWhileBusy(ctx, conn)
+	} else if err == nil {
+		err = s.turns().take(ctx, conn)
+	}
+	if err != nil {
 		return err
-	}
-	if s.dialect == SQLite {
-		if err := s.waitWhileBusy(ctx, conn); err != nil {
-			return err
-		}
-	}
-	for s.dialect != SQLite {
-		n, err := s.count(ctx, conn, "lock", s.key())
-		if err != nil {
-			return errors.Join(fmt.Errorf("lock: %w", err), discard(conn))
-		}
-		if n == 1 {
-			break
-		}
-		if err := pause(ctx); err != nil {
-			return fmt.Errorf("wait for another migration: %w", err)
-		}
 	}
 	if err := s.ensure(ctx, conn); err != nil {
 		return errors.Join(fmt.Errorf("version table: %w", err), s.SessionUnlock(context.WithoutCancel(ctx), conn))
@@ -55,22 +38,16 @@ func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// SessionUnlock gives the turn to the next. A session that it cannot unlock is thrown away, because
-// a pool would keep it together with its lock.
+// SessionUnlock gives the turn to the next.
 func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	if s.dialect == SQLite {
 		_, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", s.busyTimeoutBefore))
 		return err
 	}
-	n, err := s.count(ctx, conn, "unlock", s.key())
-	if err == nil && n == 1 {
-		return nil
-	}
-	if err == nil {
-		err = errors.New("the session did not have the lock: is there a transaction pooler in between?")
-	}
-	return errors.Join(fmt.Errorf("unlock: %w", err), discard(conn))
+	return s.turns().give(ctx, conn)
 }
+
+func (s *session) turns() turns { return turns{s.dialect, s.table.String()} }
 
 // waitWhileBusy raises the connection's busy timeout.
 func (s *session) waitWhileBusy(ctx context.Context, conn *sql.Conn) error {
@@ -97,21 +74,3 @@ func (s *session) checkSchema(ctx context.Context, conn *sql.Conn) error {
 type missingSchemaError struct{ schema string }
 
 func (e *missingSchemaError) Error() string { return fmt.Sprintf("schema %q does not exist", e.schema) }
-
-// key names the lock. Postgres takes a number: the first eight bytes of a SHA-256, big-endian.
-func (s *session) key() any {
-	if s.dialect == MySQL {
-		return s.table.String()
-	}
-	sum := sha256.Sum256([]byte("rowlock migrations " + s.table.String()))
-	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // every bit pattern is a key
-}
-
-// discard closes the session itself instead of giving it back to its pool.
-func discard(conn *sql.Conn) error {
-	err := conn.Raw(func(any) error { return sqldriver.ErrBadConn })
-	if errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
-		return nil
-	}
-	return err
-}

@@ -1,0 +1,156 @@
+package migrations_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/memlock"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// fleetVariable makes this test binary one process of a fleet, each of which migrates at its start: it
+// holds the kind of lock, dialect, driver and DSN.
+const fleetVariable = "ROWLOCK_TEST_FLEET"
+
+// Twenty processes that start at once run a user's own goose migrations once, and all succeed.
+func TestAFleetMigratesOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, on target) {
+		kinds := []string{"session", "lease"}
+		if on.dialect == migrations.SQLite {
+			kinds = []string{"lease"}
+		}
+		require.NoError(t, migrations.Up(t.Context(), on.db, on.dialect))
+		for _, kind := range kinds {
+			fleet := make([]*exec.Cmd, 20)
+			output := make([]bytes.Buffer, len(fleet))
+			for i := range fleet {
+				fleet[i] = exec.CommandContext(t.Context(), os.Args[0])
+				fleet[i].Env = append(os.Environ(), fleetVariable+"="+strings.Join([]string{kind, on.dialect.String(), on.driver, on.dsn}, " "))
+				fleet[i].Stdout, fleet[i].Stderr = &output[i], &output[i]
+				require.NoError(t, fleet[i].Start())
+			}
+			for i, process := range fleet {
+				assert.NoError(t, process.Wait(), "%s: %s", kind, output[i].String())
+			}
+			assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM visits"), kind)
+			for _, statement := range []string{"DROP TABLE visits", "DROP TABLE goose_db_version"} {
+				_, err := on.db.ExecContext(t.Context(), statement)
+				require.NoError(t, err)
+			}
+		}
+	})
+}
+
+// migrateInFleet is what a user's program does at its start.
+func migrateInFleet(job []string) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var d migrations.Dialect
+	if err := d.UnmarshalText([]byte(job[1])); err != nil {
+		return err
+	}
+	db, err := sql.Open(job[2], job[3])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	lock := goose.WithSessionLocker(migrations.SessionLocker(d, "app"))
+	if job[0] == "lease" {
+		locker, err := rowlock.New(map[migrations.Dialect]func(*sql.DB, ...sqllock.Option) *sqllock.Backend{
+			migrations.Postgres: sqllock.Postgres, migrations.MySQL: sqllock.MySQL, migrations.SQLite: sqllock.SQLite,
+		}[d](db))
+		if err != nil {
+			return err
+		}
+		defer locker.Close() //nolint:errcheck // Unlock has released
+		lock = goose.WithLocker(migrations.Locker(locker, "app migrations"))
+	}
+	dialect := map[migrations.Dialect]goose.Dialect{
+		migrations.Postgres: goose.DialectPostgres, migrations.MySQL: goose.DialectMySQL, migrations.SQLite: goose.DialectSQLite3,
+	}[d]
+	p, err := goose.NewProvider(dialect, db, os.DirFS("testdata/fleet"), lock)
+	if err != nil {
+		return err
+	}
+	_, err = p.Up(ctx)
+	return err
+}
+
+// A session locker waits for the session that has the lock, names keep folders of migrations apart,
+// and a session that does not have the lock is thrown away with an error.
+func TestSessionLockerTakesTurns(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, on target) {
+		ctx := t.Context()
+		if on.dialect == migrations.SQLite {
+			conn, err := on.db.Conn(ctx)
+			require.NoError(t, err)
+			defer conn.Close()
+			require.ErrorContains(t, migrations.SessionLocker(on.dialect, "a").SessionLock(ctx, conn), "not implemented")
+			return
+		}
+		conns := make([]*sql.Conn, 3)
+		for i := range conns {
+			conn, err := on.db.Conn(ctx)
+			require.NoError(t, err)
+			defer conn.Close()
+			conns[i] = conn
+		}
+		a, b := migrations.SessionLocker(on.dialect, "a"), migrations.SessionLocker(on.dialect, "b")
+		require.NoError(t, a.SessionLock(ctx, conns[0]))
+		require.NoError(t, b.SessionLock(ctx, conns[1]), "another folder")
+		brief, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, a.SessionLock(brief, conns[1]), context.DeadlineExceeded)
+		waits := make(chan error, 1)
+		go func() { waits <- a.SessionLock(ctx, conns[2]) }()
+		require.NoError(t, a.SessionUnlock(ctx, conns[0]))
+		require.NoError(t, <-waits)
+		require.ErrorContains(t, a.SessionUnlock(ctx, conns[0]), "did not have the lock")
+		require.ErrorIs(t, conns[0].PingContext(ctx), sql.ErrConnDone, "thrown away")
+		require.NoError(t, a.SessionUnlock(ctx, conns[2]))
+	})
+}
+
+// A locker over any backend takes turns too, says when the lease was lost meanwhile, and whoever does
+// not have the lock cannot unlock.
+func TestLockerOverABackend(t *testing.T) {
+	store := memlock.New()
+	locker, err := rowlock.New(store)
+	require.NoError(t, err)
+	defer locker.Close()
+	l := migrations.Locker(locker, "app", rowlock.Wait(10*time.Millisecond))
+	require.ErrorContains(t, l.Unlock(t.Context(), nil), "not locked")
+	require.NoError(t, l.Lock(t.Context(), nil))
+	require.ErrorIs(t, migrations.Locker(locker, "app", rowlock.Wait(10*time.Millisecond)).Lock(t.Context(), nil), rowlock.ErrHeld)
+	require.NoError(t, l.Unlock(t.Context(), nil))
+	require.NoError(t, l.Lock(t.Context(), nil))
+	list, err := store.List(t.Context(), "", true)
+	require.NoError(t, err)
+	require.NoError(t, store.ForceRelease(t.Context(), list[0].Key, list[0].Token, true))
+	require.ErrorIs(t, l.Unlock(t.Context(), nil), rowlock.ErrLost)
+	require.ErrorContains(t, migrations.Locker(nil, "app").Lock(t.Context(), nil), "nil")
+}
+
+func runFleetProcess() {
+	if job := os.Getenv(fleetVariable); job != "" {
+		if err := migrateInFleet(strings.SplitN(job, " ", 4)); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+}

@@ -1,0 +1,5 @@
+-- +goose Up
+CREATE TABLE visits (n INTEGER NOT NULL);
+
+-- +goose Down
+DROP TABLE visits;

@@ -1,0 +1,79 @@
+package migrations
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+)
+
+// lockPoll is the mean pause between two tries to lock.
+const lockPoll = 50 * time.Millisecond
+
+// turns makes processes that migrate at the same time take turns, by a lock that the server keeps for
+// the one session that migrates: on Postgres an advisory lock, on MySQL and MariaDB GET_LOCK.
+type turns struct {
+	dialect Dialect
+	name    string
+}
+
+// take waits until the session's turn has come, or ctx ends. A session in doubt is thrown away.
+func (t turns) take(ctx context.Context, conn *sql.Conn) error {
+	for {
+		n, err := t.ask(ctx, conn, "lock")
+		if err != nil {
+			return errors.Join(fmt.Errorf("lock: %w", err), discard(conn))
+		}
+		if n == 1 {
+			return nil
+		}
+		if err := pause(ctx); err != nil {
+			return fmt.Errorf("wait for another migration: %w", err)
+		}
+	}
+}
+
+// give gives the turn to the next. A session that it cannot unlock is thrown away, because a pool
+// would keep it together with its lock.
+func (t turns) give(ctx context.Context, conn *sql.Conn) error {
+	n, err := t.ask(ctx, conn, "unlock")
+	if err == nil && n == 1 {
+		return nil
+	}
+	if err == nil {
+		err = errors.New("the session did not have the lock: is there a transaction pooler in between?")
+	}
+	return errors.Join(fmt.Errorf("unlock: %w", err), discard(conn))
+}
+
+// ask runs version/<dialect>/<verb>.sql, which answers 1 or 0.
+func (t turns) ask(ctx context.Context, conn *sql.Conn, verb string) (n int, err error) {
+	text, err := versionFiles.ReadFile(path.Join("version", t.dialect.String(), verb+".sql"))
+	if err == nil {
+		err = conn.QueryRowContext(ctx, string(text), t.key()).Scan(&n)
+	}
+	return n, err
+}
+
+// key names the lock. Postgres takes a number: the first eight bytes of a SHA-256, big-endian.
+func (t turns) key() any {
+	if t.dialect == MySQL {
+		return t.name
+	}
+	sum := sha256.Sum256([]byte("rowlock migrations " + t.name))
+	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // every bit pattern is a key
+}
+
+// discard closes the session itself instead of giving it back to its pool.
+func discard(conn *sql.Conn) error {
+	err := conn.Raw(func(any) error { return sqldriver.ErrBadConn })
+	if errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// sessions is a store whose grants live on one connection, and that keeps waiters in a queue.
+type sessions struct {
+	*memlock.Backend
+
+	connection context.Context
+	queued     chan driver.Request // who waits in the store
+	answers    chan error          // what they are told; nil is a grant
+}
+
+func newSessions(t *testing.T, store *memlock.Backend) (*sessions, context.CancelCauseFunc) {
+	t.Helper()
+	ctx, end := context.WithCancelCause(context.Background())
+	t.Cleanup(func() { end(nil) })
+	return &sessions{store, ctx, make(chan driver.Request), make(chan error)}, end
+}
+
+func (s *sessions) Session(driver.Grant) context.Context { return s.connection }
+
+func (s *sessions) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	select {
+	case s.queued <- r:
+	case <-ctx.Done():
+		return driver.Grant{}, ctx.Err()
+	}
+	select {
+	case err := <-s.answers:
+		if err != nil {
+			return driver.Grant{}, err
+		}
+		return s.Backend.Acquire(ctx, r)
+	case <-ctx.Done():
+		return driver.Grant{}, ctx.Err()
+	}
+}
+
+// A lease ends at once when its connection does, and says so.
+func TestALeaseEndsWithItsSession(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s, end := newSessions(t, store)
+		lost := make(chan rowlock.LostEvent, 1)
+		lease := acquire(t, locker(t, s, rowlock.Tracing(&rowlock.Trace{Lost: func(e rowlock.LostEvent) { lost <- e }})), "a")
+		end(errors.New("terminated"))
+		assert.Zero(t, until(t, lease.Context().Done()))
+		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
+		assert.Equal(t, rowlock.LostSession, (<-lost).Reason)
+	})
+}
+
+// A session that ended before the lease was made ends it as well.
+func TestALeaseOfAnEndedSession(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s, end := newSessions(t, store)
+		end(nil)
+		lease := acquire(t, locker(t, s), "a")
+		assert.Zero(t, until(t, lease.Context().Done()))
+	})
+}
+
+// What happens to a session after the release is no loss.
+func TestAReleasedLeaseHasNoSession(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s, end := newSessions(t, store)
+		lease := acquire(t, locker(t, s, rowlock.Tracing(&rowlock.Trace{Lost: func(rowlock.LostEvent) { t.Error("lost") }})), "a")
+		require.NoError(t, lease.Release(t.Context()))
+		end(nil)
+		synctest.Wait()
+		require.ErrorIs(t, lease.Err(), rowlock.ErrReleased)
+	})
+}
+
+// A maximum hold frees the name where the store does not, although the holder hangs.
+func TestMaxHoldLetsASessionGo(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s, _ := newSessions(t, store)
+		lease := acquire(t, locker(t, s, rowlock.TTL(time.Hour), rowlock.MaxHold(time.Second)), "a")
+		<-lease.Context().Done()
+		synctest.Wait()
+		acquire(t, locker(t, store), "a")
+	})
+}
+
+// After a refusal the first waiter waits in the store's queue, not by polling, and a grant after a
+// long wait is proven before it is trusted.
+func TestWaitingInTheStoresQueue(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s, _ := newSessions(t, store)
+		before := acquire(t, locker(t, store), "a")
+		attempts := 0
+		store.Intercept(func(c memlock.Call) memlock.Fault {
+			if c.Op == memlock.OpAcquire {
+				attempts++
+			}
+			return memlock.Fault{}
+		})
+		l := locker(t, s, rowlock.TTL(ttl))
+		got := make(chan *rowlock.Lease, 1)
+		go func() { lease, _ := l.Acquire(t.Context(), "a"); got <- lease }()
+		<-s.queued
+		time.Sleep(10 * ttl)
+		assert.Equal(t, 1, attempts, "it does not poll")
+		s.answers <- &driver.Held{}
+		<-s.queued
+		time.Sleep(10 * ttl)
+		require.NoError(t, before.Release(t.Context()))
+		proofs := 0
+		store.Intercept(func(c memlock.Call) memlock.Fault {
+			if c.Op == memlock.OpRenew {
+				proofs++
+			}
+			return memlock.Fault{}
+		})
+		s.answers <- nil
+		lease := <-got
+		require.NotNil(t, lease)
+		assert.Equal(t, 1, proofs)
+		assert.Equal(t, trust, time.Until(lease.ExpiresAt()), "trust counts from the proof, not from the beginning of the wait")
+	})
+}
+
+// A grant that cannot be proven after a long wait is given back.
+func TestAGrantThatIsNotProvenIsTakenBack(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s, _ := newSessions(t, store)
+		before := acquire(t, locker(t, store), "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		l := locker(t, s, rowlock.TTL(time.Hour), rowlock.RenewEvery(ttl))
+		failed := make(chan error, 1)
+		go func() { _, err := l.Acquire(ctx, "a"); failed <- err }()
+		<-s.queued
+		time.Sleep(10 * ttl)
+		require.NoError(t, before.Release(t.Context()))
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
+		s.answers <- nil
+		<-s.queued
+		cancel()
+		require.ErrorIs(t, <-failed, context.Canceled)
+		synctest.Wait()
+		faults(store, nil)
+		acquire(t, locker(t, store), "a")
+	})
+}
+
+// A wait in the queue that ends by its bound was refused; it is not the store that failed.
+func TestTheEndOfAQueuedWaitIsARefusal(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s, _ := newSessions(t, store)
+		acquire(t, locker(t, store), "a")
+		go func() { <-s.queued }()
+		_, err := locker(t, s).Acquire(t.Context(), "a", rowlock.Wait(time.Minute))
+		require.ErrorIs(t, err, rowlock.ErrHeld)
+		require.NotErrorIs(t, err, rowlock.ErrUnavailable)
+	})
+}
