@@ -89,6 +89,12 @@
 //   - Locks of two stores, or of two lock tables, for one resource: their tokens are not comparable.
 //   - Several primaries: on Galera and in replication groups, write on one node.
 //
+// # A token column
+//
+// A table whose rows keep the token of their newest writer needs neither the fence table nor a seal:
+// [Guard.CheckRow] locks one row, compares and raises its token. It covers that row, and what is only
+// ever read and written behind its check. docs/fencing.md says when to take which.
+//
 // # Setting up
 //
 // The table comes from package migrations, which also says which privileges are needed; its name

@@ -35,6 +35,10 @@ var errNoToken = errors.New("fence: the lease has no token to compare: its backe
 // come from the history of one lock. A NULL is older than all. A new row is inserted with
 // lease.Token() in the column.
 //
+// On Postgres and SQLite it writes the row each time, and the table's triggers run: a row lock alone
+// would not let the database refuse a successor's older snapshot. Check several rows in one
+// transaction in the same order everywhere: a deadlock is an ErrRetry.
+//
 // tx, ctx and the bound on an idle transaction are as with [Guard.Check], and so are [ErrNoLease],
 // [ErrRetry] and what ended the lease. The other errors: [*StaleError], for an [ErrStale];
 // [*NoRowError], for an [ErrNoRow], when no row has the key; what the database says about a table or
