@@ -33,11 +33,11 @@ func ParseRow(table, key, token string) (Row, error) {
 	}
 	const want = "of letters, digits and underscores, not starting with a digit, at most %d bytes"
 	if qualified && !identifier(schema) || !identifier(name) {
-		return Row{}, fmt.Errorf("Row.Table %q: want table or schema.table, each "+want, table, maxIdentifier)
+		return Row{}, fmt.Errorf("field Row.Table %q: want table or schema.table, each "+want, table, maxIdentifier)
 	}
 	for _, column := range []struct{ field, name string }{{"Key", key}, {"Token", token}} {
 		if !identifier(column.name) {
-			return Row{}, fmt.Errorf("Row.%s %q: want one column's name "+want, column.field, column.name, maxIdentifier)
+			return Row{}, fmt.Errorf("field Row.%s %q: want one column's name "+want, column.field, column.name, maxIdentifier)
 		}
 	}
 	return Row{table: Table{schema: schema, name: name}, key: key, token: token}, nil
