@@ -38,36 +38,64 @@ var (
 // 25P03, or a connection that is closed). A shorter idle_in_transaction_session_timeout of the
 // caller's own stays. The other databases have no such setting for a transaction alone.
 func (g *Guard) Check(ctx context.Context, tx Transaction, resources ...string) error {
-	switch conn := tx.(type) {
-	case nil, *sql.DB:
-		return errNoTransaction
-	case *sql.Tx:
-		if conn == nil {
-			return errNoTransaction
-		}
-		return g.check(ctx, sqlQuerier{tx}, true, nil, resources)
-	case *sql.Conn:
-		if conn == nil {
-			return errNoTransaction
-		}
+	q, begun, err := openTransaction(tx)
+	if err != nil {
+		return err
 	}
-	return g.check(ctx, sqlQuerier{tx}, false, nil, resources)
+	return g.check(ctx, q, begun, nil, resources)
 }
 
 // CheckPgx is [Guard.Check] for a transaction of pgx. The guard must be one for Postgres.
 func (g *Guard) CheckPgx(ctx context.Context, tx pgx.Tx, resources ...string) error {
-	if _, ok := g.dialect.(*postgres); !ok && g.err == nil {
-		return errNotPostgres
+	q, err := g.openPgx(tx)
+	if err != nil {
+		return err
 	}
-	if tx == nil {
-		return errNoTransaction
-	}
-	return g.check(ctx, pgxQuerier{tx}, true, nil, resources)
+	return g.check(ctx, q, true, nil, resources)
 }
 
-// check looks whether there is a transaction unless the type of q's handle says so, and writes the
-// slot if there is one.
+// openTransaction tells by its type whether tx is one that was begun.
+func openTransaction(tx Transaction) (q querier, begun bool, err error) {
+	switch conn := tx.(type) {
+	case nil, *sql.DB:
+		return nil, false, errNoTransaction
+	case *sql.Tx:
+		if conn == nil {
+			return nil, false, errNoTransaction
+		}
+		begun = true
+	case *sql.Conn:
+		if conn == nil {
+			return nil, false, errNoTransaction
+		}
+	}
+	return sqlQuerier{tx}, begun, nil
+}
+
+func (g *Guard) openPgx(tx pgx.Tx) (querier, error) {
+	if _, ok := g.dialect.(*postgres); !ok && g.err == nil {
+		return nil, errNotPostgres
+	}
+	if tx == nil {
+		return nil, errNoTransaction
+	}
+	return pgxQuerier{tx}, nil
+}
+
+// check also writes the slot if there is one.
 func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resources []string) error {
+	return g.prove(ctx, q, begun, resources, func(ctx context.Context, c *claim) error {
+		err := g.dialect.check(ctx, q, *c)
+		if err == nil && s != nil {
+			err = g.dialect.note(ctx, q, *s)
+		}
+		return err
+	})
+}
+
+// prove runs work, within the trust of the lease in ctx, with what is to be proved. It looks whether
+// there is a transaction unless the type of q's handle says so.
+func (g *Guard) prove(ctx context.Context, q querier, begun bool, resources []string, work func(context.Context, *claim) error) error {
 	if g.err != nil {
 		return g.err
 	}
@@ -90,9 +118,6 @@ func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resou
 			return c.wrap(ctx, "check", err)
 		}
 	}
-	err = g.dialect.check(bounded, q, c)
-	if err == nil && s != nil {
-		err = g.dialect.note(bounded, q, *s)
-	}
+	err = work(bounded, &c)
 	return c.wrap(ctx, "check", err)
 }

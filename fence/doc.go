@@ -128,6 +128,11 @@
 // holder, until an operator who knows that nobody works under the old lock gives the resource to the
 // next one: [Guard.Reset]. After a backup of the data was restored, [Guard.ResetAll] keeps out a holder
 // of the time of the backup, whose mark has come back with it. The command has the same: rowlock fence ls, reset and prune.
+// # A token column
+//
+// A table whose rows keep the token of their newest writer needs neither the fence table nor a seal:
+// [Guard.CheckRow] locks one row, compares and raises its token. It covers that row, and what is only
+// ever read and written behind its check. docs/fencing.md says when to take which.
 //
 // # Setting up
 //

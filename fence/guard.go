@@ -54,6 +54,9 @@ type dialect interface {
 	release(ctx context.Context, q querier, c claim) error
 	// keeper is the kind of backend that keeps its leases in such a database.
 	keeper() string
+	// checkRow locks a row to the end of q's transaction, compares its token and raises it. ctx has a
+	// deadline. What again recognises is not marked yet.
+	checkRow(ctx context.Context, q querier, r keyedRow, c claim) error
 	// begun is nil if q is in a transaction, which it does not touch.
 	begun(ctx context.Context, q querier) error
 	// again recognises what the database undid and what may succeed when it is run again.

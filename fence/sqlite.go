@@ -100,16 +100,7 @@ func (s *sqlite) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) e
 
 // check takes the file's write lock, which a transaction that was begun IMMEDIATE has already.
 func (s *sqlite) check(ctx context.Context, q querier, c claim) error {
-	restore, err := withBusySlice(ctx, q)
-	if err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(ctx, checkWait)
-	defer cancel()
-	err = untilFree(limited, func() error { return q.exec(ctx, s.sql["lock"]) })
-	if failed := restore(); err == nil {
-		err = failed
-	}
+	err := s.whenFree(ctx, q, func() error { return q.exec(ctx, s.sql["lock"]) })
 	for _, r := range c.resources {
 		var now mark
 		if err == nil {
@@ -123,6 +114,22 @@ func (s *sqlite) check(ctx context.Context, q querier, c claim) error {
 		}
 	}
 	return s.classify(ctx, q, err)
+}
+
+// whenFree runs once, in a transaction of the caller's, when the file is free, for as long as a
+// check waits for that.
+func (s *sqlite) whenFree(ctx context.Context, q querier, once func() error) error {
+	restore, err := withBusySlice(ctx, q)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, checkWait)
+	defer cancel()
+	err = untilFree(limited, once)
+	if failed := restore(); err == nil {
+		err = failed
+	}
+	return err
 }
 
 // begun tries to begin a transaction, which fails inside of one.

@@ -207,14 +207,14 @@ func (s *store) work(t *testing.T, lease *rowlock.Lease) {
 
 // waiting reports whether a session of this database waits for a lock. MySQL and MariaDB have a
 // list of those that is not refreshed while it is being read, so there it is a statement on the fence
-// table that runs for a while.
+// table, or one of CheckRow, that runs for a while.
 func (s *store) waiting(t *testing.T, since *time.Time) bool {
 	t.Helper()
 	if s.dialect == migrations.Postgres {
 		return s.int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
 	}
 	if s.int(t, `SELECT count(*) FROM information_schema.processlist
-		WHERE db = DATABASE() AND id <> CONNECTION_ID() AND info LIKE '%_fence%'`) == 0 {
+		WHERE db = DATABASE() AND id <> CONNECTION_ID() AND (info LIKE '%_fence%' OR info LIKE '%FOR UPDATE')`) == 0 {
 		*since = time.Now()
 	}
 	return time.Since(*since) > 400*time.Millisecond

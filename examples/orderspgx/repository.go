@@ -1,0 +1,70 @@
+// Package orderspgx is an example to copy: the repository of examples/orders on a pgx pool. The tables
+// and the types are those.
+package orderspgx
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rowlock/rowlock/examples/orders"
+	"github.com/rowlock/rowlock/fence"
+)
+
+// OrderRepository keeps orders in Postgres. It is safe for concurrent use.
+type OrderRepository struct {
+	pool  *pgxpool.Pool
+	guard *fence.Guard
+}
+
+// NewOrderRepository keeps orders in the database of pool, which guard guards: fence.Pgx(pool).
+func NewOrderRepository(pool *pgxpool.Pool, guard *fence.Guard) *OrderRepository {
+	return &OrderRepository{pool: pool, guard: guard}
+}
+
+// Place writes a new order with its lines, in one batch. ctx must be that of a lease; a lease that is
+// not the newest gets fence.ErrStale, and nothing is written.
+func (r *OrderRepository) Place(ctx context.Context, o orders.Order) error {
+	return r.guard.TxPgx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		var batch pgx.Batch
+		batch.Queue("INSERT INTO orders (id, customer, total) VALUES ($1, $2, 0)", o.ID, o.Customer)
+		for i, line := range o.Lines {
+			batch.Queue("INSERT INTO order_lines (order_id, line, product, quantity, price) VALUES ($1, $2, $3, $4, $5)",
+				o.ID, i+1, line.Product, line.Quantity, line.Price)
+			batch.Queue("UPDATE orders SET total = total + $2 WHERE id = $1", o.ID, line.Quantity*line.Price)
+		}
+		return tx.SendBatch(ctx, &batch).Close()
+	})
+}
+
+// AddLine writes one more line of an order, and its new total. Errors are those of Place.
+func (r *OrderRepository) AddLine(ctx context.Context, id int64, line orders.Line) error {
+	return r.guard.TxPgx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		var total, lines int64
+		row := tx.QueryRow(ctx, "SELECT total, (SELECT count(*) FROM order_lines WHERE order_id = orders.id) FROM orders WHERE id = $1", id)
+		if err := row.Scan(&total, &lines); err != nil {
+			return fmt.Errorf("order %d: %w", id, err)
+		}
+		var batch pgx.Batch
+		batch.Queue("INSERT INTO order_lines (order_id, line, product, quantity, price) VALUES ($1, $2, $3, $4, $5)",
+			id, lines+1, line.Product, line.Quantity, line.Price)
+		batch.Queue("UPDATE orders SET total = $2 WHERE id = $1", id, total+line.Quantity*line.Price)
+		return tx.SendBatch(ctx, &batch).Close()
+	})
+}
+
+// Find reads an order as it is committed. It needs no lock, and pgx.ErrNoRows says that there is none.
+func (r *OrderRepository) Find(ctx context.Context, id int64) (orders.Order, error) {
+	o := orders.Order{ID: id}
+	if err := r.pool.QueryRow(ctx, "SELECT customer, total FROM orders WHERE id = $1", id).Scan(&o.Customer, &o.Total); err != nil {
+		return orders.Order{}, fmt.Errorf("order %d: %w", id, err)
+	}
+	rows, err := r.pool.Query(ctx, "SELECT product, quantity, price FROM order_lines WHERE order_id = $1 ORDER BY line", id)
+	if err != nil {
+		return orders.Order{}, err
+	}
+	o.Lines, err = pgx.CollectRows(rows, pgx.RowToStructByPos[orders.Line])
+	return o, err
+}

@@ -1,0 +1,57 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+var errRowAppeared = errors.New("the row was changed while it was looked at")
+
+func (p *postgres) checkRow(ctx context.Context, q querier, r keyedRow, c claim) error {
+	var limit sql.NullString
+	return p.raiseRow(ctx, q, r, c, []any{c.trust().Milliseconds()}, &limit)
+}
+
+func (s *sqlite) checkRow(ctx context.Context, q querier, r keyedRow, c claim) error {
+	return s.whenFree(ctx, q, func() error { return s.raiseRow(ctx, q, r, c, nil) })
+}
+
+// raiseRow locks, compares and raises in one statement, and asks why if that found nothing to raise.
+func (m marks) raiseRow(ctx context.Context, q querier, r keyedRow, c claim, args []any, dest ...any) error {
+	var token, rows int64
+	raised, err := q.row(ctx, r.names.Rewrite(m.sql["row_raise"], `"`), append([]any{r.key, c.token}, args...), append([]any{&token, &rows}, dest...)...)
+	if err == nil && !raised {
+		_, err = q.row(ctx, r.names.Rewrite(m.sql["row_read"], `"`), []any{r.key}, &token, &rows)
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.judge(c, rows, token); err != nil {
+		return err
+	}
+	if !raised {
+		return retry(errRowAppeared)
+	}
+	return r.kept(c, token)
+}
+
+// checkRow decides by the token that it reads, and not by the number of rows that an update changed:
+// unless the connection says otherwise, a row that has the value already counts as not changed.
+func (m *mysql) checkRow(ctx context.Context, q querier, r keyedRow, c claim) error {
+	var token, rows int64
+	lock := r.names.Rewrite(m.sql["row_lock"], "`")
+	if _, err := q.row(ctx, lock, []any{r.key}, &token, &rows); err != nil {
+		return err
+	}
+	if err := r.judge(c, rows, token); err != nil || token == c.token {
+		return err
+	}
+	if err := q.exec(ctx, r.names.Rewrite(m.sql["row_raise"], "`"), c.token, r.key); err != nil {
+		return err
+	}
+	if _, err := q.row(ctx, lock, []any{r.key}, &token, &rows); err != nil {
+		return err
+	}
+	return r.kept(c, token)
+}

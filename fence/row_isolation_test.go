@@ -1,0 +1,159 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+var orderRow = fence.Row{Table: "orders", Key: "id", Token: "lock_token"}
+
+// withOrder has an order with the token of a lease that has checked it before, a successor of that
+// lease, and no fence table.
+func (e engine) withOrder(t *testing.T) (s *store, old, newer *rowlock.Lease) {
+	t.Helper()
+	s = e.fresh(t)
+	s.exec(t, "DROP TABLE rowlock_lease_fence")
+	s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0)")
+	s.exec(t, "INSERT INTO orders (id) VALUES (7)")
+	old = s.lease(t, "order-7")
+	tx := s.begin(t, sql.LevelDefault)
+	require.NoError(t, s.guard.CheckRow(old.Context(), tx, orderRow, 7))
+	require.NoError(t, tx.Commit())
+	return s, old, s.lease(t, "order-7")
+}
+
+type rowCheck func(ctx context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) error
+
+var rowChecks = map[string]rowCheck{
+	"CheckRow": func(ctx context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) error {
+		return s.guard.CheckRow(lease.Context(), tx, orderRow, 7)
+	},
+	"plain SELECT": func(ctx context.Context, _ *store, tx *sql.Tx, lease *rowlock.Lease) error {
+		var token int64
+		err := tx.QueryRowContext(ctx, "SELECT lock_token FROM orders WHERE id = 7").Scan(&token)
+		if err == nil && token > int64(lease.Token()) {
+			err = errRefused
+		}
+		return err
+	},
+}
+
+// rowSteps runs the steps of an old holder around those of its successor, who begins at meanwhile.
+var rowSteps = map[string]func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error{
+	"S1": func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error {
+		require.NoError(t, check(t.Context(), s, tx, old))
+		meanwhile()
+		return s.append(t.Context(), tx, old)
+	},
+	"S2": func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error {
+		var n int64
+		require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
+		meanwhile()
+		if err := check(t.Context(), s, tx, old); err != nil {
+			return err
+		}
+		return s.append(t.Context(), tx, old)
+	},
+	"S3": func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error {
+		require.NoError(t, check(t.Context(), s, tx, old))
+		require.NoError(t, s.append(t.Context(), tx, old))
+		meanwhile()
+		return nil
+	},
+}
+
+// successor checks the row, writes what belongs to it and commits, again while it is told to.
+func (s *store) successor(t *testing.T, db *sql.DB, newer *rowlock.Lease, level sql.IsolationLevel, tries int) error {
+	once := func() error {
+		ctx, cancel := context.WithTimeout(newer.Context(), 20*time.Second)
+		defer cancel()
+		tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := s.guard.CheckRow(ctx, tx, orderRow, 7); err != nil {
+			return err
+		}
+		if err := s.append(ctx, tx, newer); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}
+	var err error
+	for range tries {
+		err = once()
+		if again := errors.Is(err, fence.ErrRetry) || sqlerror.State(err) == "40001" || sqlerror.MySQL(err) == 1020; !again {
+			return err
+		}
+	}
+	return err
+}
+
+// startSuccessor returns when the successor is done or waits, and how to wait for its end. On SQLite
+// one that waits has given up, and begins anew.
+func (s *store) startSuccessor(t *testing.T, newer *rowlock.Lease, level sql.IsolationLevel) (wait func() error) {
+	t.Helper()
+	if s.dialect == migrations.SQLite {
+		hasty := s.open(t, strings.Replace(s.dsn, "busy_timeout(5000)", "busy_timeout(50)", 1))
+		if s.successor(t, hasty, newer, level, 1) == nil {
+			return func() error { return nil }
+		}
+		return func() error { return s.successor(t, s.db, newer, level, 1) }
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.successor(t, s.db, newer, level, 5) }()
+	return s.untilDoneOrWaiting(t, done).wait
+}
+
+// At every isolation level of every engine, no older holder writes what belongs to a row behind the
+// successor's CheckRow, and the successor sees its last write, without a seal. The same steps behind
+// a plain SELECT show the stale write.
+func TestNoStaleWriteBehindCheckRow(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			for _, level := range e.levels {
+				for _, next := range slices.Compact([]sql.IsolationLevel{sql.LevelDefault, level}) {
+					for name, check := range rowChecks {
+						if name != "CheckRow" && next != sql.LevelDefault {
+							continue
+						}
+						for steps, run := range rowSteps {
+							t.Run(fmt.Sprintf("%s then %s/%s/%s", level, next, name, steps), func(t *testing.T) {
+								s, old, newer := e.withOrder(t)
+								tx := s.begin(t, level)
+								var wait func() error
+								err := run(t, s, tx, old, check, func() { wait = s.startSuccessor(t, newer, next) })
+								if err == nil {
+									err = tx.Commit()
+								}
+								_ = tx.Rollback()
+								require.NoError(t, wait())
+								assert.Equal(t, broken(s, level, steps, strings.Replace(name, "CheckRow", "Check", 1)), s.violated(t), "violated; the old holder's error: %v", err)
+								if name == "CheckRow" && err != nil {
+									assert.True(t, errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrRetry), "%v", err)
+								}
+							})
+						}
+					}
+				}
+			}
+		})
+	}
+}

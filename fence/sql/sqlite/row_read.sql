@@ -1,0 +1,6 @@
+-- Parameters: ?1 key.
+-- Result: one row: the newest token of the rows with that key, 0 if there is none, and how many they are.
+-- Promise: reads only.
+SELECT coalesce(max(CAST(r.guarded_token AS INTEGER)), 0), count(*)
+  FROM guarded_row AS r
+ WHERE r.guarded_key = ?1
