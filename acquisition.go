@@ -79,7 +79,7 @@ func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Leas
 	a.attempts++
 	g, err := a.locker.backend.Acquire(ctx, driver.Request{
 		Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Holder: a.cfg.holder, Note: a.cfg.note,
-		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Waiting: a.held != nil,
+		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil,
 	})
 	now := a.locker.clock()
 	var held *driver.Held

@@ -17,6 +17,7 @@ import (
 type Locker struct {
 	backend  driver.Backend
 	notifier driver.Notifier // nil if the backend is none
+	sealsAt  driver.Place    // the zero Place if the backend seals no grants
 	caps     driver.Capabilities
 	cfg      *settings
 	clock    clock
@@ -54,6 +55,9 @@ func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, err
 	}
 	l := &Locker{backend: backend, clock: clock}
 	l.notifier, _ = backend.(driver.Notifier)
+	if s, ok := backend.(driver.GrantSealer); ok {
+		l.sealsAt = s.SealsAt()
+	}
 	if d, ok := backend.(driver.Describer); ok {
 		l.caps = d.Capabilities()
 	}

@@ -4,7 +4,7 @@
 // A [Backend] makes one attempt of one thing. Everything that all backends need is written once,
 // in package rowlock: waiting, renewal, deadlines, retries with jitter, the local queue, taking
 // back grants of unknown outcome, tracing. What only some stores can do are small optional
-// interfaces, found once when a Locker is made: [Notifier], [Inspector], [Describer].
+// interfaces, found once when a Locker is made: [Notifier], [Inspector], [Describer], [GrantSealer].
 //
 // # The rules
 //

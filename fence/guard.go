@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -21,6 +22,7 @@ type Guard struct {
 	db      *sql.DB       // one of the two
 	pool    *pgxpool.Pool // is nil
 	domain  string        // of the tokens, in place of the kind of store
+	place   driver.Place  // of the marks
 	err     error         // what Validate reports
 }
 
@@ -81,6 +83,10 @@ func build(g Guard, opts []Option, open func(sqltable.Table) dialect) *Guard {
 	}
 	if g.err == nil {
 		g.dialect = open(table)
+		g.place = driver.Place{DB: g.db, Table: table.String()}
+		if g.pool != nil {
+			g.place.DB = g.pool
+		}
 	}
 	return &g
 }
