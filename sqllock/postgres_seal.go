@@ -24,11 +24,12 @@ func drainLimit(ctx context.Context, ttl time.Duration) time.Duration {
 }
 
 // draining says why a sealed grant waited in vain: for whoever holds the mark, or for an insert of the
-// same name. Nothing was granted, whatever becomes of the question.
+// same name. Nothing was granted, whatever becomes of the question: without an answer it was the mark,
+// which is waited for longer.
 func (p *postgres) draining(ctx context.Context, key driver.Key) answer {
 	var a answer
 	if found, err := p.one(ctx, "draining", []any{key.Namespace, key.Name}, a.dest()...); err != nil || !found {
-		return answer{verdict: vContended}
+		return answer{verdict: vDraining}
 	}
 	return a
 }
