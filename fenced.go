@@ -21,13 +21,16 @@ type Sealer interface {
 // then on the resource refuses the writes of every older holder that checks. When sealing fails,
 // the lease is released and the call fails with the reason.
 //
-// Sealing waits for the transactions that an older holder has checked and not yet ended. Where guard is
-// a guard of package fence, and it and the backend were made with one database handle and one table, on
-// Postgres or SQLite, the grant seals in its own step, with no further round trip. Then that wait is one
-// for the name, bounded as such and an [ErrHeld] (the reason is driver.Draining) in the end: Acquire
-// asks again for as long as it may wait, TryAcquire waits a few seconds at most. On SQLite it is a
-// quarter of a second, and the reason is driver.Contended. Elsewhere a transaction of
-// the guard's own seals after the grant, and waits for as long as the lease is trusted.
+// Sealing waits for the transactions that an older holder has checked and not yet ended.
+//
+// Where guard is one of package fence, and it and the backend were made with one database handle and
+// one table, on Postgres or SQLite, the grant seals in its own step, with no further round trip. The
+// wait is then part of waiting for the name. TryAcquire bears it for a few seconds at most, which
+// end in an [ErrHeld] with the reason driver.Draining; Acquire asks again. (On SQLite a request waits a
+// quarter of a second for any writer of the file, and the reason is driver.Contended.)
+//
+// Elsewhere a transaction of the guard's own seals after the grant, and waits for as long as ctx and
+// the trust in the lease permit.
 func Fenced(guard Sealer) Option {
 	return func(s *settings) { s.guard, s.fenced = guard, true }
 }
