@@ -144,12 +144,13 @@ func TestADrainIsBounded(t *testing.T) {
 		} {
 			h := held(t, ask(), what)
 			assert.Equal(t, driver.Draining, h.Reason, what)
-			assert.Equal(t, "tester job", h.Holder, what)
-			assert.Equal(t, old.Token, h.Token, what)
-			assert.Positive(t, h.Since, what)
 			assert.Equal(t, before, row(), what)
+			if what == "TTL" { // which left all the time in the world to ask who it was
+				assert.Equal(t, "tester job", h.Holder)
+				assert.Equal(t, old.Token, h.Token)
+				assert.Positive(t, h.Since)
+			}
 		}
-		require.NoError(t, byCtx.Err(), "it was not ctx that ended the wait")
 		require.NoError(t, tx.Commit())
 		sealed(t, s, b, sealing())
 	})
