@@ -84,7 +84,7 @@ func (a *acquisition) ask(ctx context.Context, acquire func(context.Context, dri
 	a.attempts++
 	g, err := acquire(ctx, driver.Request{
 		Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Holder: a.cfg.holder, Note: a.cfg.note,
-		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Waiting: a.held != nil,
+		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil,
 	})
 	if err == nil {
 		sent, err = a.proven(ctx, g, sent)

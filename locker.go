@@ -19,6 +19,7 @@ type Locker struct {
 	notifier driver.Notifier // nil if the backend is none; so the two below
 	queuer   driver.Queuer
 	sessions driver.Session
+	sealsAt  driver.Place // the zero Place if the backend seals no grants
 	caps     driver.Capabilities
 	cfg      *settings
 	clock    clock
@@ -58,6 +59,9 @@ func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, err
 	l.notifier, _ = backend.(driver.Notifier)
 	l.queuer, _ = backend.(driver.Queuer)
 	l.sessions, _ = backend.(driver.Session)
+	if s, ok := backend.(driver.GrantSealer); ok {
+		l.sealsAt = s.SealsAt()
+	}
 	if d, ok := backend.(driver.Describer); ok {
 		l.caps = d.Capabilities()
 	}

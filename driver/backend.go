@@ -40,6 +40,12 @@ type Request struct {
 	MinHold       time.Duration // the key stays closed until granted+MinHold, released or not
 	HandoverDelay time.Duration // the key stays closed this long after an expiry without release
 
+	// Seal, unless it is empty, asks a [GrantSealer] to raise the fence mark of Key's own name to the
+	// grant's token and nonce in the same step, as the Seal of package fence would: Seal is the mark's
+	// domain. The step waits for the transactions that hold the mark, and is undone if that takes too
+	// long, which is a [*Held] with the reason [Draining].
+	Seal string
+
 	// Waiting says that this acquisition was refused before. A store that reads cheaper than it
 	// writes looks first; the answer is the same.
 	Waiting bool
@@ -54,6 +60,10 @@ type Grant struct {
 	TTL           time.Duration // as granted, which renewal asks for again
 	MinHold       time.Duration // as requested
 	HandoverDelay time.Duration // as requested
+
+	// Sealed says that the mark that Request.Seal asked for was raised with the grant. Where it was
+	// not, for whatever reason, the engine has the guard seal.
+	Sealed bool
 }
 
 // Outcome says what became of one grant in a renewal.

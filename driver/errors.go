@@ -40,6 +40,9 @@ const (
 	Quarantine
 	// Contended: somebody was changing it at that moment, or holds it in an open transaction.
 	Contended
+	// Draining: nobody holds it, but a transaction in which an older holder has checked its fence mark
+	// has not ended, and the grant was to be sealed.
+	Draining
 )
 
 // String names the reason.
@@ -55,6 +58,8 @@ func (r Reason) String() string {
 		return "closed after a change of server"
 	case Contended:
 		return "locked by another transaction"
+	case Draining:
+		return "closed until a transaction of an older holder ends"
 	default:
 		return fmt.Sprintf("Reason(%d)", uint8(r))
 	}

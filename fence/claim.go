@@ -28,7 +28,7 @@ type claim struct {
 
 // newClaim takes the lock's own name if there are no resources, and the kind of its store if none
 // was named.
-func newClaim(store string, lease *rowlock.Lease, resources []string) (claim, error) {
+func newClaim(named string, lease *rowlock.Lease, resources []string) (claim, error) {
 	if len(resources) == 0 {
 		resources = []string{lease.Name()}
 	}
@@ -40,12 +40,9 @@ func newClaim(store string, lease *rowlock.Lease, resources []string) (claim, er
 			return claim{}, err
 		}
 	}
-	if store == "" {
-		store = lease.Backend()
-	}
 	return claim{
 		lease: lease, namespace: lease.Namespace(), resources: resources,
-		token: int64(lease.Token()), nonce: lease.Nonce().String(), domain: store + " " + lease.Name(),
+		token: int64(lease.Token()), nonce: lease.Nonce().String(), domain: domainOf(named, lease.Backend(), lease.Name()),
 	}, nil
 }
 

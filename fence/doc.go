@@ -18,7 +18,7 @@
 //
 // The fence table has one row a resource, its mark: token and nonce of the lease that sealed last.
 //
-// [Guard.Seal], once after acquiring and before the first read (the option rowlock.Fenced calls it),
+// [Guard.Seal], once after acquiring and before the first read (the option rowlock.Fenced sees to it),
 // raises the mark to the new lease's token. It waits for the transactions in which an older lease has
 // checked the mark. When it returns, all that older holders did can be seen, and nothing of theirs can
 // follow.
@@ -104,6 +104,22 @@
 // at that moment; a statement that runs is let run. MySQL has wait_timeout and MariaDB
 // idle_write_transaction_timeout, for a session only: set them for the pool, in whole seconds, not
 // above the TTL. On SQLite a process that dies lets go of the file; one that is stopped does not.
+//
+// # Locks and marks in one database
+//
+// A backend of package sqllock and a guard that were made with one database handle and one table seal in
+// one step: with rowlock.Fenced, the statement that grants the lock raises its mark as well, and acquiring
+// costs no further round trip. So it is on Postgres, and on SQLite, where lock and mark are written in one
+// transaction. A guard with another handle, even to the same database, another [Table], or a wrapper
+// around a guard seals by itself after the grant, as guards of MySQL and MariaDB always do: no statement
+// there changes lock and mark without waiting for locks as the server, and not the caller, sees fit.
+//
+// On Postgres such a grant waits for the transactions that an older lease has checked, for half of the
+// TTL or a few seconds at most. Meanwhile the name is contended for others, and no other lock is delayed.
+// If the wait was in vain, nothing has been granted or raised; the rowlock.ErrHeld says that the name is
+// closed until a transaction of an older holder ends, and Acquire asks again. The new lease is counted from
+// the end of the wait. A name that has a mark and was forgotten by a prune of the locks is sealed in a
+// second step, once.
 //
 // # What is not covered
 //

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -26,6 +27,7 @@ type Guard struct {
 	lazy    bool          // a check raises the mark itself
 	claimed *sync.Map     // claimant: what leases have claimed that are still held
 	slots   *slots        // in which transactions leave their outcome
+	place   driver.Place  // of the marks
 	err     error         // what Validate reports
 }
 
@@ -121,6 +123,10 @@ func build(g Guard, opts []Option, open func(sqltable.Table) dialect) *Guard {
 	}
 	if g.err == nil {
 		g.dialect = open(table)
+		g.place = driver.Place{DB: g.db, Table: table.String()}
+		if g.pool != nil {
+			g.place.DB = g.pool
+		}
 	}
 	return &g
 }

@@ -26,6 +26,7 @@ const (
 	vHandover   verdict = "handover"
 	vQuarantine verdict = "quarantine"
 	vContended  verdict = "contended"
+	vDraining   verdict = "draining" // a transaction has checked the mark that was to be raised
 )
 
 var reasons = map[verdict]driver.Reason{
@@ -34,6 +35,7 @@ var reasons = map[verdict]driver.Reason{
 	vHandover:   driver.Handover,
 	vQuarantine: driver.Quarantine,
 	vContended:  driver.Contended,
+	vDraining:   driver.Draining,
 	vEpoch:      driver.Quarantine,
 }
 
@@ -44,6 +46,7 @@ type answer struct {
 	token         int64
 	holder, note  string
 	since, freeIn int64
+	sealed        bool // only grants that were to be sealed have it
 }
 
 // dest is where a row is scanned to, in the order of the statements' columns.

@@ -16,8 +16,9 @@ import (
 // nothing: the pool stays the caller's to close.
 type Backend struct {
 	dialect
-	table sqltable.Table
-	err   error // what Validate reports
+	table   sqltable.Table
+	sealsAt driver.Place
+	err     error // what Validate reports
 }
 
 // dialect is one family of databases: the mechanics differ, not only the words.
@@ -40,12 +41,12 @@ var (
 // Postgres keeps locks in a PostgreSQL database reached through database/sql, with any driver
 // that speaks $1 parameters (pgx's stdlib, lib/pq).
 func Postgres(db *sql.DB, opts ...Option) *Backend {
-	return build(db == nil, opts, func(t sqltable.Table) dialect { return newPostgres(sqlQuerier{db}, t) })
+	return build(db == nil, opts, func(t sqltable.Table) dialect { return newPostgres(sqlQuerier{db}, t) }).sealing(db)
 }
 
 // Pgx keeps locks in a PostgreSQL database reached through a pgx pool: the fastest way to it.
 func Pgx(pool *pgxpool.Pool, opts ...Option) *Backend {
-	return build(pool == nil, opts, func(t sqltable.Table) dialect { return newPostgres(pgxPool{pool}, t) })
+	return build(pool == nil, opts, func(t sqltable.Table) dialect { return newPostgres(pgxPool{pool}, t) }).sealing(pool)
 }
 
 // MySQL keeps locks in a MySQL (8.0 or newer) or MariaDB (10.6 or newer) database reached through
@@ -58,7 +59,7 @@ func MySQL(db *sql.DB, opts ...Option) *Backend {
 // any driver for database/sql. The locks reach as far as the file does: the processes of one
 // machine.
 func SQLite(db *sql.DB, opts ...Option) *Backend {
-	return build(db == nil, opts, func(t sqltable.Table) dialect { return newSQLite(db, t) })
+	return build(db == nil, opts, func(t sqltable.Table) dialect { return newSQLite(db, t) }).sealing(db)
 }
 
 func build(missing bool, opts []Option, open func(sqltable.Table) dialect) *Backend {

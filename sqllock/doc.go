@@ -34,6 +34,10 @@
 // cancel a server process that waits for its standby: the grant is then reported although only the
 // primary has it.
 //
+// With rowlock.Fenced and a guard on the same handle and table, the statement that grants also raises
+// the fence mark, after the transactions of older holders; see package fence. A lock that is acquired without
+// a guard runs another statement, which knows of no marks.
+//
 // Any default isolation level works: serialization failures are repeated inside a call until its
 // context's deadline is near. READ COMMITTED has none.
 //

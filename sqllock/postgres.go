@@ -96,27 +96,37 @@ func (p *postgres) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 	}
 	return driver.Grant{
 		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.token),
-		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
+		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Sealed: a.sealed,
 	}, nil
 }
 
-// ask makes one attempt. Somebody's uncommitted insert of the same name is waited for no longer
-// than the statement says: it is contention.
+// ask makes one attempt. Somebody's uncommitted insert of the same name, or an older holder's
+// transaction, is waited for no longer than the statement says.
 func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	args := []any{
 		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
 		r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
 	}
 	var a answer
-	found := false
+	verb, dest := "acquire", a.dest()
+	if r.Seal != "" {
+		verb, args, dest = "acquire_sealed", append(args, sealedArgs(ctx, r)...), append(dest, &a.sealed)
+	}
+	found, late := false, false
 	err := p.run(ctx, args, func(args []any) (err error) {
-		found, err = queryOne(ctx, p.q, p.sql["acquire"], args, a.dest()...)
-		if sqlerror.State(err) == lockNotAvailable {
+		found, err = queryOne(ctx, p.q, p.sql[verb], args, dest...)
+		if late = sqlerror.State(err) == lockNotAvailable; late {
 			a, found, err = answer{verdict: vContended}, true, nil
 		}
 		return err
 	})
-	if err == nil && !found {
+	switch {
+	case r.Seal != "" && unsealable(err):
+		r.Seal = ""
+		return p.ask(ctx, r)
+	case r.Seal != "" && late:
+		return p.draining(ctx, r.Key), nil
+	case err == nil && !found:
 		err = metaMissing(p.table)
 	}
 	return a, err

@@ -50,14 +50,15 @@ func (s *sqlite) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	}
 	return driver.Grant{
 		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.token),
-		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
+		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Sealed: a.sealed,
 	}, nil
 }
 
 // ask makes one attempt: it reads, and writes only if the lock looks free.
 func (s *sqlite) ask(ctx context.Context, r driver.Request, closedFor time.Duration) (answer, error) {
 	var a answer
-	err := s.within(ctx, writerWait, func(q querier) error {
+	err := s.within(ctx, writerWait, func(conn *sql.Conn) error {
+		q := sqlQuerier{conn}
 		found, err := queryOne(ctx, q, s.sql["look"],
 			[]any{r.Key.Namespace, r.Key.Name, r.Nonce.String(), closedFor.Microseconds()}, a.dest()...)
 		if err != nil {
@@ -66,19 +67,28 @@ func (s *sqlite) ask(ctx context.Context, r driver.Request, closedFor time.Durat
 		if !found {
 			return metaMissing(s.table)
 		}
-		if a.verdict != vContended {
+		switch {
+		case a.verdict != vContended:
 			return nil
+		case r.Seal != "":
+			return s.grantSealed(ctx, conn, r, &a)
+		default:
+			return s.grant(ctx, q, r, &a)
 		}
-		granted, err := queryOne(ctx, q, s.sql["acquire"], []any{
-			r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
-			r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
-		}, &a.token)
-		if granted {
-			a.verdict = vGranted
-		}
-		return err
 	})
 	return a, err
+}
+
+// grant writes, unless somebody came in between.
+func (s *sqlite) grant(ctx context.Context, q querier, r driver.Request, a *answer) error {
+	granted, err := queryOne(ctx, q, s.sql["acquire"], []any{
+		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
+		r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
+	}, &a.token)
+	if granted {
+		a.verdict = vGranted
+	}
+	return err
 }
 
 func (s *sqlite) Release(ctx context.Context, g driver.Grant) error {
@@ -97,33 +107,32 @@ func (s *sqlite) Release(ctx context.Context, g driver.Grant) error {
 
 // exec runs a statement that answers nothing, and that an acquire needs to be run.
 func (s *sqlite) exec(ctx context.Context, verb string, args ...any) error {
-	return s.within(ctx, writerWait, func(q querier) error {
-		_, err := q.exec(ctx, s.sql[verb], args...)
+	return s.within(ctx, writerWait, func(conn *sql.Conn) error {
+		_, err := sqlQuerier{conn}.exec(ctx, s.sql[verb], args...)
 		return err
 	})
 }
 
 // call runs work on a connection, and again while the file is busy, until ctx's deadline is near.
 func (s *sqlite) call(ctx context.Context, work func(querier) error) error {
-	return s.within(ctx, longRetry, work)
+	return s.within(ctx, longRetry, func(conn *sql.Conn) error { return work(sqlQuerier{conn}) })
 }
 
-func (s *sqlite) within(ctx context.Context, limit time.Duration, work func(querier) error) error {
+func (s *sqlite) within(ctx context.Context, limit time.Duration, work func(*sql.Conn) error) error {
 	return retryWithin(ctx, limit, busy, func() error { return s.once(ctx, work) })
 }
 
 // once runs work on a connection that soon answers when the file is busy.
-func (s *sqlite) once(ctx context.Context, work func(querier) error) (err error) {
+func (s *sqlite) once(ctx context.Context, work func(*sql.Conn) error) (err error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return driver.NotApplied(err)
 	}
 	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
-	q := sqlQuerier{conn}
-	restore, err := withBusySlice(ctx, q)
+	restore, err := withBusySlice(ctx, sqlQuerier{conn})
 	if err != nil {
 		return driver.NotApplied(err)
 	}
 	defer func() { err = errors.Join(err, restore()) }()
-	return work(q)
+	return work(conn)
 }

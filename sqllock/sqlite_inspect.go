@@ -72,27 +72,16 @@ func (s *sqlite) prune(ctx context.Context, conn *sql.Conn, unused time.Duration
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, restore()) }()
-	if _, err := q.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		if !busy(err) {
-			discard(conn)
+	err = immediately(ctx, conn, func(q querier) error {
+		var before int64
+		if _, err := queryOne(ctx, q, s.sql["raise_floor"], []any{unused.Microseconds()}, &before); err != nil {
+			return err
 		}
-		return 0, err
-	}
-	var before int64
-	var r result
-	if _, err = queryOne(ctx, q, s.sql["raise_floor"], []any{unused.Microseconds()}, &before); err == nil {
-		r, err = q.exec(ctx, s.sql["forget"], before)
-	}
-	if err == nil {
-		_, err = q.exec(ctx, "COMMIT")
-	}
-	if err != nil {
-		if _, undone := q.exec(context.WithoutCancel(ctx), "ROLLBACK"); undone != nil {
-			discard(conn)
-		}
-		return 0, err
-	}
-	return r.affected, nil
+		r, err := q.exec(ctx, s.sql["forget"], before)
+		forgotten = r.affected
+		return err
+	})
+	return forgotten, err
 }
 
 // discard closes a connection that may be inside a transaction, instead of giving it back.

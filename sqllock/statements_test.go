@@ -40,12 +40,12 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 	require.NoError(t, err)
 	for dir, verbs := range map[string][]string{
 		"postgres": {
-			"acquire", "adopt_epoch", "create_in_tx", "force_release", "inspect", "list", "lock_in_tx", "prune",
+			"acquire", "acquire_sealed", "adopt_epoch", "create_in_tx", "draining", "force_release", "inspect", "list", "lock_in_tx", "prune",
 			"raise_longest_ttl", "release", "released_before", "renew", "restore_lock_timeout",
 		},
 		"sqlite": {
 			"acquire", "adopt_epoch", "columns", "force_refused", "force_release", "forget", "inspect", "list", "lock_in_tx", "look",
-			"look_in_tx", "raise_floor", "raise_longest_ttl", "release", "released_before", "renew",
+			"look_in_tx", "raise_floor", "raise_longest_ttl", "release", "released_before", "renew", "seal",
 		},
 	} {
 		s := load(table, dir, `"`)

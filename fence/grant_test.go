@@ -1,0 +1,257 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// counter is a pgx tracer that counts statements.
+type counter struct{ atomic.Int32 }
+
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.Add(1)
+	return ctx
+}
+
+func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// beside is a backend and a guard on one handle of a Postgres database, which counts its statements.
+type beside struct {
+	backend *sqllock.Backend
+	guard   *fence.Guard
+	check   func(ctx context.Context, lease *rowlock.Lease) error
+	sent    *counter
+}
+
+// eachHandle runs test with each kind of handle, reaching the database through a proxy.
+func eachHandle(t *testing.T, test func(t *testing.T, s *store, b beside, proxy *faultproxy.Proxy)) {
+	t.Helper()
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T, *pgxpool.Config) beside{
+		"database/sql": func(t *testing.T, config *pgxpool.Config) beside {
+			db := stdlib.OpenDB(*config.ConnConfig)
+			t.Cleanup(func() { require.NoError(t, db.Close()) })
+			guard := fence.Postgres(db)
+			return beside{backend: sqllock.Postgres(db), guard: guard, check: func(ctx context.Context, _ *rowlock.Lease) error {
+				return guard.Tx(ctx, func(context.Context, *sql.Tx) error { return nil })
+			}}
+		},
+		"pgx": func(t *testing.T, config *pgxpool.Config) beside {
+			pool, err := pgxpool.NewWithConfig(t.Context(), config)
+			require.NoError(t, err)
+			t.Cleanup(pool.Close)
+			guard := fence.Pgx(pool)
+			return beside{backend: sqllock.Pgx(pool), guard: guard, check: func(ctx context.Context, _ *rowlock.Lease) error {
+				return guard.TxPgx(ctx, func(context.Context, pgx.Tx) error { return nil })
+			}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := engines[0].fresh(t)
+			u, err := url.Parse(s.dsn)
+			require.NoError(t, err)
+			proxy, err := faultproxy.New(u.Host)
+			require.NoError(t, err)
+			t.Cleanup(proxy.Close)
+			u.Host = proxy.Addr()
+			config, err := pgxpool.ParseConfig(u.String())
+			require.NoError(t, err)
+			sent := &counter{}
+			config.ConnConfig.Tracer = sent
+			b := open(t, config)
+			b.sent = sent
+			test(t, s, b, proxy)
+		})
+	}
+}
+
+func lockerOn(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
+	t.Helper()
+	locker, err := rowlock.New(backend, append([]rowlock.Option{rowlock.TTL(time.Hour)}, opts...)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = locker.Close() }) // of a lease that was taken away it says so
+	return locker
+}
+
+// Where locks and marks share a database, a fenced acquire is one statement, and leaves the mark that a
+// seal would.
+func TestOneStatementAcquiresAndSeals(t *testing.T) {
+	eachHandle(t, func(t *testing.T, s *store, b beside, _ *faultproxy.Proxy) {
+		locker := lockerOn(t, b.backend, rowlock.Fenced(b.guard))
+		mark := func() (row string) {
+			require.NoError(t, s.db.QueryRowContext(t.Context(),
+				"SELECT to_jsonb(f) - 'sealed_at' FROM rowlock_lease_fence f WHERE resource = 'r'").Scan(&row))
+			return row
+		}
+		first, err := locker.Acquire(t.Context(), "the first of all, which makes the server known")
+		require.NoError(t, err)
+		require.NoError(t, first.Release(t.Context()))
+		for range 3 {
+			b.sent.Store(0)
+			lease, err := locker.Acquire(t.Context(), "r")
+			require.NoError(t, err)
+			assert.EqualValues(t, 1, b.sent.Load())
+			granted := mark()
+			require.NoError(t, b.check(lease.Context(), lease))
+			require.NoError(t, b.guard.Seal(t.Context(), lease), "it is its own already")
+			s.exec(t, "DELETE FROM rowlock_lease_fence WHERE resource = 'r'")
+			require.NoError(t, b.guard.Seal(t.Context(), lease))
+			assert.Equal(t, mark(), granted)
+			require.NoError(t, lease.Release(t.Context()))
+		}
+	})
+}
+
+// A reply that was lost is asked for again, and the grant that was made has sealed.
+func TestALostReplyOfASealedGrant(t *testing.T) {
+	eachHandle(t, func(t *testing.T, s *store, b beside, proxy *faultproxy.Proxy) {
+		locker := lockerOn(t, b.backend, rowlock.Fenced(b.guard))
+		for range 2 { // by the second time the driver has prepared the statements
+			lease, err := locker.Acquire(t.Context(), "r")
+			require.NoError(t, err)
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		proxy.DropReplies(1, faultproxy.Reset)
+		b.sent.Store(0)
+		lease, err := locker.Acquire(t.Context(), "r")
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, b.sent.Load(), "one more, and no seal")
+		assert.EqualValues(t, lease.Token(), s.int(t, "SELECT token FROM rowlock_lease_fence"))
+		require.NoError(t, b.check(lease.Context(), lease))
+	})
+}
+
+// A mark that is ahead of the lock's tokens, or another lock's, is refused as it is by a seal, and the
+// name is free again.
+func TestAGrantThatCannotSealIsReleased(t *testing.T) {
+	eachHandle(t, func(t *testing.T, s *store, b beside, _ *faultproxy.Proxy) {
+		locker := lockerOn(t, b.backend)
+		for change, want := range map[string]error{
+			"SET token = 9000000000000000000":       fence.ErrStale,
+			"SET token = 1, domain = 'store other'": fence.ErrDomain,
+		} {
+			s.exec(t, "DELETE FROM rowlock_lease_fence")
+			lease, err := locker.Acquire(t.Context(), "r", rowlock.Fenced(b.guard))
+			require.NoError(t, err)
+			require.NoError(t, lease.Release(t.Context()))
+			s.exec(t, "UPDATE rowlock_lease_fence "+change)
+			_, err = locker.Acquire(t.Context(), "r", rowlock.Fenced(b.guard))
+			require.ErrorIs(t, err, want)
+			free, err := locker.TryAcquire(t.Context(), "r")
+			require.NoError(t, err, "the name is free")
+			require.NoError(t, free.Release(t.Context()))
+		}
+	})
+}
+
+// A transaction of an older holder that does not end is an ErrHeld that says so, after a bounded wait;
+// nothing is left behind, and who waits has the name when it ends.
+func TestAFencedAcquireBehindAnOpenTransaction(t *testing.T) {
+	eachHandle(t, func(t *testing.T, s *store, b beside, _ *faultproxy.Proxy) {
+		locker := lockerOn(t, b.backend, rowlock.Fenced(b.guard), rowlock.TTL(30*time.Second))
+		old, err := locker.Acquire(t.Context(), "r")
+		require.NoError(t, err)
+		tx := s.begin(t, sql.LevelDefault)
+		require.NoError(t, s.guard.Check(old.Context(), tx))
+		require.NoError(t, old.Release(t.Context()))
+		_, err = locker.TryAcquire(t.Context(), "r")
+		var held *rowlock.HeldError
+		require.ErrorAs(t, err, &held)
+		assert.Equal(t, driver.Draining, held.Reason)
+		assert.EqualValues(t, old.Token(), s.int(t, "SELECT token FROM rowlock_lease_fence"))
+		free, err := lockerOn(t, b.backend).TryAcquire(t.Context(), "r")
+		require.NoError(t, err, "nothing is left behind")
+		require.NoError(t, free.Release(t.Context()))
+
+		done := make(chan error, 1)
+		go func() {
+			lease, err := locker.Acquire(t.Context(), "r")
+			if err == nil {
+				err = b.check(lease.Context(), lease)
+			}
+			done <- err
+		}()
+		acquiring := s.untilDoneOrWaiting(t, done)
+		require.True(t, acquiring.waits)
+		require.NoError(t, s.append(t.Context(), tx, old))
+		require.NoError(t, tx.Commit())
+		require.NoError(t, acquiring.wait())
+	})
+}
+
+// seals counts what a guard is asked to seal.
+type seals struct {
+	*fence.Guard
+
+	n int
+}
+
+func (s *seals) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
+	s.n++
+	return s.Guard.Seal(ctx, lease, resources...)
+}
+
+// The grant seals for nobody but a guard of the same handle and table; all others seal by themselves,
+// whatever they embed. The domain is the guard's.
+func TestWhoseMarksAGrantSeals(t *testing.T) {
+	t.Parallel()
+	s := engines[0].fresh(t)
+	require.NoError(t, migrations.Up(t.Context(), s.db, migrations.Postgres, migrations.Table("another")))
+	locker := lockerOn(t, sqllock.Postgres(s.db))
+	marks := func(table string) int64 {
+		return s.int(t, "SELECT count(*) FROM "+table+"_fence WHERE domain = 'here r'")
+	}
+	of := func(guard rowlock.Sealer) {
+		t.Helper()
+		for range 2 {
+			lease, err := locker.Acquire(t.Context(), "r", rowlock.Fenced(guard))
+			require.NoError(t, err)
+			require.NoError(t, lease.Release(t.Context()))
+		}
+	}
+	here := fence.Domain("here")
+	of(fence.Postgres(s.db, here))
+	assert.EqualValues(t, 1, marks("rowlock_lease"))
+	of(fence.Postgres(s.open(t, s.dsn), here))
+	of(fence.Postgres(s.db, here, fence.Table("another")))
+	assert.EqualValues(t, 1, marks("another"))
+	counted := &seals{Guard: fence.Postgres(s.db, here)}
+	of(counted)
+	assert.Equal(t, 2, counted.n)
+
+	elsewhere := engines[0].fresh(t)
+	of(fence.Postgres(elsewhere.db, here))
+	assert.EqualValues(t, 1, elsewhere.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
+}
+
+// Through a pooler that mixes up prepared statements a fenced acquire works as any other.
+func TestAFencedAcquireThroughAPooler(t *testing.T) {
+	t.Parallel()
+	clients, direct := testenv.PgBouncer(t)
+	s := &store{engine: engines[0], dsn: direct}
+	s.db = s.open(t, direct)
+	require.NoError(t, migrations.Up(t.Context(), s.db, migrations.Postgres))
+	db := s.open(t, clients)
+	lease, err := lockerOn(t, sqllock.Postgres(db)).Acquire(t.Context(), "r", rowlock.Fenced(fence.Postgres(db)))
+	require.NoError(t, err)
+	assert.EqualValues(t, lease.Token(), s.int(t, "SELECT token FROM rowlock_lease_fence"))
+}

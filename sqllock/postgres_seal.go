@@ -1,0 +1,46 @@
+package sqllock
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+)
+
+// sealedArgs are what acquire_sealed.sql takes behind the parameters of acquire.sql.
+func sealedArgs(ctx context.Context, r driver.Request) []any {
+	return []any{r.Seal, drainLimit(ctx, r.TTL).Milliseconds()}
+}
+
+// drainLimit is how long a grant waits for the transactions of older holders: half of the TTL, so that
+// what is then left of the lease is of use, and no longer than ctx leaves time for another statement.
+func drainLimit(ctx context.Context, ttl time.Duration) time.Duration {
+	limit := min(ttl/2, longRetry)
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline)*3/4)
+	}
+	return max(limit, time.Millisecond)
+}
+
+// draining says why a sealed grant waited in vain: for whoever holds the mark, or for an insert of the
+// same name. Nothing was granted, whatever becomes of the question: without an answer it was the mark,
+// which is waited for longer.
+func (p *postgres) draining(ctx context.Context, key driver.Key) answer {
+	var a answer
+	if found, err := p.one(ctx, "draining", []any{key.Namespace, key.Name}, a.dest()...); err != nil || !found {
+		return answer{verdict: vDraining}
+	}
+	return a
+}
+
+// unsealable recognises a mark's table that is missing, outdated, or closed to the role. That is for the
+// guard to say: a lock needs no such table.
+func unsealable(err error) bool {
+	switch sqlerror.State(err) {
+	case "42P01", "42703", "3F000", "42501":
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,205 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// checked is a transaction in which an older holder has checked the mark of the lock "job", and the
+// number of its server process.
+func (s *store) checked(t *testing.T) (tx *sql.Tx, pid int64) {
+	t.Helper()
+	tx = s.begin(t)
+	require.NoError(t, tx.QueryRowContext(t.Context(),
+		s.sql("SELECT pg_backend_pid() FROM rowlock_lease_fence WHERE resource = 'job' FOR SHARE")).Scan(&pid))
+	return tx, pid
+}
+
+// answered is what became of an acquire that runs beside the test.
+type answered struct {
+	grant driver.Grant
+	err   error
+}
+
+// behind asks for the lock, and returns when the request waits for the process.
+func (s *store) behind(t *testing.T, b *sqllock.Backend, r driver.Request, pid int64) <-chan answered {
+	t.Helper()
+	done := make(chan answered, 1)
+	go func() {
+		g, err := b.Acquire(t.Context(), r)
+		done <- answered{g, err}
+	}()
+	until(t, "an acquire that waits", func() bool {
+		require.Empty(t, done, "it did not wait")
+		return s.int(t, fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE %d = ANY (pg_blocking_pids(pid))", pid)) == 1
+	})
+	return done
+}
+
+func eachPostgres(t *testing.T, test func(t *testing.T, s *store, b *sqllock.Backend)) {
+	t.Helper()
+	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+		if s.dialect == migrations.Postgres {
+			test(t, s, b)
+		}
+	})
+}
+
+// A sealed grant waits for a transaction in which an older holder has checked, at every default
+// isolation level; its lease is counted from the end of the wait, not from its beginning.
+func TestASealedGrantDrains(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+		old := sealed(t, s, b, sealing())
+		tx, pid := s.checked(t)
+		require.NoError(t, b.Release(t.Context(), old))
+		done := s.behind(t, b, sealing(), pid)
+		before := s.int(t, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+		require.NoError(t, tx.Commit())
+		a := <-done
+		require.NoError(t, a.err)
+		assert.True(t, a.grant.Sealed)
+		assert.Equal(t, mark{a.grant.Token, a.grant.Nonce.String(), domain}, s.mark(t, "job"))
+		assert.Greater(t, s.int(t, "SELECT (extract(epoch FROM acquired_at) * 1000000)::bigint FROM rowlock_lease"), before)
+		assert.Equal(t, a.grant.TTL.Microseconds(), s.int(t, "SELECT (extract(epoch FROM expires_at - acquired_at) * 1000000)::bigint FROM rowlock_lease"))
+		assert.GreaterOrEqual(t, s.int(t, "SELECT (extract(epoch FROM sealed_at) * 1000000)::bigint FROM rowlock_lease_fence"), before)
+	})
+}
+
+// While a grant waits, nobody else does: another contender is told at once, and other locks are
+// granted, sealed, renewed, released, forgotten and granted for longer than ever.
+func TestADrainHoldsUpNobodyElse(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+		old := sealed(t, s, b, sealing())
+		tx, pid := s.checked(t)
+		require.NoError(t, b.Release(t.Context(), old))
+		done := s.behind(t, b, sealing(), pid)
+
+		other := s.open()
+		for _, r := range []driver.Request{sealing(), request("job")} {
+			assert.Equal(t, driver.Contended, refused(t, other, r).Reason)
+		}
+		r := request("other")
+		r.Seal, r.TTL = "store other", time.Hour
+		for range 2 { // its first row, and the one it has
+			g := sealed(t, s, other, r)
+			assert.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, other, g))
+			require.NoError(t, other.Release(t.Context(), g))
+			r.Nonce = driver.NewNonce()
+		}
+		s.exec(t, "UPDATE rowlock_lease SET held_until = held_until - interval '1 day' WHERE name = 'other'")
+		n, err := other.Prune(t.Context(), time.Hour)
+		require.NoError(t, err)
+		assert.Equal(t, 1, n)
+		assert.Equal(t, driver.StateFree, inspect(t, other, "job").State)
+
+		require.Empty(t, done, "it waits yet")
+		require.NoError(t, tx.Rollback())
+		require.NoError(t, (<-done).err)
+	})
+}
+
+// A name that was forgotten and has a mark is granted at once and left to the guard: a wait would hold
+// the row that all locks share.
+func TestANameWithoutARowWaitsForNoMark(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+		sealed(t, s, b, sealing())
+		tx, _ := s.checked(t)
+		s.exec(t, "DELETE FROM rowlock_lease")
+		before := s.mark(t, "job")
+		acquire(t, b, sealing())
+		assert.Equal(t, before, s.mark(t, "job"))
+		require.NoError(t, tx.Commit())
+	})
+}
+
+// A transaction that does not end bounds the wait of a sealed grant: the answer says what is waited for
+// and who had the lock last, nothing was granted or raised, and nobody waits any more.
+func TestADrainIsBounded(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+		old := sealed(t, s, b, sealing())
+		tx, _ := s.checked(t)
+		require.NoError(t, b.Release(t.Context(), old))
+		row := func() (row string) {
+			require.NoError(t, s.raw.QueryRowContext(t.Context(), s.sql("SELECT concat(l.*, f.*) FROM rowlock_lease l, rowlock_lease_fence f")).Scan(&row))
+			return row
+		}
+		before := row()
+		byCtx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		brief := sealing()
+		brief.TTL = 200 * time.Millisecond
+		for what, ask := range map[string]func() error{
+			"ctx": func() error { _, err := b.Acquire(byCtx, sealing()); return err },
+			"TTL": func() error { _, err := b.Acquire(t.Context(), brief); return err },
+		} {
+			h := held(t, ask(), what)
+			assert.Equal(t, driver.Draining, h.Reason, what)
+			assert.Equal(t, before, row(), what)
+			if what == "TTL" { // which left all the time in the world to ask who it was
+				assert.Equal(t, "tester job", h.Holder)
+				assert.Equal(t, old.Token, h.Token)
+				assert.Positive(t, h.Since)
+			}
+		}
+		require.NoError(t, tx.Commit())
+		sealed(t, s, b, sealing())
+	})
+}
+
+// A sealed grant is one statement, as any other is: of a name never seen, of one that was released, and
+// the refusal.
+func TestPostgresSealsInOneStatement(t *testing.T) {
+	p := newPostgresTest(t)
+	acquire(t, p.Backend, request("first of all, which makes the server known"))
+	for range 2 {
+		p.sent.take()
+		g := sealed(t, p.store, p.Backend, sealing())
+		assert.Len(t, p.sent.take(), 1, "grant")
+		refused(t, p.Backend, sealing())
+		assert.Len(t, p.sent.take(), 1, "refusal")
+		require.NoError(t, p.Release(t.Context(), g))
+	}
+}
+
+// A sealed grant is durable even where the user's sessions commit asynchronously, and leaves neither
+// setting behind.
+func TestASealedGrantIsDurable(t *testing.T) {
+	p := newPostgresTest(t)
+	for _, known := range []bool{false, true} { // the name
+		r := sealing()
+		p.sent.take()
+		g, err := p.Acquire(t.Context(), r)
+		require.NoError(t, err)
+		sent := p.sent.take()
+		require.NoError(t, p.Release(t.Context(), g))
+		if !known {
+			p.exec(t, "DELETE FROM rowlock_lease")
+			p.exec(t, "DELETE FROM rowlock_lease_fence")
+		}
+		s, conn := sent[len(sent)-1], p.async(t, "off")
+		tx, err := conn.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), s.SQL, s.Args...)
+		require.NoError(t, err)
+		var commit, limit string
+		show := func() {
+			require.NoError(t, conn.QueryRow(t.Context(), "SELECT current_setting('synchronous_commit'), current_setting('lock_timeout')").Scan(&commit, &limit))
+		}
+		show()
+		assert.Equal(t, "on", commit)
+		assert.NotEqual(t, "0", limit)
+		require.NoError(t, tx.Rollback(t.Context()))
+		show()
+		assert.Equal(t, "off 0", commit+" "+limit)
+	}
+}

@@ -1,0 +1,133 @@
+package sqllock_test
+
+import (
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+const domain = "store job"
+
+// sealing is a request for the lock "job" that is to seal.
+func sealing() driver.Request {
+	r := request("job")
+	r.Seal = domain
+	return r
+}
+
+// mark is the row of one resource in the fence table; the zero mark if it has none.
+type mark struct {
+	token         driver.Token
+	nonce, domain string
+}
+
+func (s *store) mark(t *testing.T, resource string) mark {
+	t.Helper()
+	var m mark
+	err := s.raw.QueryRowContext(t.Context(),
+		s.sql("SELECT token, nonce, domain FROM rowlock_lease_fence WHERE resource = '"+resource+"'")).Scan(&m.token, &m.nonce, &m.domain)
+	if !errors.Is(err, sql.ErrNoRows) {
+		require.NoError(t, err)
+	}
+	return m
+}
+
+// sealed acquires with r, and asserts that the grant has sealed.
+func sealed(t *testing.T, s *store, b *sqllock.Backend, r driver.Request) driver.Grant {
+	t.Helper()
+	g, err := b.Acquire(t.Context(), r)
+	require.NoError(t, err)
+	assert.Equal(t, driver.Grant{
+		Key: r.Key, Nonce: r.Nonce, Token: g.Token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Sealed: true,
+	}, g)
+	assert.Equal(t, mark{g.Token, r.Nonce.String(), r.Seal}, s.mark(t, r.Key.Name))
+	return g
+}
+
+// eachSealer runs test on every engine whose grants seal.
+func eachSealer(t *testing.T, test func(t *testing.T, s *store, b *sqllock.Backend)) {
+	t.Helper()
+	eachBackend(t, func(t *testing.T, s *store) {
+		if b := s.open(); b.SealsAt() != (driver.Place{}) {
+			test(t, s, b)
+		}
+	})
+}
+
+// A grant raises the mark of its own name: the first ever, each one after, and the same again when it
+// is asked for again.
+func TestAGrantSeals(t *testing.T) {
+	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+		r := sealing()
+		first := sealed(t, s, b, r)
+		assert.Equal(t, first, sealed(t, s, b, r), "the reply was lost")
+		require.NoError(t, b.Release(t.Context(), first))
+		second := sealed(t, s, b, sealing())
+		assert.Greater(t, second.Token, first.Token)
+		s.exec(t, "UPDATE rowlock_lease_fence SET token = 0, domain = ''")
+		require.NoError(t, b.Release(t.Context(), second))
+		sealed(t, s, b, sealing())
+		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
+	})
+}
+
+// Nothing but a grant that was asked to seal touches a mark.
+func TestOnlyGrantsSeal(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		b := s.open()
+		acquire(t, b, request("job"))
+		refused(t, b, sealing())
+		assert.Zero(t, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
+	})
+}
+
+// A mark that may not be raised stays as it is, and the grant says that it has not sealed.
+func TestAGrantSealsNoMarkThatIsAhead(t *testing.T) {
+	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+		sealed(t, s, b, sealing())
+		for what, marked := range map[string]string{
+			"a newer token":                "token = 8000000000000000002",
+			"the same token of another":    "token = 8000000000000000001",
+			"an older one of another lock": "token = 1, domain = 'store other'",
+		} {
+			s.exec(t, "UPDATE rowlock_lease SET token = 8000000000000000000")
+			s.exec(t, "UPDATE rowlock_lease_fence SET domain = '"+domain+"'")
+			s.exec(t, "UPDATE rowlock_lease_fence SET "+marked)
+			s.grow(t, time.Hour)
+			before := s.mark(t, "job")
+			g := acquire(t, b, sealing())
+			assert.EqualValues(t, 8000000000000000001, g.Token, what)
+			assert.Equal(t, before, s.mark(t, "job"), what)
+		}
+	})
+}
+
+// A mark's table that cannot be used costs the lock nothing: the guard says what is wrong.
+func TestAGrantNeedsNoMark(t *testing.T) {
+	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+		s.exec(t, "ALTER TABLE rowlock_lease_fence DROP COLUMN domain")
+		require.NoError(t, b.Release(t.Context(), acquire(t, b, sealing())))
+		s.exec(t, "DROP TABLE rowlock_lease_fence")
+		acquire(t, b, sealing())
+	})
+}
+
+// MySQL and MariaDB seal in a second step.
+func TestMySQLGrantsSealNothing(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		if s.dialect == migrations.MySQL {
+			b := s.open()
+			assert.Zero(t, b.SealsAt())
+			acquire(t, b, sealing())
+			assert.Zero(t, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
+		}
+	})
+}

@@ -1,0 +1,103 @@
+-- Parameters: those of acquire.sql, $9 the domain of the lock's tokens, $10 the longest wait for older holders' transactions in milliseconds.
+-- Result: the row of acquire.sql, and whether the mark of the lock's own name is this grant's now.
+-- Promise: that of acquire.sql; and a grant raises the mark, if its token is smaller and of the same domain, as raise.sql of package fence does, after every transaction that has checked it has ended. While it waits, this lock is contended for others, and nothing else is.
+WITH seen AS MATERIALIZED (
+    -- All that is not commented is explained in acquire.sql.
+    SELECT m.floor,
+           right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
+               || encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS same_epoch,
+           m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
+           m.quarantined_until,
+           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until,
+           clock_timestamp() AS now
+      FROM rowlock_lease_meta m
+      LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
+     WHERE m.id = 1
+), locked AS MATERIALIZED (
+    SELECT l.nonce = $3::text::uuid AS same, l.acquired_at,
+           CASE WHEN l.nonce = $3::text::uuid THEN l.token
+                ELSE greatest(l.token + 1, s.floor + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) END AS token,
+           set_config('lock_timeout', ($10::bigint)::text, true),
+           CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
+      FROM seen s
+      JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
+     WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
+       AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid)
+       FOR UPDATE OF l SKIP LOCKED
+), unpruned AS MATERIALIZED (
+    SELECT m.floor, clock_timestamp() AS now,
+           set_config('lock_timeout', '25ms', true),
+           CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
+      FROM seen s
+      JOIN rowlock_lease_meta m ON m.id = 1
+     WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
+       AND s.token IS NULL
+       FOR SHARE OF m SKIP LOCKED
+), raised AS (
+    -- A mark that is ahead stays as it is, and the grant is made all the same: the guard refuses it.
+    INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
+    SELECT $1::text, $2::text, k.token, $3::text::uuid, $9::text, clock_timestamp()
+      FROM locked k
+        ON CONFLICT (namespace, resource) DO UPDATE
+       SET token = excluded.token, nonce = excluded.nonce, domain = excluded.domain, sealed_at = clock_timestamp()
+     WHERE f.domain IN ('', excluded.domain)
+       AND (f.token < excluded.token OR f.token = excluded.token AND f.nonce = excluded.nonce)
+ RETURNING f.token
+), drained AS MATERIALIZED (
+    -- The count is known when the wait is over: the lease is counted from then on.
+    SELECT r.marks = 1 AS sealed, clock_timestamp() AS now
+      FROM (SELECT count(*) AS marks FROM raised) r
+), won AS (
+    UPDATE rowlock_lease l
+       SET token = k.token,
+           nonce = $3::text::uuid,
+           holder = $4::text,
+           note = $5::text,
+           acquired_at = CASE WHEN k.same THEN k.acquired_at ELSE d.now END,
+           expires_at = d.now + $6::bigint * interval '1 microsecond',
+           held_until = greatest(
+               d.now + ($6::bigint + $8::bigint) * interval '1 microsecond',
+               CASE WHEN k.same THEN k.acquired_at ELSE d.now END + $7::bigint * interval '1 microsecond')
+      FROM locked k, drained d
+     WHERE l.namespace = $1::text AND l.name = $2::text
+ RETURNING l.token, d.sealed
+), inserted AS (
+    INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
+    SELECT $1::text, $2::text,
+           greatest(u.floor + 1, (extract(epoch FROM u.now) * 1000000)::bigint),
+           $3::text::uuid, $4::text, $5::text,
+           u.now,
+           u.now + $6::bigint * interval '1 microsecond',
+           u.now + greatest($6::bigint + $8::bigint, $7::bigint) * interval '1 microsecond'
+      FROM unpruned u
+        ON CONFLICT (namespace, name) DO NOTHING
+ RETURNING l.token
+), begun AS (
+    -- Nobody may be waited for here, because that would hold the floor, which all locks share: a name
+    -- that has a mark and no row is left to the guard.
+    INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
+    SELECT $1::text, $2::text, i.token, $3::text::uuid, $9::text, clock_timestamp()
+      FROM inserted i
+        ON CONFLICT (namespace, resource) DO NOTHING
+ RETURNING f.token
+), granted AS (
+    SELECT token, sealed FROM won UNION ALL SELECT token, EXISTS (SELECT FROM begun) FROM inserted
+)
+SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
+            WHEN NOT s.same_epoch THEN 'epoch'
+            WHEN s.held_until > s.now AND s.nonce IS DISTINCT FROM $3::text::uuid THEN
+                 CASE WHEN s.nonce IS NULL THEN 'min hold'
+                      WHEN s.expires_at > s.now THEN 'leased'
+                      ELSE 'handover' END
+            WHEN s.quarantined_until > s.now THEN 'quarantine'
+            WHEN NOT s.ttl_known THEN 'ttl'
+            ELSE 'contended' END AS verdict,
+       coalesce(g.token, s.token, 0) AS token,
+       coalesce(s.holder, '') AS holder,
+       coalesce(s.note, '') AS note,
+       CASE WHEN g.token IS NULL AND s.token > 0
+            THEN (extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
+       CASE WHEN g.token IS NULL
+            THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now) * 1000000)::bigint ELSE 0 END AS free_in_us,
+       coalesce(g.sealed, false) AS sealed
+  FROM seen s LEFT JOIN granted g ON true

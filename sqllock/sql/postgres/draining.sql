@@ -1,0 +1,18 @@
+-- Parameters: $1 namespace, $2 name.
+-- Result: one row in the form of acquire.sql's: verdict 'draining' if a transaction holds the mark of the lock's own name, else 'contended'; of whoever had the lock last: token, holder, note, microseconds since the grant; zero.
+-- Promise: changes nothing, and waits for nobody.
+WITH free AS MATERIALIZED (
+    SELECT f.resource
+      FROM rowlock_lease_fence f
+     WHERE f.namespace = $1::text AND f.resource = $2::text
+       FOR NO KEY UPDATE SKIP LOCKED
+)
+SELECT CASE WHEN f.resource IS NOT NULL AND NOT EXISTS (SELECT FROM free) THEN 'draining' ELSE 'contended' END AS verdict,
+       coalesce(l.token, 0) AS token,
+       coalesce(l.holder, '') AS holder,
+       coalesce(l.note, '') AS note,
+       CASE WHEN l.token > 0 THEN (extract(epoch FROM c.now - l.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
+       0::bigint AS free_in_us
+  FROM (SELECT clock_timestamp() AS now) c
+  LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
+  LEFT JOIN rowlock_lease_fence f ON f.namespace = $1::text AND f.resource = $2::text

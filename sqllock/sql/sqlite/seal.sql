@@ -1,0 +1,10 @@
+-- Parameters: ?1 namespace, ?2 name, ?3 token, ?4 nonce, ?5 domain.
+-- Result: one row with the token if the mark is this grant's now, else none.
+-- Promise: raises the mark of the lock's own name if its token is smaller and of the same domain, as raise.sql of package fence does; the caller has the file's write lock.
+INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
+VALUES (?1, ?2, ?3, ?4, ?5, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)
+    ON CONFLICT (namespace, resource) DO UPDATE
+   SET token = excluded.token, nonce = excluded.nonce, domain = excluded.domain, sealed_at = excluded.sealed_at
+ WHERE f.domain IN ('', excluded.domain)
+   AND (f.token < excluded.token OR f.token = excluded.token AND f.nonce = excluded.nonce)
+RETURNING token

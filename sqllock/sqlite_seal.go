@@ -1,0 +1,48 @@
+package sqllock
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+)
+
+// grantSealed grants and raises the mark in one transaction. It has the file's write lock from its
+// beginning, so no transaction that has checked is open.
+func (s *sqlite) grantSealed(ctx context.Context, conn *sql.Conn, r driver.Request, a *answer) error {
+	return immediately(ctx, conn, func(q querier) error {
+		if err := s.grant(ctx, q, r, a); err != nil || a.verdict != vGranted {
+			return err
+		}
+		var err error
+		a.sealed, err = queryOne(ctx, q, s.sql["seal"],
+			[]any{r.Key.Namespace, r.Key.Name, a.token, r.Nonce.String(), r.Seal}, new(int64))
+		if sqlerror.SQLite(err)&0xff == sqliteError {
+			return nil // the mark's table is missing or outdated, which is for the guard to say
+		}
+		return err
+	})
+}
+
+// immediately runs work in a transaction that has the file's write lock from its beginning. A
+// connection that may be left inside of it is closed.
+func immediately(ctx context.Context, conn *sql.Conn, work func(q querier) error) error {
+	q := sqlQuerier{conn}
+	if _, err := q.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+		if !busy(err) {
+			discard(conn)
+		}
+		return err
+	}
+	err := work(q)
+	if err == nil {
+		_, err = q.exec(ctx, "COMMIT")
+	}
+	if err != nil {
+		if _, undone := q.exec(context.WithoutCancel(ctx), "ROLLBACK"); undone != nil {
+			discard(conn)
+		}
+	}
+	return err
+}
