@@ -87,5 +87,9 @@ func (g *Guard) check(ctx context.Context, q querier, begun bool, resources []st
 			return c.wrap(ctx, "check", err)
 		}
 	}
-	return c.wrap(ctx, "check", g.dialect.check(bounded, q, c))
+	err = g.dialect.check(bounded, q, c)
+	if err == nil && g.passing {
+		err = g.dialect.pass(bounded, q, c)
+	}
+	return c.wrap(ctx, "check", err)
 }

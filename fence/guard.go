@@ -21,6 +21,7 @@ type Guard struct {
 	db      *sql.DB       // one of the two
 	pool    *pgxpool.Pool // is nil
 	domain  string        // of the tokens, in place of the kind of store
+	passing bool          // checks are to be noticed by protected tables
 	err     error         // what Validate reports
 }
 
@@ -37,6 +38,8 @@ type dialect interface {
 	begun(ctx context.Context, q querier) error
 	// again recognises what the database undid and what may succeed when it is run again.
 	again(err error) bool
+	passport
+	triggering
 }
 
 // Postgres guards data in a PostgreSQL database (12 or newer) reached through database/sql, with any
@@ -75,7 +78,7 @@ func build(g Guard, opts []Option, open func(sqltable.Table) dialect) *Guard {
 	if len(o.domain) > maxDomain || !utf8.ValidString(o.domain) || strings.ContainsAny(o.domain, " \x00") {
 		g.err = fmt.Errorf("fence: domain %q: want at most %d bytes of UTF-8 without space or NUL", o.domain, maxDomain)
 	}
-	g.domain = o.domain
+	g.domain, g.passing = o.domain, o.passing
 	if g.db == nil && g.pool == nil {
 		g.err = errors.New("fence: the database handle is nil")
 	}

@@ -63,8 +63,8 @@ func (p *postgres) seal(ctx context.Context, c claim) error {
 func (p *postgres) check(ctx context.Context, q querier, c claim) error {
 	for _, r := range c.resources {
 		var now mark
-		var limit string
-		_, err := q.row(ctx, p.sql["check"], append(p.key(c, r), c.trust().Milliseconds()), &now.token, &now.nonce, &limit)
+		var limit, nonces string
+		_, err := q.row(ctx, p.sql["check"], append(p.key(c, r), c.trust().Milliseconds(), c.nonce), &now.token, &now.nonce, &limit, &nonces)
 		if err != nil {
 			return p.classify(err)
 		}
@@ -109,7 +109,7 @@ func (p *postgres) classify(err error) error {
 	switch state := sqlerror.State(err); {
 	case p.again(err):
 		return retry(err)
-	case state == "42P01" || state == "42703" || state == "3F000": // undefined table, column, schema
+	case state == "42P01" || state == "42703" || state == "42883" || state == "3F000": // undefined table, column, function, schema
 		return &SchemaError{Table: p.table.String(), Err: err}
 	case state == "42501":
 		return unprivileged(err)

@@ -36,9 +36,11 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 	table, err := sqltable.Parse("ops.jobs")
 	require.NoError(t, err)
 	for dir, verbs := range map[string][]string{
-		"postgres": {"bound", "check", "raise", "read", "release", "savepoint"},
-		"mysql":    {"check", "lock_wait", "raise", "read", "release", "savepoint", "set_lock_wait"},
-		"sqlite":   {"begin", "begin_immediate", "columns", "commit", "lock", "raise", "read", "rollback"},
+		"postgres": {"bound", "check", "protect", "raise", "read", "ready", "release", "savepoint", "unprotect"},
+		"mysql": {"check", "lock_wait", "pass", "protect_delete", "protect_insert", "protect_update", "raise", "read", "ready", "release",
+			"savepoint", "set_lock_wait", "unpass", "unprotect_delete", "unprotect_insert", "unprotect_update"},
+		"sqlite": {"begin", "begin_immediate", "columns", "commit", "lock", "pass", "protect_delete", "protect_insert", "protect_update", "raise",
+			"read", "ready", "rollback", "unpass", "unprotect_delete", "unprotect_insert", "unprotect_update"},
 	} {
 		s := load(table, dir, `"`)
 		assert.Len(t, s, len(verbs), dir)

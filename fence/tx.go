@@ -29,11 +29,14 @@ func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx)
 		if err != nil {
 			return fmt.Errorf("fence: begin: %w", err)
 		}
-		defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+		defer g.rollback(ctx, tx)
 		if err := g.Check(ctx, tx, resources...); err != nil {
 			return err
 		}
 		if err := fn(ctx, tx); err != nil {
+			return g.Explain(err)
+		}
+		if err := g.Uncheck(ctx, tx); err != nil {
 			return err
 		}
 		if err := tx.Commit(); err != nil {
@@ -58,7 +61,7 @@ func (g *Guard) TxPgx(ctx context.Context, fn func(ctx context.Context, tx pgx.T
 			return err
 		}
 		if err := fn(ctx, tx); err != nil {
-			return err
+			return g.Explain(err)
 		}
 		if err := tx.Commit(ctx); err != nil {
 			return fmt.Errorf("fence: commit: %w", err)

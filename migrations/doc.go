@@ -13,6 +13,8 @@
 // one row: the floor of all tokens, the identity of the server that granted last, and until when
 // nothing is granted after a change of it. rowlock_lease_fence has one row a resource that package
 // fence protects: the newest holder's token. Its rows are kept for ever, and stay few.
+// rowlock_lease_fence_check is the function of the triggers that protect tables, on Postgres;
+// rowlock_lease_fence_pass is the table of those whom they let pass, on MySQL and SQLite.
 // rowlock_lease_version is goose's own table: what was applied.
 //
 // # Who may do what
