@@ -24,7 +24,7 @@ type passport interface {
 // Postgres, and without the option, it does nothing.
 //
 // Where it was left out, no stale write is let through, but one without a check: on MySQL and
-// MariaDB of the same session, on SQLite of whoever opens the file, as long as nobody else has sealed.
+// MariaDB in the same session, on SQLite by whoever opens the file, as long as nobody else has sealed.
 // ctx bounds it. After an error the caller must roll back.
 func (g *Guard) Uncheck(ctx context.Context, tx Transaction) error {
 	if g.err != nil || !g.passing {
@@ -50,14 +50,25 @@ func (g *Guard) Explain(err error) error {
 	return err
 }
 
-// rollback takes back what a session of MySQL would keep, unless tx has been committed.
-func (g *Guard) rollback(ctx context.Context, tx *sql.Tx) {
-	if _, ok := g.dialect.(*mysql); ok {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
-		defer cancel()
-		_ = g.Uncheck(ending, tx) // the rollback counts
+// worked ends what a function of Tx did, before the commit. A pass on SQLite is a row.
+func (g *Guard) worked(ctx context.Context, tx *sql.Tx, err error) error {
+	if _, ok := g.dialect.(*sqlite); ok && err == nil {
+		return g.Uncheck(ctx, tx)
 	}
-	_ = tx.Rollback()
+	return g.Explain(err)
+}
+
+// leave gives a connection back to its pool. A pass on MySQL stays in the session, however the
+// transaction ended; a session that does not take it back is closed.
+func (g *Guard) leave(ctx context.Context, conn *sql.Conn) {
+	if _, ok := g.dialect.(*mysql); ok && g.passing {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
+		defer cancel()
+		if g.dialect.unpass(ending, sqlQuerier{conn}) != nil {
+			discard(conn)
+		}
+	}
+	_ = conn.Close()
 }
 
 func (p *postgres) pass(context.Context, querier, claim) error { return nil }

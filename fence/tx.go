@@ -3,6 +3,7 @@ package fence
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -25,18 +26,16 @@ func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx)
 		return errors.New("fence: Tx: the guard has a pgx pool: use TxPgx")
 	}
 	return g.repeat(ctx, func() error {
-		tx, err := g.db.BeginTx(ctx, nil)
+		conn, tx, err := g.begin(ctx)
 		if err != nil {
 			return fmt.Errorf("fence: begin: %w", err)
 		}
-		defer g.rollback(ctx, tx)
+		defer g.leave(ctx, conn)
+		defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
 		if err := g.Check(ctx, tx, resources...); err != nil {
 			return err
 		}
-		if err := fn(ctx, tx); err != nil {
-			return g.Explain(err)
-		}
-		if err := g.Uncheck(ctx, tx); err != nil {
+		if err := g.worked(ctx, tx, fn(ctx, tx)); err != nil {
 			return err
 		}
 		if err := tx.Commit(); err != nil {
@@ -44,6 +43,25 @@ func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx)
 		}
 		return nil
 	})
+}
+
+// begin gives the transaction a connection that can be destroyed. Stale ones of the pool are passed
+// over, as the pool itself would.
+func (g *Guard) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
+	for try := 1; ; try++ {
+		conn, err := g.db.Conn(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		tx, err := conn.BeginTx(ctx, nil)
+		if err == nil {
+			return conn, tx, nil
+		}
+		_ = conn.Close()
+		if !errors.Is(err, sqldriver.ErrBadConn) || try == maxTries {
+			return nil, nil, err
+		}
+	}
 }
 
 // TxPgx is [Guard.Tx] for a guard with a pgx pool.

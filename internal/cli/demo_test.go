@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
