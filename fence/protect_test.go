@@ -166,12 +166,12 @@ func TestProtectAndUnprotect(t *testing.T) {
 		var schema *fence.SchemaError
 		require.False(t, errors.As(err, &schema), "it is not the fence table that is missing: %v", err)
 		require.ErrorAs(t, s.engine.guard(s.db, fence.Table("nowhere")).Protect(ctx, "ledger", "r"), &schema)
-		require.ErrorIs(t, s.guard.Explain(failed), failed)
+		require.ErrorIs(t, s.guard.Explain(errAnything), errAnything)
 		require.NoError(t, s.guard.Explain(nil))
 	})
 }
 
-var failed = errors.New("anything")
+var errAnything = errors.New("anything")
 
 // The printed statements are what Protect runs; names of resources and namespaces are exact whatever
 // is in them, and so is a table's.

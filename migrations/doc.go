@@ -35,6 +35,9 @@
 //
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_fence TO app;
 //
+// fence.Protect is for the owner of the table that it protects. Who writes there needs no more than
+// that, on all databases: not to rowlock_lease_fence_pass either.
+//
 // They also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and
 // pg_control_system, which every role may unless that was revoked. Whoever only looks, with
 // List or Inspect, needs SELECT on rowlock_lease.
