@@ -39,9 +39,6 @@ var ways = []struct {
 	{pattern{"shown, INSERT", showing, protectedWrite(""), everywhere}, "ledger"},
 	{pattern{"shown, UPDATE", showing, protectedWrite("UPDATE elsewhere SET n = n + 1"), everywhere}, "elsewhere"},
 	{pattern{"shown, DELETE", showing, protectedWrite("DELETE FROM elsewhere"), everywhere}, "elsewhere"},
-	{pattern{"Check, INSERT", func(_ context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) error {
-		return s.guard.Check(lease.Context(), tx)
-	}, protectedWrite(""), everywhere}, "ledger"},
 }
 
 func protectedWrite(first string) func(context.Context, *store, *sql.Tx, *rowlock.Lease) error {
