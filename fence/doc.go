@@ -86,6 +86,7 @@
 //	rowlock.ErrLost           roll back, stop: the lease has ended
 //	ErrRetry                  roll back, run the whole transaction again
 //	ErrUnknown                the commit got no answer: it may have been applied (Guard.Tx only)
+//	ErrUnchecked              a mistake: a write to a protected table without a check
 //	ErrNoLease, *SchemaError  a mistake: ctx is not the lease's; the migration is missing
 //
 // Of [Guard.Tx], nil means committed, and an error that is no [ErrUnknown] means that nothing was, also
@@ -95,6 +96,46 @@
 // a statement a transaction.
 //
 // Of a commit of your own, an error of the driver leaves open whether it was committed.
+//
+// # Protected tables
+//
+// A check is worth what the programs that write do with it. [Guard.Protect] puts triggers on a table
+// that refuse every write in a transaction that has passed no check, of a program that forgot it or
+// of a console, as [ErrUnchecked], and those of a stale holder as [ErrStale]. [Guard.Explain] reads
+// that from the error of a statement; [Guard.Tx] does it for its function. [Guard.ProtectSQL] has the
+// statements for a migration. This keeps mistakes out, not malice: who may read the fence table can
+// show a trigger what it wants to see.
+//
+//	                     Postgres              MySQL, MariaDB           SQLite
+//	refuses              each statement,       each row                 each row
+//	                     TRUNCATE too
+//	sees the check by    a setting of the      a variable of the        a row of
+//	                     transaction           session, @rowlock_       rowlock_lease_fence_pass,
+//	                                           nonces                   never committed
+//	option Protected     not needed            needed                   needed
+//	runs with rights of  whoever writes        whoever protects         -
+//	administrators       SET LOCAL             INSERT INTO              INSERT INTO
+//	                     rowlock.pass = 'why'  rowlock_lease_fence_pass rowlock_lease_fence_pass
+//	                                           VALUES (CONNECTION_ID(), (why) VALUES ('why')
+//	                                           'why')
+//	who are              the table's owner,    who may write            everybody
+//	                     members of that role  to that table
+//
+// An administrator's row is deleted before his commit. With a transaction of your own, where the
+// option is needed, [Guard.Uncheck] is the last statement: what was not cleared lets writes without a
+// check pass, of that session on MySQL and MariaDB and of everybody on SQLite, until somebody else
+// seals; never a stale one. Which of its resources a lease has checked makes no difference.
+//
+// Past the triggers goes:
+//
+//   - On Postgres: a session with session_replication_role = replica, as logical replication has;
+//     whoever disables or drops the trigger; a write to a partition by its own name, unless the
+//     partition is protected as well. A foreign key's cascade is refused like any write.
+//   - On MySQL and MariaDB: TRUNCATE and other DDL, a foreign key's cascade, what a replica applies
+//     with row-based replication. The triggers work as long as the account exists that created them,
+//     which needs SELECT on rowlock_lease_fence and rowlock_lease_fence_pass and, where the binary log
+//     is on, what the server asks of those who create triggers (log_bin_trust_function_creators).
+//   - On SQLite: whoever drops the triggers. A DELETE of all rows and a foreign key's cascade fire them.
 //
 // # How long a seal waits
 //
@@ -124,7 +165,8 @@
 // # What is not covered
 //
 //   - Data outside of this database: files, other services, mail.
-//   - Transactions that do not check. Reads that must be current need a checked transaction, too.
+//   - Transactions that do not check, unless the table is protected. Reads that must be current need
+//     a checked transaction, too.
 //   - What was read before the seal, or before the check in a transaction. Where a snapshot from
 //     before the seal is noticed, it is an ErrRetry; on Postgres, if the resource was then sealed for
 //     the first time, an ErrStale.

@@ -10,12 +10,17 @@ import (
 // The outcomes that a caller acts on, for errors.Is.
 var (
 	// ErrStale: the lease is not the one that sealed the resource last. It is final: the
-	// transaction must be rolled back, and no repetition helps. The error is a [*StaleError].
+	// transaction must be rolled back, and no repetition helps. The error is a [*StaleError] if it
+	// was not a protected table that refused ([Guard.Explain]).
 	ErrStale = errors.New("fence: stale")
 	// ErrRetry: the database refused the transaction in favour of another one. Nothing is known of
 	// the lease yet: roll back and run the whole transaction again, which [Guard.Tx] does. Of
 	// [Guard.Seal] it means that an older transaction still holds the mark.
 	ErrRetry = errors.New("fence: run the transaction again")
+	// ErrUnchecked: a protected table refused a write in a transaction that has passed no check
+	// ([Guard.Protect], [Guard.Explain]). Where there was a check, the guard lacks the option
+	// [Protected].
+	ErrUnchecked = errors.New("fence: write without a check")
 	// ErrDomain: the mark's token comes from another store or another lock than the lease's, and the
 	// two cannot be compared. It is final until an operator resets the mark, which the error's text
 	// names the command for. The error is a [*DomainError].

@@ -28,6 +28,7 @@ type Guard struct {
 	claimed *sync.Map     // claimant: what leases have claimed that are still held
 	slots   *slots        // in which transactions leave their outcome
 	place   driver.Place  // of the marks
+	passing bool          // checks are to be noticed by protected tables
 	err     error         // what Validate reports
 }
 
@@ -75,6 +76,8 @@ type dialect interface {
 	explain(err error) error
 	// pruneOutcomes forgets the slots that were not used for so long.
 	pruneOutcomes(ctx context.Context, unused time.Duration) (int, error)
+	passport
+	triggering
 }
 
 // Postgres guards data in a PostgreSQL database (12 or newer) reached through database/sql, with any
@@ -118,6 +121,7 @@ func build(g Guard, opts []Option, open func(sqltable.Table) dialect) *Guard {
 	}
 	g.domain, g.slots = o.domain, new(slots)
 	g.lazy, g.claimed = o.lazy, new(sync.Map)
+	g.passing = o.passing
 	if g.db == nil && g.pool == nil {
 		g.err = errors.New("fence: the database handle is nil")
 	}

@@ -4,9 +4,10 @@ package fence
 type Option func(*options)
 
 type options struct {
-	table  string
-	domain string
-	lazy   bool
+	table   string
+	domain  string
+	lazy    bool
+	passing bool
 }
 
 // maxDomain leaves room for the lock's name beside it in the fence table.
@@ -25,4 +26,11 @@ func Domain(name string) Option {
 // behind it, the outcome table "_outcome". Migrations must be given the same name.
 func Table(name string) Option {
 	return func(o *options) { o.table = name }
+}
+
+// Protected lets protected tables ([Guard.Protect]) notice the checks of this guard, on MySQL, MariaDB
+// and SQLite: each check is one more statement, and so is the [Guard.Uncheck] that follows it. On
+// Postgres they notice without it, and at no cost.
+func Protected() Option {
+	return func(o *options) { o.passing = true }
 }

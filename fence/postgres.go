@@ -78,8 +78,8 @@ func (p *postgres) check(ctx context.Context, q querier, c claim) error {
 			return p.classify(err)
 		}
 		var now mark
-		var limit string
-		_, err := q.row(ctx, p.sql["check"], append(p.key(c, r), c.trust().Milliseconds()), &now.token, &now.nonce, &limit)
+		var limit, nonces string
+		_, err := q.row(ctx, p.sql["check"], append(p.key(c, r), c.trust().Milliseconds(), c.nonce), &now.token, &now.nonce, &limit, &nonces)
 		if err != nil {
 			return p.classify(err)
 		}
@@ -160,7 +160,7 @@ func (p *postgres) classify(err error) error {
 	switch state := sqlerror.State(err); {
 	case p.again(err):
 		return retry(err)
-	case state == "42P01" || state == "42703" || state == "3F000": // undefined table, column, schema
+	case state == "42P01" || state == "42703" || state == "42883" || state == "3F000": // undefined table, column, function, schema
 		return &SchemaError{Table: p.table.String(), Err: err}
 	case state == "42501":
 		return unprivileged(err)

@@ -50,7 +50,9 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 		for verb, text := range files {
 			assert.NotEmpty(t, text, "%s/%s", dir, verb)
 			assert.NotContains(t, text, "rowlock_lease", "%s/%s", dir, verb)
-			assert.Contains(t, shared+own, strconv.Quote(verb), "%s: nobody runs it", dir)
+			family, _, _ := strings.Cut(verb, "_") // the triggers of "protect" are one for each event
+			run := strings.Contains(shared+own, strconv.Quote(verb)) || strings.Contains(shared+own, strconv.Quote(family))
+			assert.True(t, run, "%s/%s: nobody runs it", dir, verb)
 		}
 		for _, use := range uses.FindAllStringSubmatch(own, -1) {
 			assert.Contains(t, files, use[1], dir)

@@ -37,10 +37,10 @@ func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx)
 		if err != nil {
 			return fmt.Errorf("fence: begin: %w", err)
 		}
-		defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+		defer g.leave(ctx, conn)
 		return g.attempt(ctx, attempt{
 			check: func(s slot) error { return g.check(ctx, sqlQuerier{tx}, true, &s, resources) },
-			work:  func() error { return fn(ctx, tx) },
+			work:  func() error { return g.worked(ctx, tx, fn(ctx, tx)) },
 			commit: func() error {
 				err := tx.Commit()
 				if err == nil {
@@ -87,7 +87,7 @@ func (g *Guard) TxPgx(ctx context.Context, fn func(ctx context.Context, tx pgx.T
 		}
 		return g.attempt(ctx, attempt{
 			check: func(s slot) error { return g.check(ctx, pgxQuerier{tx}, true, &s, resources) },
-			work:  func() error { return fn(ctx, tx) },
+			work:  func() error { return g.Explain(fn(ctx, tx)) },
 			commit: func() error { // pgx itself closes a connection in doubt
 				if err := tx.Commit(ctx); err != nil {
 					return fmt.Errorf("fence: commit: %w", err)

@@ -15,6 +15,8 @@
 // fence protects: the newest holder's token. Its rows stay until the guard's Prune forgets them.
 // rowlock_lease_outcome has one row for each of the fence's transactions at the same time: what became of
 // the last one.
+// rowlock_lease_fence_check is the function of the triggers that protect tables, on Postgres;
+// rowlock_lease_fence_pass is the table of those whom they let pass, on MySQL and SQLite.
 // rowlock_lease_version is goose's own table: what was applied.
 //
 // # Who may do what
@@ -47,6 +49,9 @@
 //
 //	GRANT SELECT ON rowlock_lease TO app;
 //	GRANT UPDATE (nonce, expires_at, held_until) ON rowlock_lease TO app;
+//
+// fence.Protect is for the owner of the table that it protects. Who writes there needs no more than
+// that, on all databases: not to rowlock_lease_fence_pass either.
 //
 // They also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and
 // pg_control_system, which every role may unless that was revoked. Whoever only looks, with

@@ -25,8 +25,15 @@ const maxPart = 50
 
 var part = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// derived is the default name, alone or with a suffix.
-var derived = regexp.MustCompile(`\b` + Default + `((?:_[a-z]+)*)\b`)
+// DefaultProtected stands for a table of the user's own in those files that protect one, in names of
+// triggers too.
+const DefaultProtected = "rowlock_protected"
+
+// Default names, alone or with a suffix.
+var (
+	derived          = regexp.MustCompile(`\b` + Default + `((?:_[a-z]+)*)\b`)
+	derivedProtected = regexp.MustCompile(`\b` + DefaultProtected + `((?:_[a-z]+)*)\b`)
+)
 
 // Table is a validated name of a lease table, with a schema or without.
 type Table struct {
@@ -75,8 +82,17 @@ func (t Table) Version() string { return t.qualify(t.name, versionSuffix, "") }
 // Rewrite puts the table's name, and all names that are derived from it by a suffix, quoted with
 // quote, in place of the default ones in a statement.
 func (t Table) Rewrite(statement, quote string) string {
-	return derived.ReplaceAllStringFunc(statement, func(name string) string {
-		return t.qualify(t.name, strings.TrimPrefix(name, Default), quote)
+	return t.replace(derived, Default, statement, quote)
+}
+
+// RewriteProtected puts the table's name in place of [DefaultProtected], as Rewrite does.
+func (t Table) RewriteProtected(statement, quote string) string {
+	return t.replace(derivedProtected, DefaultProtected, statement, quote)
+}
+
+func (t Table) replace(names *regexp.Regexp, base, statement, quote string) string {
+	return names.ReplaceAllStringFunc(statement, func(name string) string {
+		return t.qualify(t.name, strings.TrimPrefix(name, base), quote)
 	})
 }
 

@@ -23,6 +23,8 @@ func TestRewriteTouchesTheTableNamesOnly(t *testing.T) {
 	require.NoError(t, err)
 	got := table.Rewrite("SELECT token FROM rowlock_lease, rowlock_lease_meta, rowlock_lease_fence", `"`)
 	assert.Equal(t, `SELECT token FROM "Ops"."jobs", "Ops"."jobs_meta", "Ops"."jobs_fence"`, got)
+	got = table.RewriteProtected("DROP TRIGGER rowlock_protected_fence_insert ON rowlock_protected -- rowlock_lease", "`")
+	assert.Equal(t, "DROP TRIGGER `Ops`.`jobs_fence_insert` ON `Ops`.`jobs` -- rowlock_lease", got)
 	assert.Equal(t, "jobs_fence", table.Fence())
 	assert.Equal(t, "jobs_outcome", table.Outcome())
 	assert.Equal(t, "Ops.jobs_version", table.Version())

@@ -1,0 +1,91 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// showing is a transaction that shows the trigger the lease without any check: what a session has
+// kept from an earlier transaction, or what somebody set by hand.
+func showing(ctx context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) error {
+	nonce := lease.Nonce().String()
+	statement := map[migrations.Dialect]string{
+		migrations.Postgres: "SELECT set_config('rowlock.nonces', '" + nonce + "', false)",
+		migrations.MySQL:    "SET @rowlock_nonces = '" + nonce + "'",
+		migrations.SQLite:   "INSERT INTO rowlock_lease_fence_pass (nonce) VALUES ('" + nonce + "')",
+	}[s.dialect]
+	_, err := tx.ExecContext(ctx, statement)
+	return err
+}
+
+// ways are how a transaction shows the triggers its lease, and which of them its write fires: each
+// writes to the ledger only if the protected table has let it.
+var ways = []struct {
+	pattern
+
+	table string
+}{
+	{pattern{"shown, INSERT", showing, protectedWrite(""), everywhere}, "ledger"},
+	{pattern{"shown, UPDATE", showing, protectedWrite("UPDATE elsewhere SET n = n + 1"), everywhere}, "elsewhere"},
+	{pattern{"shown, DELETE", showing, protectedWrite("DELETE FROM elsewhere"), everywhere}, "elsewhere"},
+}
+
+func protectedWrite(first string) func(context.Context, *store, *sql.Tx, *rowlock.Lease) error {
+	return func(ctx context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) error {
+		var err error
+		if first != "" {
+			_, err = tx.ExecContext(ctx, first)
+		}
+		if err == nil {
+			err = s.append(ctx, tx, lease)
+		}
+		if err == nil && s.dialect == migrations.SQLite {
+			err = s.guard.Uncheck(ctx, tx)
+		}
+		return s.guard.Explain(err)
+	}
+}
+
+// The triggers alone, without any lock that a check has taken, let no stale write commit at any
+// isolation level: they lock the mark themselves, and refuse who is too late.
+func TestTheTriggerAloneIsSafeAtAnyIsolationLevel(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			for _, level := range e.levels {
+				for _, way := range ways {
+					for _, sch := range schedules {
+						t.Run(fmt.Sprintf("%s/%s/%s", level, way.name, sch.name), func(t *testing.T) {
+							s := e.fresh(t)
+							s.guard = e.guard(s.db, fence.Protected())
+							s.exec(t, "INSERT INTO elsewhere VALUES (1)")
+							require.NoError(t, s.guard.Protect(t.Context(), way.table, "r"))
+							err := sch.run(t, s, level, way.pattern)
+							assert.False(t, s.violated(t), "the old holder's error: %v", err)
+							if err != nil && !errors.Is(err, fence.ErrStale) && !errors.Is(err, fence.ErrRetry) {
+								assert.True(t, undone(err), "%v", err)
+							}
+						})
+					}
+				}
+			}
+		})
+	}
+}
+
+// undone recognises what a caller's own statement answers when the transaction is to be run again.
+func undone(err error) bool {
+	return sqlerror.State(err) == "40001" || sqlerror.MySQL(err) == 1020 || sqlerror.SQLite(err)&0xff == 5
+}

@@ -1,0 +1,23 @@
+-- Parameters: none; in place of 'rowlock namespace' and 'rowlock resource', the names in hexadecimal digits.
+-- Result: none.
+-- Promise: refuses every row that is written in a session without a check by the lease that sealed the resource last, with the rights of whoever creates the trigger. The mark is locked, because a plain SELECT reads the snapshot; it is not, where there was no check, because the gap of a missing row would be.
+CREATE TRIGGER rowlock_protected_fence_insert BEFORE INSERT ON rowlock_protected FOR EACH ROW
+BEGIN
+    DECLARE nonces TEXT CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULLIF(CONVERT(@rowlock_nonces USING ascii), '');
+    DECLARE sealed CHAR(36) CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULL;
+    IF nonces IS NOT NULL THEN
+        SET sealed = (SELECT f.nonce FROM rowlock_lease_fence AS f
+                       WHERE f.namespace = 'rowlock namespace' AND f.resource = 'rowlock resource'
+                        LOCK IN SHARE MODE);
+    END IF;
+    IF COALESCE(FIND_IN_SET(sealed, nonces), 0) = 0
+       AND NOT EXISTS (SELECT 1 FROM rowlock_lease_fence_pass AS p WHERE p.connection_id = CONNECTION_ID()) THEN
+        IF nonces IS NULL THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 50451,
+                MESSAGE_TEXT = 'rowlock: INSERT refused: the transaction has passed no check';
+        ELSE
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 50452,
+                MESSAGE_TEXT = 'rowlock: INSERT refused: the lease that the transaction has checked is not the one that sealed last';
+        END IF;
+    END IF;
+END

@@ -1,0 +1,13 @@
+-- Parameters: none; in place of 'rowlock namespace' and 'rowlock resource', the quoted names.
+-- Result: none.
+-- Promise: refuses every row that is written in a transaction without a check by the lease that sealed the resource last. Whoever writes has the file's write lock, so nobody can seal meanwhile.
+CREATE TRIGGER rowlock_protected_fence_insert BEFORE INSERT ON rowlock_protected
+BEGIN
+    SELECT CASE WHEN EXISTS (SELECT 1 FROM rowlock_lease_fence_pass AS p WHERE p.nonce IS NOT NULL)
+                THEN RAISE(ABORT, 'rowlock: INSERT refused: the lease that the transaction has checked is not the one that sealed last')
+                ELSE RAISE(ABORT, 'rowlock: INSERT refused: the transaction has passed no check') END
+     WHERE NOT EXISTS (SELECT 1 FROM rowlock_lease_fence_pass AS p
+                        WHERE p.why IS NOT NULL
+                           OR p.nonce = (SELECT f.nonce FROM rowlock_lease_fence AS f
+                                          WHERE f.namespace = 'rowlock namespace' AND f.resource = 'rowlock resource'));
+END

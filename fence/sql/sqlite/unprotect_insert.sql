@@ -1,0 +1,4 @@
+-- Parameters: none.
+-- Result: none.
+-- Promise: the trigger is gone, or was not there.
+DROP TRIGGER IF EXISTS rowlock_protected_fence_insert

@@ -1,0 +1,123 @@
+package fence
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// ProtectOption changes what [Guard.Protect] and [Guard.ProtectSQL] do.
+type ProtectOption func(*protection)
+
+type protection struct {
+	namespace string
+}
+
+// InNamespace says that the resource is sealed by leases of that namespace (rowlock.Namespace). The
+// default is the empty one, which is the default of leases.
+func InNamespace(name string) ProtectOption {
+	return func(p *protection) { p.namespace = name }
+}
+
+// ProtectSQL is what [Guard.Protect] runs, for a migration: one statement an element, in their order,
+// without a semicolon at the end. Those of MySQL and SQLite have semicolons inside: goose wants them
+// between StatementBegin and StatementEnd, and MySQL's own client another DELIMITER. Nothing is asked of
+// the database.
+func (g *Guard) ProtectSQL(table, resource string, opts ...ProtectOption) ([]string, error) {
+	var p protection
+	for _, opt := range opts {
+		opt(&p)
+	}
+	if err := checkResource(resource); err != nil {
+		return nil, err
+	}
+	if p.namespace != "" {
+		if err := checkResource(p.namespace); err != nil {
+			return nil, fmt.Errorf("namespace: %w", err)
+		}
+	}
+	return g.triggers("protect", table, p.namespace, resource)
+}
+
+// UnprotectSQL is what [Guard.Unprotect] runs, as [Guard.ProtectSQL] gives it.
+func (g *Guard) UnprotectSQL(table string) ([]string, error) {
+	return g.triggers("unprotect", table, "", "")
+}
+
+// triggers are the statements whose verbs begin with verb. Names are put in last and all at once, so
+// that nothing is looked for in them.
+func (g *Guard) triggers(verb, table, namespace, resource string) ([]string, error) {
+	if g.err != nil {
+		return nil, g.err
+	}
+	on, err := sqltable.Parse(table)
+	if err != nil {
+		return nil, err
+	}
+	w := g.dialect.writing()
+	if on.Schema() != "" && !w.schemas {
+		return nil, fmt.Errorf("table %q: on SQLite, name it without a schema: triggers reach no other file", table)
+	}
+	names := strings.NewReplacer("'rowlock namespace'", w.literal(namespace), "'rowlock resource'", w.literal(resource))
+	var statements []string
+	for _, v := range slices.Sorted(maps.Keys(w.sql)) {
+		if strings.HasPrefix(v, verb) {
+			statements = append(statements, names.Replace(on.RewriteProtected(w.sql[v], w.quote)))
+		}
+	}
+	return statements, nil
+}
+
+// writing is how a dialect writes statements that take no parameters.
+type writing struct {
+	sql     statements
+	quote   string
+	literal func(string) string
+	schemas bool // a table's schema may be named
+}
+
+// triggering is what statements about triggers need to know of a dialect.
+type triggering interface {
+	writing() writing
+	// ready is a *SchemaError if a trigger would not find what it needs.
+	ready(ctx context.Context, q querier) error
+}
+
+func (p *postgres) writing() writing { return writing{p.sql, `"`, quoted, true} }
+func (m *mysql) writing() writing {
+	return writing{m.sql, "`", func(s string) string { return "X'" + hex.EncodeToString([]byte(s)) + "'" }, true}
+}
+func (s *sqlite) writing() writing { return writing{s.sql, `"`, doubled, false} }
+
+// quoted is a literal of Postgres whatever standard_conforming_strings is.
+func quoted(s string) string {
+	if strings.Contains(s, `\`) {
+		return "E" + doubled(strings.ReplaceAll(s, `\`, `\\`))
+	}
+	return doubled(s)
+}
+
+func doubled(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+func (p *postgres) ready(ctx context.Context, q querier) error {
+	return p.classify(p.isReady(ctx, q))
+}
+
+func (m *mysql) ready(ctx context.Context, q querier) error {
+	return m.classify(m.isReady(ctx, q))
+}
+
+func (s *sqlite) ready(ctx context.Context, q querier) error {
+	return s.missing(s.isReady(ctx, q))
+}
+
+func (m marks) isReady(ctx context.Context, q querier) error {
+	var ignored int64
+	_, err := q.row(ctx, m.sql["ready"], nil, &ignored)
+	return err
+}
