@@ -1,5 +1,6 @@
-// Command bench measures acquire and release beside what any lock in a database must run: two bare
-// updates of one row, on the same connection, in turn in one process. It prints a Markdown table.
+// Command bench measures, in one process and in turn, acquire and release beside what any lock in a
+// database must run, two bare updates of one row on the same connection, and transactions with a fence
+// beside the same without. It prints Markdown tables.
 //
 // The servers are those that ROWLOCK_TEST_POSTGRES, ROWLOCK_TEST_MYSQL and ROWLOCK_TEST_MARIADB
 // name; SQLite is always measured. `make bench` at the top of the repository provides them.
@@ -31,20 +32,38 @@ func run(ctx context.Context, quick bool) error {
 	if quick {
 		plan.rounds, plan.round = 3, 200*time.Millisecond
 	}
-	fmt.Printf("One client, one connection, %d rounds of %s each, in turn; %d cores, %s, %s/%s.\n\n",
+	fmt.Printf("One client, %d rounds of %s each, in turn; %d cores, %s, %s/%s.\n\n",
 		plan.rounds, plan.round, runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	fmt.Println("| store | two bare updates, per s | acquire + release, per s | ratio (min–max of the rounds) | cycle p50 | p99 |")
-	fmt.Println("| --- | ---: | ---: | ---: | ---: | ---: |")
-	stores, err := stores(ctx)
+	dir, err := os.MkdirTemp("", "rowlock-bench")
 	if err != nil {
 		return err
 	}
-	for _, s := range stores {
-		row, err := plan.measure(ctx, s)
+	defer func() { _ = os.RemoveAll(dir) }()
+	all := databases(dir)
+	rows, err := locks(ctx, all)
+	if err != nil {
+		return err
+	}
+	if err := plan.table(ctx, "| store, one connection | two bare updates, per s | acquire + release, per s |", rows); err != nil {
+		return err
+	}
+	if rows, err = fences(ctx, all); err != nil {
+		return err
+	}
+	return plan.table(ctx, "| a transaction of one update, and | without a fence, per s | with it, per s |", rows)
+}
+
+// table measures and prints one row after the other.
+func (p plan) table(ctx context.Context, columns string, rows []comparison) error {
+	fmt.Println(columns + " ratio (min–max of the rounds) | p50 | p99 |")
+	fmt.Println("| --- | ---: | ---: | ---: | ---: | ---: |")
+	for _, c := range rows {
+		row, err := p.measure(ctx, c)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return fmt.Errorf("%s: %w", c.name, err)
 		}
 		fmt.Println(row)
 	}
+	fmt.Println()
 	return nil
 }
