@@ -25,14 +25,8 @@ import (
 // are cut off, and lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	stdlib := func(driverName string) opener {
-		return func(dsn string, opts ...advisory.Option) (*advisory.Backend, func(), error) {
-			db, err := sql.Open(driverName, dsn)
-			return advisory.NewDB(db, opts...), func() { _ = db.Close() }, err
-		}
-	}
 	for name, open := range map[string]opener{
-		"pgx": openPgx, "stdlib": stdlib("pgx"), "another-driver": stdlib(otherDriver),
+		"pgx": openPgx, "stdlib": openSQL("pgx"), "another-driver": openSQL(otherDriver),
 		"one-session": func(dsn string, opts ...advisory.Option) (*advisory.Backend, func(), error) {
 			return openPgx(dsn, append(opts, advisory.Sessions(1))...)
 		},
@@ -52,6 +46,13 @@ func openPgx(dsn string, opts ...advisory.Option) (*advisory.Backend, func(), er
 		return nil, nil, err
 	}
 	return advisory.New(pool, opts...), pool.Close, nil
+}
+
+func openSQL(driverName string) opener {
+	return func(dsn string, opts ...advisory.Option) (*advisory.Backend, func(), error) {
+		db, err := sql.Open(driverName, dsn)
+		return advisory.NewDB(db, opts...), func() { _ = db.Close() }, err
+	}
 }
 
 // network is a Postgres database whose clients each have a misbehaving network of their own.
@@ -93,11 +94,16 @@ func newNetwork(tb testing.TB, open opener) *network {
 func database(tb testing.TB) string {
 	tb.Helper()
 	dsn := testenv.Postgres(tb)
+	migrate(tb, dsn)
+	return dsn
+}
+
+func migrate(tb testing.TB, dsn string) {
+	tb.Helper()
 	db, err := sql.Open("pgx", dsn)
 	require.NoError(tb, err)
+	defer db.Close()
 	require.NoError(tb, migrations.Up(context.Background(), db, migrations.Postgres))
-	require.NoError(tb, db.Close())
-	return dsn
 }
 
 func openDB(tb testing.TB, dsn string) *sql.DB {
@@ -181,7 +187,7 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	return terminate(ctx, n.raw, advisory.Key(key.Namespace, key.Name))
 }
 
-const holdersOf = " FROM pg_locks WHERE locktype = 'advisory' AND (classid::bigint << 32) | objid::bigint = $1"
+const holdersOf = here + " AND (classid::bigint << 32) | objid::bigint = $1"
 
 func terminate(ctx context.Context, db *sql.DB, key int64) error {
 	if _, err := db.ExecContext(ctx, "SELECT pg_terminate_backend(pid)"+holdersOf, key); err != nil {
