@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -164,4 +165,35 @@ func TestOptionsAreChecked(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.NoError(t, advisory.New(pool).Validate())
+}
+
+// The server gives a dead client up after about 30 s: that is set where it is laxer, and left where
+// it is stricter.
+func TestKeepAlive(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t, database(t)+"&tcp_keepalives_count=2", conns(1))
+	b := advisory.New(pool)
+	g := acquire(t, b, "a")
+	require.NoError(t, b.Release(t.Context(), g))
+	for setting, want := range map[string]string{
+		"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "2", "tcp_user_timeout": "30000",
+	} {
+		var got string
+		require.NoError(t, pool.QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got))
+		assert.Equal(t, want, got, setting)
+	}
+}
+
+// Unless told otherwise a backend leaves half of the pool to the work that is done under its locks.
+func TestHalfOfThePoolIsLeft(t *testing.T) {
+	t.Parallel()
+	b := advisory.New(openPool(t, database(t), conns(3)))
+	acquire(t, b, "a")
+	leave, err := b.Busy(t.Context())
+	require.NoError(t, err)
+	defer leave()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = b.Acquire(ctx, request("b"))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }

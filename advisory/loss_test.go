@@ -134,7 +134,7 @@ func TestBlackHole(t *testing.T) {
 		proxy.Cut()
 		_, err = l.TryAcquire(t.Context(), "b")
 		require.ErrorIs(t, err, rowlock.ErrUnavailable)
-		lostWithin(t, lease, began, brief+100*time.Millisecond, rowlock.LostExpired)
+		lostWithin(t, lease, began, brief+time.Second, rowlock.LostExpired)
 		refused(t, advisory.New(openPool(t, direct)), "a")
 		proxy.Restore()
 		again, err := l.Acquire(t.Context(), "a")

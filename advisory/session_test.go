@@ -210,8 +210,10 @@ func TestNothingIsHeldUp(t *testing.T) {
 	assert.Zero(t, w.number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state LIKE 'idle in%'"))
 	exec("CREATE INDEX CONCURRENTLY things_id ON things (id)")
 	exec("DELETE FROM things")
-	exec("VACUUM things")
-	assert.Zero(t, w.number("SELECT pg_relation_size('things')"), "vacuum removes what no snapshot can see")
+	w.becomes("vacuum removes what no snapshot can see, but those of statements that are running just now", func() bool {
+		exec("VACUUM things")
+		return w.number("SELECT pg_relation_size('things')") == 0
+	})
 	require.NoError(t, lease.Err())
 	stop()
 	<-done

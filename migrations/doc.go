@@ -1,5 +1,5 @@
-// Package migrations creates and updates the tables of packages sqllock and fence. It is the only place of
-// this module that does: nothing is created at run time.
+// Package migrations creates and updates what packages sqllock, fence and advisory keep in a database.
+// It is the only place of this module that does: nothing is created at run time.
 //
 // There are three ways to use it. [Up] brings the tables to the newest version; it may be called by
 // every process at its start, at the same time. [FS] hands out the files, for those who have a
@@ -13,7 +13,8 @@
 // one row: the floor of all tokens, the identity of the server that granted last, and until when
 // nothing is granted after a change of it. rowlock_lease_fence has one row a resource that package
 // fence protects: the newest holder's token. Its rows are kept for ever, and stay few.
-// rowlock_lease_version is goose's own table: what was applied.
+// rowlock_lease_version is goose's own table: what was applied. On Postgres rowlock_lease_token is the
+// sequence of package advisory's tokens.
 //
 // # Who may do what
 //
@@ -32,6 +33,10 @@
 // and for package fence, whose table may be in another database than the locks:
 //
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_fence TO app;
+//
+// and for package advisory:
+//
+//	GRANT USAGE ON SEQUENCE rowlock_lease_token TO app;
 //
 // They also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and
 // pg_control_system, which every role may unless that was revoked. Whoever only looks, with
