@@ -218,3 +218,41 @@ func TestNothingIsHeldUp(t *testing.T) {
 	stop()
 	<-done
 }
+
+// The answer of an unlock is checked: a session that did not have the lock is in doubt, so it is closed
+// and every lease on it is lost.
+func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
+	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
+		dsn := database(t)
+		b, w := open(dsn, advisory.Sessions(1)), watch(t, dsn)
+		first, second, third := acquire(t, b, "a"), acquire(t, b, "b"), acquire(t, b, "c")
+		require.NoError(t, b.OnSession(t.Context(), fmt.Sprintf("SELECT pg_advisory_unlock(%d)", advisory.Key("", "a"))))
+		session := b.Session(second)
+		require.NoError(t, session.Err())
+		require.ErrorIs(t, b.Release(t.Context(), first), driver.ErrNotHeld)
+		<-session.Done()
+		outcomes, err := b.Renew(t.Context(), []driver.Grant{second, third})
+		require.NoError(t, err)
+		assert.Equal(t, []driver.Outcome{driver.Lost, driver.Lost}, outcomes)
+		w.becomes("the server has ended the session", func() bool { return w.locks() == 0 })
+	})
+}
+
+// An acquire that is sent again proves the grant of the first time before it is trusted anew.
+func TestARepeatedAcquireIsProven(t *testing.T) {
+	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
+		dsn := database(t)
+		a, b := open(dsn), open(dsn)
+		r := request("a")
+		g, err := a.Acquire(t.Context(), r)
+		require.NoError(t, err)
+		again, err := a.Acquire(t.Context(), r)
+		require.NoError(t, err)
+		assert.Equal(t, g, again)
+		require.NoError(t, a.OnSession(t.Context(), "SELECT pg_advisory_unlock_all()"))
+		acquire(t, b, "a")
+		_, err = a.Acquire(t.Context(), r)
+		var held *driver.Held
+		require.ErrorAs(t, err, &held)
+	})
+}
