@@ -36,6 +36,7 @@ func TestImportsStayApart(t *testing.T) {
 		"/locktest": slices.Concat(sqlDrivers, anyKeyValue),
 		"/sqllock":  anyKeyValue,
 		"/fence":    anyKeyValue,
+		"/advisory": anyKeyValue,
 	} {
 		for _, dep := range deps(t, module+pkg) {
 			assert.False(t, startsWithAny(dep, forbidden), "%s%s reaches %s", module, pkg, dep)
