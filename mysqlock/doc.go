@@ -1,0 +1,2 @@
+// Package mysqlock keeps locks as named locks of MySQL and MariaDB (GET_LOCK).
+package mysqlock
