@@ -155,7 +155,7 @@ func openDB(tb testing.TB, dsn string) *sql.DB {
 	tb.Helper()
 	db, err := sql.Open("mysql", dsn)
 	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
+	tb.Cleanup(func() { _ = db.Close() }) // says that connections are broken that a test has cut
 	return db
 }
 

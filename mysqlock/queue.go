@@ -85,9 +85,11 @@ func (se *session) await(ctx context.Context, h *holding) (driver.Grant, error) 
 		var answer sql.NullInt64
 		err := se.wait1(ctx, h, &answer)
 		switch {
-		case err != nil && ctx.Err() != nil:
-			return driver.Grant{}, held
 		case err != nil:
+			se.broken = err
+			if ctx.Err() != nil {
+				err = held
+			}
 			return driver.Grant{}, err
 		case answer.Int64 == 1:
 			return se.granted(h, 0), nil
