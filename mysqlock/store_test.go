@@ -44,15 +44,15 @@ func (s *store) open(tb testing.TB, change ...func(*mysqldriver.Config)) *sql.DB
 }
 
 // through is a pool behind a proxy.
-func (s *store) through(tb testing.TB) (*sql.DB, *faultproxy.Proxy) {
+func (s *store) through(tb testing.TB, change ...func(*mysqldriver.Config)) (*sql.DB, *faultproxy.Proxy) {
 	tb.Helper()
 	var proxy *faultproxy.Proxy
-	db := s.open(tb, func(c *mysqldriver.Config) {
+	db := s.open(tb, append(change, func(c *mysqldriver.Config) {
 		var err error
 		proxy, err = faultproxy.New(c.Addr)
 		require.NoError(tb, err)
 		c.Addr = proxy.Addr()
-	})
+	})...)
 	tb.Cleanup(proxy.Close)
 	return db, proxy
 }
@@ -86,6 +86,7 @@ func grant(tb testing.TB, b *Backend, name string) driver.Grant {
 	tb.Helper()
 	g, err := b.Acquire(limited(tb), request(name))
 	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = b.Release(context.Background(), g) }) // most have been released by then
 	return g
 }
 
