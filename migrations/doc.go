@@ -68,6 +68,7 @@
 //	GRANT SELECT, UPDATE ON app.rowlock_lease_meta TO app;
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_fence TO app;
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_outcome TO app;
+//	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_counter TO app; -- for package mysqlock, whose last tokens it has
 //
 // # Your own migrations
 //
