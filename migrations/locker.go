@@ -17,6 +17,10 @@ import (
 // an advisory lock, on MySQL and MariaDB GET_LOCK; so the migrations need a direct connection, or a
 // pooler in session mode. name keeps different folders of migrations apart; it is this database's own.
 //
+// goose (3.29) looks whether anything is pending before it takes the lock, and creates its version table
+// then. MySQL and MariaDB have no transaction around that: a process that looks in between fails with
+// "missing zero version migration", once, and has to be started again.
+//
 // A process that waits asks every 50 ms and holds no snapshot meanwhile, so that an index that is built
 // concurrently is not stalled; it waits for as long as the ctx of goose's call lasts. When the process
 // that migrates dies, the server ends its session, and the next one goes on. A session that cannot be
