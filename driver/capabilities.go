@@ -25,6 +25,12 @@ type Capabilities struct {
 	// [Session]. A holder that is cut off or stopped keeps its names for as long as the store
 	// believes in its connection.
 	Sessions bool
+	// Anonymous says that the store keeps of a grant only that it is held, and by which connection: a
+	// refusal and an inspection name that, and not the holder, the note and the token that were given.
+	Anonymous bool
+	// Forgets says that the store keeps nothing of a lock that nobody holds: an inspector does not tell
+	// one that was released, has expired or was ended by force from one that was never granted.
+	Forgets bool
 	// Inspects says that the backend is an [Inspector].
 	Inspects bool
 }

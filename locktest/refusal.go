@@ -20,6 +20,7 @@ var refusalCases = []testCase{
 
 func refusalTellsWho(t *trial) {
 	a, b := t.open(), t.open()
+	t.needRecord(b)
 	r := t.request(t.key("x"))
 	for _, text := range []string{
 		"nightly@db-1:4711",
@@ -44,6 +45,7 @@ func refusalTellsWho(t *trial) {
 
 func refusalTellsUntilWhen(t *trial) {
 	a, b := t.open(), t.open()
+	t.needTerm(b)
 	sent := time.Now()
 	g := t.grant(a, t.request(t.key("x")))
 	held := t.refuse(b, t.request(g.Key))

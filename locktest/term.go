@@ -27,9 +27,35 @@ var termCases = []testCase{
 
 // needTerm skips a case about the store's clock on a backend that declares not to use it.
 func (t *trial) needTerm(b driver.Backend) {
-	if d, ok := b.(driver.Describer); ok && d.Capabilities().Sessions {
-		t.skipf("grants end with a connection, not with a TTL (driver.Capabilities)")
+	if sessions(b) {
+		t.skipf("grants end with a connection, not with a TTL (driver.Capabilities.Sessions)")
 	}
+}
+
+// sessions says whether the backend declares that its grants end with a connection.
+func sessions(b driver.Backend) bool {
+	d, ok := b.(driver.Describer)
+	return ok && d.Capabilities().Sessions
+}
+
+// needRecord skips a case about what the store keeps of a grant on a backend that declares to keep
+// no more than that there is one.
+func (t *trial) needRecord(b driver.Backend) {
+	if anonymous(b) {
+		t.skipf("the store keeps neither holder, note nor token (driver.Capabilities.Anonymous)")
+	}
+}
+
+// anonymous says whether the backend declares that its store keeps no record of a grant.
+func anonymous(b driver.Backend) bool {
+	d, ok := b.(driver.Describer)
+	return ok && d.Capabilities().Anonymous
+}
+
+// forgets says whether the backend declares that its store keeps nothing of a free name.
+func forgets(b driver.Backend) bool {
+	d, ok := b.(driver.Describer)
+	return ok && d.Capabilities().Forgets
 }
 
 // tolerance is by how much a store's clock may run faster than ours: the margin that the engine
