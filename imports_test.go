@@ -36,6 +36,8 @@ func TestImportsStayApart(t *testing.T) {
 		"/locktest": slices.Concat(sqlDrivers, anyKeyValue),
 		"/sqllock":  anyKeyValue,
 		"/fence":    anyKeyValue,
+
+		"/kvlock/etcdlock": slices.Concat(sqlDrivers, keyValueClients["Redis"], keyValueClients["ZooKeeper"]),
 	} {
 		for _, dep := range deps(t, module+pkg) {
 			assert.False(t, startsWithAny(dep, forbidden), "%s%s reaches %s", module, pkg, dep)
