@@ -98,7 +98,7 @@ func (w *waiter) look(ctx context.Context) error {
 
 // wait returns once it has looked again after something happened to the entry in front.
 func (w *waiter) wait(ctx context.Context) error {
-	if err := w.watch(ctx); err != nil {
+	if err := w.watch(ctx); err != nil || w.before == nil {
 		return err
 	}
 	pause := 10 * time.Millisecond
@@ -123,39 +123,62 @@ func (w *waiter) wait(ctx context.Context) error {
 
 // watch waits until the entry in front may have gone, and keeps the session alive meanwhile. That a
 // watch ends for another reason (its revision was compacted, the node has no leader) is a reason to look.
+//
+// It watches from now on, and looks again if the store has moved since it was last looked at: etcd lets
+// whoever watches from a revision of the past wait for up to a tenth of a second.
 func (w *waiter) watch(ctx context.Context) error {
 	inner, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	defer cancel()
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		for reply := range w.backend.client.Watch(inner, string(w.before.Key), clientv3.WithRev(w.seen+1), clientv3.WithFilterPut()) {
-			if len(reply.Events) > 0 || reply.Err() != nil {
-				return
-			}
-		}
-	}()
+	replies := w.listen(inner)
 	defer func() {
 		cancel()
-		<-gone
+		for range replies { // until it has ended
+		}
 	}()
 	every := w.session.ttl / 4
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-gone:
-			return ctx.Err()
+		case reply, open := <-replies:
+			stands := open && reply.Err() == nil && len(reply.Events) == 0
+			if !stands || reply.Created && reply.Header.Revision > w.seen && !w.same(ctx) {
+				return ctx.Err()
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-w.session.ctx.Done():
 			return driver.NotApplied(errLeaseLost)
 		case <-ticker.C:
-		}
-		if err := w.keep(ctx, every); err != nil {
-			return err
+			if err := w.keep(ctx, every); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+// listen tells what the watch says. The client does not return before the watch stands, so this takes a
+// goroutine, which ends with ctx.
+func (w *waiter) listen(ctx context.Context) <-chan clientv3.WatchResponse {
+	replies, before := make(chan clientv3.WatchResponse), string(w.before.Key)
+	go func() {
+		defer close(replies)
+		for reply := range w.backend.client.Watch(ctx, before, clientv3.WithCreatedNotify(), clientv3.WithFilterPut()) {
+			select {
+			case replies <- reply:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return replies
+}
+
+// same looks, and says whether the entry in front is the one that it was.
+func (w *waiter) same(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, w.timeout())
+	defer cancel()
+	key := string(w.before.Key)
+	return w.look(ctx) == nil && w.before != nil && string(w.before.Key) == key
 }
 
 // keep has the session live on, unless somebody else has just done it.

@@ -20,8 +20,7 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	}
 	h := b.held(g)
 	deleted, err := b.remove(ctx, g)
-	switch {
-	case err != nil:
+	if err != nil {
 		if err = classify(err); h != nil && !driver.IsNotApplied(err) {
 			b.mu.Lock()
 			h.leaving = true
@@ -29,8 +28,11 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 			b.mu.Unlock()
 		}
 		return err
-	case !deleted && !b.deletedBefore(ctx, h):
-		return driver.ErrNotHeld
+	}
+	if !deleted {
+		if err := b.deletedBefore(ctx, h); err != nil {
+			return err
+		}
 	}
 	b.forget(g)
 	b.mu.Lock()
@@ -61,14 +63,21 @@ func (b *Backend) remove(ctx context.Context, g driver.Grant) (bool, error) {
 	return err == nil && reply.Succeeded, err
 }
 
-// deletedBefore says whether an entry that is gone was deleted by an earlier release that was not
-// answered. If the session still lives, the entry cannot have ended with it.
-func (b *Backend) deletedBefore(ctx context.Context, h *hold) bool {
+// deletedBefore is nil if an entry that is gone was deleted by an earlier release that was not answered:
+// if the session still lives, the entry cannot have ended with it.
+func (b *Backend) deletedBefore(ctx context.Context, h *hold) error {
 	if h == nil {
-		return false
+		return driver.ErrNotHeld
 	}
 	b.mu.Lock()
 	leaving := h.leaving
 	b.mu.Unlock()
-	return leaving && b.beat(ctx, h.session) == nil
+	if !leaving {
+		return driver.ErrNotHeld
+	}
+	err := b.beat(ctx, h.session)
+	if errors.Is(err, errLeaseLost) {
+		return driver.ErrNotHeld
+	}
+	return err
 }
