@@ -76,6 +76,7 @@ func BenchmarkHandOver(b *testing.B) {
 			}
 			return err
 		})
+		require.NoError(b, locks[0].Release(ctx, g))
 	})
 	b.Run("concurrency-mutex", func(b *testing.B) {
 		var mutexes [2]*concurrency.Mutex
