@@ -34,8 +34,10 @@ func TestImportsStayApart(t *testing.T) {
 		"/driver":   slices.Concat(sqlDrivers, anyKeyValue),
 		"/memlock":  slices.Concat(sqlDrivers, anyKeyValue),
 		"/locktest": slices.Concat(sqlDrivers, anyKeyValue),
+		"/mysqlock": anyKeyValue,
 		"/sqllock":  anyKeyValue,
 		"/fence":    anyKeyValue,
+		"/advisory": anyKeyValue,
 
 		"/kvlock/etcdlock": slices.Concat(sqlDrivers, keyValueClients["Redis"], keyValueClients["ZooKeeper"]),
 	} {

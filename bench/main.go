@@ -1,5 +1,6 @@
-// Command bench measures acquire and release beside what any lock in a database must run: two bare
-// updates of one row, on the same connection, in turn in one process. It prints a Markdown table.
+// Command bench measures, in one process and in turn, acquire and release beside what any lock in a
+// database must run, two bare updates of one row on the same connection, and transactions with a fence
+// beside the same without. It prints Markdown tables.
 //
 // The servers are those that ROWLOCK_TEST_POSTGRES, ROWLOCK_TEST_MYSQL and ROWLOCK_TEST_MARIADB
 // name; SQLite is always measured. `make bench` at the top of the repository provides them.
@@ -16,35 +17,61 @@ import (
 )
 
 func main() {
+	only := flag.String("only", "", "locks or fence: one table of the two")
 	quick := flag.Bool("quick", false, "a short run that shows that it works, with figures of little worth")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *quick); err != nil {
+	if err := run(ctx, *quick, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, quick bool) error {
+func run(ctx context.Context, quick bool, only string) error {
 	plan := plan{rounds: 15, round: time.Second}
 	if quick {
 		plan.rounds, plan.round = 3, 200*time.Millisecond
 	}
-	fmt.Printf("One client, one connection, %d rounds of %s each, in turn; %d cores, %s, %s/%s.\n\n",
-		plan.rounds, plan.round, runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	fmt.Println("| store | two bare updates, per s | acquire + release, per s | ratio (min–max of the rounds) | cycle p50 | p99 |")
-	fmt.Println("| --- | ---: | ---: | ---: | ---: | ---: |")
-	stores, err := stores(ctx)
+	fmt.Printf("One client, rounds in turn; %d cores, %s, %s/%s.\n\n", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	dir, err := os.MkdirTemp("", "rowlock-bench")
 	if err != nil {
 		return err
 	}
-	for _, s := range stores {
-		row, err := plan.measure(ctx, s)
+	defer func() { _ = os.RemoveAll(dir) }()
+	all := databases(dir)
+	if only != "fence" {
+		rows, err := locks(ctx, all)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return err
+		}
+		if err := plan.table(ctx, "| store, one connection | two bare updates, per s | acquire + release, per s |", rows); err != nil {
+			return err
+		}
+	}
+	if only == "locks" {
+		return nil
+	}
+	rows, err := fences(ctx, all)
+	if err != nil {
+		return err
+	}
+	plan.rounds, plan.round = min(plan.rounds, 9), min(plan.round, 400*time.Millisecond) // there are many rows
+	return plan.table(ctx, "| a transaction of one update, and | without a fence, per s | with it, per s |", rows)
+}
+
+// table measures and prints one row after the other.
+func (p plan) table(ctx context.Context, columns string, rows []comparison) error {
+	fmt.Printf("%d rounds of %s each:\n\n", p.rounds, p.round)
+	fmt.Println(columns + " ratio (min–max of the rounds) | p50 | p99 |")
+	fmt.Println("| --- | ---: | ---: | ---: | ---: | ---: |")
+	for _, c := range rows {
+		row, err := p.measure(ctx, c)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
 		}
 		fmt.Println(row)
 	}
+	fmt.Println()
 	return nil
 }

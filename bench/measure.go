@@ -13,26 +13,28 @@ type plan struct {
 	round  time.Duration
 }
 
-// store is one database with the two things that are compared.
-type store struct {
+// comparison is something of ours beside what has to be done without it, on the same connections.
+type comparison struct {
 	name  string
-	bare  func(context.Context) error // two updates of one row, each committed
-	cycle func(context.Context) error // acquire and release
-	close func()
+	bare  func(context.Context) error
+	ours  func(context.Context) error
+	close func() // nil if there is nothing to close
 }
 
 // measure runs both in turn, round by round, so that a machine whose speed drifts slows both.
-func (p plan) measure(ctx context.Context, s store) (string, error) {
-	defer s.close()
-	for _, warm := range []func(context.Context) error{s.bare, s.cycle} {
+func (p plan) measure(ctx context.Context, c comparison) (string, error) {
+	if c.close != nil {
+		defer c.close()
+	}
+	for _, warm := range []func(context.Context) error{c.bare, c.ours} {
 		if _, err := timed(ctx, warm, p.round/4); err != nil {
 			return "", err
 		}
 	}
-	var bare, cycle, ratios []float64
+	var bare, ours, ratios []float64
 	var latencies []time.Duration
 	for i := range p.rounds {
-		first, second := s.bare, s.cycle
+		first, second := c.bare, c.ours
 		if i%2 == 1 {
 			first, second = second, first
 		}
@@ -47,12 +49,12 @@ func (p plan) measure(ctx context.Context, s store) (string, error) {
 		if i%2 == 1 {
 			a, b = b, a
 		}
-		bare, cycle = append(bare, rate(a)), append(cycle, rate(b))
+		bare, ours = append(bare, rate(a)), append(ours, rate(b))
 		ratios = append(ratios, rate(b)/rate(a))
 		latencies = append(latencies, b...)
 	}
 	slices.Sort(latencies)
-	return fmt.Sprintf("| %s | %.0f | %.0f | **%.2f** (%.2f–%.2f) | %s | %s |", s.name, median(bare), median(cycle),
+	return fmt.Sprintf("| %s | %.0f | %.0f | **%.2f** (%.2f–%.2f) | %s | %s |", c.name, median(bare), median(ours),
 		median(ratios), slices.Min(ratios), slices.Max(ratios),
 		latencies[len(latencies)/2].Round(time.Microsecond), latencies[len(latencies)*99/100].Round(time.Microsecond)), nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"slices"
 
 	_ "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -13,93 +14,113 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// stores opens every store that there is.
-func stores(ctx context.Context) ([]store, error) {
-	var all []store
-	add := func(s store, err error) error {
-		if err == nil {
-			all = append(all, s)
-		}
-		return err
+// databases are all that there are: a file of SQLite, and the servers that the environment names.
+func databases(dir string) []database {
+	file := "file:" + filepath.Join(dir, "bench.db") + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)"
+	all := []database{
+		{"PostgreSQL, database/sql", "pgx", os.Getenv("ROWLOCK_TEST_POSTGRES"), migrations.Postgres, "UPDATE bench_bare SET n = n + 1 WHERE id = $1", sqllock.Postgres, fence.Postgres},
+		{"MySQL", "mysql", os.Getenv("ROWLOCK_TEST_MYSQL"), migrations.MySQL, bareUpdate, sqllock.MySQL, fence.MySQL},
+		{"MariaDB", "mysql", os.Getenv("ROWLOCK_TEST_MARIADB"), migrations.MySQL, bareUpdate, sqllock.MySQL, fence.MySQL},
+		{"SQLite", "sqlite", file, migrations.SQLite, bareUpdate, sqllock.SQLite, fence.SQLite},
 	}
-	if dsn := os.Getenv("ROWLOCK_TEST_POSTGRES"); dsn != "" {
-		if err := add(openPgx(ctx, dsn)); err != nil {
+	return slices.DeleteFunc(all, func(d database) bool { return d.dsn == "" })
+}
+
+// database is one of them, reached through database/sql.
+type database struct {
+	name, driver, dsn string
+	dialect           migrations.Dialect
+	bare              string // an update of one row
+	backend           func(*sql.DB, ...sqllock.Option) *sqllock.Backend
+	guard             func(*sql.DB, ...fence.Option) *fence.Guard
+}
+
+// locks are acquire and release beside two bare updates, on every database.
+func locks(ctx context.Context, all []database) ([]comparison, error) {
+	var rows []comparison
+	for _, d := range all {
+		if d.dialect == migrations.Postgres {
+			row, err := openPgx(ctx, d.dsn)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, row)
+		}
+		row, err := openSQL(ctx, d)
+		if err != nil {
 			return nil, err
 		}
-		if err := add(openSQL(ctx, "PostgreSQL, database/sql", "pgx", dsn, migrations.Postgres, "UPDATE bench_bare SET n = n + 1 WHERE id = $1", sqllock.Postgres)); err != nil {
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// fences are transactions of one update with a fence beside the same without, on every database.
+func fences(ctx context.Context, all []database) ([]comparison, error) {
+	var rows []comparison
+	for _, d := range all {
+		if d.dialect == migrations.Postgres {
+			more, err := openFencedPgx(ctx, d.dsn)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, more...)
+		}
+		more, err := openFencedSQL(ctx, d)
+		if err != nil {
 			return nil, err
 		}
+		rows = append(rows, more...)
 	}
-	for _, server := range []struct{ name, variable string }{{"MySQL", "ROWLOCK_TEST_MYSQL"}, {"MariaDB", "ROWLOCK_TEST_MARIADB"}} {
-		dsn := os.Getenv(server.variable)
-		if dsn == "" {
-			continue
-		}
-		if err := add(openSQL(ctx, server.name, "mysql", dsn, migrations.MySQL, bareUpdate, sqllock.MySQL)); err != nil {
-			return nil, err
-		}
-	}
-	dir, err := os.MkdirTemp("", "rowlock-bench")
-	if err != nil {
-		return nil, err
-	}
-	dsn := "file:" + filepath.Join(dir, "bench.db") + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)"
-	s, err := openSQL(ctx, "SQLite", "sqlite", dsn, migrations.SQLite, bareUpdate, sqllock.SQLite)
-	closeDB := s.close
-	s.close = func() {
-		closeDB()
-		_ = os.RemoveAll(dir)
-	}
-	return all, add(s, err)
+	return rows, nil
 }
 
 const bareUpdate = "UPDATE bench_bare SET n = n + 1 WHERE id = ?"
 
 // openSQL opens a database with one connection, which the bare updates and the locker share.
-func openSQL(ctx context.Context, name, driverName, dsn string, dialect migrations.Dialect, update string,
-	open func(*sql.DB, ...sqllock.Option) *sqllock.Backend,
-) (store, error) {
-	db, err := sql.Open(driverName, dsn)
+func openSQL(ctx context.Context, d database) (comparison, error) {
+	db, err := sql.Open(d.driver, d.dsn)
 	if err != nil {
-		return store{}, err
+		return comparison{}, err
 	}
-	if err := prepare(ctx, db, dialect); err != nil {
-		return store{}, err
+	if err := prepare(ctx, db, d.dialect); err != nil {
+		return comparison{}, err
 	}
 	db.SetMaxOpenConns(1)
-	stmt, err := db.PrepareContext(ctx, update)
+	stmt, err := db.PrepareContext(ctx, d.bare)
 	if err != nil {
-		return store{}, err
+		return comparison{}, err
 	}
 	bare := func(ctx context.Context) error {
 		_, err := stmt.ExecContext(ctx, 1)
 		return err
 	}
-	return compare(name, bare, open(db), func() { _ = db.Close() })
+	return compare(d.name, bare, d.backend(db), func() { _ = db.Close() })
 }
 
 // openPgx does the same by a pgx pool, whose connection prepares what it is asked twice.
-func openPgx(ctx context.Context, dsn string) (store, error) {
+func openPgx(ctx context.Context, dsn string) (comparison, error) {
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {
-		return store{}, err
+		return comparison{}, err
 	}
 	defer func() { _ = db.Close() }()
 	if err := prepare(ctx, db, migrations.Postgres); err != nil {
-		return store{}, err
+		return comparison{}, err
 	}
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		return store{}, err
+		return comparison{}, err
 	}
 	cfg.MaxConns = 1
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
-		return store{}, err
+		return comparison{}, err
 	}
 	bare := func(ctx context.Context) error {
 		_, err := pool.Exec(ctx, "UPDATE bench_bare SET n = n + 1 WHERE id = $1", 1)
@@ -125,12 +146,12 @@ func prepare(ctx context.Context, db *sql.DB, dialect migrations.Dialect) error 
 	return nil
 }
 
-func compare(name string, bare func(context.Context) error, backend driver.Backend, closeStore func()) (store, error) {
+func compare(name string, bare func(context.Context) error, backend driver.Backend, closeStore func()) (comparison, error) {
 	locker, err := rowlock.New(backend)
 	if err != nil {
-		return store{}, err
+		return comparison{}, err
 	}
-	return store{
+	return comparison{
 		name: name,
 		bare: func(ctx context.Context) error {
 			if err := bare(ctx); err != nil {
@@ -138,7 +159,7 @@ func compare(name string, bare func(context.Context) error, backend driver.Backe
 			}
 			return bare(ctx)
 		},
-		cycle: func(ctx context.Context) error {
+		ours: func(ctx context.Context) error {
 			lease, err := locker.Acquire(ctx, "bench")
 			if err != nil {
 				return err

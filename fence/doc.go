@@ -182,10 +182,12 @@
 // a row stays for every resource that was ever sealed until then.
 //
 // Some marks can never be raised again: the lock moved to another store ([ErrDomain]), or its store
-// lost its history and grants smaller tokens than before ([StaleError].Ahead). Seal then refuses every
-// holder, until an operator who knows that nobody works under the old lock gives the resource to the
-// next one: [Guard.Reset]. After a backup of the data was restored, [Guard.ResetAll] keeps out a holder
-// of the time of the backup, whose mark has come back with it. The command has the same: rowlock fence ls, reset and prune.
+// lost its history and grants smaller tokens than before ([StaleError].Ahead). Seal then refuses
+// every holder, until an operator who knows that nobody works under the old lock gives the resource
+// to the next one: [Guard.Reset]. After a backup of the data was restored, [Guard.ResetAll] keeps
+// out a holder of the time of the backup, whose mark has come back with it. The command has the
+// same: rowlock fence ls, reset and prune.
+//
 // # A token column
 //
 // A table whose rows keep the token of their newest writer needs neither the fence table nor a seal:
@@ -196,7 +198,8 @@
 //
 // The tables come from package migrations, which also says which privileges are needed; their names
 // follow that of the lease table ([Table]). The outcome table has about as many rows as there were
-// transactions of [Guard.Tx] at the same time. With go-sql-driver/mysql, set readTimeout in the DSN: its
-// commit and rollback wait for the server without regard to ctx. On MySQL, binlog_format=STATEMENT and Seal, which works at READ COMMITTED,
-// exclude each other. Through PgBouncer before 1.21, use pgx with default_query_exec_mode=exec.
+// transactions of [Guard.Tx] at the same time. With go-sql-driver/mysql, set readTimeout in the
+// DSN: its commit and rollback wait for the server without regard to ctx. On MySQL,
+// binlog_format=STATEMENT and Seal, which works at READ COMMITTED, exclude each other. Through
+// PgBouncer before 1.21, use pgx with default_query_exec_mode=exec.
 package fence

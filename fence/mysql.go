@@ -63,9 +63,9 @@ func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) er
 	return tx.Commit()
 }
 
-// boundLockWait lets the session wait for locks, and idle, for about as long as ctx permits: the server
-// does not notice that a client has gone while it waits, nor that it was stopped. A session that does not take its own setting
-// back is closed.
+// boundLockWait lets the session wait for locks, and idle, for about as long as ctx permits: the
+// server does not notice that a client has gone while it waits, nor that it was stopped. A session
+// that does not take its own setting back is closed.
 func (m *mysql) boundLockWait(ctx context.Context, conn *sql.Conn) (restore func(), err error) {
 	var before, idle int64
 	if _, err := (sqlQuerier{conn}).row(ctx, m.sql["lock_wait"], nil, &before, &idle); err != nil {

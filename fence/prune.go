@@ -19,15 +19,15 @@ const pruneBatch = 250
 // table. unused is at least [MinUnused], by the database's clock.
 //
 // A forgotten mark refuses everybody, as one that was never sealed does, until the next seal. So
-// whoever holds a lock of another database or store for longer than unused gets [ErrStale] at its next [Guard.Check], and
-// must seal again. And the mark refuses no late seal any more: Prune relies on it that a request to
-// seal, which is sent while its lease is trusted, does not arrive so long after. Resources that are
-// sealed more often than unused keep their marks.
+// whoever holds a lock of another database or store for longer than unused gets [ErrStale] at its
+// next [Guard.Check], and must seal again. And the mark refuses no late seal any more: Prune relies
+// on it that a request to seal, which is sent while its lease is trusted, does not arrive so long
+// after. Resources that are sealed more often than unused keep their marks.
 //
-// It also forgets what [Guard.Tx] has noted of transactions that ended longer ago than unused; those do
-// not count. It needs the privilege to delete from both tables and to read the lock table: see package migrations. It runs
-// one transaction for 250 marks, each of which ends with ctx, and after half a minute. A missing table
-// is a [*SchemaError].
+// It also forgets what [Guard.Tx] has noted of transactions that ended longer ago than unused;
+// those do not count. It needs the privilege to delete from both tables and to read the lock table:
+// see package migrations. It runs one transaction for 250 marks, each of which ends with ctx, and
+// after half a minute. A missing table is a [*SchemaError].
 func (g *Guard) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if g.err != nil {
 		return 0, g.err

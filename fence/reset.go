@@ -36,13 +36,15 @@ func (e *NoMarkError) Error() string {
 // Is makes a *NoMarkError an [ErrNoMark].
 func (e *NoMarkError) Is(target error) bool { return target == ErrNoMark }
 
-// Reset takes a mark back that no lease can raise any more: the resource now belongs to another lock
-// or another store ([ErrDomain]), or the lock's store has lost its history ([StaleError].Ahead). Every holder of before is refused by its next [Guard.Check], and the next
+// Reset takes a mark back that no lease can raise any more: the resource now belongs to another
+// lock or another store ([ErrDomain]), or the lock's store has lost its history
+// ([StaleError].Ahead). Every holder of before is refused by its next [Guard.Check], and the next
 // [Guard.Seal] is taken, whatever its token and domain.
 //
-// It is for an operator who knows that nobody works under the old lock: who acquired there and comes
-// to seal after the reset is that next one. seen is the token that the operator saw ([Guard.Marks], or the error's text), and
-// nothing is done when the mark has another by now ([*NoMarkError], for an [ErrNoMark]).
+// It is for an operator who knows that nobody works under the old lock: who acquired there and
+// comes to seal after the reset is that next one. seen is the token that the operator saw
+// ([Guard.Marks], or the error's text), and nothing is done when the mark has another by now
+// ([*NoMarkError], for an [ErrNoMark]).
 //
 // Like a seal, Reset waits for the transactions that have checked the mark: when it returns nil,
 // nothing of an old holder can follow. The wait ends with ctx, and after half a minute, with an

@@ -27,16 +27,18 @@ const explainLimit = time.Second
 // calling it again with the same lease is free of effect.
 //
 // The wait is bounded by ctx, whose error it then is, and by the trust that the lease has left when
-// Seal begins, which makes it an [ErrRetry]; it may be both. Nothing was sealed then unless the reply
-// to the commit was lost, and sealing again settles that. A lease that is not newer than the one that sealed last gets a
-// [*StaleError], and nothing is written: no resource is sealed unless all are. Seal then renews the
-// lease, for at most a second: one that its store still holds for us tells that it is the mark that
-// is wrong ([StaleError].Ahead), and one that is lost is lost from then on. Tokens of different locks, or of different kinds of store, are not comparable: where the mark is of another domain, the
-// error is a [*DomainError]. Resources follow the rules of the names of locks and are kept apart by
-// the lease's namespace.
+// Seal begins, which makes it an [ErrRetry]; it may be both. Nothing was sealed then unless the
+// reply to the commit was lost, and sealing again settles that. A lease that is not newer than the
+// one that sealed last gets a [*StaleError], and nothing is written: no resource is sealed unless
+// all are. Seal then renews the lease, for at most a second: one that its store still holds for us
+// tells that it is the mark that is wrong ([StaleError].Ahead), and one that is lost is lost from
+// then on. Tokens of different locks, or of different kinds of store, are not comparable: where the
+// mark is of another domain, the error is a [*DomainError]. Resources follow the rules of the names
+// of locks and are kept apart by the lease's namespace.
 //
-// A lease of a store that grants no tokens cannot seal: see [Guard.Claim]. One that has ended gets what ended it (rowlock.ErrLost, rowlock.ErrReleased); a table that is
-// missing is a [*SchemaError].
+// A lease of a store that grants no tokens cannot seal: see [Guard.Claim]. One that has ended gets
+// what ended it (rowlock.ErrLost, rowlock.ErrReleased); a table that is missing is a
+// [*SchemaError].
 func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
 		return g.err

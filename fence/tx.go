@@ -19,12 +19,13 @@ const maxTries = 10
 // ten times in all, with jittered pauses: fn must have no other effect than on tx. In the end, the
 // error is an [ErrRetry]. fn must neither commit nor roll back.
 //
-// The answer is definite: nil means committed, by whichever run of fn, and an error means that nothing
-// was. For that, each transaction also writes a row of the outcome table. If the commit fails with
-// anything but a request to run again, such as a connection that breaks before the reply, the row is
-// read through another connection of the pool, until the database has said what became of the
-// transaction. One that broke and was not committed is run again, as above; one that the server
-// refused is not, nor one that Postgres ended because it idled (see Check): it would idle again. Only if there is no answer within 10 s is the error an [ErrUnknown].
+// The answer is definite: nil means committed, by whichever run of fn, and an error means that
+// nothing was. For that, each transaction also writes a row of the outcome table. If the commit
+// fails with anything but a request to run again, such as a connection that breaks before the
+// reply, the row is read through another connection of the pool, until the database has said what
+// became of the transaction. One that broke and was not committed is run again, as above; one that
+// the server refused is not, nor one that Postgres ended because it idled (see Check): it would
+// idle again. Only if there is no answer within 10 s is the error an [ErrUnknown].
 //
 // ctx bounds everything else, must come from the lease, and is handed to fn. go-sql-driver/mysql
 // waits for the replies to a commit and a rollback without regard to ctx: give its DSN a readTimeout.

@@ -1,5 +1,5 @@
-// Package migrations creates and updates the tables of packages sqllock and fence. It is the only place of
-// this module that does: nothing is created at run time.
+// Package migrations creates and updates what packages sqllock, fence and advisory keep in a database.
+// It is the only place of this module that does: nothing is created at run time.
 //
 // There are three ways to use it. [Up] brings the tables to the newest version; it may be called by
 // every process at its start, at the same time. [FS] hands out the files, for those who have a
@@ -18,6 +18,7 @@
 // rowlock_lease_fence_check is the function of the triggers that protect tables, on Postgres;
 // rowlock_lease_fence_pass is the table of those whom they let pass, on MySQL and SQLite.
 // rowlock_lease_version is goose's own table: what was applied.
+// On Postgres rowlock_lease_token is the sequence of package advisory's tokens.
 //
 // # Who may do what
 //
@@ -53,6 +54,10 @@
 // fence.Protect is for the owner of the table that it protects. Who writes there needs no more than
 // that, on all databases: not to rowlock_lease_fence_pass either.
 //
+// and for package advisory:
+//
+//	GRANT USAGE ON SEQUENCE rowlock_lease_token TO app;
+//
 // They also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and
 // pg_control_system, which every role may unless that was revoked. Whoever only looks, with
 // List or Inspect, needs SELECT on rowlock_lease; with a guard's Marks, on rowlock_lease_fence.
@@ -63,6 +68,7 @@
 //	GRANT SELECT, UPDATE ON app.rowlock_lease_meta TO app;
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_fence TO app;
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_outcome TO app;
+//	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_counter TO app; -- for package mysqlock, whose last tokens it has
 //
 // # Your own migrations
 //

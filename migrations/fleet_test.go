@@ -28,6 +28,7 @@ const fleetVariable = "ROWLOCK_TEST_FLEET"
 
 // Twenty processes that start at once run a user's own goose migrations once, and all succeed.
 func TestAFleetMigratesOnce(t *testing.T) {
+	require.Empty(t, os.Getenv(fleetVariable), "TestMain must have made this a process of a fleet: it would start another one")
 	eachDatabase(t, func(t *testing.T, on target) {
 		kinds := []string{"session", "lease"}
 		if on.dialect == migrations.SQLite {

@@ -34,6 +34,7 @@ const migrateVariable = "ROWLOCK_TEST_MIGRATE"
 
 func TestMain(m *testing.M) {
 	runFleetProcess()
+	runFleetProcess()
 	if job := os.Getenv(migrateVariable); job != "" {
 		if err := migrate(strings.SplitN(job, " ", 3)); err != nil {
 			fmt.Println(err)
@@ -105,10 +106,10 @@ func (on target) count(t *testing.T, query string) int {
 	return n
 }
 
-// shipped is the names of the migrations, the same for each dialect.
-func shipped(t *testing.T) []string {
+// shipped is the names of the dialect's migrations.
+func shipped(t *testing.T, d migrations.Dialect) []string {
 	t.Helper()
-	paths, err := filepath.Glob("sqlite/*.sql")
+	paths, err := filepath.Glob(d.String() + "/*.sql")
 	require.NoError(t, err)
 	for i := range paths {
 		paths[i] = filepath.Base(paths[i])
@@ -126,13 +127,13 @@ func TestUpAndDownAgain(t *testing.T) {
 			t.Helper()
 			list, err := migrations.Status(ctx, on.db, on.dialect)
 			require.NoError(t, err)
-			require.Len(t, list, len(shipped(t)))
+			require.Len(t, list, len(shipped(t, on.dialect)))
 			return list
 		}
-		for i, name := range shipped(t) {
-			version, err := goose.NumericComponent(name)
+		for i, name := range shipped(t, on.dialect) {
+			number, err := goose.NumericComponent(name)
 			require.NoError(t, err)
-			assert.Equal(t, migrations.MigrationStatus{Version: version, Name: name}, status()[i])
+			assert.Equal(t, migrations.MigrationStatus{Version: number, Name: name}, status()[i])
 		}
 		require.NoError(t, migrations.Down(ctx, on.db, on.dialect), "there is nothing to take back")
 		for range 2 {
@@ -147,7 +148,7 @@ func TestUpAndDownAgain(t *testing.T) {
 				assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease_fence"))
 				assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease_outcome"))
 			}
-			for last := len(shipped(t)) - 1; last > 0; last-- {
+			for last := len(shipped(t, on.dialect)) - 1; last > 0; last-- {
 				require.NoError(t, migrations.Down(ctx, on.db, on.dialect))
 				assert.False(t, status()[last].Applied)
 				assert.True(t, status()[last-1].Applied, "one step at a time")
@@ -253,7 +254,7 @@ func TestUpWithATableOfAnyName(t *testing.T) {
 			if on.dialect == migrations.MySQL {
 				quoted = "`" + name + "_version`"
 			}
-			assert.Equal(t, len(shipped(t))+1, on.count(t, "SELECT count(*) FROM "+quoted), "with goose's own first row")
+			assert.Equal(t, len(shipped(t, on.dialect))+1, on.count(t, "SELECT count(*) FROM "+quoted), "with goose's own first row")
 			list, err := migrations.Status(t.Context(), on.db, on.dialect, migrations.Table(name))
 			require.NoError(t, err)
 			assert.True(t, list[0].Applied)
@@ -289,7 +290,7 @@ func TestFSIsAFolderForGoose(t *testing.T) {
 		require.NoError(t, err)
 		files, err := fs.Glob(fsys, "*.sql")
 		require.NoError(t, err)
-		assert.Equal(t, shipped(t), files)
+		assert.Equal(t, shipped(t, on.dialect), files)
 	})
 }
 

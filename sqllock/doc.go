@@ -49,9 +49,9 @@
 //
 // A file has one writer at a time, so every other writer of the file delays grants, renewals and
 // releases: keep locks in a file of their own, in WAL mode, unless data and lock must change in one
-// transaction. An acquire that finds a writer at work for a quarter of a second answers that the lock
-// is contended, because that writer may have it in a transaction. The clock is the machine's. Tokens are as durable as PRAGMA synchronous says.
-// Network file systems do not lock reliably.
+// transaction. An acquire that finds a writer at work for a quarter of a second answers that the
+// lock is contended, because that writer may have it in a transaction. The clock is the machine's.
+// Tokens are as durable as PRAGMA synchronous says. Network file systems do not lock reliably.
 //
 // # Locks in a transaction
 //

@@ -80,7 +80,9 @@ refused '--unused is missing' prune
 refused '--unused=23h0m: must be at least 1d0h' prune --unused 23h
 refused '--unused=soon: write a number with a unit' prune --unused soon
 
-rowlock migrate down
+until rowlock migrate status | grep -Eq '^00002_fence.sql +-'; do
+	rowlock migrate down
+done
 for command in 'ls' 'reset --all' 'reset rowlock-demo --token 7' 'prune --unused 30d'; do
 	code=0; rowlock fence $command 2>err || code=$?
 	test $code = 69

@@ -1,0 +1,203 @@
+package advisory_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/locktest"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// Every way to Postgres keeps every promise that a session lock can keep, also when its clients die,
+// are cut off, and lose replies.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]opener{
+		"pgx": openPgx, "stdlib": openSQL("pgx"), "another-driver": openSQL(otherDriver),
+		"one-session": func(dsn string, opts ...advisory.Option) (*advisory.Backend, func(), error) {
+			return openPgx(dsn, append(opts, advisory.Sessions(1))...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, open) })
+		})
+	}
+}
+
+type opener func(dsn string, opts ...advisory.Option) (*advisory.Backend, func(), error)
+
+func openPgx(dsn string, opts ...advisory.Option) (*advisory.Backend, func(), error) {
+	pool, err := pgxpool.New(context.Background(), dsn)
+	if err != nil {
+		return nil, nil, err
+	}
+	return advisory.New(pool, opts...), pool.Close, nil
+}
+
+func openSQL(driverName string) opener {
+	return func(dsn string, opts ...advisory.Option) (*advisory.Backend, func(), error) {
+		db, err := sql.Open(driverName, dsn)
+		return advisory.NewDB(db, opts...), func() { _ = db.Close() }, err
+	}
+}
+
+// network is a Postgres database whose clients each have a misbehaving network of their own.
+type network struct {
+	open opener
+	dsn  string
+	raw  *sql.DB
+
+	mu      sync.Mutex
+	clients map[driver.Backend]*client
+}
+
+type client struct {
+	proxy *faultproxy.Proxy
+	close func()
+}
+
+var (
+	_ locktest.Closer       = (*network)(nil)
+	_ locktest.Expirer      = (*network)(nil)
+	_ locktest.Crasher      = (*network)(nil)
+	_ locktest.Partitioner  = (*network)(nil)
+	_ locktest.ReplyDropper = (*network)(nil)
+)
+
+func newNetwork(tb testing.TB, open opener) *network {
+	tb.Helper()
+	n := &network{open: open, dsn: database(tb), clients: map[driver.Backend]*client{}}
+	n.raw = openDB(tb, n.dsn)
+	tb.Cleanup(func() {
+		for b := range n.clients {
+			require.NoError(tb, n.Close(b))
+		}
+	})
+	return n
+}
+
+// database is a fresh one with the sequence of tokens.
+func database(tb testing.TB) string {
+	tb.Helper()
+	dsn := testenv.Postgres(tb)
+	migrate(tb, dsn)
+	return dsn
+}
+
+func migrate(tb testing.TB, dsn string) {
+	tb.Helper()
+	db, err := sql.Open("pgx", dsn)
+	require.NoError(tb, err)
+	defer db.Close()
+	require.NoError(tb, migrations.Up(context.Background(), db, migrations.Postgres))
+}
+
+func openDB(tb testing.TB, dsn string) *sql.DB {
+	tb.Helper()
+	db, err := sql.Open("pgx", dsn)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
+	return db
+}
+
+// through is dsn by way of a new proxy.
+func through(dsn string) (string, *faultproxy.Proxy, error) {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "", nil, err
+	}
+	p, err := faultproxy.New(u.Host)
+	if err != nil {
+		return "", nil, err
+	}
+	u.Host = p.Addr()
+	return u.String(), p, nil
+}
+
+func (n *network) Open(context.Context) (driver.Backend, error) {
+	dsn, proxy, err := through(n.dsn)
+	if err != nil {
+		return nil, err
+	}
+	b, closePool, err := n.open(dsn)
+	if err != nil {
+		proxy.Close()
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.clients[b] = &client{proxy, closePool}
+	return b, nil
+}
+
+func (n *network) of(b driver.Backend) (*client, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c := n.clients[b]; c != nil {
+		return c, nil
+	}
+	return nil, fmt.Errorf("%v is no client of this harness", b)
+}
+
+func (n *network) Close(b driver.Backend) error {
+	c, err := n.of(b)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	delete(n.clients, b)
+	n.mu.Unlock()
+	c.proxy.Close() // first: a pool is closed when all connections are back, and locks live on some
+	c.close()
+	return nil
+}
+
+func (n *network) with(b driver.Backend, do func(*faultproxy.Proxy)) error {
+	c, err := n.of(b)
+	if err == nil {
+		do(c.proxy)
+	}
+	return err
+}
+
+func (n *network) Crash(b driver.Backend) error   { return n.with(b, (*faultproxy.Proxy).Close) }
+func (n *network) Cut(b driver.Backend) error     { return n.with(b, (*faultproxy.Proxy).Cut) }
+func (n *network) Restore(b driver.Backend) error { return n.with(b, (*faultproxy.Proxy).Restore) }
+
+func (n *network) DropReply(b driver.Backend) error {
+	return n.with(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
+}
+
+// Expire ends the session of whoever holds key, and returns when the server has.
+func (n *network) Expire(ctx context.Context, key driver.Key) error {
+	return terminate(ctx, n.raw, advisory.Key(key.Namespace, key.Name))
+}
+
+const holdersOf = here + " AND (classid::bigint << 32) | objid::bigint = $1"
+
+func terminate(ctx context.Context, db *sql.DB, key int64) error {
+	if _, err := db.ExecContext(ctx, "SELECT pg_terminate_backend(pid)"+holdersOf, key); err != nil {
+		return err
+	}
+	for {
+		left := 0
+		if err := db.QueryRowContext(ctx, "SELECT count(*)"+holdersOf, key).Scan(&left); err != nil || left == 0 {
+			return err
+		}
+		time.Sleep(time.Millisecond) // nobody tells
+	}
+}

@@ -1,0 +1,132 @@
+package advisory
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// conn is one connection, on loan from the caller's pool. Its methods are for one goroutine at a
+// time, but for interrupt.
+type conn interface {
+	// query runs a statement that answers with one row. A statement that is asked once is not
+	// prepared: who knows what stands between.
+	query(ctx context.Context, once bool, statement string, args []any, dest ...any) error
+	exec(ctx context.Context, statement string) error
+	// told is the server process that the connection was told of at its login; 0 if the driver keeps
+	// it to itself.
+	told() uint32
+	closed() bool
+	// memory is what stays with the connection for as long as it lives; nil if nothing can.
+	memory() map[string]any
+	// wait reads until the connection ends, and returns why; nil when it was interrupted.
+	wait() error
+	interrupt()
+	watches() bool // wait can be used
+	giveBack()
+	destroy()
+}
+
+// source is the caller's pool.
+type source interface {
+	open(ctx context.Context) (conn, error)
+	most() int // connections that it allows; 0 is any number
+}
+
+type pgxSource struct{ pool *pgxpool.Pool }
+
+func (s pgxSource) most() int { return int(s.pool.Config().MaxConns) }
+
+func (s pgxSource) open(ctx context.Context) (conn, error) {
+	c, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	raw := c.Conn()
+	return &pgxConn{
+		raw: raw, net: raw.PgConn().Conn(),
+		with:    func(f func(*pgx.Conn) error) error { return f(raw) },
+		back:    c.Release,
+		discard: func() { closeHard(c.Hijack()) },
+	}, nil
+}
+
+type sqlSource struct{ db *sql.DB }
+
+func (s sqlSource) most() int { return s.db.Stats().MaxOpenConnections }
+
+func (s sqlSource) open(ctx context.Context) (conn, error) {
+	c, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var raw *pgx.Conn
+	err = c.Raw(func(dc any) error {
+		if std, ok := dc.(interface{ Conn() *pgx.Conn }); ok { // pgx's driver for database/sql
+			raw = std.Conn()
+		}
+		return nil
+	})
+	if err != nil {
+		discard(c)
+		return nil, err
+	}
+	back := func() { _ = c.Close() } // back to the pool, which reports nothing of use
+	if raw == nil {
+		return &sqlConn{conn: c, back: back}, nil
+	}
+	return &pgxConn{
+		raw: raw, net: raw.PgConn().Conn(),
+		with: func(f func(*pgx.Conn) error) error {
+			return c.Raw(func(any) error { return f(raw) })
+		},
+		back: back,
+		discard: func() {
+			closeHard(raw)
+			discard(c)
+		},
+	}, nil
+}
+
+// discard closes the session itself instead of giving it back to its pool.
+func discard(c *sql.Conn) {
+	_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
+	_ = c.Close() // says that it is closed
+}
+
+// sqlConn is a connection of a driver that is not pgx. Nobody can read from it between statements.
+type sqlConn struct {
+	conn  *sql.Conn
+	ended bool
+	back  func()
+}
+
+func (c *sqlConn) query(ctx context.Context, _ bool, statement string, args []any, dest ...any) error {
+	err := c.conn.QueryRowContext(ctx, statement, args...).Scan(dest...)
+	c.note(err)
+	return err
+}
+
+func (c *sqlConn) exec(ctx context.Context, statement string) error {
+	_, err := c.conn.ExecContext(ctx, statement)
+	c.note(err)
+	return err
+}
+
+// note remembers that the pool has thrown the connection away.
+func (c *sqlConn) note(err error) {
+	c.ended = c.ended || errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
+}
+
+func (c *sqlConn) told() uint32           { return 0 }
+func (c *sqlConn) closed() bool           { return c.ended }
+func (c *sqlConn) memory() map[string]any { return nil }
+func (c *sqlConn) wait() error            { return nil }
+func (c *sqlConn) interrupt()             {}
+func (c *sqlConn) watches() bool          { return false }
+func (c *sqlConn) giveBack()              { c.back() }
+func (c *sqlConn) destroy()               { discard(c.conn) }

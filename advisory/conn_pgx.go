@@ -1,0 +1,88 @@
+package advisory
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// pgxConn is a connection of pgx, from either kind of pool.
+type pgxConn struct {
+	raw         *pgx.Conn
+	net         net.Conn
+	with        func(func(*pgx.Conn) error) error // lends raw
+	back        func()
+	discard     func()
+	interrupted atomic.Bool
+}
+
+func (c *pgxConn) query(ctx context.Context, once bool, statement string, args []any, dest ...any) error {
+	if once {
+		args = append([]any{pgx.QueryExecModeExec}, args...)
+	}
+	return c.with(func(raw *pgx.Conn) error { return raw.QueryRow(ctx, statement, args...).Scan(dest...) })
+}
+
+func (c *pgxConn) exec(ctx context.Context, statement string) error {
+	return c.with(func(raw *pgx.Conn) error {
+		_, err := raw.Exec(ctx, statement, pgx.QueryExecModeExec)
+		return err
+	})
+}
+
+func (c *pgxConn) told() uint32           { return c.raw.PgConn().PID() }
+func (c *pgxConn) closed() bool           { return c.raw.IsClosed() }
+func (c *pgxConn) memory() map[string]any { return c.raw.PgConn().CustomData() }
+func (c *pgxConn) watches() bool          { return true }
+func (c *pgxConn) giveBack()              { c.back() }
+func (c *pgxConn) destroy()               { c.discard() }
+
+// wait is interrupted by a deadline of the socket and not by a context, because pgx can be set up to
+// answer the end of a context with a request to cancel, which might hit the next statement.
+func (c *pgxConn) wait() error {
+	err := c.with(func(raw *pgx.Conn) error {
+		for {
+			err := raw.PgConn().WaitForNotification(context.Background())
+			if err != nil { // else it was a notification that the caller had subscribed to
+				return err
+			}
+		}
+	})
+	if !c.interrupted.Load() {
+		return err
+	}
+	c.interrupted.Store(false)
+	var timeout net.Error
+	if !errors.As(err, &timeout) || !timeout.Timeout() {
+		return err
+	}
+	return c.net.SetReadDeadline(time.Time{})
+}
+
+func (c *pgxConn) interrupt() {
+	c.interrupted.Store(true)
+	_ = c.net.SetReadDeadline(time.Unix(1, 0)) // fails on a closed socket, where wait ends by itself
+}
+
+// goodbye is how long the end of a connection may take. The server has let go of the locks before it
+// closes its side, so that what comes after finds them free.
+const goodbye = 250 * time.Millisecond
+
+// closeHard closes the connection, whatever state it is in.
+func closeHard(raw *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	defer cancel()
+	if !raw.IsClosed() {
+		_ = raw.Close(ctx) // it is over either way
+		return
+	}
+	select {
+	case <-raw.PgConn().CleanupDone(): // pgx is saying goodbye in the background
+	case <-ctx.Done():
+		_ = raw.PgConn().Conn().Close()
+	}
+}

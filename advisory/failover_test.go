@@ -1,0 +1,42 @@
+package advisory_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// A standby is refused. After its promotion its tokens are larger than any before, even if it never
+// got the last numbers of the sequence.
+func TestStandbyAndPromotion(t *testing.T) {
+	t.Parallel()
+	testenv.DSN(t, testenv.EnginePostgres) // the programs are there
+	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{})
+	require.NoError(t, err)
+	t.Cleanup(server.Stop)
+	migrate(t, server.DSN)
+	w := watch(t, server.DSN)
+	b := advisory.New(openPool(t, server.DSN))
+	w.number("SELECT setval('rowlock_lease_token', 1000000)")
+	before := acquire(t, b, "a")
+	assert.Equal(t, int64(1), int64(before.Token)>>40, "the timeline of a new server")
+
+	require.NoError(t, os.WriteFile(filepath.Join(server.Folder, "data", "standby.signal"), nil, 0o644))
+	require.NoError(t, server.Restart(t.Context()))
+	w = watch(t, server.DSN)
+	unfit(t, advisory.New(openPool(t, server.DSN)), "standby", "primary")
+	unfit(t, advisory.New(openPool(t, server.DSN), advisory.NoToken()), "standby")
+	_, err = w.db.ExecContext(t.Context(), "SELECT pg_promote()")
+	require.NoError(t, err)
+	w.number("SELECT setval('rowlock_lease_token', 1)")
+	after := acquire(t, b, "a")
+	assert.Greater(t, after.Token, before.Token)
+	assert.Equal(t, int64(2), int64(after.Token)>>40)
+}

@@ -1,0 +1,199 @@
+package advisory_test
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// unfit checks that b refuses to lock for good, and why, and leaves nothing locked.
+func unfit(t *testing.T, b *advisory.Backend, why ...string) {
+	t.Helper()
+	_, err := b.Acquire(t.Context(), request("a"))
+	require.Error(t, err)
+	assert.True(t, driver.IsPermanent(err), "%v", err)
+	for _, text := range why {
+		require.ErrorContains(t, err, text)
+	}
+	_, err = locker(t, b).TryAcquire(t.Context(), "a")
+	require.ErrorIs(t, err, rowlock.ErrUnavailable)
+}
+
+// A pooler in transaction mode is refused at the first call, on every way to it and whatever its user
+// says that it is, with a sentence that says what to do; nothing is locked on a connection of the pool.
+func TestTransactionPoolingIsRefused(t *testing.T) {
+	t.Parallel()
+	pooled, direct := testenv.PgBouncer(t)
+	migrate(t, direct)
+	w := watch(t, direct)
+	hidden := func(opts ...advisory.Option) *advisory.Backend {
+		b, closePool, err := openSQL(otherDriver)(pooled+"&default_query_exec_mode=exec", opts...)
+		require.NoError(t, err)
+		t.Cleanup(closePool)
+		return b
+	}
+	for name, b := range map[string]*advisory.Backend{
+		"pgx":               advisory.New(openPool(t, pooled)),
+		"pgx, in denial":    advisory.New(openPool(t, pooled), advisory.SessionPooler()),
+		"pgx, no token":     advisory.New(openPool(t, pooled), advisory.NoToken()),
+		"stdlib":            advisory.NewDB(openDB(t, pooled)),
+		"stdlib, in denial": advisory.NewDB(openDB(t, pooled), advisory.SessionPooler()),
+		"another":           hidden(),
+		"another, no token": hidden(advisory.NoToken()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			unfit(t, b, "transaction mode", "directly", "sqllock")
+			_, err := b.Acquire(t.Context(), request("a"))
+			var pooler *advisory.PoolerError
+			require.ErrorAs(t, err, &pooler)
+		})
+	}
+	assert.Zero(t, w.locks())
+}
+
+// Whoever says that his pooler is in session mode is believed where two connections share nothing. A
+// direct connection is the best such pooler there is.
+func TestSessionPoolerIsProbed(t *testing.T) {
+	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
+		dsn := database(t)
+		b, w := open(dsn, advisory.SessionPooler()), watch(t, dsn)
+		acquire(t, b, "a")
+		assert.Equal(t, 1, w.locks())
+		refused(t, open(dsn), "a")
+	})
+}
+
+// A standby would grant what the primary grants to another, and a session that may not write has no
+// tokens. Both are refused for good.
+func TestReadOnlyIsRefused(t *testing.T) {
+	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
+		dsn := database(t) + "&default_transaction_read_only=on"
+		unfit(t, open(dsn), "read-only")
+		unfit(t, open(dsn, advisory.NoToken()), "read-only")
+	})
+}
+
+// Without the sequence, or without the right to use it, the error names what mends it. Without tokens
+// no schema is needed at all.
+func TestSequenceIsMissing(t *testing.T) {
+	t.Parallel()
+	dsn := testenv.Postgres(t)
+	unfit(t, advisory.New(openPool(t, dsn)), "rowlock_lease_token", "rowlock migrate up", "NoToken")
+	var schema *advisory.SchemaError
+	_, err := advisory.New(openPool(t, dsn), advisory.Table("ops.jobs")).Acquire(t.Context(), request("a"))
+	require.ErrorAs(t, err, &schema)
+	assert.Equal(t, "ops.jobs_token", schema.Sequence)
+
+	b := advisory.New(openPool(t, dsn), advisory.NoToken())
+	assert.Zero(t, acquire(t, b, "a").Token)
+	lease, err := locker(t, b).Acquire(t.Context(), "b")
+	require.NoError(t, err)
+	require.NoError(t, lease.Release(t.Context()))
+	_, err = rowlock.New(b, rowlock.Require(rowlock.LinearizableToken))
+	require.Error(t, err)
+}
+
+// A role without the right to use the sequence is told so before anything is locked.
+func TestPrivilegeIsMissing(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	w := watch(t, dsn)
+	role := "rowlock_" + driver.NewNonce().String()[:8]
+	for _, statement := range []string{"CREATE ROLE " + role + " LOGIN", "GRANT USAGE ON SCHEMA public TO " + role} {
+		_, err := w.db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	t.Cleanup(func() {
+		_, _ = w.db.ExecContext(context.Background(), "DROP OWNED BY "+role)
+		_, err := w.db.ExecContext(context.Background(), "DROP ROLE "+role)
+		require.NoError(t, err)
+	})
+	u, err := url.Parse(dsn)
+	require.NoError(t, err)
+	u.User = url.User(role)
+	b := advisory.New(openPool(t, u.String()))
+	unfit(t, b, "GRANT USAGE ON SEQUENCE rowlock_lease_token")
+	_, err = w.db.ExecContext(t.Context(), "GRANT USAGE ON SEQUENCE rowlock_lease_token TO "+role)
+	require.NoError(t, err)
+	g, err := b.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	require.NoError(t, b.Release(t.Context(), g))
+}
+
+// Another table has another sequence, in a schema of its own if need be.
+func TestTableNamesTheSequence(t *testing.T) {
+	t.Parallel()
+	dsn := testenv.Postgres(t)
+	db := openDB(t, dsn)
+	_, err := db.ExecContext(t.Context(), `CREATE SCHEMA "Ops"`)
+	require.NoError(t, err)
+	require.NoError(t, migrations.Up(t.Context(), db, migrations.Postgres, migrations.Table("Ops.Jobs")))
+	acquire(t, advisory.New(openPool(t, dsn), advisory.Table("Ops.Jobs")), "a")
+}
+
+// What cannot work is said when a locker is made.
+func TestOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t, "postgres://localhost/nowhere", conns(3))
+	db, err := sql.Open("pgx", "postgres://localhost/nowhere")
+	require.NoError(t, err)
+	defer db.Close()
+	for want, b := range map[string]*advisory.Backend{
+		"handle is nil":               advisory.New(nil),
+		"the database handle is nil":  advisory.NewDB(nil),
+		`table "a b"`:                 advisory.New(pool, advisory.Table("a b")),
+		"Sessions(-1)":                advisory.NewDB(db, advisory.Sessions(-1)),
+		"the pool allows 3":           advisory.New(pool, advisory.Sessions(4)),
+		"Sessions(4): the pool allow": advisory.New(pool, advisory.Sessions(4)).Shared(),
+	} {
+		_, err := rowlock.New(b)
+		require.ErrorContains(t, err, want)
+		_, err = b.Acquire(t.Context(), request("a"))
+		assert.True(t, driver.IsPermanent(err))
+		_, err = b.Inspect(t.Context(), driver.Key{Name: "a"})
+		require.ErrorContains(t, err, want)
+	}
+	require.NoError(t, advisory.New(pool).Validate())
+}
+
+// The server gives a dead client up after about 30 s: that is set where it is laxer, and left where
+// it is stricter.
+func TestKeepAlive(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t, database(t)+"&tcp_keepalives_count=2", conns(1))
+	b := advisory.New(pool)
+	g := acquire(t, b, "a")
+	require.NoError(t, b.Release(t.Context(), g))
+	for setting, want := range map[string]string{
+		"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "2", "tcp_user_timeout": "30000",
+	} {
+		var got string
+		require.NoError(t, pool.QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got))
+		assert.Equal(t, want, got, setting)
+	}
+}
+
+// Unless told otherwise a backend leaves half of the pool to the work that is done under its locks.
+func TestHalfOfThePoolIsLeft(t *testing.T) {
+	t.Parallel()
+	b := advisory.New(openPool(t, database(t), conns(3)))
+	acquire(t, b, "a")
+	leave, err := b.Busy(t.Context())
+	require.NoError(t, err)
+	defer leave()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = b.Acquire(ctx, request("b"))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}

@@ -1,0 +1,181 @@
+package advisory
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// holder is one session that holds a key, as the server sees it. What the role may not see is empty.
+type holder struct {
+	Key         int64   `json:"key"`
+	Shared      bool    `json:"shared"`
+	PID         int64   `json:"pid"`
+	User        *string `json:"user"`
+	Application *string `json:"application"`
+	Client      *string `json:"client"`
+	AgeMicros   *int64  `json:"age_us"`
+}
+
+// String is who holds it, for people: the server's process, and what it knows of the client.
+func (h holder) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "session %d", h.PID)
+	for _, part := range []struct {
+		word string
+		of   *string
+	}{{" of ", h.User}, {" from ", h.Client}} {
+		if part.of != nil && *part.of != "" {
+			b.WriteString(part.word + *part.of)
+		}
+	}
+	if h.Application != nil && *h.Application != "" {
+		fmt.Fprintf(&b, " (%s)", *h.Application)
+	}
+	return b.String()
+}
+
+// holders asks on the session; whoever asks has its turn.
+func (se *session) holders(ctx context.Context, id sql.NullInt64) ([]holder, error) {
+	var text string
+	if err := se.query(ctx, "holders", []any{id}, &text); err != nil {
+		return nil, err
+	}
+	var list []holder
+	err := json.Unmarshal([]byte(text), &list)
+	return list, err
+}
+
+// look asks on a connection of its own, which may be one through any pooler.
+func (s *store) look(ctx context.Context, verb string, id sql.NullInt64, dest any) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	c, err := s.source.open(ctx)
+	if err != nil {
+		return driver.NotApplied(err)
+	}
+	if err = c.query(ctx, true, s.sql[verb], []any{id}, dest); err != nil && !plain(ctx, c, err) {
+		c.destroy()
+	} else {
+		c.giveBack()
+	}
+	return err
+}
+
+func (s *store) lookForHolders(ctx context.Context, id sql.NullInt64) ([]holder, error) {
+	var text string
+	if err := s.look(ctx, "holders", id, &text); err != nil {
+		return nil, err
+	}
+	var list []holder
+	err := json.Unmarshal([]byte(text), &list)
+	return list, err
+}
+
+// List implements [driver.Inspector]. Postgres knows keys, not names: a lock that is held through
+// this backend has its name, and with all the others are listed too, as "key " and sixteen hexadecimal
+// digits, locks of other programs that use keys of one bigint among them. The age of another's lock
+// is that of its session.
+func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
+	holders, err := b.lookForHolders(ctx, sql.NullInt64{})
+	if err != nil {
+		return nil, explain(ctx, b.table, "list", driver.Key{}, err)
+	}
+	list := []driver.Status{}
+	seen := map[int64]bool{}
+	for _, h := range holders {
+		if seen[h.Key] {
+			continue
+		}
+		seen[h.Key] = true
+		status, mine := b.mine(h.Key)
+		if !mine {
+			status = h.status(driver.Key{Name: fmt.Sprintf("key %016x", uint64(h.Key))}) //nolint:gosec // its bits
+			status.Note = "only the key is known: Postgres keeps no names of advisory locks"
+		}
+		if all || mine && status.Key.Namespace == namespace {
+			list = append(list, status)
+		}
+	}
+	slices.SortFunc(list, func(a, b driver.Status) int {
+		return cmp.Or(cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))
+	})
+	return list, nil
+}
+
+// Inspect implements [driver.Inspector]. The token of a lock that another process holds is not known,
+// and zero.
+func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
+	id := b.id(key)
+	holders, err := b.lookForHolders(ctx, sql.NullInt64{Int64: id, Valid: true})
+	if err != nil {
+		return driver.Status{}, explain(ctx, b.table, "inspect", key, err)
+	}
+	if len(holders) == 0 {
+		return driver.Status{Key: key}, nil
+	}
+	if status, mine := b.mine(id); mine && status.Key == key {
+		return status, nil
+	}
+	return holders[0].status(key), nil
+}
+
+func (h holder) status(key driver.Key) driver.Status {
+	s := driver.Status{Key: key, State: driver.StateHeld, Holder: h.String()}
+	if h.AgeMicros != nil {
+		s.Age = time.Duration(*h.AgeMicros) * time.Microsecond
+	}
+	return s
+}
+
+// mine is the status of a lock that is held through this backend.
+func (s *store) mine(id int64) (driver.Status, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.locks[id]; l != nil {
+		for _, h := range l.holdings {
+			if h.granted {
+				return driver.Status{
+					Key: h.grant.Key, State: driver.StateHeld, Token: h.grant.Token,
+					Holder: h.holder, Note: h.note, Age: time.Since(h.since),
+				}, true
+			}
+		}
+	}
+	return driver.Status{}, false
+}
+
+// ForceRelease implements [driver.Inspector]: with live it ends the sessions that hold key
+// (pg_terminate_backend), and with them every other lock that lives on them. The role must be a member
+// of the holder's or of pg_signal_backend. A token other than zero must be that of a lock that is held
+// through this backend; those of others are not known. The old holder is fenced by the next grant.
+func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
+	status, err := b.Inspect(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case status.State != driver.StateHeld || token != 0 && token != status.Token:
+		return driver.ErrNotHeld
+	case !live:
+		return &driver.Held{Reason: driver.Leased, Holder: status.Holder, Note: status.Note, Token: status.Token, Since: status.Age}
+	}
+	ended := int64(0)
+	if err := b.look(ctx, "terminate", sql.NullInt64{Int64: b.id(key), Valid: true}, &ended); err != nil {
+		return explain(ctx, b.table, "force release", key, err)
+	}
+	if ended == 0 {
+		return driver.ErrNotHeld
+	}
+	return nil
+}
+
+// Prune implements [driver.Inspector]: there is nothing to forget.
+func (b *Backend) Prune(ctx context.Context, _ time.Duration) (int, error) { return 0, b.ready(ctx) }

@@ -1,0 +1,102 @@
+package advisory_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// A refusal names the session that has the lock, as the server sees it.
+func TestRefusalNamesTheSession(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	w := watch(t, dsn)
+	a, b := advisory.New(openPool(t, dsn+"&application_name=billing")), advisory.New(openPool(t, dsn))
+	acquire(t, a, "x")
+	pid := w.number("SELECT min(pid)" + here)
+	assert.Equal(t, fmt.Sprintf("session %d of postgres from 127.0.0.1 (billing)", pid), refused(t, b, "x").Holder)
+	_, err := locker(t, b).TryAcquire(t.Context(), "x")
+	require.ErrorContains(t, err, "(billing)")
+	held := refused(t, a, "x")
+	assert.Equal(t, "tester", held.Holder, "who holds it in the same process is known")
+	assert.Positive(t, held.Token)
+	acquire(t, a.Shared(), "y")
+	acquire(t, b.Shared(), "y")
+	assert.Contains(t, refused(t, advisory.New(openPool(t, dsn)), "y").Holder, " and 1 more")
+}
+
+// An inspector sees its own locks by name, and those of others by key; of any name it can tell whether
+// somebody holds it.
+func TestInspector(t *testing.T) {
+	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
+		dsn := database(t)
+		a, b := open(dsn), open(dsn)
+		mine, theirs := acquire(t, a, "mine"), driver.Key{Name: "theirs"}
+		r := request("other")
+		r.Key.Namespace = "ns"
+		inNamespace, err := a.Acquire(t.Context(), r)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = a.Release(context.Background(), inNamespace) })
+		acquire(t, b, theirs.Name)
+
+		got, err := a.Inspect(t.Context(), mine.Key)
+		require.NoError(t, err)
+		assert.Equal(t, driver.StateHeld, got.State)
+		assert.Equal(t, mine.Token, got.Token)
+		assert.Equal(t, "tester", got.Holder)
+		got, err = a.Inspect(t.Context(), theirs)
+		require.NoError(t, err)
+		assert.Equal(t, driver.StateHeld, got.State)
+		assert.Zero(t, got.Token)
+		assert.Contains(t, got.Holder, "session ")
+		assert.Positive(t, got.Age)
+		free, err := a.Inspect(t.Context(), driver.Key{Name: "free"})
+		require.NoError(t, err)
+		assert.Equal(t, driver.Status{Key: driver.Key{Name: "free"}}, free)
+
+		names := func(namespace string, all bool) (names []string) {
+			list, err := a.List(t.Context(), namespace, all)
+			require.NoError(t, err)
+			for _, s := range list {
+				names = append(names, s.Key.String())
+			}
+			return names
+		}
+		assert.Equal(t, []string{"mine"}, names("", false))
+		assert.Equal(t, []string{"ns/other"}, names("ns", false))
+		unnamed := fmt.Sprintf("key %016x", uint64(advisory.Key("", "theirs")))
+		assert.Equal(t, []string{unnamed, "mine", "ns/other"}, names("", true))
+		pruned, err := a.Prune(t.Context(), 0)
+		require.NoError(t, err)
+		assert.Zero(t, pruned)
+	})
+}
+
+// A forced release ends the holder's session, only when told to end a live one, and only one with the
+// token that was seen; the next token is larger, so that the old holder is fenced.
+func TestForceRelease(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	a, b := advisory.New(openPool(t, dsn)), advisory.New(openPool(t, dsn))
+	lease, err := locker(t, a).Acquire(t.Context(), "x")
+	require.NoError(t, err)
+	key := driver.Key{Name: "x"}
+	var held *driver.Held
+	require.ErrorAs(t, b.ForceRelease(t.Context(), key, 0, false), &held)
+	require.ErrorIs(t, b.ForceRelease(t.Context(), key, lease.Token(), true), driver.ErrNotHeld, "the token of another's lock is not known")
+	require.ErrorIs(t, b.ForceRelease(t.Context(), driver.Key{Name: "free"}, 0, true), driver.ErrNotHeld)
+	require.NoError(t, lease.Err())
+	require.NoError(t, b.ForceRelease(t.Context(), key, 0, true))
+	<-lease.Context().Done()
+	require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
+	next, err := locker(t, b).Acquire(t.Context(), "x")
+	require.NoError(t, err)
+	assert.Greater(t, next.Token(), lease.Token())
+}

@@ -1,0 +1,108 @@
+package advisory
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// TxOption changes one call of [InTx] or [InPgxTx].
+type TxOption func(*txOptions)
+
+type txOptions struct {
+	namespace string
+	wait      time.Duration
+	shared    bool
+}
+
+// TxNamespace is the namespace of the lock's name. The default is the empty one.
+func TxNamespace(namespace string) TxOption {
+	return func(o *txOptions) { o.namespace = namespace }
+}
+
+// TxWait is how long to go on asking while the lock is held. The default is to answer at once. The
+// transaction stays open meanwhile.
+func TxWait(d time.Duration) TxOption { return func(o *txOptions) { o.wait = d } }
+
+// TxShared takes the lock together with others who share it.
+func TxShared() TxOption { return func(o *txOptions) { o.shared = true } }
+
+// Pauses between two questions of a waiting InTx.
+const (
+	firstTxPause = 5 * time.Millisecond
+	longTxPause  = 100 * time.Millisecond
+)
+
+// InTx takes the lock called name until tx ends, whether by commit or by rollback. It needs no backend
+// and no schema, and a pooler in transaction mode is fine. It excludes every other InTx of that name
+// and every lease of a [Backend] on the same database.
+//
+// The error wraps a [*driver.Held] while somebody else has the lock; tx can then go on without it. Any
+// other error is to be treated as the failure of any other statement of tx. ctx bounds the waiting and
+// the statements; one that is cancelled while a statement runs ends the transaction, as it always does.
+func InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxOption) error {
+	if tx == nil {
+		return driver.Permanent(errors.New("advisory: InTx: the transaction is nil"))
+	}
+	return inTx(ctx, name, opts, func(statement string, id int64, locked *bool) error {
+		return tx.QueryRowContext(ctx, statement, id).Scan(locked)
+	})
+}
+
+// InPgxTx is [InTx] for a transaction of pgx.
+func InPgxTx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) error {
+	if tx == nil {
+		return driver.Permanent(errors.New("advisory: InPgxTx: the transaction is nil"))
+	}
+	return inTx(ctx, name, opts, func(statement string, id int64, locked *bool) error {
+		return tx.QueryRow(ctx, statement, pgx.QueryExecModeExec, id).Scan(locked)
+	})
+}
+
+// txStatements need no table of anybody's.
+var txStatements = load(sqltable.Table{})
+
+func inTx(ctx context.Context, name string, opts []TxOption, try func(statement string, id int64, locked *bool) error) error {
+	var o txOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	key := driver.Key{Namespace: o.namespace, Name: name}
+	if err := checkKey(key); err != nil {
+		return driver.Permanent(fmt.Errorf("advisory: InTx: %w", err))
+	}
+	verb := "tx_lock"
+	if o.shared {
+		verb += "_shared"
+	}
+	end := time.Now().Add(o.wait)
+	for step := firstTxPause; ; step = min(2*step, longTxPause) {
+		locked := false
+		if err := try(txStatements[verb], keyOf(key), &locked); err != nil {
+			return fmt.Errorf("advisory: lock %q in the transaction: %w", key, err)
+		}
+		if locked {
+			return nil
+		}
+		refused := fmt.Errorf("advisory: lock %q in the transaction: %w", key, &driver.Held{Reason: driver.Leased})
+		left := time.Until(end)
+		if left <= 0 {
+			return refused
+		}
+		timer := time.NewTimer(min(left, step/2+rand.N(step)))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%w: %w", refused, ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package advisory_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
+)
+
+// inTx takes a lock in a new transaction of either kind, checks that the transaction can be used
+// whatever came of it, and ends it when the test does, or earlier by calling end.
+type inTx func(name string, opts ...advisory.TxOption) (end func(), err error)
+
+func eachTx(t *testing.T, test func(t *testing.T, dsn string, lock inTx)) {
+	t.Helper()
+	t.Parallel()
+	straight := func(tb testing.TB) (string, string) {
+		dsn := testenv.Postgres(tb)
+		return dsn, dsn
+	}
+	for name, database := range map[string]func(testing.TB) (clients, direct string){
+		"direct": straight, "pgbouncer": testenv.PgBouncer,
+	} {
+		ofSQL := func(t *testing.T, dsn string) inTx {
+			db := openDB(t, dsn+"&default_query_exec_mode=exec")
+			return func(name string, opts ...advisory.TxOption) (func(), error) {
+				tx, err := db.BeginTx(t.Context(), nil)
+				require.NoError(t, err)
+				err = advisory.InTx(t.Context(), tx, name, opts...)
+				var one int
+				require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT 1").Scan(&one), "the transaction goes on")
+				end := func() { _ = tx.Commit() }
+				t.Cleanup(end)
+				return end, err
+			}
+		}
+		ofPgx := func(t *testing.T, dsn string) inTx {
+			pool := openPool(t, dsn, conns(16), func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec })
+			return func(name string, opts ...advisory.TxOption) (func(), error) {
+				tx, err := pool.Begin(t.Context())
+				require.NoError(t, err)
+				err = advisory.InPgxTx(t.Context(), tx, name, opts...)
+				_, failed := tx.Exec(t.Context(), "SELECT 1")
+				require.NoError(t, failed, "the transaction goes on")
+				end := func() { _ = tx.Rollback(context.Background()) }
+				t.Cleanup(end)
+				return end, err
+			}
+		}
+		for kind, of := range map[string]func(*testing.T, string) inTx{"sql": ofSQL, "pgx": ofPgx} {
+			t.Run(name+"-"+kind, func(t *testing.T) {
+				t.Parallel()
+				clients, direct := database(t)
+				test(t, direct, of(t, clients))
+			})
+		}
+	}
+}
+
+// A lock in a transaction excludes those in others and every lease, ends with the transaction, and
+// works through a pooler in transaction mode.
+func TestInTx(t *testing.T) {
+	eachTx(t, func(t *testing.T, dsn string, lock inTx) {
+		b := advisory.New(openPool(t, dsn), advisory.NoToken())
+		end, err := lock("a")
+		require.NoError(t, err)
+		var held *driver.Held
+		_, err = lock("a")
+		require.ErrorAs(t, err, &held)
+		_, err = lock("A")
+		require.NoError(t, err)
+		_, err = lock("a", advisory.TxNamespace("ns"))
+		require.NoError(t, err)
+		assert.Contains(t, refused(t, b, "a").Holder, "session ")
+		end()
+		g := acquire(t, b, "a")
+		_, err = lock("a", advisory.TxShared())
+		require.ErrorAs(t, err, &held)
+		require.NoError(t, b.Release(t.Context(), g))
+		_, err = lock("a", advisory.TxShared())
+		require.NoError(t, err)
+		_, err = lock("a", advisory.TxShared())
+		require.NoError(t, err)
+		_, err = lock("a")
+		require.ErrorAs(t, err, &held)
+		acquire(t, b.Shared(), "a")
+	})
+}
+
+// Waiting is bounded, and gets the lock when it is free.
+func TestInTxWaits(t *testing.T) {
+	eachTx(t, func(t *testing.T, _ string, lock inTx) {
+		end, err := lock("a")
+		require.NoError(t, err)
+		began := time.Now()
+		_, err = lock("a", advisory.TxWait(50*time.Millisecond))
+		var held *driver.Held
+		require.ErrorAs(t, err, &held)
+		assert.GreaterOrEqual(t, time.Since(began), 50*time.Millisecond)
+		done := make(chan error)
+		go func() {
+			_, err := lock("a", advisory.TxWait(time.Minute))
+			done <- err
+		}()
+		end()
+		require.NoError(t, <-done)
+	})
+}
+
+// The end of the context ends the waiting, and says so beside the refusal.
+func TestInTxContextEnds(t *testing.T) {
+	t.Parallel()
+	db := openDB(t, testenv.Postgres(t))
+	begin := func() *sql.Tx {
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = tx.Rollback() })
+		return tx
+	}
+	require.NoError(t, advisory.InTx(t.Context(), begin(), "a"))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, advisory.InTx(ctx, begin(), "a", advisory.TxWait(time.Minute)), context.DeadlineExceeded)
+}
+
+// A name that cannot be one and a transaction that is none are refused by name.
+func TestInTxChecksItsInput(t *testing.T) {
+	t.Parallel()
+	require.ErrorContains(t, advisory.InTx(t.Context(), nil, "a"), "transaction is nil")
+	require.ErrorContains(t, advisory.InPgxTx(t.Context(), nil, "a"), "transaction is nil")
+	for want, name := range map[string]string{"0 bytes": "", "NUL": "a\x00b", "UTF-8": "\xff"} {
+		require.ErrorContains(t, advisory.InTx(t.Context(), new(sql.Tx), name), want)
+	}
+}

@@ -1,0 +1,248 @@
+package advisory_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// soon is when the end of a connection has been told on a busy machine, and a heartbeat has not come.
+const soon = 5 * time.Second
+
+// lostWithin waits for the lease's end, and measures it from began. Without a heartbeat the reason is
+// the end of the session; one that comes at the same time may be the first to tell.
+func lostWithin(t *testing.T, lease *rowlock.Lease, began time.Time, limit time.Duration, reason rowlock.LostReason) {
+	t.Helper()
+	select {
+	case <-lease.Context().Done():
+	case <-time.After(limit + 20*time.Second):
+		require.Fail(t, "the lease is still trusted")
+	}
+	took := time.Since(began)
+	assert.Less(t, took, limit)
+	var lost *rowlock.LostError
+	require.ErrorAs(t, context.Cause(lease.Context()), &lost)
+	if reason != anyReason {
+		assert.Equal(t, reason, lost.Reason)
+	}
+	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
+}
+
+const anyReason rowlock.LostReason = 0
+
+// watched are the ways to Postgres on which the end of a connection is noticed between statements.
+func watched(t *testing.T, test func(t *testing.T, open func(dsn string) *advisory.Backend)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("pgx", func(t *testing.T) {
+		test(t, func(dsn string) *advisory.Backend { return advisory.New(openPool(t, dsn)) })
+	})
+	t.Run("stdlib", func(t *testing.T) {
+		test(t, func(dsn string) *advisory.Backend { return advisory.NewDB(openDB(t, dsn)) })
+	})
+}
+
+// The end of a connection is told within 100 ms, the half of the times at least: the test shares its
+// machine with others.
+func TestLossIsToldWithin100ms(t *testing.T) {
+	for _, way := range []string{"terminated", "cut"} {
+		t.Run(way, func(t *testing.T) {
+			direct := database(t)
+			dsn, proxy, err := through(direct)
+			require.NoError(t, err)
+			t.Cleanup(proxy.Close)
+			l, w := locker(t, advisory.New(openPool(t, dsn))), watch(t, direct)
+			var took []time.Duration
+			for range 9 {
+				lease, err := l.Acquire(t.Context(), "a")
+				require.NoError(t, err)
+				began := time.Now()
+				if way == "cut" {
+					proxy.Reset()
+				} else {
+					w.number("SELECT count(pg_terminate_backend(pid))" + here)
+				}
+				<-lease.Context().Done()
+				took = append(took, time.Since(began))
+				require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
+			}
+			slices.Sort(took)
+			assert.Less(t, took[len(took)/2], 100*time.Millisecond)
+			t.Logf("%s: %v", way, took)
+		})
+	}
+}
+
+// A backend that is terminated ends its leases long before any heartbeat, and the
+// name can be had again by the same locker.
+func TestTerminatedBackend(t *testing.T) {
+	watched(t, func(t *testing.T, open func(string) *advisory.Backend) {
+		dsn := database(t)
+		l, w := locker(t, open(dsn)), watch(t, dsn)
+		first, err := l.Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		second, err := l.Acquire(t.Context(), "b")
+		require.NoError(t, err)
+		began := time.Now()
+		w.terminate("a")
+		lostWithin(t, first, began, soon, rowlock.LostSession)
+		lostWithin(t, second, began, soon, rowlock.LostSession)
+		again, err := l.Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		assert.Greater(t, again.Token(), second.Token())
+		require.NoError(t, again.Release(t.Context()))
+	})
+}
+
+// A connection that is cut ends its leases without a heartbeat.
+func TestCutConnection(t *testing.T) {
+	watched(t, func(t *testing.T, open func(string) *advisory.Backend) {
+		dsn, proxy, err := through(database(t))
+		require.NoError(t, err)
+		t.Cleanup(proxy.Close)
+		lease, err := locker(t, open(dsn)).Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		began := time.Now()
+		proxy.Reset()
+		lostWithin(t, lease, began, soon, rowlock.LostSession)
+	})
+}
+
+// A holder who is cut off without a word stops trusting when its TTL after the last proof is over,
+// the calls end in time, and when the network is back the lock is free and can be taken.
+func TestBlackHole(t *testing.T) {
+	watched(t, func(t *testing.T, open func(string) *advisory.Backend) {
+		direct := database(t)
+		dsn, proxy, err := through(direct)
+		require.NoError(t, err)
+		t.Cleanup(proxy.Close)
+		const brief = time.Second
+		l := locker(t, open(dsn), rowlock.TTL(brief))
+		lease, err := l.Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		began := time.Now()
+		proxy.Cut()
+		_, err = l.TryAcquire(t.Context(), "b")
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		lostWithin(t, lease, began, brief+time.Second, rowlock.LostExpired)
+		refused(t, advisory.New(openPool(t, direct)), "a")
+		proxy.Restore()
+		again, err := l.Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		require.NoError(t, again.Release(t.Context()))
+	})
+}
+
+// A proxy that drops one reply costs no lease its trust before the deadline.
+func TestALostReplyIsNoLoss(t *testing.T) {
+	watched(t, func(t *testing.T, open func(string) *advisory.Backend) {
+		dsn, proxy, err := through(database(t))
+		require.NoError(t, err)
+		t.Cleanup(proxy.Close)
+		lease, err := locker(t, open(dsn)).Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		proxy.DropReplies(1, faultproxy.Hang)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*goodbye)
+		defer cancel()
+		require.ErrorIs(t, lease.Renew(ctx), rowlock.ErrUnknown)
+		require.NoError(t, lease.Err())
+		proxy.Reset()
+		<-lease.Context().Done()
+	})
+}
+
+const goodbye = 250 * time.Millisecond
+
+// A server that is restarted ends its leases at once, by crash, and is used again when
+// it is back, with larger tokens.
+func TestRestartedServer(t *testing.T) {
+	t.Parallel()
+	testenv.DSN(t, testenv.EnginePostgres) // the programs are there
+	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{})
+	require.NoError(t, err)
+	t.Cleanup(server.Stop)
+	migrate(t, server.DSN)
+	l := locker(t, advisory.New(openPool(t, server.DSN)))
+	last := rowlock.Token(0)
+	for range 2 {
+		lease, err := l.Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		assert.Greater(t, lease.Token(), last)
+		last = lease.Token()
+		began := time.Now()
+		server.Kill()
+		lostWithin(t, lease, began, soon, rowlock.LostSession)
+		_, err = l.TryAcquire(t.Context(), "a")
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		require.NoError(t, server.Restart(t.Context()))
+	}
+	lease, err := l.Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	assert.Greater(t, lease.Token(), last)
+	require.NoError(t, lease.Release(t.Context()))
+}
+
+// A session that the server ends for idleness ends its leases at once; heartbeats that are more
+// frequent keep it.
+func TestIdleSessionTimeout(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	if watch(t, dsn).number("SELECT current_setting('server_version_num')::int") < 140000 {
+		t.Skip("PostgreSQL 14 is the first with idle_session_timeout")
+	}
+	idle := openPool(t, dsn+"&idle_session_timeout=300ms")
+	began := time.Now()
+	lease, err := locker(t, advisory.New(idle)).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	kept, err := locker(t, advisory.New(openPool(t, dsn+"&idle_session_timeout=300ms")), rowlock.RenewEvery(20*time.Millisecond)).Acquire(t.Context(), "b")
+	require.NoError(t, err)
+	lostWithin(t, lease, began, soon, rowlock.LostSession)
+	assert.GreaterOrEqual(t, time.Since(began), 300*time.Millisecond)
+	require.NoError(t, kept.Err())
+	require.NoError(t, kept.Release(t.Context()))
+}
+
+// A driver that lends no socket learns of the end with the next heartbeat.
+func TestAnotherDriverLearnsByHeartbeat(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	w := watch(t, dsn)
+	b, closePool, err := openSQL(otherDriver)(dsn)
+	require.NoError(t, err)
+	defer closePool()
+	lease, err := locker(t, b, rowlock.RenewEvery(50*time.Millisecond)).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	began := time.Now()
+	w.terminate("a")
+	lostWithin(t, lease, began, soon, anyReason)
+}
+
+// The heartbeat proves ownership and not life: a session that has lost a lock without having ended
+// is given up, with all that lives on it.
+func TestHeartbeatProvesOwnership(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	b := advisory.New(openPool(t, dsn))
+	l := locker(t, b)
+	taken, err := l.Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	other, err := l.Acquire(t.Context(), "b")
+	require.NoError(t, err)
+	require.NoError(t, b.OnSession(t.Context(), "SELECT pg_advisory_unlock_all()"))
+	require.NoError(t, other.Err(), "nobody has asked yet")
+	require.ErrorIs(t, taken.Renew(t.Context()), rowlock.ErrLost)
+	<-other.Context().Done()
+	require.ErrorIs(t, other.Err(), rowlock.ErrLost)
+	w := watch(t, dsn)
+	w.becomes("nothing is left", func() bool { return w.locks() == 0 })
+}

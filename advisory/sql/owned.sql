@@ -1,0 +1,9 @@
+-- Parameters: none.
+-- Result: one row: the server process that answers, and the keys that it holds: decimal, an s behind each that is shared, separated by blanks.
+-- Promise: reads only; what it says is held is held by this session and no other.
+SELECT pg_backend_pid() AS pid,
+       coalesce((SELECT string_agg(((l.classid::bigint << 32) | l.objid::bigint)::text
+                                   || CASE l.mode WHEN 'ShareLock' THEN 's' ELSE '' END, ' ')
+                   FROM pg_locks l
+                  WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+                    AND l.pid = pg_backend_pid()), '') AS owned

@@ -1,0 +1,4 @@
+-- Parameters: $1 key.
+-- Result: one row: whether the transaction has the lock.
+-- Promise: one try, which waits for nobody; a refusal leaves the transaction usable; the lock ends with the transaction.
+SELECT pg_try_advisory_xact_lock($1::bigint) AS locked

@@ -1,0 +1,155 @@
+package advisory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// connect takes a connection from the pool and makes sure that locks can live on it. A connection of
+// pgx remembers that.
+func (se *session) connect(ctx context.Context) error {
+	if se.conn != nil {
+		return nil
+	}
+	c, err := se.store.source.open(ctx)
+	if err != nil {
+		se.broken = err
+		return driver.NotApplied(fmt.Errorf("take a connection from the pool: %w", err))
+	}
+	se.conn = c
+	memory, key := c.memory(), "github.com/rowlock/rowlock/advisory/"+se.store.table.String()
+	if se.store.opts.noToken {
+		key += " without token"
+	}
+	if known, ok := memory[key].(fit); ok {
+		se.pid, se.timeline = known.pid, known.timeline
+		return nil
+	}
+	found, err := se.examine(ctx)
+	if err != nil {
+		se.broken = err
+		return driver.NotApplied(fmt.Errorf("examine a connection: %w", err))
+	}
+	if unfit := se.unfit(ctx, found); unfit != nil {
+		se.broken = unfit
+		return unfit
+	}
+	se.pid, se.timeline = uint32(found.pid), found.timeline //nolint:gosec // a process number
+	if memory != nil {
+		memory[key] = fit{se.pid, se.timeline}
+	}
+	return nil
+}
+
+// fit is what is remembered of a connection that locks can live on.
+type fit struct {
+	pid      uint32
+	timeline int64
+}
+
+// findings is the row of start.sql.
+type findings struct {
+	pid               int64
+	standby, readOnly bool
+	timeline          int64
+	sequence, mayUse  bool
+}
+
+func (se *session) examine(ctx context.Context) (f findings, err error) {
+	var keepalive string
+	err = se.query(ctx, "start", nil, &f.pid, &f.standby, &f.readOnly, &f.timeline, &f.sequence, &f.mayUse, &keepalive)
+	return f, err
+}
+
+// unfit is why no lock can live on the connection.
+func (se *session) unfit(ctx context.Context, f findings) error {
+	o, sequence := &se.store.opts, se.store.table.String()+"_token"
+	switch {
+	case f.standby:
+		return driver.Permanent(errors.New("this server is a standby, whose locks the primary does not know: use a DSN that leads to the primary (target_session_attrs=read-write)"))
+	case f.readOnly:
+		return driver.Permanent(errors.New("this session is read-only (default_transaction_read_only): use one that may write"))
+	case !o.noToken && !f.sequence:
+		return driver.Permanent(&SchemaError{Sequence: sequence})
+	case !o.noToken && !f.mayUse:
+		return driver.Permanent(fmt.Errorf("the role may not use the sequence %s: GRANT USAGE ON SEQUENCE %s to it", sequence, sequence))
+	}
+	pid, told := uint32(f.pid), se.conn.told() //nolint:gosec // a process number
+	if told == pid {
+		return nil
+	}
+	if told != 0 && !o.sessionPooler {
+		return driver.Permanent(&PoolerError{Told: told, PID: pid})
+	}
+	return se.probe(ctx, told, pid)
+}
+
+// probes is how often a second connection tries to get hold of the first one's server process.
+const probes = 5
+
+// probe looks whether the session's server process is somebody else's between its statements. In
+// transaction mode a pooler hands it to whoever comes next: to a second connection of the same pool,
+// whose transaction keeps it, so that the first one finds itself on another.
+func (se *session) probe(ctx context.Context, told, pid uint32) error {
+	shares := func(then int64) error {
+		return driver.Permanent(&PoolerError{Told: told, PID: pid, Then: uint32(then)}) //nolint:gosec // a process number
+	}
+	failed := func(err error) error {
+		return driver.NotApplied(fmt.Errorf("look for a pooler in transaction mode: %w", err))
+	}
+	mine := driver.NewNonce().String()
+	var at int64
+	var trace string
+	if err := se.query(ctx, "leave_trace", []any{mine}, &at, &trace); err != nil {
+		return failed(err)
+	}
+	for range probes {
+		other, found, err := se.intrude(ctx)
+		if err == nil {
+			err = se.query(ctx, "find_trace", nil, &at, &trace)
+			if end := other.exec(ctx, "ROLLBACK"); end != nil {
+				other.destroy()
+			} else {
+				other.giveBack()
+			}
+		}
+		switch {
+		case err != nil:
+			return failed(err)
+		case found.trace == mine || uint32(found.pid) == pid: //nolint:gosec // a process number
+			return shares(found.pid)
+		case trace != mine || uint32(at) != pid: //nolint:gosec // a process number
+			return shares(at)
+		}
+	}
+	if err := se.query(ctx, "leave_trace", []any{""}, &at, &trace); err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+// intruder is what a second connection finds.
+type intruder struct {
+	pid   int64
+	trace string
+}
+
+// intrude opens a second connection, which stays in a transaction.
+func (se *session) intrude(ctx context.Context) (conn, intruder, error) {
+	var found intruder
+	other, err := se.store.source.open(ctx)
+	if err != nil {
+		return nil, found, err
+	}
+	if err = other.exec(ctx, "BEGIN"); err == nil {
+		err = other.query(ctx, true, se.store.sql["find_trace"], nil, &found.pid, &found.trace)
+	}
+	if err != nil {
+		other.destroy()
+		return nil, found, err
+	}
+	return other, found, nil
+}

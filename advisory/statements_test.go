@@ -1,0 +1,39 @@
+package advisory
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// Every statement opens with its contract, every verb that is run has a file, and every file is run.
+func TestStatementsSayWhatTheyPromise(t *testing.T) {
+	verbs := []string{
+		"find_trace", "holders", "leave_trace", "lock", "lock_only", "lock_shared", "lock_shared_only", "owned", "start",
+		"terminate", "tx_lock", "tx_lock_shared", "unlock", "unlock_shared",
+	}
+	table, err := sqltable.Parse("ops.jobs")
+	require.NoError(t, err)
+	s := load(table)
+	assert.Len(t, s, len(verbs))
+	for _, verb := range verbs {
+		text, err := fs.ReadFile(sqlFiles, "sql/"+verb+".sql")
+		require.NoError(t, err)
+		for i, word := range []string{"-- Parameters: ", "-- Result: ", "-- Promise: "} {
+			assert.True(t, strings.HasPrefix(strings.Split(string(text), "\n")[i], word), verb)
+		}
+		assert.NotEmpty(t, s[verb], verb)
+		assert.NotContains(t, s[verb], "rowlock_lease", verb)
+	}
+	for _, o := range []options{{}, {noToken: true}} {
+		for _, shared := range []bool{false, true} {
+			assert.Contains(t, s, o.lockVerb(shared))
+			assert.Contains(t, s, unlockVerb(shared))
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package advisory_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// ttl is of leases that must not end by themselves while a test runs.
+const ttl = time.Minute
+
+func request(name string) driver.Request {
+	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: ttl, Holder: "tester", Note: "test"}
+}
+
+func openPool(tb testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
+	tb.Helper()
+	config, err := pgxpool.ParseConfig(dsn)
+	require.NoError(tb, err)
+	for _, c := range change {
+		c(config)
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	require.NoError(tb, err)
+	tb.Cleanup(pool.Close)
+	return pool
+}
+
+func conns(n int32) func(*pgxpool.Config) { return func(c *pgxpool.Config) { c.MaxConns = n } }
+
+func locker(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
+	tb.Helper()
+	l, err := rowlock.New(b, append([]rowlock.Option{rowlock.TTL(ttl)}, opts...)...)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func acquire(tb testing.TB, b driver.Backend, name string) driver.Grant {
+	tb.Helper()
+	g, err := b.Acquire(tb.Context(), request(name))
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = b.Release(context.Background(), g) }) // a pool of pgx is closed when its connections are back
+	return g
+}
+
+func refused(tb testing.TB, b driver.Backend, name string) *driver.Held {
+	tb.Helper()
+	_, err := b.Acquire(tb.Context(), request(name))
+	var held *driver.Held
+	require.ErrorAs(tb, err, &held)
+	return held
+}
+
+// watcher sees what the server holds, from a session of its own.
+type watcher struct {
+	tb testing.TB
+	db *sql.DB
+}
+
+func watch(tb testing.TB, dsn string) watcher {
+	tb.Helper()
+	return watcher{tb, openDB(tb, dsn)}
+}
+
+func (w watcher) number(query string, args ...any) (n int) {
+	w.tb.Helper()
+	require.NoError(w.tb, w.db.QueryRowContext(w.tb.Context(), query, args...).Scan(&n), query)
+	return n
+}
+
+const here = " FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+
+func (w watcher) locks() int    { w.tb.Helper(); return w.number("SELECT count(*)" + here) }
+func (w watcher) sessions() int { w.tb.Helper(); return w.number("SELECT count(DISTINCT pid)" + here) }
+
+// becomes polls: the server tells nobody.
+func (w watcher) becomes(what string, done func() bool) {
+	w.tb.Helper()
+	require.Eventually(w.tb, done, 10*time.Second, 5*time.Millisecond, what)
+}
+
+func (w watcher) terminate(name string) {
+	w.tb.Helper()
+	require.NoError(w.tb, terminate(w.tb.Context(), w.db, advisory.Key("", name)))
+}
+
+// eachPool runs test on a backend by way of either kind of pool; open makes one on a DSN.
+func eachPool(t *testing.T, test func(t *testing.T, open func(dsn string, opts ...advisory.Option) *advisory.Backend)) {
+	t.Helper()
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T, dsn string, opts []advisory.Option) *advisory.Backend{
+		"pgx": func(t *testing.T, dsn string, opts []advisory.Option) *advisory.Backend {
+			return advisory.New(openPool(t, dsn), opts...)
+		},
+		"stdlib": func(t *testing.T, dsn string, opts []advisory.Option) *advisory.Backend {
+			return advisory.NewDB(openDB(t, dsn), opts...)
+		},
+		"another-driver": func(t *testing.T, dsn string, opts []advisory.Option) *advisory.Backend {
+			db, err := sql.Open(otherDriver, dsn)
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = db.Close() })
+			return advisory.NewDB(db, opts...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, func(dsn string, opts ...advisory.Option) *advisory.Backend { return open(t, dsn, opts) })
+		})
+	}
+}

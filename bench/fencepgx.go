@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// openFencedPgx does by a pgx pool what openFencedSQL does by database/sql.
+func openFencedPgx(ctx context.Context, dsn string) ([]comparison, error) {
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = db.Close() }()
+	pool, err := pgxpool.New(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openFenced(ctx, "PostgreSQL, pgx", db, migrations.Postgres, sqllock.Pgx(pool),
+		func(opts ...fence.Option) *fence.Guard { return fence.Pgx(pool, opts...) })
+	if err != nil {
+		return nil, err
+	}
+	guard, held := f.guard(), f.lease.Context()
+	transaction := func(check func(pgx.Tx) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+				if check != nil {
+					if err := check(tx); err != nil {
+						return err
+					}
+				}
+				_, err := tx.Exec(ctx, update)
+				return err
+			})
+		}
+	}
+	tx := func(context.Context) error {
+		return guard.TxPgx(held, func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, update)
+			return err
+		})
+	}
+	bare := transaction(nil)
+	return []comparison{
+		{name: f.name + ": Check", bare: bare, ours: transaction(func(tx pgx.Tx) error { return guard.CheckPgx(held, tx) })},
+		{name: f.name + ": Hold", bare: bare, ours: transaction(func(tx pgx.Tx) error { return guard.HoldPgx(held, tx) })},
+		{name: f.name + ": Tx", bare: bare, ours: tx},
+	}, nil
+}

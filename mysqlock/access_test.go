@@ -1,0 +1,93 @@
+package mysqlock
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// as is the configuration of a user who has just these privileges.
+func (s *store) as(t *testing.T, grants ...string) func(*mysqldriver.Config) {
+	t.Helper()
+	user := "u" + driver.NewNonce().String()[:8]
+	exec := func(statement string) {
+		_, err := s.raw.Exec(statement)
+		require.NoError(t, err, statement)
+	}
+	exec(fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY 'Secret-1'", user))
+	t.Cleanup(func() { exec(fmt.Sprintf("DROP USER '%s'@'%%'", user)) })
+	for _, g := range grants {
+		exec(fmt.Sprintf("GRANT %s TO '%s'@'%%'", fmt.Sprintf(g, s.schema), user))
+	}
+	return func(c *mysqldriver.Config) { c.User, c.Passwd = user, "Secret-1" }
+}
+
+// Locking needs the privileges that the manual names and no others; Prune needs DELETE as well, and
+// says so; a user without any is told what he lacks, and leaves no lock behind.
+func TestFewPrivileges(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		few := []string{"SELECT, INSERT, UPDATE ON `%s`.rowlock_lease_counter", "SELECT, UPDATE ON `%s`.rowlock_lease_meta"}
+		b := New(s.open(t, s.as(t, few...)))
+		first, second := grant(t, b, "a"), grant(t, b, "b")
+		_, err := b.Acquire(limited(t), request("a"))
+		refused(t, err)
+		_, err = b.Renew(limited(t), []driver.Grant{first, second})
+		require.NoError(t, err)
+		list, err := b.List(limited(t), "", true)
+		require.NoError(t, err)
+		assert.Len(t, list, 2)
+		require.NoError(t, b.ForceRelease(limited(t), first.Key, first.Token, true), "of the user's own")
+		require.ErrorIs(t, b.Release(limited(t), second), driver.ErrNotHeld)
+		_, err = b.Prune(limited(t), 0)
+		require.ErrorContains(t, err, "lacks a privilege")
+		assert.True(t, driver.IsPermanent(err))
+		n, err := New(s.open(t, s.as(t, append(few, "DELETE ON `%s`.rowlock_lease_counter")...))).Prune(limited(t), 0)
+		require.NoError(t, err)
+		assert.Equal(t, 2, n)
+
+		poor := New(s.open(t, s.as(t, "SELECT ON `%s`.rowlock_lease_meta")))
+		_, err = poor.Acquire(limited(t), request("a"))
+		require.ErrorContains(t, err, "lacks a privilege")
+		assert.True(t, driver.IsPermanent(err))
+		assert.Zero(t, s.holds(t, "a"))
+	})
+}
+
+// Prune forgets what nobody holds and nobody was granted for so long.
+func TestPrune(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		b := New(s.open(t))
+		grant(t, b, "held")
+		free := grant(t, b, "free")
+		require.NoError(t, b.Release(limited(t), free))
+		n, err := b.Prune(limited(t), time.Hour)
+		require.NoError(t, err)
+		assert.Zero(t, n)
+		// As if the server's clock had been set back since: then the floor is all that is left.
+		_, err = s.raw.Exec("UPDATE rowlock_lease_counter SET token = token + 3600000000 WHERE name = 'free'")
+		require.NoError(t, err)
+		n, err = b.Prune(limited(t), 0)
+		require.NoError(t, err)
+		assert.Equal(t, 1, n)
+		assert.Greater(t, grant(t, b, "free").Token, free.Token+3600000000)
+	})
+}
+
+// A machine that stops without a word keeps its locks no longer than wait_timeout.
+func TestADeadMachine(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		db, proxy := s.through(t, func(c *mysqldriver.Config) { c.Params = map[string]string{"wait_timeout": "1"} })
+		g := grant(t, New(db), "a")
+		proxy.Cut()
+		next, err := locker(t, New(s.open(t))).Acquire(limited(t), "a", rowlock.Holder("next"))
+		require.NoError(t, err)
+		assert.Greater(t, next.Token(), g.Token)
+	})
+}

@@ -1,0 +1,181 @@
+package mysqlock
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"testing"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/locktest"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// Both servers keep every promise that a session lock can keep, also when their clients die, are cut
+// off, and lose replies.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for name, server := range map[string]*network{
+		"mysql":         {fresh: testenv.MySQL},
+		"mariadb":       {fresh: testenv.MariaDB},
+		"one-session":   {fresh: testenv.MariaDB, opts: []Option{Sessions(1)}},
+		"interpolating": {fresh: testenv.MySQL, params: "interpolateParams=true&clientFoundRows=true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locktest.Run(t, func(tb testing.TB) locktest.Harness { return server.start(tb) })
+		})
+	}
+}
+
+// network is a server whose clients each have a misbehaving network of their own.
+type network struct {
+	fresh  func(testing.TB) string
+	params string
+	opts   []Option
+
+	store
+	mu      sync.Mutex
+	clients map[driver.Backend]*client
+}
+
+type client struct {
+	proxy *faultproxy.Proxy
+	db    *sql.DB
+}
+
+var (
+	_ locktest.Closer       = (*network)(nil)
+	_ locktest.Expirer      = (*network)(nil)
+	_ locktest.Crasher      = (*network)(nil)
+	_ locktest.Partitioner  = (*network)(nil)
+	_ locktest.ReplyDropper = (*network)(nil)
+)
+
+func (n *network) start(tb testing.TB) *network {
+	tb.Helper()
+	n.store = newStore(tb, n.fresh)
+	n.clients = map[driver.Backend]*client{}
+	tb.Cleanup(func() {
+		for b := range n.clients {
+			require.NoError(tb, n.Close(b))
+		}
+	})
+	return n
+}
+
+func (n *network) Open(context.Context) (driver.Backend, error) {
+	config, err := mysqldriver.ParseDSN(n.dsn + "?" + n.params)
+	if err != nil {
+		return nil, err
+	}
+	c := new(client)
+	if c.proxy, err = faultproxy.New(config.Addr); err != nil {
+		return nil, err
+	}
+	config.Addr = c.proxy.Addr()
+	if c.db, err = sql.Open("mysql", config.FormatDSN()); err != nil {
+		return nil, err
+	}
+	b := New(c.db, n.opts...)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.clients[b] = c
+	return b, nil
+}
+
+func (n *network) of(b driver.Backend) (*client, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c := n.clients[b]; c != nil {
+		return c, nil
+	}
+	return nil, fmt.Errorf("%v is no client of this harness", b)
+}
+
+func (n *network) Close(b driver.Backend) error {
+	c, err := n.of(b)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	delete(n.clients, b)
+	n.mu.Unlock()
+	c.proxy.Close()  // first: closing a pool waits for what is under way
+	_ = c.db.Close() // says that connections are broken
+	return nil
+}
+
+func (n *network) with(b driver.Backend, do func(*faultproxy.Proxy)) error {
+	c, err := n.of(b)
+	if err == nil {
+		do(c.proxy)
+	}
+	return err
+}
+
+func (n *network) Crash(b driver.Backend) error   { return n.with(b, (*faultproxy.Proxy).Close) }
+func (n *network) Cut(b driver.Backend) error     { return n.with(b, (*faultproxy.Proxy).Cut) }
+func (n *network) Restore(b driver.Backend) error { return n.with(b, (*faultproxy.Proxy).Restore) }
+
+func (n *network) DropReply(b driver.Backend) error {
+	return n.with(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
+}
+
+// Expire ends the session of whoever holds key, and returns when the server has.
+func (n *network) Expire(_ context.Context, key driver.Key) error { return n.kill(key) }
+
+// store is a fresh database with the table, and a second look at what the server holds.
+type store struct {
+	dsn     string
+	mariadb bool
+	raw     *sql.DB
+	schema  string
+}
+
+func newStore(tb testing.TB, fresh func(testing.TB) string) store {
+	tb.Helper()
+	dsn := fresh(tb)
+	raw := openDB(tb, dsn)
+	require.NoError(tb, migrations.Up(context.Background(), raw, migrations.MySQL))
+	config, err := mysqldriver.ParseDSN(dsn)
+	require.NoError(tb, err)
+	s := store{dsn: dsn, raw: raw, schema: config.DBName}
+	require.NoError(tb, raw.QueryRow("SELECT VERSION() LIKE '%MariaDB%'").Scan(&s.mariadb))
+	return s
+}
+
+func openDB(tb testing.TB, dsn string) *sql.DB {
+	tb.Helper()
+	db, err := sql.Open("mysql", dsn)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = db.Close() }) // says that connections are broken that a test has cut
+	return db
+}
+
+// holder is the connection that holds key, 0 if none does, as another session sees it.
+func (s *store) holder(key driver.Key) (id int64, err error) {
+	err = s.raw.QueryRow("SELECT COALESCE(IS_USED_LOCK(?), 0)", LockName(s.schema, key.Namespace, key.Name)).Scan(&id)
+	return id, err
+}
+
+// kill ends the connection that holds key.
+func (s *store) kill(key driver.Key) error {
+	id, err := s.holder(key)
+	if err != nil || id == 0 {
+		return err
+	}
+	if _, err := s.raw.Exec(fmt.Sprintf("KILL CONNECTION %d", id)); err != nil {
+		return err
+	}
+	for now := id; now == id && err == nil; { // nobody tells
+		now, err = s.holder(key)
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package mysqlock
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// SchemaError says that the table of tokens is missing. The message names the command and the call
+// that mend it, and the option that does without.
+type SchemaError struct {
+	Table string
+	Err   error // what the database said
+}
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("the table %s is missing: run `rowlock migrate up`, or call migrations.Up, or do without tokens by mysqlock.NoToken: %v", e.Table, e.Err)
+}
+
+// Unwrap returns what the database said.
+func (e *SchemaError) Unwrap() error { return e.Err }
+
+var (
+	// errGone is the cause of a session that has ended for a reason that is not known.
+	errGone     = errors.New("the connection is gone")
+	errClosed   = errors.New("the server has closed the connection")
+	errNotMine  = errors.New("mysqlock: the grant is not known here")
+	errMissing  = errors.New("the server does not hold a lock that this session took")
+	errEnding   = errors.New("the connection broke while the lock was released, which ends with it")
+	errReadOnly = errors.New("this server is read-only (read_only), and its locks are not those of the primary: use a DSN that leads to the primary")
+)
+
+// plain reports whether err is the server's answer to a statement, on a session that goes on.
+func plain(ctx context.Context, err error) bool {
+	switch sqlerror.MySQL(err) {
+	case 0,
+		1053,                         // server shutdown in progress
+		1152, 1153, 1158, 1159, 1160, // the connection is aborted
+		1161, 1184, 1927, // also killed (MariaDB)
+		3169, // session killed
+		4031: // disconnected for inactivity
+		return false
+	default:
+		return ctx.Err() == nil
+	}
+}
+
+// over recognises that the session had ended before the statement: the server says so, or the driver
+// has not sent it.
+func over(err error) bool {
+	switch sqlerror.MySQL(err) {
+	case 1927, 3169, 4031:
+		return true
+	default:
+		return errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
+	}
+}
+
+// explain turns an error into one of the answers of the driver contract, and says what was being
+// done. Those that are one already stay as they are.
+func explain(ctx context.Context, table sqltable.Table, operation string, key driver.Key, err error) error {
+	var held *driver.Held
+	if err == nil || errors.Is(err, driver.ErrNotHeld) || errors.As(err, &held) {
+		return err
+	}
+	if key.Name != "" {
+		operation = fmt.Sprintf("%s %q", operation, key)
+	}
+	err = fmt.Errorf("mysqlock: %s: %w", operation, err)
+	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	if driver.IsPermanent(err) {
+		return err
+	}
+	switch sqlerror.MySQL(err) {
+	case 1146, 1054, 1049: // unknown table, column, database
+		return driver.Permanent(&SchemaError{Table: table.String() + "_counter", Err: err})
+	case 1290, 1792, 1836:
+		return driver.Permanent(fmt.Errorf("%w: the server or the session is read-only: locks need the primary", err))
+	case 1044, 1045, 1142, 1143, 1227, 1698:
+		return driver.Permanent(fmt.Errorf("%w: the user lacks a privilege: see the documentation of package mysqlock", err))
+	case 1235, 4187: // GET_LOCK on a Galera node
+		return driver.Permanent(fmt.Errorf("%w: the server does not take such locks", err))
+	default:
+		return err
+	}
+}

@@ -1,0 +1,83 @@
+package mysqlock
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// mine is what is held through this backend.
+func (b *Backend) mine(namespace string, all bool) []driver.Status {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := []driver.Status{}
+	for key, h := range b.held {
+		if all || key.Namespace == namespace {
+			list = append(list, driver.Status{
+				Key: key, State: driver.StateHeld, Token: h.grant.Token, Holder: h.holder, Note: h.note, Age: time.Since(h.since),
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b driver.Status) int {
+		return cmp.Or(cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))
+	})
+	return list
+}
+
+// ForceRelease implements [driver.Inspector]: with live it ends the connection that holds key (KILL),
+// and with it every other lock that lives on it, waits until the server has noticed, and raises the
+// token. The user needs the privilege to kill another's connection (CONNECTION_ADMIN, or SUPER) unless
+// it is the holder's own. A holder whose token is not known is ended by the token zero.
+func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
+	err := b.look(ctx, func(c *conn) error {
+		r, err := b.record(ctx, c, key)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !r.heldBy.Valid || r.status().Token != token:
+			return driver.ErrNotHeld
+		case !live:
+			return r.refusal()
+		}
+		if err := b.kill(ctx, c, r.heldBy.Int64); err != nil {
+			return err
+		}
+		if err := b.freed(ctx, c, key, r.heldBy); err != nil || b.opts.noToken {
+			return err
+		}
+		_, err = c.exec(ctx, b.sql["raise"], append(names(key), int64(token)))
+		return err
+	})
+	return explain(ctx, b.table, "force the release of", key, err)
+}
+
+func (b *Backend) kill(ctx context.Context, c *conn, connection int64) error {
+	if _, err := c.exec(ctx, b.sql["target"], []any{connection}); err != nil {
+		return err
+	}
+	if _, err := c.ExecContext(ctx, b.sql["kill"]); err != nil {
+		return err
+	}
+	_, err := c.exec(ctx, b.sql["target"], []any{nil})
+	return err
+}
+
+// freed waits until that connection has let go, which nobody tells.
+func (b *Backend) freed(ctx context.Context, c *conn, key driver.Key, connection sql.NullInt64) error {
+	for {
+		r, err := b.record(ctx, c, key)
+		if err != nil || r.heldBy != connection {
+			return err
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

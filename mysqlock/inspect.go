@@ -1,0 +1,122 @@
+package mysqlock
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// record is what the server knows of a lock: who holds it, and who was granted it last.
+type record struct {
+	key         driver.Key
+	readOnly    bool          // the server, whose locks are not those of the primary then
+	heldBy      sql.NullInt64 // a connection
+	who, whence sql.NullString
+	token       sql.NullInt64
+	grantedTo   sql.NullInt64 // a connection
+	holder      sql.NullString
+	note        sql.NullString
+	age         sql.NullInt64 // in microseconds
+}
+
+// present reports whether the last grant is the one that holds the lock.
+func (r *record) present() bool { return r.heldBy.Valid && r.heldBy == r.grantedTo }
+
+// name is the holder: as he said it, or what the server knows of his connection.
+func (r *record) name() string {
+	if r.present() || !r.heldBy.Valid {
+		return r.holder.String
+	}
+	s := fmt.Sprintf("connection %d", r.heldBy.Int64)
+	if r.who.String != "" {
+		s += " of " + r.who.String
+	}
+	if r.whence.String != "" {
+		s += " from " + r.whence.String
+	}
+	return s
+}
+
+// status is the record as an operator sees it. What is not known of the present grant is empty.
+func (r *record) status() driver.Status {
+	s := driver.Status{Key: r.key, Holder: r.name()}
+	if r.heldBy.Valid {
+		s.State = driver.StateHeld
+	}
+	if r.present() || !r.heldBy.Valid {
+		s.Token, s.Note = driver.Token(r.token.Int64), r.note.String
+		s.Age = time.Duration(r.age.Int64) * time.Microsecond
+	}
+	return s
+}
+
+func (r *record) refusal() *driver.Held {
+	s := r.status()
+	return &driver.Held{Reason: driver.Leased, Holder: s.Holder, Note: s.Note, Token: s.Token, Since: s.Age}
+}
+
+// record asks on a connection that was examined.
+func (b *Backend) record(ctx context.Context, c *conn, key driver.Key) (*record, error) {
+	r := &record{key: key}
+	lock := LockName(c.schema, key.Namespace, key.Name)
+	if !b.opts.noToken {
+		err := c.query(ctx, b.sql["record"], append([]any{lock}, names(key)...), &r.readOnly, &r.heldBy, &r.token, &r.grantedTo, &r.holder, &r.note, &r.age)
+		if err != nil || r.present() || !r.heldBy.Valid {
+			return r, err
+		}
+	}
+	return r, c.query(ctx, b.sql["holder"], []any{lock}, &r.readOnly, &r.heldBy, &r.who, &r.whence)
+}
+
+// look works on a connection of its own.
+func (b *Backend) look(ctx context.Context, work func(c *conn) error) error {
+	if err := b.ready(ctx); err != nil {
+		return err
+	}
+	c, err := b.open(ctx)
+	if err != nil {
+		return driver.NotApplied(err)
+	}
+	if err = b.examine(ctx, c); err == nil {
+		err = work(c)
+	}
+	if err != nil && !driver.IsPermanent(err) && !plain(ctx, err) {
+		c.destroy()
+	} else {
+		c.giveBack()
+	}
+	return err
+}
+
+// List implements [driver.Inspector]: the locks that were ever granted with a token. Without tokens it
+// is those that are held through this backend, because the server knows no names.
+func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
+	if b.opts.noToken {
+		return b.mine(namespace, all), b.ready(ctx)
+	}
+	list := []driver.Status{}
+	err := b.look(ctx, func(c *conn) error {
+		return c.rows(ctx, b.sql["list"], []any{hexed(c.schema), all, hexed(namespace)}, func(rows *sql.Rows) error {
+			var r record
+			err := rows.Scan(&r.key.Namespace, &r.key.Name, &r.heldBy, &r.token, &r.grantedTo, &r.holder, &r.note, &r.age)
+			list = append(list, r.status())
+			return err
+		})
+	})
+	return list, explain(ctx, b.table, "list", driver.Key{Namespace: namespace}, err)
+}
+
+// Inspect implements [driver.Inspector]. Of a lock that is held without a token its connection is known,
+// and whose it is as far as the user may see it (PROCESS).
+func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
+	s := driver.Status{Key: key}
+	err := b.look(ctx, func(c *conn) error {
+		r, err := b.record(ctx, c, key)
+		s = r.status()
+		return err
+	})
+	return s, explain(ctx, b.table, "inspect", key, err)
+}

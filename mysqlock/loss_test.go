@@ -1,0 +1,202 @@
+package mysqlock
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// soon is long before any heartbeat: a look every 100 ms, and what a busy machine needs.
+const soon = 2 * time.Second
+
+// lost waits for the lease's end, and checks why and that it came before the next heartbeat.
+func lost(t *testing.T, lease *rowlock.Lease, limit time.Duration, reason rowlock.LostReason) {
+	t.Helper()
+	began := time.Now()
+	select {
+	case <-lease.Context().Done():
+	case <-time.After(limit):
+		require.Fail(t, "the lease is still trusted")
+	}
+	t.Logf("noticed within %s", time.Since(began).Round(time.Millisecond))
+	var told *rowlock.LostError
+	require.ErrorAs(t, context.Cause(lease.Context()), &told)
+	assert.Equal(t, reason, told.Reason)
+	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
+}
+
+// A connection that is killed ends its leases long before any heartbeat, and the name can be had again
+// by the same locker, with a larger token.
+func TestKill(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		l := locker(t, New(s.open(t)))
+		first, second := acquire(t, l, "a"), acquire(t, l, "b")
+		require.NoError(t, s.kill(driver.Key{Name: "a"}))
+		lost(t, first, soon, rowlock.LostSession)
+		lost(t, second, soon, rowlock.LostSession)
+		again := acquire(t, l, "a")
+		assert.Greater(t, again.Token(), first.Token())
+		require.NoError(t, again.Release(t.Context()))
+	})
+}
+
+// A connection that is cut ends its leases long before any heartbeat.
+func TestCutConnection(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		db, proxy := s.through(t)
+		lease := acquire(t, locker(t, New(db)), "a")
+		proxy.Reset()
+		lost(t, lease, soon, rowlock.LostSession)
+	})
+}
+
+// A session that the server ends because it is idle (wait_timeout) ends its leases long before any
+// heartbeat; heartbeats that are more frequent keep it.
+func TestWaitTimeout(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		impatient := func(c *mysqldriver.Config) { c.Params = map[string]string{"wait_timeout": "1"} }
+		lease := acquire(t, locker(t, New(s.open(t, impatient))), "a")
+		kept := acquire(t, locker(t, New(s.open(t, impatient)), rowlock.RenewEvery(100*time.Millisecond)), "b")
+		lost(t, lease, 10*time.Second, rowlock.LostSession)
+		require.NoError(t, kept.Err())
+		require.NoError(t, kept.Release(t.Context()))
+	})
+}
+
+// A holder who is cut off without a word stops trusting when its TTL after the last proof is over,
+// while the server goes on refusing others; calls end in time, and when the network is back the lock
+// is free and can be taken.
+func TestBlackHole(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		db, proxy := s.through(t)
+		const brief = time.Second
+		l := locker(t, New(db), rowlock.TTL(brief))
+		lease := acquire(t, l, "a")
+		proxy.Cut()
+		_, err := l.TryAcquire(t.Context(), "b")
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		lost(t, lease, brief+soon, rowlock.LostExpired)
+		_, err = New(s.open(t)).Acquire(limited(t), request("a"))
+		refused(t, err)
+		proxy.Restore()
+		require.NoError(t, acquire(t, l, "a").Release(t.Context()))
+	})
+}
+
+// A renewal whose reply is lost is unknown and no loss.
+func TestALostReplyIsNoLoss(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		db, proxy := s.through(t)
+		lease := acquire(t, locker(t, New(db)), "a")
+		proxy.DropReplies(1, faultproxy.Hang)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*goodbye)
+		defer cancel()
+		require.ErrorIs(t, lease.Renew(ctx), rowlock.ErrUnknown)
+		require.NoError(t, lease.Err())
+	})
+}
+
+// The heartbeat proves ownership and not life: a session that has lost a lock without having ended is
+// given up, with all that lives on it.
+func TestHeartbeatProvesOwnership(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		b := New(s.open(t))
+		l := locker(t, b)
+		taken, other := acquire(t, l, "a"), acquire(t, l, "b")
+		se := b.sessions[0]
+		require.NoError(t, se.take(t.Context()))
+		require.NoError(t, se.run(t.Context(), nil, func(ctx context.Context) error {
+			var n sql.NullInt64
+			return se.query(ctx, "unlock", []any{LockName(s.schema, "", "a")}, &n)
+		}))
+		require.NoError(t, taken.Err(), "nobody has asked yet")
+		require.ErrorIs(t, taken.Renew(t.Context()), rowlock.ErrLost)
+		lost(t, other, soon, rowlock.LostSession)
+		becomes(t, "the server lets go", func() bool { return s.holds(t, "b") == 0 })
+		idle(t, b)
+	})
+}
+
+// own starts a server that the test may do anything to.
+func own(t *testing.T, engine string) *testserver.Server {
+	t.Helper()
+	testenv.DSN(t, engine) // the programs are there
+	server, err := testserver.Start(t.Context(), engine, testserver.Options{})
+	require.NoError(t, err)
+	t.Cleanup(server.Stop)
+	require.NoError(t, migrations.Up(limited(t), openDB(t, server.DSN), migrations.MySQL))
+	return server
+}
+
+func onOwn(t *testing.T, test func(t *testing.T, server *testserver.Server)) {
+	t.Helper()
+	t.Parallel()
+	for _, engine := range []string{testserver.MySQL, testserver.MariaDB} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			test(t, own(t, engine))
+		})
+	}
+}
+
+// A server that crashes ends its leases, and is used again when it is back, with larger tokens.
+func TestRestartedServer(t *testing.T) {
+	onOwn(t, func(t *testing.T, server *testserver.Server) {
+		l := locker(t, New(openDB(t, server.DSN)))
+		lease := acquire(t, l, "a")
+		server.Kill()
+		lost(t, lease, 10*time.Second, rowlock.LostSession)
+		_, err := l.TryAcquire(t.Context(), "a")
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		require.NoError(t, server.Restart(t.Context()))
+		again := acquire(t, l, "a")
+		assert.Greater(t, again.Token(), lease.Token())
+		require.NoError(t, again.Release(t.Context()))
+	})
+}
+
+// A server that is read-only, as one is that was demoted, is refused with a sentence that says what to
+// do; one that becomes so loses its leases with the next heartbeat, because another grants the same
+// names now. What a superuser may write anyhow is no exception.
+func TestReadOnlyServer(t *testing.T) {
+	onOwn(t, func(t *testing.T, server *testserver.Server) {
+		db := openDB(t, server.DSN)
+		set := func(value string) {
+			_, err := db.ExecContext(limited(t), "SET GLOBAL read_only = "+value)
+			require.NoError(t, err)
+		}
+		b, noTokens := New(openDB(t, server.DSN)), New(openDB(t, server.DSN), NoToken())
+		l := locker(t, b)
+		held, other := acquire(t, l, "a"), acquire(t, l, "b")
+		set("ON")
+		for _, b := range []*Backend{b, noTokens} {
+			_, err := b.Acquire(limited(t), request("c"))
+			require.ErrorContains(t, err, "use a DSN that leads to the primary")
+			assert.True(t, driver.IsPermanent(err))
+		}
+		becomes(t, "the attempt has found it out", func() bool { return held.Err() != nil && other.Err() != nil })
+
+		set("OFF")
+		held = acquire(t, l, "a")
+		set("ON")
+		require.ErrorIs(t, held.Renew(t.Context()), rowlock.ErrLost)
+		becomes(t, "the demoted server lets go", func() bool {
+			var holder sql.NullInt64
+			require.NoError(t, db.QueryRow("SELECT IS_USED_LOCK(?)", LockName("rowlock", "", "a")).Scan(&holder))
+			return !holder.Valid
+		})
+		idle(t, b)
+	})
+}

@@ -1,0 +1,75 @@
+package mysqlock
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// numbered is the grant of h with its token. A session on which other locks live takes a lock without
+// one, because whoever has the row of a token locked, be it a backup, would keep their heartbeats
+// waiting; the token is then taken on another connection of the pool, under the lock all the same.
+func (b *Backend) numbered(ctx context.Context, h *holding, g driver.Grant) (driver.Grant, error) {
+	if g.Token != 0 || b.opts.noToken {
+		return g, nil
+	}
+	b.mu.Lock()
+	se, lock := h.session, h.lock
+	b.mu.Unlock()
+	args := append(names(g.Key), se.conn.id, hexedText(h.holder), hexedText(h.note), lock, se.conn.id, lock)
+	token, err := b.mint(ctx, se, args)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		if undone := b.release(ctx, g); undone != nil && !errors.Is(undone, driver.ErrNotHeld) {
+			return driver.Grant{}, errors.Join(err, undone)
+		}
+		return driver.Grant{}, driver.NotApplied(err)
+	case err != nil:
+		return driver.Grant{}, err // it is held: whoever asks by its nonce finds it
+	case token == 0: // the connection does not hold it
+		if _, err := se.prove(ctx, []*holding{h}); err != nil {
+			return driver.Grant{}, err
+		}
+		return driver.Grant{}, errGone
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !h.granted {
+		return driver.Grant{}, errGone
+	}
+	if h.grant.Token == 0 { // the same request may have been sent twice
+		h.grant.Token = driver.Token(token)
+	}
+	return h.grant, nil
+}
+
+// mint asks for a token: on another connection if the pool has one, else on the session itself.
+func (b *Backend) mint(ctx context.Context, se *session, args []any) (token int64, err error) {
+	const tries = 5
+	for range tries {
+		if b.db.Stats().MaxOpenConnections == 1 {
+			if err = se.take(ctx); err != nil {
+				return 0, err
+			}
+			err = se.run(ctx, nil, func(ctx context.Context) (err error) {
+				token, err = se.exec(ctx, "mint", args...)
+				return err
+			})
+		} else {
+			token, err = b.mintApart(ctx, args)
+		}
+		if !transient(err) {
+			break
+		}
+	}
+	return token, err
+}
+
+func (b *Backend) mintApart(ctx context.Context, args []any) (int64, error) {
+	r, err := b.db.ExecContext(ctx, b.sql["mint"], args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.LastInsertId()
+}

@@ -1,0 +1,35 @@
+package mysqlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Prune implements [driver.Inspector]: it forgets the tokens of names that nobody holds and whose last
+// grant is so long ago, a batch at a time. After an error it reports how many it had forgotten until
+// then. It needs the privilege to delete from the counter table and to update the meta table.
+func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
+	if b.opts.noToken {
+		return 0, b.ready(ctx)
+	}
+	total := 0
+	err := b.look(ctx, func(c *conn) error {
+		if _, err := c.exec(ctx, b.sql["raise_floor"], []any{unused.Microseconds()}); err != nil {
+			return err
+		}
+		for {
+			r, err := c.ExecContext(ctx, b.sql["prune"], unused.Microseconds(), hexed(c.schema))
+			if err != nil {
+				return err
+			}
+			n, err := r.RowsAffected()
+			total += int(n)
+			if n == 0 || err != nil {
+				return err
+			}
+		}
+	})
+	return total, explain(ctx, b.table, "prune", driver.Key{}, err)
+}

@@ -1,0 +1,152 @@
+package mysqlock
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// waitFor starts AcquireQueued and returns once the server has it in its queue.
+func (s *store) waitFor(t *testing.T, ctx context.Context, b *Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
+	t.Helper()
+	got, failed = make(chan driver.Grant, 1), make(chan error, 1)
+	go func() {
+		g, err := b.AcquireQueued(ctx, r)
+		if err != nil {
+			failed <- err
+			return
+		}
+		got <- g
+	}()
+	becomes(t, "the server has a waiter", func() bool {
+		n := 0
+		require.NoError(t, s.raw.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%GET_LOCK%' AND DB = ? AND ID <> CONNECTION_ID() AND STATE LIKE '%user%lock%'", s.schema).Scan(&n))
+		return n > 0
+	})
+	return got, failed
+}
+
+// A waiter stands in the server's queue, longer than one of its waits, and is granted the lock at once
+// when it is free, long before any poll; then his connection is one like the others.
+func TestQueue(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		a, b := New(s.open(t)), New(s.open(t))
+		g := grant(t, a, "a")
+		got, failed := s.waitFor(t, limited(t), b, request("a"))
+		select {
+		case <-got:
+			require.Fail(t, "granted while another holds it")
+		case err := <-failed:
+			require.NoError(t, err)
+		case <-time.After(1500 * time.Millisecond):
+		}
+		require.NoError(t, a.Release(limited(t), g))
+		var next driver.Grant
+		select {
+		case next = <-got:
+		case err := <-failed:
+			require.NoError(t, err)
+		}
+		assert.Greater(t, next.Token, g.Token)
+		second := grant(t, b, "b")
+		assert.Equal(t, s.holds(t, "a"), s.holds(t, "b"), "on the waiter's connection")
+		outcomes, err := b.Renew(limited(t), []driver.Grant{next, second})
+		require.NoError(t, err)
+		assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
+		require.NoError(t, b.Release(limited(t), next))
+		require.NoError(t, b.Release(limited(t), second))
+		idle(t, a)
+		idle(t, b)
+	})
+}
+
+// A wait that is cut short is a refusal that says who holds the lock, its connection is closed, and the
+// lock is never granted to what is left of it for longer than the server needs to notice.
+func TestACancelledWait(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		a, b := New(s.open(t)), New(s.open(t))
+		g := grant(t, a, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		_, failed := s.waitFor(t, ctx, b, request("a"))
+		began := time.Now()
+		cancel()
+		held := refused(t, <-failed)
+		assert.Less(t, time.Since(began), time.Second)
+		assert.Equal(t, "tester", held.Holder)
+		assert.Equal(t, g.Token, held.Token)
+		idle(t, b)
+		require.NoError(t, a.Release(limited(t), g))
+		becomes(t, "the server has noticed", func() bool { return s.holds(t, "a") == 0 })
+		require.NoError(t, a.Release(limited(t), grant(t, a, "a")))
+	})
+}
+
+// Whoever waits for what is held through the same backend waits here, for the server would not let a
+// session wait for itself.
+func TestWaitingForOneself(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		b := New(s.open(t), Sessions(1))
+		g := grant(t, b, "a")
+		got := make(chan error, 1)
+		go func() {
+			next, err := b.AcquireQueued(limited(t), request("a"))
+			if err == nil {
+				err = b.Release(limited(t), next)
+			}
+			got <- err
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := b.AcquireQueued(ctx, request("a"))
+		assert.Equal(t, g.Token, refused(t, err).Token)
+		require.NoError(t, b.Release(limited(t), g))
+		require.NoError(t, <-got)
+		idle(t, b)
+	})
+}
+
+// No more than half of the connections wait, so that locks can be taken and proven meanwhile; whoever
+// finds none is refused at once and polls.
+func TestWaitersAreBounded(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		a, b := New(s.open(t)), New(s.open(t), Sessions(2))
+		g := grant(t, a, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, failed := s.waitFor(t, ctx, b, request("a"))
+		began := time.Now()
+		_, err := b.AcquireQueued(limited(t), request("a"))
+		refused(t, err)
+		assert.Less(t, time.Since(began), time.Second, "it does not wait")
+		require.NoError(t, b.Release(limited(t), grant(t, b, "b")))
+		cancel()
+		refused(t, <-failed)
+		require.NoError(t, a.Release(limited(t), g))
+		idle(t, b)
+	})
+}
+
+// A waiter whose server falls silent gives up after one of the server's waits and a TTL, with an error
+// that is no refusal.
+func TestAWaitForASilentServer(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		db, proxy := s.through(t)
+		a, b := New(s.open(t)), New(db)
+		g := grant(t, a, "a")
+		r := request("a")
+		r.TTL = time.Second
+		_, failed := s.waitFor(t, limited(t), b, r)
+		proxy.Cut()
+		err := <-failed
+		var held *driver.Held
+		require.NotErrorAs(t, err, &held)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, a.Release(limited(t), g))
+		idle(t, b)
+	})
+}

@@ -1,0 +1,266 @@
+package mysqlock
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// A thousand names are held on at most four connections, however many ask at a time, and proven with
+// one call. When the last is released nothing is left: no connection, no lock.
+func TestAThousandNamesOnFourConnections(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		const names, askers = 1000, 20
+		b := New(s.open(t, func(c *mysqldriver.Config) { c.InterpolateParams = true }))
+		b.db.SetMaxOpenConns(30)
+		grants := make([]driver.Grant, names)
+		errs := make(chan error, askers)
+		most := 0
+		for i := range askers {
+			go func() {
+				var err error
+				for n := i; n < names && err == nil; n += askers {
+					grants[n], err = b.Acquire(limited(t), request(fmt.Sprint(n)))
+				}
+				errs <- err
+			}()
+		}
+		for range askers {
+			require.NoError(t, <-errs)
+		}
+		b.mu.Lock()
+		most = len(b.sessions)
+		b.mu.Unlock()
+		assert.LessOrEqual(t, most, 4)
+		var holders int
+		require.NoError(t, s.raw.QueryRow("SELECT COUNT(DISTINCT IS_USED_LOCK(CONCAT('rowlock:', LEFT(SHA2(CONCAT(DATABASE(), 0x00, namespace, 0x00, name), 256), 56)))) "+
+			"FROM rowlock_lease_counter").Scan(&holders))
+		assert.Equal(t, most, holders, "as a second session sees it")
+		outcomes, err := b.Renew(limited(t), grants)
+		require.NoError(t, err)
+		for i, o := range outcomes {
+			require.Equal(t, driver.Renewed, o, i)
+		}
+		for _, g := range grants {
+			require.NoError(t, b.Release(limited(t), g))
+		}
+		idle(t, b)
+		for _, name := range []string{"0", "1", "500", "999"} {
+			assert.Zero(t, s.holds(t, name))
+		}
+	})
+}
+
+// A release whose context has ended unlocks all the same, or closes the connection: what goes back to
+// the pool never holds a lock, as a second session sees it, and no statement of a later user finds one.
+func TestAConnectionNeverComesBackHolding(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		db, proxy := s.through(t)
+		db.SetMaxOpenConns(4)
+		b := New(db)
+		l := locker(t, b)
+		for i := range 20 {
+			lease := acquire(t, l, "a")
+			ctx, cancel := context.WithCancel(t.Context())
+			if i%2 == 0 {
+				cancel()
+			}
+			require.NoError(t, lease.Release(ctx))
+			cancel()
+			require.Zero(t, s.holds(t, "a"))
+		}
+		for range 5 { // the backend's own call, which ends with its context while the statement runs
+			g := grant(t, b, "b")
+			proxy.Delay(20 * time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+			err := b.Release(ctx, g)
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			proxy.Delay(0)
+			becomes(t, "the lock is gone", func() bool { return s.holds(t, "b") == 0 })
+			require.NoError(t, b.Release(limited(t), g), "what this grant has released")
+		}
+		idle(t, b)
+		for range 4 {
+			c, err := db.Conn(limited(t))
+			require.NoError(t, err)
+			defer c.Close()
+			var all sql.NullInt64
+			require.NoError(t, c.QueryRowContext(limited(t), "SELECT RELEASE_ALL_LOCKS()").Scan(&all))
+			require.Zero(t, all.Int64)
+		}
+	})
+}
+
+// The lock is not taken twice by the statement that also makes the token: one release frees it.
+func TestOneReleaseFrees(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		b := New(s.open(t))
+		keep := grant(t, b, "keep") // so that the connection stays and its count shows
+		id := s.holds(t, "keep")
+		for range 3 {
+			g := grant(t, b, "a")
+			require.Equal(t, id, s.holds(t, "a"))
+			require.NoError(t, b.Release(limited(t), g))
+			require.Zero(t, s.holds(t, "a"))
+		}
+		require.NoError(t, b.Release(limited(t), keep))
+		require.Zero(t, s.holds(t, "keep"))
+		idle(t, b)
+	})
+}
+
+// What is held through a backend is refused to another nonce without asking the server, which would
+// grant it again to the session that has it.
+func TestReentrancyNeverGrantsTwice(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		b := New(s.open(t), Sessions(1))
+		r := request("a")
+		g, err := b.Acquire(limited(t), r)
+		require.NoError(t, err)
+		_, err = b.Acquire(limited(t), request("a"))
+		held := refused(t, err)
+		assert.Equal(t, "tester", held.Holder)
+		assert.Equal(t, g.Token, held.Token)
+		again, err := b.Acquire(limited(t), r)
+		require.NoError(t, err)
+		assert.Equal(t, g, again)
+		require.NoError(t, b.Release(limited(t), g))
+		require.Zero(t, s.holds(t, "a"), "it was taken once")
+	})
+}
+
+// A call that is given up costs the other locks on its connection nothing: the statement goes on until
+// the server has answered.
+func TestACancelledCallHarmsNoOtherLock(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		db, proxy := s.through(t)
+		b := New(db, Sessions(1))
+		lease := acquire(t, locker(t, b), "a")
+		id := s.holds(t, "a")
+		proxy.Delay(50 * time.Millisecond)
+		r := request("b")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		_, err := b.Acquire(ctx, r)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.False(t, driver.IsNotApplied(err), "it may yet be granted")
+		require.NoError(t, b.Release(limited(t), driver.Grant{Key: r.Key, Nonce: r.Nonce, TTL: r.TTL}), "as the engine takes it back")
+		proxy.Delay(0)
+		require.NoError(t, lease.Renew(t.Context()))
+		assert.Equal(t, id, s.holds(t, "a"))
+		assert.Zero(t, s.holds(t, "b"))
+		require.NoError(t, lease.Release(t.Context()))
+		idle(t, b)
+	})
+}
+
+// A holder of a row in the table of tokens, be it a backup, delays nobody's heartbeat but only who
+// wants that token; and a pool of one connection works.
+func TestALockedCounterDelaysNoHeartbeat(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		b := New(s.open(t))
+		g := grant(t, b, "a")
+		require.NoError(t, b.Release(limited(t), grant(t, b, "b")))
+		tx, err := s.raw.BeginTx(limited(t), nil)
+		require.NoError(t, err)
+		_, err = tx.Exec("SELECT token FROM rowlock_lease_counter WHERE name = 'b' FOR UPDATE")
+		require.NoError(t, err)
+		r := request("b")
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err = b.Acquire(ctx, r)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		began := time.Now()
+		outcomes, err := b.Renew(limited(t), []driver.Grant{g})
+		require.NoError(t, err)
+		assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+		assert.Less(t, time.Since(began), 5*time.Second)
+		require.NoError(t, tx.Rollback())
+		second, err := b.Acquire(limited(t), r)
+		require.NoError(t, err, "sent again by its nonce, it gets its token")
+		assert.Positive(t, second.Token)
+		require.NoError(t, b.Release(limited(t), second))
+		require.NoError(t, b.Release(limited(t), g))
+		idle(t, b)
+	})
+}
+
+// A pool of one connection holds several locks with tokens on it.
+func TestAPoolOfOneConnection(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		db := s.open(t)
+		db.SetMaxOpenConns(1)
+		b := New(db)
+		first, second := grant(t, b, "a"), grant(t, b, "b")
+		assert.Positive(t, first.Token)
+		assert.Positive(t, second.Token)
+		require.NoError(t, b.Release(limited(t), first))
+		require.NoError(t, b.Release(limited(t), second))
+		idle(t, b)
+	})
+}
+
+// A token is for whoever holds the lock at the moment that it is made: one that is made late, for a
+// connection that does not hold the lock any more, is none.
+func TestATokenIsMadeUnderTheLock(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		b := New(s.open(t))
+		g := grant(t, b, "a")
+		late := func(id int64) int64 {
+			args := append(names(g.Key), id, hexedText("late"), hexedText(""), LockName(s.schema, "", "a"), id, LockName(s.schema, "", "a"))
+			token, err := b.mintApart(limited(t), args)
+			require.NoError(t, err)
+			return token
+		}
+		id := s.holds(t, "a")
+		assert.Zero(t, late(id+1000))
+		assert.Greater(t, late(id), int64(g.Token))
+		require.NoError(t, b.Release(limited(t), g))
+		assert.Zero(t, late(id))
+	})
+}
+
+// Without tokens no table is needed, a lock excludes those with tokens, and an inspector sees whose
+// connection holds it.
+func TestNoToken(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		_, err := s.raw.Exec("DROP TABLE rowlock_lease_counter")
+		require.NoError(t, err)
+		b := New(s.open(t), NoToken())
+		l := locker(t, b)
+		first, second := acquire(t, l, "a"), acquire(t, l, "b")
+		assert.Zero(t, first.Token())
+		require.NoError(t, first.Renew(t.Context()))
+		other := New(s.open(t), NoToken())
+		_, err = other.Acquire(limited(t), request("a"))
+		held := refused(t, err)
+		assert.Regexp(t, fmt.Sprintf("^connection %d of root from ", s.holds(t, "a")), held.Holder)
+		status, err := other.Inspect(limited(t), driver.Key{Name: "a"})
+		require.NoError(t, err)
+		assert.Equal(t, driver.StateHeld, status.State)
+		assert.Equal(t, held.Holder, status.Holder)
+		list, err := b.List(limited(t), "", true)
+		require.NoError(t, err)
+		assert.Len(t, list, 2)
+		require.NoError(t, other.ForceRelease(limited(t), driver.Key{Name: "a"}, 0, true))
+		lost(t, second, soon, rowlock.LostSession)
+
+		_, err = New(s.open(t)).Acquire(limited(t), request("c"))
+		require.ErrorContains(t, err, "run `rowlock migrate up`")
+		assert.True(t, driver.IsPermanent(err))
+		var missing *SchemaError
+		require.ErrorAs(t, err, &missing)
+		assert.Equal(t, "rowlock_lease_counter", missing.Table)
+		require.Zero(t, s.holds(t, "c"))
+	})
+}

@@ -1,0 +1,15 @@
+-- Parameters: namespace and name in hexadecimal digits, the number of the connection that holds the lock, holder and note in hexadecimal digits, the lock's name, that number again, the lock's name again.
+-- Result: LAST_INSERT_ID is the token, 0 if that connection does not hold the lock.
+-- Promise: larger than every token that this row has given, and given under the lock: whether it is held is looked at while the row is locked. Any connection may ask.
+INSERT INTO rowlock_lease_counter (namespace, name, token, connection, holder, note, granted_at)
+SELECT UNHEX(?), UNHEX(?), LAST_INSERT_ID(GREATEST(
+           TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+           COALESCE((SELECT m.floor + 1 FROM rowlock_lease_meta AS m WHERE m.id = 1 LOCK IN SHARE MODE), 0))),
+       ?, CONVERT(UNHEX(?) USING utf8mb4), CONVERT(UNHEX(?) USING utf8mb4), UTC_TIMESTAMP(6)
+  FROM DUAL
+ WHERE IS_USED_LOCK(?) = ?
+    ON DUPLICATE KEY UPDATE
+       token = IF(IS_USED_LOCK(?) <=> VALUES(connection),
+                  LAST_INSERT_ID(GREATEST(rowlock_lease_counter.token + 1, VALUES(token))),
+                  rowlock_lease_counter.token + 0 * LAST_INSERT_ID(0)),
+       connection = VALUES(connection), holder = VALUES(holder), note = VALUES(note), granted_at = VALUES(granted_at)

@@ -1,0 +1,7 @@
+-- Parameters: the lock's name; namespace and name in hexadecimal digits.
+-- Result: one row: whether the server is read-only; the number of the connection that holds the lock, NULL if nobody does; the token, connection, holder, note and age in microseconds of the last grant, NULL if there was none.
+-- Promise: reads only. The record is that of the present grant if the two connections are one.
+SELECT CONCAT(@@global.read_only) NOT IN ('0', 'OFF') AS read_only, u.connection, c.token, c.connection AS granted_to, c.holder, c.note,
+       TIMESTAMPDIFF(MICROSECOND, c.granted_at, UTC_TIMESTAMP(6)) AS age_us
+  FROM (SELECT IS_USED_LOCK(?) AS connection) AS u
+  LEFT JOIN rowlock_lease_counter AS c ON c.namespace = UNHEX(?) AND c.name = UNHEX(?)

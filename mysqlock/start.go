@@ -1,0 +1,124 @@
+package mysqlock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// connect takes a connection from the pool and makes sure that locks can live on it.
+func (se *session) connect(ctx context.Context) error {
+	if se.conn != nil {
+		return nil
+	}
+	c, err := se.backend.open(ctx)
+	if err != nil {
+		se.broken = err
+		return driver.NotApplied(fmt.Errorf("take a connection from the pool: %w", err))
+	}
+	se.conn = c
+	if err := se.backend.examine(ctx, c); err != nil {
+		se.broken = err
+		if driver.IsPermanent(err) {
+			return err
+		}
+		return driver.NotApplied(fmt.Errorf("examine a connection: %w", err))
+	}
+	return nil
+}
+
+// examine looks at a connection on which nothing lives yet.
+func (b *Backend) examine(ctx context.Context, c *conn) error {
+	var version, server string
+	var folds, readOnly, autocommit bool
+	err := c.query(ctx, b.sql["start"], nil, &version, &server, &c.id, &c.schema, &folds, &readOnly, &autocommit)
+	if err != nil {
+		return err
+	}
+	if b.table.Schema() != "" {
+		c.schema = b.table.Schema()
+	}
+	if folds {
+		c.schema = strings.ToLower(c.schema)
+	}
+	if err := checkVersion(version); err != nil {
+		return driver.Permanent(err)
+	}
+	switch {
+	case readOnly:
+		return driver.Permanent(errReadOnly)
+	case !autocommit:
+		return driver.Permanent(errors.New("autocommit is off in the session: locks need a pool with autocommit on"))
+	case c.schema == "":
+		return driver.Permanent(errors.New("the connection has chosen no schema, which is part of the name of a lock: put one into the DSN, or name it by mysqlock.Table"))
+	}
+	b.mu.Lock()
+	known, schema := b.server == server, b.schema
+	b.mu.Unlock()
+	if schema != "" && schema != c.schema {
+		return driver.Permanent(fmt.Errorf("the pool leads to schema %q and then to %q (USE), which is part of the name of a lock", schema, c.schema))
+	}
+	if !known {
+		if err := b.examineCluster(ctx, c); err != nil {
+			return err
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.server, b.schema = server, c.schema
+	return nil
+}
+
+// checkVersion reads what VERSION() answers. JSON_TABLE sets the limits. TiDB has no locks of the
+// server's.
+func checkVersion(version string) error {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return fmt.Errorf("server version %q is not understood: %w", version, err)
+	}
+	mariadb := strings.Contains(version, "MariaDB")
+	switch {
+	case strings.Contains(version, "TiDB"):
+		return fmt.Errorf("server version %q: TiDB is not supported", version)
+	case mariadb && (major < 10 || major == 10 && minor < 6):
+		return fmt.Errorf("server version %q is too old: want MariaDB 10.6 or newer", version)
+	case !mariadb && major < 8:
+		return fmt.Errorf("server version %q is too old: want MySQL 8.0 or newer", version)
+	}
+	return nil
+}
+
+// examineCluster looks whether the server's locks are all that there are, and whether what is written
+// reaches its replicas as it is.
+func (b *Backend) examineCluster(ctx context.Context, c *conn) error {
+	settings := map[string]string{}
+	err := c.rows(ctx, b.sql["cluster"], nil, func(rows *sql.Rows) error {
+		var name, value string
+		err := rows.Scan(&name, &value)
+		settings[strings.ToLower(name)] = strings.ToUpper(value)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return b.checkCluster(settings)
+}
+
+func (b *Backend) checkCluster(settings map[string]string) error {
+	const mend = "GET_LOCK excludes on one node only: keep locks with sqllock, or say mysqlock.SingleWriter if every program reaches the same node"
+	switch {
+	case b.opts.cluster:
+	case settings["wsrep_on"] == "ON":
+		return driver.Permanent(errors.New("the server is a node of a Galera cluster (wsrep_on), and " + mend))
+	case settings["group_replication_group_name"] != "" && settings["group_replication_single_primary_mode"] == "OFF":
+		return driver.Permanent(errors.New("the server is one of several primaries (group_replication_single_primary_mode=OFF), and " + mend))
+	}
+	if !b.opts.noToken && settings["log_bin"] == "ON" && settings["binlog_format"] == "STATEMENT" {
+		return driver.Permanent(errors.New("binlog_format=STATEMENT: a replica would not get the tokens: set it to ROW or MIXED, or do without tokens by mysqlock.NoToken"))
+	}
+	return nil
+}

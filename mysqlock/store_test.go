@@ -1,0 +1,126 @@
+package mysqlock
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
+)
+
+// ttl is of leases that must not end by themselves while a test runs, nor be renewed in time to learn
+// anything.
+const ttl = time.Minute
+
+// onBoth runs a test on a fresh database of both servers, at the same time.
+func onBoth(t *testing.T, test func(t *testing.T, s *store)) {
+	t.Helper()
+	t.Parallel()
+	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t, fresh)
+			test(t, &s)
+		})
+	}
+}
+
+// open is a pool of its own, with a change of its configuration.
+func (s *store) open(tb testing.TB, change ...func(*mysqldriver.Config)) *sql.DB {
+	tb.Helper()
+	config, err := mysqldriver.ParseDSN(s.dsn)
+	require.NoError(tb, err)
+	for _, c := range change {
+		c(config)
+	}
+	return openDB(tb, config.FormatDSN())
+}
+
+// through is a pool behind a proxy.
+func (s *store) through(tb testing.TB, change ...func(*mysqldriver.Config)) (*sql.DB, *faultproxy.Proxy) {
+	tb.Helper()
+	var proxy *faultproxy.Proxy
+	db := s.open(tb, append(change, func(c *mysqldriver.Config) {
+		var err error
+		proxy, err = faultproxy.New(c.Addr)
+		require.NoError(tb, err)
+		c.Addr = proxy.Addr()
+	})...)
+	tb.Cleanup(proxy.Close)
+	return db, proxy
+}
+
+func locker(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
+	tb.Helper()
+	l, err := rowlock.New(b, append([]rowlock.Option{rowlock.TTL(ttl)}, opts...)...)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func acquire(tb testing.TB, l *rowlock.Locker, name string) *rowlock.Lease {
+	tb.Helper()
+	lease, err := l.Acquire(tb.Context(), name)
+	require.NoError(tb, err)
+	return lease
+}
+
+func request(name string) driver.Request {
+	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: ttl, Holder: "tester", Note: "test"}
+}
+
+func limited(tb testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+func grant(tb testing.TB, b *Backend, name string) driver.Grant {
+	tb.Helper()
+	g, err := b.Acquire(limited(tb), request(name))
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = b.Release(context.Background(), g) }) // most have been released by then
+	return g
+}
+
+func refused(tb testing.TB, err error) *driver.Held {
+	tb.Helper()
+	var held *driver.Held
+	require.ErrorAs(tb, err, &held)
+	return held
+}
+
+// becomes waits for what nobody tells.
+func becomes(tb testing.TB, what string, done func() bool) {
+	tb.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+		require.True(tb, time.Now().Before(end), what)
+	}
+}
+
+// holds is the connection that holds name, as a second session sees it; 0 if none does.
+func (s *store) holds(tb testing.TB, name string) int64 {
+	tb.Helper()
+	id, err := s.holder(driver.Key{Name: name})
+	require.NoError(tb, err)
+	return id
+}
+
+// idle checks that nothing is left: no connection is out of the pool, none is more than the pool's own.
+func idle(tb testing.TB, b *Backend) {
+	tb.Helper()
+	becomes(tb, "every connection is back", func() bool { return b.db.Stats().InUse == 0 })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	require.Empty(tb, b.sessions)
+	require.Empty(tb, b.asked)
+	require.Empty(tb, b.held)
+	require.Zero(tb, b.waits)
+}
