@@ -53,6 +53,7 @@ func metric(tb testing.TB, dsn, pattern string) int {
 
 const (
 	txns    = `grpc_server_handled_total\{grpc_code="OK",grpc_method="Txn",grpc_service="etcdserverpb.KV",grpc_type="unary"\}`
+	watches = `etcd_debugging_mvcc_watcher_total`
 	commits = `etcd_server_proposals_committed_total`
 )
 
@@ -94,6 +95,7 @@ func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
 		b := etcdlock.New(clients[i%len(clients)], n.prefix)
 		waiters[i] = queued(t, n, b, ctx, request("a"))
 	}
+	require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == many }, 10*time.Second, 10*time.Millisecond)
 	before := metric(t, s.DSN, txns)
 	require.NoError(t, n.Expire(ctx, r.Key))
 	require.NoError(t, <-waiters[0])
@@ -181,6 +183,7 @@ func TestCompactionWhileWaiting(t *testing.T) {
 	b, err := n.open()
 	require.NoError(t, err)
 	waits := queued(t, n, b, t.Context(), request("a"))
+	require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == 1 }, 10*time.Second, 10*time.Millisecond)
 	require.NoError(t, n.Cut(b))
 	require.NoError(t, n.watching.Release(t.Context(), g))
 	var last int64
