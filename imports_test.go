@@ -38,6 +38,8 @@ func TestImportsStayApart(t *testing.T) {
 		"/sqllock":  anyKeyValue,
 		"/fence":    anyKeyValue,
 		"/advisory": anyKeyValue,
+
+		"/kvlock/etcdlock": slices.Concat(sqlDrivers, keyValueClients["Redis"], keyValueClients["ZooKeeper"]),
 	} {
 		for _, dep := range deps(t, module+pkg) {
 			assert.False(t, startsWithAny(dep, forbidden), "%s%s reaches %s", module, pkg, dep)

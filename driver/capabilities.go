@@ -19,7 +19,8 @@ type Capabilities struct {
 	MonotonicExpiry bool
 	// Fair says that the store grants in the order of the requests.
 	Fair bool
-	// Wakes says that the backend is a [Notifier] whose wake-ups reach across processes.
+	// Wakes says that waiters in other processes are woken: that the backend is a [Notifier] whose
+	// wake-ups reach them, or a [Queuer].
 	Wakes bool
 	// Sessions says that grants end with a connection and not with the TTL: the backend is a
 	// [Session]. A holder that is cut off or stopped keeps its names for as long as the store
@@ -28,6 +29,9 @@ type Capabilities struct {
 	// Anonymous says that the store keeps of a grant only that it is held, and by which connection: a
 	// refusal and an inspection name that, and not the holder, the note and the token that were given.
 	Anonymous bool
+	// Forgets says that the store keeps nothing of a lock that nobody holds: an inspector does not tell
+	// one that was released, has expired or was ended by force from one that was never granted.
+	Forgets bool
 	// Inspects says that the backend is an [Inspector].
 	Inspects bool
 }

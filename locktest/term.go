@@ -52,6 +52,12 @@ func anonymous(b driver.Backend) bool {
 	return ok && d.Capabilities().Anonymous
 }
 
+// forgets says whether the backend declares that its store keeps nothing of a free name.
+func forgets(b driver.Backend) bool {
+	d, ok := b.(driver.Describer)
+	return ok && d.Capabilities().Forgets
+}
+
 // tolerance is by how much a store's clock may run faster than ours: the margin that the engine
 // keeps for it, a tenth.
 func tolerance(d time.Duration) time.Duration { return d - d/10 }

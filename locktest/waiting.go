@@ -55,10 +55,11 @@ func waitersQueue(t *trial) {
 	l := t.locker(b)
 	var mu sync.Mutex
 	var served []int
+	var released sync.WaitGroup
 	waiters := make([]*waiter, 4)
 	for i := range waiters {
 		waiters[i] = t.wait(t.ctx, l, name, rowlock.Note(fmt.Sprint(i)), rowlock.Holder(fmt.Sprint(i)))
-		go func() {
+		released.Go(func() {
 			<-waiters[i].done
 			if waiters[i].lease == nil {
 				return
@@ -67,7 +68,7 @@ func waitersQueue(t *trial) {
 			served = append(served, i)
 			mu.Unlock()
 			_ = waiters[i].lease.Release(t.ctx)
-		}()
+		})
 	}
 	if err := lease.Release(t.ctx); err != nil {
 		t.fatalf("release: %v", err)
@@ -77,6 +78,7 @@ func waitersQueue(t *trial) {
 		defer mu.Unlock()
 		return len(served) == len(waiters)
 	})
+	released.Wait()
 	for i, who := range served {
 		if who != i {
 			t.fatalf("waiters 0 to %d were served in the order %v", len(waiters)-1, served)

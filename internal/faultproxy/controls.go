@@ -1,6 +1,9 @@
 package faultproxy
 
-import "time"
+import (
+	"net"
+	"time"
+)
 
 // Fate is what becomes of a connection whose reply was dropped.
 type Fate int
@@ -20,12 +23,22 @@ func (p *Proxy) Cut() {
 	p.cut = true
 }
 
-// Restore ends Cut. Connections that lost nothing go on. The others, and those made during the cut, are reset: what was
+// CutFrom is Cut for the clients that the function recognises by their addresses, now and later.
+func (p *Proxy) CutFrom(whom func(client net.Addr) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cutFrom = whom
+	for l := range p.links {
+		l.lost = l.lost || whom(l.client.RemoteAddr())
+	}
+}
+
+// Restore ends Cut and CutFrom. Connections that lost nothing go on. The others, and those made during the cut, are reset: what was
 // lost cannot be made good.
 func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cut = false
+	p.cut, p.cutFrom = false, nil
 	for l := range p.links {
 		if l.lost {
 			l.reset()

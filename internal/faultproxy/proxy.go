@@ -21,10 +21,12 @@ type Proxy struct {
 	mu     sync.Mutex
 	closed bool
 	cut    bool
-	delay  time.Duration
-	drops  int // replies still to be dropped
-	then   Fate
-	links  map[*link]struct{}
+	// cutFrom recognises the clients that are cut off; nil if none are
+	cutFrom func(net.Addr) bool
+	delay   time.Duration
+	drops   int // replies still to be dropped
+	then    Fate
+	links   map[*link]struct{}
 }
 
 // New starts a proxy on a free loopback port, in front of the server at target (host:port).
@@ -78,7 +80,7 @@ func (p *Proxy) add(l *link) bool {
 	if p.closed {
 		return false
 	}
-	l.lost = p.cut // nobody answers, not even after Restore
+	l.lost = p.cut || p.cutFrom != nil && p.cutFrom(l.client.RemoteAddr()) // nobody answers, not even after Restore
 	p.links[l] = struct{}{}
 	return true
 }

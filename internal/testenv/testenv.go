@@ -18,6 +18,7 @@ const (
 	EngineMySQL     = "mysql"
 	EngineMariaDB   = "mariadb"
 	EnginePgBouncer = "pgbouncer"
+	EngineEtcd      = "etcd"
 )
 
 // limit bounds what a helper does on a server: one that hangs fails the test instead of hanging it too.

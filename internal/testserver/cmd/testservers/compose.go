@@ -35,6 +35,9 @@ func (c *compose) up(ctx context.Context, engine string) (map[string]string, err
 	if c.file == "" {
 		return nil, errNoDocker
 	}
+	if engine == testserver.Etcd { // building it takes what the tests take anyhow
+		return nil, errNoDocker
+	}
 	services := []string{engine}
 	if engine == testserver.PgBouncer { // it stands in front of the Postgres beside it, and of no other
 		if os.Getenv(testserver.Variable(testserver.Postgres)) != "" {

@@ -1,0 +1,94 @@
+package testserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// etcd is a cluster of one node. Nobody talks to its peer port, so that may be any.
+type etcd struct{ path string }
+
+func (e *etcd) provide(ctx context.Context, o Options) error {
+	var err error
+	e.path, err = provideEtcd(ctx, o)
+	return err
+}
+
+func (e *etcd) prepare(_ context.Context, f *folder, _ Options) error {
+	return os.Mkdir(f.data(), 0o700)
+}
+
+func (e *etcd) command(f *folder, port int, o Options) command {
+	const peer = "http://127.0.0.1:0"
+	argv := append(etcdArgs(e.path, f, port, o),
+		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster="+etcdName(f)+"="+peer,
+		// The least TTL of a lease follows the election timeout: one second.
+		"--heartbeat-interval=10", "--election-timeout=100")
+	return command{argv: append(argv, o.Args...)}
+}
+
+func (e *etcd) dsn(port int) string { return etcdDSN(port) }
+
+func (e *etcd) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
+	return identifyEtcd(ctx, dsn, f)
+}
+
+func (e *etcd) finish(context.Context, string) error { return nil }
+
+func etcdDSN(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
+
+// etcdName is what a node is called: its folder has that name, and no other server.
+func etcdName(f *folder) string { return filepath.Base(f.path) }
+
+// etcdArgs is what all nodes have in common.
+func etcdArgs(path string, f *folder, port int, o Options) []string {
+	argv := []string{
+		path, "--name=" + etcdName(f), "--data-dir=" + f.data(), "--log-level=warn", "--initial-cluster-state=new",
+		"--listen-client-urls=" + etcdDSN(port), "--advertise-client-urls=" + etcdDSN(port),
+	}
+	if !o.Durable {
+		argv = append(argv, "--unsafe-no-fsync")
+	}
+	return argv
+}
+
+// identifyEtcd asks for the node's own name, which takes a leader to answer.
+func identifyEtcd(ctx context.Context, dsn string, f *folder) (bool, error) {
+	var self struct {
+		Header struct {
+			MemberID string `json:"member_id"`
+		} `json:"header"`
+		Members []struct{ ID, Name string } `json:"members"`
+	}
+	if err := askEtcd(ctx, dsn+"/v3/cluster/member/list", `{"linearizable":true}`, &self); err != nil {
+		return false, err
+	}
+	for _, m := range self.Members {
+		if m.ID == self.Header.MemberID && m.Name == etcdName(f) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// askEtcd makes one request of the JSON gateway.
+func askEtcd(ctx context.Context, url, body string, answer any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	reply, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, reply.Status)
+	}
+	return json.NewDecoder(reply.Body).Decode(answer)
+}

@@ -1,0 +1,85 @@
+package etcdlock
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Backend keeps locks in etcd. It is safe for concurrent use. The client stays the caller's to close.
+type Backend struct {
+	client *clientv3.Client
+	leases pb.LeaseClient
+	prefix string
+	err    error // what Validate reports
+
+	mu       sync.Mutex
+	places   map[int64]*place // of sessions, by the seconds of their leases
+	sessions map[clientv3.LeaseID]*session
+	holds    map[driver.Nonce]*hold
+	busy     map[driver.Nonce]bool // acquisitions under way, and entries that are being taken back
+	released memory
+}
+
+var (
+	_ driver.Backend   = (*Backend)(nil)
+	_ driver.Queuer    = (*Backend)(nil)
+	_ driver.Session   = (*Backend)(nil)
+	_ driver.Inspector = (*Backend)(nil)
+	_ driver.Describer = (*Backend)(nil)
+	_ driver.Validator = (*Backend)(nil)
+)
+
+// Option changes where a Backend keeps its locks.
+type Option func(*Backend)
+
+// Prefix is what the keys of all locks begin with, before a slash. The default is "rowlock". Backends
+// share their locks if they have the same cluster and prefix.
+func Prefix(p string) Option { return func(b *Backend) { b.prefix = p } }
+
+// New keeps locks in the cluster that client reaches. It does no I/O. An option that cannot work is
+// an error of rowlock.New.
+//
+// The client's DialKeepAliveTime should be set (10 s is the least that gRPC permits), so that a
+// connection that has gone silent is replaced.
+func New(client *clientv3.Client, opts ...Option) *Backend {
+	b := &Backend{
+		client: client, prefix: "rowlock",
+		places: make(map[int64]*place), sessions: make(map[clientv3.LeaseID]*session),
+		holds: make(map[driver.Nonce]*hold), busy: make(map[driver.Nonce]bool),
+	}
+	for _, opt := range opts {
+		if opt != nil {
+			opt(b)
+		}
+	}
+	switch {
+	case client == nil:
+		b.err = errors.New("etcdlock: the client is nil")
+	case b.prefix == "" || strings.HasSuffix(b.prefix, "/") || !utf8.ValidString(b.prefix):
+		b.err = fmt.Errorf("etcdlock: Prefix(%q): must be UTF-8, not empty, and not end with a slash", b.prefix)
+	default:
+		b.leases = pb.NewLeaseClient(client.ActiveConnection())
+	}
+	return b
+}
+
+// Validate reports what [New] was given and cannot work.
+func (b *Backend) Validate() error { return b.err }
+
+const backendName = "etcdlock"
+
+// Capabilities is what etcd promises.
+func (b *Backend) Capabilities() driver.Capabilities {
+	return driver.Capabilities{
+		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
+		Sessions: true, Forgets: true, Inspects: true,
+	}
+}

@@ -1,0 +1,116 @@
+package etcdlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/etcdlock"
+)
+
+// Acquire and release of a free name, beside the two commits that they are, and beside the mutex that
+// etcd brings, with its session kept.
+func BenchmarkAcquireRelease(b *testing.B) {
+	s := alone(b)
+	client := connect(b, s.DSN)
+	ctx := context.Background()
+	measure := func(name string, once func() error) {
+		b.Run(name, func(b *testing.B) {
+			require.NoError(b, once()) // sessions and connections are made before
+			before, n := metric(b, s.DSN, commits), 0
+			for b.Loop() {
+				if err := once(); err != nil {
+					b.Fatal(err)
+				}
+				n++
+			}
+			b.ReportMetric(float64(metric(b, s.DSN, commits)-before)/float64(n), "commits/op")
+		})
+	}
+	measure("bare-commits", func() error {
+		if _, err := client.Txn(ctx).Then(clientv3.OpPut("bare", "x")).Commit(); err != nil {
+			return err
+		}
+		_, err := client.Txn(ctx).Then(clientv3.OpDelete("bare")).Commit()
+		return err
+	})
+	locks := etcdlock.New(client)
+	measure("etcdlock", func() error {
+		g, err := locks.Acquire(ctx, request("a"))
+		if err != nil {
+			return err
+		}
+		return locks.Release(ctx, g)
+	})
+	session, err := concurrency.NewSession(client)
+	require.NoError(b, err)
+	defer session.Close()
+	measure("concurrency-mutex", func() error {
+		m := concurrency.NewMutex(session, "mutex")
+		if err := m.Lock(ctx); err != nil {
+			return err
+		}
+		return m.Unlock(ctx)
+	})
+}
+
+// A hand-over from a holder to a waiter of another client: from before the release to the grant.
+func BenchmarkHandOver(b *testing.B) {
+	s := alone(b)
+	clients := [...]*clientv3.Client{connect(b, s.DSN), connect(b, s.DSN)}
+	ctx := context.Background()
+	b.Run("etcdlock", func(b *testing.B) {
+		locks := [...]*etcdlock.Backend{etcdlock.New(clients[0]), etcdlock.New(clients[1])}
+		key := request("h").Key
+		g, err := locks[0].Acquire(ctx, request("h"))
+		require.NoError(b, err)
+		handOver(b, clients[0], locks[0].Queue(key), func(i int) error { return locks[i%2].Release(ctx, g) }, func(i int) (err error) {
+			var next driver.Grant
+			if next, err = locks[(i+1)%2].AcquireQueued(ctx, request("h")); err == nil {
+				g = next
+			}
+			return err
+		})
+		require.NoError(b, locks[0].Release(ctx, g))
+	})
+	b.Run("concurrency-mutex", func(b *testing.B) {
+		var mutexes [2]*concurrency.Mutex
+		for i, c := range clients {
+			session, err := concurrency.NewSession(c)
+			require.NoError(b, err)
+			defer session.Close()
+			mutexes[i] = concurrency.NewMutex(session, "h")
+		}
+		require.NoError(b, mutexes[0].Lock(ctx))
+		handOver(b, clients[0], "h/", func(i int) error { return mutexes[i%2].Unlock(ctx) }, func(i int) error { return mutexes[(i+1)%2].Lock(ctx) })
+	})
+}
+
+// handOver has the next one wait before the present one releases.
+func handOver(b *testing.B, client *clientv3.Client, queue string, release, acquire func(int) error) {
+	var total time.Duration
+	n := 0
+	for b.Loop() {
+		got := make(chan error, 1)
+		go func(i int) { got <- acquire(i) }(n)
+		for {
+			reply, err := client.Get(context.Background(), queue, clientv3.WithPrefix(), clientv3.WithCountOnly())
+			require.NoError(b, err)
+			if reply.Count == 2 {
+				break
+			}
+		}
+		time.Sleep(time.Millisecond) // its watch stands
+		began := time.Now()
+		require.NoError(b, release(n))
+		require.NoError(b, <-got)
+		total += time.Since(began)
+		n++
+	}
+	b.ReportMetric(float64(total.Microseconds())/float64(n), "µs/handover")
+}

@@ -1,0 +1,184 @@
+package etcdlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/etcdlock"
+	"github.com/rowlock/rowlock/locktest"
+)
+
+// cluster is a private cluster of three nodes.
+func cluster(tb testing.TB) *testserver.EtcdCluster {
+	tb.Helper()
+	server(tb) // where the launcher could not start one, neither can this test
+	c, err := testserver.StartEtcdCluster(tb.Context(), 3, testserver.Options{Logf: tb.Logf})
+	require.NoError(tb, err)
+	tb.Cleanup(c.Stop)
+	return c
+}
+
+func endpoints(c *testserver.EtcdCluster) (all []string) {
+	for _, n := range c.Nodes {
+		all = append(all, n.DSN)
+	}
+	return all
+}
+
+func leader(t *testing.T, c *testserver.EtcdCluster) (found *testserver.EtcdNode) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, n := range c.Nodes {
+			if leads, err := n.Leads(t.Context()); err == nil && leads {
+				found = n
+			}
+		}
+		return found != nil
+	}, 10*time.Second, 20*time.Millisecond)
+	return found
+}
+
+func lockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
+	tb.Helper()
+	l, err := rowlock.New(b, opts...)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// Three nodes keep every promise that one keeps.
+func TestConformanceOfACluster(t *testing.T) {
+	t.Parallel()
+	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, endpoints(cluster(tb))...) })
+}
+
+// A lease outlives its cluster's leader: killed, or stopped for longer than an election takes and
+// continued; and all nodes restarted one after the other and at once. Nobody else gets the name meanwhile.
+func TestALeaseOutlivesTheLeader(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	where := prefix()
+	lease, err := lockerOn(t, etcdlock.New(connect(t, endpoints(c)...), where), rowlock.TTL(20*time.Second), rowlock.RenewEvery(200*time.Millisecond)).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	other := lockerOn(t, etcdlock.New(connect(t, endpoints(c)...), where))
+	faults := []struct {
+		name string
+		do   func()
+	}{
+		{"leader killed", func() {
+			n := leader(t, c)
+			n.Kill()
+			defer func() { require.NoError(t, n.Restart(t.Context())) }()
+			require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 10*time.Second, 50*time.Millisecond)
+		}},
+		{"leader stopped and continued", func() {
+			n := leader(t, c)
+			n.Pause()
+			defer n.Continue()
+			require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 15*time.Second, 50*time.Millisecond)
+		}},
+		{"all nodes killed at once", func() {
+			for _, n := range c.Nodes {
+				n.Kill()
+			}
+			var group sync.WaitGroup
+			for _, n := range c.Nodes {
+				group.Go(func() { assert.NoError(t, n.Restart(t.Context())) })
+			}
+			group.Wait()
+		}},
+	}
+	for _, fault := range faults {
+		fault.do()
+		require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 15*time.Second, 50*time.Millisecond, fault.name)
+		require.NoError(t, lease.Err(), fault.name)
+		require.Eventually(t, func() bool {
+			_, err := other.TryAcquire(t.Context(), "a")
+			return errors.Is(err, rowlock.ErrHeld)
+		}, 15*time.Second, 50*time.Millisecond, fault.name)
+	}
+	require.NoError(t, lease.Release(t.Context()))
+	next, err := other.Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	require.Greater(t, next.Token(), lease.Token())
+}
+
+// A holder whose node is cut off from the majority stops trusting its lease before the majority grants
+// the name to another, although its node still answers.
+func TestAHolderInTheMinorityLosesFirst(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	where := prefix()
+	minority := leader(t, c) // the hardest: it has been extending leases itself
+	var majority []string
+	for _, n := range c.Nodes {
+		if n != minority {
+			majority = append(majority, n.DSN)
+		}
+	}
+	lease, err := lockerOn(t, etcdlock.New(connect(t, minority.DSN), where), rowlock.TTL(2*time.Second)).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	c.Isolate(minority)
+	defer c.Rejoin()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	next, err := lockerOn(t, etcdlock.New(connect(t, majority...), where)).Acquire(ctx, "a")
+	require.NoError(t, err)
+	ended := lease.Err()
+	require.ErrorIs(t, ended, rowlock.ErrLost, "the majority granted the name while the minority's holder trusted its lease")
+	require.Greater(t, next.Token(), lease.Token())
+	c.Rejoin()
+	require.NoError(t, next.Renew(ctx))
+	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
+}
+
+// In a black hole between client and cluster the holder's context ends before another is granted the
+// name, each time: the margin is never negative.
+func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
+	t.Parallel()
+	const trials = 50
+	n := newNetwork(t, server(t))
+	var mu sync.Mutex
+	var least, most time.Duration = time.Hour, -time.Hour
+	var group sync.WaitGroup
+	for i := range trials {
+		group.Go(func() {
+			b, err := n.open()
+			if !assert.NoError(t, err) {
+				return
+			}
+			name := fmt.Sprint("trial", i)
+			lease, err := lockerOn(t, b, rowlock.TTL(1500*time.Millisecond)).Acquire(t.Context(), name)
+			if !assert.NoError(t, err) {
+				return
+			}
+			ended := make(chan time.Time, 1)
+			context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
+			time.Sleep(time.Duration(i) * 10 * time.Millisecond) // anywhere between two renewals
+			assert.NoError(t, n.Cut(b))
+			next, err := lockerOn(t, n.watching).Acquire(t.Context(), name)
+			granted := time.Now()
+			if !assert.NoError(t, err) || !assert.ErrorIs(t, lease.Err(), rowlock.ErrLost) {
+				return
+			}
+			assert.Greater(t, next.Token(), lease.Token())
+			mu.Lock()
+			defer mu.Unlock()
+			margin := granted.Sub(<-ended)
+			least, most = min(least, margin), max(most, margin)
+		})
+	}
+	group.Wait()
+	t.Logf("%d trials: the holder's context ended %s to %s before the next grant", trials, least.Round(time.Millisecond), most.Round(time.Millisecond))
+	assert.Positive(t, least)
+}

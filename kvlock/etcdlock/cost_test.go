@@ -1,0 +1,85 @@
+package etcdlock_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/etcdlock"
+)
+
+// Acquire and release commit once each, and so does a first attempt that is refused; a later attempt of
+// who was refused, and the renewal of any number of locks, commit nothing. A hundred locks live on one
+// session.
+func TestCommitsOfEachOperation(t *testing.T) {
+	t.Parallel()
+	const times = 100
+	s := alone(t)
+	b := etcdlock.New(connect(t, s.DSN))
+	_, err := b.Acquire(t.Context(), request("held"))
+	require.NoError(t, err)
+	var grants []driver.Grant
+	measure := func(what string, want int, once func(i int) error) {
+		before := metric(t, s.DSN, commits)
+		for i := range times {
+			require.NoError(t, once(i), what)
+		}
+		got := metric(t, s.DSN, commits) - before
+		t.Logf("%s: %.2f commits", what, float64(got)/times)
+		assert.InDelta(t, want*times, got, 3, what) // the server has something to note now and then
+	}
+	measure("acquire", 1, func(i int) error {
+		g, err := b.Acquire(t.Context(), request(fmt.Sprint(i)))
+		grants = append(grants, g)
+		return err
+	})
+	refused := func(r driver.Request) error {
+		_, err := b.Acquire(t.Context(), r)
+		var held *driver.Held
+		if !errors.As(err, &held) {
+			return fmt.Errorf("want driver.Held, got %w", err)
+		}
+		return nil
+	}
+	measure("refusal", 1, func(int) error { return refused(request("held")) })
+	measure("refusal of who waits", 0, func(int) error {
+		r := request("held")
+		r.Waiting = true
+		return refused(r)
+	})
+	measure("renewal of a hundred", 0, func(int) error {
+		outcomes, err := b.Renew(t.Context(), grants)
+		for _, o := range outcomes {
+			assert.Equal(t, driver.Renewed, o)
+		}
+		return err
+	})
+	measure("release", 1, func(i int) error { return b.Release(t.Context(), grants[i]) })
+}
+
+// Of a full database nothing new is had, and it says so at once; what is held is kept, and can be
+// released.
+func TestAFullDatabase(t *testing.T) {
+	t.Parallel()
+	s := alone(t, "--quota-backend-bytes=2000000")
+	client := connect(t, s.DSN)
+	b := etcdlock.New(client)
+	g, err := b.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := client.Put(t.Context(), "filler"+driver.NewNonce().String(), strings.Repeat("x", 100_000))
+		return err != nil
+	}, 10*time.Second, time.Millisecond)
+	_, err = b.Acquire(t.Context(), request("b"))
+	require.True(t, driver.IsNotApplied(err), "%v", err)
+	outcomes, err := b.Renew(t.Context(), []driver.Grant{g})
+	require.NoError(t, err)
+	require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+	require.NoError(t, b.Release(t.Context(), g))
+}

@@ -1,0 +1,64 @@
+// Package etcdlock keeps locks in etcd 3.6.5 or newer. It is a backend for package rowlock:
+//
+//	locker, err := rowlock.New(etcdlock.New(client))
+//
+// # How it works
+//
+// A lock is the keys below PREFIX/NAMESPACE/NAME/, one for each acquisition. The oldest is the holder's,
+// the others are a queue. A slash in a name is escaped, so that no name is the beginning of another.
+//
+// An attempt is one transaction, which puts a key if there is none. It never passes those who wait. A
+// waiter puts its key behind the others and watches the one in front of it: when a holder goes, one
+// waiter wakes, and locks are granted in the order of the requests, across processes. After every wait
+// one transaction that only reads proves that the waiter's own key is still there. A release deletes the
+// holder's key, if the revision that created it is the token. Acquire and release are one commit each;
+// renewals and refusals of those who wait commit nothing.
+//
+// All locks of one Backend with one TTL live on one lease of etcd, called session here, so that ten
+// thousand locks are kept alive by one message. Its TTL is an eighth longer than the lock's, in whole
+// seconds. When it is lost, all of them are lost at once, and the next lock gets a new session. Nothing
+// runs in the background: a session that nobody uses ends by itself.
+//
+// # What is promised
+//
+// Exclusion and tokens are linearizable through the loss of a minority of nodes, of the leader, and
+// through restarts. Grants end late and never early: a new leader gives each session its full TTL again.
+// A crash frees the name within nine eighths of the TTL, a second for rounding, half a second for etcd
+// to notice, and as much again for each change of leader.
+//
+// Trust in a lease is counted from before the last renewal was sent that etcd answered, as everywhere in
+// rowlock, and never from a reply: a holder that is cut off, alone or with its node, stops in time.
+//
+// The token is the revision that created the key. A restored snapshot sets it back, unless it was
+// restored with --bump-revision (etcdutl 3.6); without that, reset the fences of resources outside.
+//
+// Older releases of etcd have known defects in leases; do not use those.
+//
+// # What is not
+//
+// MinHold and HandoverDelay are refused: etcd cannot keep a lock closed after its key is gone. Etcd
+// keeps nothing of a lock that nobody holds, so an inspector shows it as never granted.
+//
+// # Requests whose replies are missing
+//
+// The key of an acquisition has its nonce, so a request that is sent again finds what it left, and one
+// that was given up is deleted. A session on which a reply is missing takes no more locks, and with each
+// renewal of those that it has, keys that nobody knows of are deleted: one that arrives late blocks
+// nobody. It ends when its last lock is released.
+//
+// # Data in etcd
+//
+// [Backend.Guard] is a comparison for the If of the caller's own transaction. It is exact, and needs no
+// fence besides.
+//
+// # Rights
+//
+// With authentication, the user needs a role that may read and write what begins with the prefix and a
+// slash, and nothing else:
+//
+//	etcdctl role grant-permission locks --prefix=true readwrite rowlock/
+//
+// User, password and TLS are settings of the client. Its DialKeepAliveTime should be set: a connection
+// that has gone silent is then replaced, at best within ten seconds and DialKeepAliveTimeout. Until then
+// calls on it end with their own limits.
+package etcdlock

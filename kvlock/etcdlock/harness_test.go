@@ -1,0 +1,160 @@
+package etcdlock_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/kvlock/etcdlock"
+	"github.com/rowlock/rowlock/locktest"
+)
+
+// config is for tests: quiet, quick to connect again, and with a watchdog on silent connections.
+func config(endpoints ...string) clientv3.Config {
+	return clientv3.Config{
+		Endpoints: endpoints, Logger: zap.NewNop(),
+		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: time.Second,
+		BackoffWaitBetween: 20 * time.Millisecond,
+	}
+}
+
+func connect(tb testing.TB, endpoints ...string) *clientv3.Client {
+	tb.Helper()
+	client, err := clientv3.New(config(endpoints...))
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func server(tb testing.TB) string {
+	tb.Helper()
+	return testenv.DSN(tb, testenv.EngineEtcd)
+}
+
+// prefix is a place of a test's own.
+func prefix() etcdlock.Option { return etcdlock.Prefix("test-" + driver.NewNonce().String()) }
+
+// network is a cluster whose clients each have a misbehaving network of their own.
+type network struct {
+	endpoints []string
+	prefix    etcdlock.Option
+	direct    *clientv3.Client
+	watching  *etcdlock.Backend // on direct
+
+	mu      sync.Mutex
+	clients map[driver.Backend]*client
+}
+
+type client struct {
+	proxies []*faultproxy.Proxy
+	client  *clientv3.Client
+}
+
+var (
+	_ locktest.Closer       = (*network)(nil)
+	_ locktest.Expirer      = (*network)(nil)
+	_ locktest.Crasher      = (*network)(nil)
+	_ locktest.Partitioner  = (*network)(nil)
+	_ locktest.ReplyDropper = (*network)(nil)
+)
+
+func newNetwork(tb testing.TB, endpoints ...string) *network {
+	tb.Helper()
+	n := &network{endpoints: endpoints, prefix: prefix(), direct: connect(tb, endpoints...), clients: make(map[driver.Backend]*client)}
+	n.watching = etcdlock.New(n.direct, n.prefix)
+	tb.Cleanup(func() {
+		for b := range n.clients {
+			require.NoError(tb, n.Close(b))
+		}
+	})
+	return n
+}
+
+func (n *network) Open(context.Context) (driver.Backend, error) { return n.open() }
+
+func (n *network) open() (*etcdlock.Backend, error) {
+	c := new(client)
+	var through []string
+	for _, endpoint := range n.endpoints {
+		proxy, err := faultproxy.New(strings.TrimPrefix(endpoint, "http://"))
+		if err != nil {
+			return nil, err
+		}
+		c.proxies = append(c.proxies, proxy)
+		through = append(through, "http://"+proxy.Addr())
+	}
+	var err error
+	if c.client, err = clientv3.New(config(through...)); err != nil {
+		return nil, err
+	}
+	b := etcdlock.New(c.client, n.prefix)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.clients[b] = c
+	return b, nil
+}
+
+func (n *network) each(b driver.Backend, do func(*faultproxy.Proxy)) error {
+	n.mu.Lock()
+	c := n.clients[b]
+	n.mu.Unlock()
+	if c == nil {
+		return fmt.Errorf("%v is no client of this harness", b)
+	}
+	for _, p := range c.proxies {
+		do(p)
+	}
+	return nil
+}
+
+func (n *network) Close(b driver.Backend) error {
+	if err := n.each(b, (*faultproxy.Proxy).Close); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	c := n.clients[b]
+	delete(n.clients, b)
+	n.mu.Unlock()
+	return c.client.Close()
+}
+
+func (n *network) Crash(b driver.Backend) error   { return n.each(b, (*faultproxy.Proxy).Close) }
+func (n *network) Cut(b driver.Backend) error     { return n.each(b, (*faultproxy.Proxy).Cut) }
+func (n *network) Restore(b driver.Backend) error { return n.each(b, (*faultproxy.Proxy).Restore) }
+
+// DropReply breaks the connection with the reply: on one that stays open and silent nothing more is
+// heard until the client's keep-alive notices, which takes ten seconds at least.
+func (n *network) DropReply(b driver.Backend) error {
+	return n.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Reset) })
+}
+
+// Expire ends the session that the holder's key lives on.
+func (n *network) Expire(ctx context.Context, key driver.Key) error {
+	lease, err := n.leaseOf(ctx, key)
+	if err == nil {
+		_, err = n.direct.Revoke(ctx, lease)
+	}
+	return err
+}
+
+// leaseOf finds the session of the holder of key.
+func (n *network) leaseOf(ctx context.Context, key driver.Key) (clientv3.LeaseID, error) {
+	reply, err := n.direct.Get(ctx, n.watching.Queue(key), clientv3.WithFirstCreate()...)
+	if err != nil {
+		return 0, err
+	}
+	if len(reply.Kvs) == 0 {
+		return 0, fmt.Errorf("nobody holds %q", key)
+	}
+	return clientv3.LeaseID(reply.Kvs[0].Lease), nil
+}

@@ -1,0 +1,99 @@
+package etcdlock
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// List returns the locks that are held, as [driver.Inspector] says. One that nobody holds is not in
+// etcd.
+func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
+	under := b.under(namespace)
+	if all {
+		under = b.prefix + "/"
+	}
+	reply, err := b.client.Get(ctx, under, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+	if err != nil {
+		return nil, err
+	}
+	seen := make(map[driver.Key]bool)
+	var list []driver.Status
+	left := make(map[int64]time.Duration)
+	for _, kv := range reply.Kvs {
+		key, _, ok := b.parse(string(kv.Key))
+		if !ok || seen[key] {
+			continue
+		}
+		seen[key] = true
+		if _, asked := left[kv.Lease]; !asked {
+			if left[kv.Lease], err = b.left(ctx, kv); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, status(key, kv, left[kv.Lease]))
+	}
+	slices.SortFunc(list, func(x, y driver.Status) int {
+		return cmp.Or(cmp.Compare(x.Key.Namespace, y.Key.Namespace), cmp.Compare(x.Key.Name, y.Key.Name))
+	})
+	return list, nil
+}
+
+// Inspect returns the state of one lock. One that nobody holds has token zero, for etcd keeps nothing
+// of it.
+func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
+	first, err := b.first(ctx, key)
+	if err != nil || first == nil {
+		return driver.Status{Key: key}, err
+	}
+	left, err := b.left(ctx, first)
+	return status(key, first, left), err
+}
+
+func status(key driver.Key, first *mvccpb.KeyValue, left time.Duration) driver.Status {
+	v := parseValue(first.Value)
+	return driver.Status{
+		Key: key, State: driver.StateHeld, Token: driver.Token(first.CreateRevision), Holder: v.Holder, Note: v.Note,
+		ExpiresIn: left, FreeIn: left,
+	}
+}
+
+// left is how long the session of an entry lives unless it is kept alive, in whole seconds.
+func (b *Backend) left(ctx context.Context, kv *mvccpb.KeyValue) (time.Duration, error) {
+	lease, err := b.client.TimeToLive(ctx, clientv3.LeaseID(kv.Lease))
+	if err != nil {
+		return 0, err
+	}
+	return max(0, time.Duration(lease.TTL)*time.Second), nil
+}
+
+// ForceRelease deletes the entry of the holder with that token. Whatever is in etcd is alive, so it
+// takes live.
+func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
+	first, err := b.first(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case first == nil || first.CreateRevision != int64(token):
+		return driver.ErrNotHeld
+	case !live:
+		return refusal(first)
+	}
+	reply, err := b.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.CreateRevision(string(first.Key)), "=", first.CreateRevision)).
+		Then(clientv3.OpDelete(string(first.Key))).
+		Commit()
+	if err == nil && !reply.Succeeded {
+		return driver.ErrNotHeld
+	}
+	return err
+}
+
+// Prune has nothing to forget.
+func (b *Backend) Prune(context.Context, time.Duration) (int, error) { return 0, nil }

@@ -1,0 +1,199 @@
+package etcdlock_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/etcdlock"
+)
+
+func request(name string) driver.Request {
+	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test"}
+}
+
+// alone is a server of this test's own, for what is seen in its metrics or done to the whole of it.
+func alone(tb testing.TB, args ...string) *testserver.Server {
+	tb.Helper()
+	testenv.DSN(tb, testenv.EngineEtcd)
+	s, err := testserver.Start(tb.Context(), testserver.Etcd, testserver.Options{Args: args, Logf: tb.Logf})
+	require.NoError(tb, err)
+	tb.Cleanup(s.Stop)
+	return s
+}
+
+// metric reads one of the server's counters.
+func metric(tb testing.TB, dsn, pattern string) int {
+	tb.Helper()
+	reply, err := http.Get(dsn + "/metrics") //nolint:noctx // a test
+	require.NoError(tb, err)
+	defer reply.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	text, err := io.ReadAll(reply.Body)
+	require.NoError(tb, err)
+	found := regexp.MustCompile(`(?m)^` + pattern + ` (\S+)$`).FindSubmatch(text)
+	require.NotNil(tb, found, pattern)
+	n, err := strconv.ParseFloat(string(found[1]), 64)
+	require.NoError(tb, err)
+	return int(n)
+}
+
+const (
+	txns    = `grpc_server_handled_total\{grpc_code="OK",grpc_method="Txn",grpc_service="etcdserverpb.KV",grpc_type="unary"\}`
+	watches = `etcd_debugging_mvcc_watcher_total`
+	commits = `etcd_server_proposals_committed_total`
+)
+
+// entries is how many stand in the queue for key, the holder included.
+func entries(tb testing.TB, n *network, key driver.Key) int {
+	tb.Helper()
+	reply, err := n.direct.Get(tb.Context(), n.watching.Queue(key), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	require.NoError(tb, err)
+	return int(reply.Count)
+}
+
+// queued starts a waiter, and returns once it stands in the queue.
+func queued(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Context, r driver.Request) <-chan error { //nolint:revive // ctx is what the test is about
+	t.Helper()
+	before := entries(t, n, r.Key)
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.AcquireQueued(ctx, r)
+		done <- err
+	}()
+	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
+	return done
+}
+
+// A hundred processes wait, in the order in which they came. When the holder dies one of them wakes, and
+// asks once; the others do nothing.
+func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
+	t.Parallel()
+	const many = 100
+	s := alone(t)
+	n := newNetwork(t, s.DSN)
+	ctx, cancel := context.WithCancel(t.Context())
+	r := request("a")
+	_, err := n.watching.Acquire(ctx, r)
+	require.NoError(t, err)
+	waiters := make([]<-chan error, many)
+	clients := [...]*clientv3.Client{connect(t, s.DSN), connect(t, s.DSN), connect(t, s.DSN), connect(t, s.DSN)}
+	for i := range waiters {
+		b := etcdlock.New(clients[i%len(clients)], n.prefix)
+		waiters[i] = queued(t, n, b, ctx, request("a"))
+	}
+	require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == many }, 10*time.Second, 10*time.Millisecond)
+	before := metric(t, s.DSN, txns)
+	require.NoError(t, n.Expire(ctx, r.Key))
+	require.NoError(t, <-waiters[0])
+	asked := metric(t, s.DSN, txns) - before
+	t.Logf("%d waiters, the holder's session ended: %d transaction", many, asked)
+	assert.Equal(t, 1, asked)
+	for _, w := range waiters[1:] {
+		assert.Empty(t, w)
+	}
+	_, err = n.watching.Acquire(t.Context(), request("a"))
+	var held *driver.Held
+	require.ErrorAs(t, err, &held, "an attempt does not pass those who wait")
+	cancel()
+	for _, w := range waiters[1:] {
+		require.ErrorIs(t, <-w, context.Canceled)
+	}
+	assert.Equal(t, 1, entries(t, n, r.Key), "whoever leaves the queue leaves nothing behind")
+}
+
+// Waiters are granted the name in the order in which they came, across processes, with rising tokens.
+func TestWaitersAreServedInOrder(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	g, err := n.watching.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	var mu sync.Mutex
+	var order []int
+	var tokens []driver.Token
+	var group sync.WaitGroup
+	for i := range 6 {
+		b, err := n.open()
+		require.NoError(t, err)
+		r := request("a")
+		before := entries(t, n, r.Key)
+		group.Go(func() {
+			g, err := b.AcquireQueued(t.Context(), r)
+			if !assert.NoError(t, err) {
+				return
+			}
+			mu.Lock()
+			order, tokens = append(order, i), append(tokens, g.Token)
+			mu.Unlock()
+			assert.NoError(t, b.Release(t.Context(), g))
+		})
+		require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
+	}
+	require.NoError(t, n.watching.Release(t.Context(), g))
+	group.Wait()
+	assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
+	assert.IsIncreasing(t, tokens)
+}
+
+// A waiter in the middle that dies is no wake-up for the lock: whoever stood behind it looks, finds that
+// another is in front, and waits on. (A peer grants the lock here.)
+func TestAWaiterThatDiesPassesNothingOn(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	g, err := n.watching.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	dying, err := n.open()
+	require.NoError(t, err)
+	last, err := n.open()
+	require.NoError(t, err)
+	middle := request("a")
+	lost := queued(t, n, dying, t.Context(), middle)
+	waits := queued(t, n, last, t.Context(), request("a"))
+	entry, err := n.direct.Get(t.Context(), n.watching.Entry(middle.Key, middle.Nonce))
+	require.NoError(t, err)
+	_, err = n.direct.Revoke(t.Context(), clientv3.LeaseID(entry.Kvs[0].Lease))
+	require.NoError(t, err)
+	require.Equal(t, 2, entries(t, n, g.Key))
+	require.NoError(t, n.watching.Release(t.Context(), g))
+	require.NoError(t, <-waits)
+	require.Error(t, <-lost, "whoever lost its place while waiting is not granted the lock")
+}
+
+// Compaction of the revisions that a waiter watches from does not make it miss the release. It is cut
+// off while both happen, so that its watch has to begin again at a revision that is gone.
+func TestCompactionWhileWaiting(t *testing.T) {
+	t.Parallel()
+	s := alone(t)
+	n := newNetwork(t, s.DSN)
+	g, err := n.watching.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	b, err := n.open()
+	require.NoError(t, err)
+	waits := queued(t, n, b, t.Context(), request("a"))
+	require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == 1 }, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, n.Cut(b))
+	require.NoError(t, n.watching.Release(t.Context(), g))
+	var last int64
+	for i := range 10 {
+		reply, err := n.direct.Put(t.Context(), "filler", fmt.Sprint(i))
+		require.NoError(t, err)
+		last = reply.Header.Revision
+	}
+	_, err = n.direct.Compact(t.Context(), last)
+	require.NoError(t, err)
+	require.NoError(t, n.Restore(b))
+	require.NoError(t, <-waits)
+}
