@@ -18,6 +18,8 @@ const (
 	EngineMySQL     = "mysql"
 	EngineMariaDB   = "mariadb"
 	EnginePgBouncer = "pgbouncer"
+	EngineRedis     = "redis"
+	EngineValkey    = "valkey"
 )
 
 // limit bounds what a helper does on a server: one that hangs fails the test instead of hanging it too.

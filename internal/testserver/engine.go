@@ -31,6 +31,8 @@ func newEngine(name string) (engine, error) {
 		return &mysqld{}, nil
 	case MariaDB:
 		return &mariadbd{}, nil
+	case Redis, Valkey:
+		return &redis{engine: name}, nil
 	}
 	return nil, fmt.Errorf("testserver: no engine %q; there are %v", name, Engines)
 }

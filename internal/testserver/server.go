@@ -2,7 +2,8 @@
 // temporary folder, gone when the process that started them is gone, whatever way it went.
 //
 // A server's program is looked for on this machine first. What is missing is installed with apt where that is possible
-// (Debian or Ubuntu, as root), and MySQL, which Debian's stable suites do not have, is unpacked beside the host instead.
+// (Debian or Ubuntu, as root), and MySQL and Valkey, which this stable suite of Debian does not have, are unpacked beside
+// the host instead.
 package testserver
 
 import (
@@ -20,10 +21,12 @@ const (
 	MySQL     = "mysql" // never MariaDB, which calls itself mysqld too
 	MariaDB   = "mariadb"
 	PgBouncer = "pgbouncer" // transaction pooling, in front of Options.Postgres
+	Redis     = "redis"
+	Valkey    = "valkey"
 )
 
 // Engines is all of them; whoever starts them in this order has what the next one needs.
-var Engines = []string{Postgres, PgBouncer, MySQL, MariaDB}
+var Engines = []string{Postgres, PgBouncer, MySQL, MariaDB, Redis, Valkey}
 
 const (
 	installLimit = 10 * time.Minute
@@ -52,7 +55,7 @@ type Options struct {
 // Server is a running server. Kill and Restart are for one goroutine at a time.
 type Server struct {
 	Engine string
-	DSN    string // as the drivers want it: pgx, go-sql-driver/mysql
+	DSN    string // as the drivers want it: pgx, go-sql-driver/mysql, go-redis
 	Addr   string // host:port
 	PID    int    // of its main process
 	Folder string // its data and its log, removed by Stop
