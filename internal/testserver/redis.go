@@ -43,7 +43,9 @@ func inPath(program string) string {
 	return path
 }
 
-func (e *redis) prepare(_ context.Context, f *folder, _ Options) error { return os.MkdirAll(f.data(), 0o755) }
+func (e *redis) prepare(_ context.Context, f *folder, _ Options) error {
+	return os.MkdirAll(f.data(), 0o755)
+}
 
 func (e *redis) command(f *folder, port int, o Options) command {
 	argv := append(append([]string{}, e.argv...), "--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", f.data(), "--daemonize", "no", "--save", "")
