@@ -28,6 +28,7 @@ var (
 
 // Whoever imports a package compiles no client of a store that the package is not for.
 func TestImportsStayApart(t *testing.T) {
+	notRedis := slices.Concat(sqlDrivers, keyValueClients["etcd"], keyValueClients["ZooKeeper"])
 	anyKeyValue := slices.Concat(keyValueClients["Redis"], keyValueClients["etcd"], keyValueClients["ZooKeeper"])
 	for pkg, forbidden := range map[string][]string{
 		"":          slices.Concat(sqlDrivers, anyKeyValue),
@@ -36,6 +37,8 @@ func TestImportsStayApart(t *testing.T) {
 		"/locktest": slices.Concat(sqlDrivers, anyKeyValue),
 		"/sqllock":  anyKeyValue,
 		"/fence":    anyKeyValue,
+
+		"/kvlock/redislock": notRedis,
 	} {
 		for _, dep := range deps(t, module+pkg) {
 			assert.False(t, startsWithAny(dep, forbidden), "%s%s reaches %s", module, pkg, dep)
