@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -43,9 +44,19 @@ func TestFailoverToALaggingReplica(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	primary, replica := start(t), start(t)
+	between, err := faultproxy.New(primary.Addr)
+	require.NoError(t, err)
+	t.Cleanup(between.Close)
 	old, next := connect(t, primary.Addr), connect(t, replica.Addr)
-	first := acquire(t, redislock.New(old), request("x"))
-	second := acquire(t, redislock.New(next), request("x")) // it never heard of the first
+	require.NoError(t, next.ReplicaOf(ctx, "127.0.0.1", between.Addr()[len("127.0.0.1:"):]).Err())
+	b := redislock.New(old)
+	released := acquire(t, b, request("x"))
+	require.NoError(t, b.Release(ctx, released))
+	awaitReplica(t, old)
+	between.Cut()
+	first := acquire(t, b, request("x"))
+	require.NoError(t, next.ReplicaOf(ctx, "NO", "ONE").Err())
+	second := acquire(t, redislock.New(next), request("x")) // it knows the released grant only
 	assert.Greater(t, second.Token, first.Token)
 }
 
@@ -92,10 +103,8 @@ func TestReplicated(t *testing.T) {
 
 	replica := connect(t, start(t).Addr)
 	require.NoError(t, replica.ReplicaOf(ctx, "127.0.0.1", s.Addr[len("127.0.0.1:"):]).Err())
-	require.Eventually(t, func() bool {
-		n, err := c.Wait(ctx, 1, 100*time.Millisecond).Result()
-		return err == nil && n == 1
-	}, 30*time.Second, 10*time.Millisecond)
+	awaitReplica(t, c)
+	b = redislock.New(c, redislock.Replicated(1, 2*time.Second)) // loaded machines are slow to confirm
 	g := acquire(t, b, request("y"))
 	outcomes, err := b.Renew(ctx, []driver.Grant{g})
 	require.NoError(t, err)

@@ -31,7 +31,7 @@ func start(tb testing.TB, args ...string) *testserver.Server {
 	testenv.DSN(tb, testenv.EngineRedis) // where the launcher could not start one, neither can this test
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	s, err := testserver.Start(ctx, testserver.Redis, testserver.Options{Args: args})
+	s, err := testserver.Start(ctx, testserver.Redis, testserver.Options{Args: append([]string{"--repl-diskless-sync-delay", "0"}, args...)})
 	require.NoError(tb, err)
 	tb.Cleanup(s.Stop)
 	return s
@@ -81,4 +81,19 @@ func acquire(tb testing.TB, b *redislock.Backend, r driver.Request) driver.Grant
 	g, err := b.Acquire(context.Background(), r)
 	require.NoError(tb, err)
 	return g
+}
+
+// awaitReplica waits until a replica has what the primary has written.
+func awaitReplica(tb testing.TB, primary *redis.Client) {
+	tb.Helper()
+	ctx := context.Background()
+	require.Eventually(tb, func() bool {
+		var n *redis.Cmd
+		_, err := primary.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.Set(ctx, "written", "", 0)
+			n = p.Do(ctx, "WAIT", 1, 100)
+			return nil
+		})
+		return err == nil && n.Val() == int64(1)
+	}, 30*time.Second, 10*time.Millisecond)
 }
