@@ -64,7 +64,7 @@ func cluster(tb testing.TB) []string {
 	for _, node := range nodes {
 		require.Eventually(tb, func() bool {
 			facts, err := node.ClusterInfo(ctx).Result()
-			known, err2 := node.ClusterSlots(ctx).Result()
+			known, err2 := node.ClusterShards(ctx).Result()
 			return err == nil && err2 == nil && len(known) == 3 && len(facts) > 0 && facts[:16] == "cluster_state:ok"
 		}, 30*time.Second, 20*time.Millisecond)
 	}
