@@ -28,6 +28,7 @@ var (
 
 // Whoever imports a package compiles no client of a store that the package is not for.
 func TestImportsStayApart(t *testing.T) {
+	notRedis := slices.Concat(sqlDrivers, keyValueClients["etcd"], keyValueClients["ZooKeeper"])
 	anyKeyValue := slices.Concat(keyValueClients["Redis"], keyValueClients["etcd"], keyValueClients["ZooKeeper"])
 	for pkg, forbidden := range map[string][]string{
 		"":          slices.Concat(sqlDrivers, anyKeyValue),
@@ -40,6 +41,8 @@ func TestImportsStayApart(t *testing.T) {
 		"/advisory": anyKeyValue,
 
 		"/kvlock/etcdlock": slices.Concat(sqlDrivers, keyValueClients["Redis"], keyValueClients["ZooKeeper"]),
+
+		"/kvlock/redislock": notRedis,
 	} {
 		for _, dep := range deps(t, module+pkg) {
 			assert.False(t, startsWithAny(dep, forbidden), "%s%s reaches %s", module, pkg, dep)

@@ -19,6 +19,8 @@ const (
 	EngineMariaDB   = "mariadb"
 	EnginePgBouncer = "pgbouncer"
 	EngineEtcd      = "etcd"
+	EngineRedis     = "redis"
+	EngineValkey    = "valkey"
 )
 
 // limit bounds what a helper does on a server: one that hangs fails the test instead of hanging it too.

@@ -33,6 +33,8 @@ func newEngine(name string) (engine, error) {
 		return &mariadbd{}, nil
 	case Etcd:
 		return &etcd{}, nil
+	case Redis, Valkey:
+		return &redis{engine: name}, nil
 	}
 	return nil, fmt.Errorf("testserver: no engine %q; there are %v", name, Engines)
 }

@@ -2,8 +2,8 @@
 // temporary folder, gone when the process that started them is gone, whatever way it went.
 //
 // A server's program is looked for on this machine first. What is missing is installed with apt where that is possible
-// (Debian or Ubuntu, as root); MySQL, which Debian's stable suites do not have, is unpacked beside the host instead, and
-// etcd is built from its Go module. Both are kept in the user's cache folder.
+// (Debian or Ubuntu, as root); MySQL and Valkey, which this stable suite of Debian does not have, are unpacked beside the
+// host instead, and etcd is built from its Go module. These are kept in the user's cache folder.
 package testserver
 
 import (
@@ -21,11 +21,13 @@ const (
 	MySQL     = "mysql" // never MariaDB, which calls itself mysqld too
 	MariaDB   = "mariadb"
 	PgBouncer = "pgbouncer" // transaction pooling, in front of Options.Postgres
-	Etcd      = "etcd"      // one node; StartEtcdCluster makes more
+	Redis     = "redis"
+	Valkey    = "valkey"
+	Etcd      = "etcd" // one node; StartEtcdCluster makes more
 )
 
 // Engines is all of them; whoever starts them in this order has what the next one needs.
-var Engines = []string{Postgres, PgBouncer, MySQL, MariaDB, Etcd}
+var Engines = []string{Postgres, PgBouncer, MySQL, MariaDB, Redis, Valkey, Etcd}
 
 const (
 	installLimit = 10 * time.Minute
@@ -54,7 +56,7 @@ type Options struct {
 // Server is a running server. Kill and Restart are for one goroutine at a time.
 type Server struct {
 	Engine string
-	DSN    string // as the drivers want it: pgx, go-sql-driver/mysql, the URL of a client port of etcd
+	DSN    string // as the clients want it: pgx, go-sql-driver/mysql, go-redis, the URL of a client port of etcd
 	Addr   string // host:port
 	PID    int    // of its main process
 	Folder string // its data and its log, removed by Stop

@@ -54,10 +54,14 @@ func (c *compose) up(ctx context.Context, engine string) (map[string]string, err
 	}
 	found := map[string]string{}
 	for _, s := range services {
-		port := map[string]string{testserver.Postgres: "5432", testserver.PgBouncer: "6432"}[s]
-		format := "postgres://postgres@%s/postgres?sslmode=disable"
-		if port == "" {
+		port, format := "5432", "postgres://postgres@%s/postgres?sslmode=disable"
+		switch s {
+		case testserver.PgBouncer:
+			port = "6432"
+		case testserver.MySQL, testserver.MariaDB:
 			port, format = "3306", "root@tcp(%s)/rowlock"
+		case testserver.Redis, testserver.Valkey:
+			port, format = "6379", "redis://%s/0"
 		}
 		addr, err := c.run(ctx, "port", s, port)
 		if err != nil {

@@ -1,0 +1,41 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Acquire implements [driver.Backend]: one request, sent again by the client or by the caller as often
+// as need be, because its nonce is recognised.
+func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := do(ctx, b, func(ctx context.Context) (driver.Grant, error) { return b.acquire(ctx, r) })
+	var held *driver.Held
+	if err != nil && !errors.As(err, &held) {
+		err = describe(ctx, "acquire", r.Key, err)
+	}
+	return g, err
+}
+
+func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	what := call{acquireScript, []string{b.options.encode(r.Key)}, []any{
+		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), b.options.retention.Milliseconds(),
+	}}
+	cmd, confirmed, err := b.write(ctx, what)
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	a, err := read(cmd)
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	if a.verdict != "granted" {
+		return driver.Grant{}, a.held()
+	}
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: a.token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
+	if confirmed < b.options.replicas {
+		return driver.Grant{}, b.unconfirmed(ctx, g, confirmed)
+	}
+	return g, nil
+}

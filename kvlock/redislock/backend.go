@@ -1,0 +1,94 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Backend keeps locks in one Redis or in one Redis Cluster. It is safe for concurrent use and owns
+// nothing but the subscription that wakes waiters, while somebody waits: the client stays the caller's
+// to close.
+type Backend struct {
+	client  redis.UniversalClient
+	options options
+	err     error // what Validate reports
+	checked atomic.Bool
+	wakes   subscriber
+}
+
+var (
+	_ driver.Backend   = (*Backend)(nil)
+	_ driver.Notifier  = (*Backend)(nil)
+	_ driver.Inspector = (*Backend)(nil)
+	_ driver.Describer = (*Backend)(nil)
+	_ driver.Validator = (*Backend)(nil)
+)
+
+// New keeps locks behind client: a *redis.Client, which Sentinel's failover client is too, or a
+// *redis.ClusterClient. It does no I/O; the first call asks the server whether it is fit for locks,
+// and fails with a sentence that says what to change when it is not.
+func New(client redis.UniversalClient, opts ...Option) *Backend {
+	o := options{prefix: DefaultPrefix, retention: DefaultRetention}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	b := &Backend{client: client, options: o, err: o.validate(client)}
+	b.wakes.client = client
+	return b
+}
+
+// Validate reports an option that cannot work. rowlock.New calls it.
+func (b *Backend) Validate() error { return b.err }
+
+// Capabilities implements [driver.Describer]. Tokens are best effort: a failover to a replica that lags
+// is survived only as far as the clocks of the two servers agree.
+func (b *Backend) Capabilities() driver.Capabilities {
+	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Inspects: true}
+	if _, ok := b.client.(*redis.ClusterClient); ok {
+		c.Backend = "redislock/cluster"
+	}
+	return c
+}
+
+var (
+	errNoClient = errors.New("redislock: the client is nil")
+	errRing     = errors.New("redislock: a redis.Ring moves keys when a shard is down, and so grants one name twice; use one server or a Cluster")
+)
+
+// do makes one request, once the server is known to be fit for locks. It returns when ctx ends at the
+// latest, whatever the client's options say: go-redis heeds a deadline while it reads only with
+// ContextTimeoutEnabled, and an end without a deadline not even then. The goroutine of a request that
+// was left ends with the client's own timeouts, or when the client is closed.
+func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T, error)) (T, error) {
+	var none T
+	if b.err != nil {
+		return none, driver.Permanent(b.err)
+	}
+	if err := ctx.Err(); err != nil {
+		return none, driver.NotApplied(err)
+	}
+	type answer struct {
+		value T
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		if err := b.preflight(ctx); err != nil {
+			answers <- answer{err: err}
+			return
+		}
+		value, err := request(ctx)
+		answers <- answer{value, classify(err)}
+	}()
+	select {
+	case a := <-answers:
+		return a.value, a.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}

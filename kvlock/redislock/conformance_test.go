@@ -1,0 +1,182 @@
+package redislock_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+	"github.com/rowlock/rowlock/locktest"
+)
+
+// Redis, Valkey and a Cluster keep every promise, also when clients die, are cut off, and lose replies; with
+// a client that heeds deadlines while it reads and with one that does not.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for name, make := range map[string]func(testing.TB) *network{
+		"redis": func(tb testing.TB) *network {
+			url, prefix := testenv.Redis(tb)
+			return single(tb, url, prefix, true)
+		},
+		"redis-deadlines-not-heeded": func(tb testing.TB) *network {
+			url, prefix := testenv.Redis(tb)
+			return single(tb, url, prefix, false)
+		},
+		"valkey": func(tb testing.TB) *network {
+			url, prefix := testenv.Valkey(tb)
+			return single(tb, url, prefix, true)
+		},
+		"cluster": func(tb testing.TB) *network {
+			return newNetwork(tb, redislock.DefaultPrefix, cluster(tb), func(dial dialer) redis.UniversalClient {
+				return redis.NewClusterClient(&redis.ClusterOptions{Dialer: dial, ContextTimeoutEnabled: true})
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locktest.Run(t, func(tb testing.TB) locktest.Harness { return make(tb) })
+		})
+	}
+}
+
+func BenchmarkConformance(b *testing.B) {
+	url, prefix := testenv.Redis(b)
+	o, err := redis.ParseURL(url)
+	require.NoError(b, err)
+	locktest.Bench(b, func(tb testing.TB) locktest.Harness {
+		return newNetwork(tb, prefix, nil, func(dialer) redis.UniversalClient { return connect(tb, o.Addr) })
+	})
+}
+
+func single(tb testing.TB, url, prefix string, heed bool) *network {
+	o, err := redis.ParseURL(url)
+	require.NoError(tb, err)
+	return newNetwork(tb, prefix, []string{o.Addr}, func(dial dialer) redis.UniversalClient {
+		mine := *o
+		mine.Dialer, mine.ContextTimeoutEnabled = dial, heed
+		return redis.NewClient(&mine)
+	})
+}
+
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// network is a store whose clients each have a misbehaving network of their own: a proxy before each server.
+type network struct {
+	prefix  string
+	servers []string
+	open    func(dialer) redis.UniversalClient
+	raw     redis.UniversalClient
+
+	mu      sync.Mutex
+	clients map[driver.Backend]*client
+}
+
+type client struct {
+	proxies map[string]*faultproxy.Proxy // by the server's address
+	redis   redis.UniversalClient
+}
+
+var (
+	_ locktest.Closer       = (*network)(nil)
+	_ locktest.Expirer      = (*network)(nil)
+	_ locktest.Crasher      = (*network)(nil)
+	_ locktest.Partitioner  = (*network)(nil)
+	_ locktest.ReplyDropper = (*network)(nil)
+)
+
+func newNetwork(tb testing.TB, prefix string, servers []string, open func(dialer) redis.UniversalClient) *network {
+	n := &network{prefix: prefix, servers: servers, clients: map[driver.Backend]*client{}}
+	n.open = func(dial dialer) redis.UniversalClient { return open(dial) }
+	if len(servers) > 1 {
+		n.open = func(dial dialer) redis.UniversalClient {
+			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers, Dialer: dial, ContextTimeoutEnabled: true})
+		}
+	}
+	n.raw = n.open(new(net.Dialer).DialContext)
+	tb.Cleanup(func() {
+		for b := range n.clients {
+			require.NoError(tb, n.Close(b))
+		}
+		_ = n.raw.Close()
+	})
+	return n
+}
+
+func (n *network) Open(context.Context) (driver.Backend, error) {
+	c := &client{proxies: make(map[string]*faultproxy.Proxy)}
+	for _, addr := range n.servers {
+		p, err := faultproxy.New(addr)
+		if err != nil {
+			return nil, err
+		}
+		c.proxies[addr] = p
+	}
+	c.redis = n.open(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		p := c.proxies[addr]
+		if p == nil {
+			return nil, fmt.Errorf("%s is no server of this harness", addr)
+		}
+		return new(net.Dialer).DialContext(ctx, network, p.Addr())
+	})
+	b := redislock.New(c.redis, redislock.Prefix(n.prefix))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.clients[b] = c
+	return b, nil
+}
+
+func (n *network) Close(b driver.Backend) error {
+	err := n.each(b, (*faultproxy.Proxy).Close)
+	n.mu.Lock()
+	c := n.clients[b]
+	delete(n.clients, b)
+	n.mu.Unlock()
+	if c != nil {
+		_ = c.redis.Close()
+	}
+	return err
+}
+
+func (n *network) each(b driver.Backend, do func(*faultproxy.Proxy)) error {
+	n.mu.Lock()
+	c := n.clients[b]
+	n.mu.Unlock()
+	if c == nil {
+		return fmt.Errorf("%v is no client of this harness", b)
+	}
+	for _, p := range c.proxies {
+		do(p)
+	}
+	return nil
+}
+
+func (n *network) Crash(b driver.Backend) error   { return n.each(b, (*faultproxy.Proxy).Close) }
+func (n *network) Cut(b driver.Backend) error     { return n.each(b, (*faultproxy.Proxy).Cut) }
+func (n *network) Restore(b driver.Backend) error { return n.each(b, (*faultproxy.Proxy).Restore) }
+
+func (n *network) DropReply(b driver.Backend) error {
+	return n.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
+}
+
+// Expire moves the instants of the lock into the past.
+func (n *network) Expire(ctx context.Context, key driver.Key) error {
+	const age = `local row = redis.call('HMGET', KEYS[1], 'expires_at', 'held_until')
+		local time = redis.call('TIME')
+		local past = tonumber(row[1]) - (time[1] * 1000000 + time[2])
+		if past > 0 then
+			redis.call('HSET', KEYS[1], 'expires_at', string.format('%.0f', row[1] - past), 'held_until', string.format('%.0f', row[2] - past))
+		end`
+	err := n.raw.Eval(ctx, age, []string{n.prefix + key.Namespace + ":" + key.Name}).Err()
+	if err == redis.Nil {
+		return nil
+	}
+	return err
+}

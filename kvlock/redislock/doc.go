@@ -1,0 +1,28 @@
+// Package redislock keeps locks in Redis 7 or newer, Valkey, or a Redis Cluster.
+//
+//	locker, err := rowlock.New(redislock.New(client))
+//
+// A lock is one hash: token, nonce, holder, note, and when it was granted, expires and can be had again. Each
+// step is one script and one request; time is the server's. Renewals travel together, a hundred in a
+// run of the script, on a Cluster a hundred of one slot. Releases wake waiters by pub/sub.
+//
+// A token is the larger of the last one plus one and the server's clock in microseconds, so it rises through release, expiry,
+// FLUSHALL, a restart without data and a failover that lost the last grants, as long as the clock of the new server is
+// not behind that of the old one by more than the failover took. That is what BestEffortToken means here.
+//
+// # What is not promised
+//
+// One Redis excludes for as long as it keeps its data. A restart that loses them, FLUSHALL, and a failover to a replica
+// that had not got the last grants yet each let a second holder in while the first still trusts its lease.
+// [Replicated] makes that less likely and not impossible; a Cluster is the same, slot by slot. So guard
+// what a lock protects: [Guard] refuses a stale token in Redis itself, package fence in a SQL database.
+//
+// The clock of one lock never goes back. A server clock that was set back closes a name whose holder crashed for so
+// much longer; a forced release opens it. A clock that is set forward ends leases early.
+//
+// # The server
+//
+// The first call asks INFO, and refuses a replica, a server older than 7.0, and a maxmemory-policy other
+// than noeviction: see [AllowEviction]. What a service does not tell is not held against it. An account needs
+// EVAL and EVALSHA, INFO, SCAN to list and prune, SUBSCRIBE to wait, and keys and channels of the prefix.
+package redislock

@@ -1,0 +1,132 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// Tokens rise through FLUSHALL, SCRIPT FLUSH and a restart that loses everything; the old holder finds out.
+func TestTokensRiseWhenTheServerForgets(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := start(t)
+	c := connect(t, s.Addr)
+	b := redislock.New(c)
+	last := acquire(t, b, request("x"))
+	for name, forget := range map[string]func() error{
+		"FLUSHALL": func() error { return c.FlushAll(ctx).Err() },
+		"restart":  func() error { s.Kill(); return s.Restart(ctx) },
+	} {
+		require.NoError(t, forget(), name)
+		require.NoError(t, c.ScriptFlush(ctx).Err())
+		outcomes, err := b.Renew(ctx, []driver.Grant{last})
+		require.NoError(t, err, name)
+		assert.Equal(t, []driver.Outcome{driver.Lost}, outcomes, name)
+		assert.ErrorIs(t, b.Release(ctx, last), driver.ErrNotHeld, name)
+		next := acquire(t, b, request("x"))
+		assert.Greater(t, next.Token, last.Token, name)
+		last = next
+	}
+}
+
+// A failover to a replica that lacks the last grant lets a second holder in, with a larger token.
+func TestFailoverToALaggingReplica(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	primary, replica := start(t), start(t)
+	between, err := faultproxy.New(primary.Addr)
+	require.NoError(t, err)
+	t.Cleanup(between.Close)
+	old, next := connect(t, primary.Addr), connect(t, replica.Addr)
+	require.NoError(t, next.ReplicaOf(ctx, "127.0.0.1", between.Addr()[len("127.0.0.1:"):]).Err())
+	b := redislock.New(old)
+	released := acquire(t, b, request("x"))
+	require.NoError(t, b.Release(ctx, released))
+	awaitReplica(t, old)
+	between.Cut()
+	first := acquire(t, b, request("x"))
+	require.NoError(t, next.ReplicaOf(ctx, "NO", "ONE").Err())
+	second := acquire(t, redislock.New(next), request("x")) // it knows the released grant only
+	assert.Greater(t, second.Token, first.Token)
+}
+
+// A server that drops keys, and one that is a replica, are refused for good, with what to do; AllowEviction accepts the first.
+func TestServersThatAreNotFit(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := start(t, "--maxmemory-policy", "allkeys-lru")
+	c := connect(t, s.Addr)
+	_, err := redislock.New(c).Acquire(ctx, request("x"))
+	require.ErrorContains(t, err, "noeviction")
+	assert.True(t, driver.IsPermanent(err))
+	acquire(t, redislock.New(c, redislock.AllowEviction()), request("x"))
+
+	require.NoError(t, c.ReplicaOf(ctx, "127.0.0.1", "1").Err())
+	_, err = redislock.New(c, redislock.AllowEviction()).Acquire(ctx, request("x"))
+	require.ErrorContains(t, err, "replica")
+	assert.True(t, driver.IsPermanent(err))
+}
+
+// A key of another program is a clear error, and is left alone.
+func TestForeignKey(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	c := connect(t, start(t).Addr)
+	require.NoError(t, c.Set(ctx, redislock.DefaultPrefix+":x", "theirs", 0).Err())
+	_, err := redislock.New(c).Acquire(ctx, request("x"))
+	require.ErrorContains(t, err, "not a lock of rowlock")
+	assert.True(t, driver.IsPermanent(err))
+	assert.Equal(t, "theirs", c.Get(ctx, redislock.DefaultPrefix+":x").Val())
+}
+
+// A grant that no replica confirms is released and fails; with a replica it is granted.
+func TestReplicated(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := start(t)
+	c := connect(t, s.Addr)
+	b := redislock.New(c, redislock.Replicated(1, 200*time.Millisecond))
+	_, err := b.Acquire(ctx, request("x"))
+	require.ErrorContains(t, err, "0 of 1 replicas")
+	assert.True(t, driver.IsNotApplied(err))
+	acquire(t, redislock.New(c), request("x")) // nothing was left behind
+
+	replica := connect(t, start(t).Addr)
+	require.NoError(t, replica.ReplicaOf(ctx, "127.0.0.1", s.Addr[len("127.0.0.1:"):]).Err())
+	awaitReplica(t, c)
+	b = redislock.New(c, redislock.Replicated(1, 2*time.Second)) // loaded machines are slow to confirm
+	g := acquire(t, b, request("y"))
+	outcomes, err := b.Renew(ctx, []driver.Grant{g})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+}
+
+// A guarded script runs for the newest holder and for no older one, even with tokens beyond a double's digits.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	c := connect(t, start(t).Addr)
+	var _ redis.Scripter = c
+	set := redislock.NewGuard("return redis.call('SET', KEYS[1], ARGV[1])")
+	const big = driver.Token(1<<62 + 1)
+	for _, token := range []driver.Token{9, 10, big, big} {
+		_, err := set.Run(ctx, c, "mark", token, []string{"data"}, "new")
+		require.NoError(t, err)
+	}
+	_, err := set.Run(ctx, c, "mark", big-1, []string{"data"}, "old")
+	require.ErrorIs(t, err, redislock.ErrStale)
+	assert.Equal(t, "new", c.Get(ctx, "data").Val())
+	require.NoError(t, redislock.Seal(ctx, c, "mark", big+1))
+	_, err = set.Run(ctx, c, "mark", big, []string{"data"}, "old")
+	require.True(t, errors.Is(err, redislock.ErrStale))
+}

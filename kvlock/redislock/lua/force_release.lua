@@ -1,0 +1,20 @@
+-- Parameters: KEYS[1] the lock and its channel; ARGV the token that was seen, 1 to end a live lease too, retention in milliseconds.
+-- Result: verdict, token, and of a live lease that was spared: holder, note, microseconds since the grant and until it is free.
+-- Promise: the token rises, so that the old holder is fenced; the clock is the server's again, should it have been set back.
+local number = function(x) return string.format('%.0f', x) end
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock')
+local time = redis.call('TIME')
+local clock = time[1] * 1000000 + time[2]
+local now = math.max(clock, tonumber(row[8]) or 0)
+if row[2] ~= ARGV[1] or (row[1] == '' and tonumber(row[7]) <= now) then
+    return {'not held', 0, '', '', 0, 0}
+end
+if row[1] ~= '' and tonumber(row[6]) > now and ARGV[2] ~= '1' then
+    return {'leased', tonumber(row[2]), row[3], row[4], now - tonumber(row[5]), tonumber(row[7]) - now}
+end
+local token = math.max(tonumber(row[2]) + 1, now)
+redis.call('HSET', KEYS[1], 'nonce', '', 'token', number(token),
+    'expires_at', number(math.min(tonumber(row[6]), clock)), 'held_until', number(clock), 'clock', number(clock))
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.pcall('PUBLISH', KEYS[1], '')
+return {'released', token, '', '', 0, 0}

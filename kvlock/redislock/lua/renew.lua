@@ -1,0 +1,21 @@
+-- Parameters: KEYS the locks, all of one slot; ARGV[1] the retention in milliseconds, then of each lock nonce, token, and in microseconds TTL, minimum hold, hand-over delay.
+-- Result: for each lock 1 when it was renewed, 0 when it is lost.
+-- Promise: a lease that has expired is lost, and is never revived; nothing is made.
+local number = function(x) return string.format('%.0f', x) end
+local time = redis.call('TIME')
+local outcomes = {}
+for i, key in ipairs(KEYS) do
+    local row = redis.call('HMGET', key, 'nonce', 'token', 'acquired_at', 'expires_at', 'clock')
+    local now = math.max(time[1] * 1000000 + time[2], tonumber(row[5]) or 0)
+    local at = 1 + 5 * (i - 1)
+    if row[1] == ARGV[at + 1] and row[2] == ARGV[at + 2] and tonumber(row[4]) > now then
+        local expires = now + tonumber(ARGV[at + 3])
+        local free = math.max(expires + tonumber(ARGV[at + 5]), tonumber(row[3]) + tonumber(ARGV[at + 4]))
+        redis.call('HSET', key, 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now))
+        redis.call('PEXPIRE', key, number(math.ceil((free - now) / 1000) + tonumber(ARGV[1])))
+        outcomes[i] = 1
+    else
+        outcomes[i] = 0
+    end
+end
+return outcomes

@@ -1,0 +1,30 @@
+package redislock
+
+import (
+	"context"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Notify implements [driver.Notifier]. A release publishes on the channel that has the name of the lock's
+// key; an expiry tells nobody. All waiters of a backend share one connection, which is opened with the first of
+// them and closed with the last. When it breaks, everybody is woken as soon as there is another.
+//
+// On a Cluster it is ordinary pub/sub, which every server passes on to the others, because sharded pub/sub
+// would need a connection for each slot that somebody waits for.
+func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
+	if b.err != nil {
+		return nil, driver.Permanent(b.err)
+	}
+	channel := b.options.encode(key)
+	w := &waiter{wake: wake}
+	ready := b.wakes.add(channel, w)
+	stop = func() { b.wakes.remove(channel, w) }
+	select {
+	case <-ready:
+		return stop, nil
+	case <-ctx.Done():
+		stop()
+		return nil, describe(ctx, "subscribe to", key, ctx.Err())
+	}
+}

@@ -1,0 +1,155 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// maxBatch is how many leases one run of the script renews: while it runs, the server does nothing else.
+const maxBatch = 100
+
+// batch is one run of the script, and which of the grants it is for.
+type batch struct {
+	call
+	grants []int
+}
+
+// Renew implements [driver.Backend]. All leases travel together; on a Cluster, those of one slot share
+// a run of the script. When one run fails, its leases are unknown and the others are not.
+func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	outcomes, err := do(ctx, b, func(ctx context.Context) ([]driver.Outcome, error) {
+		outcomes := make([]driver.Outcome, len(grants))
+		return outcomes, b.renew(ctx, b.batches(grants), outcomes)
+	})
+	if err != nil {
+		return nil, describe(ctx, fmt.Sprintf("renew %d leases", len(grants)), driver.Key{}, err)
+	}
+	return outcomes, nil
+}
+
+// batches puts up to a hundred grants of one slot into each call.
+func (b *Backend) batches(grants []driver.Grant) []*batch {
+	_, cluster := b.client.(*redis.ClusterClient)
+	open := make(map[int]*batch)
+	var list []*batch
+	for i, g := range grants {
+		key, at := b.options.encode(g.Key), 0
+		if cluster {
+			at = slot(key)
+		}
+		now := open[at]
+		if now == nil || len(now.grants) == maxBatch {
+			now = &batch{call: call{script: renewScript, args: []any{b.options.retention.Milliseconds()}}}
+			open[at], list = now, append(list, now)
+		}
+		now.grants = append(now.grants, i)
+		now.keys = append(now.keys, key)
+		now.args = append(now.args, g.Nonce.String(), g.Token.String(), micros(g.TTL), micros(g.MinHold), micros(g.HandoverDelay))
+	}
+	return list
+}
+
+// renew fills outcomes. It fails when nothing is known of any.
+func (b *Backend) renew(ctx context.Context, list []*batch, outcomes []driver.Outcome) error {
+	if b.options.replicas > 0 {
+		return b.renewReplicated(ctx, list, outcomes)
+	}
+	calls := make([]call, len(list))
+	for i, one := range list {
+		calls[i] = one.call
+	}
+	return settle(list, runAll(ctx, b.client, calls), outcomes)
+}
+
+// settle reads the answers.
+func settle(list []*batch, cmds []*redis.Cmd, outcomes []driver.Outcome) error {
+	var failure error
+	failed := 0
+	for i, one := range list {
+		renewed, err := cmds[i].BoolSlice()
+		if err == nil && len(renewed) != len(one.grants) {
+			err = fmt.Errorf("%d outcomes for %d leases", len(renewed), len(one.grants))
+		}
+		if err != nil {
+			failed++
+			failure = err
+			continue
+		}
+		for j, n := range one.grants {
+			outcomes[n] = driver.Lost
+			if renewed[j] {
+				outcomes[n] = driver.Renewed
+			}
+		}
+	}
+	if failed < len(list) {
+		return nil
+	}
+	return failure
+}
+
+// renewReplicated asks each primary by itself, because WAIT is about one connection. What too few
+// replicas have confirmed is unknown; what is lost is lost all the same.
+func (b *Backend) renewReplicated(ctx context.Context, list []*batch, outcomes []driver.Outcome) error {
+	primaries := make(map[*redis.Client][]*batch)
+	var failure error
+	for _, one := range list {
+		primary, err := b.primary(ctx, one.keys[0])
+		if err != nil {
+			failure = err
+			continue
+		}
+		primaries[primary] = append(primaries[primary], one)
+	}
+	var (
+		group sync.WaitGroup
+		mu    sync.Mutex
+		known bool
+	)
+	for primary, share := range primaries {
+		group.Go(func() {
+			calls := make([]call, len(share))
+			for i, one := range share {
+				calls[i] = one.call
+			}
+			cmds, confirmed, err := b.writeAll(ctx, primary, calls)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				err = settle(share, cmds, outcomes)
+			}
+			if err != nil {
+				failure = err
+				return
+			}
+			known = true
+			if confirmed >= b.options.replicas {
+				return
+			}
+			for _, n := range slices.Concat(grantsOf(share)...) {
+				if outcomes[n] == driver.Renewed {
+					outcomes[n] = driver.Unknown
+				}
+			}
+		})
+	}
+	group.Wait()
+	if known {
+		return nil
+	}
+	return failure
+}
+
+func grantsOf(list []*batch) [][]int {
+	all := make([][]int, len(list))
+	for i, one := range list {
+		all[i] = one.grants
+	}
+	return all
+}

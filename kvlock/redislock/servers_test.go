@@ -1,0 +1,99 @@
+package redislock_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{}) // it reports each connection that is cut
+	goleak.VerifyTestMain(m)
+}
+
+// start starts a server of this test's own: one that may be killed, flushed and reconfigured.
+func start(tb testing.TB, args ...string) *testserver.Server {
+	tb.Helper()
+	testenv.DSN(tb, testenv.EngineRedis) // where the launcher could not start one, neither can this test
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := testserver.Start(ctx, testserver.Redis, testserver.Options{Args: append([]string{"--repl-diskless-sync-delay", "0"}, args...)})
+	require.NoError(tb, err)
+	tb.Cleanup(s.Stop)
+	return s
+}
+
+// connect returns a client that is closed with the test.
+func connect(tb testing.TB, addr string) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	tb.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// cluster starts three primaries that share the slots, and returns their addresses.
+func cluster(tb testing.TB) []string {
+	tb.Helper()
+	ctx := context.Background()
+	addrs := make([]string, 3)
+	nodes := make([]*redis.Client, 3)
+	for i := range addrs {
+		addrs[i] = start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000").Addr
+		nodes[i] = connect(tb, addrs[i])
+		require.NoError(tb, nodes[i].ClusterAddSlotsRange(ctx, i*16384/3, (i+1)*16384/3-1).Err())
+		require.NoError(tb, nodes[i].Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err())
+	}
+	for _, addr := range addrs[1:] {
+		host, port, err := net.SplitHostPort(addr)
+		require.NoError(tb, err)
+		require.NoError(tb, nodes[0].ClusterMeet(ctx, host, port).Err())
+	}
+	for _, node := range nodes {
+		require.Eventually(tb, func() bool {
+			facts, err := node.ClusterInfo(ctx).Result()
+			known, err2 := node.ClusterShards(ctx).Result()
+			return err == nil && err2 == nil && len(known) == 3 && len(facts) > 0 && facts[:16] == "cluster_state:ok"
+		}, 30*time.Second, 20*time.Millisecond)
+	}
+	return addrs
+}
+
+// request asks for a name with a nonce of its own.
+func request(name string) driver.Request {
+	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test", Note: name}
+}
+
+func acquire(tb testing.TB, b *redislock.Backend, r driver.Request) driver.Grant {
+	tb.Helper()
+	g, err := b.Acquire(context.Background(), r)
+	require.NoError(tb, err)
+	return g
+}
+
+// awaitReplica waits until a replica has what the primary has written.
+func awaitReplica(tb testing.TB, primary *redis.Client) {
+	tb.Helper()
+	ctx := context.Background()
+	require.Eventually(tb, func() bool {
+		var n *redis.Cmd
+		_, err := primary.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.Set(ctx, "written", "", 0)
+			n = p.Do(ctx, "WAIT", 1, 100)
+			return nil
+		})
+		return err == nil && n.Val() == int64(1)
+	}, 30*time.Second, 10*time.Millisecond)
+}

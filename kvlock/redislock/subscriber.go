@@ -1,0 +1,201 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// subscriber is the one connection that hears of releases, while anybody wants to.
+type subscriber struct {
+	client redis.UniversalClient
+
+	mu      sync.Mutex
+	topics  map[string]*topic
+	changed chan struct{} // holds one; nil while nothing runs
+}
+
+// topic is a channel that somebody waits for.
+type topic struct {
+	waiters map[*waiter]struct{}
+	ready   chan struct{} // closed once the server has confirmed it
+	once    sync.Once
+}
+
+type waiter struct{ wake func() }
+
+const (
+	silence        = 2 * time.Second // without a message the server is asked whether it is there
+	subscribeLimit = 5 * time.Second // for one change of what is subscribed to
+	reconnectPause = 100 * time.Millisecond
+)
+
+// add returns what is closed once the server has confirmed the subscription.
+func (s *subscriber) add(channel string, w *waiter) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.topics[channel]
+	if t == nil {
+		if s.topics == nil {
+			s.topics = make(map[string]*topic)
+		}
+		t = &topic{waiters: make(map[*waiter]struct{}), ready: make(chan struct{})}
+		s.topics[channel] = t
+		if s.changed == nil {
+			s.changed = make(chan struct{}, 1)
+			go s.run(s.changed)
+		}
+		s.change()
+	}
+	t.waiters[w] = struct{}{}
+	return t.ready
+}
+
+func (s *subscriber) remove(channel string, w *waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.topics[channel]
+	if t == nil {
+		return
+	}
+	delete(t.waiters, w)
+	if len(t.waiters) == 0 {
+		delete(s.topics, channel)
+		s.change()
+	}
+}
+
+// change has the connection follow. The caller holds mu.
+func (s *subscriber) change() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run keeps a connection for as long as there are topics.
+func (s *subscriber) run(changed chan struct{}) {
+	for s.connect(changed) {
+		time.Sleep(reconnectPause/2 + rand.N(reconnectPause))
+	}
+}
+
+// connect runs one connection to its end, and reports whether another is wanted.
+func (s *subscriber) connect(changed chan struct{}) bool {
+	conn := s.client.Subscribe(context.Background()) // connects with its first use
+	broken := make(chan struct{})
+	go func() {
+		defer close(broken)
+		s.listen(conn)
+	}()
+	subscribed := make(map[string]*topic)
+	for {
+		add, drop, wanted := s.difference(subscribed)
+		if !wanted {
+			_ = conn.Close()
+			<-broken
+			return false
+		}
+		if err := adjust(conn, add, drop); err != nil {
+			_ = conn.Close()
+			<-broken
+			return true
+		}
+		select {
+		case <-changed:
+		case <-broken:
+			_ = conn.Close()
+			return true
+		}
+	}
+}
+
+// difference is what subscribed, which it brings up to date, lacks and has too much. When nothing is wanted, the next
+// topic starts another run.
+func (s *subscriber) difference(subscribed map[string]*topic) (add, drop []string, wanted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.topics) == 0 {
+		s.changed = nil
+		return nil, nil, false
+	}
+	for channel, t := range subscribed {
+		if s.topics[channel] != t {
+			drop = append(drop, channel)
+			delete(subscribed, channel)
+		}
+	}
+	for channel, t := range s.topics {
+		if subscribed[channel] == nil {
+			add = append(add, channel)
+			subscribed[channel] = t
+		}
+	}
+	return add, drop, true
+}
+
+// adjust drops first: a channel that was left and is wanted again is subscribed in the end.
+func adjust(conn *redis.PubSub, add, drop []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), subscribeLimit)
+	defer cancel()
+	if len(drop) > 0 {
+		if err := conn.Unsubscribe(ctx, drop...); err != nil {
+			return err
+		}
+	}
+	if len(add) > 0 {
+		return conn.Subscribe(ctx, add...)
+	}
+	return nil
+}
+
+// listen wakes until the connection breaks, or is silent although it was asked for a word. A subscription
+// that the server confirms wakes too: what came before it was not heard.
+func (s *subscriber) listen(conn *redis.PubSub) {
+	for asked := false; ; {
+		message, err := conn.ReceiveTimeout(context.Background(), silence)
+		var late net.Error
+		switch {
+		case err == nil:
+			asked = false
+		case errors.As(err, &late) && late.Timeout() && !asked:
+			asked = true
+			ctx, cancel := context.WithTimeout(context.Background(), silence)
+			err := conn.Ping(ctx)
+			cancel()
+			if err != nil {
+				return
+			}
+		default:
+			return
+		}
+		switch m := message.(type) {
+		case *redis.Message:
+			s.wake(m.Channel, false)
+		case *redis.Subscription:
+			if m.Kind == "subscribe" {
+				s.wake(m.Channel, true)
+			}
+		}
+	}
+}
+
+func (s *subscriber) wake(channel string, confirmed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.topics[channel]
+	if t == nil {
+		return
+	}
+	if confirmed {
+		t.once.Do(func() { close(t.ready) })
+	}
+	for w := range t.waiters { // they never block
+		w.wake()
+	}
+}
