@@ -3,6 +3,7 @@ package rowlock_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,10 +103,10 @@ func TestWaitingInTheStoresQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
 		before := acquire(t, locker(t, store), "a")
-		attempts := 0
+		var attempts, proofs atomic.Int32
 		store.Intercept(func(c memlock.Call) memlock.Fault {
 			if c.Op == memlock.OpAcquire {
-				attempts++
+				attempts.Add(1)
 			}
 			return memlock.Fault{}
 		})
@@ -114,22 +115,21 @@ func TestWaitingInTheStoresQueue(t *testing.T) {
 		go func() { lease, _ := l.Acquire(t.Context(), "a"); got <- lease }()
 		<-s.queued
 		time.Sleep(10 * ttl)
-		assert.Equal(t, 1, attempts, "it does not poll")
+		assert.EqualValues(t, 1, attempts.Load(), "it does not poll")
 		s.answers <- &driver.Held{}
 		<-s.queued
 		time.Sleep(10 * ttl)
 		require.NoError(t, before.Release(t.Context()))
-		proofs := 0
 		store.Intercept(func(c memlock.Call) memlock.Fault {
 			if c.Op == memlock.OpRenew {
-				proofs++
+				proofs.Add(1)
 			}
 			return memlock.Fault{}
 		})
 		s.answers <- nil
 		lease := <-got
 		require.NotNil(t, lease)
-		assert.Equal(t, 1, proofs)
+		assert.EqualValues(t, 1, proofs.Load())
 		assert.Equal(t, trust, time.Until(lease.ExpiresAt()), "trust counts from the proof, not from the beginning of the wait")
 	})
 }
