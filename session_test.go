@@ -102,7 +102,7 @@ func TestMaxHoldLetsASessionGo(t *testing.T) {
 func TestWaitingInTheStoresQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
-		before := acquire(t, locker(t, store), "a")
+		before := acquire(t, locker(t, store, rowlock.TTL(time.Hour)), "a") // is not renewed meanwhile
 		var attempts, proofs atomic.Int32
 		store.Intercept(func(c memlock.Call) memlock.Fault {
 			if c.Op == memlock.OpAcquire {
