@@ -128,8 +128,38 @@ func (n *network) DropReply(b driver.Backend) error {
 	return n.with(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
 }
 
-// Expire ends the session of whoever holds key, and returns when the server has.
-func (n *network) Expire(_ context.Context, key driver.Key) error { return n.kill(key) }
+// Expire ends the session of whoever holds key, and returns when the server has, and the holder has
+// heard of it: until then, what he sends next would be in doubt.
+func (n *network) Expire(ctx context.Context, key driver.Key) error {
+	heard := n.heard(key)
+	if err := n.kill(key); err != nil {
+		return err
+	}
+	select {
+	case <-heard:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// heard is closed when the client that holds key knows that its session has ended.
+func (n *network) heard(key driver.Key) <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for client := range n.clients {
+		b := client.(*Backend)
+		b.mu.Lock()
+		h := b.held[key]
+		b.mu.Unlock()
+		if h != nil {
+			return h.session.ctx.Done()
+		}
+	}
+	closed := make(chan struct{})
+	close(closed)
+	return closed
+}
 
 // store is a fresh database with the table, and a second look at what the server holds.
 type store struct {
