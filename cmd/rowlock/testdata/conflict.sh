@@ -14,9 +14,9 @@ test "$(wc -l <err)" -eq 1
 
 code=0; rowlock run job -E 9 -- touch never 2>/dev/null || code=$?
 test $code = 9
-code=0; rowlock run job --on-conflict=fail --wait=100ms -E 9 -- touch never 2>err || code=$?
+code=0; rowlock run job --on-conflict=fail --wait=1s -E 9 -- touch never 2>err || code=$?
 test $code = 9
-grep -q 'waited 1' err
+grep -q "waited 1" err
 
 # Skipping is a success that says so, unless asked to be quiet.
 rowlock run job --on-conflict=skip -- touch never 2>err
