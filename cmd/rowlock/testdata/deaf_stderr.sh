@@ -10,7 +10,7 @@ token=$(rowlock status job --json | sed -n 's/.*"token": \([0-9]*\),/\1/p')
 rowlock release job --live --token "$token"
 wait $!
 test "$(cat code)" = 79
-! kill -0 "$command" 2>/dev/null
+! kill -0 "$command" 2>/dev/null || exit 1
 
 # The command itself does not inherit that.
 code=0; rowlock run job -- sh -c "kill -PIPE \$\$" || code=$?

@@ -13,6 +13,6 @@ rowlock release job --live --token "$seen"
 
 code=0; wait $rowlock || code=$?
 test $code = 79
-! kill -0 "$grandchild" 2>/dev/null
+! kill -0 "$grandchild" 2>/dev/null || exit 1
 grep -q '^rowlock: lost "job" (token '"$token"'): .*; stopping the command$' err
 rowlock status job
