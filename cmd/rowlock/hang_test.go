@@ -32,6 +32,8 @@ func TestServerThatHangsIsUnavailable(t *testing.T) {
 		"postgres://user:secret@" + address + "/db?sslmode=disable",
 		"mysql://user:secret@" + address + "/db",
 		"user:secret@tcp(" + address + ")/db",
+		"postgres-advisory://user:secret@" + address + "/db?sslmode=disable",
+		"mysql-getlock://user:secret@" + address + "/db",
 	} {
 		for _, args := range [][]string{
 			{"run", "job", "--", "touch", "never"},

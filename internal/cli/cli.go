@@ -74,6 +74,8 @@ func (a *app) rootCommand() *cobra.Command {
 
 runs ./report.sh on one machine at a time. The lock is a row in a database: by default in a SQLite
 file of the user's, which reaches as far as this machine; with --store in Postgres, MySQL or MariaDB.
+There postgres-advisory://… and mysql-getlock://… keep it in the server's memory instead, as an advisory
+lock or GET_LOCK of a connection: it is free as soon as its holder dies, and not replicated.
 
 ` + exitCodeHelp(),
 		SilenceErrors: true,
@@ -96,7 +98,7 @@ file of the user's, which reaches as far as this machine; with --store in Postgr
 		return flagError(err)
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.store, "store", "", "sqlite:PATH, postgres://…, mysql://… or USER@tcp(HOST)/DATABASE ($ROWLOCK_STORE)")
+	flags.StringVar(&a.store, "store", "", "sqlite:PATH, postgres://…, mysql://…, USER@tcp(HOST)/DATABASE, postgres-advisory://… or mysql-getlock://… ($ROWLOCK_STORE)")
 	flags.StringVar(&a.namespace, "namespace", "", "keeps names apart: one name in two namespaces is two locks ($ROWLOCK_NAMESPACE)")
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
 	flags.Var(choiceValue{&a.format, []string{formatText, formatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")

@@ -73,6 +73,15 @@ func (a *app) demonstrate(cmd *cobra.Command, limit time.Duration, show func(con
 
 func (a *app) demonstrateOn(ctx context.Context, given bool, show func(context.Context, *demo) error) (err error) {
 	where := *a
+	if given {
+		at, err := a.location()
+		if err != nil {
+			return err
+		}
+		if at.session != "" {
+			return usage("--store: a demonstration is of leases that expire, and a lock of %s does not: use lease rows (--store %s)", at.session, at.leaseRows())
+		}
+	}
 	if !given {
 		dir, err := os.MkdirTemp("", "rowlock-demo-")
 		if err != nil {

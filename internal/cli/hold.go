@@ -22,6 +22,13 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	if err != nil {
 		return 0, err
 	}
+	at, err := a.location()
+	if err != nil {
+		return 0, err
+	}
+	if err := at.checkOptions(f); err != nil {
+		return 0, err
+	}
 	if f.holder == "" {
 		f.holder = defaultHolder(argv[0])
 	}
@@ -128,11 +135,17 @@ func heldAttrs(e *rowlock.HeldError) []slog.Attr {
 	if e == nil {
 		return nil
 	}
-	return []slog.Attr{
+	attrs := []slog.Attr{
 		slog.String("namespace", e.Namespace), slog.String("name", e.Name), slog.String("reason", e.Reason.String()),
 		slog.String("holder", e.Holder), slog.String("note", e.Note), slog.Int64("token", int64(e.Token)),
-		slog.Time("since", e.Since), seconds("expires_in_seconds", e.ExpiresIn), seconds("waited_seconds", e.Waited),
 	}
+	if !e.Since.IsZero() {
+		attrs = append(attrs, slog.Time("since", e.Since))
+	}
+	if e.ExpiresIn > 0 {
+		attrs = append(attrs, seconds("expires_in_seconds", e.ExpiresIn))
+	}
+	return append(attrs, seconds("waited_seconds", e.Waited))
 }
 
 func seconds(key string, d time.Duration) slog.Attr { return slog.Float64(key, d.Seconds()) }

@@ -20,18 +20,26 @@ type location struct {
 	mysql   *mysql.Config // of a MySQL or MariaDB server
 	shown   string        // for people: without its password
 	byName  bool          // it was asked for, not the default
+	session string        // the scheme of a store of session locks; empty: lease rows
 }
 
 // masked stands where a password was.
 const masked = "xxxxx"
 
-var errStore = errors.New("write sqlite:PATH, postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or USER@tcp(HOST)/DATABASE")
+var errStore = errors.New("write sqlite:PATH, postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or USER@tcp(HOST)/DATABASE, " +
+	"or for locks of sessions postgres-advisory://USER@HOST/DATABASE, mysql-getlock://USER@HOST/DATABASE or mysql-getlock:USER@tcp(HOST)/DATABASE")
 
 // parseLocation reads the value of --store. Its errors never repeat the value, which may hold a
 // password anywhere if it is malformed.
 func parseLocation(s string) (location, error) {
 	scheme, rest, _ := strings.Cut(s, ":")
 	switch {
+	case scheme == advisoryScheme && strings.HasPrefix(rest, "//"):
+		return sessionLocation(scheme, "postgres", rest, postgresLocation)
+	case scheme == getLockScheme && strings.HasPrefix(rest, "//"):
+		return sessionLocation(scheme, "mysql", rest, mysqlLocation)
+	case scheme == getLockScheme && strings.Contains(rest, "@"):
+		return sessionLocation(scheme, "", rest, mysqlDSN)
 	case scheme == "sqlite":
 		return sqliteLocation(rest)
 	case (scheme == "postgres" || scheme == "postgresql") && strings.HasPrefix(rest, "//"):

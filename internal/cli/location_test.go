@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,6 +30,10 @@ func TestLocationIsShownWithoutItsPassword(t *testing.T) {
 		"mariadb://u:s3cret@h/db":                            {migrations.MySQL, "mysql://u:xxxxx@h/db"},
 		"u:s3cret@tcp(h:3306)/db":                            {migrations.MySQL, "u:xxxxx@tcp(h:3306)/db"},
 		"u:s3cret@unix(/run/mysqld/mysqld.sock)/db?tls=true": {migrations.MySQL, "u:xxxxx@unix(/run/mysqld/mysqld.sock)/db?tls=true"},
+		"postgres-advisory://u:s3cret@h/db":                  {migrations.Postgres, "postgres-advisory://u:xxxxx@h/db"},
+		"postgres-advisory:///db?user=u&password=s3cret":     {migrations.Postgres, "postgres-advisory:///db?password=xxxxx&user=u"},
+		"mysql-getlock://u:s3cret@h/db":                      {migrations.MySQL, "mysql-getlock://u:xxxxx@h/db"},
+		"mysql-getlock:u:s3cret@tcp(h:3306)/db":              {migrations.MySQL, "mysql-getlock:u:xxxxx@tcp(h:3306)/db"},
 	} {
 		at, err := parseLocation(store)
 		require.NoError(t, err, store)
@@ -56,12 +61,33 @@ func TestMySQLURLIsTranslated(t *testing.T) {
 	}
 }
 
+// A store of session locks is the server and the options of the plain scheme.
+func TestSessionLocationIsThatOfTheLeaseRows(t *testing.T) {
+	t.Parallel()
+	for store, plain := range map[string]string{
+		"postgres-advisory://u:p@h:5433/db?sslmode=require": "postgres://u:p@h:5433/db?sslmode=require",
+		"mysql-getlock://u:p@h:3307/db?tls=true":            "mysql://u:p@h:3307/db?tls=true",
+		"mysql-getlock:u:p@tcp(h)/db?tls=true":              "u:p@tcp(h)/db?tls=true",
+	} {
+		at, err := parseLocation(store)
+		require.NoError(t, err, store)
+		scheme, _, _ := strings.Cut(store, ":")
+		assert.Equal(t, scheme, at.session)
+		want, err := parseLocation(plain)
+		require.NoError(t, err, plain)
+		assert.Empty(t, want.session, plain)
+		at.session, at.shown = "", want.shown
+		assert.Equal(t, want, at, store)
+	}
+}
+
 // What cannot be understood is refused without being repeated: a password may be anywhere in it.
 func TestBadLocationIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, store := range []string{
 		"", "s3cret", "http://u:s3cret@h/db", "sqlite:", "sqlite://s3cret/x.db", "sqlite::memory:",
 		"postgres://u:s3cret%@h/db", "postgres:u:s3cret@h", "mysql://u:s3cret@h/", "mysql://u:s3cret@h:port/db", "mysql://u:%zzs3cret@h/db",
+		"postgres-advisory://u:s3cret%@h/db", "postgres-advisory:u:s3cret@h", "mysql-getlock://u:s3cret@h/", "mysql-getlock:u:s3cret@h/db", "mysql-getlock:s3cret",
 		"u:s3cret@tcp(h/db", "u:s3cret@tcp(h)/", "u:s3cret@", "u:s3cret@h/db?tls=%%s3cret",
 	} {
 		_, err := parseLocation(store)

@@ -13,26 +13,37 @@ import (
 
 // lockView is what ls and status show of a lock. Times are by the store's clock.
 type lockView struct {
-	Namespace string  `json:"namespace"`
-	Name      string  `json:"name"`
-	State     string  `json:"state"` // free, held, expired or closed
-	Token     int64   `json:"token"`
-	Holder    string  `json:"holder"`
-	Note      string  `json:"note"`
-	Age       float64 `json:"age_seconds"`        // since the grant
-	ExpiresIn float64 `json:"expires_in_seconds"` // until the lease ends unless renewed
-	FreeIn    float64 `json:"free_in_seconds"`    // until the lock can be granted
+	Namespace string   `json:"namespace"`
+	Name      string   `json:"name"`
+	State     string   `json:"state"` // free, held, expired or closed
+	Token     int64    `json:"token"`
+	Holder    string   `json:"holder"`
+	Note      string   `json:"note"`
+	Age       float64  `json:"age_seconds"`        // since the grant, or of the session where nothing else is known
+	ExpiresIn *float64 `json:"expires_in_seconds"` // until the lease ends unless renewed; null: a session's, which ends with it
+	FreeIn    float64  `json:"free_in_seconds"`    // until the lock can be granted
 
-	status driver.Status
+	status   driver.Status
+	session  bool // it ends with a connection
+	nameless bool // the store knows neither names nor the past
 }
 
-func viewOf(s driver.Status) lockView {
-	return lockView{
-		Namespace: s.Key.Namespace, Name: s.Key.Name, State: s.State.String(), Token: int64(s.Token),
-		Holder: s.Holder, Note: s.Note,
-		Age: s.Age.Seconds(), ExpiresIn: s.ExpiresIn.Seconds(), FreeIn: s.FreeIn.Seconds(), status: s,
+// view is what is shown of a lock in this store.
+func (s *store) view(status driver.Status) lockView {
+	v := lockView{
+		Namespace: status.Key.Namespace, Name: status.Key.Name, State: status.State.String(), Token: int64(status.Token),
+		Holder: status.Holder, Note: status.Note,
+		Age: status.Age.Seconds(), FreeIn: status.FreeIn.Seconds(),
+		status: status, session: s.backend.Capabilities().Sessions, nameless: s.nameless(),
 	}
+	if expires := status.ExpiresIn.Seconds(); !v.session {
+		v.ExpiresIn = &expires
+	}
+	return v
 }
+
+// nameless says whether the store keeps of a lock only that it is held, and by which connection.
+func (s *store) nameless() bool { return s.backend.Capabilities().Anonymous }
 
 // available says whether the lock can be granted now.
 func (v lockView) available() bool {
@@ -75,6 +86,9 @@ func writeTable(w io.Writer, locks []lockView, namespaces bool) error {
 func (v lockView) end() string {
 	switch v.status.State {
 	case driver.StateHeld:
+		if v.session {
+			return "-"
+		}
 		return span(v.status.ExpiresIn)
 	case driver.StateClosed:
 		return "free in " + span(v.status.FreeIn)

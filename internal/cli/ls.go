@@ -17,6 +17,11 @@ func (a *app) lsCommand() *cobra.Command {
 		Long: `Lists the locks that are held, that expired without release, or that are closed for now; with --all
 those that are free, too. EXPIRES IN is when a lock ends unless it is renewed.
 
+Locks of sessions (mysql-getlock, postgres-advisory) end with their connection, and EXPIRES IN is empty.
+Postgres keeps no names of advisory locks: there every key of the database that is locked is listed, in
+every namespace, those of other programs as well, and AGE is that of the session. Ask by name with
+"rowlock status".
+
 ` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
@@ -26,14 +31,14 @@ those that are free, too. EXPIRES IN is when a lock ends unless it is renewed.
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list the locks of every namespace")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
-			list, err := s.backend.List(ctx, a.namespace, everywhere)
+			list, err := s.backend.List(ctx, a.namespace, everywhere || s.nameless())
 			if err != nil {
 				return inspectFailure(err, exitUnavailable)
 			}
 			views := []lockView{} // not null in JSON
 			for _, status := range list {
 				if all || status.State != driver.StateFree {
-					views = append(views, viewOf(status))
+					views = append(views, s.view(status))
 				}
 			}
 			if asJSON {

@@ -63,13 +63,19 @@ func (a *app) migrateDown() *cobra.Command {
 
 // refuseWhileHeld fails if a lock is held. A table that cannot be read has none.
 func (s *store) refuseWhileHeld(ctx context.Context) error {
-	list, err := s.backend.List(ctx, "", true)
-	if err != nil && !driver.IsPermanent(err) {
-		return inspectFailure(err, exitUnavailable)
+	kinds := []*store{s}
+	if s.at.session != "" {
+		kinds = append(kinds, &store{backend: s.leases}) // their table goes, too
 	}
-	for _, status := range list {
-		if status.State == driver.StateHeld {
-			return fail(exitHeld, "nothing is dropped while a lock is held, unless --live is given: %s", viewOf(status).sentence())
+	for _, of := range kinds {
+		list, err := of.backend.List(ctx, "", true)
+		if err != nil && !driver.IsPermanent(err) {
+			return inspectFailure(err, exitUnavailable)
+		}
+		for _, status := range list {
+			if status.State == driver.StateHeld {
+				return fail(exitHeld, "nothing is dropped while a lock is held, unless --live is given: %s", of.view(status).sentence())
+			}
 		}
 	}
 	return nil

@@ -23,6 +23,10 @@ that the old holder is fenced.
 A lease that is alive is only taken away with --live. Its holder finds out with its next renewal, and
 "rowlock run" stops its command then; until that has happened two may work at the same time.
 
+Of a lock of a session (mysql-getlock, postgres-advisory) --live ends the connection that holds it, and
+with it every other lock that lives on it; the holder finds out at once. The token is 0 where ls and
+status show none: then whoever holds the lock by now is ended.
+
 ` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
@@ -30,7 +34,11 @@ A lease that is alive is only taken away with --live. Its holder finds out with 
 	cmd.Flags().Int64Var(&token, "token", 0, "the token that was seen")
 	cmd.Flags().BoolVar(&live, "live", false, "take a lease away that is alive")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if token <= 0 {
+		at, err := a.location()
+		if err != nil {
+			return err
+		}
+		if token < 0 || token == 0 && (at.session == "" || !cmd.Flags().Changed("token")) {
 			return usage("--token is missing or not above 0: write the one that \"rowlock status\" shows")
 		}
 		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
@@ -53,10 +61,13 @@ func (a *app) notReleased(ctx context.Context, s *store, key driver.Key, token i
 	now, inspectErr := s.backend.Inspect(ctx, key)
 	sentence := ""
 	if inspectErr == nil {
-		sentence = ": " + viewOf(now).sentence()
+		sentence = ": " + s.view(now).sentence()
 	}
 	switch exitCode(err) {
 	case exitHeld:
+		if s.at.session != "" {
+			return fail(exitHeld, "%s is not released, because its connection stands; --live ends it%s", name, sentence)
+		}
 		return fail(exitHeld, "%s is not released, because its lease is alive; --live takes it away%s", name, sentence)
 	case exitNotHeld:
 		return fail(exitNotHeld, "%s is not released, because nobody holds it with token %d%s", name, token, sentence)

@@ -50,6 +50,11 @@ A lock is lost when no renewal succeeds for the TTL less a tenth of it, or when 
 away. Choose --grace below --ttl. Where not even the time of --grace may overlap with the next
 holder, set --handover-delay to more than --grace; a crash then frees the name that much later.
 
+A lock of a session (mysql-getlock, postgres-advisory) is lost as well when its connection ends, and is
+free from then on: the time of --grace may overlap with the next holder. When rowlock or its machine
+dies, the lock is free as soon as the server notices; --ttl is how long the lock is trusted without an
+answer. --min-hold and --handover-delay are refused there.
+
 `
 
 func (a *app) runCommand() *cobra.Command {

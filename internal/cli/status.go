@@ -28,7 +28,7 @@ is held, or closed after it was.
 			if err != nil {
 				return inspectFailure(err, exitUnavailable)
 			}
-			v := viewOf(status)
+			v := s.view(status)
 			if !v.available() {
 				a.code = exitHeld
 			}
@@ -47,22 +47,43 @@ is held, or closed after it was.
 // sentence says all that is known of a lock.
 func (v lockView) sentence() string {
 	name := fmt.Sprintf("%q", v.status.Key.String())
-	tail := fmt.Sprintf(" (token %d)", v.Token)
+	tail := ""
+	if v.Token != 0 {
+		tail = fmt.Sprintf(" (token %d)", v.Token)
+	}
 	if v.Note != "" {
 		tail += ": " + note(v.Note)
 	}
 	age, expires := span(v.status.Age), v.status.ExpiresIn
 	switch v.status.State {
 	case driver.StateHeld:
+		if v.session {
+			return fmt.Sprintf("%s is held by %s%s, until it is released or its connection ends%s", name, cell(v.Holder), v.sessionAge(), tail)
+		}
 		return fmt.Sprintf("%s is held by %s for %s, lease ends in %s unless renewed%s", name, cell(v.Holder), age, span(expires), tail)
 	case driver.StateClosed:
 		return fmt.Sprintf("%s is closed, free in %s, last held by %s, granted %s ago%s", name, span(v.status.FreeIn), cell(v.Holder), age, tail)
 	case driver.StateExpired:
 		return fmt.Sprintf("%s is free: the lease of %s, granted %s ago, expired %s ago without release%s", name, cell(v.Holder), age, span(-expires), tail)
 	default:
+		if v.nameless {
+			return name + " is free"
+		}
 		if v.Token == 0 {
 			return name + " is free, and was never held"
 		}
 		return fmt.Sprintf("%s is free, last held by %s, granted %s ago%s", name, cell(v.Holder), age, tail)
+	}
+}
+
+// sessionAge says how long a session has had the lock, or has been there, as far as that is known.
+func (v lockView) sessionAge() string {
+	switch {
+	case v.status.Age == 0:
+		return ""
+	case v.nameless:
+		return ", connected for " + span(v.status.Age)
+	default:
+		return " for " + span(v.status.Age)
 	}
 }

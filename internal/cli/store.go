@@ -30,6 +30,7 @@ type store struct {
 	at      location
 	table   sqltable.Table
 	backend backend
+	leases  backend // the lease rows of the same database, which are backend unless sessions hold the locks
 	db      *sql.DB // for migrations
 	closers []func()
 }
@@ -77,6 +78,9 @@ func (a *app) openUnmigrated() (*store, error) {
 		s.close()
 		return nil, err
 	}
+	if s.backend == nil {
+		s.backend = s.leases
+	}
 	return s, nil
 }
 
@@ -113,6 +117,9 @@ func (s *store) explain(err error) error {
 	if errors.As(err, &schema) {
 		return fail(exitUnavailable, "the lock table %s is missing or out of date in %s; create it with: rowlock migrate up%s (%w)",
 			s.table, s.at.shown, s.flags(), schema.Err)
+	}
+	if what := missingToken(err); what != "" {
+		return fail(exitUnavailable, "%s is missing in %s; create it with: rowlock migrate up%s", what, s.at.shown, s.flags())
 	}
 	var fenced *fence.SchemaError
 	if errors.As(err, &fenced) {

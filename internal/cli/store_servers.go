@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/mysqlock"
 	"github.com/rowlock/rowlock/sqllock"
 )
 
@@ -31,7 +33,10 @@ func (s *store) openPostgres(table sqllock.Option) error {
 		return fail(exitInternal, "open %s: %w", s.at.shown, err)
 	}
 	s.db = stdlib.OpenDBFromPool(pool)
-	s.backend = sqllock.Pgx(pool, table)
+	s.leases = sqllock.Pgx(pool, table)
+	if s.at.session != "" {
+		s.backend = advisory.New(pool, advisory.Table(s.table.String()))
+	}
 	s.closers = append(s.closers, func() { _ = s.db.Close() }, pool.Close)
 	return nil
 }
@@ -61,7 +66,10 @@ func (s *store) openMySQL(table sqllock.Option) error {
 	s.db = sql.OpenDB(connector)
 	s.db.SetMaxOpenConns(storeConns)
 	s.db.SetMaxIdleConns(storeConns)
-	s.backend = sqllock.MySQL(s.db, table)
+	s.leases = sqllock.MySQL(s.db, table)
+	if s.at.session != "" {
+		s.backend = mysqlock.New(s.db, mysqlock.Table(s.table.String()))
+	}
 	s.closers = append(s.closers, func() { _ = s.db.Close() })
 	return nil
 }

@@ -61,7 +61,7 @@ func (s *store) openSQLite(table sqllock.Option) error {
 	}
 	db.SetMaxOpenConns(storeConns)
 	s.db = db
-	s.backend = sqllock.SQLite(db, table)
+	s.leases = sqllock.SQLite(db, table)
 	s.closers = append(s.closers, func() { _ = db.Close() })
 	return nil
 }

@@ -3,13 +3,14 @@
 set -eu
 mkfifo started block messages
 
-(code=0; rowlock run job --ttl 2s -- sh -c 'echo $ROWLOCK_TOKEN $$ >started; read _ <block' 2>messages || code=$?; echo $code >code) &
+(code=0; rowlock run job --ttl 2s -- sh -c 'echo $$ >started; read _ <block' 2>messages || code=$?; echo $code >code) &
 : <messages # opened, and closed again
-read token command <started
+read command <started
+token=$(rowlock status job --json | sed -n 's/.*"token": \([0-9]*\),/\1/p')
 rowlock release job --live --token "$token"
 wait $!
 test "$(cat code)" = 79
-! kill -0 "$command" 2>/dev/null
+! kill -0 "$command" 2>/dev/null || exit 1
 
 # The command itself does not inherit that.
 code=0; rowlock run job -- sh -c "kill -PIPE \$\$" || code=$?

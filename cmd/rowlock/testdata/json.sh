@@ -10,4 +10,9 @@ grep -q '"event":"released".*"held_seconds":[0-9.]*}$' err
 
 code=0; rowlock --log-format=json run job -- rowlock --log-format=json run job -- true 2>err || code=$?
 test $code = 75
-grep -q '"level":"error","msg":".*","event":"held".*"reason":"held","holder":"rowlock@[^"]*".*"expires_in_seconds":[0-9.]*,"waited_seconds":0,"exit_code":75}$' err
+grep -Eq '"level":"error","msg":".*","event":"held".*"reason":"held","holder":"(rowlock@|session )[^"]*".*"waited_seconds":0,"exit_code":75}$' err
+case ${ROWLOCK_STORE:-} in
+postgres-advisory* | mysql-getlock*) ! grep -q expires_in_seconds err || exit 1 ;; # nothing expires
+*) grep -q '"expires_in_seconds":[0-9.]*,' err ;;
+esac
+! grep -q '"since":"0001' err || exit 1

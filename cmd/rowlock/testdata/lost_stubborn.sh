@@ -11,5 +11,5 @@ rowlock release job --live --token "$token"
 
 code=0; wait $rowlock || code=$?
 test $code = 79
-! kill -0 "$grandchild" 2>/dev/null
+! kill -0 "$grandchild" 2>/dev/null || exit 1
 grep -q 'still running 200ms after TERM; killing' err

@@ -11,7 +11,7 @@ rowlock run job --wait=inf -- touch never 2>messages &
 second=$!
 exec 3<messages
 read line <&3
-case $line in 'rowlock: waiting: "job" is held by sh@'*) ;; *) echo "$line"; exit 1 ;; esac
+case $line in 'rowlock: waiting: "job" is held by '*) ;; *) echo "$line"; exit 1 ;; esac
 
 kill -USR1 $second # nobody to forward it to: it waits on
 kill -TERM $second

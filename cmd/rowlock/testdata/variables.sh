@@ -7,8 +7,13 @@ test "$(rowlock run job -- sh -c 'echo $ROWLOCK_HOLDER')" = somebody
 test "$(rowlock run job --holder else -- sh -c 'echo $ROWLOCK_HOLDER')" = else
 rowlock run job -- rowlock run inner -- sh -c 'echo $ROWLOCK_HOLDER' | grep -q '^sh@'
 unset ROWLOCK_HOLDER ROWLOCK_NOTE ROWLOCK_NAMESPACE
-rowlock ls -A --all | grep -Eq '^space +job +free +somebody .* because$'
-rowlock status job | grep -q 'never held'
+case ${ROWLOCK_STORE:-} in
+postgres-advisory*) ;; # which keeps nothing of a lock that is free
+*)
+	rowlock ls -A --all | grep -Eq '^space +job +free +somebody .* because$'
+	rowlock status job | grep -q 'never held'
+	;;
+esac
 
 ROWLOCK_LOG_FORMAT=json rowlock run job -- true 2>err
 grep -q '"event":"acquired"' err

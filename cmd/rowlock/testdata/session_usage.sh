@@ -1,0 +1,24 @@
+# What a session's lock cannot do is 64 and one clear sentence; the fence works as elsewhere.
+set -eu
+
+refused() {
+	want=$1
+	shift
+	code=0; rowlock "$@" >out 2>err || code=$?
+	if test $code != 64 || ! grep -Fqe "$want" err || test -s out; then
+		echo "rowlock $*: $code"
+		cat err
+		exit 1
+	fi
+}
+refused '--min-hold: a lock of ' run job --min-hold 1s -- touch never
+refused '--handover-delay: a lock of ' run job --handover-delay 1s -- touch never
+refused 'a demonstration is of leases that expire' demo --store "$ROWLOCK_STORE"
+refused 'a demonstration is of leases that expire' demo stock --store "$ROWLOCK_STORE"
+grep -q 'use lease rows (--store [a-z]*://' err
+test ! -e never
+
+test "$(rowlock fence ls)" = 'RESOURCE  TOKEN  AGE  ERA  DOMAIN'
+code=0; rowlock fence reset job --token 7 2>err || code=$?
+test $code = 1
+rowlock fence prune --unused 30d

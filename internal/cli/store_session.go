@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/mysqlock"
+)
+
+// The schemes of stores whose locks live in a server's memory for as long as a connection does.
+// Behind them stands what the lease rows of that server take, and so does their table, because its
+// migrations make what counts the tokens.
+const (
+	advisoryScheme = "postgres-advisory"
+	getLockScheme  = "mysql-getlock"
+)
+
+// sessionLocation reads the location as the one of lease rows, which has the scheme plain.
+func sessionLocation(scheme, plain, rest string, parse func(string) (location, error)) (location, error) {
+	prefix := ""
+	if plain != "" {
+		prefix = plain + ":"
+	}
+	at, err := parse(prefix + rest)
+	if err != nil {
+		return location{}, err
+	}
+	at.session = scheme
+	at.shown = scheme + ":" + at.shown[len(prefix):]
+	return at, nil
+}
+
+// checkOptions refuses what would have to outlast the session.
+func (at location) checkOptions(f runFlags) error {
+	option := ""
+	switch {
+	case at.session == "":
+	case f.minHold > 0:
+		option = "--min-hold"
+	case f.handover > 0:
+		option = "--handover-delay"
+	}
+	if option == "" {
+		return nil
+	}
+	return usage("%s: a lock of %s is free as soon as it is released or its connection ends: leave the option out, or keep the lock as a lease row (--store %s)",
+		option, at.session, at.leaseRows())
+}
+
+// leaseRows is how the store of lease rows in the same server is written.
+func (at location) leaseRows() string {
+	if at.session == advisoryScheme {
+		return "postgres://…"
+	}
+	return "mysql://…"
+}
+
+// missingToken is what the token of a session lock would come from, if that is what err says is missing.
+func missingToken(err error) string {
+	var sequence *advisory.SchemaError
+	if errors.As(err, &sequence) {
+		return "the sequence " + sequence.Sequence
+	}
+	var counter *mysqlock.SchemaError
+	if errors.As(err, &counter) {
+		return "the table " + counter.Table
+	}
+	return ""
+}
