@@ -15,7 +15,7 @@ code=0; rowlock run job -- touch never 2>err || code=$?
 test $code = 75
 rowlock ls >list
 rowlock ls --json >list.json
-! grep -iq 'lease' out err list || exit 1
+! grep -Eq 'lease ends|unless renewed' out err list || exit 1
 grep -q '"state": "held"' json
 grep -q '"expires_in_seconds": null' json
 grep -q '"expires_in_seconds": null' list.json
