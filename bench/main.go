@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "locks or fence: one table of the two")
+	only := flag.String("only", "", "locks, sessions or fence: that table alone")
 	quick := flag.Bool("quick", false, "a short run that shows that it works, with figures of little worth")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -29,7 +29,7 @@ func main() {
 }
 
 func run(ctx context.Context, quick bool, only string) error {
-	plan := plan{rounds: 15, round: time.Second}
+	plan := runs{rounds: 15, round: time.Second}
 	if quick {
 		plan.rounds, plan.round = 3, 200*time.Millisecond
 	}
@@ -40,28 +40,33 @@ func run(ctx context.Context, quick bool, only string) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	all := databases(dir)
-	if only != "fence" {
-		rows, err := locks(ctx, all)
+	short := plan // of tables with many rows
+	short.rounds, short.round = min(plan.rounds, 9), min(plan.round, 400*time.Millisecond)
+	for _, t := range []struct {
+		name, columns string
+		plan          runs
+		rows          func(context.Context, []database) ([]comparison, error)
+	}{
+		{"locks", "| store, one connection | two bare updates, per s | acquire + release, per s |", plan, locks},
+		{"sessions", "| lock of a session | lock and unlock statement, per s | acquire + release, per s |", short, sessions},
+		{"fence", "| a transaction of one update, and | without a fence, per s | with it, per s |", short, fences},
+	} {
+		if only != "" && only != t.name {
+			continue
+		}
+		rows, err := t.rows(ctx, all)
 		if err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		if err := t.plan.table(ctx, t.columns, rows); err != nil {
 			return err
 		}
-		if err := plan.table(ctx, "| store, one connection | two bare updates, per s | acquire + release, per s |", rows); err != nil {
-			return err
-		}
 	}
-	if only == "locks" {
-		return nil
-	}
-	rows, err := fences(ctx, all)
-	if err != nil {
-		return err
-	}
-	plan.rounds, plan.round = min(plan.rounds, 9), min(plan.round, 400*time.Millisecond) // there are many rows
-	return plan.table(ctx, "| a transaction of one update, and | without a fence, per s | with it, per s |", rows)
+	return nil
 }
 
 // table measures and prints one row after the other.
-func (p plan) table(ctx context.Context, columns string, rows []comparison) error {
+func (p runs) table(ctx context.Context, columns string, rows []comparison) error {
 	fmt.Printf("%d rounds of %s each:\n\n", p.rounds, p.round)
 	fmt.Println(columns + " ratio (min–max of the rounds) | p50 | p99 |")
 	fmt.Println("| --- | ---: | ---: | ---: | ---: | ---: |")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// plan is how long to measure.
-type plan struct {
+// runs is how long to measure.
+type runs struct {
 	rounds int
 	round  time.Duration
 }
@@ -22,7 +22,7 @@ type comparison struct {
 }
 
 // measure runs both in turn, round by round, so that a machine whose speed drifts slows both.
-func (p plan) measure(ctx context.Context, c comparison) (string, error) {
+func (p runs) measure(ctx context.Context, c comparison) (string, error) {
 	if c.close != nil {
 		defer c.close()
 	}
