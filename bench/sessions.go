@@ -81,17 +81,7 @@ func sessionsOfMySQL(ctx context.Context, d database) ([]comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	goose, err := lock.NewMySQLTableLocker()
-	if err != nil {
-		return nil, err
-	}
-	rows := []comparison{{name: d.name + ": goose's table locker", bare: bare, ours: func(ctx context.Context) error {
-		if err := goose.Lock(ctx, db); err != nil {
-			return err
-		}
-		return goose.Unlock(ctx, db)
-	}}}
-	return addCycles(rows, bare, map[string]driver.Backend{
+	return addCycles(nil, bare, map[string]driver.Backend{
 		d.name + ": GET_LOCK":          mysqlock.New(db),
 		d.name + ": GET_LOCK, NoToken": mysqlock.New(db, mysqlock.NoToken()),
 	})
