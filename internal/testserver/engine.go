@@ -27,6 +27,8 @@ func newEngine(name string) (engine, error) {
 		return &postgres{}, nil
 	case PgBouncer:
 		return &pgbouncer{}, nil
+	case NewPgBouncer:
+		return &pgbouncer{newest: true}, nil
 	case MySQL:
 		return &mysqld{}, nil
 	case MariaDB:
