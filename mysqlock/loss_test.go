@@ -115,12 +115,7 @@ func TestHeartbeatProvesOwnership(t *testing.T) {
 		b := New(s.open(t))
 		l := locker(t, b)
 		taken, other := acquire(t, l, "a"), acquire(t, l, "b")
-		se := b.sessions[0]
-		require.NoError(t, se.take(t.Context()))
-		require.NoError(t, se.run(t.Context(), nil, func(ctx context.Context) error {
-			var n sql.NullInt64
-			return se.query(ctx, "unlock", []any{LockName(s.schema, "", "a")}, &n)
-		}))
+		s.unlock(t, b, "a")
 		require.NoError(t, taken.Err(), "nobody has asked yet")
 		require.ErrorIs(t, taken.Renew(t.Context()), rowlock.ErrLost)
 		lost(t, other, soon, rowlock.LostSession)

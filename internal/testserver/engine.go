@@ -33,6 +33,8 @@ func newEngine(name string) (engine, error) {
 		return &mysqld{}, nil
 	case MariaDB:
 		return &mariadbd{}, nil
+	case Galera:
+		return &mariadbd{cluster: true}, nil
 	case Etcd:
 		return &etcd{}, nil
 	case Redis, Valkey:

@@ -25,9 +25,11 @@ const (
 	Redis        = "redis"
 	Valkey       = "valkey"
 	Etcd         = "etcd" // one node; StartEtcdCluster makes more
+
+	Galera = "galera" // MariaDB as the only node of a cluster
 )
 
-// Engines is all of them; whoever starts them in this order has what the next one needs.
+// Engines is all of them but Galera, which single tests start; whoever starts them in this order has what the next one needs.
 var Engines = []string{Postgres, PgBouncer, NewPgBouncer, MySQL, MariaDB, Redis, Valkey, Etcd}
 
 const (
