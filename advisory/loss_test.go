@@ -244,8 +244,8 @@ func TestAnotherDriverLearnsByHeartbeat(t *testing.T) {
 	lostWithin(t, lease, began, soon, anyReason)
 }
 
-// The heartbeat proves ownership and not life: a session that has lost a lock without having ended
-// is given up, with all that lives on it.
+// The heartbeat proves ownership and not life: a session that has lost a lock to another without having
+// ended is given up, with all that lives on it.
 func TestHeartbeatProvesOwnership(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -256,10 +256,14 @@ func TestHeartbeatProvesOwnership(t *testing.T) {
 	other, err := l.Acquire(t.Context(), "b")
 	require.NoError(t, err)
 	require.NoError(t, b.OnSession(t.Context(), "SELECT pg_advisory_unlock_all()"))
+	next := advisory.New(openPool(t, dsn))
+	for _, name := range []string{"a", "b"} {
+		acquire(t, next, name)
+	}
 	require.NoError(t, other.Err(), "nobody has asked yet")
 	require.ErrorIs(t, taken.Renew(t.Context()), rowlock.ErrLost)
 	<-other.Context().Done()
 	require.ErrorIs(t, other.Err(), rowlock.ErrLost)
 	w := watch(t, dsn)
-	w.becomes("nothing is left", func() bool { return w.locks() == 0 })
+	w.becomes("the two of the other are left", func() bool { return w.locks() == 2 && w.sessions() == 1 })
 }

@@ -108,14 +108,15 @@ func TestALostReplyIsNoLoss(t *testing.T) {
 	})
 }
 
-// The heartbeat proves ownership and not life: a session that has lost a lock without having ended is
-// given up, with all that lives on it.
+// The heartbeat proves ownership and not life: a session that has lost a lock to another without having
+// ended is given up, with all that lives on it.
 func TestHeartbeatProvesOwnership(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
 		l := locker(t, b)
 		taken, other := acquire(t, l, "a"), acquire(t, l, "b")
 		s.unlock(t, b, "a")
+		grant(t, New(s.open(t)), "a")
 		require.NoError(t, taken.Err(), "nobody has asked yet")
 		require.ErrorIs(t, taken.Renew(t.Context()), rowlock.ErrLost)
 		lost(t, other, soon, rowlock.LostSession)
