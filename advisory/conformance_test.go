@@ -17,6 +17,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/locktest"
 	"github.com/rowlock/rowlock/migrations"
 )
@@ -25,15 +26,36 @@ import (
 // are cut off, and lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]opener{
-		"pgx": openPgx, "stdlib": openSQL("pgx"), "another-driver": openSQL(otherDriver),
-		"one-session": func(dsn string, opts ...advisory.Option) (*advisory.Backend, func(), error) {
-			return openPgx(dsn, append(opts, advisory.Sessions(1))...)
-		},
+	for name, way := range map[string]struct {
+		open   opener
+		opts   []advisory.Option
+		pooler string // in session mode; none: straight
+	}{
+		"pgx":             {open: openPgx},
+		"stdlib":          {open: openSQL("pgx")},
+		"another-driver":  {open: openSQL(otherDriver)},
+		"one-session":     {open: openPgx, opts: []advisory.Option{advisory.Sessions(1)}},
+		"pgx-no-token":    {open: openPgx, opts: []advisory.Option{advisory.NoToken()}},
+		"stdlib-no-token": {open: openSQL("pgx"), opts: []advisory.Option{advisory.NoToken()}},
+		"pgbouncer":       {open: openPgx, opts: []advisory.Option{advisory.SessionPooler()}, pooler: testserver.PgBouncer},
+		"pgbouncer_new":   {open: openSQL("pgx"), opts: []advisory.Option{advisory.SessionPooler()}, pooler: testserver.NewPgBouncer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, open) })
+			addr := ""
+			if way.pooler != "" {
+				addr = sessionPooler(t, way.pooler)
+			}
+			open := func(dsn string, opts ...advisory.Option) (*advisory.Backend, func(), error) {
+				return way.open(dsn, append(opts, way.opts...)...)
+			}
+			locktest.Run(t, func(tb testing.TB) locktest.Harness {
+				n := newNetwork(tb, open)
+				if addr != "" {
+					n.dsn = by(tb, addr, n.dsn)
+				}
+				return n
+			})
 		})
 	}
 }

@@ -22,10 +22,12 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]*network{
-		"mysql":         {fresh: testenv.MySQL},
-		"mariadb":       {fresh: testenv.MariaDB},
-		"one-session":   {fresh: testenv.MariaDB, opts: []Option{Sessions(1)}},
-		"interpolating": {fresh: testenv.MySQL, params: "interpolateParams=true&clientFoundRows=true"},
+		"mysql":            {fresh: testenv.MySQL},
+		"mariadb":          {fresh: testenv.MariaDB},
+		"one-session":      {fresh: testenv.MariaDB, opts: []Option{Sessions(1)}},
+		"interpolating":    {fresh: testenv.MySQL, params: "interpolateParams=true&clientFoundRows=true"},
+		"mysql-no-token":   {fresh: testenv.MySQL, opts: []Option{NoToken()}},
+		"mariadb-no-token": {fresh: testenv.MariaDB, opts: []Option{NoToken()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -216,17 +216,18 @@ func TestATokenIsMadeUnderTheLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
 		g := grant(t, b, "a")
-		late := func(id int64) int64 {
-			args := append(names(g.Key), id, hexedText("late"), hexedText(""), LockName(s.schema, "", "a"), id, LockName(s.schema, "", "a"))
-			token, err := b.mintApart(limited(t), args)
+		late := func(name string, id int64) int64 {
+			lock := LockName(s.schema, "", name)
+			token, err := b.mintApart(limited(t), append(names(driver.Key{Name: name}), id, hexedText("late"), hexedText(""), lock, id, lock))
 			require.NoError(t, err)
 			return token
 		}
 		id := s.holds(t, "a")
-		assert.Zero(t, late(id+1000))
-		assert.Greater(t, late(id), int64(g.Token))
+		assert.Zero(t, late("a", id+1000))
+		assert.Greater(t, late("a", id), int64(g.Token))
 		require.NoError(t, b.Release(limited(t), g))
-		assert.Zero(t, late(id))
+		assert.Zero(t, late("a", id))
+		assert.Zero(t, late("a name that was never granted", id))
 	})
 }
 

@@ -35,7 +35,7 @@ func (c *compose) up(ctx context.Context, engine string) (map[string]string, err
 	if c.file == "" {
 		return nil, errNoDocker
 	}
-	if engine == testserver.Etcd { // building it takes what the tests take anyhow
+	if engine == testserver.Etcd || engine == testserver.NewPgBouncer { // building takes what the tests take anyhow; there is one pooler
 		return nil, errNoDocker
 	}
 	services := []string{engine}
