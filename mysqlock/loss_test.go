@@ -21,6 +21,9 @@ import (
 // soon is long before any heartbeat: a look every 100 ms, and what a busy machine needs.
 const soon = 2 * time.Second
 
+// goodbye is how long a statement may go on that nobody waits for.
+const goodbye = 250 * time.Millisecond
+
 // lost waits for the lease's end, and checks why and that it came before the next heartbeat.
 func lost(t *testing.T, lease *rowlock.Lease, limit time.Duration, reason rowlock.LostReason) {
 	t.Helper()
@@ -115,9 +118,9 @@ func TestHeartbeatProvesOwnership(t *testing.T) {
 		b := New(s.open(t))
 		l := locker(t, b)
 		taken, other := acquire(t, l, "a"), acquire(t, l, "b")
-		se := b.sessions[0]
-		require.NoError(t, se.take(t.Context()))
-		require.NoError(t, se.run(t.Context(), nil, func(ctx context.Context) error {
+		se := b.locks.Sessions()[0].(*session)
+		require.NoError(t, se.Take(t.Context()))
+		require.NoError(t, se.Run(t.Context(), nil, func(ctx context.Context) error {
 			var n sql.NullInt64
 			return se.query(ctx, "unlock", []any{LockName(s.schema, "", "a")}, &n)
 		}))
