@@ -69,9 +69,9 @@ func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 // unlock has b's session let go of name behind its back.
 func (s *store) unlock(t *testing.T, b *Backend, name string) {
 	t.Helper()
-	se := b.sessions[0]
-	require.NoError(t, se.take(t.Context()))
-	require.NoError(t, se.run(t.Context(), nil, func(ctx context.Context) error {
+	se := b.locks.Sessions()[0].(*session)
+	require.NoError(t, se.Take(t.Context()))
+	require.NoError(t, se.Run(t.Context(), nil, func(ctx context.Context) error {
 		var n sql.NullInt64
 		err := se.query(ctx, "unlock", []any{LockName(s.schema, "", name)}, &n)
 		if err == nil && n.Int64 != 1 {

@@ -150,12 +150,11 @@ func (n *network) heard(key driver.Key) <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for client := range n.clients {
-		b := client.(*Backend)
-		b.mu.Lock()
-		h := b.held[key]
-		b.mu.Unlock()
-		if h != nil {
-			return h.session.ctx.Done()
+		for _, link := range client.(*Backend).locks.Sessions() {
+			se := link.(*session)
+			if se.Has(func(h *holding) bool { return h.Key == key }) {
+				return se.Context().Done()
+			}
 		}
 	}
 	closed := make(chan struct{})

@@ -21,6 +21,9 @@ import (
 // soon is long before any heartbeat: a look every 100 ms, and what a busy machine needs.
 const soon = 2 * time.Second
 
+// goodbye is how long a statement may go on that nobody waits for.
+const goodbye = 250 * time.Millisecond
+
 // lost waits for the lease's end, and checks why and that it came before the next heartbeat.
 func lost(t *testing.T, lease *rowlock.Lease, limit time.Duration, reason rowlock.LostReason) {
 	t.Helper()
