@@ -7,7 +7,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
@@ -23,7 +22,6 @@ type Backend struct {
 // store is what the exclusive and the shared form of a backend have in common.
 type store struct {
 	client *clientv3.Client
-	leases pb.LeaseClient
 	prefix string
 	err    error // what Validate reports
 
@@ -72,8 +70,6 @@ func New(client *clientv3.Client, opts ...Option) *Backend {
 		s.err = errors.New("etcdlock: the client is nil")
 	case s.prefix == "" || strings.HasSuffix(s.prefix, "/") || !utf8.ValidString(s.prefix):
 		s.err = fmt.Errorf("etcdlock: Prefix(%q): must be UTF-8, not empty, and not end with a slash", s.prefix)
-	default:
-		s.leases = pb.NewLeaseClient(client.ActiveConnection())
 	}
 	return &Backend{store: s}
 }

@@ -25,10 +25,7 @@ func TestConformanceOfTheSeriesBefore(t *testing.T) {
 	t.Run("one", func(t *testing.T) {
 		t.Parallel()
 		locktest.Run(t, func(tb testing.TB) locktest.Harness {
-			server(tb)
-			s, err := testserver.Start(tb.Context(), testserver.Etcd, testserver.Options{Version: testserver.EtcdOldVersion, Logf: tb.Logf})
-			require.NoError(tb, err)
-			tb.Cleanup(s.Stop)
+			s := aloneWith(tb, testserver.Options{Version: testserver.EtcdOldVersion})
 			isOld(tb, s.DSN)
 			return newNetwork(tb, s.DSN)
 		})
