@@ -168,7 +168,7 @@ func TestAWaiterThatDiesPassesNothingOn(t *testing.T) {
 	middle := request("a")
 	lost := queued(t, n, dying, t.Context(), middle)
 	waits := queued(t, n, last, t.Context(), request("a"))
-	entry, err := n.direct.Get(t.Context(), n.watching.Entry(middle.Key, middle.Nonce))
+	entry, err := n.direct.Get(t.Context(), dying.EntryOf(middle.Nonce))
 	require.NoError(t, err)
 	_, err = n.direct.Revoke(t.Context(), clientv3.LeaseID(entry.Kvs[0].Lease))
 	require.NoError(t, err)
