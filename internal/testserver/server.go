@@ -52,6 +52,12 @@ type Options struct {
 	// SessionPooling makes PgBouncer keep a server connection for each client until it leaves; else for each transaction.
 	SessionPooling bool
 
+	// Version is a release of etcd other than [EtcdVersion]; the other servers come as they come.
+	Version string
+
+	// CertFile and KeyFile are what a single etcd speaks TLS with, and nothing else.
+	CertFile, KeyFile string
+
 	// Args are added to the server's command line; they win over ours. PgBouncer takes none.
 	Args []string
 
