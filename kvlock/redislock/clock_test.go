@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
@@ -24,21 +25,20 @@ func startClocked(tb testing.TB) *testserver.Server {
 	return s
 }
 
-// A server clock that is set forward ends leases early: a second holder gets the name, with a larger token, and
-// the first is lost with its next renewal.
+// A server clock that is set forward ends leases early: a second holder gets the name while the first trusts its lease, with a
+// larger token, and what is fenced takes nothing from the first.
 func TestServerClockSetForward(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	s := startClocked(t)
-	b := redislock.New(connect(t, s.Addr))
-	first := acquire(t, b, request("x"))
-	require.NoError(t, s.SetClock(time.Hour))
-	second := acquire(t, b, request("x"))
-	assert.Greater(t, second.Token, first.Token+driver.Token(30*time.Minute/time.Microsecond))
-	outcomes, err := b.Renew(ctx, []driver.Grant{first, second})
+	c := connect(t, s.Addr)
+	guard := fenced(t)
+	first, err := locker(t, redislock.New(c), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
 	require.NoError(t, err)
-	assert.Equal(t, []driver.Outcome{driver.Lost, driver.Renewed}, outcomes)
-	assert.ErrorIs(t, b.Release(ctx, first), driver.ErrNotHeld)
+	require.NoError(t, s.SetClock(time.Hour))
+	second, err := locker(t, redislock.New(c), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
+	require.NoError(t, err)
+	assert.Greater(t, second.Token(), first.Token()+rowlock.Token(30*time.Minute/time.Microsecond))
+	refuses(t, guard, c, first, second)
 }
 
 // A server clock that is set back takes nothing away: who holds a lock renews and releases it, tokens rise, and

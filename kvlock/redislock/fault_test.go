@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -37,27 +36,6 @@ func TestTokensRiseWhenTheServerForgets(t *testing.T) {
 		assert.Greater(t, next.Token, last.Token, name)
 		last = next
 	}
-}
-
-// A failover to a replica that lacks the last grant lets a second holder in, with a larger token.
-func TestFailoverToALaggingReplica(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	primary, replica := start(t), start(t)
-	between, err := faultproxy.New(primary.Addr)
-	require.NoError(t, err)
-	t.Cleanup(between.Close)
-	old, next := connect(t, primary.Addr), connect(t, replica.Addr)
-	require.NoError(t, next.ReplicaOf(ctx, "127.0.0.1", between.Addr()[len("127.0.0.1:"):]).Err())
-	b := redislock.New(old)
-	released := acquire(t, b, request("x"))
-	require.NoError(t, b.Release(ctx, released))
-	awaitReplica(t, old)
-	between.Cut()
-	first := acquire(t, b, request("x"))
-	require.NoError(t, next.ReplicaOf(ctx, "NO", "ONE").Err())
-	second := acquire(t, redislock.New(next), request("x")) // it knows the released grant only
-	assert.Greater(t, second.Token, first.Token)
 }
 
 // A server that drops keys, and one that is a replica, are refused for good, with what to do; AllowEviction accepts the first.
