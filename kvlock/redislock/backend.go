@@ -49,10 +49,15 @@ func (b *Backend) Validate() error { return b.err }
 // is survived only as far as the clocks of the two servers agree.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Inspects: true}
-	if _, ok := b.client.(*redis.ClusterClient); ok {
+	if b.isCluster() {
 		c.Backend = "redislock/cluster"
 	}
 	return c
+}
+
+func (b *Backend) isCluster() bool {
+	_, ok := b.client.(*redis.ClusterClient)
+	return ok
 }
 
 var (
@@ -83,7 +88,10 @@ func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T
 			return
 		}
 		value, err := request(ctx)
-		answers <- answer{value, classify(err)}
+		if !b.isCluster() || !says(err, "MOVED") { // such a client finds the server with another attempt
+			err = classify(err)
+		}
+		answers <- answer{value, err}
 	}()
 	select {
 	case a := <-answers:

@@ -82,7 +82,7 @@ func TestReplicated(t *testing.T) {
 	replica := connect(t, start(t).Addr)
 	require.NoError(t, replica.ReplicaOf(ctx, "127.0.0.1", s.Addr[len("127.0.0.1:"):]).Err())
 	awaitReplica(t, c)
-	b = redislock.New(c, redislock.Replicated(1, 2*time.Second)) // loaded machines are slow to confirm
+	b = redislock.New(c, redislock.Replicated(1, 2*time.Second)) // see awaitReplica
 	g := acquire(t, b, request("y"))
 	outcomes, err := b.Renew(ctx, []driver.Grant{g})
 	require.NoError(t, err)
