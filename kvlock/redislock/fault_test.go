@@ -3,6 +3,7 @@ package redislock_test
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -67,26 +69,39 @@ func TestForeignKey(t *testing.T) {
 	assert.Equal(t, "theirs", c.Get(ctx, redislock.DefaultPrefix+":x").Val())
 }
 
-// A grant that no replica confirms is released and fails; with a replica it is granted.
+// A grant that no replica confirms is released and fails; with a replica it is granted and renewed; when the replica hears
+// nothing any more, a renewal is unknown, and what is lost is lost all the same.
 func TestReplicated(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := start(t)
 	c := connect(t, s.Addr)
-	b := redislock.New(c, redislock.Replicated(1, 200*time.Millisecond))
-	_, err := b.Acquire(ctx, request("x"))
+	short := redislock.New(c, redislock.Replicated(1, 100*time.Millisecond))
+	_, err := short.Acquire(ctx, request("x"))
 	require.ErrorContains(t, err, "0 of 1 replicas")
 	assert.True(t, driver.IsNotApplied(err))
 	acquire(t, redislock.New(c), request("x")) // nothing was left behind
 
-	replica := connect(t, start(t).Addr)
-	require.NoError(t, replica.ReplicaOf(ctx, "127.0.0.1", s.Addr[len("127.0.0.1:"):]).Err())
-	awaitReplica(t, c)
-	b = redislock.New(c, redislock.Replicated(1, 2*time.Second)) // see awaitReplica
-	g := acquire(t, b, request("y"))
-	outcomes, err := b.Renew(ctx, []driver.Grant{g})
+	between, err := faultproxy.New(s.Addr)
 	require.NoError(t, err)
-	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+	t.Cleanup(between.Close)
+	host, port, err := net.SplitHostPort(between.Addr())
+	require.NoError(t, err)
+	require.NoError(t, connect(t, start(t).Addr).ReplicaOf(ctx, host, port).Err())
+	awaitReplica(t, c)
+	b := redislock.New(c, redislock.Replicated(1, 2*time.Second)) // see awaitReplica
+	grants := []driver.Grant{acquire(t, b, request("y")), acquire(t, b, request("z"))}
+	outcomes, err := b.Renew(ctx, grants)
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
+
+	between.Cut()
+	require.NoError(t, b.Release(ctx, grants[1]))
+	outcomes, err = short.Renew(ctx, grants)
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Unknown, driver.Lost}, outcomes)
+	_, err = short.Acquire(ctx, request("z"))
+	require.ErrorContains(t, err, "0 of 1 replicas")
 }
 
 // A guarded script runs for the newest holder and for no older one, even with tokens beyond a double's digits.
