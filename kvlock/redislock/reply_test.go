@@ -26,7 +26,7 @@ func TestLostReplies(t *testing.T) {
 			p, err := faultproxy.New(addr)
 			require.NoError(t, err)
 			t.Cleanup(p.Close)
-			c := redis.NewClient(&redis.Options{Addr: p.Addr(), ReadTimeout: 300 * time.Millisecond, MaxRetries: -1, PoolSize: 1})
+			c := redis.NewClient(&redis.Options{Addr: p.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1, PoolSize: 1})
 			t.Cleanup(func() { _ = c.Close() })
 			b := redislock.New(c)
 			renew := func(ctx context.Context, g driver.Grant) ([]driver.Outcome, error) {
@@ -39,7 +39,9 @@ func TestLostReplies(t *testing.T) {
 			lose := func(once func(context.Context) error) {
 				t.Helper()
 				p.DropReplies(1, then)
-				err := once(t.Context())
+				ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+				defer cancel()
+				err := once(ctx)
 				require.Error(t, err)
 				assert.False(t, driver.IsNotApplied(err), "%v", err)
 				assert.NotErrorIs(t, err, driver.ErrNotHeld)
