@@ -39,6 +39,8 @@ func newEngine(name string) (engine, error) {
 		return &etcd{}, nil
 	case Redis, Valkey:
 		return &redis{engine: name}, nil
+	case Sentinel:
+		return &sentinel{redis{engine: Redis}}, nil
 	}
 	return nil, fmt.Errorf("testserver: no engine %q; there are %v", name, Engines)
 }

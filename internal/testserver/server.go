@@ -26,10 +26,15 @@ const (
 	Valkey       = "valkey"
 	Etcd         = "etcd" // one node; StartEtcdCluster makes more
 
-	Galera = "galera" // MariaDB as the only node of a cluster
+	Galera   = "galera"   // MariaDB as the only node of a cluster
+	Sentinel = "sentinel" // of Redis, watching Options.Primary
 )
 
-// Engines is all of them but Galera, which single tests start; whoever starts them in this order has what the next one needs.
+// SentinelMaster is the name by which Sentinel knows its primary.
+const SentinelMaster = "primary"
+
+// Engines is all that a test may find running, so neither Galera nor Sentinel, which single tests start; whoever starts them in
+// this order has what the next one needs.
 var Engines = []string{Postgres, PgBouncer, NewPgBouncer, MySQL, MariaDB, Redis, Valkey, Etcd}
 
 const (
@@ -57,6 +62,12 @@ type Options struct {
 
 	// CertFile and KeyFile are what a single etcd speaks TLS with, and nothing else.
 	CertFile, KeyFile string
+
+	// Primary is the address, host:port, of the server that Sentinel watches, which it needs.
+	Primary string
+
+	// Clock lets SetClock shift the server's wall clock. Redis and Valkey only; it takes a C compiler and Linux.
+	Clock bool
 
 	// Args are added to the server's command line; they win over ours. PgBouncer takes none.
 	Args []string
