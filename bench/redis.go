@@ -53,6 +53,7 @@ func (s redisServer) open() (*redis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	options.ContextTimeoutEnabled = true
 	return redis.NewClient(options), nil
 }
 
