@@ -116,7 +116,11 @@ func (a *acquisition) wait() (*Lease, error) {
 			ctx, a.stopWaiting = a.waitContext()
 		}
 	}
-	defer a.unsubscribe()
+	defer func() {
+		if a.stopWaiting != nil {
+			a.stopWaiting()
+		}
+	}()
 	if place.ahead > 0 {
 		bound()
 		a.waiting(place.ahead)

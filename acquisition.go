@@ -28,7 +28,6 @@ type acquisition struct {
 	lastCertain bool       // the last failure certainly had no effect
 	told        bool       // that it waits
 	subscribed  bool
-	stopNotify  func()
 	stopWaiting func()
 }
 
@@ -174,30 +173,24 @@ func (a *acquisition) waiting(ahead int) {
 	emit(a.cfg, func(t *Trace) func(WaitingEvent) { return t.Waiting }, WaitingEvent{lockInfo(a.key, a.cfg.holder), ahead})
 }
 
-// subscribe asks the store, once, to tell when the name may be free, and says whether it now does.
+// subscribe asks the store to tell when the name may be free, and says whether it now does and did not before.
+// Whoever comes to the front of the queue finds that its predecessor has asked.
 func (a *acquisition) subscribe(p *place) bool {
 	if a.locker.notifier == nil || a.subscribed {
 		return false
 	}
 	a.subscribed = true // once: where it fails, the poll does
+	if p.notified() {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(a.ctx, callTimeout(a.cfg.ttl))
 	defer cancel()
-	stopNotify, err := a.locker.notifier.Notify(ctx, a.key, p.poke)
+	stop, err := a.locker.notifier.Notify(ctx, a.key, func() { a.locker.queues.wake(a.key) })
 	if err != nil {
 		return false
 	}
-	a.stopNotify = stopNotify
+	p.notifiedUntil(stop)
 	return true
-}
-
-// unsubscribe ends what the waiting had begun.
-func (a *acquisition) unsubscribe() {
-	if a.stopWaiting != nil {
-		a.stopWaiting()
-	}
-	if a.stopNotify != nil {
-		a.stopNotify()
-	}
 }
 
 // leftover is a grant of any token that d's requests may have been given.
