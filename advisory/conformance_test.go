@@ -3,9 +3,7 @@ package advisory_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"net/url"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 
 	"github.com/rowlock/rowlock/advisory"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
@@ -83,13 +82,7 @@ type network struct {
 	dsn  string
 	raw  *sql.DB
 
-	mu      sync.Mutex
-	clients map[driver.Backend]*client
-}
-
-type client struct {
-	proxy *faultproxy.Proxy
-	close func()
+	*faultnet.Clients
 }
 
 var (
@@ -103,13 +96,8 @@ var (
 
 func newNetwork(tb testing.TB, open opener) *network {
 	tb.Helper()
-	n := &network{open: open, dsn: database(tb), clients: map[driver.Backend]*client{}}
-	n.raw = openDB(tb, n.dsn)
-	tb.Cleanup(func() {
-		for b := range n.clients {
-			require.NoError(tb, n.Close(b))
-		}
-	})
+	n := &network{open: open, dsn: database(tb)}
+	n.raw, n.Clients = openDB(tb, n.dsn), faultnet.New(tb)
 	return n
 }
 
@@ -161,51 +149,11 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 		proxy.Close()
 		return nil, err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.clients[b] = &client{proxy, closePool}
+	n.Add(b, closePool, proxy)
 	return b, nil
 }
 
-func (n *network) of(b driver.Backend) (*client, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if c := n.clients[b]; c != nil {
-		return c, nil
-	}
-	return nil, fmt.Errorf("%v is no client of this harness", b)
-}
-
-func (n *network) Close(b driver.Backend) error {
-	c, err := n.of(b)
-	if err != nil {
-		return err
-	}
-	n.mu.Lock()
-	delete(n.clients, b)
-	n.mu.Unlock()
-	c.proxy.Close() // first: a pool is closed when all connections are back, and locks live on some
-	c.close()
-	return nil
-}
-
-func (n *network) with(b driver.Backend, do func(*faultproxy.Proxy)) error {
-	c, err := n.of(b)
-	if err == nil {
-		do(c.proxy)
-	}
-	return err
-}
-
-func (n *network) Crash(b driver.Backend) error   { return n.with(b, (*faultproxy.Proxy).Close) }
-func (n *network) Cut(b driver.Backend) error     { return n.with(b, (*faultproxy.Proxy).Cut) }
-func (n *network) Restore(b driver.Backend) error { return n.with(b, (*faultproxy.Proxy).Restore) }
-
 func (n *network) Shared(b driver.Backend) driver.Backend { return b.(*advisory.Backend).Shared() }
-
-func (n *network) DropReply(b driver.Backend) error {
-	return n.with(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
-}
 
 // Expire ends the session of whoever holds key, and returns when the server has.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {

@@ -24,6 +24,7 @@ type Proxy struct {
 	// cutFrom recognises the clients that are cut off; nil if none are
 	cutFrom func(net.Addr) bool
 	delay   time.Duration
+	sent    int // times that something passed to the server
 	drops   int // replies still to be dropped
 	then    Fate
 	links   map[*link]struct{}
