@@ -100,24 +100,28 @@ func (b *ballot) first() error {
 	if err := misfit(votes); err != nil {
 		return err
 	}
-	if count(votes, vote.granted) >= q {
+	b.floor, b.admits = floor(votes), told(votes, len(r.nodes))
+	granted := count(votes, vote.granted)
+	if granted >= q {
 		b.token = mint(votes)
-		b.floor, b.admits = floor(votes), true
 		return nil
 	}
 	b.failure = r.refusal(votes)
-	ready := count(votes, func(v vote) bool { return v.verdict == "ready" })
-	if ready > 0 && count(votes, func(v vote) bool { return v.err == nil }) >= q {
-		b.floor, b.admits = floor(votes), true
+	if ready := count(votes, vote.ready); b.admits && ready > 0 && granted+ready >= q {
 		return b.await(ready, timer.C)
 	}
 	return b.failure
 }
 
-// answered says whether a majority has answered, or cannot any more: before, a refusal cannot be told from silence.
+// answered says whether no more votes are worth waiting for where there will be no majority: whether one has answered, or
+// cannot any more, since before a refusal cannot be told from silence; and enough to admit those that are ready.
 func (b *ballot) answered(votes []vote, pending int) bool {
+	r := b.redlock
 	answers := count(votes, func(v vote) bool { return v.err == nil })
-	return answers >= b.redlock.quorum() || answers+pending < b.redlock.quorum()
+	if count(votes, vote.ready) > 0 && !told(votes, len(r.nodes)) {
+		return false
+	}
+	return answers >= r.quorum() || answers+pending < r.quorum()
 }
 
 // silent is a node that is not among the votes.

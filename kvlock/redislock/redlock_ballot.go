@@ -63,7 +63,7 @@ func (b *ballot) run(n *node, turn func(context.Context) bool) {
 	case <-b.minted:
 	case <-b.admitting:
 	}
-	if v.verdict == "ready" && b.admits {
+	if v.ready() && b.admits {
 		b.admitted <- b.admit(n)
 	}
 	<-b.minted

@@ -43,8 +43,8 @@ func (o options) validateRedlock(nodes []*redis.Client) error {
 		return errors.New("redislock: AllowEviction is not for NewRedlock: a node that drops locks is not known to have forgotten")
 	case o.maxTTL < time.Second:
 		return fmt.Errorf("redislock: MaxTTL %s: want at least 1s", o.maxTTL)
-	case o.nodeTimeout < 0 || o.nodeTimeout > 0 && o.nodeTimeout < time.Millisecond:
-		return fmt.Errorf("redislock: NodeTimeout %s: want at least 1ms", o.nodeTimeout)
+	case o.nodeTimeout < 0 || o.nodeTimeout > 0 && o.nodeTimeout < time.Millisecond || o.nodeTimeout > o.maxTTL/4:
+		return fmt.Errorf("redislock: NodeTimeout %s: want at least 1ms and at most a quarter of the MaxTTL of %s", o.nodeTimeout, o.maxTTL)
 	}
 	seen := make(map[string]int)
 	for i, client := range nodes {

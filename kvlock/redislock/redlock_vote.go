@@ -16,7 +16,7 @@ import (
 // vote is what one node says to an acquire.
 type vote struct {
 	node    *node
-	verdict string // granted; leased, min hold or handover; closed or ready: it may have forgotten
+	verdict string // granted; leased, min hold or handover; closed, ready or overdue: it may have forgotten
 	err     error  // instead of all that follows
 
 	confirmed driver.Token // of this lease, or of whoever has the lock
@@ -58,11 +58,10 @@ func readVote(n *node, cmd *redis.Cmd) vote {
 	return v
 }
 
-func (v vote) granted() bool { return v.err == nil && v.verdict == "granted" }
-func (v vote) forgetful() bool {
-	return v.err == nil && (v.verdict == "closed" || v.verdict == "ready")
-}
-func (v vote) refused() bool { return v.err == nil && !v.granted() && !v.forgetful() }
+func (v vote) granted() bool   { return v.err == nil && v.verdict == "granted" }
+func (v vote) ready() bool     { return v.err == nil && (v.verdict == "ready" || v.verdict == "overdue") }
+func (v vote) forgetful() bool { return v.ready() || v.err == nil && v.verdict == "closed" }
+func (v vote) refused() bool   { return v.err == nil && !v.granted() && !v.forgetful() }
 
 // count is how many votes are of one kind.
 func count(votes []vote, kind func(vote) bool) int {
@@ -103,6 +102,16 @@ func floor(votes []vote) driver.Token {
 		top = max(top, v.top)
 	}
 	return top
+}
+
+// told says whether votes are of enough of the nodes to tell the others what they may have forgotten: of a majority that has
+// forgotten nothing, or of all. When such do not come together for as long again as a quarantine is, a majority is enough: then tokens
+// rise by the nodes' clocks, as long as these agree within that time.
+func told(votes []vote, nodes int) bool {
+	quorum := nodes/2 + 1
+	answers := count(votes, func(v vote) bool { return v.err == nil })
+	overdue := count(votes, func(v vote) bool { return v.err == nil && v.verdict == "overdue" })
+	return answers-count(votes, vote.forgetful) >= quorum || answers == nodes || overdue > 0 && answers >= quorum
 }
 
 // refusal makes one answer of those of the nodes, none of which can bring a majority.

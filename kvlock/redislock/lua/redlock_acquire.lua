@@ -24,7 +24,7 @@ if node[3] ~= '1' then
     if left > 0 then
         return {'closed', 0, 0, top, clock, '', '', 0, math.min(left, quarantine)}
     end
-    return {'ready', 0, 0, top, clock, '', '', 0, 0}
+    return {left > -quarantine and 'ready' or 'overdue', 0, 0, top, clock, '', '', 0, 0}
 end
 
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least')
