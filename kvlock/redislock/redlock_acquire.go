@@ -96,10 +96,10 @@ func (b *ballot) first() error {
 			return b.ctx.Err()
 		}
 	}
-	r.met.Store(true)
 	if err := misfit(votes); err != nil {
 		return err
 	}
+	r.met.Store(true)
 	b.floor, b.admits = floor(votes), told(votes, len(r.nodes))
 	granted := count(votes, vote.granted)
 	if granted >= q {

@@ -194,3 +194,64 @@ func TestRedlockFirstUse(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.Release(ctx, g))
 }
+
+// A lease that is only renewed outlives the restart of every node, one after the other, if each has time to be admitted again: who
+// renews admits it, and gives it the lease.
+func TestRedlockRollingRestart(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	a, _ := f.client(t, steadily)
+	g, err := a.Acquire(ctx, request("x"))
+	require.NoError(t, err)
+	renew := func() bool {
+		outcomes, err := a.Renew(ctx, []driver.Grant{g})
+		a.Settle()
+		return err == nil && outcomes[0] == driver.Renewed
+	}
+	a.Settle()
+	for i, s := range f.servers {
+		s.Kill()
+		require.NoError(t, s.Restart(ctx))
+		require.Eventually(t, func() bool {
+			require.True(t, renew())
+			return f.raw[i].Exists(ctx, record).Val() == 1
+		}, patience, time.Millisecond)
+		require.Equal(t, "0", f.raw[i].HGet(ctx, record, "admitted").Val())
+		f.age(t, i)
+		require.Eventually(t, func() bool { return renew() && f.raw[i].HGet(ctx, lockX, "confirmed").Val() == g.Token.String() }, patience, time.Millisecond)
+		top, err := f.raw[i].HGet(ctx, record, "top").Int64()
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, top, int64(g.Token))
+	}
+	b, _ := f.client(t, steadily)
+	var held *driver.Held
+	_, err = b.Acquire(ctx, request("x"))
+	require.ErrorAs(t, err, &held)
+	require.NoError(t, a.Release(ctx, g))
+}
+
+// A server that has its data but is another run of it may lack its last writes: it is closed from its start on.
+func TestRedlockAnotherRun(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	for _, c := range f.raw {
+		require.NoError(t, c.HSet(ctx, record, "run_id", "before").Err())
+	}
+	b, _ := f.client(t, steadily)
+	var held *driver.Held
+	_, err := b.Acquire(ctx, request("x"))
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, driver.Quarantine, held.Reason)
+	b.Settle()
+	for i, c := range f.raw {
+		now, err := c.Time(ctx).Result()
+		require.NoError(t, err)
+		since, err := c.HGet(ctx, record, "since").Int64()
+		require.NoError(t, err)
+		started := time.UnixMicro(since)
+		assert.True(t, started.Before(now) && started.After(now.Add(-time.Minute)), "%s", started)
+		assert.Equal(t, f.runID(t, i), c.HGet(ctx, record, "run_id").Val())
+	}
+}
