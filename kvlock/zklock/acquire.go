@@ -14,6 +14,19 @@ import (
 // Acquire makes one attempt. It never passes those who wait in the queue, and does not stand in it: its
 // node is created on the condition that nobody else's was since the queue was seen empty.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	return onSession(ctx, r, b.attempt)
+}
+
+// onSession acquires once more, on a new session, if the one that there was has ended.
+func onSession(ctx context.Context, r driver.Request, acquire func(context.Context, driver.Request) (driver.Grant, error)) (driver.Grant, error) {
+	g, err := acquire(ctx, r)
+	if driver.IsNotApplied(err) && (errors.Is(err, errExpired) || errors.Is(err, errUnproven)) {
+		return acquire(ctx, r)
+	}
+	return g, err
+}
+
+func (b *Backend) attempt(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	began := time.Now()
 	s, e, end, err := b.begin(ctx, r)
 	if err != nil {

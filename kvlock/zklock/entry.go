@@ -68,6 +68,7 @@ func (e *entry) create(data string, version int32) {
 		&zk.CreateRequest{Path: container + "/" + protected + e.nonce.String() + mark, Data: []byte(data), Acl: e.store.acl, Flags: zk.FlagEphemeralSequential},
 		&zk.SetDataRequest{Path: container, Version: version},
 	)
+	e.session.heed(err)
 	switch {
 	case err == nil:
 		// Both are one transaction: the children are counted, and the writing is numbered, as it leaves them.
@@ -224,19 +225,14 @@ func (e *entry) leaving() *removal {
 
 // wait returns once it is known what became of the request for e, or when ctx ends.
 func (e *entry) wait(ctx context.Context) error {
-	began := time.Now()
-	select {
-	case <-e.created:
-		return e.err
-	default:
-	}
+	impatience := e.session.watchdog()
+	defer impatience.Stop()
 	select {
 	case <-e.created:
 		return e.err
 	case <-e.session.ctx.Done():
 		return driver.NotApplied(context.Cause(e.session.ctx))
 	case <-ctx.Done():
-		e.session.nudge(began)
 		return ctx.Err()
 	}
 }

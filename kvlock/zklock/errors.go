@@ -49,6 +49,8 @@ func classify(err error) error {
 		return err
 	case isAny(err, refusedFor):
 		return driver.Permanent(err)
+	case errors.Is(err, zk.ErrSessionExpired):
+		return driver.NotApplied(errExpired)
 	case isAny(err, withoutEffect):
 		return driver.NotApplied(err)
 	}

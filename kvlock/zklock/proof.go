@@ -84,19 +84,20 @@ func ask[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, erro
 		value T
 		err   error
 	}
-	sent := time.Now()
 	answers := make(chan answer, 1)
 	go func() {
 		v, err := request(s.conn)
+		s.heed(err)
 		answers <- answer{v, err}
 	}()
+	impatience := s.watchdog()
+	defer impatience.Stop()
 	select {
 	case a := <-answers:
 		return a.value, a.err
 	case <-s.ctx.Done():
 		return none, driver.NotApplied(context.Cause(s.ctx))
 	case <-ctx.Done():
-		s.nudge(sent)
 		return none, ctx.Err()
 	}
 }

@@ -14,6 +14,10 @@ import (
 // go, and for no other: when a holder goes, one waiter wakes. It waits until ctx ends, or for as long
 // as the servers say nothing for r.TTL. Whoever leaves takes the node back.
 func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	return onSession(ctx, r, b.queued)
+}
+
+func (b *Backend) queued(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	began := time.Now()
 	s, e, end, err := b.begin(ctx, r)
 	if err != nil {

@@ -193,7 +193,7 @@ func (s *session) unreachable(ctx context.Context) error {
 
 // patience is how long a server may take to accept a connection, and to answer when it is silent.
 func (s *session) patience() time.Duration {
-	return min(max(s.asked/12, 500*time.Millisecond), 5*time.Second)
+	return min(max(s.asked/12, 500*time.Millisecond), 2*time.Second)
 }
 
 // trust is for how long a grant is trusted after it was proven, if ttl was asked for.
@@ -213,17 +213,24 @@ func (s *session) hangUp() {
 	}
 }
 
-// nudge hangs up on a server that has said nothing since a request was sent: the client would wait
-// for two thirds of the timeout.
-func (s *session) nudge(sent time.Time) {
-	if time.Since(sent) < s.patience()/2 {
-		return
-	}
-	s.mu.Lock()
-	w := s.wire
-	s.mu.Unlock()
-	if w != nil && w.silentSince(sent) && w.opened.Before(sent) {
-		_ = w.Close()
+// watchdog hangs up on a server that says nothing for a while now that it is asked; the client would
+// wait for two thirds of the timeout. It is stopped when the answer is there.
+func (s *session) watchdog() *time.Timer {
+	asked := time.Now()
+	return time.AfterFunc(s.patience(), func() {
+		s.mu.Lock()
+		w := s.wire
+		s.mu.Unlock()
+		if w != nil && w.opened.Before(asked) && w.silentSince(asked) {
+			_ = w.Close()
+		}
+	})
+}
+
+// heed ends the session if the servers know it no more. They need not say so by ending the connection.
+func (s *session) heed(err error) {
+	if errors.Is(err, zk.ErrSessionExpired) {
+		s.finish(errExpired)
 	}
 }
 
