@@ -20,6 +20,7 @@ const (
 	EnginePgBouncer    = "pgbouncer"
 	EngineNewPgBouncer = "pgbouncer_new"
 	EngineEtcd         = "etcd"
+	EngineZooKeeper    = "zookeeper"
 	EngineRedis        = "redis"
 	EngineValkey       = "valkey"
 )

@@ -37,6 +37,8 @@ func newEngine(name string) (engine, error) {
 		return &mariadbd{cluster: true}, nil
 	case Etcd:
 		return &etcd{}, nil
+	case ZooKeeper:
+		return &zookeeper{}, nil
 	case Redis, Valkey:
 		return &redis{engine: name}, nil
 	case Sentinel:
