@@ -168,8 +168,8 @@ func TestRestartedServer(t *testing.T) {
 			stop := context.AfterFunc(lease.Context(), func() { over <- time.Since(began) })
 			require.NoError(t, end(), way) // returns when the server is gone
 			gone := time.Since(began)
-			lost(t, lease, soon, rowlock.LostSession)
-			lost(t, beside, soon, rowlock.LostSession)
+			lost(t, lease, 10*time.Second, rowlock.LostSession)
+			lost(t, beside, 10*time.Second, rowlock.LostSession)
 			assert.False(t, stop())
 			t.Logf("%s: the holder is told after %s, the server is gone after %s", way, (<-over).Round(time.Millisecond), gone.Round(time.Millisecond))
 			_, err := l.TryAcquire(t.Context(), "a")
