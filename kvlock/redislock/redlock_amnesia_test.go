@@ -79,7 +79,7 @@ func TestRedlockNodeThatVotesAtOnce(t *testing.T) {
 	ctx := context.Background()
 	f := newFleet(t, 3)
 	heldByTwo(t, f)
-	f.mature(t, 2)
+	require.NoError(t, giveVote(ctx, f.raw[2]))
 	b, _ := f.client(t, steadily)
 	_, err := b.Acquire(ctx, request("x"))
 	require.NoError(t, err)
@@ -245,13 +245,34 @@ func TestRedlockAnotherRun(t *testing.T) {
 	require.ErrorAs(t, err, &held)
 	assert.Equal(t, driver.Quarantine, held.Reason)
 	b.Settle()
-	for i, c := range f.raw {
+	for _, c := range f.raw {
 		now, err := c.Time(ctx).Result()
 		require.NoError(t, err)
 		since, err := c.HGet(ctx, record, "since").Int64()
 		require.NoError(t, err)
 		started := time.UnixMicro(since)
 		assert.True(t, started.Before(now) && started.After(now.Add(-time.Minute)), "%s", started)
-		assert.Equal(t, f.runID(t, i), c.HGet(ctx, record, "run_id").Val())
+		id, err := runID(ctx, c)
+		require.NoError(t, err)
+		assert.Equal(t, id, c.HGet(ctx, record, "run_id").Val())
 	}
+}
+
+// A lease that is released while a renewal is still giving it to a node that lacks it is not put there.
+func TestRedlockReleasedIsNotPutBack(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	a, proxies := f.client(t, steadily)
+	g, err := a.Acquire(ctx, request("x"))
+	require.NoError(t, err)
+	a.Settle()
+	require.NoError(t, f.raw[0].Del(ctx, lockX).Err())
+	proxies[0].Delay(200 * time.Millisecond)
+	outcomes, err := a.Renew(ctx, []driver.Grant{g})
+	require.NoError(t, err)
+	require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+	require.NoError(t, a.Release(ctx, g))
+	a.Settle()
+	assert.Zero(t, f.raw[0].Exists(ctx, lockX).Val())
 }
