@@ -17,7 +17,8 @@ type sentinel struct{ redis }
 
 func (f *folder) config() string { return filepath.Join(f.path, "sentinel.conf") }
 
-// prepare writes the configuration, which Sentinel changes as it goes.
+// prepare writes the configuration, which Sentinel changes as it goes. What is silent for two seconds is dead: on a loaded machine,
+// half a second of silence is nothing.
 func (e *sentinel) prepare(ctx context.Context, f *folder, o Options) error {
 	host, port, err := net.SplitHostPort(o.Primary)
 	if err != nil {
@@ -26,7 +27,7 @@ func (e *sentinel) prepare(ctx context.Context, f *folder, o Options) error {
 	if err := e.redis.prepare(ctx, f, Options{}); err != nil {
 		return err
 	}
-	config := fmt.Sprintf("sentinel monitor %[1]s %[2]s %[3]s 1\nsentinel down-after-milliseconds %[1]s 500\nsentinel failover-timeout %[1]s 5000\n",
+	config := fmt.Sprintf("sentinel monitor %[1]s %[2]s %[3]s 1\nsentinel down-after-milliseconds %[1]s 2000\nsentinel failover-timeout %[1]s 5000\n",
 		SentinelMaster, host, port)
 	return os.WriteFile(f.config(), []byte(config), 0o644)
 }

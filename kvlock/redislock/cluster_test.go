@@ -88,7 +88,7 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 		move(name)
 	}
 	check("all moved")
-	for _, key := range from.ClusterGetKeysInSlot(ctx, slot, 100).Val() { // those that were released
+	for _, key := range from.ClusterGetKeysInSlot(ctx, slot, 10_000).Val() { // all others
 		move(key[len(tagged)+1:])
 	}
 	assign(to, "NODE", id(to))
@@ -187,7 +187,7 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 	require.ErrorContains(t, err, "0 of 1 replicas")
 	alone := acquire(t, plain, request(without)) // nothing was left behind
 
-	b := redislock.New(c, redislock.Replicated(1, 500*time.Millisecond))
+	b := redislock.New(c, redislock.Replicated(1, 2*time.Second)) // see awaitReplica
 	var kept driver.Grant
 	require.Eventually(t, func() bool { // once the replica is there
 		kept, err = b.Acquire(ctx, request(with))

@@ -86,7 +86,8 @@ func TestFailoverBySentinel(t *testing.T) {
 		return c
 	}
 	other := client()
-	one, two := locker(t, redislock.New(client()), rowlock.TTL(time.Minute), rowlock.Fenced(guard)), locker(t, redislock.New(other), rowlock.Fenced(guard))
+	one := locker(t, redislock.New(client()), rowlock.TTL(5*time.Minute), rowlock.Fenced(guard))
+	two := locker(t, redislock.New(other), rowlock.TTL(time.Minute), rowlock.Fenced(guard)) // it asks for so long while nobody answers
 	before, err := one.Acquire(t.Context(), "x")
 	require.NoError(t, err)
 	require.NoError(t, before.Release(t.Context()))
