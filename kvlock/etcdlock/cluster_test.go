@@ -1,7 +1,6 @@
 package etcdlock_test
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -130,33 +129,4 @@ func TestALeaseOutlivesTheLeader(t *testing.T) {
 	next := <-waiter
 	require.NotNil(t, next)
 	require.Greater(t, next.Token(), lease.Token())
-}
-
-// A holder whose node is cut off from the majority stops trusting its lease before the majority grants
-// the name to another, although its node still answers.
-func TestAHolderInTheMinorityLosesFirst(t *testing.T) {
-	t.Parallel()
-	c := cluster(t)
-	where := prefix()
-	minority := leader(t, c) // the hardest: it has been extending leases itself
-	var majority []string
-	for _, n := range c.Nodes {
-		if n != minority {
-			majority = append(majority, n.DSN)
-		}
-	}
-	lease, err := lockerOn(t, etcdlock.New(connect(t, minority.DSN), where), rowlock.TTL(2*time.Second)).Acquire(t.Context(), "a")
-	require.NoError(t, err)
-	c.Isolate(minority)
-	defer c.Rejoin()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	next, err := lockerOn(t, etcdlock.New(connect(t, majority...), where)).Acquire(ctx, "a")
-	require.NoError(t, err)
-	ended := lease.Err()
-	require.ErrorIs(t, ended, rowlock.ErrLost, "the majority granted the name while the minority's holder trusted its lease")
-	require.Greater(t, next.Token(), lease.Token())
-	c.Rejoin()
-	require.NoError(t, next.Renew(ctx))
-	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
 }
