@@ -22,10 +22,15 @@ func cluster(tb testing.TB) *testserver.EtcdCluster {
 	return clusterOf(tb, "")
 }
 
+// clusters bounds how many there are at a time: a small machine would take their pauses for faults.
+var clusters = make(chan struct{}, 2)
+
 // clusterOf is one of another release than all others.
 func clusterOf(tb testing.TB, version string) *testserver.EtcdCluster {
 	tb.Helper()
 	server(tb) // where the launcher could not start one, neither can this test
+	clusters <- struct{}{}
+	tb.Cleanup(func() { <-clusters })
 	c, err := testserver.StartEtcdCluster(tb.Context(), 3, testserver.Options{Version: version, Logf: tb.Logf})
 	require.NoError(tb, err)
 	tb.Cleanup(c.Stop)
