@@ -17,10 +17,10 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return onSession(ctx, r, b.attempt)
 }
 
-// onSession acquires once more, on a new session, if the one that there was has ended.
+// onSession acquires once more, on a new session, if the one that there was had ended.
 func onSession(ctx context.Context, r driver.Request, acquire func(context.Context, driver.Request) (driver.Grant, error)) (driver.Grant, error) {
 	g, err := acquire(ctx, r)
-	if driver.IsNotApplied(err) && (errors.Is(err, errExpired) || errors.Is(err, errUnproven)) {
+	if overBefore(err) {
 		return acquire(ctx, r)
 	}
 	return g, err
@@ -128,7 +128,7 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 	b.mu.Lock()
 	version, known := b.versions.get(r.Key)
 	b.mu.Unlock()
-	if known && !b.shared && !r.Waiting { // if nobody came since our last grant, nobody is there
+	if known && !b.shared && !r.Waiting { // if nobody came since our last grant, which we released, nobody is there
 		return version, nil
 	}
 	for synced := false; ; {

@@ -64,3 +64,9 @@ func ofRead(err error) error {
 	}
 	return driver.NotApplied(err)
 }
+
+// overBefore says whether a call failed because its session had ended before.
+func overBefore(err error) bool {
+	over := errors.Is(err, errExpired) || errors.Is(err, errUnproven)
+	return over && driver.IsNotApplied(err) && !errors.Is(err, errPlaceLost)
+}

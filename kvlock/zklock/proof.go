@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"github.com/rowlock/rowlock/driver"
 )
 
 // prove notes that a majority of the servers answered a request that was sent then, so that the
@@ -96,7 +94,7 @@ func ask[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, erro
 	case a := <-answers:
 		return a.value, a.err
 	case <-s.ctx.Done():
-		return none, driver.NotApplied(context.Cause(s.ctx))
+		return none, s.over()
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}

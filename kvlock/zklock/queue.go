@@ -105,7 +105,7 @@ func (w *waiter) sleep(ctx context.Context, woken <-chan struct{}) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-e.session.ctx.Done():
-			return driver.NotApplied(context.Cause(e.session.ctx))
+			return e.session.over()
 		case <-ticker.C:
 		}
 		err := w.retry(ctx, func(ctx context.Context) error {
@@ -153,7 +153,10 @@ func (e *entry) leave(ctx context.Context, err error) error {
 	defer cancel()
 	removal := e.remove()
 	if e.session.ctx.Err() != nil {
-		return ofRead(err)
+		if e.stands() {
+			err = errors.Join(errPlaceLost, err)
+		}
+		return driver.NotApplied(err)
 	}
 	var held *driver.Held
 	select {

@@ -30,7 +30,6 @@ type session struct {
 	dialed     error // the last of them
 	connected  bool
 	authorized bool
-	refused    error         // by the servers, for good
 	up         chan struct{} // closed while requests can be made
 	proven     time.Time     // before the last request was sent that a majority of the servers answered
 	expiry     *time.Timer   // of the trust that it is worth
@@ -117,9 +116,7 @@ func (s *session) authorize() {
 				break
 			}
 			if errors.Is(err, zk.ErrAuthFailed) {
-				s.mu.Lock()
-				s.refused = err
-				s.mu.Unlock()
+				s.finish(driver.Permanent(err))
 				return
 			}
 			sleep(s.ctx, 10*time.Millisecond)
@@ -176,7 +173,7 @@ func (s *session) await(ctx context.Context) error {
 	case <-up:
 		return nil
 	case <-s.ctx.Done():
-		return driver.NotApplied(context.Cause(s.ctx))
+		return s.over()
 	case <-ctx.Done():
 		return s.unreachable(ctx)
 	}
@@ -185,9 +182,6 @@ func (s *session) await(ctx context.Context) error {
 func (s *session) unreachable(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refused != nil {
-		return driver.Permanent(s.refused)
-	}
 	return driver.NotApplied(errors.Join(errUnreachable, s.dialed, ctx.Err()))
 }
 
@@ -202,6 +196,9 @@ func (s *session) trust(ttl time.Duration) time.Duration {
 	defer s.mu.Unlock()
 	return min(ttl, s.timeout*trusted/10)
 }
+
+// over is why the session has ended: a request that was not made on it was not carried out.
+func (s *session) over() error { return ofRead(context.Cause(s.ctx)) }
 
 // hangUp ends the present connection; the client makes another.
 func (s *session) hangUp() {
