@@ -71,22 +71,26 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Lease, verdict) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return a.ask(ctx, a.locker.backend.Acquire)
+	return a.ask(ctx, false)
 }
 
-// ask makes one request, by Acquire or by AcquireQueued.
-func (a *acquisition) ask(ctx context.Context, acquire func(context.Context, driver.Request) (driver.Grant, error)) (*Lease, verdict) {
+// ask makes one request, in the store's queue or not.
+func (a *acquisition) ask(ctx context.Context, queued bool) (*Lease, verdict) {
 	sent := a.locker.clock()
 	if a.attempts == 0 {
 		a.answered = sent
 	}
 	a.attempts++
-	g, err := acquire(ctx, driver.Request{
+	request := driver.Request{
 		Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Holder: a.cfg.holder, Note: a.cfg.note,
 		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil,
-	})
-	if err == nil {
-		sent, err = a.proven(ctx, g, sent)
+	}
+	var g driver.Grant
+	var err error
+	if queued {
+		g, sent, err = a.proven(ctx, request, sent)
+	} else {
+		g, err = a.locker.backend.Acquire(ctx, request)
 	}
 	now := a.locker.clock()
 	var held *driver.Held

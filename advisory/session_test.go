@@ -14,6 +14,7 @@ import (
 	"github.com/rowlock/rowlock/advisory"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
 )
 
 // A thousand names, asked for by many at the same time, are held on at most four connections; one at a
@@ -85,7 +86,14 @@ func TestWaitingForASessionEndsWithContext(t *testing.T) {
 // connections all idle.
 func TestAPooledConnectionHoldsNothing(t *testing.T) {
 	t.Parallel()
+	through := func(engine string) func(t *testing.T, dsn string) (*advisory.Backend, func() bool) {
+		return func(t *testing.T, dsn string) (*advisory.Backend, func() bool) {
+			pool := openPool(t, by(t, sessionPooler(t, engine), dsn), conns(2))
+			return advisory.New(pool, advisory.SessionPooler()), func() bool { return pool.Stat().AcquiredConns() == 0 }
+		}
+	}
 	for name, kind := range map[string]func(t *testing.T, dsn string) (b *advisory.Backend, idle func() bool){
+		"pgbouncer": through(testserver.PgBouncer), "pgbouncer_new": through(testserver.NewPgBouncer),
 		"pgx": func(t *testing.T, dsn string) (*advisory.Backend, func() bool) {
 			pool := openPool(t, dsn, conns(2))
 			return advisory.New(pool), func() bool { return pool.Stat().AcquiredConns() == 0 }

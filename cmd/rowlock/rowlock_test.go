@@ -63,9 +63,6 @@ func TestScripts(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/*.sh")
 	require.NoError(t, err)
 	require.NotEmpty(t, scripts)
-	for name := range leftOut {
-		require.Contains(t, scripts, filepath.Join("testdata", name+".sh"), "it is left out of nothing")
-	}
 	stores := map[string]func(testing.TB, workplace) string{
 		"default":  func(testing.TB, workplace) string { return "" },
 		"sqlite":   func(testing.TB, workplace) string { return "sqlite:locks.db" },
@@ -77,6 +74,14 @@ func TestScripts(t *testing.T) {
 		},
 		"mysql-getlock":   func(tb testing.TB, w workplace) string { return migrated(tb, w, "mysql-getlock:"+testenv.MySQL(tb)) },
 		"mariadb-getlock": func(tb testing.TB, w workplace) string { return migrated(tb, w, "mysql-getlock:"+testenv.MariaDB(tb)) },
+	}
+	for name, without := range leftOut {
+		require.Contains(t, scripts, filepath.Join("testdata", name+".sh"), "it is left out of nothing")
+		for store := range stores {
+			if without.of.MatchString(store) {
+				require.True(t, instead(without.why, store), "%s tells nothing of %s, and no script that runs there is named instead: %s", name, store, without.why)
+			}
+		}
 	}
 	for store, open := range stores {
 		t.Run(store, func(t *testing.T) {
@@ -95,6 +100,18 @@ func TestScripts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// instead says whether why names a script that is run on the store.
+func instead(why, store string) bool {
+	for _, word := range strings.FieldsFunc(why, func(r rune) bool { return r == ' ' || r == ',' || r == ':' }) {
+		if _, err := os.Stat(filepath.Join("testdata", word+".sh")); err == nil {
+			if without, found := leftOut[word]; !found || !without.of.MatchString(store) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // workplace is a folder, and an environment in which the command is found and keeps its default

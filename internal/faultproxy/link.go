@@ -132,6 +132,7 @@ func (l *link) judge(d direction) verdict {
 		l.lost = true
 		return vanish
 	case d == toServer:
+		p.sent++
 		l.asked = true
 		return pass
 	case l.deaf:

@@ -27,14 +27,22 @@ func newEngine(name string) (engine, error) {
 		return &postgres{}, nil
 	case PgBouncer:
 		return &pgbouncer{}, nil
+	case NewPgBouncer:
+		return &pgbouncer{newest: true}, nil
 	case MySQL:
 		return &mysqld{}, nil
 	case MariaDB:
 		return &mariadbd{}, nil
+	case Galera:
+		return &mariadbd{cluster: true}, nil
 	case Etcd:
 		return &etcd{}, nil
+	case ZooKeeper:
+		return &zookeeper{}, nil
 	case Redis, Valkey:
 		return &redis{engine: name}, nil
+	case Sentinel:
+		return &sentinel{redis{engine: Redis}}, nil
 	}
 	return nil, fmt.Errorf("testserver: no engine %q; there are %v", name, Engines)
 }

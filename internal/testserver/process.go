@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,14 +15,17 @@ import (
 // command is what to run.
 type command struct {
 	argv []string
+	env  []string       // besides that of all servers
 	as   *account       // nil: as ourselves
 	quit syscall.Signal // ends it at once and in order; 0: it leaves nothing behind when killed
+	stop syscall.Signal // shuts it down as an operator does; 0: SIGTERM
 }
 
 // process is a running server.
 type process struct {
 	pid  int
 	quit syscall.Signal
+	stop syscall.Signal
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended
 	err  error         // why, once done is closed
@@ -36,14 +40,14 @@ func startProcess(c command, f *folder) (*process, error) {
 	}
 	defer log.Close()
 	cmd := exec.Command(c.argv[0], c.argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = f.path, environment(f), log, log
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = f.path, append(environment(f), c.env...), log, log
 	death := c.quit
 	if death == 0 {
 		death = syscall.SIGKILL
 	}
 	cmd.SysProcAttr = serverAttributes(c.as, death)
 
-	p := &process{quit: c.quit, cmd: cmd, done: make(chan struct{})}
+	p := &process{quit: c.quit, stop: cmp.Or(c.stop, syscall.SIGTERM), cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		// The signal that ends the server with us is sent when the *thread* that started it ends. The Go runtime ends
@@ -74,6 +78,17 @@ func (p *process) end() {
 		}
 	}
 	p.kill()
+}
+
+// shutdown ends the server in its own time.
+func (p *process) shutdown() error {
+	if err := p.cmd.Process.Signal(p.stop); err != nil {
+		return err
+	}
+	if !p.ended(readyLimit) {
+		return errors.New("it does not end")
+	}
+	return nil
 }
 
 func (p *process) kill() {

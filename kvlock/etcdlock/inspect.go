@@ -13,7 +13,7 @@ import (
 )
 
 // List returns the locks that are held, as [driver.Inspector] says. One that nobody holds is not in
-// etcd.
+// etcd. Of several who share a lock it shows the one that has held it longest, and so does Inspect.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	under := b.under(namespace)
 	if all {
@@ -27,7 +27,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	var list []driver.Status
 	left := make(map[int64]time.Duration)
 	for _, kv := range reply.Kvs {
-		key, _, ok := b.parse(string(kv.Key))
+		key, ok := b.parse(string(kv.Key))
 		if !ok || seen[key] {
 			continue
 		}
@@ -48,7 +48,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 // Inspect returns the state of one lock. One that nobody holds has token zero, for etcd keeps nothing
 // of it.
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
-	first, err := b.first(ctx, key)
+	first, err := b.oldest(ctx, key)
 	if err != nil || first == nil {
 		return driver.Status{Key: key}, err
 	}
@@ -76,7 +76,7 @@ func (b *Backend) left(ctx context.Context, kv *mvccpb.KeyValue) (time.Duration,
 // ForceRelease deletes the entry of the holder with that token. Whatever is in etcd is alive, so it
 // takes live.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
-	first, err := b.first(ctx, key)
+	first, err := b.oldest(ctx, key)
 	switch {
 	case err != nil:
 		return err

@@ -1,14 +1,22 @@
 package etcdlock
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Keys are PREFIX/NAMESPACE/NAME/NONCE. A slash inside a part is escaped, so that no name is the
-// beginning of another, and the nonce makes a key one acquisition's own: a request that is sent again
-// finds what it left, and a late call cannot meet another's key.
+// Keys are PREFIX/NAMESPACE/NAME/x-LEASE-NUMBER, or s-… of who shares. A slash inside a part is escaped, so
+// that no name is the beginning of another. Lease and number make a key one acquisition's own for as long
+// as it lasts, and are used again then: until it is compacted, etcd's index keeps every key that there
+// ever was, and the search for the oldest in a queue passes by all of them. A nonce instead of the number
+// would make each acquisition slower than the one before.
+
+const (
+	exclusiveMark = "x-"
+	sharedMark    = "s-"
+)
 
 var (
 	escaper   = strings.NewReplacer("%", "%25", "/", "%2F")
@@ -16,27 +24,39 @@ var (
 )
 
 // under is what the keys of one namespace begin with.
-func (b *Backend) under(namespace string) string {
-	return b.prefix + "/" + escaper.Replace(namespace) + "/"
+func (s *store) under(namespace string) string {
+	return s.prefix + "/" + escaper.Replace(namespace) + "/"
 }
 
-// queue is what the keys of one lock begin with: its holder's, which is the oldest, and its waiters'.
-func (b *Backend) queue(key driver.Key) string {
-	return b.under(key.Namespace) + escaper.Replace(key.Name) + "/"
+// queue is what the keys of one lock begin with: its holders', which are the oldest, and its waiters'.
+func (s *store) queue(key driver.Key) string {
+	return s.under(key.Namespace) + escaper.Replace(key.Name) + "/"
 }
 
-// entry is the key of one acquisition.
-func (b *Backend) entry(key driver.Key, nonce driver.Nonce) string {
-	return b.queue(key) + nonce.String()
-}
-
-// parse reads what entry writes.
-func (b *Backend) parse(entry string) (key driver.Key, nonce driver.Nonce, ok bool) {
-	rest, ok := strings.CutPrefix(entry, b.prefix+"/")
-	parts := strings.Split(rest, "/")
-	if !ok || len(parts) != 3 {
-		return key, nonce, false
+// barrier is what the keys begin with that keep a later one from being granted: all, or for who shares
+// those of who does not.
+func (b *Backend) barrier(key driver.Key) string {
+	if b.shared {
+		return b.queue(key) + exclusiveMark
 	}
-	nonce, err := driver.ParseNonce(parts[2])
-	return driver.Key{Namespace: unescaper.Replace(parts[0]), Name: unescaper.Replace(parts[1])}, nonce, err == nil
+	return b.queue(key)
+}
+
+// entry is a key on a session.
+func (b *Backend) entry(key driver.Key, s *session, number int) string {
+	mark := exclusiveMark
+	if b.shared {
+		mark = sharedMark
+	}
+	return fmt.Sprintf("%s%s%016x-%d", b.queue(key), mark, int64(s.id), number)
+}
+
+// parse says whose queue an entry stands in.
+func (s *store) parse(entry string) (key driver.Key, ok bool) {
+	rest, ok := strings.CutPrefix(entry, s.prefix+"/")
+	parts := strings.Split(rest, "/")
+	if !ok || len(parts) != 3 || !strings.HasPrefix(parts[2], exclusiveMark) && !strings.HasPrefix(parts[2], sharedMark) {
+		return key, false
+	}
+	return driver.Key{Namespace: unescaper.Replace(parts[0]), Name: unescaper.Replace(parts[1])}, true
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // AcquireQueued puts an entry at the end of the queue, and waits for the one before it to go, and for
-// no other: when a holder goes, one waiter wakes. It waits until ctx ends, or for as long as etcd says
+// no other: when a holder goes, one waiter wakes. Who shares waits for the last one before it that does
+// not, so that all of them wake together. It waits until ctx ends, or for as long as etcd says
 // nothing for r.TTL. Whoever leaves takes the entry back.
 func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
@@ -20,7 +21,7 @@ func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.G
 		return driver.Grant{}, err
 	}
 	defer end()
-	w := &waiter{backend: b, request: r, entry: b.entry(r.Key, r.Nonce), heard: time.Now()}
+	w := &waiter{backend: b, request: r, heard: time.Now()}
 	if err := b.onSession(ctx, r, func(s *session) error { return w.enter(ctx, s) }); err != nil {
 		return driver.Grant{}, w.leave(ctx, err)
 	}
@@ -39,38 +40,34 @@ type waiter struct {
 	entry    string
 	session  *session
 	revision int64            // that created the entry
-	before   *mvccpb.KeyValue // the entry in front of ours; nil at the head
+	before   *mvccpb.KeyValue // the youngest of those in front that keep ours from being granted
 	seen     int64            // the revision at which that was so
 	heard    time.Time        // before the last request that etcd answered was sent
 }
 
 // enter puts the entry, and learns in the same transaction who stands in front of it.
 func (w *waiter) enter(ctx context.Context, s *session) error {
-	b, queue := w.backend, w.backend.queue(w.request.Key)
+	b := w.backend
+	w.entry = b.enlist(w.request, s)
 	sent := time.Now()
 	reply, err := b.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.CreateRevision(w.entry), "=", 0)).
-		Then(clientv3.OpPut(w.entry, value{w.request.Holder, w.request.Note}.String(), clientv3.WithLease(s.id)),
-			clientv3.OpGet(queue, clientv3.WithPrefix(), clientv3.WithLimit(2),
-				clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend))).
+		Then(clientv3.OpGet(b.barrier(w.request.Key), clientv3.WithLastCreate()...),
+			clientv3.OpPut(w.entry, value{w.request.Holder, w.request.Note}.String(), clientv3.WithLease(s.id))).
 		Else(clientv3.OpGet(w.entry)).
 		Commit()
 	if err != nil {
 		return classify(err)
 	}
-	w.heard, w.seen = sent, reply.Header.Revision
+	w.heard, w.seen, w.session = sent, reply.Header.Revision, s
 	if reply.Succeeded {
-		w.session, w.revision = s, reply.Header.Revision
-		if last := reply.Responses[1].GetResponseRange().Kvs; len(last) > 1 {
-			w.before = last[1]
+		w.revision = reply.Header.Revision
+		if last := reply.Responses[0].GetResponseRange().Kvs; len(last) > 0 {
+			w.before = last[0]
 		}
 		return nil
 	}
-	mine := reply.Responses[0].GetResponseRange().Kvs[0]
-	if w.session, err = b.sessionOf(ctx, w.request, mine); err != nil {
-		return err
-	}
-	w.revision = mine.CreateRevision
+	w.revision = reply.Responses[0].GetResponseRange().Kvs[0].CreateRevision
 	return w.look(ctx)
 }
 
@@ -80,8 +77,7 @@ func (w *waiter) look(ctx context.Context) error {
 	sent := time.Now()
 	reply, err := w.backend.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.CreateRevision(w.entry), "=", w.revision)).
-		Then(clientv3.OpGet(w.backend.queue(w.request.Key), clientv3.WithPrefix(), clientv3.WithLimit(1),
-			clientv3.WithMaxCreateRev(w.revision-1), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend))).
+		Then(clientv3.OpGet(w.backend.barrier(w.request.Key), append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(w.revision-1))...)).
 		Commit()
 	if err != nil {
 		return classify(err)
@@ -177,8 +173,8 @@ func (w *waiter) listen(ctx context.Context) <-chan clientv3.WatchResponse {
 func (w *waiter) same(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout())
 	defer cancel()
-	key := string(w.before.Key)
-	return w.look(ctx) == nil && w.before != nil && string(w.before.Key) == key
+	revision := w.before.CreateRevision
+	return w.look(ctx) == nil && w.before != nil && w.before.CreateRevision == revision
 }
 
 // keep has the session live on, unless somebody else has just done it.
@@ -208,16 +204,18 @@ func (w *waiter) timeout() time.Duration { return min(w.session.ttl/6, 5*time.Se
 // leave takes the entry back, whatever became of ctx, and says in err whether it is gone for certain.
 func (w *waiter) leave(ctx context.Context, err error) error {
 	if driver.IsNotApplied(err) {
+		w.backend.strike(w.request)
 		return err
 	}
 	const limit = time.Second
 	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if _, failed := w.backend.client.Delete(inner, w.entry); failed == nil && w.session != nil {
+		w.backend.strike(w.request)
 		return driver.NotApplied(err)
 	}
 	if w.session != nil {
-		w.backend.doubt(w.session)
+		w.backend.doubt(w.request, w.session)
 	}
 	return err
 }

@@ -37,6 +37,14 @@ var (
 	inspectScript      = load("inspect")
 	forceReleaseScript = load("force_release")
 	pruneScript        = load("prune")
+
+	redlockAcquireScript = load("redlock_acquire")
+	redlockConfirmScript = load("redlock_confirm")
+	redlockRenewScript   = load("redlock_renew")
+	redlockFillScript    = load("redlock_fill")
+	redlockReleaseScript = load("redlock_release")
+	redlockAdmitScript   = load("redlock_admit")
+	redlockForceScript   = load("redlock_force")
 )
 
 // call is one run of a script.
@@ -82,7 +90,10 @@ func runAll(ctx context.Context, c redis.UniversalClient, calls []call) []*redis
 	return cmds
 }
 
-func isNoScript(err error) bool {
+func isNoScript(err error) bool { return says(err, "NOSCRIPT") }
+
+// says reports whether err is a server's answer that begins with word.
+func says(err error, word string) bool {
 	var said redis.Error
-	return errors.As(err, &said) && strings.HasPrefix(said.Error(), "NOSCRIPT")
+	return errors.As(err, &said) && strings.HasPrefix(said.Error(), word)
 }

@@ -35,7 +35,8 @@ func (c *compose) up(ctx context.Context, engine string) (map[string]string, err
 	if c.file == "" {
 		return nil, errNoDocker
 	}
-	if engine == testserver.Etcd { // building it takes what the tests take anyhow
+	// Building etcd takes what the tests take anyhow; a newer PgBouncer is no service of the file.
+	if engine == testserver.Etcd || engine == testserver.NewPgBouncer {
 		return nil, errNoDocker
 	}
 	services := []string{engine}
@@ -62,6 +63,8 @@ func (c *compose) up(ctx context.Context, engine string) (map[string]string, err
 			port, format = "3306", "root@tcp(%s)/rowlock"
 		case testserver.Redis, testserver.Valkey:
 			port, format = "6379", "redis://%s/0"
+		case testserver.ZooKeeper:
+			port, format = "2181", "%s"
 		}
 		addr, err := c.run(ctx, "port", s, port)
 		if err != nil {

@@ -1,0 +1,71 @@
+package etcdlock
+
+import (
+	"context"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// view is what one transaction shows of a queue. What is not there is nil.
+type view struct {
+	oldest  *mvccpb.KeyValue // a holder's
+	barrier *mvccpb.KeyValue // the oldest of those that keep a later one from being granted
+	mine    *mvccpb.KeyValue
+}
+
+// view is the reads that read takes; mine is an entry, or empty.
+func (b *Backend) view(key driver.Key, mine string) []clientv3.Op {
+	reads := []clientv3.Op{clientv3.OpGet(b.queue(key), clientv3.WithFirstCreate()...)}
+	if b.shared {
+		reads = append(reads, clientv3.OpGet(b.barrier(key), clientv3.WithFirstCreate()...))
+		if mine != "" {
+			reads = append(reads, clientv3.OpGet(mine))
+		}
+	}
+	return reads
+}
+
+func (b *Backend) read(mine string, reply *clientv3.TxnResponse) (v view) {
+	first := func(n int) *mvccpb.KeyValue {
+		if kvs := reply.Responses[n].GetResponseRange().Kvs; len(kvs) > 0 {
+			return kvs[0]
+		}
+		return nil
+	}
+	v.oldest = first(0)
+	switch {
+	case !b.shared:
+		v.barrier = v.oldest
+		if v.oldest != nil && string(v.oldest.Key) == mine {
+			v.mine = v.oldest
+		}
+	case mine != "":
+		v.barrier, v.mine = first(1), first(2)
+	default:
+		v.barrier = first(1)
+	}
+	return v
+}
+
+// granted says whether the request holds the lock.
+func (v view) granted() bool {
+	return v.mine != nil && (v.barrier == nil || v.barrier.CreateRevision >= v.mine.CreateRevision)
+}
+
+// oldest is the entry of a holder; nil if nobody holds the lock.
+func (s *store) oldest(ctx context.Context, key driver.Key) (*mvccpb.KeyValue, error) {
+	reply, err := s.client.Get(ctx, s.queue(key), clientv3.WithFirstCreate()...)
+	if err != nil || len(reply.Kvs) == 0 {
+		return nil, err
+	}
+	return reply.Kvs[0], nil
+}
+
+// refusal tells of a holder. Since when and until when, only etcd's leader knows.
+func refusal(oldest *mvccpb.KeyValue) *driver.Held {
+	v := parseValue(oldest.Value)
+	return &driver.Held{Reason: driver.Leased, Holder: v.Holder, Note: v.Note, Token: driver.Token(oldest.CreateRevision)}
+}
