@@ -127,7 +127,9 @@ func (a *acquisition) wait() (*Lease, error) {
 		select {
 		case <-place.first:
 		case <-ctx.Done():
-			a.held = place.refusal()
+		}
+		a.held = place.refusal() // whoever stood before has just been granted the name, most likely
+		if ctx.Err() != nil {
 			return nil, a.giveUp()
 		}
 	}

@@ -3,8 +3,9 @@
 // transactions with a fence beside the same without. It prints Markdown tables.
 //
 // The servers are those that ROWLOCK_TEST_POSTGRES, ROWLOCK_TEST_MYSQL, ROWLOCK_TEST_MARIADB,
-// ROWLOCK_TEST_REDIS and ROWLOCK_TEST_ETCD name; SQLite is always measured. `make bench` at the top of the
-// repository provides them. A Redis that keeps everything in memory, and three nodes of etcd, it starts itself.
+// ROWLOCK_TEST_REDIS, ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER name; SQLite is always measured. `make bench` at
+// the top of the repository provides them. A Redis that keeps everything in memory, and three nodes of etcd
+// and of ZooKeeper, it starts itself.
 package main
 
 import (
@@ -58,6 +59,7 @@ var tables = []struct {
 	}},
 	{"redis", func(ctx context.Context, p plan, _ []database) error { return redisTables(ctx, p) }},
 	{"etcd", func(ctx context.Context, p plan, _ []database) error { return etcdTables(ctx, p) }},
+	{"zookeeper", func(ctx context.Context, p plan, _ []database) error { return zooKeeperTables(ctx, p) }},
 	{"fence", func(ctx context.Context, p plan, all []database) error {
 		rows, err := fences(ctx, all)
 		return p.short.table(ctx, "| a transaction of one update, and | without a fence, per s | with it, per s |", rows, err)
