@@ -29,10 +29,7 @@ func (e *etcd) command(f *folder, port int, o Options) command {
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster="+etcdName(f)+"="+peer,
 		// The least TTL of a lease follows the election timeout: one second.
 		"--heartbeat-interval=10", "--election-timeout=100")
-	for _, arg := range o.Args {
-		argv = append(argv, strings.ReplaceAll(arg, "{port}", fmt.Sprint(port)))
-	}
-	return command{argv: argv}
+	return command{argv: append(argv, o.Args...)}
 }
 
 func (e *etcd) dsn(port int) string { return etcdDSN(port) }

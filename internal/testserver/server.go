@@ -46,8 +46,7 @@ type Options struct {
 	// Postgres is the DSN of the server behind PgBouncer, which needs it.
 	Postgres string
 
-	// Args are added to the server's command line; they win over ours. PgBouncer takes none. In those of etcd, {port}
-	// is the port of DSN: what it listens on is given as a whole.
+	// Args are added to the server's command line; they win over ours. PgBouncer takes none.
 	Args []string
 
 	// Logf is told of steps that take long, such as an installation. Default: nobody.

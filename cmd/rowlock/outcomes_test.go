@@ -1,0 +1,120 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// ownStores are stores on servers of a test's own.
+var ownStores = map[string]func(testing.TB) (*testserver.Server, string){
+	"redis": func(tb testing.TB) (*testserver.Server, string) {
+		s := startServer(tb, testserver.Redis)
+		return s, "redis://" + s.Addr
+	},
+	"redis-cluster": func(tb testing.TB) (*testserver.Server, string) {
+		s := startServer(tb, testserver.Redis, "--cluster-enabled", "yes")
+		wholeCluster(tb, s.Addr)
+		return s, "redis+cluster://" + s.Addr
+	},
+	"etcd": func(tb testing.TB) (*testserver.Server, string) {
+		s := startServer(tb, testserver.Etcd)
+		return s, "etcd://" + s.Addr
+	},
+}
+
+// wholeCluster gives one server all slots, and waits until it is a Cluster.
+func wholeCluster(tb testing.TB, addr string) {
+	tb.Helper()
+	node := redis.NewClient(&redis.Options{Addr: addr})
+	defer node.Close()
+	require.NoError(tb, node.ClusterAddSlotsRange(tb.Context(), 0, 16383).Err())
+	require.Eventually(tb, func() bool {
+		facts, err := node.ClusterInfo(tb.Context()).Result()
+		return err == nil && strings.HasPrefix(facts, "cluster_state:ok")
+	}, 30*time.Second, 20*time.Millisecond)
+}
+
+// When the server dies while the command runs, the command is stopped within the TTL and the exit code
+// says that the lock was lost; until the server is back everything is unavailable, and then the lock is free.
+func TestServerKilledWhileTheCommandRuns(t *testing.T) {
+	t.Parallel()
+	for name, open := range ownStores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, store := open(t)
+			w := newWorkplace(t)
+			w.env = append(w.env, "ROWLOCK_STORE="+store)
+			require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "started"), 0o600))
+			require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "block"), 0o600))
+			cmd := w.command(t, scriptTimeout, "rowlock", "run", "job", "--ttl", "2s", "--", "sh", "-c", `echo $$ >started; read _ <block`)
+			var messages bytes.Buffer
+			cmd.Stderr = &messages
+			require.NoError(t, cmd.Start())
+			started, err := os.ReadFile(filepath.Join(w.dir, "started")) // returns when it is written
+			require.NoError(t, err)
+
+			server.Kill()
+			killed := time.Now()
+			require.Error(t, cmd.Wait())
+			require.Equal(t, 79, cmd.ProcessState.ExitCode(), messages.String())
+			require.Contains(t, messages.String(), "stopping the command")
+			require.Less(t, time.Since(killed), 15*time.Second)
+			output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+strings.TrimSpace(string(started))).CombinedOutput()
+			require.NoError(t, err, "the command lives: %s", output)
+
+			for _, args := range [][]string{{"run", "job", "--", "touch", "never"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
+				code, said := w.run(t, args...)
+				require.Equal(t, 69, code, "%v: %s", args, said)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			require.NoError(t, server.Restart(ctx))
+			code, said := w.run(t, "run", "job", "--wait", "20s", "--", "touch", "next")
+			require.Zero(t, code, said)
+			require.NoFileExists(t, filepath.Join(w.dir, "never"))
+			require.FileExists(t, filepath.Join(w.dir, "next"))
+		})
+	}
+}
+
+// A release whose answer never comes is neither done nor undone, and has an exit code of its own.
+func TestReleaseWithoutAnAnswerIsUnknown(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		scheme string
+		store  func(testing.TB) string
+		asks   int // requests that name the lock, the last of which is the release
+	}{
+		"redis": {"redis://", redisStore, 1},
+		"etcd":  {"etcd://", etcdStore, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := test.store(t)
+			server, _, _ := strings.Cut(strings.TrimPrefix(store, test.scheme), "/")
+			cable := newCable(t, server)
+			asked := 0
+			cable.breaks = func(request []byte) bool {
+				asked += bytes.Count(request, []byte("lock-of-this-test"))
+				return asked >= test.asks
+			}
+			code, said := newWorkplace(t).run(t, "release", "lock-of-this-test", "--live", "--token", "1",
+				"--store", strings.Replace(store, server, cable.address, 1))
+			require.Equal(t, 74, code, said)
+			require.Contains(t, said, "no answer came, and it may have been done; look with: rowlock status")
+		})
+	}
+}
