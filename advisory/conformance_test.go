@@ -76,6 +76,7 @@ var (
 	_ locktest.Crasher      = (*network)(nil)
 	_ locktest.Partitioner  = (*network)(nil)
 	_ locktest.ReplyDropper = (*network)(nil)
+	_ locktest.Sharer       = (*network)(nil)
 )
 
 func newNetwork(tb testing.TB, open opener) *network {
@@ -177,6 +178,8 @@ func (n *network) with(b driver.Backend, do func(*faultproxy.Proxy)) error {
 func (n *network) Crash(b driver.Backend) error   { return n.with(b, (*faultproxy.Proxy).Close) }
 func (n *network) Cut(b driver.Backend) error     { return n.with(b, (*faultproxy.Proxy).Cut) }
 func (n *network) Restore(b driver.Backend) error { return n.with(b, (*faultproxy.Proxy).Restore) }
+
+func (n *network) Shared(b driver.Backend) driver.Backend { return b.(*advisory.Backend).Shared() }
 
 func (n *network) DropReply(b driver.Backend) error {
 	return n.with(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })

@@ -14,9 +14,9 @@
 //
 // What the suite cannot bring about by itself (a client that dies, a network that is cut, a reply
 // that is lost, a lease that expires now) are optional interfaces of the harness: [Crasher],
-// [Partitioner], [ReplyDropper], [Expirer]. Without them the cases that need them are skipped; only
-// expiry is waited for instead. A backend that does not keep a promise, and says so in its
-// documentation, has its harness say so too: [Exempter].
+// [Partitioner], [ReplyDropper], [Expirer]; a shared form of the backend is [Sharer]. Without them the
+// cases that need them are skipped; only expiry is waited for instead. A backend that does not keep a
+// promise, and says so in its documentation, has its harness say so too: [Exempter].
 //
 // "Did not get it" is accepted only as a [*driver.Held] or a rowlock.ErrHeld. Each case uses names
 // of its own and ends within a minute.

@@ -56,6 +56,13 @@ type ReplyDropper interface {
 	DropReply(b driver.Backend) error
 }
 
+// Sharer is implemented by a harness whose backend has a shared form: several may hold a name by that,
+// and exclude those who take it alone.
+type Sharer interface {
+	// Shared returns the shared form of a client that the harness has opened. It ends with that client.
+	Shared(b driver.Backend) driver.Backend
+}
+
 // Exempter is implemented by a harness whose backend declares that it does not keep all promises.
 type Exempter interface {
 	// Exempt names the cases that are left out, each with the reason that the backend's
@@ -85,5 +92,6 @@ var (
 	crashing     = powerOf[Crasher]("Crasher")
 	partitioning = powerOf[Partitioner]("Partitioner")
 	dropping     = powerOf[ReplyDropper]("ReplyDropper")
+	sharing      = powerOf[Sharer]("Sharer")
 	solitary     = powerOf[Solitary]("Solitary")
 )

@@ -9,38 +9,50 @@ import (
 	"path/filepath"
 )
 
-// EtcdVersion is the release of etcd that is built, unless the environment variable ROWLOCK_ETCD_VERSION names another.
-const EtcdVersion = "v3.7.3"
+// EtcdVersion is the release of etcd that is built, unless Options or the environment variable ROWLOCK_ETCD_VERSION
+// name another. EtcdOldVersion is the newest release of the series before.
+const (
+	EtcdVersion    = "v3.7.3"
+	EtcdOldVersion = "v3.6.16"
+)
 
-// provideEtcd builds the server from its Go module, once: distributions have old releases, and no package manager is
-// needed for this. The build has a module of its own, so that ours does not depend on a server.
-func provideEtcd(ctx context.Context, o Options) (string, error) {
-	version := cmp.Or(os.Getenv("ROWLOCK_ETCD_VERSION"), EtcdVersion)
+// Etcdutl returns the program that works on the data of a stopped etcd.
+func Etcdutl(ctx context.Context, o Options) (string, error) {
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	return provideEtcd(ctx, "etcdutl", "go.etcd.io/etcd/etcdutl/v3", o)
+}
+
+// provideEtcd builds a program of etcd's from its Go module, once: distributions have old releases, and no package
+// manager is needed for this. The build has a module of its own, so that ours does not depend on a server.
+func provideEtcd(ctx context.Context, name, pkg string, o Options) (string, error) {
+	version := cmp.Or(o.Version, os.Getenv("ROWLOCK_ETCD_VERSION"), EtcdVersion)
 	cache, err := cacheFolder()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(cache, "etcd-"+version)
+	path := filepath.Join(cache, name+"-"+version)
 	if executable(path) {
 		return path, nil
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return "", &missing{"etcd", "put Go on the PATH, which builds it", err}
+		return "", &missing{name, "put Go on the PATH, which builds it", err}
 	}
 	err = alone("etcd", func(cache string) error {
 		if executable(path) { // another launcher was here first
 			return nil
 		}
-		o.Logf("building etcd %s, once, about a minute", version)
-		return buildEtcd(ctx, cache, version, path)
+		o.Logf("building %s %s, once, up to a minute", name, version)
+		return buildEtcd(ctx, cache, pkg, version, path)
 	})
 	if err != nil {
-		return "", &missing{"etcd", "see that Go can reach its module proxy", err}
+		return "", &missing{name, "see that Go can reach its module proxy", err}
 	}
 	return path, nil
 }
 
-func buildEtcd(ctx context.Context, cache, version, path string) (err error) {
+func buildEtcd(ctx context.Context, cache, pkg, version, path string) (err error) {
 	scratch, err := os.MkdirTemp(cache, "etcd-build-")
 	if err != nil {
 		return err
@@ -49,11 +61,10 @@ func buildEtcd(ctx context.Context, cache, version, path string) (err error) {
 	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte("module scratch\n\ngo 1.26\n"), 0o644); err != nil {
 		return err
 	}
-	const server = "go.etcd.io/etcd/server/v3"
-	program := filepath.Join(scratch, "etcd")
+	program := filepath.Join(scratch, "program")
 	for _, step := range [][]string{
-		{"-C", scratch, "get", server + "@" + version},
-		{"-C", scratch, "build", "-trimpath", "-ldflags=-s -w", "-o", program, server},
+		{"-C", scratch, "get", pkg + "@" + version},
+		{"-C", scratch, "build", "-trimpath", "-ldflags=-s -w", "-o", program, pkg},
 	} {
 		if err := runQuietly(ctx, "go", step...); err != nil {
 			return err

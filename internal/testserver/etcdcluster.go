@@ -94,7 +94,7 @@ func (n *EtcdNode) prepare(e *etcd, o Options) (err error) {
 		return err
 	}
 	n.DSN = etcdDSN(n.port)
-	n.argv = append(etcdArgs(e.path, n.folder, n.port, o),
+	n.argv = append(etcdArgs(e.path, n.folder, n.DSN, o),
 		fmt.Sprintf("--listen-peer-urls=http://127.0.0.1:%d", peer), "--initial-advertise-peer-urls=http://"+n.peers.Addr(),
 		// A slow machine must not take a pause for the death of a leader.
 		"--heartbeat-interval=50", "--election-timeout=500")

@@ -46,6 +46,12 @@ type Options struct {
 	// Postgres is the DSN of the server behind PgBouncer, which needs it.
 	Postgres string
 
+	// Version is a release of etcd other than [EtcdVersion]; the other servers come as they come.
+	Version string
+
+	// CertFile and KeyFile are what a single etcd speaks TLS with, and nothing else.
+	CertFile, KeyFile string
+
 	// Args are added to the server's command line; they win over ours. PgBouncer takes none.
 	Args []string
 

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Acquire makes one attempt: one transaction, which puts an entry if the lock has none and else says
-// who has the first. It never passes those who wait in the queue.
+// Acquire makes one attempt: one transaction, which puts an entry if nothing is in the way and else says
+// who holds the lock. It never passes those who wait in the queue.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
 	if err != nil {
@@ -20,12 +20,12 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	}
 	defer end()
 	if r.Waiting { // a refusal costs no commit then
-		first, err := b.first(ctx, r.Key)
+		reply, err := b.client.Txn(ctx).Then(b.view(r)...).Commit()
 		if err != nil {
 			return driver.Grant{}, ofRead(err)
 		}
-		if first != nil && string(first.Key) != b.entry(r.Key, r.Nonce) {
-			return driver.Grant{}, refusal(first)
+		if v := b.read(r, reply); v.barrier != nil && !v.granted() {
+			return driver.Grant{}, refusal(v.oldest)
 		}
 	}
 	var g driver.Grant
@@ -81,11 +81,15 @@ func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*s
 }
 
 func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (driver.Grant, error) {
-	queue, mine := b.queue(r.Key), b.entry(r.Key, r.Nonce)
+	mine := b.entry(r.Key, r.Nonce)
+	free := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(b.barrier(r.Key)), "=", 0).WithPrefix()}
+	if b.shared { // whose own entry is no barrier, and must not be written twice
+		free = append(free, clientv3.Compare(clientv3.CreateRevision(mine), "=", 0))
+	}
 	reply, err := b.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(queue), "=", 0).WithPrefix()).
+		If(free...).
 		Then(clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))).
-		Else(clientv3.OpGet(queue, clientv3.WithFirstCreate()...)).
+		Else(b.view(r)...).
 		Commit()
 	if err != nil {
 		return driver.Grant{}, classify(err)
@@ -93,11 +97,11 @@ func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (drive
 	if reply.Succeeded {
 		return b.hold(r, driver.Token(reply.Header.Revision), s), nil
 	}
-	first := reply.Responses[0].GetResponseRange().Kvs[0]
-	if string(first.Key) != mine {
-		return driver.Grant{}, refusal(first)
+	v := b.read(r, reply)
+	if !v.granted() {
+		return driver.Grant{}, refusal(v.oldest)
 	}
-	return b.adopt(ctx, r, first)
+	return b.adopt(ctx, r, v.mine)
 }
 
 // adopt makes a grant of an entry that an earlier request of the same nonce has left.
@@ -123,19 +127,4 @@ func (b *Backend) sessionOf(ctx context.Context, r driver.Request, mine *mvccpb.
 		return nil, driver.NotApplied(errLeaseLost)
 	}
 	return s, err
-}
-
-// first is the holder's entry; nil if there is none.
-func (b *Backend) first(ctx context.Context, key driver.Key) (*mvccpb.KeyValue, error) {
-	reply, err := b.client.Get(ctx, b.queue(key), clientv3.WithFirstCreate()...)
-	if err != nil || len(reply.Kvs) == 0 {
-		return nil, err
-	}
-	return reply.Kvs[0], nil
-}
-
-// refusal tells of the holder. Since when and until when, only etcd's leader knows.
-func refusal(first *mvccpb.KeyValue) *driver.Held {
-	v := parseValue(first.Value)
-	return &driver.Held{Reason: driver.Leased, Holder: v.Holder, Note: v.Note, Token: driver.Token(first.CreateRevision)}
 }

@@ -2,26 +2,41 @@ package etcdlock_test
 
 import (
 	"context"
-	"errors"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A user whose only right is to read and write below the prefix can do all that a backend does; one
-// without it is told so at once, and not that the store is silent.
-func TestLeastPrivileges(t *testing.T) {
-	t.Parallel()
-	s := alone(t)
-	root := connect(t, s.DSN)
-	ctx := t.Context()
-	must := func(_ any, err error) { require.NoError(t, err) }
+// secured is a server that speaks TLS and knows users: one who has the role of the manual, and a stranger.
+type secured struct {
+	*testserver.Server
+	trust *tls.Config
+}
+
+func newSecured(t *testing.T) *secured {
+	t.Helper()
+	certFile, keyFile, trust := certificate(t)
+	s := &secured{aloneWith(t, testserver.Options{CertFile: certFile, KeyFile: keyFile, Args: []string{"--bcrypt-cost=4"}}), trust}
+	root, ctx := s.as(t, "", ""), t.Context()
+	must := func(_ any, err error) { t.Helper(); require.NoError(t, err) }
 	must(root.UserAdd(ctx, "root", "r"))
 	must(root.UserGrantRole(ctx, "root", "root"))
 	must(root.RoleAdd(ctx, "locks"))
@@ -31,16 +46,26 @@ func TestLeastPrivileges(t *testing.T) {
 	}
 	must(root.UserGrantRole(ctx, "app", "locks"))
 	must(root.AuthEnable(ctx))
-	as := func(name string) *clientv3.Client {
-		c := config(s.DSN)
-		c.Username, c.Password = name, "p"
-		client, err := clientv3.New(c)
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = client.Close() })
-		return client
-	}
+	return s
+}
 
-	client := as("app")
+// as is a client of that user, by the client's own configuration.
+func (s *secured) as(t *testing.T, user, password string) *clientv3.Client {
+	t.Helper()
+	c := config(s.DSN)
+	c.TLS, c.Username, c.Password = s.trust, user, password
+	client, err := clientv3.New(c)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// A user whose only right is to read and write below the prefix can do all that a backend does; one
+// without it is told so at once, and not that the store is silent. All of it over TLS.
+func TestLeastPrivileges(t *testing.T) {
+	t.Parallel()
+	s, ctx := newSecured(t), t.Context()
+	client := s.as(t, "app", "p")
 	b := etcdlock.New(client)
 	l := lockerOn(t, b, rowlock.TTL(2*time.Second))
 	lease, err := l.Acquire(ctx, "a")
@@ -65,12 +90,68 @@ func TestLeastPrivileges(t *testing.T) {
 	require.NoError(t, b.ForceRelease(ctx, driver.Key{Name: "a"}, lease.Token(), true))
 	require.NoError(t, <-waits)
 	require.ErrorIs(t, lease.Release(ctx), rowlock.ErrLost)
+	reading, err := lockerOn(t, b.Shared()).Acquire(ctx, "b")
+	require.NoError(t, err)
+	require.NoError(t, reading.Release(ctx))
 	_, err = client.Put(ctx, "elsewhere", "x")
 	require.Error(t, err)
 
-	_, err = etcdlock.New(as("stranger")).Acquire(ctx, request("a"))
+	_, err = etcdlock.New(s.as(t, "stranger", "p")).Acquire(ctx, request("a"))
 	require.True(t, driver.IsPermanent(err), "%v", err)
-	_, err = lockerOn(t, etcdlock.New(as("stranger"))).Acquire(ctx, "a")
+	_, err = lockerOn(t, etcdlock.New(s.as(t, "stranger", "p"))).Acquire(ctx, "a")
 	require.ErrorIs(t, err, rowlock.ErrUnavailable)
-	require.False(t, errors.Is(err, rowlock.ErrHeld))
+	require.NotErrorIs(t, err, rowlock.ErrHeld)
+}
+
+// Renewals do not authenticate again: a password's hash is dear, and etcd commits each of them.
+func TestRenewalsDoNotAuthenticate(t *testing.T) {
+	t.Parallel()
+	s := newSecured(t)
+	b := etcdlock.New(s.as(t, "app", "p"))
+	g, err := b.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	before := metric(t, s.DSN, commits)
+	for range 50 {
+		outcomes, err := b.Renew(t.Context(), []driver.Grant{g})
+		require.NoError(t, err)
+		require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+	}
+	assert.InDelta(t, 0, metric(t, s.DSN, commits)-before, 3)
+}
+
+// A server whose certificate is not trusted is not used: that is no refusal, and no lock.
+func TestAnUntrustedServerIsUnavailable(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile, _ := certificate(t)
+	s := &secured{aloneWith(t, testserver.Options{CertFile: certFile, KeyFile: keyFile}), new(tls.Config)}
+	_, err := lockerOn(t, etcdlock.New(s.as(t, "", "")), rowlock.TTL(time.Second)).TryAcquire(t.Context(), "a")
+	require.ErrorIs(t, err, rowlock.ErrUnavailable)
+	require.NotErrorIs(t, err, rowlock.ErrHeld)
+}
+
+// certificate makes one for this machine that vouches for itself.
+func certificate(t *testing.T) (certFile, keyFile string, trust *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, // etcd's gateway is a client of it
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	write := func(name, kind string, content []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}), 0o600))
+		return path
+	}
+	certFile, keyFile = write("cert", "CERTIFICATE", cert), write("key", "PRIVATE KEY", private)
+	trust = &tls.Config{RootCAs: x509.NewCertPool()}
+	parsed, err := x509.ParseCertificate(cert)
+	require.NoError(t, err)
+	trust.RootCAs.AddCert(parsed)
+	return certFile, keyFile, trust
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
@@ -15,8 +14,14 @@ import (
 
 // Backend keeps locks in etcd. It is safe for concurrent use. The client stays the caller's to close.
 type Backend struct {
+	*store
+
+	shared bool
+}
+
+// store is what the exclusive and the shared form of a backend have in common.
+type store struct {
 	client *clientv3.Client
-	leases pb.LeaseClient
 	prefix string
 	err    error // what Validate reports
 
@@ -38,11 +43,11 @@ var (
 )
 
 // Option changes where a Backend keeps its locks.
-type Option func(*Backend)
+type Option func(*store)
 
 // Prefix is what the keys of all locks begin with, before a slash. The default is "rowlock". Backends
 // share their locks if they have the same cluster and prefix.
-func Prefix(p string) Option { return func(b *Backend) { b.prefix = p } }
+func Prefix(p string) Option { return func(s *store) { s.prefix = p } }
 
 // New keeps locks in the cluster that client reaches. It does no I/O. An option that cannot work is
 // an error of rowlock.New.
@@ -50,26 +55,32 @@ func Prefix(p string) Option { return func(b *Backend) { b.prefix = p } }
 // The client's DialKeepAliveTime should be set (10 s is the least that gRPC permits), so that a
 // connection that has gone silent is replaced.
 func New(client *clientv3.Client, opts ...Option) *Backend {
-	b := &Backend{
+	s := &store{
 		client: client, prefix: "rowlock",
 		places: make(map[int64]*place), sessions: make(map[clientv3.LeaseID]*session),
 		holds: make(map[driver.Nonce]*hold), busy: make(map[driver.Nonce]bool),
 	}
 	for _, opt := range opts {
 		if opt != nil {
-			opt(b)
+			opt(s)
 		}
 	}
 	switch {
 	case client == nil:
-		b.err = errors.New("etcdlock: the client is nil")
-	case b.prefix == "" || strings.HasSuffix(b.prefix, "/") || !utf8.ValidString(b.prefix):
-		b.err = fmt.Errorf("etcdlock: Prefix(%q): must be UTF-8, not empty, and not end with a slash", b.prefix)
-	default:
-		b.leases = pb.NewLeaseClient(client.ActiveConnection())
+		s.err = errors.New("etcdlock: the client is nil")
+	case s.prefix == "" || strings.HasSuffix(s.prefix, "/") || !utf8.ValidString(s.prefix):
+		s.err = fmt.Errorf("etcdlock: Prefix(%q): must be UTF-8, not empty, and not end with a slash", s.prefix)
 	}
-	return b
+	return &Backend{store: s}
 }
+
+// Shared returns the form of b whose grants share a name with each other, and exclude those of b and
+// of everybody who takes it exclusively: readers beside a writer. They stand in the same queue, so that
+// a reader does not pass a writer who waits. It lives on the same sessions.
+//
+// Tokens of readers rise as all others do, so do not fence with them: a later reader would refuse the
+// earlier ones.
+func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
 
 // Validate reports what [New] was given and cannot work.
 func (b *Backend) Validate() error { return b.err }

@@ -3,8 +3,10 @@ package etcdlock_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/locktest"
 )
 
@@ -14,4 +16,35 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, server(tb)) })
+}
+
+// So does the series before, on one node and on three. (It is built where the cache does not have it,
+// which takes a quarter of a minute.)
+func TestConformanceOfTheSeriesBefore(t *testing.T) {
+	t.Parallel()
+	t.Run("one", func(t *testing.T) {
+		t.Parallel()
+		locktest.Run(t, func(tb testing.TB) locktest.Harness {
+			s := aloneWith(tb, testserver.Options{Version: testserver.EtcdOldVersion})
+			isOld(tb, s.DSN)
+			return newNetwork(tb, s.DSN)
+		})
+	})
+	t.Run("three", func(t *testing.T) {
+		t.Parallel()
+		locktest.Run(t, func(tb testing.TB) locktest.Harness {
+			nodes := endpoints(clusterOf(tb, testserver.EtcdOldVersion))
+			isOld(tb, nodes...)
+			return newNetwork(tb, nodes...)
+		})
+	})
+}
+
+func isOld(tb testing.TB, nodes ...string) {
+	tb.Helper()
+	for _, n := range nodes {
+		status, err := connect(tb, n).Status(tb.Context(), n)
+		require.NoError(tb, err)
+		require.Equal(tb, testserver.EtcdOldVersion, "v"+status.Version)
+	}
 }

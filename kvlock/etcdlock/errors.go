@@ -52,9 +52,6 @@ func noLease(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFound) 
 
 // clientError is err as the client of etcd reports errors.
 func clientError(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

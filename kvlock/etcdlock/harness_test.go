@@ -66,6 +66,7 @@ var (
 	_ locktest.Crasher      = (*network)(nil)
 	_ locktest.Partitioner  = (*network)(nil)
 	_ locktest.ReplyDropper = (*network)(nil)
+	_ locktest.Sharer       = (*network)(nil)
 )
 
 func newNetwork(tb testing.TB, endpoints ...string) *network {
@@ -131,6 +132,8 @@ func (n *network) Close(b driver.Backend) error {
 func (n *network) Crash(b driver.Backend) error   { return n.each(b, (*faultproxy.Proxy).Close) }
 func (n *network) Cut(b driver.Backend) error     { return n.each(b, (*faultproxy.Proxy).Cut) }
 func (n *network) Restore(b driver.Backend) error { return n.each(b, (*faultproxy.Proxy).Restore) }
+
+func (n *network) Shared(b driver.Backend) driver.Backend { return b.(*etcdlock.Backend).Shared() }
 
 // DropReply breaks the connection with the reply: on one that stays open and silent nothing more is
 // heard until the client's keep-alive notices, which takes ten seconds at least.

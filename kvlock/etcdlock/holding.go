@@ -7,6 +7,7 @@ type hold struct {
 	key     driver.Key
 	token   driver.Token
 	session *session
+	shared  bool
 	leaving bool // a release was sent and not answered
 }
 
@@ -14,7 +15,7 @@ type hold struct {
 func (b *Backend) hold(r driver.Request, token driver.Token, s *session) driver.Grant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.holds[r.Nonce] = &hold{key: r.Key, token: token, session: s}
+	b.holds[r.Nonce] = &hold{key: r.Key, token: token, session: s, shared: b.shared}
 	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: min(r.TTL, s.ttl)}
 }
 
@@ -23,7 +24,7 @@ func (b *Backend) held(g driver.Grant) *hold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h := b.holds[g.Nonce]
-	if h == nil || h.key != g.Key || h.token != g.Token {
+	if h == nil || h.key != g.Key || h.token != g.Token || h.shared != b.shared {
 		return nil
 	}
 	return h
@@ -33,26 +34,26 @@ func (b *Backend) held(g driver.Grant) *hold {
 func (b *Backend) forget(g driver.Grant) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h := b.holds[g.Nonce]; h != nil && h.key == g.Key && (h.token == g.Token || g.Token == 0) {
+	if h := b.holds[g.Nonce]; h != nil && h.key == g.Key && h.shared == b.shared && (h.token == g.Token || g.Token == 0) {
 		delete(b.holds, g.Nonce)
 	}
 }
 
 // begin reserves a nonce for one call at a time.
-func (b *Backend) begin(nonce driver.Nonce) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.busy[nonce] {
+func (s *store) begin(nonce driver.Nonce) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy[nonce] {
 		return false
 	}
-	b.busy[nonce] = true
+	s.busy[nonce] = true
 	return true
 }
 
-func (b *Backend) done(nonce driver.Nonce) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.busy, nonce)
+func (s *store) done(nonce driver.Nonce) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.busy, nonce)
 }
 
 // memory is the grants that were released last, so that a release may be repeated.

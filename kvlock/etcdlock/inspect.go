@@ -14,7 +14,7 @@ import (
 )
 
 // List returns the locks that are held, as [driver.Inspector] says. One that nobody holds is not in
-// etcd.
+// etcd. Of several who share a lock it shows the one that has held it longest, and so does Inspect.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	under := b.under(namespace)
 	if all {
@@ -49,7 +49,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 // Inspect returns the state of one lock. One that nobody holds has token zero, for etcd keeps nothing
 // of it.
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
-	first, err := b.first(ctx, key)
+	first, err := b.oldest(ctx, key)
 	if err != nil {
 		return driver.Status{Key: key}, fmt.Errorf("etcdlock: inspect %q: %w", key, ofRead(err))
 	}
@@ -80,7 +80,7 @@ func (b *Backend) left(ctx context.Context, kv *mvccpb.KeyValue) (time.Duration,
 // ForceRelease deletes the entry of the holder with that token. Whatever is in etcd is alive, so it
 // takes live.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
-	first, err := b.first(ctx, key)
+	first, err := b.oldest(ctx, key)
 	switch {
 	case err != nil:
 		return fmt.Errorf("etcdlock: force the release of %q: %w", key, ofRead(err))

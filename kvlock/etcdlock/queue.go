@@ -12,7 +12,8 @@ import (
 )
 
 // AcquireQueued puts an entry at the end of the queue, and waits for the one before it to go, and for
-// no other: when a holder goes, one waiter wakes. It waits until ctx ends, or for as long as etcd says
+// no other: when a holder goes, one waiter wakes. Who shares waits for the last one before it that does
+// not, so that all of them wake together. It waits until ctx ends, or for as long as etcd says
 // nothing for r.TTL. Whoever leaves takes the entry back.
 func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
@@ -39,20 +40,19 @@ type waiter struct {
 	entry    string
 	session  *session
 	revision int64            // that created the entry
-	before   *mvccpb.KeyValue // the entry in front of ours; nil at the head
+	before   *mvccpb.KeyValue // the youngest of those in front that keep ours from being granted
 	seen     int64            // the revision at which that was so
 	heard    time.Time        // before the last request that etcd answered was sent
 }
 
 // enter puts the entry, and learns in the same transaction who stands in front of it.
 func (w *waiter) enter(ctx context.Context, s *session) error {
-	b, queue := w.backend, w.backend.queue(w.request.Key)
+	b := w.backend
 	sent := time.Now()
 	reply, err := b.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.CreateRevision(w.entry), "=", 0)).
-		Then(clientv3.OpPut(w.entry, value{w.request.Holder, w.request.Note}.String(), clientv3.WithLease(s.id)),
-			clientv3.OpGet(queue, clientv3.WithPrefix(), clientv3.WithLimit(2),
-				clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend))).
+		Then(clientv3.OpGet(b.barrier(w.request.Key), clientv3.WithLastCreate()...),
+			clientv3.OpPut(w.entry, value{w.request.Holder, w.request.Note}.String(), clientv3.WithLease(s.id))).
 		Else(clientv3.OpGet(w.entry)).
 		Commit()
 	if err != nil {
@@ -61,8 +61,8 @@ func (w *waiter) enter(ctx context.Context, s *session) error {
 	w.heard, w.seen = sent, reply.Header.Revision
 	if reply.Succeeded {
 		w.session, w.revision = s, reply.Header.Revision
-		if last := reply.Responses[1].GetResponseRange().Kvs; len(last) > 1 {
-			w.before = last[1]
+		if last := reply.Responses[0].GetResponseRange().Kvs; len(last) > 0 {
+			w.before = last[0]
 		}
 		return nil
 	}
@@ -80,8 +80,7 @@ func (w *waiter) look(ctx context.Context) error {
 	sent := time.Now()
 	reply, err := w.backend.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.CreateRevision(w.entry), "=", w.revision)).
-		Then(clientv3.OpGet(w.backend.queue(w.request.Key), clientv3.WithPrefix(), clientv3.WithLimit(1),
-			clientv3.WithMaxCreateRev(w.revision-1), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend))).
+		Then(clientv3.OpGet(w.backend.barrier(w.request.Key), append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(w.revision-1))...)).
 		Commit()
 	if err != nil {
 		return classify(err)

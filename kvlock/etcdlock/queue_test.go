@@ -2,6 +2,7 @@ package etcdlock_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,7 +17,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
@@ -28,8 +28,14 @@ func request(name string) driver.Request {
 // alone is a server of this test's own, for what is seen in its metrics or done to the whole of it.
 func alone(tb testing.TB, args ...string) *testserver.Server {
 	tb.Helper()
-	testenv.DSN(tb, testenv.EngineEtcd)
-	s, err := testserver.Start(tb.Context(), testserver.Etcd, testserver.Options{Args: args, Logf: tb.Logf})
+	return aloneWith(tb, testserver.Options{Args: args})
+}
+
+func aloneWith(tb testing.TB, o testserver.Options) *testserver.Server {
+	tb.Helper()
+	server(tb) // where the launcher could not start one, neither can this test
+	o.Logf = tb.Logf
+	s, err := testserver.Start(tb.Context(), testserver.Etcd, o)
 	require.NoError(tb, err)
 	tb.Cleanup(s.Stop)
 	return s
@@ -38,10 +44,10 @@ func alone(tb testing.TB, args ...string) *testserver.Server {
 // metric reads one of the server's counters.
 func metric(tb testing.TB, dsn, pattern string) int {
 	tb.Helper()
-	reply, err := http.Get(dsn + "/metrics") //nolint:noctx // a test
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	reply, err := client.Get(dsn + "/metrics") //nolint:noctx // a test
 	require.NoError(tb, err)
 	defer reply.Body.Close()
-	http.DefaultClient.CloseIdleConnections()
 	text, err := io.ReadAll(reply.Body)
 	require.NoError(tb, err)
 	found := regexp.MustCompile(`(?m)^` + pattern + ` (\S+)$`).FindSubmatch(text)

@@ -128,17 +128,14 @@ func (b *Backend) beat(ctx context.Context, s *session) error {
 }
 
 // keepAlive returns the TTL in seconds that the lease now has; none if there is no such lease.
+//
+// It calls the method as if it were unary, which on the wire is a stream of one request. With user and
+// password the client authenticates again for each stream that it opens: a password hash and a commit of
+// the server's for every renewal.
 func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID) (int64, error) {
-	inner, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	defer cancel()
-	stream, err := b.leases.LeaseKeepAlive(inner)
-	if err != nil {
-		return 0, clientError(ctx, err)
-	}
-	if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(id)}); err != nil {
-		return 0, clientError(ctx, err)
-	}
-	reply, err := stream.Recv()
+	reply := new(pb.LeaseKeepAliveResponse)
+	err := b.client.ActiveConnection().Invoke(clientv3.WithRequireLeader(ctx), pb.Lease_LeaseKeepAlive_FullMethodName,
+		&pb.LeaseKeepAliveRequest{ID: int64(id)}, reply)
 	if err != nil {
 		return 0, clientError(ctx, err)
 	}
