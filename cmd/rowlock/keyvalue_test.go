@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -72,4 +73,25 @@ func startServer(tb testing.TB, engine string, args ...string) *testserver.Serve
 	require.NoError(tb, err)
 	tb.Cleanup(s.Stop)
 	return s
+}
+
+// What the library advises to programmers is said in terms of the command, and works as it is said.
+func TestAdviceIsForTheCommandLine(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	evicting := "redis://" + startServer(t, testserver.Redis, "--maxmemory-policy", "allkeys-lru").Addr
+	part := startServer(t, testserver.Redis, "--cluster-enabled", "yes").Addr
+	wholeCluster(t, part)
+	for _, advice := range []struct{ store, said, then string }{
+		{evicting, "accept it with allow_eviction=true in --store", evicting + "?allow_eviction=true"},
+		{"redis://" + part, "write redis+cluster://HOST:PORT for --store", "redis+cluster://" + part},
+		{evicting + "?allow_eviction=true&replicas=1&replica_wait=100ms", "0 of 1 replicas", evicting + "?allow_eviction=true"},
+	} {
+		code, output := w.run(t, "run", "job", "--store", advice.store, "--", "touch", "never")
+		require.Equal(t, 69, code, output)
+		require.Contains(t, output, advice.said)
+		code, output = w.run(t, "run", "job", "--store", advice.then, "--", "true")
+		require.Zero(t, code, output)
+	}
+	require.NoFileExists(t, filepath.Join(w.dir, "never"))
 }

@@ -58,7 +58,7 @@ func (at *keyValue) readServers(list string) error {
 	}
 	for i, server := range servers {
 		u, err := url.Parse("store://" + server)
-		if err != nil || u.Host != server || u.Hostname() == "" {
+		if err != nil || u.Host != server || u.Hostname() == "" || strings.Contains(u.Hostname(), ":") != (server[0] == '[') {
 			return fmt.Errorf("server %d is missing or not HOST:PORT: write %s; special characters in user and password are written %%XX", i+1, at.form)
 		}
 		port := u.Port()
