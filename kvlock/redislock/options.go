@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -18,6 +19,8 @@ type options struct {
 	allowEviction bool
 	replicas      int
 	replicaWait   time.Duration
+
+	maxTTL, nodeTimeout time.Duration // of Redlock
 }
 
 // Defaults and limits of the options.
@@ -75,17 +78,28 @@ func (o options) validate(client redis.UniversalClient) error {
 			return fmt.Errorf("redislock: Replicated needs a *redis.Client or a *redis.ClusterClient, not a %T", client)
 		}
 	}
-	switch {
-	case o.prefix == "" || len(o.prefix) > maxPrefix || !utf8.ValidString(o.prefix) || strings.ContainsFunc(o.prefix, isControl):
-		return fmt.Errorf("redislock: Prefix %q: want 1 to %d bytes of UTF-8 without control characters", o.prefix, maxPrefix)
-	case o.retention < MinRetention:
-		return fmt.Errorf("redislock: Retention %s: want at least %s", o.retention, MinRetention)
+	switch err := o.validateKeys(); {
+	case err != nil:
+		return err
+	case o.maxTTL != 0 || o.nodeTimeout != 0:
+		return errors.New("redislock: MaxTTL and NodeTimeout are options of NewRedlock")
 	case o.replicas < 0 || o.replicas == 0 && o.replicaWait != 0:
 		return fmt.Errorf("redislock: Replicated(%d, %s): want at least one replica", o.replicas, o.replicaWait)
 	case o.replicas > 0 && o.replicaWait < time.Millisecond: // zero is for ever
 		return fmt.Errorf("redislock: Replicated(%d, %s): want a timeout of at least 1ms", o.replicas, o.replicaWait)
 	case o.replicas > 0 && readTimeout > 0 && o.replicaWait >= readTimeout:
 		return fmt.Errorf("redislock: Replicated(%d, %s): the client gives up before, after its ReadTimeout of %s", o.replicas, o.replicaWait, readTimeout)
+	}
+	return nil
+}
+
+// validateKeys looks at what Redlock has as well.
+func (o options) validateKeys() error {
+	switch {
+	case o.prefix == "" || len(o.prefix) > maxPrefix || !utf8.ValidString(o.prefix) || strings.ContainsFunc(o.prefix, isControl):
+		return fmt.Errorf("redislock: Prefix %q: want 1 to %d bytes of UTF-8 without control characters", o.prefix, maxPrefix)
+	case o.retention < MinRetention:
+		return fmt.Errorf("redislock: Retention %s: want at least %s", o.retention, MinRetention)
 	}
 	return nil
 }

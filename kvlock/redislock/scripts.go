@@ -37,6 +37,14 @@ var (
 	inspectScript      = load("inspect")
 	forceReleaseScript = load("force_release")
 	pruneScript        = load("prune")
+
+	redlockAcquireScript = load("redlock_acquire")
+	redlockConfirmScript = load("redlock_confirm")
+	redlockRenewScript   = load("redlock_renew")
+	redlockFillScript    = load("redlock_fill")
+	redlockReleaseScript = load("redlock_release")
+	redlockAdmitScript   = load("redlock_admit")
+	redlockForceScript   = load("redlock_force")
 )
 
 // call is one run of a script.

@@ -1,0 +1,25 @@
+-- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, token, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention.
+-- Result: 1 when the node has the lease now, 0 when it cannot.
+-- Promise: only where nobody holds the lock and no later holder has; a lease that was released is not put back.
+local number = function(x) return string.format('%.0f', x) end
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least')
+local time = redis.call('TIME')
+local now = math.max(time[1] * 1000000 + time[2], tonumber(row[6]) or 0)
+local nonce, token, mine = row[1] or '', tonumber(row[2]) or 0, tonumber(ARGV[2])
+if nonce ~= ARGV[1] then
+    if (tonumber(row[5]) or 0) > now or token >= mine then
+        return 0
+    end
+elseif token > mine then
+    return 0
+end
+local top = tonumber(redis.call('HGET', KEYS[2], 'top')) or 0
+local expires = now + tonumber(ARGV[5])
+local free = math.max(expires + tonumber(ARGV[7]), now + tonumber(ARGV[6]))
+redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', ARGV[2], 'confirmed', ARGV[2], 'least', row[8] or number(top), 'holder', ARGV[3], 'note', ARGV[4],
+    'acquired_at', number(now), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now))
+redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + tonumber(ARGV[8])))
+if mine > top then
+    redis.call('HSET', KEYS[2], 'top', ARGV[2])
+end
+return 1

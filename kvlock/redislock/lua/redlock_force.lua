@@ -1,0 +1,18 @@
+-- Parameters: KEYS[1] the lock and its channel, KEYS[2] the record of the node; ARGV the token that was seen, the one to put in its place, retention in milliseconds.
+-- Result: 1 when the lease with the token that was seen has ended here, or one that has no token yet; 0 when there is another, or none.
+-- Promise: the token rises, so that the old holder is fenced; the clock is the server's again, should it have been set back.
+local number = function(x) return string.format('%.0f', x) end
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'expires_at', 'confirmed')
+if not row[2] or tonumber(row[2]) > tonumber(ARGV[1]) or row[1] ~= '' and row[4] ~= ARGV[1] and row[4] ~= '0' then
+    return 0
+end
+local time = redis.call('TIME')
+local clock = time[1] * 1000000 + time[2]
+redis.call('HSET', KEYS[1], 'nonce', '', 'confirmed', '0', 'token', ARGV[2],
+    'expires_at', number(math.min(tonumber(row[3]), clock)), 'held_until', number(clock), 'clock', number(clock))
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+if tonumber(ARGV[2]) > (tonumber(redis.call('HGET', KEYS[2], 'top')) or 0) then
+    redis.call('HSET', KEYS[2], 'top', ARGV[2])
+end
+redis.pcall('PUBLISH', KEYS[1], '')
+return 1

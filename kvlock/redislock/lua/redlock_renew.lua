@@ -1,0 +1,27 @@
+-- Parameters: KEYS[1] the record of the node, then the locks; ARGV[1] the retention in milliseconds, then of each lock nonce, token, and in microseconds TTL, minimum hold, hand-over delay.
+-- Result: for each lock 1 when it was renewed, 0 when the node does not hold it; nothing when the node may have forgotten.
+-- Promise: a lease that has expired, or was never confirmed here, is not held, and is never revived; nothing is made.
+local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+local node = redis.call('HMGET', KEYS[1], 'run_id', 'admitted')
+if node[1] ~= run or node[2] ~= '1' then
+    return {}
+end
+local number = function(x) return string.format('%.0f', x) end
+local time = redis.call('TIME')
+local outcomes = {}
+for i = 2, #KEYS do
+    local key = KEYS[i]
+    local row = redis.call('HMGET', key, 'nonce', 'confirmed', 'acquired_at', 'expires_at', 'clock')
+    local now = math.max(time[1] * 1000000 + time[2], tonumber(row[5]) or 0)
+    local at = 1 + 5 * (i - 2)
+    if row[1] == ARGV[at + 1] and row[2] == ARGV[at + 2] and tonumber(row[4]) > now then
+        local expires = now + tonumber(ARGV[at + 3])
+        local free = math.max(expires + tonumber(ARGV[at + 5]), tonumber(row[3]) + tonumber(ARGV[at + 4]))
+        redis.call('HSET', key, 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now))
+        redis.call('PEXPIRE', key, number(math.ceil((free - now) / 1000) + tonumber(ARGV[1])))
+        outcomes[i - 1] = 1
+    else
+        outcomes[i - 1] = 0
+    end
+end
+return outcomes

@@ -1,0 +1,91 @@
+package redislock
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Redlock keeps locks in a majority of independent Redis servers, after the algorithm of that name
+// (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/). It is safe for concurrent use. The
+// clients stay the caller's to close; [Redlock.Close] comes before.
+//
+// What it is for is that locks can be had while a minority of the servers is gone. It is not safer than
+// a lease row or one Redis: see docs/redlock.md.
+//
+// A token is confirmed by a majority in a second round before a grant is one, and each server confirms
+// rising tokens only. So tokens rise as long as no majority forgets within one MaxTTL; they are best effort, for when it does.
+// Guard rows of a SQL database with fence.Claim, whose tokens the database makes itself.
+type Redlock struct {
+	nodes   []*node
+	options options
+	err     error // what Validate reports
+
+	work     work
+	met      atomic.Bool // every node has been looked at, or has had its time
+	mu       sync.Mutex
+	renewing map[driver.Nonce]*renewing
+}
+
+var (
+	_ driver.Backend   = (*Redlock)(nil)
+	_ driver.Notifier  = (*Redlock)(nil)
+	_ driver.Inspector = (*Redlock)(nil)
+	_ driver.Describer = (*Redlock)(nil)
+	_ driver.Validator = (*Redlock)(nil)
+)
+
+// NewRedlock keeps locks in a majority of nodes, of which there must be an odd number, three at least: each
+// a client of one server, independent of the others. All who share locks name the same nodes, in any order. It does no
+// I/O. What cannot work is an error of rowlock.New; a server that is not fit is one of the first call, and names it.
+//
+// Servers that are new, were started again or have lost their keys vote only after one MaxTTL; until then calls
+// are refused with the reason driver.Quarantine.
+func NewRedlock(nodes []*redis.Client, opts ...Option) *Redlock {
+	o := options{prefix: DefaultRedlockPrefix, retention: DefaultRetention, maxTTL: DefaultMaxTTL}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	r := &Redlock{options: o, err: o.validateRedlock(nodes), renewing: make(map[driver.Nonce]*renewing)}
+	if r.err == nil {
+		for _, client := range nodes {
+			r.nodes = append(r.nodes, newNode(client, &r.work))
+		}
+	}
+	return r
+}
+
+// Validate reports what cannot work. rowlock.New calls it.
+func (r *Redlock) Validate() error { return r.err }
+
+// Capabilities implements [driver.Describer].
+func (r *Redlock) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Backend: "redislock/redlock", Token: driver.BestEffortToken, Wakes: true, Inspects: true}
+}
+
+// Close waits for what is still being told to slow servers, which the limit of a node bounds as far as its
+// client heeds it. Calls afterwards fail. Close the locker before, and the clients after.
+func (r *Redlock) Close() error {
+	r.work.close()
+	return nil
+}
+
+// quorum is how many nodes are a majority.
+func (r *Redlock) quorum() int { return len(r.nodes)/2 + 1 }
+
+var errRedlockClosed = errors.New("the Redlock is closed")
+
+// begin counts a call, in which goroutines may be started with r.work. It ends with r.work.done.
+func (r *Redlock) begin() error {
+	if r.err != nil {
+		return driver.Permanent(r.err)
+	}
+	if !r.work.begin() {
+		return driver.Permanent(errRedlockClosed)
+	}
+	return nil
+}

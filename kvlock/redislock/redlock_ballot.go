@@ -1,0 +1,137 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// ballot is one attempt to be granted a lock. Each node has a goroutine, which goes through the steps as they are
+// decided, however late the node is: vote, confirm or admit, and give back what did not become a grant.
+type ballot struct {
+	redlock   *Redlock
+	ctx       context.Context
+	req       driver.Request
+	key       string
+	began     time.Time // before anything was sent
+	strangers bool      // some nodes have not been looked at
+
+	votes         chan vote
+	minted        chan struct{} // closed when token, floor and admits are decided
+	admitting     chan struct{} // closed when floor is, and nodes are waited for that take it
+	confirmations chan bool
+	admitted      chan bool
+	over          chan struct{} // closed when kept is decided
+
+	token   driver.Token // 0 when there is no majority
+	floor   driver.Token
+	admits  bool // floor is known from a majority
+	kept    bool
+	failure error // of the first round
+}
+
+func (r *Redlock) newBallot(ctx context.Context, req driver.Request) *ballot {
+	n := len(r.nodes)
+	b := &ballot{
+		redlock: r, ctx: ctx, req: req, key: r.options.encode(req.Key), began: time.Now(),
+		votes: make(chan vote, n), minted: make(chan struct{}), admitting: make(chan struct{}),
+		confirmations: make(chan bool, n), admitted: make(chan bool, n), over: make(chan struct{}),
+	}
+	for _, n := range r.nodes {
+		n.mu.Lock()
+		b.strangers = b.strangers || n.runID == ""
+		n.mu.Unlock()
+	}
+	for _, n := range r.nodes {
+		wait, done := n.turn(req.Nonce)
+		r.work.run(func() {
+			defer done()
+			b.run(n, wait)
+		})
+	}
+	return b
+}
+
+// run is one node's part.
+func (b *ballot) run(n *node, turn func(context.Context) bool) {
+	v := b.vote(n, turn)
+	b.votes <- v
+	select {
+	case <-b.minted:
+	case <-b.admitting:
+	}
+	if v.ready() && b.admits {
+		b.admitted <- b.admit(n)
+	}
+	<-b.minted
+	if b.token > 0 {
+		b.confirmations <- v.granted() && b.confirm(n)
+	}
+	<-b.over
+	var never *unfit
+	if !b.kept && (v.granted() || v.err != nil && !errors.As(v.err, &never)) {
+		b.giveBack(n)
+	}
+}
+
+// vote asks a node for its vote.
+func (b *ballot) vote(n *node, turn func(context.Context) bool) vote {
+	o := b.redlock.options
+	limit := o.limit(b.req.TTL)
+	n.mu.Lock()
+	if n.runID == "" {
+		limit = o.contact(b.req.TTL)
+	}
+	n.mu.Unlock()
+	ctx, cancel := bound(b.ctx, limit)
+	defer cancel()
+	if !turn(ctx) {
+		return vote{node: n, err: fmt.Errorf("the request before this one had no answer within %s", limit)}
+	}
+	client := n.within(limit)
+	if err := b.redlock.fit(ctx, n, client); err != nil {
+		return vote{node: n, err: err}
+	}
+	r := b.req
+	v := readVote(n, run(ctx, client, call{redlockAcquireScript, []string{b.key, o.record()}, []any{
+		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), o.retention.Milliseconds(), micros(o.quarantine()),
+	}}))
+	v.err = classify(v.err)
+	if v.forgetful() {
+		n.forgotten()
+	}
+	return v
+}
+
+// confirm is the second round at one node.
+func (b *ballot) confirm(n *node) bool {
+	limit := b.redlock.options.limit(b.req.TTL)
+	ctx, cancel := bound(b.ctx, limit)
+	defer cancel()
+	ok, err := run(ctx, n.within(limit), call{redlockConfirmScript, []string{b.key, b.redlock.options.record()}, []any{
+		b.req.Nonce.String(), b.token.String(),
+	}}).Bool()
+	return err == nil && ok
+}
+
+// admit gives a node back its vote, now that it knows what the others do.
+func (b *ballot) admit(n *node) bool {
+	o := b.redlock.options
+	limit := o.limit(b.req.TTL)
+	ctx, cancel := bound(b.ctx, limit)
+	defer cancel()
+	ok, err := run(ctx, n.within(limit), call{redlockAdmitScript, []string{o.record()}, []any{b.floor.String(), micros(o.quarantine())}}).Bool()
+	return err == nil && ok
+}
+
+// giveBack ends what a node granted, or may have, to an acquisition that failed. It tells nobody: who waits would find
+// the name as taken as before, and its own giving back would wake it again.
+func (b *ballot) giveBack(n *node) {
+	limit := b.redlock.options.limit(b.req.TTL)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), limit)
+	defer cancel()
+	_ = b.redlock.releaseAt(ctx, n, limit, driver.Grant{Key: b.req.Key, Nonce: b.req.Nonce}, false).Err()
+}

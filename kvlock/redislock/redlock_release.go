@@ -1,0 +1,105 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Release implements [driver.Backend]: it asks all nodes at once, and returns when a majority has let go, or
+// does not know the grant. Slower nodes are told in the background.
+func (r *Redlock) Release(ctx context.Context, g driver.Grant) error {
+	err := r.release(ctx, g)
+	if err != nil && !errors.Is(err, driver.ErrNotHeld) {
+		err = describe(ctx, "release", g.Key, err)
+	}
+	return err
+}
+
+func (r *Redlock) release(ctx context.Context, g driver.Grant) error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	defer r.work.done()
+	if err := ctx.Err(); err != nil {
+		return driver.NotApplied(err)
+	}
+	r.ended(g.Nonce)
+	limit := r.options.limit(g.TTL)
+	answers := make(chan answered, len(r.nodes))
+	for _, n := range r.nodes {
+		wait, done := n.turn(g.Nonce)
+		r.work.run(func() {
+			defer done()
+			ctx, cancel := bound(ctx, limit)
+			defer cancel()
+			if !wait(ctx) {
+				answers <- answered{n, false, fmt.Errorf("the request before this one had no answer within %s", limit)}
+				return
+			}
+			known, err := r.releaseAt(ctx, n, limit, g, true).Bool()
+			answers <- answered{n, known, err}
+		})
+	}
+	return r.letGo(ctx, answers, limit)
+}
+
+// answered is what one node says to a release.
+type answered struct {
+	node  *node
+	known bool
+	err   error
+}
+
+func (r *Redlock) letGo(ctx context.Context, answers <-chan answered, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	known, unknown := 0, 0
+	var failures []string
+	for range r.nodes {
+		select {
+		case a := <-answers:
+			switch {
+			case a.err != nil:
+				failures = append(failures, fmt.Sprintf("%s: %v", a.node.addr, a.err))
+			case a.known:
+				known++
+			default:
+				unknown++
+			}
+		case <-timer.C:
+			failures = append(failures, fmt.Sprintf("no answer within %s", limit))
+			return r.undecided(known, failures)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		switch {
+		case known >= r.quorum():
+			return nil
+		case unknown > len(r.nodes)-r.quorum():
+			return driver.ErrNotHeld
+		}
+	}
+	return r.undecided(known, failures)
+}
+
+func (r *Redlock) undecided(known int, failures []string) error {
+	return fmt.Errorf("%d of %d nodes let go, and it takes %d; %s", known, len(r.nodes), r.quorum(), strings.Join(failures, "; "))
+}
+
+// releaseAt asks one node.
+func (r *Redlock) releaseAt(ctx context.Context, n *node, limit time.Duration, g driver.Grant, tell bool) *redis.Cmd {
+	told := "0"
+	if tell {
+		told = "1"
+	}
+	return run(ctx, n.within(limit), call{redlockReleaseScript, []string{r.options.encode(g.Key)}, []any{
+		g.Nonce.String(), g.Token.String(), micros(g.MinHold), r.options.retention.Milliseconds(), told,
+	}})
+}
