@@ -30,8 +30,11 @@ type Proxy struct {
 }
 
 // New starts a proxy on a free loopback port, in front of the server at target (host:port).
-func New(target string) (*Proxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func New(target string) (*Proxy, error) { return NewAt("127.0.0.1:0", target) }
+
+// NewAt starts a proxy that clients reach at addr (host:port).
+func NewAt(addr, target string) (*Proxy, error) {
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, err
 	}

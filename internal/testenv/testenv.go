@@ -19,6 +19,7 @@ const (
 	EngineMariaDB   = "mariadb"
 	EnginePgBouncer = "pgbouncer"
 	EngineEtcd      = "etcd"
+	EngineZooKeeper = "zookeeper"
 	EngineRedis     = "redis"
 	EngineValkey    = "valkey"
 )

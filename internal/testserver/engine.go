@@ -33,6 +33,8 @@ func newEngine(name string) (engine, error) {
 		return &mariadbd{}, nil
 	case Etcd:
 		return &etcd{}, nil
+	case ZooKeeper:
+		return &zookeeper{}, nil
 	case Redis, Valkey:
 		return &redis{engine: name}, nil
 	}

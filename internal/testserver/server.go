@@ -3,7 +3,7 @@
 //
 // A server's program is looked for on this machine first. What is missing is installed with apt where that is possible
 // (Debian or Ubuntu, as root); MySQL and Valkey, which this stable suite of Debian does not have, are unpacked beside the
-// host instead, and etcd is built from its Go module. These are kept in the user's cache folder.
+// host instead, and so is a newer ZooKeeper beside the suite's own; etcd is built from its Go module. These are kept in the user's cache folder.
 package testserver
 
 import (
@@ -23,11 +23,12 @@ const (
 	PgBouncer = "pgbouncer" // transaction pooling, in front of Options.Postgres
 	Redis     = "redis"
 	Valkey    = "valkey"
-	Etcd      = "etcd" // one node; StartEtcdCluster makes more
+	Etcd      = "etcd"      // one node; StartEtcdCluster makes more
+	ZooKeeper = "zookeeper" // one node; StartZooKeeperEnsemble makes more
 )
 
 // Engines is all of them; whoever starts them in this order has what the next one needs.
-var Engines = []string{Postgres, PgBouncer, MySQL, MariaDB, Redis, Valkey, Etcd}
+var Engines = []string{Postgres, PgBouncer, MySQL, MariaDB, Redis, Valkey, Etcd, ZooKeeper}
 
 const (
 	installLimit = 10 * time.Minute
@@ -62,7 +63,7 @@ type Options struct {
 // Server is a running server. Kill and Restart are for one goroutine at a time.
 type Server struct {
 	Engine string
-	DSN    string // as the clients want it: pgx, go-sql-driver/mysql, go-redis, the URL of a client port of etcd
+	DSN    string // as the clients want it: pgx, go-sql-driver/mysql, go-redis, the URL of a client port of etcd, host:port of ZooKeeper
 	Addr   string // host:port
 	PID    int    // of its main process
 	Folder string // its data and its log, removed by Stop

@@ -17,26 +17,33 @@ type unpacked struct{ root string }
 
 // unpack brings a package of a Debian suite into the cache, if it is not there yet.
 func unpack(ctx context.Context, o Options, suite, pkg string) (*unpacked, error) {
+	root, err := unpackTo(ctx, o, suite, pkg, func(root string) bool { return (&unpacked{root}).complete() })
+	return &unpacked{root}, err
+}
+
+// unpackTo returns the folder in the cache that a package was unpacked into. complete says whether all is there. The
+// script may be told more.
+func unpackTo(ctx context.Context, o Options, suite, pkg string, complete func(root string) bool, more ...string) (string, error) {
 	if cache, err := cacheFolder(); err == nil { // do not wait for the lock when there is nothing to do
-		if u := (&unpacked{filepath.Join(cache, pkg)}); u.complete() {
-			return u, nil
+		if root := filepath.Join(cache, pkg); complete(root) {
+			return root, nil
 		}
 	}
 	for _, tool := range []string{"apt-get", "dpkg-deb", "bash"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return nil, errors.New("this needs the tools of Debian; there is no " + tool)
+			return "", errors.New("this needs the tools of Debian; there is no " + tool)
 		}
 	}
-	var u *unpacked
+	var root string
 	err := alone(pkg, func(cache string) error {
-		u = &unpacked{filepath.Join(cache, pkg)}
-		if u.complete() {
+		root = filepath.Join(cache, pkg)
+		if complete(root) {
 			return nil
 		}
-		o.Logf("unpacking %s of Debian %s into %s", pkg, suite, u.root)
-		leftovers, _ := filepath.Glob(u.root + ".*")
+		o.Logf("unpacking %s of Debian %s into %s", pkg, suite, root)
+		leftovers, _ := filepath.Glob(root + ".*")
 		for _, path := range leftovers {
-			if path != u.root+".lock" {
+			if path != root+".lock" {
 				_ = os.RemoveAll(path)
 			}
 		}
@@ -44,9 +51,9 @@ func unpack(ctx context.Context, o Options, suite, pkg string) (*unpacked, error
 		if err := os.WriteFile(script, unpackScript, 0o755); err != nil {
 			return err
 		}
-		return runQuietly(ctx, "bash", script, suite, u.root, pkg)
+		return runQuietly(ctx, "bash", append([]string{script, suite, root, pkg}, more...)...)
 	})
-	return u, err
+	return root, err
 }
 
 func (u *unpacked) complete() bool {

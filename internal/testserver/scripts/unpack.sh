@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# unpack.sh SUITE FOLDER PACKAGE
+# unpack.sh SUITE FOLDER PACKAGE [alone]
 #
 # Unpacks a Debian package of any suite into FOLDER together with all that it depends on, its own C library too, so that
-# a server newer than the host can run beside it. apt does the work (mirror, signatures, hashes), but with a state of its
+# a server newer than the host can run beside it; or the package alone. apt does the work (mirror, signatures, hashes), but with a state of its
 # own: the sources, lists and package database of the host are only read, and root is not needed.
 set -euo pipefail
 
@@ -42,6 +42,7 @@ apt-get "${options[@]}" update >&2
 apt-get "${options[@]}" -o Dir::Cache::archives="$work/none" --print-uris install "$package" |
 	sed -n "s/^'[^']*' \([^ ]*\.deb\) .*/\1/p" | grep -vE "$skip" |
 	sed 's/_[^_]*$//; s/%3a/:/; s/_/=/' >"$work/wanted"
+[ "${4:-}" != alone ] || sed -i "/^$package=/!d" "$work/wanted"
 grep -q "^$package=" "$work/wanted" || { echo "suite $suite has no package $package" >&2; exit 1; }
 
 (cd "$work/debs" && xargs apt-get "${options[@]}" download <"$work/wanted" >&2)

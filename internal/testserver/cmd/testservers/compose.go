@@ -62,6 +62,8 @@ func (c *compose) up(ctx context.Context, engine string) (map[string]string, err
 			port, format = "3306", "root@tcp(%s)/rowlock"
 		case testserver.Redis, testserver.Valkey:
 			port, format = "6379", "redis://%s/0"
+		case testserver.ZooKeeper:
+			port, format = "2181", "%s"
 		}
 		addr, err := c.run(ctx, "port", s, port)
 		if err != nil {

@@ -34,7 +34,7 @@ func (s *servers) start(ctx context.Context, engines []string) {
 			}
 		})
 	}
-	for _, e := range []string{testserver.MySQL, testserver.MariaDB, testserver.Redis, testserver.Valkey, testserver.Etcd} {
+	for _, e := range []string{testserver.MySQL, testserver.MariaDB, testserver.Redis, testserver.Valkey, testserver.Etcd, testserver.ZooKeeper} {
 		if slices.Contains(engines, e) {
 			group.Go(func() { s.provide(ctx, e) })
 		}

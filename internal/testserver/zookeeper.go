@@ -1,0 +1,133 @@
+package testserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// zookeeper is one server of ZooKeeper, alone or in an ensemble.
+type zookeeper struct {
+	java string
+	jars []string
+}
+
+// javaFolder is where Debian's packages put jars. Those that ZooKeeper needs besides its own name each other there.
+const javaFolder = "/usr/share/java"
+
+func (e *zookeeper) provide(ctx context.Context, o Options) error {
+	java, err := provideWithApt(ctx, o, "Java", "default-jre-headless", func() string { return find("java", nil, nil) })
+	if err != nil {
+		return err
+	}
+	// The package "zookeeper" would bring a graphical Java; this one has the server, too.
+	jar, err := provideWithApt(ctx, o, "ZooKeeper", "libzookeeper-java", func() string { return firstMatch(filepath.Join(javaFolder, "zookeeper.jar")) })
+	if err != nil {
+		return err
+	}
+	e.java, e.jars = java, classPath(filepath.Dir(jar))
+	return nil
+}
+
+// provideNewer takes the release of Debian's unstable suite: its own jars, with what the older one brought.
+func (e *zookeeper) provideNewer(ctx context.Context, o Options) error {
+	if err := e.provide(ctx, o); err != nil {
+		return err
+	}
+	const jars = "usr/share/java"
+	complete := func(root string) bool { return firstMatch(filepath.Join(root, jars, "zookeeper.jar")) != "" }
+	root, err := unpackTo(ctx, o, "sid", "libzookeeper-java", complete, "alone")
+	if err != nil {
+		return &missing{"ZooKeeper 3.9", "see that apt reaches its mirror", err}
+	}
+	e.jars = classPath(filepath.Join(root, jars))
+	return nil
+}
+
+// classPath has the part that encodes messages first: the server's jar names the older release's by its absolute path.
+// Without the last one the server has no log.
+func classPath(folder string) []string {
+	return []string{filepath.Join(folder, "zookeeper-jute.jar"), filepath.Join(folder, "zookeeper.jar"), filepath.Join(javaFolder, "slf4j-simple.jar")}
+}
+
+func (e *zookeeper) prepare(_ context.Context, f *folder, _ Options) error {
+	return os.Mkdir(f.data(), 0o755)
+}
+
+func (e *zookeeper) command(f *folder, port int, o Options) command {
+	return e.commandWith(f, port, o, "")
+}
+
+// commandWith writes the server's only configuration, with the lines of an ensemble. When it cannot be written, the
+// server says so in its log and ends.
+func (e *zookeeper) commandWith(f *folder, port int, o Options, ensemble string) command {
+	config := filepath.Join(f.path, "zoo.cfg")
+	_ = os.WriteFile(config, []byte(fmt.Sprintf(zookeeperConfig, f.data(), port)+ensemble), 0o644)
+	sync := "yes"
+	if !o.Durable {
+		sync = "no"
+	}
+	argv := []string{
+		e.java, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms32m", "-Xmx128m", "-Xshare:auto", "-XX:-UsePerfData",
+		"-Djava.net.preferIPv4Stack=true", "-Dzookeeper.forceSync=" + sync,
+		"-Dzookeeper.serverCnxnFactory=org.apache.zookeeper.server.NIOServerCnxnFactory",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true",
+	}
+	argv = append(argv, o.Args...)
+	return command{argv: append(argv, "-cp", strings.Join(e.jars, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)}
+}
+
+// A tick is the unit of the server's time: the least session is two of them, and a node that is silent for syncLimit of
+// them is given up, which must not be a pause of a slow machine.
+const zookeeperConfig = `dataDir=%s
+clientPort=%d
+clientPortAddress=127.0.0.1
+tickTime=200
+initLimit=100
+syncLimit=15
+maxSessionTimeout=600000
+maxClientCnxns=0
+admin.enableServer=false
+4lw.commands.whitelist=*
+preAllocSize=1024
+`
+
+func (e *zookeeper) dsn(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+
+// identify asks for the folder of the data, which only a server that serves tells.
+func (e *zookeeper) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
+	text, err := askZooKeeper(ctx, dsn, "conf")
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(text) {
+		if dir, ok := strings.CutPrefix(strings.TrimSpace(line), "dataDir="); ok {
+			return filepath.Dir(dir) == f.data(), nil
+		}
+	}
+	return false, fmt.Errorf("it answers %q", strings.TrimSpace(text))
+}
+
+func (e *zookeeper) finish(context.Context, string) error { return nil }
+
+// askZooKeeper sends one of the four-letter commands, and returns the whole answer.
+func askZooKeeper(ctx context.Context, addr, command string) (string, error) {
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline)
+	}
+	if _, err := io.WriteString(conn, command); err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(conn)
+	return string(text), err
+}

@@ -1,0 +1,211 @@
+package testserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/rowlock/rowlock/internal/faultproxy"
+)
+
+// ZooKeeperEnsemble is an ensemble of ZooKeeper servers that can be broken one by one. It takes Linux, where all of
+// 127.0.0.0/8 is this machine.
+type ZooKeeperEnsemble struct{ Nodes []*ZooKeeperNode }
+
+// ZooKeeperNode is one of its servers. Its methods are for one goroutine at a time.
+type ZooKeeperNode struct {
+	DSN string // of its client port
+
+	engine  *zookeeper
+	options Options
+	port    int
+	peers   [2]int              // its ports for other servers: to follow it, and to elect
+	proxies []*faultproxy.Proxy // before them
+	config  string
+	folder  *folder
+	process *process
+}
+
+// Each server knows the others by names. To itself its own name is here; to the others it is there, where the proxies
+// before its ports listen on the same ones. A server tells others its own address, too, so that only by names do all
+// of its connections pass a proxy.
+const here, there = "127.0.0.1", "127.0.0.2"
+
+// StartZooKeeperEnsemble starts n servers of the newer release and waits until each has a leader.
+func StartZooKeeperEnsemble(ctx context.Context, n int, o Options) (*ZooKeeperEnsemble, error) {
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	e := new(zookeeper)
+	if err := bounded(ctx, installLimit, func(ctx context.Context) error { return e.provideNewer(ctx, o) }); err != nil {
+		return nil, failure(ZooKeeper, "find or install", err, nil)
+	}
+	var errs []error
+	for range portAttempts { // another program may take a port before a node does
+		c, err := startZooKeeperEnsemble(ctx, e, n, o)
+		if err == nil {
+			return c, nil
+		}
+		errs = append(errs, err)
+		if !errors.Is(err, errDied) && !errors.Is(err, errStranger) && !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+func startZooKeeperEnsemble(ctx context.Context, e *zookeeper, n int, o Options) (c *ZooKeeperEnsemble, err error) {
+	c = &ZooKeeperEnsemble{Nodes: make([]*ZooKeeperNode, n)}
+	defer func() {
+		if err != nil {
+			c.Stop()
+		}
+	}()
+	var members strings.Builder
+	for i := range c.Nodes {
+		node := &ZooKeeperNode{engine: e, options: o}
+		c.Nodes[i] = node
+		if err := node.prepare(i); err != nil {
+			return c, err
+		}
+		fmt.Fprintf(&members, "server.%d=%s:%d:%d\n", i+1, zookeeperName(i), node.peers[0], node.peers[1])
+	}
+	var group sync.WaitGroup
+	started := make([]error, n)
+	for i, node := range c.Nodes {
+		node.config = members.String()
+		if err := node.writeHosts(i, n); err != nil {
+			return c, err
+		}
+		group.Go(func() { started[i] = node.start(ctx) })
+	}
+	group.Wait()
+	return c, errors.Join(started...)
+}
+
+func zookeeperName(i int) string { return fmt.Sprintf("node%d", i+1) }
+
+func (n *ZooKeeperNode) prepare(i int) (err error) {
+	if n.folder, err = newFolder(ZooKeeper, n.options.Durable); err != nil {
+		return err
+	}
+	if err := os.Mkdir(n.folder.data(), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(n.folder.data(), "myid"), []byte(strconv.Itoa(i+1)), 0o644); err != nil {
+		return err
+	}
+	if n.port, err = freePort(); err != nil {
+		return err
+	}
+	n.DSN = n.engine.dsn(n.port)
+	for k := range n.peers {
+		if n.peers[k], err = freePort(); err != nil {
+			return err
+		}
+		p, err := faultproxy.NewAt(fmt.Sprintf("%s:%d", there, n.peers[k]), fmt.Sprintf("%s:%d", here, n.peers[k]))
+		if err != nil {
+			return err
+		}
+		n.proxies = append(n.proxies, p)
+	}
+	return nil
+}
+
+func (n *ZooKeeperNode) hosts() string { return filepath.Join(n.folder.path, "hosts") }
+
+// writeHosts says where the names of the ensemble are for the node numbered i.
+func (n *ZooKeeperNode) writeHosts(i, all int) error {
+	text := here + " localhost\n"
+	for k := range all {
+		addr := there
+		if k == i {
+			addr = here
+		}
+		text += addr + " " + zookeeperName(k) + "\n"
+	}
+	return os.WriteFile(n.hosts(), []byte(text), 0o644)
+}
+
+func (n *ZooKeeperNode) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	o := n.options
+	o.Args = append([]string{"-Djdk.net.hosts.file=" + n.hosts()}, o.Args...)
+	p, err := startProcess(n.engine.commandWith(n.folder, n.port, o, n.config), n.folder)
+	if err != nil {
+		return err
+	}
+	n.process = p
+	if err := p.awaitReady(ctx, n.engine, n.DSN, n.folder); err != nil {
+		return failure(ZooKeeper, "start", err, n.folder)
+	}
+	return nil
+}
+
+// Kill ends the node as a crash would. Its data stay for Restart.
+func (n *ZooKeeperNode) Kill() { n.process.kill() }
+
+// Restart starts the node again, on the same data and ports, and waits until it has a leader.
+func (n *ZooKeeperNode) Restart(ctx context.Context) error {
+	n.process.end()
+	return n.start(ctx)
+}
+
+// Pause stops the node without ending it; Continue lets it go on.
+func (n *ZooKeeperNode) Pause() { signalGroup(n.process.cmd.Process, syscall.SIGSTOP) }
+
+// Continue ends Pause.
+func (n *ZooKeeperNode) Continue() { signalGroup(n.process.cmd.Process, syscall.SIGCONT) }
+
+// Leads says whether the node is the leader.
+func (n *ZooKeeperNode) Leads(ctx context.Context) (bool, error) {
+	text, err := askZooKeeper(ctx, n.DSN, "srvr")
+	return strings.Contains(text, "Mode: leader"), err
+}
+
+// Isolate cuts the node off from the others, in both directions; its clients still reach it.
+func (c *ZooKeeperEnsemble) Isolate(node *ZooKeeperNode) {
+	for _, other := range c.Nodes {
+		for _, p := range other.proxies {
+			if other == node {
+				p.Cut()
+			} else {
+				p.CutFrom(ownedBy(node.process.pid))
+			}
+		}
+	}
+}
+
+// Rejoin ends Isolate.
+func (c *ZooKeeperEnsemble) Rejoin() {
+	for _, n := range c.Nodes {
+		for _, p := range n.proxies {
+			p.Restore()
+		}
+	}
+}
+
+// Stop ends all nodes and removes their data.
+func (c *ZooKeeperEnsemble) Stop() {
+	for _, n := range c.Nodes {
+		if n == nil {
+			continue
+		}
+		if n.process != nil {
+			n.process.kill()
+		}
+		for _, p := range n.proxies {
+			p.Close()
+		}
+		if n.folder != nil {
+			n.folder.remove()
+		}
+	}
+}

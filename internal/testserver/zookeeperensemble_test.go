@@ -1,0 +1,45 @@
+package testserver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+)
+
+// A node that is isolated follows nobody, the others elect without it, and all come together again.
+func TestZooKeeperIsolation(t *testing.T) {
+	t.Parallel()
+	testenv.DSN(t, ZooKeeper) // where the launcher could not start one, neither can this test
+	c, err := StartZooKeeperEnsemble(t.Context(), 3, Options{Logf: t.Logf})
+	require.NoError(t, err)
+	defer c.Stop()
+	leads := func(n *ZooKeeperNode) bool {
+		yes, _ := n.Leads(t.Context())
+		return yes
+	}
+	var old *ZooKeeperNode
+	for _, n := range c.Nodes {
+		if leads(n) {
+			old = n
+		}
+	}
+	require.NotNil(t, old)
+	c.Isolate(old)
+	require.Eventually(t, func() bool {
+		leaders := 0
+		for _, n := range c.Nodes {
+			if n != old && leads(n) {
+				leaders++
+			}
+		}
+		return leaders == 1 && !leads(old)
+	}, 30*time.Second, 20*time.Millisecond)
+	c.Rejoin()
+	require.Eventually(t, func() bool {
+		text, _ := askZooKeeper(t.Context(), old.DSN, "srvr")
+		return len(text) > 100 // it serves
+	}, 30*time.Second, 20*time.Millisecond)
+}

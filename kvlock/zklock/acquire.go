@@ -1,0 +1,235 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Acquire makes one attempt. It never passes those who wait in the queue, and does not stand in it: its
+// node is created on the condition that nobody else's was since the queue was seen empty.
+func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	began := time.Now()
+	s, e, end, err := b.begin(ctx, r)
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	defer end()
+	const tries = 5
+	for range tries {
+		if e == nil {
+			version, err := b.free(ctx, s, r)
+			if err != nil {
+				return driver.Grant{}, ofRead(err)
+			}
+			if err := s.await(ctx); err != nil {
+				return driver.Grant{}, err
+			}
+			e = b.enter(s, r, b.shared, version)
+		}
+		switch err := e.wait(ctx); {
+		case err == nil:
+			return b.settle(ctx, e, r, began)
+		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode): // somebody else came, or the empty queue was cleared away
+			b.mu.Lock()
+			b.versions.remove(r.Key)
+			b.mu.Unlock()
+			e = nil
+		default:
+			return driver.Grant{}, classify(err)
+		}
+	}
+	return driver.Grant{}, &driver.Held{Reason: driver.Contended}
+}
+
+// begin refuses what cannot be kept, and reserves the nonce until end is called. An entry of that
+// nonce is one that an earlier request has left.
+func (b *Backend) begin(ctx context.Context, r driver.Request) (s *session, e *entry, end func(), err error) {
+	switch {
+	case b.err != nil:
+		return nil, nil, nil, driver.Permanent(b.err)
+	case r.MinHold > 0:
+		return nil, nil, nil, cannotKeep("MinHold")
+	case r.HandoverDelay > 0:
+		return nil, nil, nil, cannotKeep("HandoverDelay")
+	case ctx.Err() != nil:
+		return nil, nil, nil, driver.NotApplied(ctx.Err())
+	}
+	b.mu.Lock()
+	if b.busy[r.Nonce] {
+		b.mu.Unlock()
+		return nil, nil, nil, driver.NotApplied(errBusy)
+	}
+	b.busy[r.Nonce] = true
+	e = b.entries[r.Nonce]
+	b.mu.Unlock()
+	end = func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.busy, r.Nonce)
+	}
+	if e, err = b.earlier(ctx, r, e); err == nil {
+		if e != nil {
+			return e.session, e, end, nil
+		}
+		s, err = b.session(r.TTL)
+	}
+	if err != nil {
+		end()
+		return nil, nil, nil, err
+	}
+	return s, nil, end, nil
+}
+
+func cannotKeep(option string) error {
+	return driver.Permanent(fmt.Errorf("zklock: %s: a lock in ZooKeeper is free as soon as its node is gone; ZooKeeper cannot keep it closed", option))
+}
+
+// earlier waits for an entry that is about to go, so that what comes is new.
+func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*entry, error) {
+	if e == nil {
+		return nil, nil
+	}
+	if e.key != r.Key || e.shared != b.shared {
+		return nil, driver.Permanent(fmt.Errorf("zklock: the nonce %s is in use for %q", r.Nonce, e.key))
+	}
+	removal := e.leaving()
+	if removal == nil {
+		return e, nil
+	}
+	select {
+	case <-removal.done:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// free returns how often the lock's node was written while nobody stood in the way, or a refusal.
+func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32, error) {
+	b.mu.Lock()
+	version, known := b.versions.get(r.Key)
+	b.mu.Unlock()
+	if known && !b.shared && !r.Waiting { // if nobody came since our last grant, nobody is there
+		return version, nil
+	}
+	for synced := false; ; {
+		q, version, err := b.look(ctx, s, r.Key)
+		if errors.Is(err, zk.ErrNoNode) {
+			return 0, b.make(ctx, s, r.Key)
+		}
+		if err != nil {
+			return 0, err
+		}
+		inTheWay := before(q, b.shared)
+		if inTheWay == nil {
+			return version, nil
+		}
+		if synced {
+			held, err := b.refusal(ctx, s, r.Key, q[0])
+			if err != nil {
+				return 0, err
+			}
+			if held != nil {
+				return 0, held
+			}
+		}
+		// The server that we talk to may be behind the others. That nobody is there is made sure of by
+		// the leader when the node is created; that somebody is, only by this.
+		if _, err := ask(ctx, s, func(c *zk.Conn) (string, error) { return c.Sync(b.container(r.Key)) }); err != nil {
+			return 0, err
+		}
+		synced = true
+	}
+}
+
+// look lists the queue as the server that we talk to knows it, and how often its node was written.
+func (s *store) look(ctx context.Context, open *session, key driver.Key) ([]place, int32, error) {
+	type answer struct {
+		children []string
+		version  int32
+	}
+	a, err := ask(ctx, open, func(c *zk.Conn) (answer, error) {
+		children, stat, err := c.Children(s.container(key))
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{children, stat.Version}, nil
+	})
+	return queue(a.children), a.version, err
+}
+
+// refusal tells of the holder; nil if it has just gone. Since when and until when, only the leader knows.
+func (s *store) refusal(ctx context.Context, open *session, key driver.Key, first place) (*driver.Held, error) {
+	n, err := s.read(ctx, open, s.container(key)+"/"+first.node)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &driver.Held{Reason: driver.Leased, Holder: n.Holder, Note: n.Note, Token: n.token}, nil
+}
+
+// node is what is known of an entry's node.
+type node struct {
+	value
+	token driver.Token
+}
+
+func (s *store) read(ctx context.Context, open *session, path string) (node, error) {
+	return ask(ctx, open, func(c *zk.Conn) (node, error) {
+		data, stat, err := c.Get(path)
+		if err != nil {
+			return node{}, err
+		}
+		return node{parseValue(data), driver.Token(stat.Czxid)}, nil
+	})
+}
+
+// settle makes a grant of an entry whose node is there, unless somebody stands before it: then it
+// leaves. An entry of an earlier request is first proven to be there still.
+func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began time.Time) (driver.Grant, error) {
+	if !e.first {
+		q, _, err := b.look(ctx, e.session, r.Key)
+		if err == nil {
+			var ahead *place
+			if ahead, err = e.ahead(q); err == nil && ahead != nil {
+				held, refusalErr := b.refusal(ctx, e.session, r.Key, q[0])
+				if held == nil {
+					held = &driver.Held{Reason: driver.Contended}
+				}
+				return driver.Grant{}, e.leave(ctx, errors.Join(held, refusalErr))
+			}
+		}
+		if err != nil {
+			return driver.Grant{}, err
+		}
+	}
+	if e.sent.Before(began) && !e.session.provenSince(began) {
+		if err := e.session.check(ctx, e.path); err != nil {
+			if errors.Is(err, zk.ErrNoNode) {
+				e.forget()
+				return driver.Grant{}, driver.NotApplied(errPlaceLost)
+			}
+			return driver.Grant{}, err
+		}
+	}
+	return e.grant(r.TTL), nil
+}
+
+// ahead finds whom e must wait for, in a queue in which it stands; nil if nobody.
+func (e *entry) ahead(q []place) (*place, error) {
+	for i, p := range q {
+		if p.nonce == e.nonce {
+			return before(q[:i], e.shared), nil
+		}
+	}
+	e.forget()
+	return nil, driver.NotApplied(errPlaceLost)
+}

@@ -1,0 +1,17 @@
+package zklock_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/rowlock/rowlock/locktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// One server keeps every promise, also when its clients die, are cut off, and lose replies.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, server(tb)) })
+}

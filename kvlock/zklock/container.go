@@ -1,0 +1,42 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// make creates the node of a lock, which the servers clear away when it has stood empty, and those
+// above it, which stay.
+func (s *store) make(ctx context.Context, open *session, key driver.Key) error {
+	err := s.create(ctx, open, s.container(key), true)
+	if !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	path := ""
+	for part := range strings.SplitSeq(strings.TrimPrefix(s.under(key.Namespace), "/"), "/") {
+		path += "/" + part
+		// What is there need not be ours to create: the next one tells.
+		if err = s.create(ctx, open, path, false); err != nil && !errors.Is(err, zk.ErrNoAuth) {
+			return err
+		}
+	}
+	return s.create(ctx, open, s.container(key), true)
+}
+
+func (s *store) create(ctx context.Context, open *session, path string, container bool) error {
+	_, err := ask(ctx, open, func(c *zk.Conn) (string, error) {
+		if container {
+			return c.CreateContainer(path, nil, zk.FlagContainer, s.acl)
+		}
+		return c.Create(path, nil, zk.FlagPersistent, s.acl)
+	})
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	return err
+}

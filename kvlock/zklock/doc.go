@@ -1,0 +1,2 @@
+// Package zklock keeps locks in ZooKeeper.
+package zklock

@@ -1,0 +1,64 @@
+package zklock
+
+import (
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var (
+	errExpired     = errors.New("zklock: the servers have ended the session")
+	errUnproven    = errors.New("zklock: nothing proved that the session lives for as long as it is trusted")
+	errClosed      = errors.New("zklock: the backend is closed")
+	errUnreachable = errors.New("zklock: no connection to any of the servers")
+	errPlaceLost   = errors.New("zklock: the place in the queue is gone")
+	errNotCreated  = errors.New("zklock: the request was lost on its way")
+	errSilent      = errors.New("zklock: nothing was heard from the servers for the TTL")
+	errBusy        = errors.New("zklock: another call for this acquisition is under way")
+	errNotMine     = errors.New("zklock: the grant lives on no session of this backend")
+)
+
+// refusedFor are the answers to a request that had no effect, and that no repetition mends.
+var refusedFor = []error{zk.ErrNoAuth, zk.ErrAuthFailed, zk.ErrInvalidACL}
+
+// withoutEffect are the answers to a request that had no effect: it was refused, or never sent.
+var withoutEffect = []error{
+	zk.ErrNoNode, zk.ErrBadVersion, zk.ErrNodeExists, zk.ErrSessionExpired, zk.ErrSessionMoved, zk.ErrNoServer,
+}
+
+func isAny(err error, list []error) bool {
+	for _, e := range list {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// ambiguous says whether a request that failed may have been carried out.
+func ambiguous(err error) bool {
+	return err != nil && !isAny(err, refusedFor) && !isAny(err, withoutEffect)
+}
+
+// classify marks the errors of a request that certainly had no effect.
+func classify(err error) error {
+	switch {
+	case err == nil || driver.IsNotApplied(err):
+		return err
+	case isAny(err, refusedFor):
+		return driver.Permanent(err)
+	case isAny(err, withoutEffect):
+		return driver.NotApplied(err)
+	}
+	return err
+}
+
+// ofRead marks the error of a call that changes nothing.
+func ofRead(err error) error {
+	if err = classify(err); err == nil || driver.IsNotApplied(err) {
+		return err
+	}
+	return driver.NotApplied(err)
+}

@@ -1,0 +1,20 @@
+package zklock
+
+import "github.com/rowlock/rowlock/driver"
+
+// Container is the node of a lock.
+func (b *Backend) Container(key driver.Key) string { return b.container(key) }
+
+// Escape and Unescape are how a part of a path is written and read.
+var (
+	Escape   = escape
+	Unescape = unescape
+)
+
+// Sequences is the order in which children of a lock's node stand in its queue.
+func Sequences(children []string) (order []string) {
+	for _, p := range queue(children) {
+		order = append(order, p.node)
+	}
+	return order
+}

@@ -1,0 +1,127 @@
+package zklock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// List returns the locks that are held, as [driver.Inspector] says. One that nobody holds is not
+// listed, for ZooKeeper keeps nothing of it.
+func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
+	s, err := b.any()
+	if err != nil {
+		return nil, err
+	}
+	namespaces := []string{namespace}
+	if all {
+		if namespaces, err = b.namespaces(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	var list []driver.Status
+	for _, namespace := range namespaces {
+		names, err := children(ctx, s, b.under(namespace))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			status, err := b.head(ctx, s, driver.Key{Namespace: namespace, Name: unescape(name)})
+			if err != nil {
+				return nil, err
+			}
+			if status.State != driver.StateFree {
+				list = append(list, status.Status)
+			}
+		}
+	}
+	slices.SortFunc(list, func(x, y driver.Status) int {
+		return cmp.Or(cmp.Compare(x.Key.Namespace, y.Key.Namespace), cmp.Compare(x.Key.Name, y.Key.Name))
+	})
+	return list, nil
+}
+
+func (s *store) namespaces(ctx context.Context, open *session) (all []string, err error) {
+	nodes, err := children(ctx, open, s.root)
+	for _, node := range nodes {
+		if namespace, ok := namespaceOf(node); ok {
+			all = append(all, namespace)
+		}
+	}
+	return all, err
+}
+
+// children lists what is below a node as the leader knows it; nothing if it does not exist.
+func children(ctx context.Context, s *session, path string) ([]string, error) {
+	found, err := ask(ctx, s, func(c *zk.Conn) ([]string, error) { return synced(c, path) })
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// first is the state of a lock, and the node that says so.
+type first struct {
+	driver.Status
+
+	path string
+}
+
+// head finds who holds a lock. Of several that share it, it is the one that came first.
+func (s *store) head(ctx context.Context, open *session, key driver.Key) (first, error) {
+	for {
+		nodes, err := children(ctx, open, s.container(key))
+		q := queue(nodes)
+		if err != nil || len(q) == 0 {
+			return first{Status: driver.Status{Key: key}}, err
+		}
+		path := s.container(key) + "/" + q[0].node
+		n, err := s.read(ctx, open, path)
+		if errors.Is(err, zk.ErrNoNode) { // it has just gone
+			continue
+		}
+		return first{driver.Status{Key: key, State: driver.StateHeld, Token: n.token, Holder: n.Holder, Note: n.Note}, path}, err
+	}
+}
+
+// Inspect returns the state of one lock. One that nobody holds has token zero.
+func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
+	s, err := b.any()
+	if err != nil {
+		return driver.Status{}, err
+	}
+	f, err := b.head(ctx, s, key)
+	return f.Status, err
+}
+
+// ForceRelease deletes the node of the holder with that token. Whatever is in ZooKeeper is alive, so it
+// takes live.
+func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
+	s, err := b.any()
+	if err != nil {
+		return err
+	}
+	f, err := b.head(ctx, s, key)
+	switch {
+	case err != nil:
+		return err
+	case f.State == driver.StateFree || f.Token != token:
+		return driver.ErrNotHeld
+	case !live:
+		return &driver.Held{Reason: driver.Leased, Holder: f.Holder, Note: f.Note, Token: f.Token}
+	}
+	_, err = ask(ctx, s, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(f.path, -1) })
+	if errors.Is(err, zk.ErrNoNode) {
+		return driver.ErrNotHeld
+	}
+	return err
+}
+
+// Prune has nothing to forget: the servers clear away the node of a lock that stands empty.
+func (b *Backend) Prune(context.Context, time.Duration) (int, error) { return 0, nil }

@@ -1,0 +1,143 @@
+package zklock
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// A lock is the node ROOT/locks/NAME, or ROOT/locks-NAMESPACE/NAME. Its children are called
+// _c_NONCE-lock-SEQUENCE, or -read- for those who share it, as ZooKeeper's own recipes call theirs.
+// The nonce makes a node one acquisition's own: a request whose reply is missing is found again.
+
+const (
+	locks     = "locks"
+	protected = "_c_"
+	alone     = "-lock-"
+	sharing   = "-read-"
+)
+
+// under is the node of a namespace.
+func (s *store) under(namespace string) string {
+	if namespace == "" {
+		return s.root + "/" + locks
+	}
+	return s.root + "/" + locks + "-" + escape(namespace)
+}
+
+// namespaceOf reads the last part of what under writes.
+func namespaceOf(node string) (namespace string, ok bool) {
+	if node == locks {
+		return "", true
+	}
+	escaped, ok := strings.CutPrefix(node, locks+"-")
+	return unescape(escaped), ok
+}
+
+// container is the node of a lock.
+func (s *store) container(key driver.Key) string {
+	return s.under(key.Namespace) + "/" + escape(key.Name)
+}
+
+// escape writes what may not be part of a path as the hexadecimal bytes of its UTF-8: what ZooKeeper
+// refuses, a slash, the percent sign itself, and the names of a single or double dot. Java takes
+// whatever is beyond 16 bits for two surrogates, and ZooKeeper refuses those.
+func escape(part string) string {
+	if part == "." || part == ".." {
+		return strings.ReplaceAll(part, ".", "%2E")
+	}
+	legal := func(r rune) bool {
+		return r > 0x1f && r != '/' && r != '%' && !(r >= 0x7f && r <= 0x9f) && r < 0xd800 || r > 0xf8ff && r < 0xfff0
+	}
+	if strings.IndexFunc(part, func(r rune) bool { return !legal(r) }) < 0 {
+		return part
+	}
+	var out strings.Builder
+	for _, r := range part {
+		if legal(r) {
+			out.WriteRune(r)
+			continue
+		}
+		for _, b := range utf8.AppendRune(nil, r) {
+			fmt.Fprintf(&out, "%%%02X", b)
+		}
+	}
+	return out.String()
+}
+
+func unescape(part string) string {
+	var out []byte
+	for i := 0; i < len(part); i++ {
+		if part[i] == '%' && i+2 < len(part) {
+			if b, err := strconv.ParseUint(part[i+1:i+3], 16, 8); err == nil {
+				out = append(out, byte(b))
+				i += 2
+				continue
+			}
+		}
+		out = append(out, part[i])
+	}
+	return string(out)
+}
+
+// place is one child of a lock's node.
+type place struct {
+	node     string
+	nonce    driver.Nonce // zero if another program made it
+	shared   bool
+	sequence int32
+}
+
+// parse reads the name of a child. Whatever has a sequence number stands in the queue; what another
+// program made stands alone.
+func parse(node string) (p place, ok bool) {
+	p.node = node
+	digits := len(node) - 10
+	if digits > 0 && node[digits-1] == '-' && digits > 1 && node[digits-2] == '-' {
+		digits-- // the sequence is below zero once it has passed 2³¹
+	}
+	if digits < 0 {
+		return p, false
+	}
+	n, err := strconv.ParseInt(node[digits:], 10, 32)
+	if err != nil {
+		return p, false
+	}
+	p.sequence = int32(n)
+	name := node[:digits]
+	text, isShared := strings.CutSuffix(name, sharing)
+	if !isShared {
+		text, _ = strings.CutSuffix(name, alone)
+	}
+	if nonce, err := driver.ParseNonce(strings.TrimPrefix(text, protected)); err == nil {
+		p.nonce, p.shared = nonce, isShared
+	}
+	return p, true
+}
+
+// queue is the children of a lock's node in the order in which they came: the first is the holder's.
+func queue(children []string) []place {
+	var all []place
+	for _, node := range children {
+		if p, ok := parse(node); ok {
+			all = append(all, p)
+		}
+	}
+	// By their distance, which is right when the numbers begin again from below as well.
+	slices.SortFunc(all, func(x, y place) int { return int(x.sequence - y.sequence) })
+	return all
+}
+
+// before finds the last place before the end of q that whoever comes, alone or to share, must wait for.
+func before(q []place, shared bool) *place {
+	for i := len(q) - 1; i >= 0; i-- {
+		if !shared || !q[i].shared {
+			return &q[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package zklock
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// prove notes that a majority of the servers answered a request that was sent then, so that the
+// session lives.
+func (s *session) prove(sent time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sent.After(s.proven) {
+		s.proven = sent
+		s.plan()
+	}
+}
+
+// keep counts the entries that are held.
+func (s *session) keep(more int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.granted += more
+	s.plan()
+}
+
+// plan has the session ended when nothing has proven it for half its timeout: whoever holds something
+// on it trusts that no more, and it must not come back to life with it. The caller holds mu.
+func (s *session) plan() {
+	if s.granted == 0 || s.ctx.Err() != nil {
+		return
+	}
+	left := s.timeout/2 - time.Since(s.proven)
+	if s.expiry == nil {
+		s.expiry = time.AfterFunc(left, s.expire)
+		return
+	}
+	s.expiry.Reset(left)
+}
+
+func (s *session) expire() {
+	s.mu.Lock()
+	over := s.granted > 0 && time.Since(s.proven) >= s.timeout/2
+	s.mu.Unlock()
+	if over {
+		s.finish(errUnproven)
+	}
+}
+
+// provenSince says whether a request was answered that was sent since then.
+func (s *session) provenSince(then time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.proven.Before(then)
+}
+
+// check asks a majority of the servers whether a node is there.
+func (s *session) check(ctx context.Context, path string) error {
+	sent := time.Now()
+	_, err := ask(ctx, s, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(existence(path)) })
+	if err == nil {
+		s.prove(sent)
+	}
+	return err
+}
+
+// existence is the operation that fails when a node is gone.
+func existence(path string) *zk.CheckVersionRequest {
+	return &zk.CheckVersionRequest{Path: path, Version: -1}
+}
+
+// ask makes one request when there is a connection. The client knows no context: when ctx ends the
+// request goes on without us, until it is answered or its connection ends.
+func ask[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, error)) (T, error) {
+	var none T
+	if err := s.await(ctx); err != nil {
+		return none, err
+	}
+	type answer struct {
+		value T
+		err   error
+	}
+	sent := time.Now()
+	answers := make(chan answer, 1)
+	go func() {
+		v, err := request(s.conn)
+		answers <- answer{v, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.value, a.err
+	case <-s.ctx.Done():
+		return none, driver.NotApplied(context.Cause(s.ctx))
+	case <-ctx.Done():
+		s.nudge(sent)
+		return none, ctx.Err()
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

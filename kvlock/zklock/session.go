@@ -1,0 +1,248 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// session is one session of ZooKeeper, on which any number of locks live. Its client connects again
+// by itself and sends the signs of life that keep it; once it is over the client is thrown away.
+type session struct {
+	store *store
+	asked time.Duration // the timeout that was asked for
+	conn  *zk.Conn
+	loop  <-chan zk.Event // closed when nothing of the client runs any more
+	ctx   context.Context // ends when the session is over, or trusted no more
+	end   context.CancelCauseFunc
+
+	mu         sync.Mutex
+	wire       *wire         // the present connection, or the last
+	timeout    time.Duration // as granted; zero before the first connection
+	id         int64
+	failures   int   // to connect, in a row
+	dialed     error // the last of them
+	connected  bool
+	authorized bool
+	refused    error         // by the servers, for good
+	up         chan struct{} // closed while requests can be made
+	proven     time.Time     // before the last request was sent that a majority of the servers answered
+	expiry     *time.Timer   // of the trust that it is worth
+	granted    int           // entries that are held
+	watches    map[string]chan struct{}
+}
+
+// trusted is the part of a session's timeout, in tenths, for which a grant is trusted after it was
+// proven. The server that a client talks to passes its signs of life on to the leader, which ends
+// sessions, with the next ping of the leader, half a tick later. So when a majority answers a request,
+// the last that the leader has heard of the session may be a third of the timeout old, which is the
+// client's interval, and half a tick, which is a quarter of the timeout at most.
+const trusted = 4
+
+// session returns the one for new locks with a TTL. It does no I/O.
+func (s *store) session(ttl time.Duration) (*session, error) {
+	asked := min(2*ttl, math.MaxInt32*time.Millisecond).Round(time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, driver.Permanent(errClosed)
+	}
+	if open := s.places[asked]; open != nil && open.ctx.Err() == nil {
+		return open, nil
+	}
+	open, err := s.open(asked)
+	if err != nil {
+		return nil, driver.NotApplied(err)
+	}
+	s.places[asked] = open
+	return open, nil
+}
+
+// any returns a session for requests that no lock depends on.
+func (s *store) any() (*session, error) {
+	s.mu.Lock()
+	for _, open := range s.places {
+		if open.ctx.Err() == nil && !s.closed {
+			s.mu.Unlock()
+			return open, nil
+		}
+	}
+	s.mu.Unlock()
+	const usual = 15 * time.Second
+	return s.session(usual)
+}
+
+func (s *store) open(asked time.Duration) (*session, error) {
+	n := &session{store: s, asked: asked, up: make(chan struct{}), watches: make(map[string]chan struct{}), authorized: len(s.auth) == 0}
+	n.ctx, n.end = context.WithCancelCause(context.Background())
+	conn, loop, err := zk.Connect(s.servers, asked, zk.WithDialer(n.dialNext), zk.WithHostProvider(&hosts{session: n, next: -1}),
+		zk.WithEventCallback(n.event), zk.WithLogger(quiet{}), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(sendBuffer))
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	n.conn, n.loop = conn, loop
+	n.mu.Unlock()
+	s.running.Go(n.run)
+	if len(s.auth) > 0 {
+		s.running.Go(n.authorize)
+	}
+	return n, nil
+}
+
+// sendBuffer holds the largest request: a hundred and twenty-eight kilobytes of watches.
+const sendBuffer = 256 << 10
+
+// run throws the client away when the session is over. A goodbye that arrives ends it at the servers.
+func (s *session) run() {
+	<-s.ctx.Done()
+	s.conn.Close()
+	s.hangUp()
+	for range s.loop { // until it has ended
+	}
+}
+
+// authorize makes the first authentication; the client repeats it with every connection.
+func (s *session) authorize() {
+	for _, a := range s.store.auth {
+		for s.ctx.Err() == nil {
+			err := s.conn.AddAuth(a.scheme, a.secret)
+			if err == nil {
+				break
+			}
+			if errors.Is(err, zk.ErrAuthFailed) {
+				s.mu.Lock()
+				s.refused = err
+				s.mu.Unlock()
+				return
+			}
+			sleep(s.ctx, 10*time.Millisecond)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.authorized = true
+	s.rise()
+}
+
+// event is called by the client, and does not block.
+func (s *session) event(e zk.Event) {
+	switch {
+	case e.Type != zk.EventSession:
+		s.fire(e.Path) // whatever happened to a node is a reason to look
+	case e.State == zk.StateHasSession:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.connected, s.failures = true, 0
+		s.rise()
+	case e.State == zk.StateDisconnected:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.connected && s.authorized {
+			s.up = make(chan struct{})
+		}
+		s.connected = false
+	case e.State == zk.StateExpired:
+		s.finish(errExpired)
+	}
+}
+
+// rise lets requests be made. The caller holds mu.
+func (s *session) rise() {
+	if s.connected && s.authorized {
+		close(s.up)
+	}
+}
+
+// negotiated is told what a server granted.
+func (s *session) negotiated(timeout time.Duration, id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timeout, s.id = timeout, id
+}
+
+// await returns once requests can be made. Its error means that none was.
+func (s *session) await(ctx context.Context) error {
+	s.mu.Lock()
+	up := s.up
+	s.mu.Unlock()
+	select {
+	case <-up:
+		return nil
+	case <-s.ctx.Done():
+		return driver.NotApplied(context.Cause(s.ctx))
+	case <-ctx.Done():
+		return s.unreachable(ctx)
+	}
+}
+
+func (s *session) unreachable(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused != nil {
+		return driver.Permanent(s.refused)
+	}
+	return driver.NotApplied(errors.Join(errUnreachable, s.dialed, ctx.Err()))
+}
+
+// patience is how long a server may take to accept a connection, and to answer when it is silent.
+func (s *session) patience() time.Duration {
+	return min(max(s.asked/12, 500*time.Millisecond), 5*time.Second)
+}
+
+// trust is for how long a grant is trusted after it was proven, if ttl was asked for.
+func (s *session) trust(ttl time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return min(ttl, s.timeout*trusted/10)
+}
+
+// hangUp ends the present connection; the client makes another.
+func (s *session) hangUp() {
+	s.mu.Lock()
+	w := s.wire
+	s.mu.Unlock()
+	if w != nil {
+		_ = w.Close()
+	}
+}
+
+// nudge hangs up on a server that has said nothing since a request was sent: the client would wait
+// for two thirds of the timeout.
+func (s *session) nudge(sent time.Time) {
+	if time.Since(sent) < s.patience()/2 {
+		return
+	}
+	s.mu.Lock()
+	w := s.wire
+	s.mu.Unlock()
+	if w != nil && w.silentSince(sent) && w.opened.Before(sent) {
+		_ = w.Close()
+	}
+}
+
+// finish ends the session for all that live on it, and forgets them.
+func (s *session) finish(cause error) {
+	s.end(cause)
+	s.mu.Lock()
+	if s.expiry != nil {
+		s.expiry.Stop()
+	}
+	s.mu.Unlock()
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	if s.store.places[s.asked] == s {
+		delete(s.store.places, s.asked)
+	}
+	for nonce, e := range s.store.entries {
+		if e.session == s {
+			delete(s.store.entries, nonce)
+		}
+	}
+}

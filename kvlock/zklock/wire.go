@@ -1,0 +1,132 @@
+package zklock
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// wire is one TCP connection of a session. It knows what the client of ZooKeeper does not tell: how
+// long a session the server grants, and when it was last heard.
+type wire struct {
+	net.Conn
+
+	session *session
+	opened  time.Time
+	heard   atomic.Int64 // nanoseconds from opened to the last byte
+	head    []byte       // of the first reply
+	greeted bool         // it is over
+}
+
+// Read is for one goroutine at a time, as the client reads.
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if n > 0 {
+		w.heard.Store(int64(time.Since(w.opened)))
+		if !w.greeted {
+			w.greet(p[:n])
+		}
+	}
+	return n, err
+}
+
+// greet reads the first reply: its length, the protocol's version, the session's timeout in
+// milliseconds and its number (ConnectResponse in zookeeper.jute).
+func (w *wire) greet(p []byte) {
+	w.head = append(w.head, p...)
+	if len(w.head) < 20 {
+		return
+	}
+	w.greeted = true
+	timeout, id := int32(binary.BigEndian.Uint32(w.head[8:])), int64(binary.BigEndian.Uint64(w.head[12:]))
+	w.head = nil
+	if id != 0 {
+		w.session.negotiated(time.Duration(timeout)*time.Millisecond, id)
+	}
+}
+
+// SetReadDeadline keeps the greeting short: the client would wait for it almost seven times as long
+// as the session lives, or without end.
+func (w *wire) SetReadDeadline(t time.Time) error {
+	if !w.greeted {
+		t = w.opened.Add(w.session.patience())
+	}
+	return w.Conn.SetReadDeadline(t)
+}
+
+// silentSince says whether nothing was heard since then.
+func (w *wire) silentSince(then time.Time) bool {
+	return !w.opened.Add(time.Duration(w.heard.Load())).After(then)
+}
+
+// dialNext makes a connection. After each round of servers that cannot be reached it pauses, longer each
+// time; the client would pause for a second at once.
+func (s *session) dialNext(network, address string, _ time.Duration) (net.Conn, error) {
+	if pause := s.pause(); pause > 0 {
+		timer := time.NewTimer(pause/2 + rand.N(pause))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-s.ctx.Done():
+		}
+	}
+	if s.ctx.Err() != nil {
+		return nil, context.Cause(s.ctx)
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.patience())
+	defer cancel()
+	conn, err := s.store.dial(ctx, network, address)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures++
+	if err != nil {
+		s.dialed = err
+		return nil, err
+	}
+	s.dialed = errors.New(address + " does not answer")
+	s.wire = &wire{Conn: conn, session: s, opened: time.Now()}
+	return s.wire, nil
+}
+
+// pause is how long to wait before the next attempt to connect.
+func (s *session) pause() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	round := s.failures / len(s.store.servers)
+	if round == 0 {
+		return 0
+	}
+	return min(20*time.Millisecond<<min(round, 10), time.Second, s.asked/20)
+}
+
+// hosts gives the client one server after the other. Names are looked up when they are dialed.
+type hosts struct {
+	session *session
+	servers []string
+	next    int
+}
+
+// Init is told the servers in an order of this session's own.
+func (h *hosts) Init(servers []string) error {
+	h.servers = servers
+	return nil
+}
+
+func (h *hosts) Len() int   { return len(h.servers) }
+func (h *hosts) Connected() {}
+
+// Next tells the client to look whether it was closed once the session is over, and only then: it
+// would pause for a second.
+func (h *hosts) Next() (server string, look bool) {
+	h.next = (h.next + 1) % len(h.servers)
+	return h.servers[h.next], h.session.ctx.Err() != nil
+}
+
+// quiet is a logger that says nothing.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
