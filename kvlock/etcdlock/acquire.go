@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
@@ -20,12 +19,8 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	}
 	defer end()
 	if r.Waiting { // a refusal costs no commit then
-		reply, err := b.client.Txn(ctx).Then(b.view(r)...).Commit()
-		if err != nil {
-			return driver.Grant{}, ofRead(err)
-		}
-		if v := b.read(r, reply); v.barrier != nil && !v.granted() {
-			return driver.Grant{}, refusal(v.oldest)
+		if err := b.look(ctx, r); err != nil {
+			return driver.Grant{}, err
 		}
 	}
 	var g driver.Grant
@@ -57,11 +52,27 @@ func cannotKeep(option string) error {
 	return driver.Permanent(fmt.Errorf("etcdlock: %s: a lock in etcd is free as soon as its key is gone; etcd cannot keep it closed", option))
 }
 
-// onSession runs write, which puts an entry, on a session, and once more on a new one if etcd has
-// forgotten that.
+// look refuses a request if somebody is in its way.
+func (b *Backend) look(ctx context.Context, r driver.Request) error {
+	mine := ""
+	if h := b.enlisted(r); h != nil {
+		mine = h.entry
+	}
+	reply, err := b.client.Txn(ctx).Then(b.view(r.Key, mine)...).Commit()
+	if err != nil {
+		return ofRead(err)
+	}
+	if v := b.read(mine, reply); v.barrier != nil && !v.granted() {
+		return refusal(v.oldest)
+	}
+	return nil
+}
+
+// onSession runs write, which puts an entry, on the session where an earlier request of the same nonce
+// may have left one, else on that for new locks; and once more on a new one if etcd has forgotten it.
 func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*session) error) error {
 	for again := true; ; again = false {
-		s, err := b.session(ctx, r.TTL)
+		s, err := b.sessionFor(ctx, r)
 		if err != nil {
 			return ofRead(err)
 		}
@@ -69,7 +80,7 @@ func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*s
 		if !noLease(err) {
 			var held *driver.Held
 			if err != nil && !errors.As(err, &held) && !driver.IsNotApplied(err) {
-				b.doubt(s)
+				b.doubt(r, s)
 			}
 			return err
 		}
@@ -80,8 +91,18 @@ func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*s
 	}
 }
 
+func (b *Backend) sessionFor(ctx context.Context, r driver.Request) (*session, error) {
+	if h := b.enlisted(r); h != nil {
+		err := b.ensure(ctx, h.session, min(r.TTL, h.session.ttl))
+		if err == nil || h.session.ctx.Err() == nil {
+			return h.session, err
+		}
+	}
+	return b.session(ctx, r.TTL)
+}
+
 func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (driver.Grant, error) {
-	mine := b.entry(r.Key, r.Nonce)
+	mine := b.enlist(r, s)
 	free := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(b.barrier(r.Key)), "=", 0).WithPrefix()}
 	if b.shared { // whose own entry is no barrier, and must not be written twice
 		free = append(free, clientv3.Compare(clientv3.CreateRevision(mine), "=", 0))
@@ -89,42 +110,23 @@ func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (drive
 	reply, err := b.client.Txn(ctx).
 		If(free...).
 		Then(clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))).
-		Else(b.view(r)...).
+		Else(b.view(r.Key, mine)...).
 		Commit()
 	if err != nil {
-		return driver.Grant{}, classify(err)
+		if err = classify(err); driver.IsNotApplied(err) {
+			b.strike(r)
+		}
+		return driver.Grant{}, err
 	}
 	if reply.Succeeded {
 		return b.hold(r, driver.Token(reply.Header.Revision), s), nil
 	}
-	v := b.read(r, reply)
-	if !v.granted() {
-		return driver.Grant{}, refusal(v.oldest)
+	v := b.read(mine, reply)
+	switch {
+	case v.granted(): // to an earlier request of the same nonce
+		return b.hold(r, driver.Token(v.mine.CreateRevision), s), nil
+	case v.mine == nil:
+		b.strike(r)
 	}
-	return b.adopt(ctx, r, v.mine)
-}
-
-// adopt makes a grant of an entry that an earlier request of the same nonce has left.
-func (b *Backend) adopt(ctx context.Context, r driver.Request, mine *mvccpb.KeyValue) (driver.Grant, error) {
-	s, err := b.sessionOf(ctx, r, mine)
-	if err != nil {
-		return driver.Grant{}, err
-	}
-	return b.hold(r, driver.Token(mine.CreateRevision), s), nil
-}
-
-// sessionOf is the session that an entry of ours lives on, alive for the TTL from now on. An entry
-// whose session has ended is about to go as well.
-func (b *Backend) sessionOf(ctx context.Context, r driver.Request, mine *mvccpb.KeyValue) (*session, error) {
-	b.mu.Lock()
-	s := b.sessions[clientv3.LeaseID(mine.Lease)]
-	b.mu.Unlock()
-	if s == nil {
-		return nil, driver.NotApplied(errLeaseLost)
-	}
-	err := b.ensure(ctx, s, min(r.TTL, s.ttl))
-	if s.ctx.Err() != nil {
-		return nil, driver.NotApplied(errLeaseLost)
-	}
-	return s, err
+	return driver.Grant{}, refusal(v.oldest)
 }

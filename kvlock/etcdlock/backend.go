@@ -27,7 +27,6 @@ type store struct {
 
 	mu       sync.Mutex
 	places   map[int64]*place // of sessions, by the seconds of their leases
-	sessions map[clientv3.LeaseID]*session
 	holds    map[driver.Nonce]*hold
 	busy     map[driver.Nonce]bool // acquisitions under way, and entries that are being taken back
 	released memory
@@ -57,8 +56,8 @@ func Prefix(p string) Option { return func(s *store) { s.prefix = p } }
 func New(client *clientv3.Client, opts ...Option) *Backend {
 	s := &store{
 		client: client, prefix: "rowlock",
-		places: make(map[int64]*place), sessions: make(map[clientv3.LeaseID]*session),
-		holds: make(map[driver.Nonce]*hold), busy: make(map[driver.Nonce]bool),
+		places: make(map[int64]*place),
+		holds:  make(map[driver.Nonce]*hold), busy: make(map[driver.Nonce]bool),
 	}
 	for _, opt := range opts {
 		if opt != nil {

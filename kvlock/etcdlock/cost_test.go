@@ -14,15 +14,15 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// Acquire and release commit once each, and so does a first attempt that is refused; a later attempt of
-// who was refused, and the renewal of any number of locks, commit nothing. A hundred locks live on one
-// session.
+// Acquire and release commit once each, of readers too, and so do a first attempt that is refused and a
+// place in the queue; a later attempt of who was refused, and the renewal of any number of locks, commit
+// nothing. A hundred locks live on one session.
 func TestCommitsOfEachOperation(t *testing.T) {
 	t.Parallel()
 	const times = 100
 	s := alone(t)
 	b := etcdlock.New(connect(t, s.DSN))
-	_, err := b.Acquire(t.Context(), request("held"))
+	held, err := b.Acquire(t.Context(), request("held"))
 	require.NoError(t, err)
 	var grants []driver.Grant
 	measure := func(what string, want int, once func(i int) error) {
@@ -61,6 +61,23 @@ func TestCommitsOfEachOperation(t *testing.T) {
 		return err
 	})
 	measure("release", 1, func(i int) error { return b.Release(t.Context(), grants[i]) })
+	var reading []driver.Grant
+	measure("acquire, shared", 1, func(int) error {
+		g, err := b.Shared().Acquire(t.Context(), request("read"))
+		reading = append(reading, g)
+		return err
+	})
+	measure("release, shared", 1, func(i int) error { return b.Shared().Release(t.Context(), reading[i]) })
+	n := &network{direct: connect(t, s.DSN), watching: b}
+	measure("hand-over: release and a place in the queue", 2, func(int) error {
+		next := queuedGrant(t, n, b, t.Context(), request("held"))
+		if err := b.Release(t.Context(), held); err != nil {
+			return err
+		}
+		granted := <-next
+		held = granted.Grant
+		return granted.err
+	})
 }
 
 // Of a full database nothing new is had, and it says so at once; what is held is kept, and can be

@@ -5,14 +5,19 @@
 // # How it works
 //
 // A lock is the keys below PREFIX/NAMESPACE/NAME/, one for each acquisition. The oldest is the holder's,
-// the others are a queue. A slash in a name is escaped, so that no name is the beginning of another.
+// the others are a queue. A slash in a name is escaped, so that no name is the beginning of another. A key
+// is used again by its session once it is gone, so that etcd's index of a name stays small.
 //
-// An attempt is one transaction, which puts a key if there is none. It never passes those who wait. A
+// An attempt is one transaction, which puts a key if nothing is in the way. It never passes those who wait. A
 // waiter puts its key behind the others and watches the one in front of it: when a holder goes, one
 // waiter wakes, and locks are granted in the order of the requests, across processes. After every wait
 // one transaction that only reads proves that the waiter's own key is still there. A release deletes the
 // holder's key, if the revision that created it is the token. Acquire and release are one commit each;
 // renewals and refusals of those who wait commit nothing.
+//
+// [Backend.Shared] is for readers beside a writer, in the same queue: a reader waits for the last writer
+// in front of it, a writer for whoever is in front. Readers that stand together are granted the lock
+// together. A reader that comes later does not pass a writer who waits.
 //
 // All locks of one Backend with one TTL live on one lease of etcd, called session here, so that ten
 // thousand locks are kept alive by one message. Its TTL is an eighth longer than the lock's, in whole
@@ -32,7 +37,10 @@
 // The token is the revision that created the key. A restored snapshot sets it back, unless it was
 // restored with --bump-revision (etcdutl 3.6); without that, reset the fences of resources outside.
 //
-// Older releases of etcd have known defects in leases; do not use those.
+// Releases before 3.6.5 may answer the renewal of a lease that has just been revoked with success
+// (https://github.com/etcd-io/etcd/pull/20590), and of 3.5 and older there are some in which an old leader
+// that hangs revokes leases that the new one has renewed (https://github.com/etcd-io/etcd/issues/15247).
+// Do not use those.
 //
 // # What is not
 //
@@ -41,15 +49,15 @@
 //
 // # Requests whose replies are missing
 //
-// The key of an acquisition has its nonce, so a request that is sent again finds what it left, and one
-// that was given up is deleted. A session on which a reply is missing takes no more locks, and with each
-// renewal of those that it has, keys that nobody knows of are deleted: one that arrives late blocks
-// nobody. It ends when its last lock is released.
+// No two acquisitions have a key at the same time, so a request that is sent again finds what it left, and
+// one that was given up is deleted. A session on which a reply is missing takes no more locks and uses no
+// key again; with each renewal of the locks that it has, keys that nobody knows of are deleted: one that
+// arrives late blocks nobody. It ends when its last lock is released.
 //
 // # Data in etcd
 //
 // [Backend.Guard] is a comparison for the If of the caller's own transaction. It is exact, and needs no
-// fence besides.
+// fence besides. Do not fence with the tokens of readers: a later one would refuse those before it.
 //
 // # Rights
 //
@@ -58,7 +66,8 @@
 //
 //	etcdctl role grant-permission locks --prefix=true readwrite rowlock/
 //
-// User, password and TLS are settings of the client. Its DialKeepAliveTime should be set: a connection
-// that has gone silent is then replaced, at best within ten seconds and DialKeepAliveTimeout. Until then
-// calls on it end with their own limits.
+// User, password and TLS are settings of the client. With a password each wait authenticates again, as
+// etcd's client does for every watch; renewals do not. DialKeepAliveTime of the client should be set: a
+// connection that has gone silent is then replaced, at best within ten seconds and DialKeepAliveTimeout.
+// Until then calls on it end with their own limits.
 package etcdlock

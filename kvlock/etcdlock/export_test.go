@@ -5,5 +5,12 @@ import "github.com/rowlock/rowlock/driver"
 // Queue is what the keys of one lock begin with.
 func (b *Backend) Queue(key driver.Key) string { return b.queue(key) }
 
-// Entry is the key of one acquisition.
-func (b *Backend) Entry(key driver.Key, nonce driver.Nonce) string { return b.entry(key, nonce) }
+// EntryOf is the key of an acquisition; empty if b knows none.
+func (b *Backend) EntryOf(nonce driver.Nonce) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h := b.holds[nonce]; h != nil {
+		return h.entry
+	}
+	return ""
+}

@@ -43,6 +43,27 @@ func TestGuardRefusesWhatComesTooLate(t *testing.T) {
 	require.True(t, write(present))
 }
 
+// A reader's guard holds for as long as it reads, and a backend that did not grant a lease has no guard
+// of it.
+func TestGuardOfAReader(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	lease, err := lockerOn(t, n.watching.Shared()).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	guard, err := n.watching.Guard(lease)
+	require.NoError(t, err)
+	holds := func() bool {
+		reply, err := n.direct.Txn(t.Context()).If(guard).Commit()
+		require.NoError(t, err)
+		return reply.Succeeded
+	}
+	require.True(t, holds())
+	_, err = etcdlock.New(n.direct, n.prefix).Guard(lease)
+	require.ErrorContains(t, err, "another Backend")
+	require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
+	require.False(t, holds())
+}
+
 // There is no guard of a lease that has ended, nor of another store's.
 func TestGuardNeedsALeaseOfEtcd(t *testing.T) {
 	t.Parallel()
@@ -58,10 +79,19 @@ func TestGuardNeedsALeaseOfEtcd(t *testing.T) {
 	require.ErrorContains(t, err, "granted by")
 }
 
+// exampleServer says that there is none only where tests may be skipped.
+func exampleServer() (string, bool) {
+	endpoint := os.Getenv("ROWLOCK_TEST_ETCD")
+	if endpoint == "" && os.Getenv("ROWLOCK_REQUIRE") == "all" {
+		panic("ROWLOCK_TEST_ETCD is not set, and ROWLOCK_REQUIRE=all")
+	}
+	return endpoint, endpoint != ""
+}
+
 // Data in etcd that only the holder of the lock can change.
 func ExampleBackend_Guard() {
-	endpoint := os.Getenv("ROWLOCK_TEST_ETCD")
-	if endpoint == "" { // without a server there is nothing to show
+	endpoint, ok := exampleServer()
+	if !ok {
 		fmt.Println("stored: true")
 		return
 	}

@@ -1,21 +1,72 @@
 package etcdlock
 
-import "github.com/rowlock/rowlock/driver"
+import (
+	"time"
 
-// hold is a grant that lives on a session of ours.
+	"github.com/rowlock/rowlock/driver"
+)
+
+// hold is an entry of ours: of a grant, or of an acquisition that is under way or whose reply is missing.
 type hold struct {
 	key     driver.Key
-	token   driver.Token
+	entry   string
+	token   driver.Token // zero until it is granted
 	session *session
 	shared  bool
+	doubted bool // a request that puts it was not answered
 	leaving bool // a release was sent and not answered
+}
+
+// enlist returns the entry for a request on s: the one that it has, or the first that is not in use.
+func (b *Backend) enlist(r driver.Request, s *session) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h := b.holds[r.Nonce]; h != nil && h.session == s {
+		return h.entry
+	}
+	for number := 0; ; number++ {
+		if entry := b.entry(r.Key, s, number); !s.used[entry] {
+			s.used[entry] = true
+			b.holds[r.Nonce] = &hold{key: r.Key, entry: entry, session: s, shared: b.shared}
+			return entry
+		}
+	}
+}
+
+// enlisted is what is known of a request that was sent before; nil if nothing is.
+func (b *Backend) enlisted(r driver.Request) *hold {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h := b.holds[r.Nonce]; h != nil && h.key == r.Key && h.shared == b.shared {
+		return h
+	}
+	return nil
+}
+
+// strike forgets an entry that is certainly not there, unless it may yet be put.
+func (b *Backend) strike(r driver.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h := b.holds[r.Nonce]; h != nil && h.token == 0 && !h.doubted {
+		b.unlist(r.Nonce, h)
+	}
+}
+
+// unlist is called with mu held. A key that may yet be put is not used again.
+func (s *store) unlist(nonce driver.Nonce, h *hold) {
+	delete(s.holds, nonce)
+	if !h.doubted {
+		delete(h.session.used, h.entry)
+	}
 }
 
 // hold notes a grant, and returns it.
 func (b *Backend) hold(r driver.Request, token driver.Token, s *session) driver.Grant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.holds[r.Nonce] = &hold{key: r.Key, token: token, session: s, shared: b.shared}
+	if h := b.holds[r.Nonce]; h != nil { // its session has just ended otherwise
+		h.token = token
+	}
 	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: min(r.TTL, s.ttl)}
 }
 
@@ -30,12 +81,31 @@ func (b *Backend) held(g driver.Grant) *hold {
 	return h
 }
 
-// forget drops what is known of g.
+// find is held, and of a grant without a token whatever its nonce has.
+func (b *Backend) find(g driver.Grant) *hold {
+	if g.Token != 0 {
+		return b.held(g)
+	}
+	return b.enlisted(driver.Request{Key: g.Key, Nonce: g.Nonce})
+}
+
+// forget drops what is known of g, unless its entry may yet be put: then it is to be deleted again.
 func (b *Backend) forget(g driver.Grant) {
+	h := b.find(g)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h := b.holds[g.Nonce]; h != nil && h.key == g.Key && h.shared == b.shared && (h.token == g.Token || g.Token == 0) {
-		delete(b.holds, g.Nonce)
+	if h != nil && (!h.doubted || g.Token != 0) {
+		b.unlist(g.Nonce, h)
+	}
+}
+
+// forgetOld drops what is in doubt on sessions that have certainly ended: they were not kept alive for
+// twice as long as they live. It is called with mu held.
+func (s *store) forgetOld() {
+	for nonce, h := range s.holds {
+		if h.token == 0 && h.doubted && time.Since(h.session.proven) > 2*h.session.ttl {
+			delete(s.holds, nonce)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	var list []driver.Status
 	left := make(map[int64]time.Duration)
 	for _, kv := range reply.Kvs {
-		key, _, ok := b.parse(string(kv.Key))
+		key, ok := b.parse(string(kv.Key))
 		if !ok || seen[key] {
 			continue
 		}

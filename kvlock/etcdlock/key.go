@@ -1,14 +1,17 @@
 package etcdlock
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Keys are PREFIX/NAMESPACE/NAME/x-NONCE, or s-NONCE of who shares. A slash inside a part is escaped, so
-// that no name is the beginning of another, and the nonce makes a key one acquisition's own: a request
-// that is sent again finds what it left, and a late call cannot meet another's key.
+// Keys are PREFIX/NAMESPACE/NAME/x-LEASE-NUMBER, or s-… of who shares. A slash inside a part is escaped, so
+// that no name is the beginning of another. Lease and number make a key one acquisition's own for as long
+// as it lasts, and are used again then: until it is compacted, etcd's index keeps every key that there
+// ever was, and the search for the oldest in a queue passes by all of them. A nonce instead of the number
+// would make each acquisition slower than the one before.
 
 const (
 	exclusiveMark = "x-"
@@ -39,28 +42,21 @@ func (b *Backend) barrier(key driver.Key) string {
 	return b.queue(key)
 }
 
-// entry is the key of one acquisition.
-func (b *Backend) entry(key driver.Key, nonce driver.Nonce) string {
+// entry is a key on a session.
+func (b *Backend) entry(key driver.Key, s *session, number int) string {
 	mark := exclusiveMark
 	if b.shared {
 		mark = sharedMark
 	}
-	return b.queue(key) + mark + nonce.String()
+	return fmt.Sprintf("%s%s%016x-%d", b.queue(key), mark, int64(s.id), number)
 }
 
-// parse reads what entry writes.
-func (s *store) parse(entry string) (key driver.Key, nonce driver.Nonce, ok bool) {
+// parse says whose queue an entry stands in.
+func (s *store) parse(entry string) (key driver.Key, ok bool) {
 	rest, ok := strings.CutPrefix(entry, s.prefix+"/")
 	parts := strings.Split(rest, "/")
-	if !ok || len(parts) != 3 {
-		return key, nonce, false
+	if !ok || len(parts) != 3 || !strings.HasPrefix(parts[2], exclusiveMark) && !strings.HasPrefix(parts[2], sharedMark) {
+		return key, false
 	}
-	marked, isExclusive := strings.CutPrefix(parts[2], exclusiveMark)
-	if !isExclusive {
-		if marked, ok = strings.CutPrefix(parts[2], sharedMark); !ok {
-			return key, nonce, false
-		}
-	}
-	nonce, err := driver.ParseNonce(marked)
-	return driver.Key{Namespace: unescaper.Replace(parts[0]), Name: unescaper.Replace(parts[1])}, nonce, err == nil
+	return driver.Key{Namespace: unescaper.Replace(parts[0]), Name: unescaper.Replace(parts[1])}, true
 }

@@ -33,7 +33,7 @@ func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 	// The request arrives after everybody has given up: the same key on the same session.
 	lease, err := n.leaseOf(t.Context(), kept.Key)
 	require.NoError(t, err)
-	_, err = n.direct.Put(t.Context(), n.watching.Entry(r.Key, r.Nonce), "{}", clientv3.WithLease(lease))
+	_, err = n.direct.Put(t.Context(), b.EntryOf(r.Nonce), "{}", clientv3.WithLease(lease))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		_, _ = b.Renew(t.Context(), []driver.Grant{kept})

@@ -21,7 +21,7 @@ func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.G
 		return driver.Grant{}, err
 	}
 	defer end()
-	w := &waiter{backend: b, request: r, entry: b.entry(r.Key, r.Nonce), heard: time.Now()}
+	w := &waiter{backend: b, request: r, heard: time.Now()}
 	if err := b.onSession(ctx, r, func(s *session) error { return w.enter(ctx, s) }); err != nil {
 		return driver.Grant{}, w.leave(ctx, err)
 	}
@@ -48,6 +48,7 @@ type waiter struct {
 // enter puts the entry, and learns in the same transaction who stands in front of it.
 func (w *waiter) enter(ctx context.Context, s *session) error {
 	b := w.backend
+	w.entry = b.enlist(w.request, s)
 	sent := time.Now()
 	reply, err := b.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.CreateRevision(w.entry), "=", 0)).
@@ -58,19 +59,15 @@ func (w *waiter) enter(ctx context.Context, s *session) error {
 	if err != nil {
 		return classify(err)
 	}
-	w.heard, w.seen = sent, reply.Header.Revision
+	w.heard, w.seen, w.session = sent, reply.Header.Revision, s
 	if reply.Succeeded {
-		w.session, w.revision = s, reply.Header.Revision
+		w.revision = reply.Header.Revision
 		if last := reply.Responses[0].GetResponseRange().Kvs; len(last) > 0 {
 			w.before = last[0]
 		}
 		return nil
 	}
-	mine := reply.Responses[0].GetResponseRange().Kvs[0]
-	if w.session, err = b.sessionOf(ctx, w.request, mine); err != nil {
-		return err
-	}
-	w.revision = mine.CreateRevision
+	w.revision = reply.Responses[0].GetResponseRange().Kvs[0].CreateRevision
 	return w.look(ctx)
 }
 
@@ -176,8 +173,8 @@ func (w *waiter) listen(ctx context.Context) <-chan clientv3.WatchResponse {
 func (w *waiter) same(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout())
 	defer cancel()
-	key := string(w.before.Key)
-	return w.look(ctx) == nil && w.before != nil && string(w.before.Key) == key
+	revision := w.before.CreateRevision
+	return w.look(ctx) == nil && w.before != nil && w.before.CreateRevision == revision
 }
 
 // keep has the session live on, unless somebody else has just done it.
@@ -207,16 +204,18 @@ func (w *waiter) timeout() time.Duration { return min(w.session.ttl/6, 5*time.Se
 // leave takes the entry back, whatever became of ctx, and says in err whether it is gone for certain.
 func (w *waiter) leave(ctx context.Context, err error) error {
 	if driver.IsNotApplied(err) {
+		w.backend.strike(w.request)
 		return err
 	}
 	const limit = time.Second
 	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if _, failed := w.backend.client.Delete(inner, w.entry); failed == nil && w.session != nil {
+		w.backend.strike(w.request)
 		return driver.NotApplied(err)
 	}
 	if w.session != nil {
-		w.backend.doubt(w.session)
+		w.backend.doubt(w.request, w.session)
 	}
 	return err
 }

@@ -74,13 +74,8 @@ func entries(tb testing.TB, n *network, key driver.Key) int {
 // queued starts a waiter, and returns once it stands in the queue.
 func queued(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Context, r driver.Request) <-chan error { //nolint:revive // ctx is what the test is about
 	t.Helper()
-	before := entries(t, n, r.Key)
-	done := make(chan error, 1)
-	go func() {
-		_, err := b.AcquireQueued(ctx, r)
-		done <- err
-	}()
-	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
+	granted, done := queuedGrant(t, n, b, ctx, r), make(chan error, 1)
+	go func() { done <- (<-granted).err }()
 	return done
 }
 
@@ -168,7 +163,7 @@ func TestAWaiterThatDiesPassesNothingOn(t *testing.T) {
 	middle := request("a")
 	lost := queued(t, n, dying, t.Context(), middle)
 	waits := queued(t, n, last, t.Context(), request("a"))
-	entry, err := n.direct.Get(t.Context(), n.watching.Entry(middle.Key, middle.Nonce))
+	entry, err := n.direct.Get(t.Context(), dying.EntryOf(middle.Nonce))
 	require.NoError(t, err)
 	_, err = n.direct.Revoke(t.Context(), clientv3.LeaseID(entry.Kvs[0].Lease))
 	require.NoError(t, err)

@@ -9,8 +9,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Release deletes the entry of g, if it is the one that was granted: by its key, which has the nonce,
-// and by the revision that created it, which is the token.
+// Release deletes the entry of g, if the revision that created it is the token.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := errors.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
@@ -18,10 +17,13 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if b.wasReleased(g) {
 		return nil
 	}
-	h := b.held(g)
-	deleted, err := b.remove(ctx, g)
+	h := b.find(g)
+	if h == nil {
+		return driver.ErrNotHeld
+	}
+	deleted, err := b.remove(ctx, h.entry, g.Token)
 	if err != nil {
-		if err = classify(err); h != nil && !driver.IsNotApplied(err) {
+		if err = classify(err); !driver.IsNotApplied(err) {
 			b.mu.Lock()
 			h.leaving = true
 			h.session.doubted = true
@@ -31,6 +33,9 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	}
 	if !deleted {
 		if err := b.deletedBefore(ctx, h); err != nil {
+			if errors.Is(err, driver.ErrNotHeld) {
+				b.forget(g)
+			}
 			return err
 		}
 	}
@@ -49,15 +54,14 @@ func (b *Backend) wasReleased(g driver.Grant) bool {
 	return g.Token != 0 && b.released.has(g)
 }
 
-// remove deletes the entry of g; of any token if g has none.
-func (b *Backend) remove(ctx context.Context, g driver.Grant) (bool, error) {
-	entry := b.entry(g.Key, g.Nonce)
-	if g.Token == 0 {
+// remove deletes an entry of that token; of any if it is zero.
+func (b *Backend) remove(ctx context.Context, entry string, token driver.Token) (bool, error) {
+	if token == 0 {
 		reply, err := b.client.Delete(ctx, entry)
 		return err == nil && reply.Deleted > 0, err
 	}
 	reply, err := b.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(entry), "=", int64(g.Token))).
+		If(clientv3.Compare(clientv3.CreateRevision(entry), "=", int64(token))).
 		Then(clientv3.OpDelete(entry)).
 		Commit()
 	return err == nil && reply.Succeeded, err
@@ -66,9 +70,6 @@ func (b *Backend) remove(ctx context.Context, g driver.Grant) (bool, error) {
 // deletedBefore is nil if an entry that is gone was deleted by an earlier release that was not answered:
 // if the session still lives, the entry cannot have ended with it.
 func (b *Backend) deletedBefore(ctx context.Context, h *hold) error {
-	if h == nil {
-		return driver.ErrNotHeld
-	}
 	b.mu.Lock()
 	leaving := h.leaving
 	b.mu.Unlock()

@@ -18,12 +18,14 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 		return nil, err
 	}
 	outcomes := make([]driver.Outcome, len(grants))
+	entries := make([]string, len(grants))
 	bySession := make(map[*session][]int)
 	for i, g := range grants {
 		switch h := b.held(g); {
 		case h == nil || h.leaving:
 			outcomes[i] = driver.Lost
 		case g.TTL <= h.session.ttl:
+			entries[i] = h.entry
 			bySession[h.session] = append(bySession[h.session], i)
 		}
 	}
@@ -32,7 +34,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	var failure error
 	for s, of := range bySession {
 		group.Go(func() {
-			if err := b.renew(ctx, s, grants, of, outcomes); err != nil {
+			if err := b.renew(ctx, s, grants, entries, of, outcomes); err != nil {
 				mu.Lock()
 				failure = err
 				mu.Unlock()
@@ -47,7 +49,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 }
 
 // renew tells the outcomes of the grants of one session, which are those numbered in of.
-func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, of []int, outcomes []driver.Outcome) error {
+func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, entries []string, of []int, outcomes []driver.Outcome) error {
 	const part = 100 // a transaction may have 128 comparisons
 	var group sync.WaitGroup
 	var beat error
@@ -56,7 +58,7 @@ func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, 
 	errs := make([]error, (len(of)+part-1)/part)
 	for n := range errs {
 		some := of[n*part : min((n+1)*part, len(of))]
-		group.Go(func() { errs[n] = b.prove(ctx, grants, some, found) })
+		group.Go(func() { errs[n] = b.prove(ctx, grants, entries, some, found) })
 	}
 	group.Wait()
 	if s.ctx.Err() != nil {
@@ -87,15 +89,14 @@ func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, 
 }
 
 // prove tells of some entries whether they are as they were granted.
-func (b *Backend) prove(ctx context.Context, grants []driver.Grant, some []int, outcomes []driver.Outcome) error {
+func (b *Backend) prove(ctx context.Context, grants []driver.Grant, entries []string, some []int, outcomes []driver.Outcome) error {
 	same := make([]clientv3.Cmp, len(some))
 	gets := make([]clientv3.Op, len(some))
 	for n, i := range some {
-		entry := b.entry(grants[i].Key, grants[i].Nonce)
-		same[n] = clientv3.Compare(clientv3.CreateRevision(entry), "=", int64(grants[i].Token))
-		gets[n] = clientv3.OpGet(entry, clientv3.WithKeysOnly())
+		same[n] = clientv3.Compare(clientv3.CreateRevision(entries[i]), "=", int64(grants[i].Token))
+		gets[n] = clientv3.OpGet(entries[i], clientv3.WithKeysOnly())
 	}
-	reply, err := b.client.Txn(ctx).If(same...).Then(clientv3.OpGet(b.entry(grants[some[0]].Key, grants[some[0]].Nonce), clientv3.WithCountOnly())).Else(gets...).Commit()
+	reply, err := b.client.Txn(ctx).If(same...).Then(clientv3.OpGet(entries[some[0]], clientv3.WithCountOnly())).Else(gets...).Commit()
 	if err != nil {
 		return err
 	}
@@ -125,16 +126,33 @@ func (b *Backend) sweep(ctx context.Context, s *session) {
 		return // the next renewal does it
 	}
 	for _, entry := range lease.Keys {
-		_, nonce, ok := b.parse(string(entry))
-		if !ok || !b.begin(nonce) {
+		nonce, known := b.ownerOf(string(entry))
+		if known && !b.begin(nonce) {
 			continue
 		}
-		b.mu.Lock()
-		h := b.holds[nonce]
-		b.mu.Unlock()
-		if h == nil || h.leaving {
+		if !b.wanted(nonce) {
 			_, _ = b.client.Delete(ctx, string(entry))
 		}
 		b.done(nonce)
 	}
+}
+
+// ownerOf finds the acquisition that an entry is of.
+func (s *store) ownerOf(entry string) (driver.Nonce, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for nonce, h := range s.holds {
+		if h.entry == entry {
+			return nonce, true
+		}
+	}
+	return driver.Nonce{}, false
+}
+
+// wanted says whether an acquisition was granted and is not being released.
+func (s *store) wanted(nonce driver.Nonce) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.holds[nonce]
+	return h != nil && h.token != 0 && !h.leaving
 }

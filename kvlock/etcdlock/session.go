@@ -20,8 +20,9 @@ type session struct {
 	end context.CancelCauseFunc
 
 	// Guarded by Backend.mu.
-	proven  time.Time // before the last request was sent that etcd answered with the lease's full TTL
-	doubted bool      // a request is missing its reply, so that there may be an entry that nobody knows of
+	proven  time.Time       // before the last request was sent that etcd answered with the lease's full TTL
+	doubted bool            // a request is missing its reply, so that there may be an entry that nobody knows of
+	used    map[string]bool // entries that are there, or may be
 }
 
 // place is where the session for new locks of one length is kept.
@@ -68,11 +69,12 @@ func (b *Backend) session(ctx context.Context, ttl time.Duration) (*session, err
 	if err != nil {
 		return nil, err
 	}
-	s = &session{id: granted.ID, ttl: time.Duration(granted.TTL) * time.Second, proven: sent}
+	s = &session{id: granted.ID, ttl: time.Duration(granted.TTL) * time.Second, proven: sent, used: make(map[string]bool)}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.sessions[s.id], p.session = s, s
+	p.session = s
+	b.forgetOld()
 	return s, nil
 }
 
@@ -145,7 +147,6 @@ func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID) (int64, er
 // drop ends s, and with it all that lives on it.
 func (b *Backend) drop(s *session) {
 	b.mu.Lock()
-	delete(b.sessions, s.id)
 	for nonce, h := range b.holds {
 		if h.session == s {
 			delete(b.holds, nonce)
@@ -155,11 +156,15 @@ func (b *Backend) drop(s *session) {
 	s.end(errLeaseLost)
 }
 
-// doubt keeps new locks off s, and has its renewals look for entries that nobody knows of.
-func (b *Backend) doubt(s *session) {
+// doubt is for a request that puts an entry on s, and was not answered: it keeps new locks off s, and has
+// its renewals look for entries that nobody knows of.
+func (b *Backend) doubt(r driver.Request, s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s.doubted = true
+	if h := b.holds[r.Nonce]; h != nil {
+		h.doubted = true
+	}
 }
 
 // over is the context of what does not live.

@@ -16,18 +16,19 @@ type view struct {
 	mine    *mvccpb.KeyValue
 }
 
-// view is the reads that read takes.
-func (b *Backend) view(r driver.Request) []clientv3.Op {
-	reads := []clientv3.Op{clientv3.OpGet(b.queue(r.Key), clientv3.WithFirstCreate()...)}
+// view is the reads that read takes; mine is an entry, or empty.
+func (b *Backend) view(key driver.Key, mine string) []clientv3.Op {
+	reads := []clientv3.Op{clientv3.OpGet(b.queue(key), clientv3.WithFirstCreate()...)}
 	if b.shared {
-		reads = append(reads,
-			clientv3.OpGet(b.barrier(r.Key), clientv3.WithFirstCreate()...),
-			clientv3.OpGet(b.entry(r.Key, r.Nonce)))
+		reads = append(reads, clientv3.OpGet(b.barrier(key), clientv3.WithFirstCreate()...))
+		if mine != "" {
+			reads = append(reads, clientv3.OpGet(mine))
+		}
 	}
 	return reads
 }
 
-func (b *Backend) read(r driver.Request, reply *clientv3.TxnResponse) (v view) {
+func (b *Backend) read(mine string, reply *clientv3.TxnResponse) (v view) {
 	first := func(n int) *mvccpb.KeyValue {
 		if kvs := reply.Responses[n].GetResponseRange().Kvs; len(kvs) > 0 {
 			return kvs[0]
@@ -35,13 +36,16 @@ func (b *Backend) read(r driver.Request, reply *clientv3.TxnResponse) (v view) {
 		return nil
 	}
 	v.oldest = first(0)
-	if b.shared {
+	switch {
+	case !b.shared:
+		v.barrier = v.oldest
+		if v.oldest != nil && string(v.oldest.Key) == mine {
+			v.mine = v.oldest
+		}
+	case mine != "":
 		v.barrier, v.mine = first(1), first(2)
-		return v
-	}
-	v.barrier = v.oldest
-	if v.oldest != nil && string(v.oldest.Key) == b.entry(r.Key, r.Nonce) {
-		v.mine = v.oldest
+	default:
+		v.barrier = first(1)
 	}
 	return v
 }

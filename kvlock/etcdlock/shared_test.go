@@ -1,0 +1,130 @@
+package etcdlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/etcdlock"
+)
+
+// Readers and writers stand in one queue: a writer waits for every reader in front of it, in whichever
+// order they go, and the readers behind it for the writer alone.
+func TestReadersAndWritersShareAQueue(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	write, read := n.watching, n.watching.Shared()
+	var readers []driver.Grant
+	for range 3 {
+		g, err := read.Acquire(t.Context(), request("a"))
+		require.NoError(t, err)
+		readers = append(readers, g)
+	}
+	writer := queuedGrant(t, n, write, t.Context(), request("a"))
+	late := queuedGrant(t, n, read, t.Context(), request("a"))
+	later := queuedGrant(t, n, read, t.Context(), request("a"))
+	for _, i := range []int{2, 0, 1} { // the writer watches the last one first
+		require.Empty(t, writer)
+		require.NoError(t, read.Release(t.Context(), readers[i]))
+	}
+	g := <-writer
+	require.NoError(t, g.err)
+	require.Empty(t, late)
+	require.NoError(t, write.Release(t.Context(), g.Grant))
+	one, two := <-late, <-later
+	require.NoError(t, one.err)
+	require.NoError(t, two.err)
+	require.Less(t, one.Token, two.Token)
+	outcomes, err := read.Renew(t.Context(), []driver.Grant{one.Grant, two.Grant})
+	require.NoError(t, err)
+	require.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
+}
+
+// A writer that gives up lets the readers in that stand behind it, while others still read.
+func TestAWriterThatGivesUpLetsReadersIn(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	read := n.watching.Shared()
+	_, err := read.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	ctx, giveUp := context.WithCancel(t.Context())
+	writer := queuedGrant(t, n, n.watching, ctx, request("a"))
+	behind := queuedGrant(t, n, read, t.Context(), request("a"))
+	require.Empty(t, behind)
+	giveUp()
+	require.ErrorIs(t, (<-writer).err, context.Canceled)
+	require.NoError(t, (<-behind).err)
+}
+
+// A grant belongs to the form that gave it: the other one neither renews nor releases it.
+func TestFormsDoNotMix(t *testing.T) {
+	t.Parallel()
+	b := etcdlock.New(connect(t, server(t)), prefix())
+	g, err := b.Shared().Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	outcomes, err := b.Renew(t.Context(), []driver.Grant{g})
+	require.NoError(t, err)
+	require.Equal(t, []driver.Outcome{driver.Lost}, outcomes)
+	require.ErrorIs(t, b.Release(t.Context(), g), driver.ErrNotHeld)
+	require.NoError(t, b.Shared().Release(t.Context(), g))
+}
+
+// One acquisition after the other has the same key, so that etcd's index of a name does not grow until it
+// is compacted; those at the same time have keys of their own. It holds for who waits as well.
+func TestKeysAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	b := n.watching
+	for range 10 {
+		g, err := b.Acquire(t.Context(), request("a"))
+		require.NoError(t, err)
+		next := queuedGrant(t, n, b, t.Context(), request("a"))
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := queuedGrant(t, n, b, ctx, request("a"))
+		cancel()
+		require.Error(t, (<-gone).err)
+		_, err = b.Acquire(t.Context(), request("a"))
+		require.Error(t, err)
+		require.NoError(t, b.Release(t.Context(), g))
+		granted := <-next
+		require.NoError(t, granted.err)
+		require.NoError(t, b.Release(t.Context(), granted.Grant))
+	}
+	keys := make(map[string]bool)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	puts := 0
+	for reply := range n.direct.Watch(ctx, b.Queue(driver.Key{Name: "a"}), clientv3.WithPrefix(), clientv3.WithRev(1), clientv3.WithFilterDelete()) {
+		for _, e := range reply.Events {
+			keys[string(e.Kv.Key)] = true
+			puts++
+		}
+		if puts == 30 {
+			break
+		}
+	}
+	require.Equal(t, 30, puts)
+	require.Len(t, keys, 3)
+}
+
+type result struct {
+	driver.Grant
+	err error
+}
+
+// queuedGrant is queued, and tells the grant as well.
+func queuedGrant(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Context, r driver.Request) <-chan result { //nolint:revive // ctx is what the test is about
+	t.Helper()
+	before := entries(t, n, r.Key)
+	done := make(chan result, 1)
+	go func() {
+		g, err := b.AcquireQueued(ctx, r)
+		done <- result{g, err}
+	}()
+	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
+	return done
+}
