@@ -38,7 +38,9 @@ func TestServerThatHangsIsUnavailable(t *testing.T) {
 		"redis://user:secret@" + address,
 		"redis+cluster://user:secret@" + address,
 		"etcd://user:secret@" + address,
+		"redlock://user:secret@" + address + ",127.0.0.1:1,127.0.0.1:2",
 		"etcd://" + address,
+		"zk://user:secret@" + address,
 	} {
 		for _, args := range [][]string{
 			{"run", "job", "--", "touch", "never"},
@@ -49,7 +51,7 @@ func TestServerThatHangsIsUnavailable(t *testing.T) {
 			{"release", "job", "--token", "1"},
 			{"migrate", "up"},
 		} {
-			if args[0] == "migrate" && regexp.MustCompile("^(redis|etcd)").MatchString(store) {
+			if args[0] == "migrate" && regexp.MustCompile("^(redis|redlock|etcd|zk)").MatchString(store) {
 				continue // keyvalue_usage
 			}
 			w := newWorkplace(t)

@@ -63,6 +63,33 @@ func redisCluster(tb testing.TB) func(testing.TB, workplace) string {
 	return func(testing.TB, workplace) string { return "redis+cluster://" + servers() + prefix() }
 }
 
+func zookeeperStore(tb testing.TB) string {
+	tb.Helper()
+	return "zk://" + testenv.DSN(tb, testenv.EngineZooKeeper) + "/test-" + driver.NewNonce().String()
+}
+
+// redlockStore starts three servers when it is first asked, for all tests below tb, and gives each a vote at
+// each place, as if it had been running for long. That a server is slow on this machine is no fault.
+func redlockStore(tb testing.TB) func(testing.TB, workplace) string {
+	tb.Helper()
+	servers := sync.OnceValue(func() (addrs []string) {
+		for range 3 {
+			addrs = append(addrs, startServer(tb, testserver.Redis).Addr)
+		}
+		return addrs
+	})
+	return func(tb testing.TB, _ workplace) string {
+		prefix := driver.NewNonce().String() + ":"
+		for _, addr := range servers() {
+			node := redis.NewClient(&redis.Options{Addr: addr})
+			defer node.Close()
+			run := node.InfoMap(tb.Context(), "server").Item("Server", "run_id")
+			require.NoError(tb, node.HSet(tb.Context(), prefix+"node", "run_id", run, "since", 0, "admitted", 1, "top", 0, "floor", 0).Err())
+		}
+		return "redlock://" + strings.Join(servers(), ",") + "?node_timeout=5s&prefix=" + prefix
+	}
+}
+
 // startServer starts a server of a test's own, which may be killed.
 func startServer(tb testing.TB, engine string, args ...string) *testserver.Server {
 	tb.Helper()

@@ -21,19 +21,31 @@ import (
 )
 
 // ownStores are stores on servers of a test's own.
-var ownStores = map[string]func(testing.TB) (*testserver.Server, string){
-	"redis": func(tb testing.TB) (*testserver.Server, string) {
+var ownStores = map[string]func(testing.TB) (store string, servers []*testserver.Server){
+	"redis": func(tb testing.TB) (string, []*testserver.Server) {
 		s := startServer(tb, testserver.Redis)
-		return s, "redis://" + s.Addr
+		return "redis://" + s.Addr, []*testserver.Server{s}
 	},
-	"redis-cluster": func(tb testing.TB) (*testserver.Server, string) {
+	"redis-cluster": func(tb testing.TB) (string, []*testserver.Server) {
 		s := startServer(tb, testserver.Redis, "--cluster-enabled", "yes")
 		wholeCluster(tb, s.Addr)
-		return s, "redis+cluster://" + s.Addr
+		return "redis+cluster://" + s.Addr, []*testserver.Server{s}
 	},
-	"etcd": func(tb testing.TB) (*testserver.Server, string) {
+	"redlock": func(tb testing.TB) (string, []*testserver.Server) {
+		store, servers := "redlock://", []*testserver.Server(nil)
+		for range 3 {
+			s := startServer(tb, testserver.Redis)
+			store, servers = store+s.Addr+",", append(servers, s)
+		}
+		return strings.TrimSuffix(store, ",") + "?max_ttl=2s&node_timeout=500ms", servers // a vote after so long
+	},
+	"etcd": func(tb testing.TB) (string, []*testserver.Server) {
 		s := startServer(tb, testserver.Etcd)
-		return s, "etcd://" + s.Addr
+		return "etcd://" + s.Addr, []*testserver.Server{s}
+	},
+	"zookeeper": func(tb testing.TB) (string, []*testserver.Server) {
+		s := startServer(tb, testserver.ZooKeeper)
+		return "zk://" + s.Addr, []*testserver.Server{s}
 	},
 }
 
@@ -56,19 +68,21 @@ func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 	for name, open := range ownStores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, store := open(t)
+			store, servers := open(t)
 			w := newWorkplace(t)
 			w.env = append(w.env, "ROWLOCK_STORE="+store)
 			require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "started"), 0o600))
 			require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "block"), 0o600))
-			cmd := w.command(t, scriptTimeout, "rowlock", "run", "job", "--ttl", "2s", "--", "sh", "-c", `echo $$ >started; read _ <block`)
+			cmd := w.command(t, scriptTimeout, "rowlock", "run", "job", "--ttl", "2s", "--wait", "20s", "--", "sh", "-c", `echo $$ >started; read _ <block`)
 			var messages bytes.Buffer
 			cmd.Stderr = &messages
 			require.NoError(t, cmd.Start())
 			started, err := os.ReadFile(filepath.Join(w.dir, "started")) // returns when it is written
 			require.NoError(t, err)
 
-			server.Kill()
+			for _, server := range servers {
+				server.Kill()
+			}
 			killed := time.Now()
 			require.Error(t, cmd.Wait())
 			require.Equal(t, 79, cmd.ProcessState.ExitCode(), messages.String())
@@ -77,14 +91,16 @@ func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 			output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+strings.TrimSpace(string(started))).CombinedOutput()
 			require.NoError(t, err, "the command lives: %s", output)
 
-			for _, args := range [][]string{{"run", "job", "--", "touch", "never"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
+			for _, args := range [][]string{{"run", "job", "--ttl", "2s", "--", "touch", "never"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
 				code, said := w.run(t, args...)
 				require.Equal(t, 69, code, "%v: %s", args, said)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			require.NoError(t, server.Restart(ctx))
-			code, said := w.run(t, "run", "job", "--wait", "20s", "--", "touch", "next")
+			for _, server := range servers {
+				require.NoError(t, server.Restart(ctx))
+			}
+			code, said := w.run(t, "run", "job", "--ttl", "2s", "--wait", "20s", "--", "touch", "next")
 			require.Zero(t, code, said)
 			require.NoFileExists(t, filepath.Join(w.dir, "never"))
 			require.FileExists(t, filepath.Join(w.dir, "next"))

@@ -61,8 +61,8 @@ type exception struct {
 var (
 	ofSessions  = regexp.MustCompile("-(advisory|getlock)$")
 	ofLeases    = ofOthers(ofSessions)
-	ofKeyValues = regexp.MustCompile("^(redis|redis-cluster|etcd)$")
-	ofForgetful = regexp.MustCompile("^etcd$")
+	ofKeyValues = regexp.MustCompile("^(redis|redis-cluster|redlock|etcd|zookeeper)$")
+	ofForgetful = regexp.MustCompile("^(etcd|zookeeper)$")
 )
 
 // others matches what a pattern does not.
@@ -95,7 +95,9 @@ func TestScripts(t *testing.T) {
 		"mariadb-getlock": func(tb testing.TB, w workplace) string { return migrated(tb, w, "mysql-getlock:"+testenv.MariaDB(tb)) },
 		"redis":           func(tb testing.TB, _ workplace) string { return redisStore(tb) },
 		"redis-cluster":   redisCluster(t),
+		"redlock":         redlockStore(t),
 		"etcd":            func(tb testing.TB, _ workplace) string { return etcdStore(tb) },
+		"zookeeper":       func(tb testing.TB, _ workplace) string { return zookeeperStore(tb) },
 	}
 	for store, open := range stores {
 		t.Run(store, func(t *testing.T) {

@@ -29,7 +29,7 @@ type location struct {
 const masked = "xxxxx"
 
 var errStore = errors.New("write sqlite:PATH, postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or USER@tcp(HOST)/DATABASE, " +
-	"redis://HOST, rediss://HOST, redis+cluster://HOST,HOST, etcd://HOST,HOST, etcds://HOST,HOST, " +
+	"redis://HOST, rediss://HOST, redis+cluster://HOST,HOST, redlock://HOST,HOST,HOST, etcd://HOST,HOST or zk://HOST,HOST, " +
 	"or for locks of sessions postgres-advisory://USER@HOST/DATABASE, mysql-getlock://USER@HOST/DATABASE or mysql-getlock:USER@tcp(HOST)/DATABASE")
 
 // parseLocation reads the value of --store. Its errors never repeat the value, which may hold a

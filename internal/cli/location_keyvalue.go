@@ -54,7 +54,7 @@ func keyValueLocation(scheme, rest string) (location, error) {
 func (at *keyValue) readServers(list string) error {
 	servers := strings.Split(list, ",")
 	if len(servers) > 1 && !at.several {
-		return fmt.Errorf("%s:// is one server: write %s, or several of a Cluster as redis+cluster://HOST:PORT,HOST:PORT", at.scheme, at.form)
+		return fmt.Errorf("%s:// is one server: write %s, or several of a Cluster as redis+cluster://HOST:PORT,HOST:PORT, or independent ones as redlock://HOST:PORT,HOST:PORT,HOST:PORT", at.scheme, at.form)
 	}
 	for i, server := range servers {
 		u, err := url.Parse("store://" + server)
@@ -82,6 +82,9 @@ func (at *keyValue) readOptions(query string) error {
 		if !slices.Contains(known, name) || len(values) > 1 {
 			err = errors.New("unknown, or given twice")
 		}
+	}
+	if err != nil && len(known) == 0 {
+		return fmt.Errorf("%s:// has no options behind a ?", at.scheme)
 	}
 	if err != nil {
 		return fmt.Errorf("the options of %s:// behind the ? are %s, each at most once", at.scheme, strings.Join(known, "=…&")+"=…")

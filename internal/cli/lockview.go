@@ -24,9 +24,9 @@ type lockView struct {
 	FreeIn    float64  `json:"free_in_seconds"`    // until the lock can be granted
 
 	status   driver.Status
-	session  bool // it ends with a connection
-	nameless bool // the store knows neither names nor the past
-	forgets  bool // the store knows no past
+	ends     string // what it ends with, if nobody can see when; empty: with a time
+	nameless bool   // the store knows neither names nor the past
+	forgets  bool   // the store knows no past
 }
 
 // view is what is shown of a lock in this store.
@@ -35,15 +35,27 @@ func (s *store) view(status driver.Status) lockView {
 		Namespace: status.Key.Namespace, Name: status.Key.Name, State: status.State.String(), Token: int64(status.Token),
 		Holder: status.Holder, Note: status.Note,
 		FreeIn: status.FreeIn.Seconds(),
-		status: status, session: s.at.session != "", nameless: s.nameless(), forgets: s.backend.Capabilities().Forgets,
+		status: status, ends: s.endsWith(), nameless: s.nameless(), forgets: s.backend.Capabilities().Forgets,
 	}
 	if age := status.Age.Seconds(); status.Age != 0 {
 		v.Age = &age
 	}
-	if expires := status.ExpiresIn.Seconds(); !v.session {
+	if expires := status.ExpiresIn.Seconds(); v.ends == "" {
 		v.ExpiresIn = &expires
 	}
 	return v
+}
+
+// endsWith is what a lock ends with where nobody can see when it does.
+func (s *store) endsWith() string {
+	switch {
+	case s.at.session != "":
+		return "connection"
+	case s.at.keyValue != nil && s.at.keyValue.untimed:
+		return "session"
+	default:
+		return ""
+	}
 }
 
 // nameless says whether the store keeps of a lock only that it is held, and by which connection.
@@ -98,7 +110,7 @@ func (v lockView) age() string {
 func (v lockView) end() string {
 	switch v.status.State {
 	case driver.StateHeld:
-		if v.session {
+		if v.ends != "" {
 			return "-"
 		}
 		return span(v.status.ExpiresIn)

@@ -57,8 +57,8 @@ func (v lockView) sentence() string {
 	age, expires := v.age(), v.status.ExpiresIn
 	switch v.status.State {
 	case driver.StateHeld:
-		if v.session {
-			return fmt.Sprintf("%s is held by %s%s, until it is released or its connection ends%s", name, cell(v.Holder), v.heldFor(), tail)
+		if v.ends != "" {
+			return fmt.Sprintf("%s is held by %s%s, until it is released or its %s ends%s", name, cell(v.Holder), v.heldFor(), v.ends, tail)
 		}
 		return fmt.Sprintf("%s is held by %s%s, lease ends in %s unless renewed%s", name, cell(v.Holder), v.heldFor(), span(expires), tail)
 	case driver.StateClosed:

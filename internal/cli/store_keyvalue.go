@@ -19,6 +19,8 @@ type kind struct {
 	open    func(context.Context, *store) error
 	// forgets says that nothing is kept of a lock that nobody holds: so no name can be kept closed.
 	forgets bool
+	// untimed says that a lock is held for as long as its session lives, and nobody can see how long that is.
+	untimed bool
 }
 
 // kinds are all of them, by their schemes.
@@ -27,8 +29,12 @@ var kinds = map[string]kind{
 	"rediss":         redisKind("rediss://HOST:PORT/DATABASE", false, true),
 	"redis+cluster":  redisKind("redis+cluster://HOST:PORT,HOST:PORT", true, false),
 	"rediss+cluster": redisKind("rediss+cluster://HOST:PORT,HOST:PORT", true, true),
+	"redlock":        redlockKind("redlock://HOST:PORT,HOST:PORT,HOST:PORT", false),
+	"redlocks":       redlockKind("redlocks://HOST:PORT,HOST:PORT,HOST:PORT", true),
 	"etcd":           etcdKind("etcd://HOST:PORT,HOST:PORT", false),
 	"etcds":          etcdKind("etcds://HOST:PORT,HOST:PORT", true),
+	"zk":             zookeeperKind("zk://HOST:PORT,HOST:PORT/ROOT", false),
+	"zks":            zookeeperKind("zks://HOST:PORT,HOST:PORT/ROOT", true),
 }
 
 // openKeyValue makes the backend of a store without tables.
@@ -56,7 +62,7 @@ func (at location) refuseKeyValue(format string) error {
 	return usage("--store: "+format, at.keyValue.scheme+"://")
 }
 
-// without is the error of a path that a kind has no use for.
+// withoutPath is the error of a path that a kind has no use for.
 func (at *keyValue) withoutPath() error {
 	if at.path != "" {
 		return fmt.Errorf("nothing but options can stand behind the servers of %s://: write %s", at.scheme, at.form)

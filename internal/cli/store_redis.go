@@ -13,9 +13,12 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
+// redisPort is the usual one.
+const redisPort = "6379"
+
 func redisKind(form string, cluster, secure bool) kind {
 	return kind{
-		form: form, port: "6379", several: cluster, secure: secure,
+		form: form, port: redisPort, several: cluster, secure: secure,
 		options: []string{"prefix", "allow_eviction", "replicas", "replica_wait"},
 		check: func(at *keyValue) error {
 			if cluster {
@@ -76,38 +79,46 @@ func (at *keyValue) redisOptions() ([]redislock.Option, error) {
 
 // openRedis makes the client of one server or of a Cluster. It does no I/O.
 func openRedis(_ context.Context, s *store) error {
-	redis.SetLogger(silent{}) // every error is reported once, by us
 	at := s.at.keyValue
-	secure, err := at.tls()
-	if err != nil {
-		return err
-	}
 	opts, err := at.redisOptions()
 	if err != nil {
 		return usage("--store: %w", err)
 	}
-	number, err := at.database()
+	o, err := at.redisClient(at.servers[0])
 	if err != nil {
-		return usage("--store: %w", err)
+		return err
 	}
-	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // a question less for each connection
 	var client redis.UniversalClient
 	if at.several {
 		client = redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: at.servers, Username: at.user, Password: at.password, TLSConfig: secure,
-			DialTimeout: connectTimeout, PoolSize: storeConns, ContextTimeoutEnabled: true,
-			IdentitySuffix: program, MaintNotificationsConfig: quiet,
+			Addrs: at.servers, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+			DialTimeout: o.DialTimeout, PoolSize: o.PoolSize, ContextTimeoutEnabled: o.ContextTimeoutEnabled,
+			IdentitySuffix: o.IdentitySuffix, MaintNotificationsConfig: o.MaintNotificationsConfig,
 		})
 	} else {
-		client = redis.NewClient(&redis.Options{
-			Addr: at.servers[0], Username: at.user, Password: at.password, DB: number, TLSConfig: secure,
-			DialTimeout: connectTimeout, PoolSize: storeConns, ContextTimeoutEnabled: true,
-			IdentitySuffix: program, MaintNotificationsConfig: quiet,
-		})
+		client = redis.NewClient(o)
 	}
 	s.closers = append(s.closers, func() { _ = client.Close() })
 	s.backend = redislock.New(client, opts...)
 	return nil
+}
+
+// redisClient is how one server is talked to.
+func (at *keyValue) redisClient(server string) (*redis.Options, error) {
+	redis.SetLogger(silent{}) // every error is reported once, by us
+	secure, err := at.tls()
+	if err != nil {
+		return nil, err
+	}
+	number, err := at.database()
+	if err != nil {
+		return nil, usage("--store: %w", err)
+	}
+	return &redis.Options{
+		Addr: server, Username: at.user, Password: at.password, DB: number, TLSConfig: secure,
+		DialTimeout: connectTimeout, PoolSize: storeConns, ContextTimeoutEnabled: true, IdentitySuffix: program,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // a question less for each connection
+	}, nil
 }
 
 // silent writes no log.

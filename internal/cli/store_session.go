@@ -40,6 +40,9 @@ func (at location) checkOptions(f runFlags) error {
 	case f.handover > 0:
 		option = "--handover-delay"
 	}
+	if at.keyValue != nil && at.keyValue.longestTTL() > 0 && f.ttl > at.keyValue.longestTTL() {
+		return usage("--ttl=%s: %s:// grants for at most %s: write max_ttl=… in --store, the same for all who share locks", span(f.ttl), at.keyValue.scheme, span(at.keyValue.longestTTL()))
+	}
 	switch {
 	case option == "":
 		return nil

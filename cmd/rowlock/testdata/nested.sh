@@ -16,6 +16,6 @@ grep -q '^ROWLOCK_HOLDER=env@' inner
 grep -Eq '^ROWLOCK_EXPIRES_AT=20..-..-..T..:..:..\....Z$' inner
 
 # The tokens are those of the two locks, where the store keeps them once nobody holds the lock.
-case ${ROWLOCK_STORE:-} in postgres-advisory* | etcd:*) exit ;; esac
+case ${ROWLOCK_STORE:-} in postgres-advisory* | etcd:* | zk:*) exit ;; esac
 rowlock status inner --json | grep -q "\"token\": $(sed -n 's/^ROWLOCK_TOKEN=//p' inner),"
 rowlock status outer --json | grep -q "\"token\": $(cat outer),"
