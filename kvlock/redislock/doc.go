@@ -25,4 +25,10 @@
 // The first call asks INFO, and refuses a replica, a server older than 7.0, and a maxmemory-policy other
 // than noeviction: see [AllowEviction]. What a service does not tell is not held against it. An account needs
 // EVAL and EVALSHA, INFO, SCAN to list and prune, SUBSCRIBE to wait, and keys and channels of the prefix.
+//
+// # Redlock
+//
+// [NewRedlock] keeps locks in a majority of independent servers, for locks that must be had while one of them is
+// gone. It is not safer than one of them, and its page says when it is worth it: docs/redlock.md. Rows of a SQL database that
+// it guards are to be guarded by fence.Claim as well.
 package redislock

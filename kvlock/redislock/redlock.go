@@ -26,6 +26,7 @@ type Redlock struct {
 	err     error // what Validate reports
 
 	work     work
+	visiting atomic.Bool
 	met      atomic.Bool // every node has been looked at, or has had its time
 	mu       sync.Mutex
 	renewing map[driver.Nonce]*renewing

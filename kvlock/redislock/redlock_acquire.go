@@ -96,10 +96,10 @@ func (b *ballot) first() error {
 			return b.ctx.Err()
 		}
 	}
-	r.met.Store(true)
 	if err := misfit(votes); err != nil {
 		return err
 	}
+	r.met.Store(true)
 	b.floor, b.admits = floor(votes), told(votes, len(r.nodes))
 	granted := count(votes, vote.granted)
 	if granted >= q {
@@ -114,11 +114,12 @@ func (b *ballot) first() error {
 }
 
 // answered says whether no more votes are worth waiting for where there will be no majority: whether one has answered, or
-// cannot any more, since before a refusal cannot be told from silence; and enough to admit those that are ready.
+// cannot any more, since before a refusal cannot be told from silence; enough to admit those that are ready; and one that
+// knows who has the lock.
 func (b *ballot) answered(votes []vote, pending int) bool {
 	r := b.redlock
 	answers := count(votes, func(v vote) bool { return v.err == nil })
-	if count(votes, vote.ready) > 0 && !told(votes, len(r.nodes)) {
+	if ready := count(votes, vote.ready); ready > 0 && !told(votes, len(r.nodes)) || answers > 0 && count(votes, vote.refused) == 0 {
 		return false
 	}
 	return answers >= r.quorum() || answers+pending < r.quorum()

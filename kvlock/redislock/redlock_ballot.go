@@ -64,7 +64,7 @@ func (b *ballot) run(n *node, turn func(context.Context) bool) {
 	case <-b.admitting:
 	}
 	if v.ready() && b.admits {
-		b.admitted <- b.admit(n)
+		b.admitted <- b.redlock.admit(n, b.floor, b.redlock.options.limit(b.req.TTL))
 	}
 	<-b.minted
 	if b.token > 0 {
@@ -95,15 +95,7 @@ func (b *ballot) vote(n *node, turn func(context.Context) bool) vote {
 	if err := b.redlock.fit(ctx, n, client); err != nil {
 		return vote{node: n, err: err}
 	}
-	r := b.req
-	v := readVote(n, run(ctx, client, call{redlockAcquireScript, []string{b.key, o.record()}, []any{
-		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), o.retention.Milliseconds(), micros(o.quarantine()),
-	}}))
-	v.err = classify(v.err)
-	if v.forgetful() {
-		n.forgotten()
-	}
-	return v
+	return b.redlock.voteAt(ctx, n, client, b.key, b.req.Nonce.String(), b.req)
 }
 
 // confirm is the second round at one node.
@@ -114,16 +106,6 @@ func (b *ballot) confirm(n *node) bool {
 	ok, err := run(ctx, n.within(limit), call{redlockConfirmScript, []string{b.key, b.redlock.options.record()}, []any{
 		b.req.Nonce.String(), b.token.String(),
 	}}).Bool()
-	return err == nil && ok
-}
-
-// admit gives a node back its vote, now that it knows what the others do.
-func (b *ballot) admit(n *node) bool {
-	o := b.redlock.options
-	limit := o.limit(b.req.TTL)
-	ctx, cancel := bound(b.ctx, limit)
-	defer cancel()
-	ok, err := run(ctx, n.within(limit), call{redlockAdmitScript, []string{o.record()}, []any{b.floor.String(), micros(o.quarantine())}}).Bool()
 	return err == nil && ok
 }
 

@@ -26,7 +26,7 @@ func (r *Redlock) fit(ctx context.Context, n *node, client *redis.Client) error 
 	}
 	text, err := client.Info(ctx).Result()
 	if err != nil {
-		return classify(err)
+		return fmt.Errorf("INFO, by which it is known whether a server was started again: %w", classify(err))
 	}
 	facts := parseInfo(text)
 	if err := facts.nodeRefusal(); err != nil {

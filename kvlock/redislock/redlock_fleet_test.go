@@ -55,7 +55,7 @@ func newFleet(tb testing.TB, size int, opts ...redislock.Option) *fleet {
 	for i := range size {
 		f.servers = append(f.servers, startNode(tb, i == size-1))
 		f.raw = append(f.raw, connect(tb, f.servers[i].Addr))
-		f.mature(tb, i)
+		require.NoError(tb, giveVote(context.Background(), f.raw[i]))
 	}
 	tb.Cleanup(func() {
 		for b := range f.clients {
@@ -81,23 +81,23 @@ func startNode(tb testing.TB, valkey bool) *testserver.Server {
 }
 
 // runID is the run of a server.
-func (f *fleet) runID(tb testing.TB, i int) string {
-	tb.Helper()
-	text, err := f.raw[i].Info(context.Background(), "server").Result()
-	require.NoError(tb, err)
+func runID(ctx context.Context, c *redis.Client) (string, error) {
+	text, err := c.Info(ctx, "server").Result()
 	for line := range strings.Lines(text) {
 		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "run_id:"); ok {
-			return id
+			return id, nil
 		}
 	}
-	require.FailNow(tb, "no run_id")
-	return ""
+	return "", fmt.Errorf("no run_id: %w", err)
 }
 
-// mature gives a node its vote, without the wait.
-func (f *fleet) mature(tb testing.TB, i int) {
-	tb.Helper()
-	require.NoError(tb, f.raw[i].HSet(context.Background(), record, "run_id", f.runID(tb, i), "since", 0, "admitted", 1, "top", 0, "floor", 0).Err())
+// giveVote gives a node its vote, without the wait.
+func giveVote(ctx context.Context, c *redis.Client) error {
+	id, err := runID(ctx, c)
+	if err != nil {
+		return err
+	}
+	return c.HSet(ctx, record, "run_id", id, "since", 0, "admitted", 1, "top", 0, "floor", 0).Err()
 }
 
 // age lets the quarantine of a node pass.

@@ -94,7 +94,7 @@ func (t *tally) collect(ctx context.Context) error {
 		case <-timer.C:
 			failures, pending = append(failures, fmt.Sprintf("no answer within %s", t.limit)), 0
 		case <-ctx.Done():
-			failures, pending = append(failures, ctx.Err().Error()), 0
+			failures, pending = append(failures, "no answer in time"), 0
 		}
 	}
 	if slices.ContainsFunc(t.outcomes, func(o driver.Outcome) bool { return o != driver.Unknown }) {
@@ -131,6 +131,9 @@ func (t *tally) add(a renewed, quorum int) (decided int) {
 func (t *tally) run(ctx context.Context, n *node) {
 	held, err := t.ask(ctx, n)
 	t.answers <- renewed{n, held, err}
+	if errors.Is(err, errForgetful) {
+		t.redlock.visit()
+	}
 	<-t.decided
 	var missing []int
 	for i, here := range held {

@@ -153,14 +153,14 @@ func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 // unreachable says which nodes did not answer. Requests that were sent may have been carried out.
 func (r *Redlock) unreachable(votes []vote) error {
 	var causes []string
-	var permanent error
+	permanent := 0
 	for _, v := range votes {
 		if v.err == nil {
 			continue
 		}
 		causes = append(causes, fmt.Sprintf("%s: %v", v.node.addr, v.err))
 		if driver.IsPermanent(v.err) {
-			permanent = v.err
+			permanent++
 		}
 	}
 	answered := len(votes) - len(causes)
@@ -168,7 +168,7 @@ func (r *Redlock) unreachable(votes []vote) error {
 	if len(causes) > 0 {
 		err = fmt.Errorf("%w; %s", err, strings.Join(causes, "; "))
 	}
-	if permanent != nil {
+	if permanent > len(r.nodes)-r.quorum() {
 		return driver.Permanent(err)
 	}
 	return err

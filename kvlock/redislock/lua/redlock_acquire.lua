@@ -1,4 +1,4 @@
--- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine.
+-- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, empty to ask for nothing but the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine.
 -- Result: verdict; the token that this lease, or that of whoever has the lock, was confirmed with here, or 0; the last token of the lock and the largest of the node; the server's clock; holder, note, microseconds since the grant and until it is free.
 -- Promise: one request; a node that may have forgotten neither grants nor refuses; a lease that is granted has no token until it is confirmed.
 local number = function(x) return string.format('%.0f', x) end
@@ -25,6 +25,9 @@ if node[3] ~= '1' then
         return {'closed', 0, 0, top, clock, '', '', 0, math.min(left, quarantine)}
     end
     return {left > -quarantine and 'ready' or 'overdue', 0, 0, top, clock, '', '', 0, 0}
+end
+if ARGV[1] == '' then
+    return {'votes', 0, 0, top, clock, '', '', 0, 0}
 end
 
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least')

@@ -1,0 +1,68 @@
+package redislock
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// voteAt runs the acquire script at a node. Without a nonce it asks for the node's state only.
+func (r *Redlock) voteAt(ctx context.Context, n *node, client *redis.Client, key, nonce string, req driver.Request) vote {
+	o := r.options
+	v := readVote(n, run(ctx, client, call{redlockAcquireScript, []string{key, o.record()}, []any{
+		nonce, req.Holder, req.Note, micros(req.TTL), micros(req.MinHold), micros(req.HandoverDelay), o.retention.Milliseconds(), micros(o.quarantine()),
+	}}))
+	v.err = classify(v.err)
+	if v.forgetful() {
+		n.forgotten()
+	}
+	return v
+}
+
+// admit gives a node back its vote, now that it is told what the others know.
+func (r *Redlock) admit(n *node, floor driver.Token, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	ok, err := run(ctx, n.within(limit), call{redlockAdmitScript, []string{r.options.record()}, []any{floor.String(), micros(r.options.quarantine())}}).Bool()
+	return err == nil && ok
+}
+
+// visit admits nodes that are ready in the background, for holders that only renew. One visit is enough at a time. A call that is
+// counted starts it.
+func (r *Redlock) visit() {
+	if r.visiting.Swap(true) {
+		return
+	}
+	r.work.run(func() {
+		defer r.visiting.Store(false)
+		limit := r.options.contact(r.options.maxTTL)
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		found := make(chan vote, len(r.nodes))
+		for _, n := range r.nodes {
+			r.work.run(func() {
+				client := n.within(limit)
+				if err := r.fit(ctx, n, client); err != nil {
+					found <- vote{node: n, err: err}
+					return
+				}
+				found <- r.voteAt(ctx, n, client, r.options.record(), "", driver.Request{})
+			})
+		}
+		var votes []vote
+		for range r.nodes {
+			votes = append(votes, <-found) // the limit bounds each
+		}
+		if !told(votes, len(r.nodes)) {
+			return
+		}
+		for _, v := range votes {
+			if v.ready() {
+				r.admit(v.node, floor(votes), limit)
+			}
+		}
+	})
+}

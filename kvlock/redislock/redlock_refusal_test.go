@@ -1,0 +1,101 @@
+package redislock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// What cannot work is refused by rowlock.New, in words that name the option or the node.
+func TestRedlockOptions(t *testing.T) {
+	t.Parallel()
+	node := func(addr string) *redis.Client {
+		c := redis.NewClient(&redis.Options{Addr: addr})
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	a, b, c := node("a:1"), node("b:1"), node("c:1")
+	sentinel := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { _ = sentinel.Close() })
+	three := []*redis.Client{a, b, c}
+	for _, wrong := range []struct {
+		nodes []*redis.Client
+		opts  []redislock.Option
+		says  string
+	}{
+		{nil, nil, "0 nodes"},
+		{three[:1], nil, "1 nodes"},
+		{three[:2], nil, "2 nodes"},
+		{append(three[:3:3], node("d:1")), nil, "4 nodes"},
+		{[]*redis.Client{a, nil, c}, nil, "node 2 is nil"},
+		{[]*redis.Client{a, b, node("a:1")}, nil, "nodes 1 and 3 are both a:1"},
+		{[]*redis.Client{a, b, sentinel}, nil, "node 3 is a client of Sentinel"},
+		{three, []redislock.Option{redislock.Replicated(1, time.Second)}, "Replicated"},
+		{three, []redislock.Option{redislock.AllowEviction()}, "AllowEviction"},
+		{three, []redislock.Option{redislock.MaxTTL(time.Millisecond)}, "MaxTTL"},
+		{three, []redislock.Option{redislock.NodeTimeout(time.Microsecond)}, "NodeTimeout"},
+		{three, []redislock.Option{redislock.NodeTimeout(time.Minute)}, "NodeTimeout"},
+		{three, []redislock.Option{redislock.Prefix("")}, "Prefix"},
+	} {
+		_, err := rowlock.New(redislock.NewRedlock(wrong.nodes, wrong.opts...))
+		require.ErrorContains(t, err, wrong.says)
+	}
+	_, err := rowlock.New(redislock.New(a, redislock.MaxTTL(time.Minute)))
+	require.ErrorContains(t, err, "MaxTTL")
+	_, err = rowlock.New(redislock.NewRedlock(three))
+	require.NoError(t, err)
+}
+
+// A server that must not be a node is refused for good by the first call, by its address and with what is wrong.
+func TestRedlockNodesThatAreNotFit(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3)
+	twin, err := faultproxy.New(f.servers[0].Addr)
+	require.NoError(t, err)
+	t.Cleanup(twin.Close)
+	replica := start(t)
+	require.NoError(t, connect(t, replica.Addr).ReplicaOf(context.Background(), "127.0.0.1", "1").Err())
+	for says, addr := range map[string]string{
+		"the same server as": twin.Addr(),
+		"replica":            replica.Addr,
+		"maxmemory-policy":   start(t, "--maxmemory-policy", "allkeys-lru").Addr,
+		"part of a Cluster":  start(t, "--cluster-enabled", "yes").Addr,
+	} {
+		nodes := []*redis.Client{connect(t, f.servers[0].Addr), connect(t, f.servers[1].Addr), connect(t, addr)}
+		r := redislock.NewRedlock(nodes, steadily)
+		_, err := r.Acquire(context.Background(), request("x"))
+		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, addr)
+		assert.True(t, driver.IsPermanent(err))
+		require.NoError(t, r.Close())
+	}
+	b, _ := f.client(t, steadily)
+	g, err := b.Acquire(context.Background(), request("x"))
+	require.NoError(t, err, "nothing was left behind")
+	require.NoError(t, b.Release(context.Background(), g))
+}
+
+// A TTL after which nodes would take a lease for forgotten is refused; and so is every call after Close, which waits for what is
+// under way.
+func TestRedlockRefusesCalls(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	b, _ := f.client(t, redislock.MaxTTL(10*time.Second))
+	_, err := b.Acquire(ctx, request("x"))
+	require.ErrorContains(t, err, "MaxTTL")
+	assert.True(t, driver.IsPermanent(err))
+	require.NoError(t, b.Close())
+	_, err = b.Acquire(ctx, request("x"))
+	require.ErrorContains(t, err, "closed")
+	assert.True(t, driver.IsPermanent(err))
+}
