@@ -82,13 +82,14 @@ func (e *zookeeper) commandWith(f *folder, port int, o Options, ensemble string)
 	return command{argv: append(argv, "-cp", strings.Join(e.jars, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)}
 }
 
-// A tick is the unit of the server's time: the least session is two of them, and a node that is silent for syncLimit of
-// them is given up, which must not be a pause of a slow machine.
+// A tick is the unit of the server's time: the least session is two of them. A node that is silent for syncLimit of them
+// is given up, which must not be a pause of a slow machine. A leader waits for followers for initLimit, in vain if one
+// came before it listened: a proxy takes the connection and loses it, which the follower does not try again.
 const zookeeperConfig = `dataDir=%s
 clientPort=%d
 clientPortAddress=127.0.0.1
 tickTime=200
-initLimit=100
+initLimit=20
 syncLimit=15
 maxSessionTimeout=600000
 maxClientCnxns=0

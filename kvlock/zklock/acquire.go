@@ -14,6 +14,19 @@ import (
 // Acquire makes one attempt. It never passes those who wait in the queue, and does not stand in it: its
 // node is created on the condition that nobody else's was since the queue was seen empty.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	return onSession(ctx, r, b.attempt)
+}
+
+// onSession acquires once more, on a new session, if the one that there was had ended.
+func onSession(ctx context.Context, r driver.Request, acquire func(context.Context, driver.Request) (driver.Grant, error)) (driver.Grant, error) {
+	g, err := acquire(ctx, r)
+	if overBefore(err) {
+		return acquire(ctx, r)
+	}
+	return g, err
+}
+
+func (b *Backend) attempt(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	began := time.Now()
 	s, e, end, err := b.begin(ctx, r)
 	if err != nil {
@@ -115,7 +128,7 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 	b.mu.Lock()
 	version, known := b.versions.get(r.Key)
 	b.mu.Unlock()
-	if known && !b.shared && !r.Waiting { // if nobody came since our last grant, nobody is there
+	if known && !b.shared && !r.Waiting { // if nobody came since our last grant, which we released, nobody is there
 		return version, nil
 	}
 	for synced := false; ; {

@@ -76,7 +76,7 @@ func Auth(scheme string, secret []byte) Option {
 // ACL is the access control list of all nodes that are created. The default is zk.AuthACL(zk.PermAll),
 // those who authenticate alike, if there is an [Auth] or [Digest], and else anybody. All who take the
 // same locks need all rights but that to administer.
-func ACL(acl ...zk.ACL) Option { return func(s *store) { s.acl = slices.Clone(acl) } }
+func ACL(acl ...zk.ACL) Option { return func(s *store) { s.acl = append([]zk.ACL{}, acl...) } }
 
 // Dialer makes the connections, for TLS or a proxy. ctx ends when the attempt has taken too long. The
 // default is a net.Dialer's DialContext.

@@ -24,11 +24,12 @@ type entry struct {
 	created chan struct{} // closed when it is known what became of the request to create it
 
 	// To be read once created is closed.
-	err   error        // why there is no node
-	path  string       // of the node; empty if there is none
-	token driver.Token // the transaction that created it
-	sent  time.Time    // before the request was sent; zero if its reply was lost
-	first bool         // nobody stood before it
+	err     error        // why there is no node
+	path    string       // of the node; empty if there is none
+	token   driver.Token // the transaction that created it
+	version int32        // of the lock's node with it
+	sent    time.Time    // before the request was sent; zero if its reply was lost
+	first   bool         // nobody stood before it
 
 	// Guarded by store.mu.
 	granted bool
@@ -63,17 +64,20 @@ func (e *entry) create(data string, version int32) {
 	if e.shared {
 		mark = sharing
 	}
+	impatience := e.session.watchdog()
 	sent := time.Now()
 	results, err := e.session.conn.Multi(
 		&zk.CreateRequest{Path: container + "/" + protected + e.nonce.String() + mark, Data: []byte(data), Acl: e.store.acl, Flags: zk.FlagEphemeralSequential},
 		&zk.SetDataRequest{Path: container, Version: version},
 	)
+	impatience.Stop()
+	e.session.heed(err)
 	switch {
 	case err == nil:
 		// Both are one transaction: the children are counted, and the writing is numbered, as it leaves them.
 		parent := results[1].Stat
 		e.path, e.token, e.sent, e.first = results[0].String, driver.Token(parent.Mzxid), sent, parent.NumChildren == 1
-		e.store.remember(e.key, parent.Version)
+		e.version = parent.Version
 		e.session.prove(sent)
 	case ambiguous(err):
 		e.err = e.find(container)
@@ -93,23 +97,13 @@ func (e *entry) find(container string) error {
 		if err := s.await(s.ctx); err != nil {
 			return err
 		}
-		children, err := synced(s.conn, container)
+		impatience := s.watchdog()
+		path, stat, err := e.search(container)
+		impatience.Stop()
 		switch {
 		case err == nil:
-			for _, p := range queue(children) {
-				if p.nonce != e.nonce {
-					continue
-				}
-				_, stat, err := s.conn.Get(container + "/" + p.node)
-				if err != nil {
-					break
-				}
-				e.path, e.token = container+"/"+p.node, driver.Token(stat.Czxid)
-				return nil
-			}
-			if !standsIn(children, e.nonce) {
-				return driver.NotApplied(errNotCreated)
-			}
+			e.path, e.token = path, driver.Token(stat.Czxid)
+			return nil
 		case errors.Is(err, zk.ErrNoNode):
 			return driver.NotApplied(errNotCreated)
 		case isAny(err, refusedFor):
@@ -119,13 +113,20 @@ func (e *entry) find(container string) error {
 	}
 }
 
-func standsIn(children []string, nonce driver.Nonce) bool {
+// search finds e's node by its nonce; zk.ErrNoNode if there is none.
+func (e *entry) search(container string) (string, *zk.Stat, error) {
+	children, err := synced(e.session.conn, container)
+	if err != nil {
+		return "", nil, err
+	}
 	for _, p := range queue(children) {
-		if p.nonce == nonce {
-			return true
+		if p.nonce == e.nonce {
+			path := container + "/" + p.node
+			_, stat, err := e.session.conn.Get(path)
+			return path, stat, err
 		}
 	}
-	return false
+	return "", nil, zk.ErrNoNode
 }
 
 // synced lists the children of a node as the leader knows them.
@@ -155,6 +156,9 @@ func (e *entry) delete(r *removal) {
 	e.store.mu.Lock()
 	if r.err == nil {
 		e.store.released.put(ended{e.nonce, e.token}, struct{}{})
+		if e.granted && !e.shared { // nobody is there now, unless he came after
+			e.store.versions.put(e.key, e.version)
+		}
 	}
 	if driver.IsPermanent(r.err) { // it is still there, and may be asked for again
 		e.removal = nil
@@ -171,7 +175,9 @@ func (e *entry) deleteNode() error {
 	}
 	s, lost := e.session, false
 	for {
+		impatience := s.watchdog()
 		err := s.conn.Delete(e.path, -1)
+		impatience.Stop()
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode) && lost: // that was us
 			return nil
@@ -224,25 +230,12 @@ func (e *entry) leaving() *removal {
 
 // wait returns once it is known what became of the request for e, or when ctx ends.
 func (e *entry) wait(ctx context.Context) error {
-	began := time.Now()
-	select {
-	case <-e.created:
-		return e.err
-	default:
-	}
 	select {
 	case <-e.created:
 		return e.err
 	case <-e.session.ctx.Done():
-		return driver.NotApplied(context.Cause(e.session.ctx))
+		return e.session.over()
 	case <-ctx.Done():
-		e.session.nudge(began)
 		return ctx.Err()
 	}
-}
-
-func (s *store) remember(key driver.Key, version int32) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.versions.put(key, version)
 }

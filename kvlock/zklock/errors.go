@@ -49,6 +49,8 @@ func classify(err error) error {
 		return err
 	case isAny(err, refusedFor):
 		return driver.Permanent(err)
+	case errors.Is(err, zk.ErrSessionExpired):
+		return driver.NotApplied(errExpired)
 	case isAny(err, withoutEffect):
 		return driver.NotApplied(err)
 	}
@@ -61,4 +63,10 @@ func ofRead(err error) error {
 		return err
 	}
 	return driver.NotApplied(err)
+}
+
+// overBefore says whether a call failed because its session had ended before.
+func overBefore(err error) bool {
+	over := errors.Is(err, errExpired) || errors.Is(err, errUnproven)
+	return over && driver.IsNotApplied(err) && !errors.Is(err, errPlaceLost)
 }

@@ -15,24 +15,23 @@ import (
 // List returns the locks that are held, as [driver.Inspector] says. One that nobody holds is not
 // listed, for ZooKeeper keeps nothing of it.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
-	s, err := b.any()
-	if err != nil {
-		return nil, err
-	}
+	return onAny(b.store, func(s *session) ([]driver.Status, error) { return b.list(ctx, s, namespace, all) })
+}
+
+func (s *store) list(ctx context.Context, open *session, namespace string, all bool) (list []driver.Status, err error) {
 	namespaces := []string{namespace}
 	if all {
-		if namespaces, err = b.namespaces(ctx, s); err != nil {
+		if namespaces, err = s.namespaces(ctx, open); err != nil {
 			return nil, err
 		}
 	}
-	var list []driver.Status
 	for _, namespace := range namespaces {
-		names, err := children(ctx, s, b.under(namespace))
+		names, err := children(ctx, open, s.under(namespace))
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range names {
-			status, err := b.head(ctx, s, driver.Key{Namespace: namespace, Name: unescape(name)})
+			status, err := s.head(ctx, open, driver.Key{Namespace: namespace, Name: unescape(name)})
 			if err != nil {
 				return nil, err
 			}
@@ -92,22 +91,14 @@ func (s *store) head(ctx context.Context, open *session, key driver.Key) (first,
 
 // Inspect returns the state of one lock. One that nobody holds has token zero.
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
-	s, err := b.any()
-	if err != nil {
-		return driver.Status{}, err
-	}
-	f, err := b.head(ctx, s, key)
+	f, err := onAny(b.store, func(s *session) (first, error) { return b.head(ctx, s, key) })
 	return f.Status, err
 }
 
 // ForceRelease deletes the node of the holder with that token. Whatever is in ZooKeeper is alive, so it
 // takes live.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
-	s, err := b.any()
-	if err != nil {
-		return err
-	}
-	f, err := b.head(ctx, s, key)
+	f, err := onAny(b.store, func(s *session) (first, error) { return b.head(ctx, s, key) })
 	switch {
 	case err != nil:
 		return err
@@ -116,11 +107,28 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	case !live:
 		return &driver.Held{Reason: driver.Leased, Holder: f.Holder, Note: f.Note, Token: f.Token}
 	}
-	_, err = ask(ctx, s, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(f.path, -1) })
+	_, err = onAny(b.store, func(s *session) (struct{}, error) {
+		return ask(ctx, s, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(f.path, -1) })
+	})
 	if errors.Is(err, zk.ErrNoNode) {
 		return driver.ErrNotHeld
 	}
 	return err
+}
+
+// onAny does something that no lock depends on, and once more if the session for it had ended.
+func onAny[T any](s *store, do func(*session) (T, error)) (T, error) {
+	for again := true; ; again = false {
+		open, err := s.any()
+		if err != nil {
+			var none T
+			return none, err
+		}
+		v, err := do(open)
+		if !again || !overBefore(classify(err)) {
+			return v, err
+		}
+	}
 }
 
 // Prune has nothing to forget: the servers clear away the node of a lock that stands empty.

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"github.com/rowlock/rowlock/driver"
 )
 
 // prove notes that a majority of the servers answered a request that was sent then, so that the
@@ -84,19 +82,20 @@ func ask[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, erro
 		value T
 		err   error
 	}
-	sent := time.Now()
 	answers := make(chan answer, 1)
 	go func() {
 		v, err := request(s.conn)
+		s.heed(err)
 		answers <- answer{v, err}
 	}()
+	impatience := s.watchdog()
+	defer impatience.Stop()
 	select {
 	case a := <-answers:
 		return a.value, a.err
 	case <-s.ctx.Done():
-		return none, driver.NotApplied(context.Cause(s.ctx))
+		return none, s.over()
 	case <-ctx.Done():
-		s.nudge(sent)
 		return none, ctx.Err()
 	}
 }

@@ -14,6 +14,10 @@ import (
 // go, and for no other: when a holder goes, one waiter wakes. It waits until ctx ends, or for as long
 // as the servers say nothing for r.TTL. Whoever leaves takes the node back.
 func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	return onSession(ctx, r, b.queued)
+}
+
+func (b *Backend) queued(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	began := time.Now()
 	s, e, end, err := b.begin(ctx, r)
 	if err != nil {
@@ -101,7 +105,7 @@ func (w *waiter) sleep(ctx context.Context, woken <-chan struct{}) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-e.session.ctx.Done():
-			return driver.NotApplied(context.Cause(e.session.ctx))
+			return e.session.over()
 		case <-ticker.C:
 		}
 		err := w.retry(ctx, func(ctx context.Context) error {
@@ -149,7 +153,10 @@ func (e *entry) leave(ctx context.Context, err error) error {
 	defer cancel()
 	removal := e.remove()
 	if e.session.ctx.Err() != nil {
-		return ofRead(err)
+		if e.stands() {
+			err = errors.Join(errPlaceLost, err)
+		}
+		return driver.NotApplied(err)
 	}
 	var held *driver.Held
 	select {

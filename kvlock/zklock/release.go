@@ -34,9 +34,14 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 
 // is says whether e is what was granted as g.
 func (e *entry) is(g driver.Grant) bool {
+	return e.stands() && e.key == g.Key && e.nonce == g.Nonce && e.token == g.Token
+}
+
+// stands says whether it is known that e has a node.
+func (e *entry) stands() bool {
 	select {
 	case <-e.created:
-		return e.key == g.Key && e.nonce == g.Nonce && e.token == g.Token && e.path != ""
+		return e.path != ""
 	default:
 		return false
 	}

@@ -30,7 +30,6 @@ type session struct {
 	dialed     error // the last of them
 	connected  bool
 	authorized bool
-	refused    error         // by the servers, for good
 	up         chan struct{} // closed while requests can be made
 	proven     time.Time     // before the last request was sent that a majority of the servers answered
 	expiry     *time.Timer   // of the trust that it is worth
@@ -117,9 +116,7 @@ func (s *session) authorize() {
 				break
 			}
 			if errors.Is(err, zk.ErrAuthFailed) {
-				s.mu.Lock()
-				s.refused = err
-				s.mu.Unlock()
+				s.finish(driver.Permanent(err))
 				return
 			}
 			sleep(s.ctx, 10*time.Millisecond)
@@ -176,7 +173,7 @@ func (s *session) await(ctx context.Context) error {
 	case <-up:
 		return nil
 	case <-s.ctx.Done():
-		return driver.NotApplied(context.Cause(s.ctx))
+		return s.over()
 	case <-ctx.Done():
 		return s.unreachable(ctx)
 	}
@@ -185,15 +182,12 @@ func (s *session) await(ctx context.Context) error {
 func (s *session) unreachable(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refused != nil {
-		return driver.Permanent(s.refused)
-	}
 	return driver.NotApplied(errors.Join(errUnreachable, s.dialed, ctx.Err()))
 }
 
 // patience is how long a server may take to accept a connection, and to answer when it is silent.
 func (s *session) patience() time.Duration {
-	return min(max(s.asked/12, 500*time.Millisecond), 5*time.Second)
+	return min(max(s.asked/12, 500*time.Millisecond), 2*time.Second)
 }
 
 // trust is for how long a grant is trusted after it was proven, if ttl was asked for.
@@ -202,6 +196,9 @@ func (s *session) trust(ttl time.Duration) time.Duration {
 	defer s.mu.Unlock()
 	return min(ttl, s.timeout*trusted/10)
 }
+
+// over is why the session has ended: a request that was not made on it was not carried out.
+func (s *session) over() error { return ofRead(context.Cause(s.ctx)) }
 
 // hangUp ends the present connection; the client makes another.
 func (s *session) hangUp() {
@@ -213,17 +210,24 @@ func (s *session) hangUp() {
 	}
 }
 
-// nudge hangs up on a server that has said nothing since a request was sent: the client would wait
-// for two thirds of the timeout.
-func (s *session) nudge(sent time.Time) {
-	if time.Since(sent) < s.patience()/2 {
-		return
-	}
-	s.mu.Lock()
-	w := s.wire
-	s.mu.Unlock()
-	if w != nil && w.silentSince(sent) && w.opened.Before(sent) {
-		_ = w.Close()
+// watchdog hangs up on a server that says nothing for a while now that it is asked; the client would
+// wait for two thirds of the timeout. It is stopped when the answer is there.
+func (s *session) watchdog() *time.Timer {
+	asked := time.Now()
+	return time.AfterFunc(s.patience(), func() {
+		s.mu.Lock()
+		w := s.wire
+		s.mu.Unlock()
+		if w != nil && w.opened.Before(asked) && w.silentSince(asked) {
+			_ = w.Close()
+		}
+	})
+}
+
+// heed ends the session if the servers know it no more. They need not say so by ending the connection.
+func (s *session) heed(err error) {
+	if errors.Is(err, zk.ErrSessionExpired) {
+		s.finish(errExpired)
 	}
 }
 

@@ -1,0 +1,146 @@
+package zklock_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/zklock"
+)
+
+// A user whose only rights are those below the root, which an administrator has made, can do all that a
+// backend does, also after its connection broke; one without is told so at once, and not that the servers
+// are silent; and nobody else sees who holds what.
+func TestLeastPrivileges(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	admin := n.direct
+	require.NoError(t, admin.AddAuth("digest", []byte("admin:a")))
+	home := "/home-" + driver.NewNonce().String()
+	const rights = zk.PermRead | zk.PermWrite | zk.PermCreate | zk.PermDelete
+	_, err := admin.Create(home, nil, zk.FlagPersistent, append(zk.DigestACL(rights, "app", "p"), zk.DigestACL(zk.PermAll, "admin", "a")...))
+	require.NoError(t, err)
+
+	app, err := n.open(zklock.Root(home+"/locks"), zklock.Digest("app", "p"))
+	require.NoError(t, err)
+	lease, err := lockerOn(t, app).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	require.NoError(t, lease.Renew(t.Context()))
+	require.NoError(t, n.DropReply(app))
+	require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 10*time.Second, 10*time.Millisecond, "on a new connection")
+	waits := make(chan error, 1)
+	other := open(t, n.servers, zklock.Root(home+"/locks"), zklock.Digest("app", "p"))
+	go func() {
+		next, err := lockerOn(t, other).Acquire(t.Context(), "a")
+		if err == nil {
+			err = next.Release(context.Background())
+		}
+		waits <- err
+	}()
+	require.Eventually(t, func() bool {
+		children, _, err := admin.Children(app.Container(driver.Key{Name: "a"}))
+		return errors.Is(err, zk.ErrNoAuth) || len(children) == 2
+	}, 10*time.Second, 5*time.Millisecond)
+	_, _, err = admin.Children(app.Container(driver.Key{Name: "a"}))
+	require.ErrorIs(t, err, zk.ErrNoAuth, "what is created is for those who authenticate alike")
+	list, err := app.List(t.Context(), "", true)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.NoError(t, app.ForceRelease(t.Context(), driver.Key{Name: "a"}, lease.Token(), true))
+	require.NoError(t, <-waits)
+	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
+
+	for _, stranger := range []*zklock.Backend{
+		open(t, n.servers, zklock.Root(home+"/locks")),
+		open(t, n.servers, zklock.Root(home+"/locks"), zklock.Digest("app", "wrong")),
+	} {
+		_, err = stranger.Acquire(t.Context(), request("a"))
+		require.True(t, driver.IsPermanent(err), "%v", err)
+		_, err = lockerOn(t, stranger).Acquire(t.Context(), "b")
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		require.False(t, errors.Is(err, rowlock.ErrHeld))
+	}
+}
+
+// A scheme that the servers do not know is an error that says so at once.
+func TestUnknownAuthentication(t *testing.T) {
+	t.Parallel()
+	b := open(t, []string{server(t)}, zklock.Auth("unknown", nil))
+	_, err := lockerOn(t, b).TryAcquire(t.Context(), "a")
+	require.ErrorIs(t, err, rowlock.ErrUnavailable)
+	require.ErrorContains(t, err, "authentication failed")
+}
+
+// With a dialer that speaks TLS all goes through it, and a server whose certificate is not trusted is not
+// talked to.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	address, pool := terminator(t, server(t))
+	dial := func(roots *x509.CertPool) zklock.Option {
+		d := &tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: "zookeeper.test"}}
+		return zklock.Dialer(d.DialContext)
+	}
+	lease, err := lockerOn(t, open(t, []string{address}, root(), dial(pool))).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	require.NoError(t, lease.Renew(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
+	_, err = lockerOn(t, open(t, []string{address}, root(), dial(x509.NewCertPool())), rowlock.TTL(time.Second)).TryAcquire(t.Context(), "a")
+	require.ErrorIs(t, err, rowlock.ErrUnavailable)
+	require.ErrorContains(t, err, "certificate")
+}
+
+// terminator takes TLS off, in front of a server, and returns who to trust.
+func terminator(t *testing.T, server string) (string, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "zookeeper.test"}, DNSNames: []string{"zookeeper.test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	parsed, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(parsed)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go passOn(conn, server)
+		}
+	}()
+	return l.Addr().String(), pool
+}
+
+func passOn(conn net.Conn, server string) {
+	defer conn.Close()
+	behind, err := net.Dial("tcp", server)
+	if err != nil {
+		return
+	}
+	defer behind.Close()
+	go func() { _, _ = io.Copy(behind, conn); _ = behind.Close() }()
+	_, _ = io.Copy(conn, behind)
+}

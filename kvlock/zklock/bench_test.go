@@ -1,0 +1,108 @@
+package zklock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/zklock"
+)
+
+// Acquire and release of a free name, beside the two commits that they are, and beside the lock that the
+// client of ZooKeeper brings.
+func BenchmarkAcquireRelease(b *testing.B) {
+	s := alone(b, "-Dznode.container.checkIntervalMs=600000")
+	conn := connect(b, s.DSN)
+	ctx := context.Background()
+	measure := func(name string, once func() error) {
+		b.Run(name, func(b *testing.B) {
+			require.NoError(b, once()) // sessions, connections and nodes are made before
+			before, n := commits(b, s.DSN), 0
+			for b.Loop() {
+				if err := once(); err != nil {
+					b.Fatal(err)
+				}
+				n++
+			}
+			b.ReportMetric(float64(commits(b, s.DSN)-before)/float64(n), "commits/op")
+		})
+	}
+	measure("bare-commits", func() error {
+		path, err := conn.Create("/bare", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		if err != nil {
+			return err
+		}
+		return conn.Delete(path, -1)
+	})
+	locks := open(b, []string{s.DSN})
+	measure("zklock", func() error {
+		g, err := locks.Acquire(ctx, request("a"))
+		if err != nil {
+			return err
+		}
+		return locks.Release(ctx, g)
+	})
+	lock := zk.NewLock(conn, "/lock", zk.WorldACL(zk.PermAll))
+	measure("go-zookeeper-lock", func() error {
+		if err := lock.Lock(); err != nil {
+			return err
+		}
+		return lock.Unlock()
+	})
+}
+
+// A hand-over from a holder to a waiter of another client: from before the release to the grant.
+func BenchmarkHandOver(b *testing.B) {
+	s := alone(b, "-Dznode.container.checkIntervalMs=600000")
+	conns := [...]*zk.Conn{connect(b, s.DSN), connect(b, s.DSN)}
+	ctx := context.Background()
+	b.Run("zklock", func(b *testing.B) {
+		locks := [...]*zklock.Backend{open(b, []string{s.DSN}), open(b, []string{s.DSN})}
+		key := request("h").Key
+		g, err := locks[0].Acquire(ctx, request("h"))
+		require.NoError(b, err)
+		handOver(b, conns[0], locks[0].Container(key), func(i int) error { return locks[i%2].Release(ctx, g) }, func(i int) (err error) {
+			var next driver.Grant
+			if next, err = locks[(i+1)%2].AcquireQueued(ctx, request("h")); err == nil {
+				g = next
+			}
+			return err
+		})
+	})
+	b.Run("go-zookeeper-lock", func(b *testing.B) {
+		var locks [2]*zk.Lock
+		for i := range locks {
+			locks[i] = zk.NewLock(conns[i], "/h", zk.WorldACL(zk.PermAll))
+		}
+		require.NoError(b, locks[0].Lock())
+		handOver(b, conns[0], "/h", func(i int) error { return locks[i%2].Unlock() }, func(i int) error { return locks[(i+1)%2].Lock() })
+	})
+}
+
+// handOver has the next one wait before the present one releases.
+func handOver(b *testing.B, conn *zk.Conn, queue string, release, acquire func(int) error) {
+	var total time.Duration
+	n := 0
+	for b.Loop() {
+		got := make(chan error, 1)
+		go func(i int) { got <- acquire(i) }(n)
+		for {
+			children, _, err := conn.Children(queue)
+			require.NoError(b, err)
+			if len(children) == 2 {
+				break
+			}
+		}
+		time.Sleep(2 * time.Millisecond) // its watch stands
+		began := time.Now()
+		require.NoError(b, release(n))
+		require.NoError(b, <-got)
+		total += time.Since(began)
+		n++
+	}
+	b.ReportMetric(float64(total.Microseconds())/float64(n), "µs/handover")
+}

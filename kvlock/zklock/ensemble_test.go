@@ -1,0 +1,182 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/locktest"
+)
+
+// ensemble is a private one of three servers, of a newer release than the server that others share.
+func ensemble(tb testing.TB) *testserver.ZooKeeperEnsemble {
+	tb.Helper()
+	server(tb) // where the launcher could not start one, neither can this test
+	c, err := testserver.StartZooKeeperEnsemble(tb.Context(), 3, testserver.Options{Logf: tb.Logf})
+	require.NoError(tb, err)
+	tb.Cleanup(c.Stop)
+	return c
+}
+
+func servers(c *testserver.ZooKeeperEnsemble) (all []string) {
+	for _, n := range c.Nodes {
+		all = append(all, n.DSN)
+	}
+	return all
+}
+
+func leader(t *testing.T, c *testserver.ZooKeeperEnsemble) (found *testserver.ZooKeeperNode) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, n := range c.Nodes {
+			if leads, err := n.Leads(t.Context()); err == nil && leads {
+				found = n
+			}
+		}
+		return found != nil
+	}, 20*time.Second, 20*time.Millisecond)
+	return found
+}
+
+func lockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
+	tb.Helper()
+	l, err := rowlock.New(b, opts...)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// atLast acquires a name that is free, however long servers under load take to make a session.
+func atLast(t *testing.T, l *rowlock.Locker, name string) (lease *rowlock.Lease) {
+	t.Helper()
+	require.Eventually(t, func() (ok bool) {
+		var err error
+		lease, err = l.Acquire(t.Context(), name)
+		return err == nil
+	}, 20*time.Second, 10*time.Millisecond)
+	return lease
+}
+
+// Three servers of a newer release keep every promise that one keeps, and what else breaks an ensemble
+// costs no lease and makes no two holders. The servers are the same for all, and so all is one test.
+func TestEnsemble(t *testing.T) {
+	t.Parallel()
+	c := ensemble(t)
+	t.Run("whole", func(t *testing.T) {
+		t.Run("conformance", func(t *testing.T) {
+			t.Parallel()
+			locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, servers(c)...) })
+		})
+		t.Run("black-holes", func(t *testing.T) {
+			t.Parallel()
+			blackHoles(t, servers(c))
+		})
+	})
+	t.Run("lease-outlives-leaders", func(t *testing.T) { leaseOutlivesLeaders(t, c) })
+	t.Run("leader-in-the-minority", func(t *testing.T) { minorityLosesFirst(t, c, leader(t, c)) })
+	t.Run("follower-in-the-minority", func(t *testing.T) {
+		for _, n := range c.Nodes {
+			if n != leader(t, c) {
+				minorityLosesFirst(t, c, n)
+				return
+			}
+		}
+	})
+}
+
+// leaseOutlivesLeaders: a lease outlives its ensemble's leader, killed, or stopped for longer than an election takes and
+// continued, and the restart of all servers at once. Nobody else gets the name meanwhile, and whoever
+// waits for it all the time gets it in the end.
+func leaseOutlivesLeaders(t *testing.T, c *testserver.ZooKeeperEnsemble) {
+	where := root()
+	usual := []rowlock.Option{rowlock.TTL(40 * time.Second), rowlock.RenewEvery(200 * time.Millisecond)}
+	lease, err := lockerOn(t, open(t, servers(c), where), usual...).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	other := lockerOn(t, open(t, servers(c), where), rowlock.TTL(40*time.Second))
+	last := open(t, servers(c), where)
+	waiter := make(chan *rowlock.Lease, 1)
+	go func() {
+		next, err := lockerOn(t, last, rowlock.TTL(40*time.Second)).Acquire(t.Context(), "a")
+		assert.NoError(t, err)
+		waiter <- next
+	}()
+	renewed := func(fault string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 20*time.Second, 50*time.Millisecond, fault)
+		require.NoError(t, lease.Err(), fault)
+	}
+	faults := []struct {
+		name string
+		do   func(name string)
+	}{
+		{"leader killed", func(name string) {
+			n := leader(t, c)
+			n.Kill()
+			renewed(name)
+			require.NoError(t, n.Restart(t.Context()))
+		}},
+		{"leader stopped and continued", func(name string) {
+			n := leader(t, c)
+			n.Pause()
+			defer n.Continue()
+			renewed(name)
+		}},
+		{"all servers killed at once", func(string) {
+			for _, n := range c.Nodes {
+				n.Kill()
+			}
+			var group sync.WaitGroup
+			for _, n := range c.Nodes {
+				group.Go(func() { assert.NoError(t, n.Restart(t.Context())) })
+			}
+			group.Wait()
+		}},
+	}
+	for _, fault := range faults {
+		fault.do(fault.name)
+		renewed(fault.name)
+		require.Eventually(t, func() bool {
+			_, err := other.TryAcquire(t.Context(), "a")
+			return errors.Is(err, rowlock.ErrHeld)
+		}, 20*time.Second, 50*time.Millisecond, fault.name)
+	}
+	require.Empty(t, waiter)
+	require.NoError(t, lease.Release(t.Context()))
+	next := <-waiter
+	require.NotNil(t, next)
+	require.Greater(t, next.Token(), lease.Token())
+}
+
+// minorityLosesFirst: a holder whose server is cut off from the majority stops trusting its lease before
+// the majority grants the name to another, although its server goes on answering its signs of life.
+func minorityLosesFirst(t *testing.T, c *testserver.ZooKeeperEnsemble, minority *testserver.ZooKeeperNode) {
+	where := root()
+	var majority []string
+	for _, n := range c.Nodes {
+		if n != minority {
+			majority = append(majority, n.DSN)
+		}
+	}
+	lease := atLast(t, lockerOn(t, open(t, []string{minority.DSN}, where), rowlock.TTL(time.Second)), "a")
+	ended := make(chan time.Time, 1)
+	context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
+	c.Isolate(minority)
+	defer c.Rejoin()
+	next := atLast(t, lockerOn(t, open(t, majority, where), rowlock.TTL(20*time.Second)), "a")
+	granted := time.Now()
+	require.ErrorIs(t, lease.Err(), rowlock.ErrLost, "the majority granted the name while the minority's holder trusted its lease")
+	t.Logf("the holder's context ended %s before the next grant", granted.Sub(<-ended).Round(time.Millisecond))
+	require.Greater(t, next.Token(), lease.Token())
+	c.Rejoin()
+	require.Eventually(t, func() bool { return next.Renew(t.Context()) == nil }, 20*time.Second, 50*time.Millisecond)
+	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
+	require.NoError(t, next.Release(t.Context()))
+}

@@ -1,0 +1,78 @@
+package zklock_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// alone is a server of this test's own, for what is seen in its counters or done to the whole of it.
+func alone(tb testing.TB, args ...string) *testserver.Server {
+	tb.Helper()
+	server(tb)
+	s, err := testserver.Start(tb.Context(), testserver.ZooKeeper, testserver.Options{Args: args, Logf: tb.Logf})
+	require.NoError(tb, err)
+	tb.Cleanup(s.Stop)
+	return s
+}
+
+// fourLetters asks a server by one of its commands.
+func fourLetters(tb testing.TB, addr, command string) string {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	require.NoError(tb, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, command)
+	require.NoError(tb, err)
+	text, err := io.ReadAll(conn)
+	require.NoError(tb, err)
+	return string(text)
+}
+
+// watches is how many watches of all clients there are below a path.
+func watches(tb testing.TB, addr, path string) (n int) {
+	tb.Helper()
+	below := false
+	for line := range strings.Lines(fourLetters(tb, addr, "wchp")) { // a path, and below it those who watch it
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, "/") {
+			below = strings.HasPrefix(line, path+"/")
+		} else if below && strings.TrimSpace(line) != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// number reads one of the numbers that a server tells of itself.
+func number(tb testing.TB, addr, command, pattern string) int64 {
+	tb.Helper()
+	found := regexp.MustCompile(pattern).FindStringSubmatch(fourLetters(tb, addr, command))
+	require.NotNil(tb, found, pattern)
+	n, err := strconv.ParseInt(found[1], 0, 64)
+	require.NoError(tb, err)
+	return n
+}
+
+// commits counts the transactions of a server.
+func commits(tb testing.TB, addr string) int64 {
+	tb.Helper()
+	return number(tb, addr, "srvr", `Zxid: (0x[0-9a-f]+)`)
+}
+
+// received counts the packets of all clients.
+func received(tb testing.TB, n *network) int64 {
+	tb.Helper()
+	return number(tb, n.servers[0], "srvr", `Received: (\d+)`)
+}

@@ -1,0 +1,231 @@
+package zklock_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/zklock"
+)
+
+func request(name string) driver.Request {
+	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test"}
+}
+
+// entries is how many stand in the queue for key, the holder included.
+func entries(tb testing.TB, n *network, key driver.Key) int {
+	tb.Helper()
+	q, err := n.queue(key)
+	require.NoError(tb, err)
+	return len(q)
+}
+
+// watched waits until a server has so many watches on nodes of the queue for key.
+func watched(t *testing.T, n *network, key driver.Key, want int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return watches(t, n.servers[0], n.watching.Container(key)) == want }, 10*time.Second, 5*time.Millisecond)
+}
+
+// queued starts a waiter, and returns once it stands in the queue.
+func queued(t *testing.T, n *network, b *zklock.Backend, ctx context.Context, r driver.Request) <-chan error { //nolint:revive // ctx is what the test is about
+	t.Helper()
+	before := entries(t, n, r.Key)
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.AcquireQueued(ctx, r)
+		done <- err
+	}()
+	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
+	return done
+}
+
+// A hundred processes wait, in the order in which they came. When the holder dies one of them wakes; the
+// others do nothing, and go on watching whom they watched.
+func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
+	t.Parallel()
+	const many = 100
+	n := newNetwork(t, server(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	r := request("a")
+	holder := open(t, n.servers, n.root, n.overheard())
+	_, err := holder.Acquire(ctx, r)
+	require.NoError(t, err)
+	waiters := make([]<-chan error, many)
+	backends := [...]*zklock.Backend{n.watching, open(t, n.servers, n.root), open(t, n.servers, n.root), open(t, n.servers, n.root)}
+	for i := range waiters {
+		waiters[i] = queued(t, n, backends[i%len(backends)], ctx, request("a"))
+	}
+	watched(t, n, r.Key, many)
+	before := received(t, n)
+	require.NoError(t, n.Expire(ctx, r.Key))
+	require.NoError(t, <-waiters[0])
+	t.Logf("%d waiters, the holder's session ended: %d requests by all clients", many, received(t, n)-before)
+	assert.Equal(t, many-1, watches(t, n.servers[0], n.watching.Container(r.Key)))
+	for _, w := range waiters[1:] {
+		assert.Empty(t, w)
+	}
+	_, err = holder.Acquire(t.Context(), request("a"))
+	var held *driver.Held
+	require.ErrorAs(t, err, &held, "an attempt does not pass those who wait")
+	cancel()
+	for _, w := range waiters[1:] {
+		require.ErrorIs(t, <-w, context.Canceled)
+	}
+	assert.Equal(t, 1, entries(t, n, r.Key), "whoever leaves the queue leaves nothing behind")
+}
+
+// Waiters are granted the name in the order in which they came, across processes, with rising tokens.
+func TestWaitersAreServedInOrder(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	g, err := n.watching.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	var mu sync.Mutex
+	var order []int
+	var tokens []driver.Token
+	var group sync.WaitGroup
+	for i := range 6 {
+		b, err := n.open()
+		require.NoError(t, err)
+		r := request("a")
+		before := entries(t, n, r.Key)
+		group.Go(func() {
+			g, err := b.AcquireQueued(t.Context(), r)
+			if !assert.NoError(t, err) {
+				return
+			}
+			mu.Lock()
+			order, tokens = append(order, i), append(tokens, g.Token)
+			mu.Unlock()
+			assert.NoError(t, b.Release(t.Context(), g))
+		})
+		require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
+	}
+	require.NoError(t, n.watching.Release(t.Context(), g))
+	group.Wait()
+	assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
+	assert.IsIncreasing(t, tokens)
+}
+
+// A waiter in the middle that dies is no wake-up for the lock: whoever stood behind it looks, finds that
+// another is in front, and waits on.
+func TestAWaiterThatDiesPassesNothingOn(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	g, err := n.watching.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	dying, err := n.open()
+	require.NoError(t, err)
+	last, err := n.open()
+	require.NoError(t, err)
+	lost := queued(t, n, dying, t.Context(), request("a"))
+	waits := queued(t, n, last, t.Context(), request("a"))
+	watched(t, n, g.Key, 2)
+	q, err := n.queue(g.Key)
+	require.NoError(t, err)
+	_, stat, err := n.direct.Get(n.watching.Container(g.Key) + "/" + q[1])
+	require.NoError(t, err)
+	require.NoError(t, n.endSession(stat.EphemeralOwner))
+	require.Error(t, <-lost, "whoever lost its place while waiting is not granted the lock")
+	watched(t, n, g.Key, 1)
+	require.Empty(t, waits)
+	require.NoError(t, n.watching.Release(t.Context(), g))
+	require.NoError(t, <-waits)
+}
+
+// Whoever waits briefly again and again for a name that stays held leaves no watches behind.
+func TestBriefWaitsLeaveNoWatches(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	r := request("a")
+	_, err := n.watching.Acquire(t.Context(), r)
+	require.NoError(t, err)
+	l := lockerOn(t, open(t, n.servers, n.root))
+	for range 5 {
+		_, err := l.Acquire(t.Context(), "a", rowlock.Wait(20*time.Millisecond))
+		require.ErrorIs(t, err, rowlock.ErrHeld)
+	}
+	assert.LessOrEqual(t, watches(t, n.servers[0], n.watching.Container(r.Key)), 1)
+	assert.Equal(t, 1, entries(t, n, r.Key))
+}
+
+// Readers stand beside one another, behind a writer that came before them, and before one that came
+// after; those who came behind a writer all get it at the same time.
+func TestReadersAndWritersQueue(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	key := driver.Key{Name: "a"}
+	one, err := n.watching.Shared().Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	two, err := open(t, n.servers, n.root).Shared().Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	require.Greater(t, two.Token, one.Token)
+	writer := make(chan driver.Grant, 1)
+	writing, err := n.open()
+	require.NoError(t, err)
+	go func() {
+		g, err := writing.AcquireQueued(t.Context(), request("a"))
+		assert.NoError(t, err)
+		writer <- g
+	}()
+	require.Eventually(t, func() bool { return entries(t, n, key) == 3 }, 10*time.Second, time.Millisecond)
+	_, err = n.watching.Shared().Acquire(t.Context(), request("a"))
+	var held *driver.Held
+	require.ErrorAs(t, err, &held, "a reader does not pass a writer that waits")
+	var readers []<-chan error
+	for range 3 {
+		b, err := n.open()
+		require.NoError(t, err)
+		readers = append(readers, queued(t, n, b.Shared(), t.Context(), request("a")))
+	}
+	watched(t, n, key, 4) // the writer's on the last reader before it, and those of the readers on the writer
+	require.NoError(t, n.watching.Shared().Release(t.Context(), one))
+	require.Empty(t, writer, "two reads")
+	q, err := n.queue(key)
+	require.NoError(t, err)
+	_, stat, err := n.direct.Get(n.watching.Container(key) + "/" + q[0])
+	require.NoError(t, err)
+	require.NoError(t, n.direct.Delete(n.watching.Container(key)+"/"+q[0], stat.Version)) // two's, by an operator
+	g := <-writer
+	require.Greater(t, g.Token, two.Token)
+	for _, r := range readers {
+		require.Empty(t, r)
+	}
+	require.NoError(t, writing.Release(t.Context(), g))
+	for _, r := range readers {
+		require.NoError(t, <-r)
+	}
+	require.Equal(t, 3, entries(t, n, key))
+}
+
+// Names of any bytes are written as ZooKeeper takes them, and read back.
+func FuzzEscape(f *testing.F) {
+	for _, s := range []string{"a/b", ".", "..", "...", "%2F", "\x01\x7f\u0085", "🔒", "\ue000\ufffe", "é世"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if fmt.Sprint([]rune(s)) == "" || string([]rune(s)) != s { // names are UTF-8
+			return
+		}
+		escaped := zklock.Escape(s)
+		require.NotContains(t, escaped, "/")
+		require.Equal(t, s, zklock.Unescape(escaped))
+	})
+}
+
+// The sequence numbers of a lock's children begin again below zero after 2³¹ of them; the queue goes on.
+func TestSequenceNumbersPassTheirEnd(t *testing.T) {
+	order := []string{
+		"lock-2147483646", "_c_x-lock-2147483647", "_c_x-lock--2147483648", "_c_x-lock--2147483647",
+	}
+	require.Equal(t, order, zklock.Sequences([]string{order[2], "unknown", order[0], order[3], order[1]}))
+	order = []string{"_c_x-lock--000000002", "_c_x-lock--000000001", "_c_x-lock-0000000000", "_c_x-lock-0000000001"}
+	require.Equal(t, order, zklock.Sequences([]string{order[3], order[1], order[2], order[0]}))
+}
