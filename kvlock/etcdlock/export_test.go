@@ -14,3 +14,14 @@ func (b *Backend) EntryOf(nonce driver.Nonce) string {
 	}
 	return ""
 }
+
+// Known is how many acquisitions and keys b keeps something of.
+func (b *Backend) Known() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known := len(b.holds) + len(b.busy)
+	for _, p := range b.places {
+		known += len(p.session.used)
+	}
+	return known
+}

@@ -52,10 +52,10 @@ func (b *Backend) strike(r driver.Request) {
 	}
 }
 
-// unlist is called with mu held. A key that may yet be put is not used again.
+// unlist is called with mu held. A key that may yet be put or deleted is not used again.
 func (s *store) unlist(nonce driver.Nonce, h *hold) {
 	delete(s.holds, nonce)
-	if !h.doubted {
+	if !h.doubted && !h.leaving {
 		delete(h.session.used, h.entry)
 	}
 }
@@ -79,6 +79,13 @@ func (b *Backend) held(g driver.Grant) *hold {
 		return nil
 	}
 	return h
+}
+
+// isLeaving says whether a release was sent and not answered.
+func (s *store) isLeaving(h *hold) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return h.leaving
 }
 
 // find is held, and of a grant without a token whatever its nonce has.

@@ -61,6 +61,24 @@ func TestReleaseAfterLossIsNoSuccess(t *testing.T) {
 	require.NoError(t, next.Renew(t.Context()))
 }
 
+// A release compares in the store: an entry that is not the one that was granted stays, although it has
+// the same key.
+func TestReleaseComparesInTheStore(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	g, err := n.watching.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	session, err := n.leaseOf(t.Context(), g.Key)
+	require.NoError(t, err)
+	entry := n.watching.EntryOf(g.Nonce)
+	_, err = n.direct.Delete(t.Context(), entry)
+	require.NoError(t, err)
+	_, err = n.direct.Put(t.Context(), entry, "{}", clientv3.WithLease(session))
+	require.NoError(t, err)
+	require.ErrorIs(t, n.watching.Release(t.Context(), g), driver.ErrNotHeld)
+	require.Equal(t, 1, entries(t, n, g.Key))
+}
+
 // A name is no name's beginning: job/1 being held, job is free, and the other way round.
 func TestNamesArePrefixesOfNone(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package etcdlock
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -92,115 +91,6 @@ func (w *waiter) look(ctx context.Context) error {
 	return nil
 }
 
-// wait returns once it has looked again after something happened to the entry in front.
-func (w *waiter) wait(ctx context.Context) error {
-	if err := w.watch(ctx); err != nil || w.before == nil {
-		return err
-	}
-	pause := 10 * time.Millisecond
-	for {
-		inner, cancel := context.WithTimeout(ctx, w.timeout())
-		err := w.look(inner)
-		cancel()
-		switch {
-		case err == nil || driver.IsNotApplied(err):
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case time.Since(w.heard) > w.request.TTL:
-			return errors.Join(errSilent, err)
-		}
-		if !sleep(ctx, pause) {
-			return ctx.Err()
-		}
-		pause = min(2*pause, time.Second)
-	}
-}
-
-// watch waits until the entry in front may have gone, and keeps the session alive meanwhile. That a
-// watch ends for another reason (its revision was compacted, the node has no leader) is a reason to look.
-//
-// It watches from now on, and looks again if the store has moved since it was last looked at: etcd lets
-// whoever watches from a revision of the past wait for up to a tenth of a second.
-func (w *waiter) watch(ctx context.Context) error {
-	inner, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	replies := w.listen(inner)
-	defer func() {
-		cancel()
-		for range replies { // until it has ended
-		}
-	}()
-	every := w.session.ttl / 4
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case reply, open := <-replies:
-			stands := open && reply.Err() == nil && len(reply.Events) == 0
-			if !stands || reply.Created && reply.Header.Revision > w.seen && !w.same(ctx) {
-				return ctx.Err()
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-w.session.ctx.Done():
-			return driver.NotApplied(errLeaseLost)
-		case <-ticker.C:
-			if err := w.keep(ctx, every); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// listen tells what the watch says. The client does not return before the watch stands, so this takes a
-// goroutine, which ends with ctx.
-func (w *waiter) listen(ctx context.Context) <-chan clientv3.WatchResponse {
-	replies, before := make(chan clientv3.WatchResponse), string(w.before.Key)
-	go func() {
-		defer close(replies)
-		for reply := range w.backend.client.Watch(ctx, before, clientv3.WithCreatedNotify(), clientv3.WithFilterPut()) {
-			select {
-			case replies <- reply:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return replies
-}
-
-// same looks, and says whether the entry in front is the one that it was.
-func (w *waiter) same(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, w.timeout())
-	defer cancel()
-	revision := w.before.CreateRevision
-	return w.look(ctx) == nil && w.before != nil && w.before.CreateRevision == revision
-}
-
-// keep has the session live on, unless somebody else has just done it.
-func (w *waiter) keep(ctx context.Context, every time.Duration) error {
-	if w.backend.age(w.session) < every*3/4 {
-		w.heard = time.Now().Add(-w.backend.age(w.session))
-		return nil
-	}
-	sent := time.Now()
-	inner, cancel := context.WithTimeout(ctx, w.timeout())
-	defer cancel()
-	err := w.backend.beat(inner, w.session)
-	switch {
-	case err == nil:
-		w.heard = sent
-	case errors.Is(err, errLeaseLost):
-		return driver.NotApplied(err)
-	case time.Since(w.heard) > w.request.TTL:
-		return errors.Join(errSilent, err)
-	}
-	return nil
-}
-
-// timeout of one request: short enough for several before the session ends.
-func (w *waiter) timeout() time.Duration { return min(w.session.ttl/6, 5*time.Second) }
-
 // leave takes the entry back, whatever became of ctx, and says in err whether it is gone for certain.
 func (w *waiter) leave(ctx context.Context, err error) error {
 	if driver.IsNotApplied(err) {
@@ -218,15 +108,4 @@ func (w *waiter) leave(ctx context.Context, err error) error {
 		w.backend.doubt(w.request, w.session)
 	}
 	return err
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -70,10 +70,7 @@ func (b *Backend) remove(ctx context.Context, entry string, token driver.Token) 
 // deletedBefore is nil if an entry that is gone was deleted by an earlier release that was not answered:
 // if the session still lives, the entry cannot have ended with it.
 func (b *Backend) deletedBefore(ctx context.Context, h *hold) error {
-	b.mu.Lock()
-	leaving := h.leaving
-	b.mu.Unlock()
-	if !leaving {
+	if !b.isLeaving(h) {
 		return driver.ErrNotHeld
 	}
 	err := b.beat(ctx, h.session)

@@ -22,7 +22,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	bySession := make(map[*session][]int)
 	for i, g := range grants {
 		switch h := b.held(g); {
-		case h == nil || h.leaving:
+		case h == nil || b.isLeaving(h):
 			outcomes[i] = driver.Lost
 		case g.TTL <= h.session.ttl:
 			entries[i] = h.entry

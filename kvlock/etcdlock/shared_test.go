@@ -94,6 +94,7 @@ func TestKeysAreUsedAgain(t *testing.T) {
 		require.NoError(t, granted.err)
 		require.NoError(t, b.Release(t.Context(), granted.Grant))
 	}
+	require.Zero(t, b.Known(), "nothing is kept of what is over")
 	keys := make(map[string]bool)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -1,0 +1,86 @@
+package etcdlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/etcdlock"
+)
+
+// A holder whose node is cut off from the majority stops trusting its lease before the majority grants
+// the name to another, although its node still answers.
+func TestAHolderInTheMinorityLosesFirst(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	where := prefix()
+	minority := leader(t, c) // the hardest: it has been extending leases itself
+	var majority []string
+	for _, n := range c.Nodes {
+		if n != minority {
+			majority = append(majority, n.DSN)
+		}
+	}
+	lease, err := lockerOn(t, etcdlock.New(connect(t, minority.DSN), where), rowlock.TTL(2*time.Second)).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	c.Isolate(minority)
+	defer c.Rejoin()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	next, err := lockerOn(t, etcdlock.New(connect(t, majority...), where)).Acquire(ctx, "a")
+	require.NoError(t, err)
+	ended := lease.Err()
+	require.ErrorIs(t, ended, rowlock.ErrLost, "the majority granted the name while the minority's holder trusted its lease")
+	require.Greater(t, next.Token(), lease.Token())
+	c.Rejoin()
+	require.NoError(t, next.Renew(ctx))
+	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
+}
+
+// A waiter whose watch stands on a node that is cut off from the majority does not wait there for ever: it
+// goes to another node, and gets the name once it is released.
+func TestAWaiterLeavesTheMinority(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	where := prefix()
+	held, err := etcdlock.New(connect(t, endpoints(c)...), where).Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := lockerOn(t, etcdlock.New(connect(t, endpoints(c)...), where)).Acquire(t.Context(), "a")
+		waiting <- err
+	}()
+	var minority *testserver.EtcdNode
+	require.Eventually(t, func() bool {
+		for _, n := range c.Nodes {
+			if metric(t, n.DSN, watches) == 1 {
+				minority = n
+			}
+		}
+		return minority != nil
+	}, 10*time.Second, 10*time.Millisecond)
+	var majority []string
+	for _, n := range c.Nodes {
+		if n != minority {
+			majority = append(majority, n.DSN)
+		}
+	}
+	c.Isolate(minority)
+	defer c.Rejoin()
+	operator := etcdlock.New(connect(t, majority...), where)
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		return operator.ForceRelease(ctx, held.Key, held.Token, true) == nil
+	}, 15*time.Second, 10*time.Millisecond)
+	select {
+	case err := <-waiting:
+		require.NoError(t, err)
+	case <-time.After(45 * time.Second):
+		t.Fatal("it waits on")
+	}
+}
