@@ -83,8 +83,13 @@ func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, err
 	return l, nil
 }
 
-// Capabilities is what the backend promises.
-func (l *Locker) Capabilities() driver.Capabilities { return l.caps }
+// Capabilities is what the backend promises, and what it has found by now that weakens that.
+func (l *Locker) Capabilities() driver.Capabilities {
+	if d, ok := l.backend.(driver.Describer); ok {
+		return d.Capabilities()
+	}
+	return l.caps
+}
 
 // closeTimeout is how long Close waits on a store that hangs, however many leases there are.
 const closeTimeout = 5 * time.Second

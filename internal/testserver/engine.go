@@ -37,6 +37,8 @@ func newEngine(name string) (engine, error) {
 		return &zookeeper{}, nil
 	case Redis, Valkey:
 		return &redis{engine: name}, nil
+	case Sentinel:
+		return &sentinel{redis{engine: Redis}}, nil
 	}
 	return nil, fmt.Errorf("testserver: no engine %q; there are %v", name, Engines)
 }

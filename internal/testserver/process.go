@@ -14,6 +14,7 @@ import (
 // command is what to run.
 type command struct {
 	argv []string
+	env  []string       // besides that of all servers
 	as   *account       // nil: as ourselves
 	quit syscall.Signal // ends it at once and in order; 0: it leaves nothing behind when killed
 }
@@ -36,7 +37,7 @@ func startProcess(c command, f *folder) (*process, error) {
 	}
 	defer log.Close()
 	cmd := exec.Command(c.argv[0], c.argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = f.path, environment(f), log, log
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = f.path, append(environment(f), c.env...), log, log
 	death := c.quit
 	if death == 0 {
 		death = syscall.SIGKILL

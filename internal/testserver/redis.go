@@ -43,8 +43,11 @@ func inPath(program string) string {
 	return path
 }
 
-func (e *redis) prepare(_ context.Context, f *folder, _ Options) error {
-	return os.MkdirAll(f.data(), 0o755)
+func (e *redis) prepare(ctx context.Context, f *folder, o Options) error {
+	if err := os.MkdirAll(f.data(), 0o755); err != nil || !o.Clock {
+		return err
+	}
+	return prepareClock(ctx, f)
 }
 
 func (e *redis) command(f *folder, port int, o Options) command {
@@ -52,7 +55,11 @@ func (e *redis) command(f *folder, port int, o Options) command {
 	if o.Durable {
 		argv = append(argv, "--appendonly", "yes", "--appendfsync", "always")
 	}
-	return command{argv: append(argv, o.Args...)}
+	c := command{argv: append(argv, o.Args...)}
+	if o.Clock {
+		c.env = clockEnvironment(f)
+	}
+	return c
 }
 
 func (e *redis) dsn(port int) string { return fmt.Sprintf("redis://127.0.0.1:%d/0", port) }

@@ -25,9 +25,13 @@ const (
 	Valkey    = "valkey"
 	Etcd      = "etcd"      // one node; StartEtcdCluster makes more
 	ZooKeeper = "zookeeper" // one node; StartZooKeeperEnsemble makes more
+	Sentinel  = "sentinel"  // of Redis, watching Options.Primary
 )
 
-// Engines is all of them; whoever starts them in this order has what the next one needs.
+// SentinelMaster is the name by which Sentinel knows its primary.
+const SentinelMaster = "primary"
+
+// Engines is all that a test may find running; whoever starts them in this order has what the next one needs.
 var Engines = []string{Postgres, PgBouncer, MySQL, MariaDB, Redis, Valkey, Etcd, ZooKeeper}
 
 const (
@@ -52,6 +56,12 @@ type Options struct {
 
 	// CertFile and KeyFile are what a single etcd speaks TLS with, and nothing else.
 	CertFile, KeyFile string
+
+	// Primary is the address, host:port, of the server that Sentinel watches, which it needs.
+	Primary string
+
+	// Clock lets SetClock shift the server's wall clock. Redis and Valkey only; it takes a C compiler and Linux.
+	Clock bool
 
 	// Args are added to the server's command line; they win over ours. PgBouncer takes none.
 	Args []string

@@ -14,11 +14,12 @@ import (
 // nothing but the subscription that wakes waiters, while somebody waits: the client stays the caller's
 // to close.
 type Backend struct {
-	client  redis.UniversalClient
-	options options
-	err     error // what Validate reports
-	checked atomic.Bool
-	wakes   subscriber
+	client   redis.UniversalClient
+	options  options
+	err      error // what Validate reports
+	checked  atomic.Bool
+	warnings atomic.Pointer[warnings] // what the check found; nil before it
+	wakes    subscriber
 }
 
 var (
@@ -46,13 +47,22 @@ func New(client redis.UniversalClient, opts ...Option) *Backend {
 func (b *Backend) Validate() error { return b.err }
 
 // Capabilities implements [driver.Describer]. Tokens are best effort: a failover to a replica that lags
-// is survived only as far as the clocks of the two servers agree.
+// is survived only as far as the clocks of the two servers agree. The warnings are of what the first call
+// has found, if there was one: persistence that is weak, replicas that are not waited for, eviction.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Inspects: true}
-	if _, ok := b.client.(*redis.ClusterClient); ok {
+	if b.isCluster() {
 		c.Backend = "redislock/cluster"
 	}
+	if found := b.warnings.Load(); found != nil {
+		c.Warnings = found.list
+	}
 	return c
+}
+
+func (b *Backend) isCluster() bool {
+	_, ok := b.client.(*redis.ClusterClient)
+	return ok
 }
 
 var (
@@ -87,7 +97,10 @@ func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T
 			return
 		}
 		value, err := request(ctx)
-		answers <- answer{value, classify(err)}
+		if !b.isCluster() || !says(err, "MOVED") { // such a client finds the server with another attempt
+			err = classify(err)
+		}
+		answers <- answer{value, err}
 	}()
 	select {
 	case a := <-answers:

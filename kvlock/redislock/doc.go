@@ -23,8 +23,12 @@
 // # The server
 //
 // The first call asks INFO, and refuses a replica, a server older than 7.0, and a maxmemory-policy other
-// than noeviction: see [AllowEviction]. What a service does not tell is not held against it. An account needs
-// EVAL and EVALSHA, INFO, SCAN to list and prune, SUBSCRIBE to wait, and keys and channels of the prefix.
+// than noeviction: see [AllowEviction]. What a service does not tell is not held against it. Persistence that is
+// weak, and replicas that no grant waits for, are warnings of the [driver.Capabilities] from then on. When the
+// server's memory is full nothing new is granted; what is held is renewed and can be released.
+//
+// An account needs EVAL and EVALSHA, INFO, SCAN to list and prune, SUBSCRIBE to wait, the commands of the scripts, and keys
+// and channels of the prefix. docs/redis.md has it as a line of ACL, and says what to set on a server and why.
 //
 // # Redlock
 //

@@ -25,7 +25,8 @@ var guardLua string
 type Guard struct{ script script }
 
 // NewGuard puts a check of the token in front of lua, in the same script, so that nothing comes between.
-// lua sees the KEYS and ARGV that are given to Run, and is a script as Redis runs it otherwise.
+// lua sees the KEYS and ARGV that are given to Run, and is a script as Redis runs it otherwise, but for a first
+// line that begins with #!, which it cannot have.
 func NewGuard(lua string) *Guard { return &Guard{newScript(guardLua + lua)} }
 
 var sealing = NewGuard("return 1")

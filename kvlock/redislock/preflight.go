@@ -23,15 +23,17 @@ func (b *Backend) preflight(ctx context.Context) error {
 		return nil
 	}
 	var err error
+	var found warnings
 	switch c := b.client.(type) {
 	case *redis.ClusterClient:
 		err = c.ForEachMaster(ctx, func(ctx context.Context, primary *redis.Client) error {
-			return b.inspectServer(ctx, primary, true)
+			return b.inspectServer(ctx, primary, "primary "+primary.Options().Addr, &found)
 		})
 	default:
-		err = b.inspectServer(ctx, c, false)
+		err = b.inspectServer(ctx, c, "the server", &found)
 	}
 	if err == nil {
+		b.warnings.Store(&found)
 		b.checked.Store(true)
 		return nil
 	}
@@ -41,18 +43,19 @@ func (b *Backend) preflight(ctx context.Context) error {
 	return err
 }
 
-func (b *Backend) inspectServer(ctx context.Context, server redis.Cmdable, cluster bool) error {
+func (b *Backend) inspectServer(ctx context.Context, server redis.Cmdable, name string, found *warnings) error {
 	text, err := server.Info(ctx).Result()
 	if err != nil {
-		var said redis.Error
-		if errors.As(err, &said) && (strings.HasPrefix(said.Error(), "NOPERM") || strings.HasPrefix(said.Error(), "ERR")) {
+		if says(err, "NOPERM") || says(err, "ERR") {
 			return nil // a service that does not tell
 		}
 		return classify(err)
 	}
-	if err := parseInfo(text).refusal(cluster, b.options.allowEviction); err != nil {
+	facts := parseInfo(text)
+	if err := facts.refusal(b.isCluster(), b.options.allowEviction); err != nil {
 		return driver.Permanent(err)
 	}
+	found.add(name, facts.weaknesses(b.options.replicas > 0, fsync(ctx, server)))
 	return nil
 }
 

@@ -202,8 +202,6 @@ func (f *fleet) agree(ctx context.Context, name string) bool {
 	})
 }
 
-// patience is for what must happen on a loaded machine.
-const patience = 10 * time.Second
 
 // steadily is for tests that are not about time: a node has long enough on a loaded machine.
 var steadily = redislock.NodeTimeout(5 * time.Second)

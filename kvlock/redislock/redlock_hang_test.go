@@ -168,11 +168,3 @@ func TestRedlockRepliesLost(t *testing.T) {
 
 // shortly is how long tests wait for a node that hangs: longer than by default, for the sake of those that do not on a loaded machine.
 var shortly = redislock.NodeTimeout(time.Second)
-
-func locker(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
-	tb.Helper()
-	l, err := rowlock.New(b, opts...)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { _ = l.Close() })
-	return l
-}

@@ -35,7 +35,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 
 // batches puts up to a hundred grants of one slot into each call.
 func (b *Backend) batches(grants []driver.Grant) []*batch {
-	_, cluster := b.client.(*redis.ClusterClient)
+	cluster := b.isCluster()
 	open := make(map[int]*batch)
 	var list []*batch
 	for i, g := range grants {
@@ -60,11 +60,40 @@ func (b *Backend) renew(ctx context.Context, list []*batch, outcomes []driver.Ou
 	if b.options.replicas > 0 {
 		return b.renewReplicated(ctx, list, outcomes)
 	}
+	cmds := runAll(ctx, b.client, callsOf(list))
+	var moving []*batch
+	for i, one := range list {
+		if len(one.grants) > 1 && says(cmds[i].Err(), "TRYAGAIN") {
+			moving = append(moving, b.apart(one)...)
+		}
+	}
+	if len(moving) == 0 {
+		return settle(list, cmds, outcomes)
+	}
+	return settle(slices.Concat(list, moving), slices.Concat(cmds, runAll(ctx, b.client, callsOf(moving))), outcomes)
+}
+
+// apart makes a run of each lock of a batch. While its slot moves to another server, a run for several works only as long as
+// one server has them all; each by itself is found on either.
+func (b *Backend) apart(one *batch) []*batch {
+	list := make([]*batch, len(one.grants))
+	perLock := (len(one.args) - 1) / len(one.grants)
+	for i := range one.grants {
+		at := 1 + i*perLock
+		list[i] = &batch{
+			call:   call{one.script, one.keys[i : i+1], append([]any{one.args[0]}, one.args[at:at+perLock]...)},
+			grants: one.grants[i : i+1],
+		}
+	}
+	return list
+}
+
+func callsOf(list []*batch) []call {
 	calls := make([]call, len(list))
 	for i, one := range list {
 		calls[i] = one.call
 	}
-	return settle(list, runAll(ctx, b.client, calls), outcomes)
+	return calls
 }
 
 // settle reads the answers.
@@ -114,11 +143,7 @@ func (b *Backend) renewReplicated(ctx context.Context, list []*batch, outcomes [
 	)
 	for primary, share := range primaries {
 		group.Go(func() {
-			calls := make([]call, len(share))
-			for i, one := range share {
-				calls[i] = one.call
-			}
-			cmds, confirmed, err := b.writeAll(ctx, primary, calls)
+			cmds, confirmed, err := b.writeAll(ctx, primary, callsOf(share))
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {

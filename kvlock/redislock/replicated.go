@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -28,38 +28,35 @@ func (b *Backend) write(ctx context.Context, what call) (cmd *redis.Cmd, confirm
 }
 
 // writeAll makes calls in one trip to one server, with a WAIT behind them on the same connection: WAIT is about
-// what its own connection has written.
-func (b *Backend) writeAll(ctx context.Context, primary *redis.Client, calls []call) (cmds []*redis.Cmd, confirmed int, err error) {
-	send := func(text bool) error {
-		cmds = make([]*redis.Cmd, len(calls))
-		var wait *redis.Cmd
-		_, err := primary.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i, what := range calls {
-				if text {
-					cmds[i] = p.Eval(ctx, what.script.text, what.keys, what.args...)
-				} else {
-					cmds[i] = p.EvalSha(ctx, what.script.digest, what.keys, what.args...)
-				}
+// what its own connection has written. Each call has its own outcome; the error is that of the WAIT.
+//
+// On a Cluster, locks of a slot that is moving to another server are not followed there, and so are unknown until it has moved.
+func (b *Backend) writeAll(ctx context.Context, primary *redis.Client, calls []call) ([]*redis.Cmd, int, error) {
+	cmds, confirmed, err := b.send(ctx, primary, calls, false)
+	if slices.ContainsFunc(cmds, func(cmd *redis.Cmd) bool { return isNoScript(cmd.Err()) }) {
+		cmds, confirmed, err = b.send(ctx, primary, calls, true)
+	}
+	if c, ok := b.client.(*redis.ClusterClient); ok && slices.ContainsFunc(cmds, func(cmd *redis.Cmd) bool { return says(cmd.Err(), "MOVED") }) {
+		c.ReloadState(ctx) // the next attempt asks the right server
+	}
+	return cmds, confirmed, err
+}
+
+func (b *Backend) send(ctx context.Context, primary *redis.Client, calls []call, text bool) (cmds []*redis.Cmd, confirmed int, err error) {
+	cmds = make([]*redis.Cmd, len(calls))
+	var wait *redis.Cmd
+	_, _ = primary.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, what := range calls {
+			if text {
+				cmds[i] = p.Eval(ctx, what.script.text, what.keys, what.args...)
+			} else {
+				cmds[i] = p.EvalSha(ctx, what.script.digest, what.keys, what.args...)
 			}
-			wait = p.Do(ctx, "WAIT", b.options.replicas, b.options.replicaWait.Milliseconds())
-			return nil
-		})
-		if n, waitErr := wait.Int(); waitErr == nil {
-			confirmed = n
 		}
-		return err
-	}
-	err = send(false)
-	if isNoScript(err) {
-		err = send(true)
-	}
-	var said redis.Error
-	if errors.As(err, &said) && strings.HasPrefix(said.Error(), "MOVED") {
-		if c, ok := b.client.(*redis.ClusterClient); ok {
-			c.ReloadState(ctx)
-			return nil, 0, driver.NotApplied(fmt.Errorf("the slot has moved to another server: %s", said.Error()))
-		}
-	}
+		wait = p.Do(ctx, "WAIT", b.options.replicas, b.options.replicaWait.Milliseconds())
+		return nil
+	})
+	confirmed, err = wait.Int()
 	return cmds, confirmed, err
 }
 

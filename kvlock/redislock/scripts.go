@@ -90,7 +90,10 @@ func runAll(ctx context.Context, c redis.UniversalClient, calls []call) []*redis
 	return cmds
 }
 
-func isNoScript(err error) bool {
+func isNoScript(err error) bool { return says(err, "NOSCRIPT") }
+
+// says reports whether err is a server's answer that begins with word.
+func says(err error, word string) bool {
 	var said redis.Error
-	return errors.As(err, &said) && strings.HasPrefix(said.Error(), "NOSCRIPT")
+	return errors.As(err, &said) && strings.HasPrefix(said.Error(), word)
 }

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Parameters: KEYS[1] the lock and its channel; ARGV the token that was seen, 1 to end a live lease too, retention in milliseconds.
 -- Result: verdict, token, and of a live lease that was spared: holder, note, microseconds since the grant and until it is free.
 -- Promise: the token rises, so that the old holder is fenced; the clock is the server's again, should it have been set back.

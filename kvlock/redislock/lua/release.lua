@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Parameters: KEYS[1] the lock, which is also the name of its channel; ARGV nonce, token or 0 for any, minimum hold in microseconds, retention in milliseconds.
 -- Result: 1 when the lock is released, now or before; 0 when the grant is not known any more.
 -- Promise: repeatable; the token stays; who waits on the channel is told.

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Parameters: KEYS the locks, all of one slot; ARGV[1] the retention in milliseconds, then of each lock nonce, token, and in microseconds TTL, minimum hold, hand-over delay.
 -- Result: for each lock 1 when it was renewed, 0 when it is lost.
 -- Promise: a lease that has expired is lost, and is never revived; nothing is made.

@@ -1,0 +1,86 @@
+package redislock_test
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// The account that docs/redis.md makes can do all that a backend does and nothing outside of its prefix; without a right
+// that is needed, the error says which.
+func TestLeastPrivileges(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	page, err := os.ReadFile("../../docs/redis.md")
+	require.NoError(t, err)
+	rule := regexp.MustCompile("`ACL SETUSER (locks [^`]*)`").FindStringSubmatch(string(page))
+	require.Len(t, rule, 2)
+	s := start(t)
+	admin := connect(t, s.Addr)
+	grant := func(rights string) {
+		t.Helper()
+		args := []any{"ACL", "SETUSER"}
+		for _, word := range strings.Fields(rights) {
+			args = append(args, word)
+		}
+		require.NoError(t, admin.Do(ctx, args...).Err())
+	}
+	grant(rule[1])
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, Username: "locks", Password: "secret"})
+	t.Cleanup(func() { _ = c.Close() })
+	b := redislock.New(c)
+	waiting := listen(t, b, 1)
+	g := acquire(t, b, request("0"))
+	outcomes, err := b.Renew(ctx, []driver.Grant{g})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+	all, err := b.List(ctx, "", true)
+	require.NoError(t, err)
+	assert.Len(t, all, 1)
+	require.NoError(t, b.Release(ctx, g))
+	waiting[0].await(t, "of a release")
+	g = acquire(t, b, request("0"))
+	require.NoError(t, b.ForceRelease(ctx, g.Key, g.Token, true))
+	_, err = b.Prune(ctx, 0)
+	require.NoError(t, err)
+
+	_, err = redislock.New(c, redislock.Prefix("other:")).Acquire(ctx, request("x"))
+	require.ErrorContains(t, err, "the account needs")
+	assert.True(t, driver.IsPermanent(err))
+	grant("locks +wait +config|get")
+	_, err = redislock.New(c, redislock.Replicated(1, 10*time.Millisecond)).Acquire(ctx, request("x"))
+	require.ErrorContains(t, err, "0 of 1 replicas")
+	grant("locks -evalsha")
+	_, err = redislock.New(c).Acquire(ctx, request("x"))
+	require.ErrorContains(t, err, "EVALSHA")
+}
+
+// A server that writes its append-only file with each command has forgotten nothing after a crash.
+func TestADurableServerRemembers(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := start(t, "--appendonly", "yes", "--appendfsync", "always")
+	b := redislock.New(connect(t, s.Addr))
+	kept, released := acquire(t, b, request("kept")), acquire(t, b, request("released"))
+	require.NoError(t, b.Release(ctx, released))
+	s.Kill()
+	require.NoError(t, s.Restart(ctx))
+	outcomes, err := b.Renew(ctx, []driver.Grant{kept, released})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Lost}, outcomes)
+	var held *driver.Held
+	_, err = b.Acquire(ctx, request("kept"))
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, kept.Token, held.Token)
+	assert.Greater(t, acquire(t, b, request("released")).Token, released.Token)
+}

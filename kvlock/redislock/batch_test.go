@@ -1,0 +1,67 @@
+package redislock_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// scriptRuns is how many scripts a server has run since resetRuns.
+func scriptRuns(tb testing.TB, c *redis.Client) int {
+	tb.Helper()
+	text, err := c.Info(context.Background(), "commandstats").Result()
+	require.NoError(tb, err)
+	runs := 0
+	for _, m := range regexp.MustCompile(`cmdstat_eval(?:sha)?:calls=(\d+)`).FindAllStringSubmatch(text, -1) {
+		n, err := strconv.Atoi(m[1])
+		require.NoError(tb, err)
+		runs += n
+	}
+	return runs
+}
+
+func resetRuns(tb testing.TB, c *redis.Client) {
+	tb.Helper()
+	require.NoError(tb, c.ConfigResetStat(context.Background()).Err())
+}
+
+// 250 leases are renewed by three runs of the script, each for its own TTL, and each is told its own outcome; by six when the server
+// does not know the script.
+func TestRenewalsTravelInHundreds(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	c := connect(t, start(t).Addr)
+	b := redislock.New(c)
+	grants := make([]driver.Grant, 250)
+	want := make([]driver.Outcome, len(grants))
+	for i := range grants {
+		grants[i], want[i] = acquire(t, b, request(fmt.Sprint(i))), driver.Renewed
+		grants[i].TTL += time.Duration(i) * time.Minute
+	}
+	for _, i := range []int{0, 99, 100, 151, 199, 200, 249} { // on both sides of each border
+		require.NoError(t, b.Release(ctx, grants[i]))
+		want[i] = driver.Lost
+	}
+	for _, runs := range []int{6, 3} { // the server does not know the script, and then does
+		resetRuns(t, c)
+		outcomes, err := b.Renew(ctx, grants)
+		require.NoError(t, err)
+		assert.Equal(t, want, outcomes)
+		assert.Equal(t, runs, scriptRuns(t, c))
+	}
+	for i, g := range grants {
+		if want[i] == driver.Renewed {
+			assert.InDelta(t, g.TTL.Seconds(), leftOf(t, b, g.Key.Name).Seconds(), 15, g.Key.Name)
+		}
+	}
+}

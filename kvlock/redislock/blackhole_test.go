@@ -1,0 +1,75 @@
+package redislock_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+func locker(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
+	tb.Helper()
+	l, err := rowlock.New(b, opts...)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// In a black hole between holder and server the holder's trust ends before the server grants the name to another,
+// each time. The margin is by the server's clock, which the token tells to the microsecond, and so has no delay of
+// this process in it.
+func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
+	t.Parallel()
+	const trials, ttl = 50, 1500 * time.Millisecond
+	s := start(t)
+	n := single(t, s.DSN, redislock.DefaultPrefix, true)
+	other := locker(t, redislock.New(connect(t, s.Addr)))
+	var (
+		mu               sync.Mutex
+		least, most, end time.Duration = time.Hour, -time.Hour, time.Hour
+		group            sync.WaitGroup
+	)
+	for i := range trials {
+		group.Go(func() {
+			b, err := n.Open(context.Background())
+			if !assert.NoError(t, err) {
+				return
+			}
+			name := fmt.Sprint("trial", i)
+			lease, err := locker(t, b, rowlock.TTL(ttl)).Acquire(t.Context(), name)
+			if !assert.NoError(t, err) {
+				return
+			}
+			deadline, ended := make(chan time.Time, 1), make(chan time.Time, 1)
+			context.AfterFunc(lease.Context(), func() {
+				ended <- time.Now()
+				deadline <- lease.ExpiresAt()
+			})
+			time.Sleep(rand.N(ttl / 2)) // anywhere before, during and after a renewal
+			assert.NoError(t, n.Cut(b))
+			next, err := other.Acquire(t.Context(), name)
+			if !assert.NoError(t, err) || !assert.ErrorIs(t, lease.Err(), rowlock.ErrLost) || !assert.Error(t, lease.Context().Err()) {
+				return
+			}
+			assert.Greater(t, next.Token(), lease.Token())
+			granted := time.UnixMicro(int64(next.Token()))
+			mu.Lock()
+			defer mu.Unlock()
+			margin := granted.Sub((<-deadline).Round(0))
+			least, most, end = min(least, margin), max(most, margin), min(end, granted.Sub((<-ended).Round(0)))
+		})
+	}
+	group.Wait()
+	t.Logf("%d trials, TTL %s: trust ended %s to %s before the next grant; the context's end was told %s before it at the least",
+		trials, ttl, least.Round(time.Millisecond), most.Round(time.Millisecond), end.Round(time.Millisecond))
+	assert.Positive(t, least)
+}

@@ -1,0 +1,88 @@
+package redislock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// startClocked starts a server whose wall clock can be set.
+func startClocked(tb testing.TB) *testserver.Server {
+	tb.Helper()
+	testenv.DSN(tb, testenv.EngineRedis)
+	s, err := testserver.Start(tb.Context(), testserver.Redis, testserver.Options{Clock: true})
+	require.NoError(tb, err)
+	tb.Cleanup(s.Stop)
+	return s
+}
+
+// A server clock that is set forward ends leases early: a second holder gets the name while the first trusts its lease, with a
+// larger token, and what is fenced takes nothing from the first.
+func TestServerClockSetForward(t *testing.T) {
+	t.Parallel()
+	s := startClocked(t)
+	c := connect(t, s.Addr)
+	guard := fenced(t)
+	first, err := locker(t, redislock.New(c), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
+	require.NoError(t, err)
+	require.NoError(t, s.SetClock(time.Hour))
+	second, err := locker(t, redislock.New(c), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
+	require.NoError(t, err)
+	assert.Greater(t, second.Token(), first.Token()+rowlock.Token(30*time.Minute/time.Microsecond))
+	refuses(t, guard, c, first, second)
+}
+
+// A server clock that is set back takes nothing away: who holds a lock renews and releases it, tokens rise, and
+// what was granted for a TTL is not granted to another within it. A name whose holder crashed stays closed
+// until a forced release, after which it is had by the clock as it is now.
+func TestServerClockSetBack(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := startClocked(t)
+	b := redislock.New(connect(t, s.Addr))
+	kept, crashed, closed := acquire(t, b, request("kept")), acquire(t, b, request("crashed")), request("closed")
+	closed.MinHold = 20 * time.Second
+	require.NoError(t, b.Release(ctx, acquire(t, b, closed)))
+	require.NoError(t, s.SetClock(-time.Hour))
+
+	outcomes, err := b.Renew(ctx, []driver.Grant{kept})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+	assert.InDelta(t, 15, leftOf(t, b, "kept").Seconds(), 6, "a lease is as long as it was asked for")
+	require.NoError(t, b.Release(ctx, kept))
+	assert.Greater(t, acquire(t, b, request("kept")).Token, kept.Token)
+
+	for _, name := range []string{"crashed", "closed"} {
+		var held *driver.Held
+		_, err = b.Acquire(ctx, request(name))
+		require.ErrorAs(t, err, &held, name)
+		assert.Positive(t, held.ExpiresIn, name)
+	}
+	require.NoError(t, b.ForceRelease(ctx, crashed.Key, crashed.Token, true))
+	next := acquire(t, b, request("crashed"))
+	assert.Greater(t, next.Token, crashed.Token)
+	require.NoError(t, s.SetClock(-time.Hour+time.Minute)) // the TTL is over by the clock as it is now
+	assert.Greater(t, acquire(t, b, request("crashed")).Token, next.Token)
+
+	pruned, err := b.Prune(ctx, 0)
+	require.NoError(t, err)
+	assert.Zero(t, pruned, "a token ahead of the clock is not forgotten")
+}
+
+// leftOf is for how long a lock is still leased.
+func leftOf(tb testing.TB, b *redislock.Backend, name string) time.Duration {
+	tb.Helper()
+	status, err := b.Inspect(context.Background(), driver.Key{Name: name})
+	require.NoError(tb, err)
+	require.Equal(tb, driver.StateHeld, status.State)
+	return status.ExpiresIn
+}

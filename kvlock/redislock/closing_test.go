@@ -1,0 +1,61 @@
+package redislock_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// Once the lockers are closed, whatever they held and waited for, no goroutine runs and no connection listens, although the
+// client is open. This test is alone, and so every goroutine is its own. What is left of a server that hangs ends with the
+// client: that TestMain looks for.
+func TestNothingRunsAfterClose(t *testing.T) {
+	s := start(t)
+	direct := connect(t, s.Addr)
+	c := redis.NewClient(&redis.Options{Addr: s.Addr})
+	defer c.Close()
+	require.NoError(t, c.Ping(t.Context()).Err())
+	before := goleak.IgnoreCurrent()
+
+	holder, err := rowlock.New(redislock.New(c))
+	require.NoError(t, err)
+	waiter, err := rowlock.New(redislock.New(c))
+	require.NoError(t, err)
+	ended := make(chan error, 3)
+	for _, name := range []string{"a", "b", "c"} {
+		_, err := holder.Acquire(t.Context(), name)
+		require.NoError(t, err)
+		_, err = waiter.Acquire(t.Context(), "own "+name)
+		require.NoError(t, err)
+		go func() {
+			_, err := waiter.Acquire(context.Background(), name)
+			ended <- err
+		}()
+	}
+	require.Eventually(t, func() bool {
+		open := subscriptions(t, direct)
+		return len(open) == 1 && strings.Contains(open[0], " sub=3 ")
+	}, patience, time.Millisecond)
+	require.NoError(t, waiter.Close())
+	for range cap(ended) {
+		assert.ErrorIs(t, <-ended, rowlock.ErrClosed)
+	}
+	require.NoError(t, holder.Close())
+	for end := time.Now().Add(patience); ; { // not Eventually, which runs a goroutine
+		err := goleak.Find(before)
+		if err == nil {
+			break
+		}
+		require.True(t, time.Now().Before(end), "%v", err)
+	}
+	require.Eventually(t, func() bool { return len(subscriptions(t, direct)) == 0 }, patience, time.Millisecond)
+}

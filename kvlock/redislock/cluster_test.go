@@ -1,0 +1,203 @@
+package redislock_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+const tagged = "{locks}:" // all locks in one slot
+
+// nodes are the three primaries of a Cluster, and a client of the whole.
+func nodes(tb testing.TB) (c *redis.ClusterClient, each []*redis.Client) {
+	tb.Helper()
+	addrs := cluster(tb)
+	for _, addr := range addrs {
+		each = append(each, connect(tb, addr))
+	}
+	c = redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
+	tb.Cleanup(func() { _ = c.Close() })
+	return c, each
+}
+
+// A slot that moves to another server takes its locks along: before, while some of them have moved, and after, those who hold
+// them renew and release them, nobody else gets them, and tokens rise.
+func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
+	ctx := context.Background()
+	b, other := redislock.New(c, redislock.Prefix(tagged)), redislock.New(c, redislock.Prefix(tagged))
+	slot := int(c.ClusterKeySlot(ctx, tagged).Val())
+	from := each[slices.IndexFunc(each, func(n *redis.Client) bool { return serves(t, n, slot) })]
+	to := each[slices.IndexFunc(each, func(n *redis.Client) bool { return !serves(t, n, slot) })]
+	id := func(n *redis.Client) string { return n.ClusterMyID(ctx).Val() }
+	assign := func(n *redis.Client, how ...any) {
+		t.Helper()
+		require.NoError(t, n.Do(ctx, append([]any{"CLUSTER", "SETSLOT", slot}, how...)...).Err())
+	}
+	move := func(name string) {
+		t.Helper()
+		host, port, err := net.SplitHostPort(to.Options().Addr)
+		require.NoError(t, err)
+		require.Equal(t, "OK", from.Migrate(ctx, host, port, tagged+":"+name, 0, 10*time.Second).Val())
+	}
+
+	var grants []driver.Grant
+	names := []string{"a", "b", "c", "d"}
+	for _, name := range names {
+		grants = append(grants, acquire(t, b, request(name)))
+	}
+	check := func(stage string) {
+		t.Helper()
+		outcomes, err := b.Renew(ctx, grants)
+		require.NoError(t, err, stage)
+		for i, o := range outcomes {
+			assert.Equal(t, driver.Renewed, o, "%s: %s", stage, grants[i].Key.Name)
+		}
+		for _, g := range grants {
+			var held *driver.Held
+			_, err := other.Acquire(ctx, request(g.Key.Name))
+			require.ErrorAs(t, err, &held, stage)
+			assert.Equal(t, g.Token, held.Token)
+		}
+		last := grants[len(grants)-1]
+		require.NoError(t, b.Release(ctx, last), stage)
+		next := acquire(t, b, request(last.Key.Name))
+		assert.Greater(t, next.Token, last.Token, stage)
+		grants[len(grants)-1] = next
+		require.NoError(t, b.Release(ctx, acquire(t, b, request("new in "+stage))), stage)
+	}
+	check("peace")
+	assign(to, "IMPORTING", id(from))
+	assign(from, "MIGRATING", id(to))
+	check("none moved")
+	move("a")
+	move("d")
+	check("some moved")
+	require.NoError(t, c.ForEachMaster(ctx, func(ctx context.Context, n *redis.Client) error { return n.ScriptFlush(ctx).Err() }))
+	check("some moved, scripts forgotten")
+	for _, name := range []string{"b", "c"} {
+		move(name)
+	}
+	check("all moved")
+	for _, key := range from.ClusterGetKeysInSlot(ctx, slot, 10_000).Val() { // all others
+		move(key[len(tagged)+1:])
+	}
+	assign(to, "NODE", id(to))
+	assign(from, "NODE", id(to))
+	check("over") // by a client that has the old map
+	for _, g := range grants {
+		require.NoError(t, other.Release(ctx, g))
+	}
+}
+
+func serves(tb testing.TB, n *redis.Client, slot int) bool {
+	tb.Helper()
+	all, err := n.ClusterSlots(context.Background()).Result()
+	require.NoError(tb, err)
+	for _, r := range all {
+		if r.Start <= slot && slot <= r.End {
+			return r.Nodes[0].Addr == n.Options().Addr
+		}
+	}
+	return false
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	c, each := nodes(t)
+	for name, test := range map[string]func(*testing.T, *redis.ClusterClient, []*redis.Client){
+		"preflight": testPreflightOfCluster, "batches": testBatchesOnCluster, "migration": testSlotMigration, "replicated": testReplicatedOnCluster,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, c, each) })
+	}
+}
+
+// Every primary is looked at before the first lock, and again by the next call when one was not fit.
+func testPreflightOfCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
+	ctx := context.Background()
+	require.NoError(t, each[2].ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err())
+	b := redislock.New(c)
+	_, err := b.Acquire(ctx, request("x"))
+	require.ErrorContains(t, err, "noeviction")
+	require.NoError(t, each[2].ConfigSet(ctx, "maxmemory-policy", "noeviction").Err())
+	require.NoError(t, b.Release(ctx, acquire(t, b, request("x"))))
+	_, err = redislock.New(each[0]).Acquire(ctx, request("x"))
+	require.ErrorContains(t, err, "NewClusterClient")
+}
+
+// Leases are renewed a hundred in a run of the script where a hash tag puts them into one slot, else in a run for each slot.
+func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
+	ctx := context.Background()
+	for _, prefix := range []string{tagged, redislock.DefaultPrefix} {
+		b := redislock.New(c, redislock.Prefix(prefix))
+		grants := make([]driver.Grant, 250)
+		slots := make(map[int64]bool)
+		for i := range grants {
+			grants[i] = acquire(t, b, request(fmt.Sprint(i)))
+			slots[c.ClusterKeySlot(ctx, prefix+":"+fmt.Sprint(i)).Val()] = true
+		}
+		want := len(slots)
+		if prefix == tagged {
+			want = 3
+		}
+		for range 2 { // with the second, all servers know the script
+			for _, n := range each {
+				resetRuns(t, n)
+			}
+			outcomes, err := b.Renew(ctx, grants)
+			require.NoError(t, err)
+			assert.Equal(t, slices.Repeat([]driver.Outcome{driver.Renewed}, len(grants)), outcomes)
+		}
+		runs := 0
+		for _, n := range each {
+			runs += scriptRuns(t, n)
+		}
+		assert.Equal(t, want, runs, prefix)
+	}
+}
+
+// Replicated asks the replicas of the name's own primary, for each lease by itself.
+func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
+	ctx := context.Background()
+	spare := connect(t, start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000").Addr)
+	host, port, err := net.SplitHostPort(each[0].Options().Addr)
+	require.NoError(t, err)
+	require.NoError(t, spare.ClusterMeet(ctx, host, port).Err())
+	require.Eventually(t, func() bool { return spare.ClusterReplicate(ctx, each[0].ClusterMyID(ctx).Val()).Err() == nil }, patience, 10*time.Millisecond)
+	var with, without string // names on the primary that has a replica, and on another
+	for i := 0; with == "" || without == ""; i++ {
+		name := fmt.Sprint("replicated", i)
+		if serves(t, each[0], int(c.ClusterKeySlot(ctx, redislock.DefaultPrefix+":"+name).Val())) {
+			with = name
+		} else {
+			without = name
+		}
+	}
+	plain := redislock.New(c)
+	_, err = redislock.New(c, redislock.Replicated(1, 50*time.Millisecond)).Acquire(ctx, request(without))
+	require.ErrorContains(t, err, "0 of 1 replicas")
+	alone := acquire(t, plain, request(without)) // nothing was left behind
+
+	b := redislock.New(c, redislock.Replicated(1, 2*time.Second)) // see awaitReplica
+	var kept driver.Grant
+	require.Eventually(t, func() bool { // once the replica is there
+		kept, err = b.Acquire(ctx, request(with))
+		return err == nil
+	}, patience, 10*time.Millisecond)
+	released := acquire(t, plain, request(with+"too"))
+	require.NoError(t, plain.Release(ctx, released))
+	require.NoError(t, c.ForEachMaster(ctx, func(ctx context.Context, n *redis.Client) error { return n.ScriptFlush(ctx).Err() }))
+	outcomes, err := b.Renew(ctx, []driver.Grant{alone, kept, released})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Unknown, driver.Renewed, driver.Lost}, outcomes, "by replicas: none, one, and no matter")
+	require.NoError(t, b.Release(ctx, kept))
+}

@@ -1,0 +1,51 @@
+package redislock_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// Of a server whose memory is full nothing new is had, and it says why; what is held is renewed, and can be released.
+func TestFullMemory(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	c := connect(t, start(t).Addr)
+	b := redislock.New(c)
+	kept, ended := acquire(t, b, request("kept")), acquire(t, b, request("ended"))
+	require.NoError(t, c.ConfigSet(ctx, "maxmemory", "100kb").Err()) // less than it has by itself
+	_, err := b.Acquire(ctx, request("new"))
+	require.ErrorContains(t, err, "OOM")
+	assert.False(t, driver.IsPermanent(err))
+	outcomes, err := b.Renew(ctx, []driver.Grant{kept, ended})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
+	require.NoError(t, b.Release(ctx, kept))
+	require.NoError(t, b.ForceRelease(ctx, ended.Key, ended.Token, true))
+}
+
+// What AllowEviction accepts: a server whose memory is full drops a lock that is held, and grants it again, with a larger token.
+func TestEvictionLosesLocks(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	c := connect(t, start(t, "--maxmemory", "4mb", "--maxmemory-policy", "allkeys-random").Addr)
+	b := redislock.New(c, redislock.AllowEviction())
+	first := acquire(t, b, request("x"))
+	for range 10_000 {
+		require.NoError(t, c.Set(ctx, driver.NewNonce().String(), strings.Repeat("x", 10_000), 0).Err())
+		if c.Exists(ctx, redislock.DefaultPrefix+":x").Val() == 0 {
+			break
+		}
+	}
+	second := acquire(t, b, request("x"))
+	assert.Greater(t, second.Token, first.Token)
+	outcomes, err := b.Renew(ctx, []driver.Grant{first})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Lost}, outcomes)
+}

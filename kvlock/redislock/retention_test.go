@@ -1,0 +1,45 @@
+package redislock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// A lock is remembered for the retention after it could last be held, and no longer: each step counts it anew, and none leaves a
+// key without an end.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	c := connect(t, start(t).Addr)
+	const retention, hour = 48 * time.Hour, time.Hour
+	b := redislock.New(c, redislock.Retention(retention))
+	key := redislock.DefaultPrefix + ":x"
+	lives := func(want time.Duration, why string) {
+		t.Helper()
+		assert.InDelta(t, want.Hours(), c.PTTL(ctx, key).Val().Hours(), 0.1, why)
+		require.NoError(t, c.Persist(ctx, key).Err())
+	}
+	r := request("x")
+	r.TTL, r.HandoverDelay = hour, hour
+	g := acquire(t, b, r)
+	lives(retention+2*hour, "acquired")
+	g.TTL = 2 * hour
+	_, err := b.Renew(ctx, []driver.Grant{g})
+	require.NoError(t, err)
+	lives(retention+3*hour, "renewed")
+	g.MinHold = 5 * hour
+	require.NoError(t, b.Release(ctx, g))
+	lives(retention+5*hour, "released, with a minimum hold")
+	require.NoError(t, b.ForceRelease(ctx, g.Key, g.Token, false))
+	lives(retention, "opened by force")
+	_, err = b.Inspect(ctx, g.Key)
+	require.NoError(t, err)
+	assert.Negative(t, c.PTTL(ctx, key).Val(), "who looks changes nothing")
+}

@@ -1,0 +1,152 @@
+package redislock_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// fenced is a guard of data in an SQL database.
+func fenced(tb testing.TB) *fence.Guard {
+	tb.Helper()
+	db, err := sql.Open("sqlite", ":memory:")
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	require.NoError(tb, migrations.Up(tb.Context(), db, migrations.SQLite))
+	return fence.SQLite(db)
+}
+
+// refuses checks what a second holder costs: the first trusts its lease, and neither data in Redis nor data in an SQL database
+// take anything from it once the second has sealed them. Its renewal then says that it is lost.
+func refuses(tb testing.TB, guard *fence.Guard, client redis.UniversalClient, first, second *rowlock.Lease) {
+	tb.Helper()
+	require.NoError(tb, first.Err(), "the first holder trusts its lease")
+	require.NoError(tb, second.Err())
+	assert.Greater(tb, second.Token(), first.Token())
+
+	nothing := func(context.Context, *sql.Tx) error { return nil }
+	assert.ErrorIs(tb, guard.Tx(first.Context(), nothing), fence.ErrStale)
+	require.NoError(tb, guard.Tx(second.Context(), nothing))
+
+	write := redislock.NewGuard("return redis.call('SET', KEYS[1], ARGV[1])")
+	require.NoError(tb, redislock.Seal(tb.Context(), client, "{data}:mark", second.Token()))
+	_, err := write.Run(tb.Context(), client, "{data}:mark", first.Token(), []string{"{data}"}, "first")
+	assert.ErrorIs(tb, err, redislock.ErrStale)
+	_, err = write.Run(tb.Context(), client, "{data}:mark", second.Token(), []string{"{data}"}, "second")
+	require.NoError(tb, err)
+
+	require.Eventually(tb, func() bool { return errors.Is(first.Renew(tb.Context()), rowlock.ErrLost) }, patience, 10*time.Millisecond)
+	require.NoError(tb, second.Renew(tb.Context()))
+}
+
+// Sentinel promotes a replica that has not got the last grant: a second holder gets the name while the first trusts its lease,
+// with a larger token, and what is fenced takes nothing from the first.
+func TestFailoverBySentinel(t *testing.T) {
+	t.Parallel()
+	const replicaIP = "127.0.0.2" // by which the proxy knows the replica
+	primary, replica := start(t), start(t, "--bind-source-addr", replicaIP)
+	between, err := faultproxy.New(primary.Addr)
+	require.NoError(t, err)
+	t.Cleanup(between.Close)
+	host, port, err := net.SplitHostPort(between.Addr())
+	require.NoError(t, err)
+	require.NoError(t, connect(t, replica.Addr).ReplicaOf(t.Context(), host, port).Err())
+	awaitReplica(t, connect(t, primary.Addr))
+	watch, err := testserver.Start(t.Context(), testserver.Sentinel, testserver.Options{Primary: between.Addr()})
+	require.NoError(t, err)
+	t.Cleanup(watch.Stop)
+	sentinel := redis.NewSentinelClient(&redis.Options{Addr: watch.Addr})
+	t.Cleanup(func() { _ = sentinel.Close() })
+	require.Eventually(t, func() bool {
+		known, err := sentinel.Replicas(t.Context(), testserver.SentinelMaster).Result()
+		return err == nil && len(known) == 1 && known[0]["master-link-status"] == "ok"
+	}, patience, 10*time.Millisecond)
+
+	guard := fenced(t)
+	client := func() redis.UniversalClient {
+		c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: testserver.SentinelMaster, SentinelAddrs: []string{watch.Addr}})
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	other := client()
+	one := locker(t, redislock.New(client()), rowlock.TTL(5*time.Minute), rowlock.Fenced(guard))
+	two := locker(t, redislock.New(other), rowlock.TTL(time.Minute), rowlock.Fenced(guard)) // it asks for so long while nobody answers
+	before, err := one.Acquire(t.Context(), "x")
+	require.NoError(t, err)
+	require.NoError(t, before.Release(t.Context()))
+	between.CutFrom(func(a net.Addr) bool { return a.(*net.TCPAddr).IP.String() == replicaIP })
+	first, err := one.Acquire(t.Context(), "x")
+	require.NoError(t, err)
+	_, err = two.TryAcquire(t.Context(), "x")
+	require.ErrorIs(t, err, rowlock.ErrHeld)
+
+	died := time.Now()
+	primary.Kill()
+	second, err := two.Acquire(t.Context(), "x")
+	require.NoError(t, err)
+	t.Logf("a second holder %s after the primary died", time.Since(died).Round(10*time.Millisecond))
+	refuses(t, guard, other, first, second)
+}
+
+// FLUSHALL and a restart without data each let a second holder in, and what is fenced takes nothing from the first.
+func TestForgottenLocksAreFenced(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := connect(t, s.Addr)
+	guard := fenced(t)
+	one, two := locker(t, redislock.New(c), rowlock.Fenced(guard)), locker(t, redislock.New(c), rowlock.Fenced(guard))
+	for name, forget := range map[string]func() error{
+		"FLUSHALL": func() error { return c.FlushAll(context.Background()).Err() },
+		"restart":  func() error { s.Kill(); return s.Restart(context.Background()) },
+	} {
+		first, err := one.Acquire(t.Context(), name)
+		require.NoError(t, err)
+		require.NoError(t, forget(), name)
+		second, err := two.Acquire(t.Context(), name)
+		require.NoError(t, err)
+		refuses(t, guard, c, first, second)
+	}
+}
+
+// A replica that is promoted by hand, REPLICAOF NO ONE, while the old primary still answers: each has its holder, and the
+// fence takes from the newer one only.
+func TestTwoPrimaries(t *testing.T) {
+	t.Parallel()
+	primary, replica := start(t), start(t)
+	old, promoted := connect(t, primary.Addr), connect(t, replica.Addr)
+	host, port, err := net.SplitHostPort(primary.Addr)
+	require.NoError(t, err)
+	require.NoError(t, promoted.ReplicaOf(t.Context(), host, port).Err())
+	awaitReplica(t, old)
+	require.NoError(t, promoted.ReplicaOf(t.Context(), "NO", "ONE").Err())
+	guard := fenced(t)
+	first, err := locker(t, redislock.New(old), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
+	require.NoError(t, err)
+	second, err := locker(t, redislock.New(promoted), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
+	require.NoError(t, err)
+	assert.Greater(t, second.Token(), first.Token())
+	nothing := func(context.Context, *sql.Tx) error { return nil }
+	require.NoError(t, first.Renew(t.Context()), "nothing tells it")
+	assert.ErrorIs(t, guard.Tx(first.Context(), nothing), fence.ErrStale)
+	require.NoError(t, guard.Tx(second.Context(), nothing))
+	var held *driver.Held
+	_, err = redislock.New(promoted).Acquire(t.Context(), request("x"))
+	require.ErrorAs(t, err, &held)
+}

@@ -1,0 +1,153 @@
+package redislock_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+const patience = 20 * time.Second
+
+// listener waits for one name.
+type listener struct {
+	woken chan struct{}
+	stop  func()
+}
+
+func (l listener) await(tb testing.TB, why string) {
+	tb.Helper()
+	select {
+	case <-l.woken:
+	case <-time.After(patience):
+		require.FailNow(tb, "nobody was woken", why)
+	}
+}
+
+// listen has b tell of the names "0", "1", and so on. The wake-ups of the subscribing itself are over.
+func listen(tb testing.TB, b *redislock.Backend, names int) []listener {
+	tb.Helper()
+	all := make([]listener, names)
+	notify := func(name string) listener {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		l := listener{woken: make(chan struct{}, 1)}
+		stop, err := b.Notify(ctx, driver.Key{Name: name}, func() {
+			select {
+			case l.woken <- struct{}{}:
+			default:
+			}
+		})
+		require.NoError(tb, err)
+		l.stop = stop
+		return l
+	}
+	for i := range all {
+		all[i] = notify(fmt.Sprint(i))
+		tb.Cleanup(all[i].stop)
+	}
+	notify("last").stop() // what was confirmed before has been told
+	for _, l := range all {
+		select {
+		case <-l.woken:
+		default:
+		}
+	}
+	return all
+}
+
+// subscriptions are the server's connections that listen, one a line.
+func subscriptions(tb testing.TB, c *redis.Client) (lines []string) {
+	tb.Helper()
+	text, err := c.Do(context.Background(), "CLIENT", "LIST", "TYPE", "pubsub").Text()
+	require.NoError(tb, err)
+	for line := range strings.Lines(text) {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Who waits for fifty names shares one connection, a release wakes those who wait for its name and nobody else, and the
+// connection goes with the last.
+func TestManyNamesShareOneSubscription(t *testing.T) {
+	t.Parallel()
+	const names = 50
+	c := connect(t, start(t).Addr)
+	b, other := redislock.New(c), redislock.New(c)
+	waiters, twins := listen(t, b, names), listen(t, b, names)
+	if open := subscriptions(t, c); assert.Len(t, open, 1) {
+		assert.Contains(t, open[0], fmt.Sprintf(" sub=%d ", names))
+	}
+	for _, name := range []string{"7", "8"} { // what is told arrives in order: nothing of the first comes after the second
+		require.NoError(t, other.Release(t.Context(), acquire(t, other, request(name))))
+	}
+	for _, i := range []int{8, 7} {
+		waiters[i].await(t, "of a release")
+		twins[i].await(t, "of a release, though another listens too")
+	}
+	for i, w := range waiters {
+		assert.Empty(t, w.woken, i)
+		w.stop()
+	}
+	require.NoError(t, other.Release(t.Context(), acquire(t, other, request("9"))))
+	twins[9].await(t, "although the first who listened has gone")
+	for _, w := range twins {
+		w.stop()
+	}
+	require.Eventually(t, func() bool { return len(subscriptions(t, c)) == 0 }, patience, time.Millisecond)
+	listen(t, b, 1)
+}
+
+// When the subscription's connection breaks, or nothing comes through it any more, all who wait are woken once there is
+// another, because nobody knows what they missed; and then releases wake again.
+func TestReconnectWakesAllWaiters(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(p *faultproxy.Proxy, server *redis.Client, dialled *atomic.Int64){
+		"reset": func(p *faultproxy.Proxy, _ *redis.Client, _ *atomic.Int64) { p.Reset() },
+		"killed by the server": func(_ *faultproxy.Proxy, server *redis.Client, _ *atomic.Int64) {
+			server.ClientKillByFilter(context.Background(), "TYPE", "pubsub")
+		},
+		"black hole": func(p *faultproxy.Proxy, _ *redis.Client, dialled *atomic.Int64) {
+			before := dialled.Load()
+			p.Cut()
+			assert.Eventually(t, func() bool { return dialled.Load() > before }, patience, time.Millisecond, "the silence is noticed")
+			p.Restore()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			p, err := faultproxy.New(s.Addr)
+			require.NoError(t, err)
+			t.Cleanup(p.Close)
+			var dialled atomic.Int64
+			through := redis.NewClient(&redis.Options{
+				Addr: p.Addr(), ReadTimeout: 300 * time.Millisecond,
+				Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+					dialled.Add(1)
+					return new(net.Dialer).DialContext(ctx, network, addr)
+				},
+			})
+			t.Cleanup(func() { _ = through.Close() })
+			waiters, direct := listen(t, redislock.New(through), 20), connect(t, s.Addr)
+			fail(p, direct, &dialled)
+			for i, w := range waiters {
+				w.await(t, fmt.Sprint("reconnected, name ", i))
+			}
+			b := redislock.New(direct)
+			require.NoError(t, b.Release(t.Context(), acquire(t, b, request("7"))))
+			waiters[7].await(t, "of a release")
+		})
+	}
+}
