@@ -202,7 +202,6 @@ func (f *fleet) agree(ctx context.Context, name string) bool {
 	})
 }
 
-
 // steadily is for tests that are not about time: a node has long enough on a loaded machine.
 var steadily = redislock.NodeTimeout(5 * time.Second)
 
