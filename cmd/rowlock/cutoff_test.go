@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -25,9 +24,21 @@ import (
 // TTL, and the exit code says that the lock was lost: another may have it from then on.
 func TestCutOffFromTheStoreIsLost(t *testing.T) {
 	t.Parallel()
-	direct := testenv.Postgres(t)
-	w := newWorkplace(t)
-	migrated(t, w, direct)
+	for name, open := range map[string]func(testing.TB, workplace) string{
+		"postgres": func(tb testing.TB, w workplace) string { return migrated(tb, w, testenv.Postgres(tb)) },
+		"redis":    func(tb testing.TB, _ workplace) string { return redisStore(tb) },
+		"etcd":     func(tb testing.TB, _ workplace) string { return etcdStore(tb) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkplace(t)
+			cutOff(t, w, open(t, w))
+		})
+	}
+}
+
+func cutOff(t *testing.T, w workplace, direct string) {
+	t.Helper()
 	u, err := url.Parse(direct)
 	require.NoError(t, err)
 	cable := newCable(t, u.Host)
@@ -61,6 +72,8 @@ func TestCutOffFromTheStoreIsLost(t *testing.T) {
 type cable struct {
 	address string
 	cut     atomic.Bool
+	breaks  func(request []byte) bool // whether what is sent is the last, which is delivered and not answered
+	broken  atomic.Bool               // and then all that is sent finds nobody
 }
 
 func newCable(tb testing.TB, server string) *cable {
@@ -83,6 +96,9 @@ func newCable(tb testing.TB, server string) *cable {
 				return
 			}
 			keep(near)
+			if c.broken.Load() {
+				_ = near.Close()
+			}
 			if c.cut.Load() {
 				continue
 			}
@@ -91,8 +107,8 @@ func newCable(tb testing.TB, server string) *cable {
 				continue
 			}
 			keep(far)
-			running.Go(func() { c.carry(near, far) })
-			running.Go(func() { c.carry(far, near) })
+			running.Go(func() { c.carry(near, far, c.breaks) })
+			running.Go(func() { c.carry(far, near, nil) })
 		}
 	})
 	tb.Cleanup(func() {
@@ -107,12 +123,20 @@ func newCable(tb testing.TB, server string) *cable {
 	return c
 }
 
-func (c *cable) carry(from io.Reader, to io.Writer) {
+func (c *cable) carry(from, to net.Conn, breaks func([]byte) bool) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
 		if err != nil {
 			return
+		}
+		if c.broken.Load() {
+			_ = to.Close()
+			_ = from.Close()
+			return
+		}
+		if breaks != nil && breaks(buffer[:n]) {
+			c.broken.Store(true)
 		}
 		if !c.cut.Load() {
 			if _, err := to.Write(buffer[:n]); err != nil {

@@ -32,29 +32,45 @@ func TestMain(m *testing.M) {
 const scriptTimeout = time.Minute
 
 // leftOut says which scripts tell nothing of which stores, and why.
-var leftOut = map[string]struct {
-	of  *regexp.Regexp
-	why string
-}{
-	"demo":          {ofSessions, "the demonstration is of a lease that expires: session_usage has the refusal"},
-	"fence":         {ofSessions, "the demonstration, which seals, needs lease rows: session_usage has fence on these stores"},
-	"held_sentence": {ofSessions, "no lease ends: session_status has the sentence"},
-	"migrate":       {ofSessions, "without the newest migration there are no tokens: session_migrate"},
-	"min_hold":      {ofSessions, "a session lock is free when it is released: session_usage has the refusal"},
-	"release":       {ofSessions, "no lease expires, and nothing is closed after a release: session_release"},
-	"status":        {ofSessions, "no lease ends, and Postgres keeps no names: session_status"},
+var leftOut = map[string][]exception{
+	"closed":        {{ofSessions, "a session lock is free when it is released: session_usage has the refusal"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful"}},
+	"demo":          {{ofSessions, "the demonstration is of a lease that expires: session_usage has the refusal"}, {ofKeyValues, "it needs a table: keyvalue_usage has the refusal"}},
+	"fence":         {{ofSessions, "the demonstration, which seals, needs lease rows: session_usage has fence on these stores"}, {ofKeyValues, "marks are in tables: keyvalue_usage has the refusal"}},
+	"held_sentence": {{ofSessions, "no lease ends: session_status has the sentence"}, {ofForgetful, "only the leader knows since when and until when: forgetful has the sentence"}},
+	"migrate":       {{ofSessions, "without the newest migration there are no tokens: session_migrate"}, {ofKeyValues, "there are no tables: keyvalue_usage has the refusal"}},
+	"min_hold":      {{ofSessions, "a session lock is free when it is released: session_usage has the refusal"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful has the refusal"}},
+	"release":       {{ofSessions, "no lease expires, and nothing is closed after a release: session_release"}},
+	"status":        {{ofSessions, "no lease ends, and Postgres keeps no names: session_status"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful"}},
 
-	"session_crash":   {ofLeases, "a lease is free after its TTL: crash"},
-	"session_migrate": {ofLeases, "of session locks: migrate"},
-	"session_release": {ofLeases, "of session locks: release"},
-	"session_status":  {ofLeases, "of session locks: status"},
-	"session_usage":   {ofLeases, "of session locks: usage"},
+	"session_crash":   {{ofLeases, "a lease is free after its TTL: crash"}},
+	"session_migrate": {{ofLeases, "of session locks: migrate"}},
+	"session_release": {{ofLeases, "of session locks: release"}},
+	"session_status":  {{ofLeases, "of session locks: status"}},
+	"session_usage":   {{ofLeases, "of session locks: usage"}},
+
+	"forgetful":      {{ofOthers(ofForgetful), "of stores that keep nothing of a lock that nobody holds: status"}},
+	"keyvalue_usage": {{ofOthers(ofKeyValues), "of stores without tables: usage"}},
+}
+
+// exception is a script that is not run on stores whose names match.
+type exception struct {
+	of  interface{ MatchString(string) bool }
+	why string
 }
 
 var (
-	ofSessions = regexp.MustCompile("-(advisory|getlock)$")
-	ofLeases   = regexp.MustCompile("^[a-z]+$")
+	ofSessions  = regexp.MustCompile("-(advisory|getlock)$")
+	ofLeases    = ofOthers(ofSessions)
+	ofKeyValues = regexp.MustCompile("^(redis|redis-cluster|redlock|etcd|zookeeper)$")
+	ofForgetful = regexp.MustCompile("^(etcd|zookeeper)$")
 )
+
+// others matches what a pattern does not.
+type others struct{ than *regexp.Regexp }
+
+func ofOthers(than *regexp.Regexp) others { return others{than} }
+
+func (o others) MatchString(s string) bool { return !o.than.MatchString(s) }
 
 // TestScripts runs each story in testdata on each store. What a script says in its first lines is
 // what is promised.
@@ -74,12 +90,17 @@ func TestScripts(t *testing.T) {
 		},
 		"mysql-getlock":   func(tb testing.TB, w workplace) string { return migrated(tb, w, "mysql-getlock:"+testenv.MySQL(tb)) },
 		"mariadb-getlock": func(tb testing.TB, w workplace) string { return migrated(tb, w, "mysql-getlock:"+testenv.MariaDB(tb)) },
+		"redis":           func(tb testing.TB, _ workplace) string { return redisStore(tb) },
+		"redis-cluster":   redisCluster(t),
+		"redlock":         redlockStore(t),
+		"etcd":            func(tb testing.TB, _ workplace) string { return etcdStore(tb) },
+		"zookeeper":       func(tb testing.TB, _ workplace) string { return zookeeperStore(tb) },
 	}
-	for name, without := range leftOut {
+	for name := range leftOut {
 		require.Contains(t, scripts, filepath.Join("testdata", name+".sh"), "it is left out of nothing")
 		for store := range stores {
-			if without.of.MatchString(store) {
-				require.True(t, instead(without.why, store), "%s tells nothing of %s, and no script that runs there is named instead: %s", name, store, without.why)
+			if why := isLeftOut(name, store); why != "" {
+				require.True(t, instead(why, store), "%s tells nothing of %s, and no script that runs there is named instead: %s", name, store, why)
 			}
 		}
 	}
@@ -87,11 +108,11 @@ func TestScripts(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			t.Parallel()
 			for _, script := range scripts {
-				t.Run(strings.TrimSuffix(filepath.Base(script), ".sh"), func(t *testing.T) {
+				name := strings.TrimSuffix(filepath.Base(script), ".sh")
+				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					without, found := leftOut[strings.TrimSuffix(filepath.Base(script), ".sh")]
-					if found && without.of.MatchString(store) {
-						t.Skip(without.why)
+					if why := isLeftOut(name, store); why != "" {
+						t.Skip(why)
 					}
 					w := newWorkplace(t)
 					w.env = append(w.env, "ROWLOCK_STORE="+open(t, w))
@@ -102,11 +123,21 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// isLeftOut is why the script is not run on the store; empty when it is.
+func isLeftOut(script, store string) (why string) {
+	for _, e := range leftOut[script] {
+		if e.of.MatchString(store) {
+			return e.why
+		}
+	}
+	return ""
+}
+
 // instead says whether why names a script that is run on the store.
 func instead(why, store string) bool {
 	for _, word := range strings.FieldsFunc(why, func(r rune) bool { return r == ' ' || r == ',' || r == ':' }) {
 		if _, err := os.Stat(filepath.Join("testdata", word+".sh")); err == nil {
-			if without, found := leftOut[word]; !found || !without.of.MatchString(store) {
+			if isLeftOut(word, store) == "" {
 				return true
 			}
 		}

@@ -77,6 +77,17 @@ file of the user's, which reaches as far as this machine; with --store in Postgr
 There postgres-advisory://… and mysql-getlock://… keep it in the server's memory instead, as an advisory
 lock or GET_LOCK of a connection: it is free as soon as its holder dies, and not replicated.
 
+Stores without tables need no "rowlock migrate":
+
+  redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]    one Redis or Valkey
+  redis+cluster://HOST[:PORT],HOST[:PORT]           a Redis Cluster, by some of its servers
+  etcd://HOST[:PORT],HOST[:PORT]                    etcd
+
+rediss, rediss+cluster and etcds are the same with TLS, and take the options ?ca=FILE&cert=FILE&key=FILE
+(PEM) and server_name=NAME. prefix=TEXT begins the keys of all locks. Redis also takes
+allow_eviction=true, and replicas=N&replica_wait=DURATION to have grants confirmed.
+A password in --store can be seen by other users of the machine; one in ROWLOCK_STORE cannot.
+
 ` + exitCodeHelp(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -98,7 +109,7 @@ lock or GET_LOCK of a connection: it is free as soon as its holder dies, and not
 		return flagError(err)
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.store, "store", "", "sqlite:PATH, postgres://…, mysql://…, USER@tcp(HOST)/DATABASE, postgres-advisory://… or mysql-getlock://… ($ROWLOCK_STORE)")
+	flags.StringVar(&a.store, "store", "", "sqlite:PATH, postgres://…, mysql://…, USER@tcp(HOST)/DATABASE, postgres-advisory://…, mysql-getlock://…, redis://…, redis+cluster://… or etcd://… ($ROWLOCK_STORE)")
 	flags.StringVar(&a.namespace, "namespace", "", "keeps names apart: one name in two namespaces is two locks ($ROWLOCK_NAMESPACE)")
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
 	flags.Var(choiceValue{&a.format, []string{formatText, formatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")

@@ -78,6 +78,9 @@ func (a *app) demonstrateOn(ctx context.Context, given bool, show func(context.C
 		if err != nil {
 			return err
 		}
+		if err := at.refuseKeyValue("a demonstration needs a table beside the locks, and %s has none: use lease rows (--store postgres://…), or leave --store out"); err != nil {
+			return err
+		}
 		if at.session != "" {
 			return usage("--store: a demonstration is of leases that expire, and a lock of %s does not: use lease rows (--store %s)", at.session, at.leaseRows())
 		}

@@ -164,7 +164,7 @@ func TestDemoTouchesNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	file := "sqlite:" + filepath.Join(t.TempDir(), "app.db")
 	a := &app{store: file, table: "rowlock_lease"}
-	s, err := a.openUnmigrated()
+	s, err := a.openUnmigrated(t.Context())
 	require.NoError(t, err)
 	defer s.close()
 	_, err = s.db.ExecContext(t.Context(), "CREATE TABLE rowlock_demo (mine INTEGER)")

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"database/sql"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -36,6 +38,18 @@ func (s *store) guard() *fence.Guard {
 		migrations.SQLite: fence.SQLite, migrations.Postgres: fence.Postgres, migrations.MySQL: fence.MySQL,
 	}[s.at.dialect]
 	return open(s.db, fence.Table(s.table.String()))
+}
+
+// withMarks is withStoreFor for what concerns marks.
+func (a *app) withMarks(ctx context.Context, limit time.Duration, do func(context.Context, *store) error) error {
+	at, err := a.location()
+	if err == nil {
+		err = at.refuseKeyValue("the marks of the fence are in the SQL database of the data that they guard, and %s has none: name that database")
+	}
+	if err != nil {
+		return err
+	}
+	return a.withStoreFor(ctx, limit, do)
 }
 
 // checkName refuses what can be no namespace and no resource.

@@ -43,7 +43,7 @@ time since then, ERA how often the mark was reset.
 		if err := a.checkNamespace(); err != nil {
 			return err
 		}
-		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+		return a.withMarks(cmd.Context(), inspectTimeout, func(ctx context.Context, s *store) error {
 			list, err := s.guard().Marks(ctx, a.namespace, everywhere)
 			if err != nil {
 				return &failure{exitUnavailable, err}

@@ -33,7 +33,7 @@ seals again.
 		case unused < fence.MinUnused:
 			return usage("--unused=%s: must be at least %s", span(unused), span(fence.MinUnused))
 		}
-		return a.withStoreFor(cmd.Context(), pruneTimeout, func(ctx context.Context, s *store) error {
+		return a.withMarks(cmd.Context(), pruneTimeout, func(ctx context.Context, s *store) error {
 			n, err := s.guard().Prune(ctx, unused)
 			if err != nil {
 				return fail(exitUnavailable, "%d marks forgotten, then: %w", n, err)

@@ -76,7 +76,7 @@ func (a *app) resetAll(ctx context.Context) error {
 
 // reset does one reset and says so.
 func (a *app) reset(ctx context.Context, what, which string, attrs []slog.Attr, do func(context.Context, *fence.Guard) error) error {
-	return a.withStore(ctx, func(ctx context.Context, s *store) error {
+	return a.withMarks(ctx, inspectTimeout, func(ctx context.Context, s *store) error {
 		if err := s.db.PingContext(ctx); err != nil {
 			return fail(exitUnavailable, "connect: %w", err)
 		}

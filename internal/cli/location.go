@@ -21,19 +21,25 @@ type location struct {
 	shown   string        // for people: without its password
 	byName  bool          // it was asked for, not the default
 	session string        // the scheme of a store of session locks; empty: lease rows
+
+	keyValue *keyValue // of a store without tables; it has neither dialect nor session
 }
 
 // masked stands where a password was.
 const masked = "xxxxx"
 
 var errStore = errors.New("write sqlite:PATH, postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or USER@tcp(HOST)/DATABASE, " +
+	"redis://HOST, rediss://HOST, redis+cluster://HOST,HOST, redlock://HOST,HOST,HOST, etcd://HOST,HOST or zk://HOST,HOST, " +
 	"or for locks of sessions postgres-advisory://USER@HOST/DATABASE, mysql-getlock://USER@HOST/DATABASE or mysql-getlock:USER@tcp(HOST)/DATABASE")
 
 // parseLocation reads the value of --store. Its errors never repeat the value, which may hold a
 // password anywhere if it is malformed.
 func parseLocation(s string) (location, error) {
 	scheme, rest, _ := strings.Cut(s, ":")
+	_, keyValue := kinds[scheme]
 	switch {
+	case keyValue && strings.HasPrefix(rest, "//"):
+		return keyValueLocation(scheme, rest)
 	case scheme == advisoryScheme && strings.HasPrefix(rest, "//"):
 		return sessionLocation(scheme, "postgres", rest, postgresLocation)
 	case scheme == getLockScheme && strings.HasPrefix(rest, "//"):

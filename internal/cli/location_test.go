@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
@@ -34,6 +35,9 @@ func TestLocationIsShownWithoutItsPassword(t *testing.T) {
 		"postgres-advisory:///db?user=u&password=s3cret":     {migrations.Postgres, "postgres-advisory:///db?password=xxxxx&user=u"},
 		"mysql-getlock://u:s3cret@h/db":                      {migrations.MySQL, "mysql-getlock://u:xxxxx@h/db"},
 		"mysql-getlock:u:s3cret@tcp(h:3306)/db":              {migrations.MySQL, "mysql-getlock:u:xxxxx@tcp(h:3306)/db"},
+		"redis://:s3cret@h/2?prefix=p":                       {0, "redis://:xxxxx@h/2?prefix=p"},
+		"redis+cluster://u:s3cret@h:1,[::1]:2":               {0, "redis+cluster://u:xxxxx@h:1,[::1]:2"},
+		"etcd://u:s3cret@h1,h2:3/?prefix=p":                  {0, "etcd://u:xxxxx@h1,h2:3/?prefix=p"},
 	} {
 		at, err := parseLocation(store)
 		require.NoError(t, err, store)
@@ -42,6 +46,28 @@ func TestLocationIsShownWithoutItsPassword(t *testing.T) {
 		if store[:7] != "mariadb" {
 			assert.Equal(t, want.shown, at.shown, store)
 		}
+	}
+}
+
+// What the servers, the account and the options of a store without tables are.
+func TestKeyValueLocation(t *testing.T) {
+	t.Parallel()
+	for store, want := range map[string]keyValue{
+		"redis://h":         {servers: []string{"h:6379"}},
+		"redis://:p@h:1/7/": {servers: []string{"h:1"}, password: "p", path: "7"},
+		"rediss://u:p%40%2F%3F%23@[::1]/0?prefix=a%26b&ca=f": {servers: []string{"[::1]:6379"}, user: "u", password: "p@/?#", path: "0", query: url.Values{"prefix": {"a&b"}, "ca": {"f"}}},
+		"redis+cluster://u@a,b:2/?allow_eviction=true":       {servers: []string{"a:6379", "b:2"}, user: "u", query: url.Values{"allow_eviction": {"true"}}},
+		"etcd://a,b:2,c":              {servers: []string{"a:2379", "b:2", "c:2379"}},
+		"etcds://u:p@a/?cert=c&key=k": {servers: []string{"a:2379"}, user: "u", password: "p", query: url.Values{"cert": {"c"}, "key": {"k"}}},
+	} {
+		at, err := parseLocation(store)
+		require.NoError(t, err, store)
+		if want.query == nil {
+			want.query = url.Values{}
+		}
+		got := keyValue{servers: at.keyValue.servers, user: at.keyValue.user, password: at.keyValue.password, path: at.keyValue.path, query: at.keyValue.query}
+		assert.Equal(t, want, got, store)
+		assert.True(t, at.byName)
 	}
 }
 
@@ -88,6 +114,11 @@ func TestBadLocationIsNotRepeated(t *testing.T) {
 		"", "s3cret", "http://u:s3cret@h/db", "sqlite:", "sqlite://s3cret/x.db", "sqlite::memory:",
 		"postgres://u:s3cret%@h/db", "postgres:u:s3cret@h", "mysql://u:s3cret@h/", "mysql://u:s3cret@h:port/db", "mysql://u:%zzs3cret@h/db",
 		"postgres-advisory://u:s3cret%@h/db", "postgres-advisory:u:s3cret@h", "mysql-getlock://u:s3cret@h/", "mysql-getlock:u:s3cret@h/db", "mysql-getlock:s3cret",
+		"redis://", "redis:u:s3cret@h", "redis://u:s3cret@", "redis://u:s3cret@h,h2", "redis://u:s3cret@h/s3cret", "redis://u:s3cret@h/-1", "redis://u:s3cret@h/0/1",
+		"redis://u:s3cret%zz@h", "redis://u:s3/cret@h", "redis://u:12?s3cret@h", "redis://u:12#s3cret@h", "redis://u:12/s3cret@h", "redis://u:s3cret@h:port", "redis://u:s3cret@a:b:c",
+		"redis://h?s3cret=1", "redis://h?prefix=s3cret&prefix=s3cret", "redis://h?allow_eviction=s3cret", "redis://h?replicas=s3cret", "redis://h?replica_wait=s3cret",
+		"redis://h?replicas=1&replica_wait=s3cret", "redis://h?ca=s3cret", "redis+cluster://h/1", "redis+cluster://u:s3cret@h,,h2", "redis+cluster://h?%zzs3cret",
+		"etcd://h/s3cret", "etcd://u:s3cret@h:1:2", "etcd://h?prefix=a;s3cret", "etcd://[::1,s3cret", "etcd://h?ca=s3cret",
 		"u:s3cret@tcp(h/db", "u:s3cret@tcp(h)/", "u:s3cret@", "u:s3cret@h/db?tls=%%s3cret",
 	} {
 		_, err := parseLocation(store)

@@ -19,13 +19,14 @@ type lockView struct {
 	Token     int64    `json:"token"`
 	Holder    string   `json:"holder"`
 	Note      string   `json:"note"`
-	Age       float64  `json:"age_seconds"`        // since the grant, or of the session where nothing else is known
+	Age       *float64 `json:"age_seconds"`        // since the grant, or of the session where nothing else is known; null: not known
 	ExpiresIn *float64 `json:"expires_in_seconds"` // until the lease ends unless renewed; null: a session's, which ends with it
 	FreeIn    float64  `json:"free_in_seconds"`    // until the lock can be granted
 
 	status   driver.Status
-	session  bool // it ends with a connection
-	nameless bool // the store knows neither names nor the past
+	ends     string // what it ends with, if nobody can see when; empty: with a time
+	nameless bool   // the store knows neither names nor the past
+	forgets  bool   // the store knows no past
 }
 
 // view is what is shown of a lock in this store.
@@ -33,13 +34,28 @@ func (s *store) view(status driver.Status) lockView {
 	v := lockView{
 		Namespace: status.Key.Namespace, Name: status.Key.Name, State: status.State.String(), Token: int64(status.Token),
 		Holder: status.Holder, Note: status.Note,
-		Age: status.Age.Seconds(), FreeIn: status.FreeIn.Seconds(),
-		status: status, session: s.backend.Capabilities().Sessions, nameless: s.nameless(),
+		FreeIn: status.FreeIn.Seconds(),
+		status: status, ends: s.endsWith(), nameless: s.nameless(), forgets: s.backend.Capabilities().Forgets,
 	}
-	if expires := status.ExpiresIn.Seconds(); !v.session {
+	if age := status.Age.Seconds(); status.Age != 0 {
+		v.Age = &age
+	}
+	if expires := status.ExpiresIn.Seconds(); v.ends == "" {
 		v.ExpiresIn = &expires
 	}
 	return v
+}
+
+// endsWith is what a lock ends with where nobody can see when it does.
+func (s *store) endsWith() string {
+	switch {
+	case s.at.session != "":
+		return "connection"
+	case s.at.keyValue != nil && s.at.keyValue.untimed:
+		return "session"
+	default:
+		return ""
+	}
 }
 
 // nameless says whether the store keeps of a lock only that it is held, and by which connection.
@@ -70,7 +86,7 @@ func writeTable(w io.Writer, locks []lockView, namespaces bool) error {
 	}
 	fmt.Fprintln(t, strings.Join(head, "\t"))
 	for _, v := range locks {
-		cells := []string{cell(v.Name), v.State, cell(v.Holder), span(v.status.Age), v.end(), fmt.Sprint(v.Token), note(v.Note)}
+		cells := []string{cell(v.Name), v.State, cell(v.Holder), v.age(), v.end(), fmt.Sprint(v.Token), note(v.Note)}
 		if namespaces {
 			cells = append([]string{cell(v.Namespace)}, cells...)
 		}
@@ -82,11 +98,19 @@ func writeTable(w io.Writer, locks []lockView, namespaces bool) error {
 	return nil
 }
 
+// age is how long ago the lock was granted, as far as that is known.
+func (v lockView) age() string {
+	if v.Age == nil {
+		return "-"
+	}
+	return span(v.status.Age)
+}
+
 // end is when the lock ends to be taken.
 func (v lockView) end() string {
 	switch v.status.State {
 	case driver.StateHeld:
-		if v.session {
+		if v.ends != "" {
 			return "-"
 		}
 		return span(v.status.ExpiresIn)

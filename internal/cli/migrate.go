@@ -112,6 +112,9 @@ func (a *app) migratePrint() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			if dialect == 0 {
 				at, err := a.location()
+				if err == nil {
+					err = at.refuseKeyValue(nothingToMigrate)
+				}
 				if err != nil {
 					return err
 				}
@@ -129,9 +132,19 @@ func (a *app) migratePrint() *cobra.Command {
 	return cmd
 }
 
+// nothingToMigrate is said of a store without tables.
+const nothingToMigrate = "%s keeps locks without tables: there is nothing to migrate, and nothing is needed before the first lock"
+
 // migrate does one thing with a store whose table may be missing.
 func (a *app) migrate(ctx context.Context, do func(context.Context, *store) error) error {
-	s, err := a.openUnmigrated()
+	at, err := a.location()
+	if err == nil {
+		err = at.refuseKeyValue(nothingToMigrate)
+	}
+	if err != nil {
+		return err
+	}
+	s, err := a.openUnmigrated(ctx)
 	if err != nil {
 		return err
 	}

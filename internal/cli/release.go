@@ -58,10 +58,11 @@ status show none: then whoever holds the lock by now is ended.
 func (a *app) notReleased(ctx context.Context, s *store, key driver.Key, token int64, err error) error {
 	err = inspectFailure(err, exitUnknown)
 	name := fmt.Sprintf("%q", key.String())
-	now, inspectErr := s.backend.Inspect(ctx, key)
 	sentence := ""
-	if inspectErr == nil {
-		sentence = ": " + s.view(now).sentence()
+	if code := exitCode(err); code == exitHeld || code == exitNotHeld {
+		if now, err := s.backend.Inspect(ctx, key); err == nil {
+			sentence = ": " + s.view(now).sentence()
+		}
 	}
 	switch exitCode(err) {
 	case exitHeld:

@@ -54,19 +54,19 @@ func (v lockView) sentence() string {
 	if v.Note != "" {
 		tail += ": " + note(v.Note)
 	}
-	age, expires := span(v.status.Age), v.status.ExpiresIn
+	age, expires := v.age(), v.status.ExpiresIn
 	switch v.status.State {
 	case driver.StateHeld:
-		if v.session {
-			return fmt.Sprintf("%s is held by %s%s, until it is released or its connection ends%s", name, cell(v.Holder), v.sessionAge(), tail)
+		if v.ends != "" {
+			return fmt.Sprintf("%s is held by %s%s, until it is released or its %s ends%s", name, cell(v.Holder), v.heldFor(), v.ends, tail)
 		}
-		return fmt.Sprintf("%s is held by %s for %s, lease ends in %s unless renewed%s", name, cell(v.Holder), age, span(expires), tail)
+		return fmt.Sprintf("%s is held by %s%s, lease ends in %s unless renewed%s", name, cell(v.Holder), v.heldFor(), span(expires), tail)
 	case driver.StateClosed:
 		return fmt.Sprintf("%s is closed, free in %s, last held by %s, granted %s ago%s", name, span(v.status.FreeIn), cell(v.Holder), age, tail)
 	case driver.StateExpired:
 		return fmt.Sprintf("%s is free: the lease of %s, granted %s ago, expired %s ago without release%s", name, cell(v.Holder), age, span(-expires), tail)
 	default:
-		if v.nameless {
+		if v.nameless || v.forgets {
 			return name + " is free"
 		}
 		if v.Token == 0 {
@@ -76,10 +76,10 @@ func (v lockView) sentence() string {
 	}
 }
 
-// sessionAge says how long a session has had the lock, or has been there, as far as that is known.
-func (v lockView) sessionAge() string {
+// heldFor says how long somebody has had the lock, or its session has been there, as far as that is known.
+func (v lockView) heldFor() string {
 	switch {
-	case v.status.Age == 0:
+	case v.Age == nil:
 		return ""
 	case v.nameless:
 		return ", connected for " + span(v.status.Age)

@@ -31,7 +31,7 @@ type store struct {
 	table   sqltable.Table
 	backend backend
 	leases  backend // the lease rows of the same database, which are backend unless sessions hold the locks
-	db      *sql.DB // for migrations
+	db      *sql.DB // for migrations; nil without tables
 	closers []func()
 }
 
@@ -43,9 +43,10 @@ type backend interface {
 }
 
 // openStore makes the handle of the store that the flags name. It does no I/O but for a SQLite
-// file, which is created, and migrated if nobody else's tables are in it. ctx bounds that.
+// file, which is created, and migrated if nobody else's tables are in it, and for etcd, to which it
+// connects. ctx bounds that.
 func (a *app) openStore(ctx context.Context) (*store, error) {
-	s, err := a.openUnmigrated()
+	s, err := a.openUnmigrated(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (a *app) openStore(ctx context.Context) (*store, error) {
 }
 
 // openUnmigrated makes the handle without touching the schema.
-func (a *app) openUnmigrated() (*store, error) {
+func (a *app) openUnmigrated(ctx context.Context) (*store, error) {
 	table, err := sqltable.Parse(a.table)
 	if err != nil {
 		return nil, usage("--table: %w", err)
@@ -71,10 +72,7 @@ func (a *app) openUnmigrated() (*store, error) {
 		return nil, err
 	}
 	s := &store{at: at, table: table}
-	open := map[migrations.Dialect]func(sqllock.Option) error{
-		migrations.SQLite: s.openSQLite, migrations.Postgres: s.openPostgres, migrations.MySQL: s.openMySQL,
-	}[at.dialect]
-	if err := open(sqllock.Table(a.table)); err != nil {
+	if err := s.open(ctx); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -82,6 +80,20 @@ func (a *app) openUnmigrated() (*store, error) {
 		s.backend = s.leases
 	}
 	return s, nil
+}
+
+func (s *store) open(ctx context.Context) error {
+	table := sqllock.Table(s.table.String())
+	switch s.at.dialect {
+	case migrations.SQLite:
+		return s.openSQLite(table)
+	case migrations.Postgres:
+		return s.openPostgres(table)
+	case migrations.MySQL:
+		return s.openMySQL(table)
+	default:
+		return s.openKeyValue(ctx)
+	}
 }
 
 // location is where --store says that the store is, or the default.
@@ -127,7 +139,7 @@ func (s *store) explain(err error) error {
 			s.table, s.at.shown, s.flags(), fenced.Err)
 	}
 	if exitCode(err) == exitUnavailable || exitCode(err) == exitUnknown {
-		return fail(exitCode(err), "%w (store %s)", err, s.at.shown)
+		return fail(exitCode(err), "%s (store %s)", inCommandTerms.Replace(err.Error()), s.at.shown)
 	}
 	return err
 }

@@ -30,18 +30,25 @@ func sessionLocation(scheme, plain, rest string, parse func(string) (location, e
 	return at, nil
 }
 
-// checkOptions refuses what would have to outlast the session.
+// checkOptions refuses what would have to outlast the holder in a store that then has nothing more of the lock.
 func (at location) checkOptions(f runFlags) error {
-	option := ""
+	option, forgetful := "", at.keyValue != nil && at.keyValue.forgets
 	switch {
-	case at.session == "":
+	case at.session == "" && !forgetful:
 	case f.minHold > 0:
 		option = "--min-hold"
 	case f.handover > 0:
 		option = "--handover-delay"
 	}
-	if option == "" {
+	if at.keyValue != nil && at.keyValue.longestTTL() > 0 && f.ttl > at.keyValue.longestTTL() {
+		return usage("--ttl=%s: %s:// grants for at most %s: write max_ttl=… in --store, the same for all who share locks", span(f.ttl), at.keyValue.scheme, span(at.keyValue.longestTTL()))
+	}
+	switch {
+	case option == "":
 		return nil
+	case forgetful:
+		return usage("%s: %s:// keeps nothing of a lock that nobody holds, and so cannot keep it closed: leave the option out, or keep the lock in Redis or as a lease row (--store postgres://…)",
+			option, at.keyValue.scheme)
 	}
 	return usage("%s: a lock of %s is free as soon as it is released or its connection ends: leave the option out, or keep the lock as a lease row (--store %s)",
 		option, at.session, at.leaseRows())

@@ -57,7 +57,7 @@ func (c *Clients) All() []driver.Backend {
 
 // Close ends a client, its network first: closing a pool waits for what is under way.
 func (c *Clients) Close(b driver.Backend) error {
-	if err := c.each(b, (*faultproxy.Proxy).Close); err != nil {
+	if err := c.Each(b, (*faultproxy.Proxy).Close); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -68,7 +68,7 @@ func (c *Clients) Close(b driver.Backend) error {
 	return nil
 }
 
-func (c *Clients) each(b driver.Backend, do func(*faultproxy.Proxy)) error {
+func (c *Clients) Each(b driver.Backend, do func(*faultproxy.Proxy)) error {
 	c.mu.Lock()
 	known := c.open[b]
 	c.mu.Unlock()
@@ -82,15 +82,15 @@ func (c *Clients) each(b driver.Backend, do func(*faultproxy.Proxy)) error {
 }
 
 // Crash ends the network of a client for good.
-func (c *Clients) Crash(b driver.Backend) error { return c.each(b, (*faultproxy.Proxy).Close) }
+func (c *Clients) Crash(b driver.Backend) error { return c.Each(b, (*faultproxy.Proxy).Close) }
 
 // Cut makes it a black hole.
-func (c *Clients) Cut(b driver.Backend) error { return c.each(b, (*faultproxy.Proxy).Cut) }
+func (c *Clients) Cut(b driver.Backend) error { return c.Each(b, (*faultproxy.Proxy).Cut) }
 
 // Restore ends that.
-func (c *Clients) Restore(b driver.Backend) error { return c.each(b, (*faultproxy.Proxy).Restore) }
+func (c *Clients) Restore(b driver.Backend) error { return c.Each(b, (*faultproxy.Proxy).Restore) }
 
 // DropReply lets the next reply to a client be lost.
 func (c *Clients) DropReply(b driver.Backend) error {
-	return c.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, c.Fate) })
+	return c.Each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, c.Fate) })
 }

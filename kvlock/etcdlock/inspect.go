@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	}
 	reply, err := b.client.Get(ctx, under, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("etcdlock: list locks: %w", ofRead(err))
 	}
 	seen := make(map[driver.Key]bool)
 	var list []driver.Status
@@ -49,8 +50,11 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 // of it.
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
 	first, err := b.oldest(ctx, key)
-	if err != nil || first == nil {
-		return driver.Status{Key: key}, err
+	if err != nil {
+		return driver.Status{Key: key}, fmt.Errorf("etcdlock: inspect %q: %w", key, ofRead(err))
+	}
+	if first == nil {
+		return driver.Status{Key: key}, nil
 	}
 	left, err := b.left(ctx, first)
 	return status(key, first, left), err
@@ -79,7 +83,7 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	first, err := b.oldest(ctx, key)
 	switch {
 	case err != nil:
-		return err
+		return fmt.Errorf("etcdlock: force the release of %q: %w", key, ofRead(err))
 	case first == nil || first.CreateRevision != int64(token):
 		return driver.ErrNotHeld
 	case !live:

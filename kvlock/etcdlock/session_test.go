@@ -45,7 +45,7 @@ func TestASessionIsCountedFromTheRequest(t *testing.T) {
 	_, err = b.List(t.Context(), "", true) // it is connected
 	require.NoError(t, err)
 	const delay = 200 * time.Millisecond
-	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.Delay(delay) }))
+	require.NoError(t, n.Each(b, func(p *faultproxy.Proxy) { p.Delay(delay) }))
 	g, err := b.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, b.Age(g.Nonce), 4*delay, "two round trips ago")

@@ -107,9 +107,13 @@ func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T
 		err   error
 	}
 	answers := make(chan answer, 1)
+	var begun atomic.Bool // the request, or the end of the wait for it
 	go func() {
 		if err := b.preflight(ctx); err != nil {
 			answers <- answer{err: err}
+			return
+		}
+		if !begun.CompareAndSwap(false, true) {
 			return
 		}
 		value, err := request(ctx)
@@ -120,6 +124,9 @@ func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T
 		return a.value, a.err
 	case <-ctx.Done():
 		b.answers.Store(false)
+		if begun.CompareAndSwap(false, true) {
+			return none, driver.NotApplied(ctx.Err())
+		}
 		return none, ctx.Err()
 	}
 }

@@ -169,7 +169,7 @@ func (r *Redlock) forceRelease(ctx context.Context, key driver.Key, token driver
 	seen, err := r.Inspect(ctx, key)
 	switch {
 	case err != nil:
-		return err
+		return driver.NotApplied(err)
 	case seen.Token != token || token == 0 || seen.State == driver.StateFree:
 		return driver.ErrNotHeld
 	case seen.State == driver.StateHeld && !live:
@@ -184,7 +184,7 @@ func (r *Redlock) forceRelease(ctx context.Context, key driver.Key, token driver
 		return max(driver.Token(top)+1, driver.Token(now.UnixMicro())), err
 	})
 	if err != nil {
-		return err
+		return driver.NotApplied(err)
 	}
 	next := max(slices.Max(clocks), token+1)
 	ended, err := survey(ctx, r, func(ctx context.Context, b *Backend, _ *node) (bool, error) {

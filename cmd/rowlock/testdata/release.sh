@@ -21,10 +21,3 @@ code=0; rowlock release job --live --token "$token" 2>/dev/null || code=$?
 test $code = 1
 code=0; wait $rowlock || code=$?
 test $code = 79
-
-# A name that is only closed can be opened, too.
-rowlock run job --min-hold 1h -- sh -c 'echo $ROWLOCK_TOKEN >token'
-code=0; rowlock run job -- true 2>err || code=$?
-test $code = 75
-rowlock release job --token "$(cat token)"
-rowlock run job -- true

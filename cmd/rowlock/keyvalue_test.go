@@ -1,0 +1,124 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// prefix is a place of a test's own in a store that all tests share.
+func prefix() string { return "?prefix=test-" + driver.NewNonce().String() }
+
+func redisStore(tb testing.TB) string {
+	tb.Helper()
+	url, prefix := testenv.Redis(tb)
+	return url + "?prefix=" + prefix
+}
+
+func etcdStore(tb testing.TB) string {
+	tb.Helper()
+	return strings.Replace(testenv.DSN(tb, testenv.EngineEtcd), "http://", "etcd://", 1) + "/" + prefix()
+}
+
+// redisCluster starts three primaries that share the slots when it is first asked, for all tests below tb.
+func redisCluster(tb testing.TB) func(testing.TB, workplace) string {
+	tb.Helper()
+	servers := sync.OnceValue(func() string {
+		addrs := make([]string, 3)
+		nodes := make([]*redis.Client, 3)
+		for i := range addrs {
+			addrs[i] = startServer(tb, testserver.Redis, "--cluster-enabled", "yes").Addr
+			nodes[i] = redis.NewClient(&redis.Options{Addr: addrs[i]})
+			defer nodes[i].Close()
+			require.NoError(tb, nodes[i].ClusterAddSlotsRange(tb.Context(), i*16384/3, (i+1)*16384/3-1).Err())
+			require.NoError(tb, nodes[i].Do(tb.Context(), "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err())
+		}
+		for _, addr := range addrs[1:] {
+			host, port, err := net.SplitHostPort(addr)
+			require.NoError(tb, err)
+			require.NoError(tb, nodes[0].ClusterMeet(tb.Context(), host, port).Err())
+		}
+		for _, node := range nodes {
+			require.Eventually(tb, func() bool {
+				facts, err := node.ClusterInfo(tb.Context()).Result()
+				known, err2 := node.ClusterShards(tb.Context()).Result()
+				return err == nil && err2 == nil && len(known) == 3 && strings.HasPrefix(facts, "cluster_state:ok")
+			}, 30*time.Second, 20*time.Millisecond)
+		}
+		return strings.Join(addrs[1:], ",") // the third is found
+	})
+	return func(testing.TB, workplace) string { return "redis+cluster://" + servers() + prefix() }
+}
+
+func zookeeperStore(tb testing.TB) string {
+	tb.Helper()
+	return "zk://" + testenv.DSN(tb, testenv.EngineZooKeeper) + "/test-" + driver.NewNonce().String()
+}
+
+// redlockStore starts three servers when it is first asked, for all tests below tb, and gives each a vote at
+// each place, as if it had been running for long. That a server is slow on this machine is no fault.
+func redlockStore(tb testing.TB) func(testing.TB, workplace) string {
+	tb.Helper()
+	servers := sync.OnceValue(func() (addrs []string) {
+		for range 3 {
+			addrs = append(addrs, startServer(tb, testserver.Redis).Addr)
+		}
+		return addrs
+	})
+	return func(tb testing.TB, _ workplace) string {
+		prefix := driver.NewNonce().String() + ":"
+		for _, addr := range servers() {
+			node := redis.NewClient(&redis.Options{Addr: addr})
+			defer node.Close()
+			run := node.InfoMap(tb.Context(), "server").Item("Server", "run_id")
+			require.NoError(tb, node.HSet(tb.Context(), prefix+"node", "run_id", run, "since", 0, "admitted", 1, "top", 0, "floor", 0).Err())
+		}
+		return "redlock://" + strings.Join(servers(), ",") + "?node_timeout=5s&prefix=" + prefix
+	}
+}
+
+// startServer starts a server of a test's own, which may be killed.
+func startServer(tb testing.TB, engine string, args ...string) *testserver.Server {
+	tb.Helper()
+	testenv.DSN(tb, engine) // where the launcher could not start one, neither can this test
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := testserver.Start(ctx, engine, testserver.Options{Args: args})
+	require.NoError(tb, err)
+	tb.Cleanup(s.Stop)
+	return s
+}
+
+// What the library advises to programmers is said in terms of the command, and works as it is said.
+func TestAdviceIsForTheCommandLine(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	evicting := "redis://" + startServer(t, testserver.Redis, "--maxmemory-policy", "allkeys-lru").Addr
+	part := startServer(t, testserver.Redis, "--cluster-enabled", "yes").Addr
+	wholeCluster(t, part)
+	for _, advice := range []struct{ store, said, then string }{
+		{evicting, "accept it with allow_eviction=true in --store", evicting + "?allow_eviction=true"},
+		{"redis://" + part, "write redis+cluster://HOST:PORT for --store", "redis+cluster://" + part},
+		{evicting + "?allow_eviction=true&replicas=1&replica_wait=100ms", "0 of 1 replicas", evicting + "?allow_eviction=true"},
+	} {
+		code, output := w.run(t, "run", "job", "--store", advice.store, "--", "touch", "never")
+		require.Equal(t, 69, code, output)
+		require.Contains(t, output, advice.said)
+		code, output = w.run(t, "run", "job", "--store", advice.then, "--", "true")
+		require.Zero(t, code, output)
+	}
+	require.NoFileExists(t, filepath.Join(w.dir, "never"))
+}

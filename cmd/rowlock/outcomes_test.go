@@ -1,0 +1,142 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// ownStores are stores on servers of a test's own.
+var ownStores = map[string]func(testing.TB) (store string, servers []*testserver.Server){
+	"redis": func(tb testing.TB) (string, []*testserver.Server) {
+		s := startServer(tb, testserver.Redis)
+		return "redis://" + s.Addr, []*testserver.Server{s}
+	},
+	"redis-cluster": func(tb testing.TB) (string, []*testserver.Server) {
+		s := startServer(tb, testserver.Redis, "--cluster-enabled", "yes")
+		wholeCluster(tb, s.Addr)
+		return "redis+cluster://" + s.Addr, []*testserver.Server{s}
+	},
+	"redlock": func(tb testing.TB) (string, []*testserver.Server) {
+		store, servers := "redlock://", []*testserver.Server(nil)
+		for range 3 {
+			s := startServer(tb, testserver.Redis)
+			store, servers = store+s.Addr+",", append(servers, s)
+		}
+		return strings.TrimSuffix(store, ",") + "?max_ttl=2s&node_timeout=500ms", servers // a vote after so long
+	},
+	"etcd": func(tb testing.TB) (string, []*testserver.Server) {
+		s := startServer(tb, testserver.Etcd)
+		return "etcd://" + s.Addr, []*testserver.Server{s}
+	},
+	"zookeeper": func(tb testing.TB) (string, []*testserver.Server) {
+		s := startServer(tb, testserver.ZooKeeper)
+		return "zk://" + s.Addr, []*testserver.Server{s}
+	},
+}
+
+// wholeCluster gives one server all slots, and waits until it is a Cluster.
+func wholeCluster(tb testing.TB, addr string) {
+	tb.Helper()
+	node := redis.NewClient(&redis.Options{Addr: addr})
+	defer node.Close()
+	require.NoError(tb, node.ClusterAddSlotsRange(tb.Context(), 0, 16383).Err())
+	require.Eventually(tb, func() bool {
+		facts, err := node.ClusterInfo(tb.Context()).Result()
+		return err == nil && strings.HasPrefix(facts, "cluster_state:ok")
+	}, 30*time.Second, 20*time.Millisecond)
+}
+
+// When the server dies while the command runs, the command is stopped within the TTL and the exit code
+// says that the lock was lost; until the server is back everything is unavailable, and then the lock is free.
+func TestServerKilledWhileTheCommandRuns(t *testing.T) {
+	t.Parallel()
+	for name, open := range ownStores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, servers := open(t)
+			w := newWorkplace(t)
+			w.env = append(w.env, "ROWLOCK_STORE="+store)
+			require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "started"), 0o600))
+			require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "block"), 0o600))
+			cmd := w.command(t, scriptTimeout, "rowlock", "run", "job", "--ttl", "2s", "--wait", "20s", "--", "sh", "-c", `echo $$ >started; read _ <block`)
+			var messages bytes.Buffer
+			cmd.Stderr = &messages
+			require.NoError(t, cmd.Start())
+			started, err := os.ReadFile(filepath.Join(w.dir, "started")) // returns when it is written
+			require.NoError(t, err)
+
+			for _, server := range servers {
+				server.Kill()
+			}
+			killed := time.Now()
+			require.Error(t, cmd.Wait())
+			require.Equal(t, 79, cmd.ProcessState.ExitCode(), messages.String())
+			require.Contains(t, messages.String(), "stopping the command")
+			require.Less(t, time.Since(killed), 15*time.Second)
+			output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+strings.TrimSpace(string(started))).CombinedOutput()
+			require.NoError(t, err, "the command lives: %s", output)
+
+			for _, args := range [][]string{{"run", "job", "--ttl", "2s", "--", "touch", "never"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
+				code, said := w.run(t, args...)
+				require.Equal(t, 69, code, "%v: %s", args, said)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			for _, server := range servers {
+				require.NoError(t, server.Restart(ctx))
+			}
+			code, said := w.run(t, "run", "job", "--ttl", "2s", "--wait", "20s", "--", "touch", "next")
+			require.Zero(t, code, said)
+			require.NoFileExists(t, filepath.Join(w.dir, "never"))
+			require.FileExists(t, filepath.Join(w.dir, "next"))
+		})
+	}
+}
+
+// A release whose answer never comes is neither done nor undone, and has an exit code of its own.
+func TestReleaseWithoutAnAnswerIsUnknown(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		store   func(testing.TB) string
+		release *regexp.Regexp // what only the release sends
+	}{
+		"redis": {redisStore, regexp.MustCompile("lock-of-this-test")},
+		"etcd":  {etcdStore, regexp.MustCompile("lock-of-this-test/x-[0-9a-f]{8}")}, // the holder's key
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := test.store(t)
+			u, err := url.Parse(store)
+			require.NoError(t, err)
+			cable := newCable(t, u.Host)
+			cable.breaks = test.release.Match
+			u.Host = cable.address
+			w := newWorkplace(t)
+			w.env = append(w.env, "ROWLOCK_STORE="+store, "BROKEN="+u.String())
+			output, err := w.command(t, scriptTimeout, "sh", "-euc", `
+				mkfifo started block
+				rowlock run lock-of-this-test -- sh -c 'echo $ROWLOCK_TOKEN >started; read _ <block' &
+				read token <started
+				code=0; rowlock release lock-of-this-test --live --token $token --store "$BROKEN" || code=$?
+				test $code = 74
+				kill $!; wait`).CombinedOutput()
+			require.NoError(t, err, "%s", output)
+			require.Contains(t, string(output), "no answer came, and it may have been done; look with: rowlock status")
+		})
+	}
+}

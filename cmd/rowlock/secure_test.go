@@ -1,0 +1,155 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+const secret = "s3cr3t/p?ss"
+
+// account is that of the secured servers, as a store is written.
+const account = "app:s3cr3t%2Fp%3Fss@"
+
+// Over TLS with a certificate that is not the system's, and with a password, every command works; what is
+// wrong with the one or the other is said, is unavailable and not held, and shows no password.
+func TestSecuredStores(t *testing.T) {
+	t.Parallel()
+	ours, stranger := certificate(t), certificate(t)
+	for scheme, start := range map[string]func(testing.TB, pair) string{
+		"rediss": func(tb testing.TB, p pair) string { return securedRedis(tb, p) },
+		"rediss+cluster": func(tb testing.TB, p pair) string {
+			return securedRedis(tb, p, "--cluster-enabled", "yes", "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1")
+		},
+		"etcds": securedEtcd,
+	} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			addr := start(t, ours)
+			w := newWorkplace(t)
+			mine := "&cert=" + ours.cert + "&key=" + ours.key
+			good := scheme + "://" + account + addr + "/?prefix=secured&ca=" + ours.cert + mine
+			code, output := w.run(t, "run", "job", "--store", good, "--", "rowlock", "run", "job", "--store", good, "--", "touch", "never")
+			require.Equal(t, 75, code, output)
+			code, output = w.run(t, "status", "job", "--store", good)
+			require.Zero(t, code, output)
+			for what, bad := range map[string]struct {
+				store string
+				code  int
+				said  string
+			}{
+				"unknown authority": {scheme + "://" + account + addr + "/?prefix=secured" + mine, 69, "certificate"},
+				"its name given":    {good + "&server_name=127.0.0.1", 0, ""},
+				"other name":        {good + "&server_name=db.example.com", 69, "db.example.com"},
+				"wrong CA":          {scheme + "://" + account + addr + "/?ca=" + stranger.cert + mine, 69, "certificate"},
+				"wrong password":    {strings.Replace(good, "ss@", "ss-not@", 1), 69, "password"},
+				"no TLS":            {strings.Replace(scheme, "s", "", 1) + "://" + account + addr, 69, ""},
+				"no file":           {scheme + "://" + account + addr + "/?ca=no-such-file", 64, "--store: ca: open no-such-file"},
+				"no certificate":    {scheme + "://" + account + addr + "/?ca=" + ours.key, 64, "no certificate in PEM form"},
+				"half a pair":       {scheme + "://" + account + addr + "/?cert=" + ours.cert, 64, "cert and key belong together"},
+				"not a pair":        {scheme + "://" + account + addr + "/?cert=" + ours.cert + "&key=" + stranger.key, 64, "private key does not match"},
+			} {
+				code, output := w.run(t, "ls", "--store", bad.store)
+				require.Equal(t, bad.code, code, "%s: %s", what, output)
+				require.Contains(t, output, bad.said, what)
+				require.NotContains(t, output, "s3cr3t", what)
+			}
+			require.NoFileExists(t, filepath.Join(w.dir, "never"))
+		})
+	}
+}
+
+// securedRedis wants a certificate of its clients, too, and lets its account do no more than is documented.
+func securedRedis(tb testing.TB, p pair, args ...string) string {
+	tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	addr := listener.Addr().String()
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(tb, err)
+	require.NoError(tb, listener.Close())
+	plain := startServer(tb, testserver.Redis, append([]string{
+		"--tls-port", port, "--tls-cert-file", p.cert, "--tls-key-file", p.key, "--tls-ca-cert-file", p.cert,
+	}, args...)...).Addr
+	if len(args) > 0 {
+		wholeCluster(tb, plain)
+	}
+	root := redis.NewClient(&redis.Options{Addr: plain})
+	defer root.Close()
+	require.NoError(tb, root.ACLSetUser(tb.Context(), "app", "on", ">"+secret, "~secured*", "&secured*",
+		"+eval", "+evalsha", "+info", "+scan", "+subscribe", "+ssubscribe", "+publish", "+time", "+cluster|shards", "+cluster|slots",
+		"+hmget", "+hset", "+del", "+pexpire").Err())
+	return addr
+}
+
+func securedEtcd(tb testing.TB, p pair) string {
+	tb.Helper()
+	testenv.DSN(tb, testenv.EngineEtcd)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := testserver.Start(ctx, testserver.Etcd, testserver.Options{CertFile: p.cert, KeyFile: p.key})
+	require.NoError(tb, err)
+	tb.Cleanup(s.Stop)
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.DSN}, TLS: p.trust, Logger: zap.NewNop()})
+	require.NoError(tb, err)
+	defer client.Close()
+	must := func(_ any, err error) { require.NoError(tb, err) }
+	must(client.UserAdd(ctx, "root", "r"))
+	must(client.UserGrantRole(ctx, "root", "root"))
+	must(client.RoleAdd(ctx, "locks"))
+	must(client.RoleGrantPermission(ctx, "locks", "secured/", clientv3.GetPrefixRangeEnd("secured/"), clientv3.PermissionType(clientv3.PermReadWrite)))
+	must(client.UserAdd(ctx, "app", secret))
+	must(client.UserGrantRole(ctx, "app", "locks"))
+	must(client.AuthEnable(ctx))
+	return s.Addr
+}
+
+// pair is a certificate of this machine that vouches for itself, and its key.
+type pair struct {
+	cert, key string // files
+	trust     *tls.Config
+}
+
+func certificate(tb testing.TB) pair {
+	tb.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(tb, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(tb, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(tb, err)
+	dir, trust := tb.TempDir(), x509.NewCertPool()
+	write := func(name, kind string, content []byte) string {
+		path, text := filepath.Join(dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content})
+		require.NoError(tb, os.WriteFile(path, text, 0o600))
+		trust.AppendCertsFromPEM(text)
+		return path
+	}
+	return pair{write("cert.pem", "CERTIFICATE", cert), write("key.pem", "PRIVATE KEY", private), &tls.Config{RootCAs: trust}}
+}

@@ -1,0 +1,36 @@
+# What needs tables is 64 and one clear sentence on a store that has none, and nothing is touched.
+set -eu
+
+refused() {
+	want=$1
+	shift
+	code=0; rowlock "$@" >out 2>err || code=$?
+	if test $code != 64 || ! grep -Fqe "$want" err || test -s out; then
+		echo "rowlock $*: $code"
+		cat err
+		exit 1
+	fi
+}
+for command in up down status print; do
+	refused 'keeps locks without tables: there is nothing to migrate, and nothing is needed before the first lock' migrate $command
+done
+rowlock migrate print --dialect postgres | grep -q 'CREATE TABLE'
+refused 'the marks of the fence are in the SQL database' fence ls
+refused 'the marks of the fence are in the SQL database' fence reset --all
+refused 'the marks of the fence are in the SQL database' fence prune --unused 30d
+refused 'a demonstration needs a table beside the locks' demo --store "$ROWLOCK_STORE"
+refused 'a demonstration needs a table beside the locks' demo stock --store "$ROWLOCK_STORE"
+refused '--table: ' run job --table mine -- touch never
+refused '--table: ' ls --table mine
+case $ROWLOCK_STORE in
+zk:*) refused 'zk:// has no options' ls --store "$ROWLOCK_STORE?bogus=1" ;;
+*)
+	refused 'behind the ? are prefix=…' ls --store "$ROWLOCK_STORE&bogus=1"
+	refused 'behind the ? are prefix=…' ls --store "$ROWLOCK_STORE&prefix=second"
+	;;
+esac
+case $ROWLOCK_STORE in
+redlock:*) refused 'redlock:// grants for at most 1m0s: write max_ttl=… in --store' run job --ttl 61s -- touch never ;;
+esac
+test ! -e never
+test "$(rowlock ls --all --json)" = '[]'

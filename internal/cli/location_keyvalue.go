@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// keyValue is where a store without tables is.
+type keyValue struct {
+	kind
+	scheme         string
+	servers        []string // HOST:PORT
+	user, password string
+	path           string // without slashes around it
+	query          url.Values
+}
+
+// keyValueLocation reads SCHEME://USER:PASSWORD@HOST:PORT,HOST:PORT/PATH?OPTION=VALUE. Its errors repeat
+// nothing of it: a password may be anywhere.
+func keyValueLocation(scheme, rest string) (location, error) {
+	at := &keyValue{kind: kinds[scheme], scheme: scheme}
+	authority, tail := strings.TrimPrefix(rest, "//"), ""
+	if i := strings.IndexAny(authority, "/?#"); i >= 0 {
+		authority, tail = authority[:i], authority[i:]
+	}
+	account, servers := "", authority
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		account, servers = authority[:i+1], authority[i+1:]
+	}
+	if err := at.readServers(servers); err != nil {
+		return location{}, err
+	}
+	u, err := parseURL("store://" + account + "servers" + tail)
+	if err != nil {
+		return location{}, err
+	}
+	if u.Fragment != "" {
+		return location{}, errors.New("a # has no meaning here; in a password it is written %23")
+	}
+	at.user = u.User.Username()
+	at.password, _ = u.User.Password()
+	at.path = strings.Trim(u.Path, "/")
+	if err := errors.Join(at.readOptions(u.RawQuery), at.check(at)); err != nil {
+		return location{}, err
+	}
+	return location{keyValue: at, shown: at.shown(servers, u), byName: true}, nil
+}
+
+// readServers reads HOST or HOST:PORT, and several with commas between them.
+func (at *keyValue) readServers(list string) error {
+	servers := strings.Split(list, ",")
+	if len(servers) > 1 && !at.several {
+		return fmt.Errorf("%s:// is one server: write %s, or several of a Cluster as redis+cluster://HOST:PORT,HOST:PORT, or independent ones as redlock://HOST:PORT,HOST:PORT,HOST:PORT", at.scheme, at.form)
+	}
+	for i, server := range servers {
+		u, err := url.Parse("store://" + server)
+		if err != nil || u.Host != server || u.Hostname() == "" || strings.Contains(u.Hostname(), ":") != (server[0] == '[') {
+			return fmt.Errorf("server %d is missing or not HOST:PORT: write %s; special characters in user and password are written %%XX", i+1, at.form)
+		}
+		port := u.Port()
+		if port == "" {
+			port = at.port
+		}
+		at.servers = append(at.servers, net.JoinHostPort(u.Hostname(), port))
+	}
+	return nil
+}
+
+// readOptions takes what the kind knows, each once.
+func (at *keyValue) readOptions(query string) error {
+	known := slices.Clone(at.options)
+	if at.secure {
+		known = append(known, tlsOptions...)
+	}
+	var err error
+	at.query, err = url.ParseQuery(query)
+	for name, values := range at.query {
+		if !slices.Contains(known, name) || len(values) > 1 {
+			err = errors.New("unknown, or given twice")
+		}
+	}
+	if err != nil && len(known) == 0 {
+		return fmt.Errorf("%s:// has no options behind a ?", at.scheme)
+	}
+	if err != nil {
+		return fmt.Errorf("the options of %s:// behind the ? are %s, each at most once", at.scheme, strings.Join(known, "=…&")+"=…")
+	}
+	return nil
+}
+
+// shown is the location without its password.
+func (at *keyValue) shown(servers string, u *url.URL) string {
+	shown := at.scheme + "://"
+	if _, ok := u.User.Password(); ok {
+		u.User = url.UserPassword(at.user, masked)
+	}
+	if u.User != nil {
+		shown += u.User.String() + "@"
+	}
+	shown += servers + u.EscapedPath()
+	if u.RawQuery != "" {
+		shown += "?" + u.RawQuery
+	}
+	return shown
+}
+
+// option is the value of one; empty if it is not given.
+func (at *keyValue) option(name string) string { return at.query.Get(name) }

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+func redlockKind(form string, secure bool) kind {
+	return kind{
+		form: form, port: redisPort, several: true, secure: secure,
+		options: []string{"prefix", "max_ttl", "node_timeout"},
+		check: func(at *keyValue) error {
+			_, err := at.redlockOptions()
+			return errors.Join(at.withoutPath(), err)
+		},
+		open: openRedlock,
+	}
+}
+
+// redlockOptions are those of the library.
+func (at *keyValue) redlockOptions() ([]redislock.Option, error) {
+	var opts []redislock.Option
+	if at.query.Has("prefix") {
+		opts = append(opts, redislock.Prefix(at.option("prefix")))
+	}
+	for name, option := range map[string]func(time.Duration) redislock.Option{
+		"max_ttl": redislock.MaxTTL, "node_timeout": redislock.NodeTimeout,
+	} {
+		if !at.query.Has(name) {
+			continue
+		}
+		d, err := parseDuration(at.option(name))
+		if err != nil {
+			return nil, errors.New(name + ": " + errDuration.Error())
+		}
+		opts = append(opts, option(d))
+	}
+	return opts, nil
+}
+
+// longestTTL is what the store grants for at most; zero: no limit of its own.
+func (at *keyValue) longestTTL() time.Duration {
+	switch d, err := parseDuration(at.option("max_ttl")); {
+	case err == nil:
+		return d
+	case at.scheme == "redlock" || at.scheme == "redlocks":
+		return redislock.DefaultMaxTTL
+	default:
+		return 0
+	}
+}
+
+// openRedlock makes a client of each server. It does no I/O.
+func openRedlock(_ context.Context, s *store) error {
+	at := s.at.keyValue
+	opts, err := at.redlockOptions()
+	if err != nil {
+		return usage("--store: %w", err)
+	}
+	var nodes []*redis.Client
+	for _, server := range at.servers {
+		o, err := at.redisClient(server)
+		if err != nil {
+			return err
+		}
+		nodes = append(nodes, redis.NewClient(o))
+	}
+	backend := redislock.NewRedlock(nodes, opts...)
+	s.closers = append(s.closers, func() {
+		_ = backend.Close()
+		for _, node := range nodes {
+			_ = node.Close()
+		}
+	})
+	s.backend = backend
+	return nil
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"strings"
+
+	"github.com/rowlock/rowlock/kvlock/zklock"
+)
+
+func zookeeperKind(form string, secure bool) kind {
+	return kind{
+		form: form, port: "2181", several: true, secure: secure, forgets: true, untimed: true,
+		check: func(at *keyValue) error {
+			if strings.Contains(at.path, "@") { // what stands there is a password
+				return errors.New("special characters in user and password are written %XX: write " + at.form)
+			}
+			return nil
+		},
+		open: openZooKeeper,
+	}
+}
+
+// openZooKeeper makes the backend, which connects with its first request.
+func openZooKeeper(_ context.Context, s *store) error {
+	at := s.at.keyValue
+	secure, err := at.tls()
+	if err != nil {
+		return err
+	}
+	var opts []zklock.Option
+	if at.path != "" {
+		opts = append(opts, zklock.Root("/"+at.path))
+	}
+	if at.user != "" {
+		opts = append(opts, zklock.Digest(at.user, at.password))
+	}
+	if secure != nil {
+		opts = append(opts, zklock.Dialer((&tls.Dialer{Config: secure}).DialContext))
+	}
+	backend := zklock.New(at.servers, opts...)
+	s.closers = append(s.closers, backend.Close)
+	s.backend = backend
+	return nil
+}
