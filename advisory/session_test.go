@@ -254,6 +254,7 @@ func TestARepeatedAcquireIsProven(t *testing.T) {
 		r := request("a")
 		g, err := a.Acquire(t.Context(), r)
 		require.NoError(t, err)
+		t.Cleanup(func() { _ = a.Release(context.Background(), g) })
 		again, err := a.Acquire(t.Context(), r)
 		require.NoError(t, err)
 		assert.Equal(t, g, again)
