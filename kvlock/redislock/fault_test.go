@@ -2,7 +2,6 @@ package redislock_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"testing"
 	"time"
@@ -116,10 +115,12 @@ func TestGuard(t *testing.T) {
 		_, err := set.Run(ctx, c, "mark", token, []string{"data"}, "new")
 		require.NoError(t, err)
 	}
-	_, err := set.Run(ctx, c, "mark", big-1, []string{"data"}, "old")
-	require.ErrorIs(t, err, redislock.ErrStale)
+	for _, token := range []driver.Token{1, 99, big - 1} { // of fewer digits, of larger ones, and of as many
+		_, err := set.Run(ctx, c, "mark", token, []string{"data"}, "old")
+		require.ErrorIs(t, err, redislock.ErrStale)
+	}
 	assert.Equal(t, "new", c.Get(ctx, "data").Val())
 	require.NoError(t, redislock.Seal(ctx, c, "mark", big+1))
-	_, err = set.Run(ctx, c, "mark", big, []string{"data"}, "old")
-	require.True(t, errors.Is(err, redislock.ErrStale))
+	_, err := set.Run(ctx, c, "mark", big, []string{"data"}, "old")
+	require.ErrorIs(t, err, redislock.ErrStale)
 }
