@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -48,10 +49,14 @@ func (p runs) crowds(ctx context.Context, store string, waiters int, all []crowd
 			}
 			return median(values)
 		}
-		fmt.Printf("| %s | %s | %s | %.0f | %.1f | %.2f |\n", one.name,
+		rate, least := of(func(c crossing) float64 { return c.rate }), "–"
+		if rate*p.round.Seconds() > 10*float64(waiters) { // else it is chance
+			least = fmt.Sprintf("%.2f", of(func(c crossing) float64 { return c.least }))
+		}
+		fmt.Printf("| %s | %s | %s | %.0f | %.1f | %s |\n", one.name,
 			time.Duration(of(func(c crossing) float64 { return float64(c.p50) })),
 			time.Duration(of(func(c crossing) float64 { return float64(c.p99) })),
-			of(func(c crossing) float64 { return c.rate }), of(func(c crossing) float64 { return c.cost }), of(func(c crossing) float64 { return c.least }))
+			rate, of(func(c crossing) float64 { return c.cost }), least)
 	}
 	fmt.Println()
 	return nil
@@ -103,6 +108,9 @@ func (p runs) handOver(ctx context.Context, c crowd, members int, count meter) (
 	began := time.Now()
 	relay.measure(true)
 	sleep(ctx, p.round)
+	for relay.measured() == 0 && ctx.Err() == nil { // whoever polls may take longer than a short round
+		sleep(ctx, 10*time.Millisecond)
+	}
 	relay.measure(false)
 	took := time.Since(began)
 	after, failed := count.read(ctx)
@@ -112,9 +120,9 @@ func (p runs) handOver(ctx context.Context, c crowd, members int, count meter) (
 	if err != nil || failed != nil {
 		return crossing{}, fmt.Errorf("count: %w, %w", err, failed)
 	}
-	n := len(relay.took)
+	n := relay.measured()
 	if n == 0 {
-		return crossing{}, fmt.Errorf("no hand-over in %s", p.round)
+		return crossing{}, errors.New("nothing was handed over")
 	}
 	slices.Sort(relay.took)
 	return crossing{
@@ -175,6 +183,12 @@ func (r *relay) measure(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.measuring = on
+}
+
+func (r *relay) measured() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.took)
 }
 
 func sleep(ctx context.Context, d time.Duration) {
