@@ -21,7 +21,7 @@ end
 
 local acquired = now
 if same then
-    acquired = tonumber(redis.call('HGET', KEYS[1], 'acquired_at'))
+    acquired = tonumber(redis.call('HMGET', KEYS[1], 'acquired_at')[1])
 else
     token = math.max(token + 1, now)
 end
