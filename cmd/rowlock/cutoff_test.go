@@ -26,8 +26,7 @@ func TestCutOffFromTheStoreIsLost(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB, workplace) string{
 		"postgres": func(tb testing.TB, w workplace) string { return migrated(tb, w, testenv.Postgres(tb)) },
-		"redis":    func(tb testing.TB, _ workplace) string { return redisStore(tb) },
-		"etcd":     func(tb testing.TB, _ workplace) string { return etcdStore(tb) },
+		"redis":    redisStore, "etcd": etcdStore, "zookeeper": zookeeperStore,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,13 +22,13 @@ import (
 // prefix is a place of a test's own in a store that all tests share.
 func prefix() string { return "?prefix=test-" + driver.NewNonce().String() }
 
-func redisStore(tb testing.TB) string {
+func redisStore(tb testing.TB, _ workplace) string {
 	tb.Helper()
 	url, prefix := testenv.Redis(tb)
 	return url + "?prefix=" + prefix
 }
 
-func etcdStore(tb testing.TB) string {
+func etcdStore(tb testing.TB, _ workplace) string {
 	tb.Helper()
 	return strings.Replace(testenv.DSN(tb, testenv.EngineEtcd), "http://", "etcd://", 1) + "/" + prefix()
 }
@@ -63,9 +63,24 @@ func redisCluster(tb testing.TB) func(testing.TB, workplace) string {
 	return func(testing.TB, workplace) string { return "redis+cluster://" + servers() + prefix() }
 }
 
-func zookeeperStore(tb testing.TB) string {
+var zookeeperBegan sync.Once
+
+// zookeeperStore waits for a first lock when it is first asked: a server that has just begun loads its classes
+// for each kind of request, which takes long on a busy machine.
+func zookeeperStore(tb testing.TB, w workplace) string {
 	tb.Helper()
-	return "zk://" + testenv.DSN(tb, testenv.EngineZooKeeper) + "/test-" + driver.NewNonce().String()
+	addr := testenv.DSN(tb, testenv.EngineZooKeeper)
+	zookeeperBegan.Do(func() {
+		for end := time.Now().Add(time.Minute); ; {
+			code, output := w.run(tb, "run", "warm-up", "--store", "zk://"+addr+"/warm-up", "--", "true")
+			if code == 0 {
+				return
+			}
+			require.Equal(tb, 69, code, output)
+			require.True(tb, time.Now().Before(end), output)
+		}
+	})
+	return "zk://" + addr + "/test-" + driver.NewNonce().String()
 }
 
 // redlockStore starts three servers when it is first asked, for all tests below tb, and gives each a vote at

@@ -43,10 +43,6 @@ var ownStores = map[string]func(testing.TB) (store string, servers []*testserver
 		s := startServer(tb, testserver.Etcd)
 		return "etcd://" + s.Addr, []*testserver.Server{s}
 	},
-	"zookeeper": func(tb testing.TB) (string, []*testserver.Server) {
-		s := startServer(tb, testserver.ZooKeeper)
-		return "zk://" + s.Addr, []*testserver.Server{s}
-	},
 }
 
 // wholeCluster gives one server all slots, and waits until it is a Cluster.
@@ -112,21 +108,22 @@ func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 func TestReleaseWithoutAnAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		store   func(testing.TB) string
+		store   func(testing.TB, workplace) string
 		release *regexp.Regexp // what only the release sends
 	}{
-		"redis": {redisStore, regexp.MustCompile("lock-of-this-test")},
-		"etcd":  {etcdStore, regexp.MustCompile("lock-of-this-test/x-[0-9a-f]{8}")}, // the holder's key
+		"redis":     {redisStore, regexp.MustCompile("lock-of-this-test")},
+		"etcd":      {etcdStore, regexp.MustCompile("lock-of-this-test/x-[0-9a-f]{8}")},                             // the holder's key
+		"zookeeper": {zookeeperStore, regexp.MustCompile("\x00\x00\x00\x02\x00\x00\x00.[^\x00]*lock-of-this-test")}, // 2 is delete
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := test.store(t)
+			w := newWorkplace(t)
+			store := test.store(t, w)
 			u, err := url.Parse(store)
 			require.NoError(t, err)
 			cable := newCable(t, u.Host)
 			cable.breaks = test.release.Match
 			u.Host = cable.address
-			w := newWorkplace(t)
 			w.env = append(w.env, "ROWLOCK_STORE="+store, "BROKEN="+u.String())
 			output, err := w.command(t, scriptTimeout, "sh", "-euc", `
 				mkfifo started block

@@ -90,11 +90,11 @@ func TestScripts(t *testing.T) {
 		},
 		"mysql-getlock":   func(tb testing.TB, w workplace) string { return migrated(tb, w, "mysql-getlock:"+testenv.MySQL(tb)) },
 		"mariadb-getlock": func(tb testing.TB, w workplace) string { return migrated(tb, w, "mysql-getlock:"+testenv.MariaDB(tb)) },
-		"redis":           func(tb testing.TB, _ workplace) string { return redisStore(tb) },
+		"redis":           redisStore,
 		"redis-cluster":   redisCluster(t),
 		"redlock":         redlockStore(t),
-		"etcd":            func(tb testing.TB, _ workplace) string { return etcdStore(tb) },
-		"zookeeper":       func(tb testing.TB, _ workplace) string { return zookeeperStore(tb) },
+		"etcd":            etcdStore,
+		"zookeeper":       zookeeperStore,
 	}
 	for name := range leftOut {
 		require.Contains(t, scripts, filepath.Join("testdata", name+".sh"), "it is left out of nothing")
