@@ -252,6 +252,20 @@ func TestALongWaitKeepsItsPlace(t *testing.T) {
 	require.NoError(t, lease.Renew(t.Context()))
 }
 
+// A grant is trusted for eight tenths of the TTL that was asked for, or for four tenths of the session's
+// timeout, if that is less because the servers permit no more: here ten minutes.
+func TestHowLongAGrantIsTrusted(t *testing.T) {
+	t.Parallel()
+	b := open(t, []string{server(t)}, root())
+	for ttl, want := range map[time.Duration]time.Duration{20 * time.Second: 16 * time.Second, time.Hour: 4 * time.Minute} {
+		r := request(ttl.String())
+		r.TTL = ttl
+		g, err := b.Acquire(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, want, g.TTL)
+	}
+}
+
 // The servers clear away the node of a lock that stands empty, and count its writings anew. Tokens rise
 // all the same, and whoever remembers the old count is not granted what another holds.
 func TestAnEmptyLockIsClearedAway(t *testing.T) {
