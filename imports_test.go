@@ -42,6 +42,8 @@ func TestImportsStayApart(t *testing.T) {
 
 		"/kvlock/etcdlock": slices.Concat(sqlDrivers, keyValueClients["Redis"], keyValueClients["ZooKeeper"]),
 
+		"/kvlock/zklock": slices.Concat(sqlDrivers, keyValueClients["Redis"], keyValueClients["etcd"]),
+
 		"/kvlock/redislock": notRedis,
 	} {
 		for _, dep := range deps(t, module+pkg) {

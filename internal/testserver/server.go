@@ -2,8 +2,8 @@
 // temporary folder, gone when the process that started them is gone, whatever way it went.
 //
 // A server's program is looked for on this machine first. What is missing is installed with apt where that is possible
-// (Debian or Ubuntu, as root); MySQL and Valkey, which this stable suite of Debian does not have, are unpacked beside the
-// host instead, and so is a newer ZooKeeper beside the suite's own; etcd is built from its Go module. These are kept in the user's cache folder.
+// (Debian or Ubuntu, as root); MySQL and Valkey, which this stable suite of Debian does not have, and a newer ZooKeeper,
+// are unpacked beside the host instead, and etcd is built from its Go module. These are kept in the user's cache folder.
 package testserver
 
 import (

@@ -104,5 +104,6 @@ func handOver(b *testing.B, conn *zk.Conn, queue string, release, acquire func(i
 		total += time.Since(began)
 		n++
 	}
+	require.NoError(b, release(n))
 	b.ReportMetric(float64(total.Microseconds())/float64(n), "µs/handover")
 }

@@ -1,6 +1,10 @@
 package zklock
 
-import "github.com/rowlock/rowlock/driver"
+import (
+	"reflect"
+
+	"github.com/rowlock/rowlock/driver"
+)
 
 // Container is the node of a lock.
 func (b *Backend) Container(key driver.Key) string { return b.container(key) }
@@ -17,4 +21,16 @@ func Sequences(children []string) (order []string) {
 		order = append(order, p.node)
 	}
 	return order
+}
+
+// ClientWatches is how many watches the clients of b keep. It is for when nothing happens.
+func (b *Backend) ClientWatches() (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.places {
+		for all := reflect.ValueOf(s.conn).Elem().FieldByName("watchers").MapRange(); all.Next(); {
+			n += all.Value().Len()
+		}
+	}
+	return n
 }

@@ -147,12 +147,13 @@ func TestBriefWaitsLeaveNoWatches(t *testing.T) {
 	r := request("a")
 	_, err := n.watching.Acquire(t.Context(), r)
 	require.NoError(t, err)
-	l := lockerOn(t, open(t, n.servers, n.root))
+	b := open(t, n.servers, n.root)
+	l := lockerOn(t, b)
 	for range 5 {
 		_, err := l.Acquire(t.Context(), "a", rowlock.Wait(20*time.Millisecond))
 		require.ErrorIs(t, err, rowlock.ErrHeld)
 	}
-	assert.LessOrEqual(t, watches(t, n.servers[0], n.watching.Container(r.Key)), 1)
+	assert.LessOrEqual(t, b.ClientWatches(), 1)
 	assert.Equal(t, 1, entries(t, n, r.Key))
 }
 
