@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-func locker(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
+func lockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
 	tb.Helper()
 	l, err := rowlock.New(b, opts...)
 	require.NoError(tb, err)
@@ -32,7 +32,7 @@ func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 	const trials, ttl = 25, 2500 * time.Millisecond
 	s := start(t)
 	n := single(t, s.DSN, redislock.DefaultPrefix, true)
-	other := locker(t, redislock.New(connect(t, s.Addr)))
+	other := lockerOn(t, redislock.New(connect(t, s.Addr)))
 	var (
 		mu               sync.Mutex
 		least, most, end time.Duration = time.Hour, -time.Hour, time.Hour
@@ -49,7 +49,7 @@ func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 			if !assert.NoError(t, err) {
 				return
 			}
-			lease, err := locker(t, b, rowlock.TTL(ttl)).Acquire(t.Context(), name)
+			lease, err := lockerOn(t, b, rowlock.TTL(ttl)).Acquire(t.Context(), name)
 			if !assert.NoError(t, err) {
 				return
 			}
