@@ -106,7 +106,7 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 	require.Eventually(t, func() bool {
 		_, err = replicated.Acquire(ctx, request("unconfirmed"))
 		return err != nil && strings.Contains(err.Error(), "0 of 1 replicas")
-	}, patience, 10*time.Millisecond)
+	}, atMost, 10*time.Millisecond)
 	for _, g := range grants {
 		require.NoError(t, other.Release(ctx, g))
 	}
@@ -188,7 +188,7 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 	host, port, err := net.SplitHostPort(each[0].Options().Addr)
 	require.NoError(t, err)
 	require.NoError(t, spare.ClusterMeet(ctx, host, port).Err())
-	require.Eventually(t, func() bool { return spare.ClusterReplicate(ctx, each[0].ClusterMyID(ctx).Val()).Err() == nil }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return spare.ClusterReplicate(ctx, each[0].ClusterMyID(ctx).Val()).Err() == nil }, atMost, 10*time.Millisecond)
 	var with, without string // names on the primary that has a replica, and on another
 	for i := 0; with == "" || without == ""; i++ {
 		name := fmt.Sprint("replicated", i)
@@ -207,7 +207,7 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 	require.Eventually(t, func() bool { // once the replica is there
 		g, err := short.Acquire(ctx, request(with))
 		return err == nil && short.Release(ctx, g) == nil
-	}, patience, 10*time.Millisecond)
+	}, atMost, 10*time.Millisecond)
 	b := redislock.New(c, redislock.Replicated(1, 2*time.Second)) // see awaitReplica
 	kept := acquire(t, b, request(with))
 	released := acquire(t, plain, request(with+"too"))
