@@ -2,6 +2,7 @@ package zklock_test
 
 import (
 	"context"
+	"net"
 	"testing"
 	"time"
 
@@ -130,7 +131,7 @@ func TestOneSessionHoldsANameOnce(t *testing.T) {
 func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
-	l := lockerOn(t, n.watching)
+	l := lockerOn(t, n.watching, rowlock.TTL(time.Minute)) // the next renewal is far
 	var leases []*rowlock.Lease
 	for _, name := range []string{"a", "b", "c"} {
 		lease, err := l.Acquire(t.Context(), name)
@@ -145,8 +146,6 @@ func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, one.EphemeralOwner, three.EphemeralOwner)
 	require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
-	again, err := l.Acquire(t.Context(), "d")
-	require.NoError(t, err)
 	for _, lease := range leases {
 		select {
 		case <-lease.Context().Done():
@@ -154,6 +153,8 @@ func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
 		}
 		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
 	}
+	again, err := l.Acquire(t.Context(), "d")
+	require.NoError(t, err)
 	require.NoError(t, again.Renew(t.Context()))
 	require.NoError(t, other.Renew(t.Context()))
 	same, err := l.Acquire(t.Context(), "a")
@@ -221,6 +222,24 @@ func TestASilentServerIsLeft(t *testing.T) {
 	require.ErrorIs(t, lease.Renew(ctx), rowlock.ErrUnknown)
 	require.Eventually(t, func() bool { return lease.Err() != nil || lease.Renew(t.Context()) == nil }, 20*time.Second, 10*time.Millisecond)
 	require.NoError(t, lease.Err())
+}
+
+// A server that takes connections and says nothing, as one that was stopped does, is passed by.
+func TestAServerThatDoesNotGreetIsPassed(t *testing.T) {
+	t.Parallel()
+	servers := []string{server(t)}
+	for range 5 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		servers = append(servers, l.Addr().String())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // the client would wait for longer on one of them
+	defer cancel()
+	r := request("a")
+	r.TTL = time.Second
+	_, err := open(t, servers, root()).Acquire(ctx, r)
+	require.NoError(t, err)
 }
 
 // A wait that is longer than a session is trusted without a proof keeps its place, and what it brings is
