@@ -40,3 +40,6 @@ func (b *Backend) WithKey(f func(driver.Key) int64) *Backend {
 
 // MemoryOfReleases is how many releases a backend remembers.
 const MemoryOfReleases = sessionlock.Remembered
+
+// Statement is the text of a verb for b.
+func (b *Backend) Statement(verb string) string { return b.sql[verb] }

@@ -79,6 +79,11 @@ func newCable(tb testing.TB, server string) *cable {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(tb, err)
+	return newCableBehind(tb, listener, server)
+}
+
+func newCableBehind(tb testing.TB, listener net.Listener, server string) *cable {
+	tb.Helper()
 	c := &cable{address: listener.Addr().String()}
 	var running sync.WaitGroup
 	var mu sync.Mutex

@@ -81,11 +81,14 @@ Stores without tables need no "rowlock migrate":
 
   redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]    one Redis or Valkey
   redis+cluster://HOST[:PORT],HOST[:PORT]           a Redis Cluster, by some of its servers
+  redlock://HOST[:PORT],HOST[:PORT],HOST[:PORT]     a majority of independent Redis
   etcd://HOST[:PORT],HOST[:PORT]                    etcd
+  zk://HOST[:PORT],HOST[:PORT][/ROOT]               ZooKeeper
 
-rediss, rediss+cluster and etcds are the same with TLS, and take the options ?ca=FILE&cert=FILE&key=FILE
-(PEM) and server_name=NAME. prefix=TEXT begins the keys of all locks. Redis also takes
-allow_eviction=true, and replicas=N&replica_wait=DURATION to have grants confirmed.
+rediss, rediss+cluster, redlocks, etcds and zks are the same with TLS. Options stand behind a ?, with &
+between them: ca=FILE, cert=FILE and key=FILE (PEM) and server_name=NAME for TLS; prefix=TEXT, with which
+the keys of all locks begin (not zk); allow_eviction=true, and replicas=N&replica_wait=DURATION to have
+grants confirmed (redis); max_ttl=DURATION and node_timeout=DURATION (redlock).
 A password in --store can be seen by other users of the machine; one in ROWLOCK_STORE cannot.
 
 ` + exitCodeHelp(),
@@ -109,7 +112,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 		return flagError(err)
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.store, "store", "", "sqlite:PATH, postgres://…, mysql://…, USER@tcp(HOST)/DATABASE, postgres-advisory://…, mysql-getlock://…, redis://…, redis+cluster://… or etcd://… ($ROWLOCK_STORE)")
+	flags.StringVar(&a.store, "store", "", "sqlite:PATH, postgres://…, mysql://…, USER@tcp(HOST)/DATABASE, postgres-advisory://…, mysql-getlock://…, redis://…, redis+cluster://…, redlock://…, etcd://… or zk://… ($ROWLOCK_STORE)")
 	flags.StringVar(&a.namespace, "namespace", "", "keeps names apart: one name in two namespaces is two locks ($ROWLOCK_NAMESPACE)")
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
 	flags.Var(choiceValue{&a.format, []string{formatText, formatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")

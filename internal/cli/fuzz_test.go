@@ -12,7 +12,7 @@ func FuzzParseLocation(f *testing.F) {
 	const secret = "s3cr3t-p4ss"
 	for _, s := range []string{
 		"postgres://me:" + secret + "@db/app", "mysql://me:" + secret + "@db:3306/app?x=y", "me:" + secret + "@tcp(db)/app",
-		"postgres://me:" + secret + "@[::1", "mysql://:" + secret + "@/%zz", "redis://:" + secret + "@db/1?prefix=a", "redis+cluster://me:" + secret + "@a:1,b", "etcds://me:" + secret + "@a,b:2/?ca=f", "sqlite:locks.db", "sqlite://host/x", "",
+		"postgres://me:" + secret + "@[::1", "mysql://:" + secret + "@/%zz", "redis://:" + secret + "@db/1?prefix=a", "redis+cluster://me:" + secret + "@a:1,b", "redlock://:" + secret + "@a,b,c?max_ttl=1m", "zk://me:" + secret + "@a,b/root", "etcds://me:" + secret + "@a,b:2/?ca=f", "sqlite:locks.db", "sqlite://host/x", "",
 	} {
 		f.Add(s)
 	}

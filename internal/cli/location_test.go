@@ -38,6 +38,8 @@ func TestLocationIsShownWithoutItsPassword(t *testing.T) {
 		"redis://:s3cret@h/2?prefix=p":                       {0, "redis://:xxxxx@h/2?prefix=p"},
 		"redis+cluster://u:s3cret@h:1,[::1]:2":               {0, "redis+cluster://u:xxxxx@h:1,[::1]:2"},
 		"etcd://u:s3cret@h1,h2:3/?prefix=p":                  {0, "etcd://u:xxxxx@h1,h2:3/?prefix=p"},
+		"redlock://u:s3cret@a,b,c?max_ttl=5m":                {0, "redlock://u:xxxxx@a,b,c?max_ttl=5m"},
+		"zks://u:s3cret@a,b/some/root?ca=f":                  {0, "zks://u:xxxxx@a,b/some/root?ca=f"},
 	} {
 		at, err := parseLocation(store)
 		require.NoError(t, err, store)
@@ -57,8 +59,10 @@ func TestKeyValueLocation(t *testing.T) {
 		"redis://:p@h:1/7/": {servers: []string{"h:1"}, password: "p", path: "7"},
 		"rediss://u:p%40%2F%3F%23@[::1]/0?prefix=a%26b&ca=f": {servers: []string{"[::1]:6379"}, user: "u", password: "p@/?#", path: "0", query: url.Values{"prefix": {"a&b"}, "ca": {"f"}}},
 		"redis+cluster://u@a,b:2/?allow_eviction=true":       {servers: []string{"a:6379", "b:2"}, user: "u", query: url.Values{"allow_eviction": {"true"}}},
-		"etcd://a,b:2,c":              {servers: []string{"a:2379", "b:2", "c:2379"}},
-		"etcds://u:p@a/?cert=c&key=k": {servers: []string{"a:2379"}, user: "u", password: "p", query: url.Values{"cert": {"c"}, "key": {"k"}}},
+		"redlock://a,b:2,c?max_ttl=2m&node_timeout=50ms":     {servers: []string{"a:6379", "b:2", "c:6379"}, query: url.Values{"max_ttl": {"2m"}, "node_timeout": {"50ms"}}},
+		"zk://u:p@a,b:2/some/root":                           {servers: []string{"a:2181", "b:2"}, user: "u", password: "p", path: "some/root"},
+		"etcd://a,b:2,c":                                     {servers: []string{"a:2379", "b:2", "c:2379"}},
+		"etcds://u:p@a/?cert=c&key=k":                        {servers: []string{"a:2379"}, user: "u", password: "p", query: url.Values{"cert": {"c"}, "key": {"k"}}},
 	} {
 		at, err := parseLocation(store)
 		require.NoError(t, err, store)
@@ -118,12 +122,34 @@ func TestBadLocationIsNotRepeated(t *testing.T) {
 		"redis://u:s3cret%zz@h", "redis://u:s3/cret@h", "redis://u:12?s3cret@h", "redis://u:12#s3cret@h", "redis://u:12/s3cret@h", "redis://u:s3cret@h:port", "redis://u:s3cret@a:b:c",
 		"redis://h?s3cret=1", "redis://h?prefix=s3cret&prefix=s3cret", "redis://h?allow_eviction=s3cret", "redis://h?replicas=s3cret", "redis://h?replica_wait=s3cret",
 		"redis://h?replicas=1&replica_wait=s3cret", "redis://h?ca=s3cret", "redis+cluster://h/1", "redis+cluster://u:s3cret@h,,h2", "redis+cluster://h?%zzs3cret",
+		"redlock://a,b,c/s3cret", "redlock://a,b,c?max_ttl=s3cret", "redlock://a,b,c?replicas=s3cret", "zk://u:1/s3cret@h", "zk://u:s3cret@", "zk://h/root?s3cret=1", "zk://h/root?ca=s3cret",
 		"etcd://h/s3cret", "etcd://u:s3cret@h:1:2", "etcd://h?prefix=a;s3cret", "etcd://[::1,s3cret", "etcd://h?ca=s3cret",
 		"u:s3cret@tcp(h/db", "u:s3cret@tcp(h)/", "u:s3cret@", "u:s3cret@h/db?tls=%%s3cret",
 	} {
 		_, err := parseLocation(store)
 		require.Error(t, err, store)
 		assert.NotContains(t, err.Error(), "s3cret", store)
+	}
+}
+
+// What only the library finds wrong is a wrong use of the command.
+func TestBadKeyValueStoreIsUsage(t *testing.T) {
+	t.Parallel()
+	for store, want := range map[string]string{
+		"redis://h?prefix=":                            "redislock: Prefix",
+		"redis://h?replicas=0&replica_wait=1s":         "redislock: Replicated(0, 1s)",
+		"redis+cluster://h?replicas=1&replica_wait=0s": "redislock: Replicated(1, 0s)",
+		"redlock://a,b":                                "NewRedlock with 2 nodes",
+		"redlock://a,b,a":                              "nodes 1 and 3 are both a:6379",
+		"redlock://a,b,c?max_ttl=1s&node_timeout=1s":   "NodeTimeout 1s",
+		"zk://h/a//b":                                  "zklock: Root",
+		"rediss://h?ca=no-such-file":                   "no-such-file",
+		"rediss://h?key=file":                          "cert and key belong together",
+	} {
+		a := &app{store: store, table: sqltable.Default}
+		_, err := a.openUnmigrated(t.Context())
+		require.Equal(t, exitUsage, exitCode(err), "%s: %v", store, err)
+		require.ErrorContains(t, err, want, store)
 	}
 }
 

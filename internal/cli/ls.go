@@ -20,7 +20,8 @@ those that are free, too. EXPIRES IN is when a lock ends unless it is renewed.
 Locks of sessions (mysql-getlock, postgres-advisory) end with their connection, and EXPIRES IN is empty.
 Postgres keeps no names of advisory locks: there every key of the database that is locked is listed, in
 every namespace, those of other programs as well, and AGE is that of the session. Ask by name with
-"rowlock status". etcd knows neither AGE nor locks that nobody holds.
+"rowlock status". etcd and ZooKeeper know neither AGE nor
+locks that nobody holds, ZooKeeper no EXPIRES IN.
 
 ` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,

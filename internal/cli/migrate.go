@@ -17,7 +17,7 @@ func (a *app) migrateCommand() *cobra.Command {
 		Use:   "migrate up|down|status|print",
 		Short: "Create and change the lock table",
 		Long: `Creates and changes the lock table. Nothing else of rowlock does, but that a SQLite file without anybody
-else's tables is given its own at first use. The same migrations are embedded in the Go package
+else's tables is given its own at first use. Stores without tables (redis, etcd, zk) need none of it. The same migrations are embedded in the Go package
 migrations, for those who keep them with their own.
 
 ` + exitCodeHelp(),

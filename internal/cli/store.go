@@ -43,8 +43,8 @@ type backend interface {
 }
 
 // openStore makes the handle of the store that the flags name. It does no I/O but for a SQLite
-// file, which is created, and migrated if nobody else's tables are in it, and for etcd, to which it
-// connects. ctx bounds that.
+// file, which is created, and migrated if nobody else's tables are in it, and for etcd and ZooKeeper,
+// to which it connects. ctx bounds that.
 func (a *app) openStore(ctx context.Context) (*store, error) {
 	s, err := a.openUnmigrated(ctx)
 	if err != nil {

@@ -2,10 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
-	"fmt"
-	"net"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -24,16 +20,15 @@ func etcdKind(form string, secure bool) kind {
 	}
 }
 
-// openEtcd connects to etcd, once it is known that one server can be reached: the client would wait for
-// one until ctx ends, and not say why it found none.
+// openEtcd connects to etcd.
 func openEtcd(ctx context.Context, s *store) error {
 	at := s.at.keyValue
 	secure, err := at.tls()
 	if err != nil {
 		return err
 	}
-	if err := reach(ctx, at.servers, secure); err != nil {
-		return fail(exitUnavailable, "connect to %s: %w", s.at.shown, err)
+	if err := s.at.reach(ctx, secure); err != nil {
+		return err
 	}
 	scheme := "http://"
 	if secure != nil {
@@ -57,40 +52,4 @@ func openEtcd(ctx context.Context, s *store) error {
 	}
 	s.backend = etcdlock.New(client, opts...)
 	return nil
-}
-
-// reach returns as soon as one of the servers takes a connection, and else with the reason of each.
-func reach(ctx context.Context, servers []string, secure *tls.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	answers := make(chan error, len(servers))
-	for _, server := range servers {
-		go func() {
-			conn, err := dial(ctx, server, secure)
-			if err == nil {
-				_ = conn.Close()
-			} else {
-				err = fmt.Errorf("%s: %w", server, err)
-			}
-			answers <- err
-		}()
-	}
-	var failed []error
-	for range servers {
-		err := <-answers
-		if err == nil {
-			return nil
-		}
-		failed = append(failed, err)
-	}
-	return errors.Join(failed...)
-}
-
-func dial(ctx context.Context, server string, secure *tls.Config) (net.Conn, error) {
-	if secure == nil {
-		return new(net.Dialer).DialContext(ctx, "tcp", server)
-	}
-	secure = secure.Clone()
-	secure.NextProtos = []string{"h2"}
-	return (&tls.Dialer{Config: secure}).DialContext(ctx, "tcp", server)
 }

@@ -22,11 +22,14 @@ func zookeeperKind(form string, secure bool) kind {
 	}
 }
 
-// openZooKeeper makes the backend, which connects with its first request.
-func openZooKeeper(_ context.Context, s *store) error {
+// openZooKeeper makes the backend, which connects again with its first request.
+func openZooKeeper(ctx context.Context, s *store) error {
 	at := s.at.keyValue
 	secure, err := at.tls()
 	if err != nil {
+		return err
+	}
+	if err := s.at.reach(ctx, secure); err != nil {
 		return err
 	}
 	var opts []zklock.Option

@@ -45,13 +45,16 @@ func TestServersThatAreNotFit(t *testing.T) {
 	ctx := context.Background()
 	s := start(t, "--maxmemory-policy", "allkeys-lru")
 	c := connect(t, s.Addr)
-	_, err := redislock.New(c).Acquire(ctx, request("x"))
-	require.ErrorContains(t, err, "noeviction")
-	assert.True(t, driver.IsPermanent(err))
+	b := redislock.New(c)
+	for range 2 {
+		_, err := b.Acquire(ctx, request("x"))
+		require.ErrorContains(t, err, "noeviction")
+		assert.True(t, driver.IsPermanent(err))
+	}
 	acquire(t, redislock.New(c, redislock.AllowEviction()), request("x"))
 
 	require.NoError(t, c.ReplicaOf(ctx, "127.0.0.1", "1").Err())
-	_, err = redislock.New(c, redislock.AllowEviction()).Acquire(ctx, request("x"))
+	_, err := redislock.New(c, redislock.AllowEviction()).Acquire(ctx, request("x"))
 	require.ErrorContains(t, err, "replica")
 	assert.True(t, driver.IsPermanent(err))
 }

@@ -26,10 +26,9 @@ type Redlock struct {
 	err     error // what Validate reports
 
 	work     work
-	visiting atomic.Bool
 	met      atomic.Bool // every node has been looked at, or has had its time
-	mu       sync.Mutex
-	renewing map[driver.Nonce]*renewing
+	visiting atomic.Bool
+	meeting  sync.Mutex // while run ids are compared
 }
 
 var (
@@ -51,7 +50,7 @@ func NewRedlock(nodes []*redis.Client, opts ...Option) *Redlock {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	r := &Redlock{options: o, err: o.validateRedlock(nodes), renewing: make(map[driver.Nonce]*renewing)}
+	r := &Redlock{options: o, err: o.validateRedlock(nodes)}
 	if r.err == nil {
 		for _, client := range nodes {
 			r.nodes = append(r.nodes, newNode(client, &r.work))

@@ -9,51 +9,6 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// renewing is a grant of which renewals are under way.
-type renewing struct {
-	count int
-	ended bool // it was released meanwhile, and must not be put back
-}
-
-// enter counts a renewal of grants, until leave.
-func (r *Redlock) enter(grants []driver.Grant) (leave func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, g := range grants {
-		of := r.renewing[g.Nonce]
-		if of == nil {
-			of = new(renewing)
-			r.renewing[g.Nonce] = of
-		}
-		of.count++
-	}
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, g := range grants {
-			of := r.renewing[g.Nonce]
-			if of.count--; of.count == 0 {
-				delete(r.renewing, g.Nonce)
-			}
-		}
-	}
-}
-
-// ended tells the renewals of a grant that it is being released.
-func (r *Redlock) ended(nonce driver.Nonce) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if of := r.renewing[nonce]; of != nil {
-		of.ended = true
-	}
-}
-
-func (r *Redlock) hasEnded(nonce driver.Nonce) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.renewing[nonce].ended
-}
-
 // fill gives a node the leases that it lacks and that a majority has just renewed without it: by the next renewal
 // they count there, too.
 func (t *tally) fill(ctx context.Context, n *node, missing []int) {
@@ -68,7 +23,6 @@ func (t *tally) fill(ctx context.Context, n *node, missing []int) {
 	if !wait(ctx) {
 		return
 	}
-	missing = slices.DeleteFunc(missing, func(at int) bool { return t.redlock.hasEnded(t.grants[at].Nonce) })
 	for batch := range slices.Chunk(missing, maxBatch) {
 		if calls := t.copies(ctx, batch); len(calls) > 0 {
 			runAll(ctx, n.within(t.limit), calls)
@@ -76,7 +30,8 @@ func (t *tally) fill(ctx context.Context, n *node, missing []int) {
 	}
 }
 
-// copies are the calls that put leases into a node. Who holds them is asked of nodes that know.
+// copies are the calls that put leases into a node. Who holds them is asked of nodes that know, and whether they have not been
+// released meanwhile.
 func (t *tally) copies(ctx context.Context, grants []int) []call {
 	o := t.redlock.options
 	said := make([]*redis.SliceCmd, len(t.grants))

@@ -51,8 +51,8 @@ func (i info) nodeRefusal() error {
 
 // introduce finds two nodes that are one server.
 func (r *Redlock) introduce(n *node, runID string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.meeting.Lock()
+	defer r.meeting.Unlock()
 	for _, other := range r.nodes {
 		if other == n {
 			continue

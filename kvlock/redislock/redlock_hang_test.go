@@ -32,6 +32,7 @@ func TestRedlockOneNodeHangs(t *testing.T) {
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, renewed)
 	for name, b := range map[string]driver.Backend{"old": old, "young": young} {
 		var slowest [2]time.Duration
+		first := time.Now()
 		for range 20 {
 			began := time.Now()
 			g, err := b.Acquire(ctx, request(name))
@@ -41,7 +42,7 @@ func TestRedlockOneNodeHangs(t *testing.T) {
 			slowest[0], slowest[1] = max(slowest[0], acquired.Sub(began)), max(slowest[1], time.Since(acquired))
 		}
 		t.Logf("%s client: the slowest of 20: acquire %s, release %s", name, slowest[0], slowest[1])
-		assert.Less(t, max(slowest[0], slowest[1]), 3*time.Second) // 5 s are a client's own timeouts
+		assert.Less(t, time.Since(first), 3*patience, "it would take 200 s with the 5 s of a client's own timeouts")
 	}
 	began := time.Now()
 	require.NoError(t, young.Close())
@@ -167,4 +168,4 @@ func TestRedlockRepliesLost(t *testing.T) {
 }
 
 // shortly is how long tests wait for a node that hangs: longer than by default, for the sake of those that do not on a loaded machine.
-var shortly = redislock.NodeTimeout(time.Second)
+var shortly = redislock.NodeTimeout(2 * time.Second)

@@ -30,7 +30,6 @@ func (r *Redlock) release(ctx context.Context, g driver.Grant) error {
 	if err := ctx.Err(); err != nil {
 		return driver.NotApplied(err)
 	}
-	r.ended(g.Nonce)
 	limit := r.options.limit(g.TTL)
 	answers := make(chan answered, len(r.nodes))
 	for _, n := range r.nodes {

@@ -42,14 +42,8 @@ func (r *Redlock) renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 		sources: make([]*node, len(grants)), yes: make([]int, len(grants)), no: make([]int, len(grants)), outcomes: make([]driver.Outcome, len(grants)),
 		answers: make(chan renewed, len(r.nodes)), decided: make(chan struct{}),
 	}
-	leave := r.enter(grants)
-	defer leave()
 	for _, n := range r.nodes {
-		stay := r.enter(grants)
-		r.work.run(func() {
-			defer stay()
-			t.run(ctx, n)
-		})
+		r.work.run(func() { t.run(ctx, n) })
 	}
 	defer close(t.decided)
 	if err := t.collect(ctx); err != nil {

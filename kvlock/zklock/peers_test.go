@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
@@ -197,9 +198,72 @@ func TestASessionThatIsTrustedNoMoreIsEnded(t *testing.T) {
 	require.NoError(t, n.Cut(b))
 	<-lease.Context().Done()
 	require.NoError(t, n.Restore(b))
-	next, err := lockerOn(t, n.watching).Acquire(t.Context(), "a")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	next, err := lockerOn(t, n.watching).Acquire(ctx, "a")
 	require.NoError(t, err)
 	require.Greater(t, next.Token(), lease.Token())
+}
+
+// A server that goes silent with a request is left in time for the lease, although the client would wait
+// for longer than that is trusted.
+func TestASilentServerIsLeft(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	b, err := n.open()
+	require.NoError(t, err)
+	lease, err := lockerOn(t, b, rowlock.TTL(8*time.Second)).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	require.NoError(t, lease.Renew(t.Context()))
+	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) }))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, lease.Renew(ctx), rowlock.ErrUnknown)
+	require.Eventually(t, func() bool { return lease.Err() != nil || lease.Renew(t.Context()) == nil }, 20*time.Second, 10*time.Millisecond)
+	require.NoError(t, lease.Err())
+}
+
+// A wait that is longer than a session is trusted without a proof keeps its place, and what it brings is
+// a lease that lasts.
+func TestALongWaitKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	first, err := lockerOn(t, n.watching).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	b, err := n.open()
+	require.NoError(t, err)
+	got := make(chan *rowlock.Lease, 1)
+	go func() {
+		lease, err := lockerOn(t, b, rowlock.TTL(400*time.Millisecond)).Acquire(t.Context(), "a")
+		assert.NoError(t, err)
+		got <- lease
+	}()
+	key := driver.Key{Name: "a"}
+	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
+	before, err := n.queue(key)
+	require.NoError(t, err)
+	time.Sleep(time.Second) // the time is what this is about
+	require.NoError(t, first.Release(t.Context()))
+	lease := <-got
+	require.NotNil(t, lease)
+	_, stat, err := n.direct.Get(n.watching.Container(key) + "/" + before[1])
+	require.NoError(t, err, "the place in the queue is the one from before")
+	require.EqualValues(t, stat.Czxid, lease.Token())
+	require.NoError(t, lease.Renew(t.Context()))
+}
+
+// A grant is trusted for eight tenths of the TTL that was asked for, or for four tenths of the session's
+// timeout, if that is less because the servers permit no more: here ten minutes.
+func TestHowLongAGrantIsTrusted(t *testing.T) {
+	t.Parallel()
+	b := open(t, []string{server(t)}, root())
+	for ttl, want := range map[time.Duration]time.Duration{20 * time.Second: 16 * time.Second, time.Hour: 4 * time.Minute} {
+		r := request(ttl.String())
+		r.TTL = ttl
+		g, err := b.Acquire(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, want, g.TTL)
+	}
 }
 
 // The servers clear away the node of a lock that stands empty, and count its writings anew. Tokens rise

@@ -56,6 +56,13 @@ func (s *session) provenSince(then time.Time) bool {
 	return !s.proven.Before(then)
 }
 
+// provenLately says whether the session will be trusted for some time yet without another proof.
+func (s *session) provenLately() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.proven) < s.timeout/4
+}
+
 // check asks a majority of the servers whether a node is there.
 func (s *session) check(ctx context.Context, path string) error {
 	sent := time.Now()
@@ -84,12 +91,12 @@ func ask[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, erro
 	}
 	answers := make(chan answer, 1)
 	go func() {
+		impatience := s.watchdog() // also when nobody waits for the answer any more
 		v, err := request(s.conn)
+		impatience.Stop()
 		s.heed(err)
 		answers <- answer{v, err}
 	}()
-	impatience := s.watchdog()
-	defer impatience.Stop()
 	select {
 	case a := <-answers:
 		return a.value, a.err

@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -38,7 +39,7 @@ func (b *Backend) queued(ctx context.Context, r driver.Request) (driver.Grant, e
 			return driver.Grant{}, e.leave(ctx, err)
 		}
 	}
-	if e.sent.Before(began) && !e.session.provenSince(began) {
+	if e.sent.Before(began) && !e.session.provenSince(began) || !e.session.provenLately() {
 		if err := e.session.check(ctx, e.path); err != nil {
 			return driver.Grant{}, e.leave(ctx, err)
 		}
@@ -168,7 +169,7 @@ func (e *entry) leave(ctx context.Context, err error) error {
 			return err
 		}
 		return ofRead(err)
-	case <-inner.Done():
-		return errors.Join(inner.Err(), err)
+	case <-inner.Done(): // whatever err says, what was done may stand
+		return errors.Join(ctx.Err(), fmt.Errorf("zklock: the queue was not left: %v", err)) //nolint:errorlint // see above
 	}
 }

@@ -25,9 +25,8 @@ type session struct {
 	mu         sync.Mutex
 	wire       *wire         // the present connection, or the last
 	timeout    time.Duration // as granted; zero before the first connection
-	id         int64
-	failures   int   // to connect, in a row
-	dialed     error // the last of them
+	failures   int           // to connect, in a row
+	dialed     error         // the last of them
 	connected  bool
 	authorized bool
 	up         chan struct{} // closed while requests can be made
@@ -158,10 +157,10 @@ func (s *session) rise() {
 }
 
 // negotiated is told what a server granted.
-func (s *session) negotiated(timeout time.Duration, id int64) {
+func (s *session) negotiated(timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.timeout, s.id = timeout, id
+	s.timeout = timeout
 }
 
 // await returns once requests can be made. Its error means that none was.
@@ -185,10 +184,13 @@ func (s *session) unreachable(ctx context.Context) error {
 	return driver.NotApplied(errors.Join(errUnreachable, s.dialed, ctx.Err()))
 }
 
-// patience is how long a server may take to accept a connection, and to answer when it is silent.
+// patience is for how long a server that is asked may say nothing.
 func (s *session) patience() time.Duration {
-	return min(max(s.asked/12, 500*time.Millisecond), 2*time.Second)
+	return min(max(s.asked/8, 250*time.Millisecond), 2*time.Second)
 }
+
+// greeting is how long a server may take to accept a connection, and to greet.
+func (s *session) greeting() time.Duration { return max(s.patience(), 500*time.Millisecond) }
 
 // trust is for how long a grant is trusted after it was proven, if ttl was asked for.
 func (s *session) trust(ttl time.Duration) time.Duration {

@@ -45,7 +45,7 @@ func (w *wire) greet(p []byte) {
 	timeout, id := int32(binary.BigEndian.Uint32(w.head[8:])), int64(binary.BigEndian.Uint64(w.head[12:]))
 	w.head = nil
 	if id != 0 {
-		w.session.negotiated(time.Duration(timeout)*time.Millisecond, id)
+		w.session.negotiated(time.Duration(timeout) * time.Millisecond)
 	}
 }
 
@@ -53,7 +53,7 @@ func (w *wire) greet(p []byte) {
 // as the session lives, or without end.
 func (w *wire) SetReadDeadline(t time.Time) error {
 	if !w.greeted {
-		t = w.opened.Add(w.session.patience())
+		t = w.opened.Add(w.session.greeting())
 	}
 	return w.Conn.SetReadDeadline(t)
 }
@@ -77,7 +77,7 @@ func (s *session) dialNext(network, address string, _ time.Duration) (net.Conn, 
 	if s.ctx.Err() != nil {
 		return nil, context.Cause(s.ctx)
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.patience())
+	ctx, cancel := context.WithTimeout(s.ctx, s.greeting())
 	defer cancel()
 	conn, err := s.store.dial(ctx, network, address)
 	s.mu.Lock()

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+)
+
+// reach returns as soon as one of the servers takes a connection, and else with the reason of each. It is for
+// clients that would wait for one until ctx ends, and not say why they found none.
+func (at location) reach(ctx context.Context, secure *tls.Config) error {
+	servers := at.keyValue.servers
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	answers := make(chan error, len(servers))
+	for _, server := range servers {
+		go func() {
+			conn, err := dial(ctx, server, secure)
+			if err == nil {
+				_ = conn.Close()
+			} else {
+				err = fmt.Errorf("%s: %w", server, err)
+			}
+			answers <- err
+		}()
+	}
+	var failed []error
+	for range servers {
+		err := <-answers
+		if err == nil {
+			return nil
+		}
+		failed = append(failed, err)
+	}
+	return fail(exitUnavailable, "connect to %s: %w", at.shown, errors.Join(failed...))
+}
+
+func dial(ctx context.Context, server string, secure *tls.Config) (net.Conn, error) {
+	if secure == nil {
+		return new(net.Dialer).DialContext(ctx, "tcp", server)
+	}
+	return (&tls.Dialer{Config: secure}).DialContext(ctx, "tcp", server)
+}
