@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock, which is also the name of its channel; ARGV nonce, token or 0 for any, minimum hold in microseconds.
+-- Parameters: KEYS[1] the lock, which is also the name of its channel; ARGV nonce, token or 0 for any, minimum hold in microseconds, retention in milliseconds.
 -- Result: 1 when the lock is released, now or before; 0 when the grant is not known any more.
 -- Promise: repeatable; the token stays; who waits on the channel is told.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock')
@@ -15,5 +15,6 @@ local free = math.max(now, row[3] + ARGV[3])
 local present = string.format('%.0f', now)
 redis.call('HSET', KEYS[1], 'nonce', '', 'expires_at', row[4] - now < 0 and row[4] or present,
     'held_until', free == now and present or string.format('%.0f', free), 'clock', present)
+redis.call('PEXPIRE', KEYS[1], free == now and ARGV[4] or string.format('%.0f', math.ceil((free - now) / 1000) + ARGV[4]))
 redis.pcall('PUBLISH', KEYS[1], '') -- a hint: an account that may not publish may release all the same
 return 1
