@@ -3,10 +3,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -42,28 +42,41 @@ func cutOff(t *testing.T, w workplace, direct string) {
 	require.NoError(t, err)
 	cable := newCable(t, u.Host)
 	u.Host = cable.address
-	require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "started"), 0o600))
-	require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "block"), 0o600))
-
-	cmd := w.command(t, scriptTimeout, "rowlock", "run", "job", "--ttl", "3s", "--store", u.String(), "--",
-		"sh", "-c", `sh -c 'echo $$ >started; read _ <block' & wait`)
-	var messages bytes.Buffer
-	cmd.Stderr = &messages
-	require.NoError(t, cmd.Start())
-	started, err := os.ReadFile(filepath.Join(w.dir, "started")) // returns when it is written
-	require.NoError(t, err)
+	grandchild, end := w.holds(t, "job", "--ttl", "3s", "--store", u.String(), "--", "sh", "-c", `sh -c 'echo $$; read _ <block' & wait`)
 	cable.cut.Store(true)
 	cut := time.Now()
-	require.Error(t, cmd.Wait())
-
-	require.Equal(t, 79, cmd.ProcessState.ExitCode(), messages.String())
-	require.Contains(t, messages.String(), "no renewal succeeded before the deadline; stopping the command")
+	code, messages := end()
+	require.Equal(t, 79, code, messages)
+	require.Contains(t, messages, "no renewal succeeded before the deadline; stopping the command")
 	// The TTL, and what is spent on a store that gives no answer to the release.
 	require.Less(t, time.Since(cut), 15*time.Second)
-	output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+strings.TrimSpace(string(started))).CombinedOutput()
+	output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+grandchild).CombinedOutput()
 	require.NoError(t, err, "the command's child lives: %s", output)
 	output, err = w.command(t, scriptTimeout, "rowlock", "run", "job", "--wait", "20s", "--store", direct, "--", "echo", "next").CombinedOutput()
 	require.NoError(t, err, "%s", output)
+}
+
+// holds runs a command under a lock, and returns when it has written a line, which is the first result; it may
+// read from the FIFO block what nobody writes. The second one waits for the end.
+func (w workplace) holds(tb testing.TB, args ...string) (line string, end func() (code int, messages string)) {
+	tb.Helper()
+	require.NoError(tb, syscall.Mkfifo(filepath.Join(w.dir, "block"), 0o600))
+	cmd := w.command(tb, scriptTimeout, "rowlock", append([]string{"run"}, args...)...)
+	var messages bytes.Buffer
+	cmd.Stderr = &messages
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(tb, err)
+	require.NoError(tb, cmd.Start())
+	end = func() (int, string) {
+		_ = cmd.Wait()
+		return cmd.ProcessState.ExitCode(), messages.String()
+	}
+	line, err = bufio.NewReader(stdout).ReadString('\n')
+	if err != nil { // it has ended without a line
+		code, messages := end()
+		require.FailNow(tb, "the command was not run", "%d: %s", code, messages)
+	}
+	return strings.TrimSpace(line), end
 }
 
 // cable is a connection to a server that can be cut: then nothing arrives any more, and nobody is

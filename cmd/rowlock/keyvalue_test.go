@@ -137,3 +137,18 @@ func TestAdviceIsForTheCommandLine(t *testing.T) {
 	}
 	require.NoFileExists(t, filepath.Join(w.dir, "never"))
 }
+
+// Servers of a Redlock that may have forgotten what they granted have no vote: until enough of them have, a
+// lock is not to be had, which is as if it were held, and the message says why.
+func TestRedlockWithoutAVoteIsHeld(t *testing.T) {
+	t.Parallel()
+	var addrs []string
+	for range 3 {
+		addrs = append(addrs, startServer(t, testserver.Redis).Addr)
+	}
+	w := newWorkplace(t)
+	code, output := w.run(t, "run", "job", "--store", "redlock://"+strings.Join(addrs, ",")+"?node_timeout=5s", "--", "touch", "never")
+	require.Equal(t, 75, code, output)
+	require.Contains(t, output, `"job" is closed after a change of server`)
+	require.NoFileExists(t, filepath.Join(w.dir, "never"))
+}

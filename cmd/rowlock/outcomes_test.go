@@ -3,14 +3,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -67,24 +64,17 @@ func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 			store, servers := open(t)
 			w := newWorkplace(t)
 			w.env = append(w.env, "ROWLOCK_STORE="+store)
-			require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "started"), 0o600))
-			require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "block"), 0o600))
-			cmd := w.command(t, scriptTimeout, "rowlock", "run", "job", "--ttl", "2s", "--wait", "20s", "--", "sh", "-c", `echo $$ >started; read _ <block`)
-			var messages bytes.Buffer
-			cmd.Stderr = &messages
-			require.NoError(t, cmd.Start())
-			started, err := os.ReadFile(filepath.Join(w.dir, "started")) // returns when it is written
-			require.NoError(t, err)
+			command, end := w.holds(t, "job", "--ttl", "2s", "--wait", "20s", "--", "sh", "-c", `echo $$; read _ <block`)
 
 			for _, server := range servers {
 				server.Kill()
 			}
 			killed := time.Now()
-			require.Error(t, cmd.Wait())
-			require.Equal(t, 79, cmd.ProcessState.ExitCode(), messages.String())
-			require.Contains(t, messages.String(), "stopping the command")
+			code, messages := end()
+			require.Equal(t, 79, code, messages)
+			require.Contains(t, messages, "stopping the command")
 			require.Less(t, time.Since(killed), 15*time.Second)
-			output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+strings.TrimSpace(string(started))).CombinedOutput()
+			output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+command).CombinedOutput()
 			require.NoError(t, err, "the command lives: %s", output)
 
 			for _, args := range [][]string{{"run", "job", "--ttl", "2s", "--", "touch", "never"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
