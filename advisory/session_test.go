@@ -186,9 +186,13 @@ func TestAFailedStatementLeavesNothing(t *testing.T) {
 // Two databases of one cluster do not know of each other's locks.
 func TestDatabasesAreApart(t *testing.T) {
 	t.Parallel()
-	for range 2 {
-		acquire(t, advisory.New(openPool(t, testenv.Postgres(t)), advisory.NoToken()), "a")
-	}
+	one, two := advisory.New(openPool(t, testenv.Postgres(t)), advisory.NoToken()), advisory.New(openPool(t, testenv.Postgres(t)), advisory.NoToken())
+	acquire(t, one, "a")
+	g := acquire(t, two, "a")
+	require.NoError(t, one.ForceRelease(t.Context(), g.Key, 0, true))
+	outcomes, err := two.Renew(t.Context(), []driver.Grant{g})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 }
 
 // Holders and waiters pin no snapshot and leave no transaction open: an index is built concurrently,
