@@ -57,7 +57,7 @@ func TestRedlockTwoNodesHang(t *testing.T) {
 	f := newFleet(t, 3)
 	a, proxies := f.client(t, shortly)
 	b, _ := f.client(t, steadily)
-	mine, theirs := locker(t, a, rowlock.TTL(2*time.Second)), locker(t, b)
+	mine, theirs := lockerOn(t, a, rowlock.TTL(2*time.Second)), lockerOn(t, b)
 	lease, err := mine.Acquire(ctx, "x")
 	require.NoError(t, err)
 	ended := make(chan time.Time, 1)
@@ -102,7 +102,7 @@ func TestRedlockTrustEndsFirst(t *testing.T) {
 	f := newFleet(t, 3)
 	a, proxies := f.client(t, shortly)
 	b, _ := f.client(t, steadily)
-	lease, err := locker(t, a, rowlock.TTL(2*time.Second)).Acquire(ctx, "x")
+	lease, err := lockerOn(t, a, rowlock.TTL(2*time.Second)).Acquire(ctx, "x")
 	require.NoError(t, err)
 	ended := make(chan time.Time, 1)
 	go func() {
@@ -112,7 +112,7 @@ func TestRedlockTrustEndsFirst(t *testing.T) {
 	for _, p := range proxies {
 		p.Cut()
 	}
-	next, err := locker(t, b).Acquire(ctx, "x")
+	next, err := lockerOn(t, b).Acquire(ctx, "x")
 	had := time.Now()
 	require.NoError(t, err)
 	require.Error(t, lease.Err(), "two trust their leases")
@@ -169,6 +169,9 @@ func TestRedlockRepliesLost(t *testing.T) {
 	require.NoError(t, err)
 	assert.Greater(t, next.Token, g.Token)
 }
+
+// patience is for what must happen on a loaded machine.
+const patience = 10 * time.Second
 
 // shortly is how long tests wait for a node that hangs: longer than by default, for the sake of those that do not on a loaded machine.
 var shortly = redislock.NodeTimeout(2 * time.Second)
