@@ -107,20 +107,20 @@ func without(c *testserver.ZooKeeperEnsemble, node *testserver.ZooKeeperNode) (o
 // waits for it all the time gets it in the end.
 func leaseOutlivesLeaders(t *testing.T, c *testserver.ZooKeeperEnsemble) {
 	where := root()
-	usual := []rowlock.Option{rowlock.TTL(40 * time.Second), rowlock.RenewEvery(200 * time.Millisecond)}
+	usual := []rowlock.Option{rowlock.TTL(time.Minute), rowlock.RenewEvery(200 * time.Millisecond)}
 	lease, err := lockerOn(t, open(t, servers(c), where), usual...).Acquire(t.Context(), "a")
 	require.NoError(t, err)
-	other := lockerOn(t, open(t, servers(c), where), rowlock.TTL(40*time.Second))
+	other := lockerOn(t, open(t, servers(c), where), rowlock.TTL(time.Minute))
 	last := open(t, servers(c), where)
 	waiter := make(chan *rowlock.Lease, 1)
 	go func() {
-		next, err := lockerOn(t, last, rowlock.TTL(40*time.Second)).Acquire(t.Context(), "a")
+		next, err := lockerOn(t, last, rowlock.TTL(time.Minute)).Acquire(t.Context(), "a")
 		assert.NoError(t, err)
 		waiter <- next
 	}()
 	renewed := func(fault string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 20*time.Second, 50*time.Millisecond, fault)
+		require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 40*time.Second, 50*time.Millisecond, fault)
 		require.NoError(t, lease.Err(), fault)
 	}
 	faults := []struct {
