@@ -29,9 +29,6 @@ func openZooKeeper(ctx context.Context, s *store) error {
 	if err != nil {
 		return err
 	}
-	if err := s.at.reach(ctx, secure); err != nil {
-		return err
-	}
 	var opts []zklock.Option
 	if at.path != "" {
 		opts = append(opts, zklock.Root("/"+at.path))
@@ -45,5 +42,8 @@ func openZooKeeper(ctx context.Context, s *store) error {
 	backend := zklock.New(at.servers, opts...)
 	s.closers = append(s.closers, backend.Close)
 	s.backend = backend
-	return nil
+	if backend.Validate() != nil {
+		return nil // the caller reports it
+	}
+	return s.at.reach(ctx, secure)
 }
