@@ -42,7 +42,7 @@ type plan struct {
 
 var (
 	long  = plan{runs{15, time.Second}, runs{9, 400 * time.Millisecond}, runs{5, time.Second}, []int{1, 8, 100, 1000}}
-	brief = plan{runs{3, 100 * time.Millisecond}, runs{3, 50 * time.Millisecond}, runs{1, 200 * time.Millisecond}, []int{8, 100}}
+	brief = plan{runs{3, 50 * time.Millisecond}, runs{3, 30 * time.Millisecond}, runs{1, 200 * time.Millisecond}, []int{8, 100}}
 )
 
 var tables = []struct {
