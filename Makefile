@@ -1,6 +1,7 @@
 # Tests run against real database servers, which the launcher starts and stops around them: nothing to set up.
 
 SERVERS = go run ./internal/testserver/cmd/testservers
+COMPAT  = $(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new
 TOOL    = go tool -modfile=$(CURDIR)/internal/tools/go.mod
 
 PKG      ?= ./...
@@ -8,7 +9,7 @@ RUN      ?=
 FLAGS    ?=
 FUZZTIME ?= 20s
 
-GOTEST  = go test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FLAGS)
+GOTEST  = test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FLAGS)
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help
@@ -17,11 +18,16 @@ MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mo
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
+# tested runs the tests of our module, of compat_test, which is a module of its own, or of both.
+tested = $(if $(filter ./compat_test,$(PKG)),,$(SERVERS) -- go $(GOTEST) $(1) $(PKG)) \
+	$(if $(filter ./...,$(PKG)),&&) \
+	$(if $(filter ./... ./compat_test,$(PKG)),$(COMPAT) -- go -C compat_test $(GOTEST) $(1) .)
+
 test: ## all tests; PKG=./sqllock RUN=TestAcquire FLAGS=-v for some
-	$(SERVERS) -- $(GOTEST) $(PKG)
+	$(call tested)
 
 race: ## all tests under the race detector
-	CGO_ENABLED=1 $(SERVERS) -- $(GOTEST) -race $(PKG)
+	export CGO_ENABLED=1; $(call tested,-race)
 
 lint: ## formatting, vet and staticcheck, in every module
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi

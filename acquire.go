@@ -116,14 +116,20 @@ func (a *acquisition) wait() (*Lease, error) {
 			ctx, a.stopWaiting = a.waitContext()
 		}
 	}
-	defer a.unsubscribe()
+	defer func() {
+		if a.stopWaiting != nil {
+			a.stopWaiting()
+		}
+	}()
 	if place.ahead > 0 {
 		bound()
 		a.waiting(place.ahead)
 		select {
 		case <-place.first:
 		case <-ctx.Done():
-			a.held = place.refusal()
+		}
+		a.held = place.refusal() // whoever stood before has just been granted the name, most likely
+		if ctx.Err() != nil {
 			return nil, a.giveUp()
 		}
 	}

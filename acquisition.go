@@ -28,7 +28,6 @@ type acquisition struct {
 	lastCertain bool       // the last failure certainly had no effect
 	told        bool       // that it waits
 	subscribed  bool
-	stopNotify  func()
 	stopWaiting func()
 }
 
@@ -72,22 +71,26 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Lease, verdict) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return a.ask(ctx, a.locker.backend.Acquire)
+	return a.ask(ctx, false)
 }
 
-// ask makes one request, by Acquire or by AcquireQueued.
-func (a *acquisition) ask(ctx context.Context, acquire func(context.Context, driver.Request) (driver.Grant, error)) (*Lease, verdict) {
+// ask makes one request, in the store's queue or not.
+func (a *acquisition) ask(ctx context.Context, queued bool) (*Lease, verdict) {
 	sent := a.locker.clock()
 	if a.attempts == 0 {
 		a.answered = sent
 	}
 	a.attempts++
-	g, err := acquire(ctx, driver.Request{
+	request := driver.Request{
 		Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Holder: a.cfg.holder, Note: a.cfg.note,
 		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil,
-	})
-	if err == nil {
-		sent, err = a.proven(ctx, g, sent)
+	}
+	var g driver.Grant
+	var err error
+	if queued {
+		g, sent, err = a.proven(ctx, request, sent)
+	} else {
+		g, err = a.locker.backend.Acquire(ctx, request)
 	}
 	now := a.locker.clock()
 	var held *driver.Held
@@ -170,30 +173,24 @@ func (a *acquisition) waiting(ahead int) {
 	emit(a.cfg, func(t *Trace) func(WaitingEvent) { return t.Waiting }, WaitingEvent{lockInfo(a.key, a.cfg.holder), ahead})
 }
 
-// subscribe asks the store, once, to tell when the name may be free, and says whether it now does.
+// subscribe asks the store to tell when the name may be free, and says whether it now does and did not before.
+// Whoever comes to the front of the queue finds that its predecessor has asked.
 func (a *acquisition) subscribe(p *place) bool {
 	if a.locker.notifier == nil || a.subscribed {
 		return false
 	}
 	a.subscribed = true // once: where it fails, the poll does
+	if p.notified() {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(a.ctx, callTimeout(a.cfg.ttl))
 	defer cancel()
-	stopNotify, err := a.locker.notifier.Notify(ctx, a.key, p.poke)
+	stop, err := a.locker.notifier.Notify(ctx, a.key, func() { a.locker.queues.wake(a.key) })
 	if err != nil {
 		return false
 	}
-	a.stopNotify = stopNotify
+	p.notifiedUntil(stop)
 	return true
-}
-
-// unsubscribe ends what the waiting had begun.
-func (a *acquisition) unsubscribe() {
-	if a.stopWaiting != nil {
-		a.stopWaiting()
-	}
-	if a.stopNotify != nil {
-		a.stopNotify()
-	}
 }
 
 // leftover is a grant of any token that d's requests may have been given.

@@ -134,6 +134,18 @@ func TestWaitingInTheStoresQueue(t *testing.T) {
 	})
 }
 
+// A grant of an ordinary request is trusted from before it was sent, however late the reply was: the
+// store is not asked a second time before the caller has it.
+func TestASlowAcquireIsNotProven(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {Reply: ttl / 5}, memlock.OpRenew: {LoseRequest: true}})
+		start := time.Now()
+		lease := acquire(t, locker(t, store, rowlock.TTL(ttl), rowlock.RenewEvery(ttl/10)), "a")
+		assert.Equal(t, ttl/5, time.Since(start))
+		assert.Equal(t, trust, lease.ExpiresAt().Sub(start))
+	})
+}
+
 // A grant that cannot be proven after a long wait is given back.
 func TestAGrantThatIsNotProvenIsTakenBack(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {

@@ -16,8 +16,9 @@ type queues struct {
 }
 
 type queue struct {
-	places  []*place   // the first one asks the store
-	refusal *HeldError // what the store last said to the first one
+	places     []*place   // the first one asks the store
+	refusal    *HeldError // what the store last said to the first one
+	stopNotify func()     // ends what the store tells the queue; nil while it tells nothing
 }
 
 // place is where one waiter stands.
@@ -51,6 +52,13 @@ func (q *queues) join(key driver.Key) *place {
 
 // leave makes the next one the first, and forgets a name that nobody waits for.
 func (p *place) leave() {
+	if stop := p.remove(); stop != nil {
+		stop()
+	}
+}
+
+// remove returns what ends the notifications of a queue that is now empty.
+func (p *place) remove() (stop func()) {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
 	of := p.queues.byKey[p.key]
@@ -61,11 +69,28 @@ func (p *place) leave() {
 		of.places = append(of.places[:i], of.places[i+1:]...)
 		if len(of.places) == 0 {
 			delete(p.queues.byKey, p.key)
-		} else if i == 0 {
+			return of.stopNotify
+		}
+		if i == 0 {
 			close(of.places[0].first)
 		}
-		return
+		return nil
 	}
+	return nil
+}
+
+// notified says whether the store tells the queue when the name may be free.
+func (p *place) notified() bool {
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	return p.queues.byKey[p.key].stopNotify != nil
+}
+
+// notifiedUntil keeps what ends the notifications until nobody waits for the name.
+func (p *place) notifiedUntil(stop func()) {
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	p.queues.byKey[p.key].stopNotify = stop
 }
 
 // refused remembers what the store said, for those who stand behind and never ask.

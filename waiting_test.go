@@ -72,6 +72,56 @@ func TestReleaseWakesTheWaiter(t *testing.T) {
 	}
 }
 
+// teller counts who is told.
+type teller struct {
+	*memlock.Backend
+	asked, told atomic.Int32
+}
+
+func (s *teller) Notify(ctx context.Context, key driver.Key, wake func()) (func(), error) {
+	stop, err := s.Backend.Notify(ctx, key, wake)
+	s.asked.Add(1)
+	s.told.Add(1)
+	return func() { stop(); s.told.Add(-1) }, err
+}
+
+// Promise 9: the waiters of one process for one name are told by one subscription, which ends with the last of them,
+// and a hand-over among them takes one request that is refused and one that is granted, seldom another: a release
+// wakes by the store and in the process.
+func TestWaitersShareTheirWakeUps(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memlock.Backend) {
+		store := &teller{Backend: mem}
+		l := locker(t, store)
+		first, other := acquire(t, l, "a"), locker(t, mem)
+		const waiters = 20
+		var wg sync.WaitGroup
+		for range waiters {
+			wg.Go(func() {
+				lease, err := l.Acquire(background, "a")
+				if assert.NoError(t, err) {
+					time.Sleep(time.Millisecond)
+					assert.NoError(t, lease.Release(background))
+				}
+			})
+		}
+		synctest.Wait()
+		before := mem.Calls(memlock.OpAcquire)
+		require.NoError(t, first.Release(background))
+		wg.Wait()
+		assert.Less(t, mem.Calls(memlock.OpAcquire)-before, waiters*5/2)
+		assert.EqualValues(t, 1, store.asked.Load())
+		assert.Zero(t, store.told.Load())
+
+		held := acquire(t, other, "a") // the next who waits is told, too
+		go func() { time.Sleep(time.Minute); assert.NoError(t, held.Release(background)) }()
+		began := time.Now()
+		require.NoError(t, acquire(t, l, "a").Release(background))
+		assert.Equal(t, time.Minute, time.Since(began))
+		assert.EqualValues(t, 2, store.asked.Load())
+		assert.Zero(t, store.told.Load())
+	})
+}
+
 // deaf is a store whose wake-ups are all lost.
 type deaf struct{ *memlock.Backend }
 

@@ -3,12 +3,11 @@ package advisory
 import (
 	"context"
 	"database/sql"
-	"fmt"
-	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sessionlock"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -29,11 +28,7 @@ type store struct {
 	sql    statements
 	keyOf  func(driver.Key) int64
 	err    error // what Validate reports
-
-	mu       sync.Mutex
-	sessions []*session
-	locks    map[int64]*lock // what is held here, or being asked for, by key
-	released memory
+	locks  sessionlock.Store[int64]
 }
 
 var (
@@ -68,7 +63,11 @@ func build(src source, opts []Option) *Backend {
 		opt(&o)
 	}
 	table, err := o.check(src.most())
-	s := &store{source: src, table: table, opts: o, keyOf: keyOf, err: err, locks: map[int64]*lock{}}
+	s := &store{source: src, table: table, opts: o, keyOf: keyOf, err: err}
+	s.locks.Most = o.sessions
+	s.locks.Link = func(base *sessionlock.Session[int64]) sessionlock.Link[int64] {
+		return &session{Session: base, store: s}
+	}
 	if err == nil {
 		s.sql = load(table)
 	}
@@ -92,21 +91,40 @@ func (b *Backend) Capabilities() driver.Capabilities {
 }
 
 // Session implements [driver.Session].
-func (b *Backend) Session(g driver.Grant) context.Context {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if h := b.find(b.id(g.Key), g); h != nil && h.session != nil {
-		return h.session.ctx
+func (b *Backend) Session(g driver.Grant) context.Context { return b.locks.Session(b.id(g.Key), g) }
+
+// Acquire implements [driver.Backend]. A name that is held through this backend is refused without
+// asking the server, which would grant it again to the session that has it.
+func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	if err := b.ready(ctx); err != nil {
+		return driver.Grant{}, err
 	}
-	return ended
+	err := sessionlock.Keepable(r)
+	var g driver.Grant
+	if err == nil {
+		g, err = b.locks.Acquire(ctx, b.keyOf(r.Key), b.shared, r)
+	}
+	return g, explain(ctx, b.table, "acquire", r.Key, err)
 }
 
-// ended is the session of a grant that is not known.
-var ended = func() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errNotMine)
-	return ctx
-}()
+// Renew implements [driver.Backend]: it proves that the sessions hold what they hold, with one
+// statement for each session, all at the same time.
+func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	if err := b.ready(ctx); err != nil {
+		return nil, err
+	}
+	outcomes, err := b.locks.Renew(ctx, b.keyOf, b.shared, grants)
+	return outcomes, explain(ctx, b.table, "renew", driver.Key{}, err)
+}
+
+// Release implements [driver.Backend]. An unlock that is under way when ctx ends goes on for a moment;
+// a connection that does not say what became of it is closed, and the lock ends with it.
+func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
+	if err := b.ready(ctx); err != nil {
+		return err
+	}
+	return explain(ctx, b.table, "release", g.Key, b.locks.Release(ctx, b.keyOf(g.Key), b.shared, g))
+}
 
 func (s *store) id(key driver.Key) int64 {
 	if s.err != nil {
@@ -115,27 +133,4 @@ func (s *store) id(key driver.Key) int64 {
 	return s.keyOf(key)
 }
 
-// ready is why a call cannot be made at all.
-func (s *store) ready(ctx context.Context) error {
-	if s.err != nil {
-		return driver.Permanent(s.err)
-	}
-	if err := ctx.Err(); err != nil {
-		return driver.NotApplied(err)
-	}
-	return nil
-}
-
-// unkeepable names an option of r that ends with the session and so cannot outlast it.
-func unkeepable(r driver.Request) error {
-	option := ""
-	switch {
-	case r.MinHold > 0:
-		option = "MinHold"
-	case r.HandoverDelay > 0:
-		option = "HandoverDelay"
-	default:
-		return nil
-	}
-	return driver.Permanent(fmt.Errorf("advisory: option %s: a session lock is free as soon as it is released or its connection ends: keep such locks with sqllock", option))
-}
+func (s *store) ready(ctx context.Context) error { return sessionlock.Ready(ctx, s.err) }

@@ -3,9 +3,7 @@ package advisory_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"net/url"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,8 +13,10 @@ import (
 
 	"github.com/rowlock/rowlock/advisory"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/locktest"
 	"github.com/rowlock/rowlock/migrations"
 )
@@ -25,15 +25,36 @@ import (
 // are cut off, and lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]opener{
-		"pgx": openPgx, "stdlib": openSQL("pgx"), "another-driver": openSQL(otherDriver),
-		"one-session": func(dsn string, opts ...advisory.Option) (*advisory.Backend, func(), error) {
-			return openPgx(dsn, append(opts, advisory.Sessions(1))...)
-		},
+	for name, way := range map[string]struct {
+		open   opener
+		opts   []advisory.Option
+		pooler string // in session mode; none: straight
+	}{
+		"pgx":             {open: openPgx},
+		"stdlib":          {open: openSQL("pgx")},
+		"another-driver":  {open: openSQL(otherDriver)},
+		"one-session":     {open: openPgx, opts: []advisory.Option{advisory.Sessions(1)}},
+		"pgx-no-token":    {open: openPgx, opts: []advisory.Option{advisory.NoToken()}},
+		"stdlib-no-token": {open: openSQL("pgx"), opts: []advisory.Option{advisory.NoToken()}},
+		"pgbouncer":       {open: openPgx, opts: []advisory.Option{advisory.SessionPooler()}, pooler: testserver.PgBouncer},
+		"pgbouncer_new":   {open: openSQL("pgx"), opts: []advisory.Option{advisory.SessionPooler()}, pooler: testserver.NewPgBouncer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, open) })
+			addr := ""
+			if way.pooler != "" {
+				addr = sessionPooler(t, way.pooler)
+			}
+			open := func(dsn string, opts ...advisory.Option) (*advisory.Backend, func(), error) {
+				return way.open(dsn, append(opts, way.opts...)...)
+			}
+			locktest.Run(t, func(tb testing.TB) locktest.Harness {
+				n := newNetwork(tb, open)
+				if addr != "" {
+					n.dsn = by(tb, addr, n.dsn)
+				}
+				return n
+			})
 		})
 	}
 }
@@ -61,13 +82,7 @@ type network struct {
 	dsn  string
 	raw  *sql.DB
 
-	mu      sync.Mutex
-	clients map[driver.Backend]*client
-}
-
-type client struct {
-	proxy *faultproxy.Proxy
-	close func()
+	*faultnet.Clients
 }
 
 var (
@@ -81,13 +96,8 @@ var (
 
 func newNetwork(tb testing.TB, open opener) *network {
 	tb.Helper()
-	n := &network{open: open, dsn: database(tb), clients: map[driver.Backend]*client{}}
-	n.raw = openDB(tb, n.dsn)
-	tb.Cleanup(func() {
-		for b := range n.clients {
-			require.NoError(tb, n.Close(b))
-		}
-	})
+	n := &network{open: open, dsn: database(tb)}
+	n.raw, n.Clients = openDB(tb, n.dsn), faultnet.New(tb)
 	return n
 }
 
@@ -139,51 +149,11 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 		proxy.Close()
 		return nil, err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.clients[b] = &client{proxy, closePool}
+	n.Add(b, closePool, proxy)
 	return b, nil
 }
 
-func (n *network) of(b driver.Backend) (*client, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if c := n.clients[b]; c != nil {
-		return c, nil
-	}
-	return nil, fmt.Errorf("%v is no client of this harness", b)
-}
-
-func (n *network) Close(b driver.Backend) error {
-	c, err := n.of(b)
-	if err != nil {
-		return err
-	}
-	n.mu.Lock()
-	delete(n.clients, b)
-	n.mu.Unlock()
-	c.proxy.Close() // first: a pool is closed when all connections are back, and locks live on some
-	c.close()
-	return nil
-}
-
-func (n *network) with(b driver.Backend, do func(*faultproxy.Proxy)) error {
-	c, err := n.of(b)
-	if err == nil {
-		do(c.proxy)
-	}
-	return err
-}
-
-func (n *network) Crash(b driver.Backend) error   { return n.with(b, (*faultproxy.Proxy).Close) }
-func (n *network) Cut(b driver.Backend) error     { return n.with(b, (*faultproxy.Proxy).Cut) }
-func (n *network) Restore(b driver.Backend) error { return n.with(b, (*faultproxy.Proxy).Restore) }
-
 func (n *network) Shared(b driver.Backend) driver.Backend { return b.(*advisory.Backend).Shared() }
-
-func (n *network) DropReply(b driver.Backend) error {
-	return n.with(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
-}
 
 // Expire ends the session of whoever holds key, and returns when the server has.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {

@@ -43,7 +43,9 @@
 //
 // With pgx, from either kind of pool, a goroutine for each session that holds something reads from the
 // connection between statements: that is how its end is noticed at once. Other drivers (lib/pq) lend no
-// socket: there the next heartbeat notices. A heartbeat asks pg_locks, with one statement for all locks
+// socket: there the next heartbeat notices. lib/pq moreover goes on waiting for a server that has fallen
+// silent when the context of the call has ended: the call returns, and the lease is lost in time, but
+// the connection is stuck, and what the server holds for it is held, until TCP gives up. A heartbeat asks pg_locks, with one statement for all locks
 // of a session, whether they are this session's. It must be more frequent (RenewEvery) than
 // idle_session_timeout and the time-outs of whatever stands between.
 //
@@ -58,7 +60,9 @@
 // login told of; behind a pooler it is not, in any mode. [SessionPooler] says that the mode is session;
 // then, and always with other drivers, a second connection of the pool tries to get hold of the first
 // one's process, in the way in which a pooler in transaction mode gives it away. Each later statement
-// makes sure that it is the same process. The error is a [*PoolerError]. A standby and a session with
+// makes sure that it is the same process. A pooler in session mode must reset a session before the next
+// client gets it (PgBouncer's server_reset_query = DISCARD ALL, which is its default), or the locks of a
+// client that died stay. The error is a [*PoolerError]. A standby and a session with
 // default_transaction_read_only are refused as well. All of them are lasting errors, which
 // rowlock.ErrUnavailable wraps.
 //

@@ -49,14 +49,6 @@ func (e *PoolerError) Error() string {
 	return fmt.Sprintf("the pooler before this Postgres shares server processes between connections (process %d, then %d), which is transaction mode: session locks do not exclude: %s", e.PID, e.Then, mend)
 }
 
-var (
-	// errGone is the cause of a session that has ended for a reason that is not known.
-	errGone    = errors.New("the connection is gone")
-	errNotMine = errors.New("advisory: the grant is not known here")
-	errMissing = errors.New("the server does not hold a lock that this session took")
-	errEnding  = errors.New("the connection broke while the lock was released, which ends with it")
-)
-
 // plain reports whether err is the server's answer to a statement on a session that goes on.
 func plain(ctx context.Context, c conn, err error) bool {
 	state := sqlerror.State(err)
@@ -71,9 +63,9 @@ func plain(ctx context.Context, c conn, err error) bool {
 	return true
 }
 
-// over recognises that the session had ended before the statement: the server says so, or the driver
+// Over recognises that the session had ended before the statement: the server says so, or the driver
 // has not sent it.
-func over(err error) bool {
+func (se *session) Over(err error) bool {
 	return strings.HasPrefix(sqlerror.State(err), "57P") || pgconn.SafeToRetry(err) ||
 		errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }

@@ -20,7 +20,10 @@ import (
 // unfit checks that b refuses to lock for good, and why, and leaves nothing locked.
 func unfit(t *testing.T, b *advisory.Backend, why ...string) {
 	t.Helper()
-	_, err := b.Acquire(t.Context(), request("a"))
+	g, err := b.Acquire(t.Context(), request("a"))
+	if err == nil {
+		_ = b.Release(t.Context(), g) // the pool could not be closed
+	}
 	require.Error(t, err)
 	assert.True(t, driver.IsPermanent(err), "%v", err)
 	for _, text := range why {
@@ -30,36 +33,44 @@ func unfit(t *testing.T, b *advisory.Backend, why ...string) {
 	require.ErrorIs(t, err, rowlock.ErrUnavailable)
 }
 
-// A pooler in transaction mode is refused at the first call, on every way to it and whatever its user
-// says that it is, with a sentence that says what to do; nothing is locked on a connection of the pool.
+// A pooler in transaction mode, old or new, is refused at the first call, on every way to it and
+// whatever its user says that it is, with a sentence that says what to do; nothing is locked on a
+// connection of the pool.
 func TestTransactionPoolingIsRefused(t *testing.T) {
 	t.Parallel()
-	pooled, direct := testenv.PgBouncer(t)
-	migrate(t, direct)
-	w := watch(t, direct)
-	hidden := func(opts ...advisory.Option) *advisory.Backend {
-		b, closePool, err := openSQL(otherDriver)(pooled+"&default_query_exec_mode=exec", opts...)
-		require.NoError(t, err)
-		t.Cleanup(closePool)
-		return b
-	}
-	for name, b := range map[string]*advisory.Backend{
-		"pgx":               advisory.New(openPool(t, pooled)),
-		"pgx, in denial":    advisory.New(openPool(t, pooled), advisory.SessionPooler()),
-		"pgx, no token":     advisory.New(openPool(t, pooled), advisory.NoToken()),
-		"stdlib":            advisory.NewDB(openDB(t, pooled)),
-		"stdlib, in denial": advisory.NewDB(openDB(t, pooled), advisory.SessionPooler()),
-		"another":           hidden(),
-		"another, no token": hidden(advisory.NoToken()),
+	for pooler, database := range map[string]func(testing.TB) (pooled, direct string){
+		"pgbouncer": testenv.PgBouncer, "pgbouncer_new": testenv.NewPgBouncer,
 	} {
-		t.Run(name, func(t *testing.T) {
-			unfit(t, b, "transaction mode", "directly", "sqllock")
-			_, err := b.Acquire(t.Context(), request("a"))
-			var pooler *advisory.PoolerError
-			require.ErrorAs(t, err, &pooler)
+		t.Run(pooler, func(t *testing.T) {
+			t.Parallel()
+			pooled, direct := database(t)
+			migrate(t, direct)
+			w := watch(t, direct)
+			hidden := func(opts ...advisory.Option) *advisory.Backend {
+				b, closePool, err := openSQL(otherDriver)(pooled+"&default_query_exec_mode=exec", opts...)
+				require.NoError(t, err)
+				t.Cleanup(closePool)
+				return b
+			}
+			for name, b := range map[string]*advisory.Backend{
+				"pgx":               advisory.New(openPool(t, pooled)),
+				"pgx, in denial":    advisory.New(openPool(t, pooled), advisory.SessionPooler()),
+				"pgx, no token":     advisory.New(openPool(t, pooled), advisory.NoToken()),
+				"stdlib":            advisory.NewDB(openDB(t, pooled)),
+				"stdlib, in denial": advisory.NewDB(openDB(t, pooled), advisory.SessionPooler()),
+				"another":           hidden(),
+				"another, no token": hidden(advisory.NoToken()),
+			} {
+				t.Run(name, func(t *testing.T) {
+					unfit(t, b, "transaction mode", "directly", "sqllock")
+					_, err := b.Acquire(t.Context(), request("a"))
+					var pooler *advisory.PoolerError
+					require.ErrorAs(t, err, &pooler)
+				})
+			}
+			assert.Zero(t, w.locks())
 		})
 	}
-	assert.Zero(t, w.locks())
 }
 
 // Whoever says that his pooler is in session mode is believed where two connections share nothing. A

@@ -1,16 +1,15 @@
 package advisory
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sessionlock"
 )
 
 // holder is one session that holds a key, as the server sees it. What the role may not see is empty.
@@ -96,7 +95,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 			continue
 		}
 		seen[h.Key] = true
-		status, mine := b.mine(h.Key)
+		status, mine := b.locks.Held(h.Key)
 		if !mine {
 			status = h.status(driver.Key{Name: fmt.Sprintf("key %016x", uint64(h.Key))}) //nolint:gosec // its bits
 			status.Note = "only the key is known: Postgres keeps no names of advisory locks"
@@ -105,9 +104,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 			list = append(list, status)
 		}
 	}
-	slices.SortFunc(list, func(a, b driver.Status) int {
-		return cmp.Or(cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))
-	})
+	sessionlock.SortByKey(list)
 	return list, nil
 }
 
@@ -122,7 +119,7 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	if len(holders) == 0 {
 		return driver.Status{Key: key}, nil
 	}
-	if status, mine := b.mine(id); mine && status.Key == key {
+	if status, mine := b.locks.Held(id); mine && status.Key == key {
 		return status, nil
 	}
 	return holders[0].status(key), nil
@@ -134,23 +131,6 @@ func (h holder) status(key driver.Key) driver.Status {
 		s.Age = time.Duration(*h.AgeMicros) * time.Microsecond
 	}
 	return s
-}
-
-// mine is the status of a lock that is held through this backend.
-func (s *store) mine(id int64) (driver.Status, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if l := s.locks[id]; l != nil {
-		for _, h := range l.holdings {
-			if h.granted {
-				return driver.Status{
-					Key: h.grant.Key, State: driver.StateHeld, Token: h.grant.Token,
-					Holder: h.holder, Note: h.note, Age: time.Since(h.since),
-				}, true
-			}
-		}
-	}
-	return driver.Status{}, false
 }
 
 // ForceRelease implements [driver.Inspector]: with live it ends the sessions that hold key

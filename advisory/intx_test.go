@@ -28,7 +28,7 @@ func eachTx(t *testing.T, test func(t *testing.T, dsn string, lock inTx)) {
 		return dsn, dsn
 	}
 	for name, database := range map[string]func(testing.TB) (clients, direct string){
-		"direct": straight, "pgbouncer": testenv.PgBouncer,
+		"direct": straight, "pgbouncer": testenv.PgBouncer, "pgbouncer_new": testenv.NewPgBouncer,
 	} {
 		ofSQL := func(t *testing.T, dsn string) inTx {
 			db := openDB(t, dsn+"&default_query_exec_mode=exec")

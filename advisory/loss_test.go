@@ -163,7 +163,7 @@ func TestALostReplyIsNoLoss(t *testing.T) {
 
 const goodbye = 250 * time.Millisecond
 
-// A server that is restarted ends its leases at once, by crash, and is used again when
+// A server that crashes, or that its operator restarts, ends its leases at once, and is used again when
 // it is back, with larger tokens.
 func TestRestartedServer(t *testing.T) {
 	t.Parallel()
@@ -174,14 +174,25 @@ func TestRestartedServer(t *testing.T) {
 	migrate(t, server.DSN)
 	l := locker(t, advisory.New(openPool(t, server.DSN)))
 	last := rowlock.Token(0)
-	for range 2 {
+	for way, end := range map[string]func() error{
+		"killed":    func() error { server.Kill(); return nil },
+		"shut down": server.Shutdown,
+	} {
 		lease, err := l.Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		beside, err := l.Acquire(t.Context(), "b")
 		require.NoError(t, err)
 		assert.Greater(t, lease.Token(), last)
 		last = lease.Token()
 		began := time.Now()
-		server.Kill()
-		lostWithin(t, lease, began, soon, rowlock.LostSession)
+		over := make(chan time.Duration, 1)
+		stop := context.AfterFunc(lease.Context(), func() { over <- time.Since(began) })
+		require.NoError(t, end(), way) // returns when the server is gone
+		gone := time.Now()
+		lostWithin(t, lease, gone, soon, rowlock.LostSession)
+		lostWithin(t, beside, gone, soon, rowlock.LostSession)
+		assert.False(t, stop())
+		t.Logf("%s: the holder is told after %s, the server is gone after %s", way, (<-over).Round(time.Millisecond), gone.Sub(began).Round(time.Millisecond))
 		_, err = l.TryAcquire(t.Context(), "a")
 		require.ErrorIs(t, err, rowlock.ErrUnavailable)
 		require.NoError(t, server.Restart(t.Context()))
@@ -193,12 +204,18 @@ func TestRestartedServer(t *testing.T) {
 }
 
 // A session that the server ends for idleness ends its leases at once; heartbeats that are more
-// frequent keep it.
+// frequent keep it. A server that is older than the setting ends no session for that, and refuses one
+// that asks for it.
 func TestIdleSessionTimeout(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	if watch(t, dsn).number("SELECT current_setting('server_version_num')::int") < 140000 {
-		t.Skip("PostgreSQL 14 is the first with idle_session_timeout")
+		_, err := advisory.New(openPool(t, dsn+"&idle_session_timeout=300ms")).Acquire(t.Context(), request("a"))
+		require.ErrorContains(t, err, "idle_session_timeout")
+		lease, err := locker(t, advisory.New(openPool(t, dsn))).Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(t.Context()))
+		return
 	}
 	idle := openPool(t, dsn+"&idle_session_timeout=300ms")
 	began := time.Now()
@@ -227,8 +244,8 @@ func TestAnotherDriverLearnsByHeartbeat(t *testing.T) {
 	lostWithin(t, lease, began, soon, anyReason)
 }
 
-// The heartbeat proves ownership and not life: a session that has lost a lock without having ended
-// is given up, with all that lives on it.
+// The heartbeat proves ownership and not life: a session that has lost a lock to another without having
+// ended is given up, with all that lives on it.
 func TestHeartbeatProvesOwnership(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -239,10 +256,14 @@ func TestHeartbeatProvesOwnership(t *testing.T) {
 	other, err := l.Acquire(t.Context(), "b")
 	require.NoError(t, err)
 	require.NoError(t, b.OnSession(t.Context(), "SELECT pg_advisory_unlock_all()"))
+	next := advisory.New(openPool(t, dsn))
+	for _, name := range []string{"a", "b"} {
+		acquire(t, next, name)
+	}
 	require.NoError(t, other.Err(), "nobody has asked yet")
 	require.ErrorIs(t, taken.Renew(t.Context()), rowlock.ErrLost)
 	<-other.Context().Done()
 	require.ErrorIs(t, other.Err(), rowlock.ErrLost)
 	w := watch(t, dsn)
-	w.becomes("nothing is left", func() bool { return w.locks() == 0 })
+	w.becomes("the two of the other are left", func() bool { return w.locks() == 2 && w.sessions() == 1 })
 }

@@ -43,8 +43,7 @@ func TestCollidingNamesAreToldApart(t *testing.T) {
 		if shared {
 			first, second, other = a.Shared(), a.Shared(), b
 		}
-		g, err := first.Acquire(t.Context(), request("a"))
-		require.NoError(t, err)
+		g := acquire(t, first, "a")
 		refused(t, second, "b")
 		refused(t, other, "b")
 		require.ErrorIs(t, first.Release(t.Context(), driver.Grant{Key: driver.Key{Name: "b"}, Nonce: g.Nonce, Token: g.Token}), driver.ErrNotHeld)

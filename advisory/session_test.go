@@ -14,6 +14,7 @@ import (
 	"github.com/rowlock/rowlock/advisory"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
 )
 
 // A thousand names, asked for by many at the same time, are held on at most four connections; one at a
@@ -85,7 +86,14 @@ func TestWaitingForASessionEndsWithContext(t *testing.T) {
 // connections all idle.
 func TestAPooledConnectionHoldsNothing(t *testing.T) {
 	t.Parallel()
+	through := func(engine string) func(t *testing.T, dsn string) (*advisory.Backend, func() bool) {
+		return func(t *testing.T, dsn string) (*advisory.Backend, func() bool) {
+			pool := openPool(t, by(t, sessionPooler(t, engine), dsn), conns(2))
+			return advisory.New(pool, advisory.SessionPooler()), func() bool { return pool.Stat().AcquiredConns() == 0 }
+		}
+	}
 	for name, kind := range map[string]func(t *testing.T, dsn string) (b *advisory.Backend, idle func() bool){
+		"pgbouncer": through(testserver.PgBouncer), "pgbouncer_new": through(testserver.NewPgBouncer),
 		"pgx": func(t *testing.T, dsn string) (*advisory.Backend, func() bool) {
 			pool := openPool(t, dsn, conns(2))
 			return advisory.New(pool), func() bool { return pool.Stat().AcquiredConns() == 0 }
@@ -178,9 +186,13 @@ func TestAFailedStatementLeavesNothing(t *testing.T) {
 // Two databases of one cluster do not know of each other's locks.
 func TestDatabasesAreApart(t *testing.T) {
 	t.Parallel()
-	for range 2 {
-		acquire(t, advisory.New(openPool(t, testenv.Postgres(t)), advisory.NoToken()), "a")
-	}
+	one, two := advisory.New(openPool(t, testenv.Postgres(t)), advisory.NoToken()), advisory.New(openPool(t, testenv.Postgres(t)), advisory.NoToken())
+	acquire(t, one, "a")
+	g := acquire(t, two, "a")
+	require.NoError(t, one.ForceRelease(t.Context(), g.Key, 0, true))
+	outcomes, err := two.Renew(t.Context(), []driver.Grant{g})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 }
 
 // Holders and waiters pin no snapshot and leave no transaction open: an index is built concurrently,
@@ -246,6 +258,7 @@ func TestARepeatedAcquireIsProven(t *testing.T) {
 		r := request("a")
 		g, err := a.Acquire(t.Context(), r)
 		require.NoError(t, err)
+		t.Cleanup(func() { _ = a.Release(context.Background(), g) })
 		again, err := a.Acquire(t.Context(), r)
 		require.NoError(t, err)
 		assert.Equal(t, g, again)

@@ -8,15 +8,15 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// connect takes a connection from the pool and makes sure that locks can live on it. A connection of
+// Connect takes a connection from the pool and makes sure that locks can live on it. A connection of
 // pgx remembers that.
-func (se *session) connect(ctx context.Context) error {
+func (se *session) Connect(ctx context.Context) error {
 	if se.conn != nil {
 		return nil
 	}
 	c, err := se.store.source.open(ctx)
 	if err != nil {
-		se.broken = err
+		se.Broken = err
 		return driver.NotApplied(fmt.Errorf("take a connection from the pool: %w", err))
 	}
 	se.conn = c
@@ -30,11 +30,11 @@ func (se *session) connect(ctx context.Context) error {
 	}
 	found, err := se.examine(ctx)
 	if err != nil {
-		se.broken = err
+		se.Broken = err
 		return driver.NotApplied(fmt.Errorf("examine a connection: %w", err))
 	}
 	if unfit := se.unfit(ctx, found); unfit != nil {
-		se.broken = unfit
+		se.Broken = unfit
 		return unfit
 	}
 	se.pid, se.timeline = uint32(found.pid), found.timeline //nolint:gosec // a process number

@@ -54,7 +54,10 @@ func acquire(tb testing.TB, b driver.Backend, name string) driver.Grant {
 
 func refused(tb testing.TB, b driver.Backend, name string) *driver.Held {
 	tb.Helper()
-	_, err := b.Acquire(tb.Context(), request(name))
+	g, err := b.Acquire(tb.Context(), request(name))
+	if err == nil {
+		_ = b.Release(tb.Context(), g) // the pool could not be closed
+	}
 	var held *driver.Held
 	require.ErrorAs(tb, err, &held)
 	return held

@@ -1,9 +1,12 @@
 package advisory
 
-// watch reads from the connection until the next turn, if anything lives on it. A server that ends
+// Watches reports whether the end of the connection is noticed between turns.
+func (se *session) Watches() bool { return se.conn != nil && se.conn.watches() }
+
+// Watch reads from the connection until the next turn. A server that ends
 // the session, or its machine, says so; nobody has to ask.
-func (se *session) watch() {
-	if se.conn == nil || !se.conn.watches() {
+func (se *session) Watch() {
+	if !se.Watches() {
 		return
 	}
 	watched := make(chan struct{})
@@ -11,13 +14,13 @@ func (se *session) watch() {
 	go func() {
 		defer close(watched)
 		if err := se.conn.wait(); err != nil {
-			se.finish(err)
+			se.Finish(err)
 		}
 	}()
 }
 
-// unwatch has the connection to itself when it returns.
-func (se *session) unwatch() {
+// Unwatch has the connection to itself when it returns.
+func (se *session) Unwatch() {
 	if se.watched == nil {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	mysqldriver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pressly/goose/v3/lock"
 
@@ -58,6 +59,10 @@ func sessionsOfPostgres(ctx context.Context, d database) ([]comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	table, err := lock.NewPostgresTableLocker()
+	if err != nil {
+		return nil, err
+	}
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
@@ -67,7 +72,7 @@ func sessionsOfPostgres(ctx context.Context, d database) ([]comparison, error) {
 			return err
 		}
 		return goose.SessionUnlock(ctx, conn)
-	}}}
+	}}, gooseTable("PostgreSQL, database/sql", bare, table, db)}
 	return addCycles(rows, bare, map[string]driver.Backend{
 		"PostgreSQL, pgx: advisory":                   advisory.New(pool),
 		"PostgreSQL, pgx: advisory, NoToken":          advisory.New(pool, advisory.NoToken()),
@@ -81,10 +86,36 @@ func sessionsOfMySQL(ctx context.Context, d database) ([]comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	return addCycles(nil, bare, map[string]driver.Backend{
+	// goose reads times from its table, which the driver only makes of what the server sends if it is told to. Without
+	// that each of its tries fails, and it tries again for minutes.
+	config, err := mysqldriver.ParseDSN(d.dsn)
+	if err != nil {
+		return nil, err
+	}
+	config.ParseTime = true
+	connector, err := mysqldriver.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	table, err := lock.NewMySQLTableLocker()
+	if err != nil {
+		return nil, err
+	}
+	rows := []comparison{gooseTable(d.name, bare, table, sql.OpenDB(connector))}
+	return addCycles(rows, bare, map[string]driver.Backend{
 		d.name + ": GET_LOCK":          mysqlock.New(db),
 		d.name + ": GET_LOCK, NoToken": mysqlock.New(db, mysqlock.NoToken()),
 	})
+}
+
+// gooseTable is goose's lock in a table of its own, which it makes where it is missing.
+func gooseTable(name string, bare func(context.Context) error, l lock.Locker, db *sql.DB) comparison {
+	return comparison{name: name + ": goose's table locker", bare: bare, ours: func(ctx context.Context) error {
+		if err := l.Lock(ctx, db); err != nil {
+			return err
+		}
+		return l.Unlock(ctx, db)
+	}}
 }
 
 // openBare opens a database, and the two statements that any such lock must run, on one connection.

@@ -46,8 +46,8 @@ type Request struct {
 	// long, which is a [*Held] with the reason [Draining].
 	Seal string
 
-	// Waiting says that this acquisition was refused before. A store that reads cheaper than it
-	// writes looks first; the answer is the same.
+	// Waiting says that this acquisition was refused before, or another that waited before it in the
+	// same process. A store that reads cheaper than it writes looks first; the answer is the same.
 	Waiting bool
 }
 

@@ -8,7 +8,8 @@ type Queuer interface {
 	// as long as one of the store's waits is to be. It returns a [*Held] when it was not granted
 	// until then. It gives up with another error when it has not heard from the store for r.TTL.
 	//
-	// The engine calls it after a refusal, for the first waiter of a process only, and again and
-	// again; it proves a grant with Renew when the wait was long.
+	// The engine calls it after a refusal, its own or that of who waited before it in the process, for
+	// the first waiter of a process only, and again and again; it proves a grant with Renew when the
+	// wait was long.
 	AcquireQueued(ctx context.Context, r Request) (Grant, error)
 }

@@ -82,45 +82,53 @@ func (g *Guard) openPgx(tx pgx.Tx) (querier, error) {
 	return pgxQuerier{tx}, nil
 }
 
-// check also shows itself to protected tables, and writes the slot if there is one.
 func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resources []string) error {
-	return g.prove(ctx, q, begun, resources, func(ctx context.Context, c *claim) error {
-		err := g.dialect.check(ctx, q, *c)
-		if err == nil && g.passing {
-			err = g.dialect.pass(ctx, q, *c)
-		}
-		if err == nil && s != nil {
-			err = g.dialect.note(ctx, q, *s)
-		}
-		return err
-	})
-}
-
-// prove runs work, within the trust of the lease in ctx, with what is to be proved. It looks whether
-// there is a transaction unless the type of q's handle says so.
-func (g *Guard) prove(ctx context.Context, q querier, begun bool, resources []string, work func(context.Context, *claim) error) error {
-	if g.err != nil {
-		return g.err
-	}
-	lease, ok := rowlock.FromContext(ctx)
-	if !ok {
-		return ErrNoLease
-	}
-	c, err := newClaim(g.domain, lease, resources)
+	c, err := g.claimOf(ctx, resources)
 	if err != nil {
 		return err
 	}
-	c.lazy = g.lazy
-	if err := lease.Err(); err != nil {
-		return c.wrap(ctx, "check", err)
+	return g.prove(ctx, "check", q, begun, c, func(ctx context.Context) error { return g.checked(ctx, q, c, s) })
+}
+
+// checked also shows itself to protected tables, and writes the slot if there is one.
+func (g *Guard) checked(ctx context.Context, q querier, c claim, s *slot) error {
+	err := g.dialect.check(ctx, q, c)
+	if err == nil && g.passing {
+		err = g.dialect.pass(ctx, q, c)
 	}
-	bounded, cancel := c.within(ctx)
-	defer cancel()
-	if !begun {
-		if err := g.dialect.begun(bounded, q); err != nil {
-			return c.wrap(ctx, "check", err)
+	if err == nil && s != nil {
+		err = g.dialect.note(ctx, q, *s)
+	}
+	return err
+}
+
+// claimOf is what the lease in ctx has to prove.
+func (g *Guard) claimOf(ctx context.Context, resources []string) (claim, error) {
+	if g.err != nil {
+		return claim{}, g.err
+	}
+	lease, ok := rowlock.FromContext(ctx)
+	if !ok {
+		return claim{}, ErrNoLease
+	}
+	c, err := newClaim(g.domain, lease, resources)
+	c.lazy = g.lazy
+	return c, err
+}
+
+// prove runs work within the trust of c's lease. It looks whether there is a transaction unless the
+// type of q's handle says so.
+func (g *Guard) prove(ctx context.Context, operation string, q querier, begun bool, c claim, work func(context.Context) error) error {
+	err := c.lease.Err()
+	if err == nil {
+		bounded, cancel := c.within(ctx)
+		defer cancel()
+		if !begun {
+			err = g.dialect.begun(bounded, q)
+		}
+		if err == nil {
+			err = work(bounded)
 		}
 	}
-	err = work(bounded, &c)
-	return c.wrap(ctx, "check", err)
+	return c.wrap(ctx, operation, err)
 }

@@ -61,3 +61,10 @@ func (g *Guard) releaseOnCommit(ctx context.Context, resources []string, tx func
 	}
 	return err
 }
+
+// held runs one step on the lease's row, bounded by the lease's trust.
+func (c claim) held(ctx context.Context, operation string, step func(ctx context.Context) error) error {
+	bounded, cancel := c.within(ctx)
+	defer cancel()
+	return c.wrap(ctx, operation, step(bounded))
+}

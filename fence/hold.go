@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/rowlock/rowlock"
 )
 
 // Hold is [Guard.Check] and, besides, the proof that the lease is alive now by the database's clock.
@@ -31,10 +29,11 @@ func (g *Guard) Hold(ctx context.Context, tx Transaction, resources ...string) e
 	if err != nil {
 		return err
 	}
-	if err := g.Check(ctx, tx, resources...); err != nil {
+	q, begun, err := openTransaction(tx)
+	if err != nil {
 		return err
 	}
-	return c.held(ctx, "hold", func(ctx context.Context) error { return g.dialect.hold(ctx, sqlQuerier{tx}, c) })
+	return g.hold(ctx, q, begun, c)
 }
 
 // HoldPgx is [Guard.Hold] for a transaction of pgx. The guard must be one for Postgres.
@@ -43,30 +42,32 @@ func (g *Guard) HoldPgx(ctx context.Context, tx pgx.Tx, resources ...string) err
 	if err != nil {
 		return err
 	}
-	if err := g.CheckPgx(ctx, tx, resources...); err != nil {
+	q, err := g.openPgx(tx)
+	if err != nil {
 		return err
 	}
-	return c.held(ctx, "hold", func(ctx context.Context) error { return g.dialect.hold(ctx, pgxQuerier{tx}, c) })
+	return g.hold(ctx, q, true, c)
+}
+
+// hold checks, and looks at the lease's row.
+func (g *Guard) hold(ctx context.Context, q querier, begun bool, c claim) error {
+	return g.prove(ctx, "hold", q, begun, c, func(ctx context.Context) error {
+		err := g.checked(ctx, q, c, nil)
+		if err == nil {
+			err = g.dialect.hold(ctx, q, c)
+		}
+		return err
+	})
 }
 
 // kept is the claim of a lease that the guard's own kind of database has granted.
 func (g *Guard) kept(ctx context.Context, resources []string) (claim, error) {
-	if g.err != nil {
-		return claim{}, g.err
+	c, err := g.claimOf(ctx, resources)
+	if err != nil {
+		return claim{}, err
 	}
-	lease, ok := rowlock.FromContext(ctx)
-	if !ok {
-		return claim{}, ErrNoLease
+	if keeper := g.dialect.keeper(); c.lease.Backend() != keeper {
+		return claim{}, fmt.Errorf("fence: the lease %q is kept by %q: want %s, in the same database and table as the marks", c.lease.Name(), c.lease.Backend(), keeper)
 	}
-	if keeper := g.dialect.keeper(); lease.Backend() != keeper {
-		return claim{}, fmt.Errorf("fence: the lease %q is kept by %q: want %s, in the same database and table as the marks", lease.Name(), lease.Backend(), keeper)
-	}
-	return newClaim(g.domain, lease, resources)
-}
-
-// held runs one step on the lease's row, bounded by the lease's trust.
-func (c claim) held(ctx context.Context, operation string, step func(ctx context.Context) error) error {
-	bounded, cancel := c.within(ctx)
-	defer cancel()
-	return c.wrap(ctx, operation, step(bounded))
+	return c, nil
 }

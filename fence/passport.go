@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
 // passport is how a transaction shows protected tables that it has passed a check. On Postgres the
@@ -85,7 +86,7 @@ func (s *sqlite) pass(ctx context.Context, q querier, c claim) error {
 
 // missing tells a missing table of passes by the code, which is all that SQLite has for it.
 func (s *sqlite) missing(err error) error {
-	if sqlerror.SQLite(err)&0xff == sqliteError {
+	if sqlerror.SQLite(err)&0xff == sqlitefile.CodeError {
 		return &SchemaError{Table: s.table.String(), Err: err}
 	}
 	return err

@@ -14,6 +14,9 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
+// idledTooLong is the state of a session that idle_in_transaction_session_timeout has ended.
+const idledTooLong = "25P03"
+
 var errIdled = errors.New("fence: the transaction idled for longer than the lease was trusted at its check, and the server ended it")
 
 // postgres is the dialect of PostgreSQL 12 and newer.
@@ -60,13 +63,17 @@ func (p *postgres) seal(ctx context.Context, c claim) error {
 }
 
 func (p *postgres) own(ctx context.Context, work func(querier) error) error {
-	return p.classify(p.transact(ctx, func(q querier) error {
+	err := p.transact(ctx, func(q querier) error {
 		var ignored, also sql.NullString
 		if _, err := q.row(ctx, p.sql["bound"], []any{lockTimeout(ctx)}, &ignored, &also); err != nil {
 			return err
 		}
 		return work(q)
-	}))
+	})
+	if sqlerror.State(err) == idledTooLong { // this process was stopped for a while, and nothing was done
+		return retry(err)
+	}
+	return p.classify(err)
 }
 
 // look works as own does: who reads waits for nobody.
@@ -139,7 +146,7 @@ func (p *postgres) refused(err error) bool {
 }
 
 func (p *postgres) explain(err error) error {
-	if sqlerror.State(err) == "25P03" { // idle_in_transaction_session_timeout
+	if sqlerror.State(err) == idledTooLong {
 		return fmt.Errorf("%w: %w", errIdled, err)
 	}
 	return err

@@ -66,13 +66,17 @@ func (g *Guard) checkRow(ctx context.Context, q querier, begun bool, row Row, ke
 	if err != nil {
 		return fmt.Errorf("fence: %w", err)
 	}
-	return g.prove(ctx, q, begun, nil, func(ctx context.Context, c *claim) error {
+	c, err := g.claimOf(ctx, nil)
+	if err != nil {
+		return err
+	}
+	r := keyedRow{names: names, Row: row, key: key}
+	c.resources = []string{r.String()}
+	return g.prove(ctx, "check", q, begun, c, func(ctx context.Context) error {
 		if c.token <= 0 {
 			return errNoToken
 		}
-		r := keyedRow{names: names, Row: row, key: key}
-		c.resources = []string{r.String()}
-		err := g.dialect.checkRow(ctx, q, r, *c)
+		err := g.dialect.checkRow(ctx, q, r, c)
 		if g.dialect.again(err) && !errors.Is(err, ErrRetry) {
 			err = retry(err)
 		}

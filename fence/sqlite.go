@@ -4,26 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlitefile"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Result codes of SQLite: https://www.sqlite.org/rescode.html
 const (
-	sqliteError        = 1
-	sqliteBusy         = 5
-	sqliteLocked       = 6
-	sqliteBusySnapshot = 517
-)
-
-const (
-	// busySlice is the busy time-out of one statement. A driver's wait does not end with ctx, so it
-	// must be short; and not zero: with a rollback journal it is a writer's waiting that keeps new
-	// readers out until he can commit.
-	busySlice = 50 * time.Millisecond
 	// checkWait is how long a check waits for the file's write lock. A transaction that has read
 	// before may keep the other writer from committing, so it must give up.
 	checkWait = time.Second
@@ -167,11 +155,7 @@ func (s *sqlite) refused(err error) bool { return sqlerror.SQLite(err) != 0 }
 
 func (s *sqlite) explain(err error) error { return err }
 
-// again recognises that another connection has the file, or had it since this one began to read.
-func (s *sqlite) again(err error) bool {
-	code := sqlerror.SQLite(err) & 0xff
-	return code == sqliteBusy || code == sqliteLocked
-}
+func (s *sqlite) again(err error) bool { return sqlitefile.Busy(err) }
 
 func (s *sqlite) classify(ctx context.Context, q querier, err error) error {
 	switch {
@@ -179,7 +163,7 @@ func (s *sqlite) classify(ctx context.Context, q querier, err error) error {
 		return nil
 	case s.again(err):
 		return retry(err)
-	case sqlerror.SQLite(err)&0xff == sqliteError && s.outdated(ctx, q):
+	case sqlerror.SQLite(err)&0xff == sqlitefile.CodeError && s.outdated(ctx, q):
 		return &SchemaError{Table: s.table.String(), Err: err}
 	default:
 		return err
@@ -209,24 +193,16 @@ func untilFree(ctx context.Context, once func() error) error {
 			return busy // which says more than that the last try was interrupted
 		}
 		busy = err
-		code := sqlerror.SQLite(err)
-		if code == sqliteBusySnapshot || code&0xff != sqliteBusy && code&0xff != sqliteLocked || !pause(ctx, step) {
+		if !sqlitefile.Busy(err) || sqlerror.SQLite(err) == sqlitefile.CodeBusySnapshot || !pause(ctx, step) {
 			return err
 		}
 	}
 }
 
-// withBusySlice gives q's connection that busy time-out, and returns what puts its own one back.
-// Pragmas touch no file, and so are not interrupted.
+// withBusySlice gives q's connection a short busy time-out, and returns what puts its own one back.
 func withBusySlice(ctx context.Context, q querier) (restore func() error, err error) {
-	ctx = context.WithoutCancel(ctx)
-	before := 0
-	if _, err := q.row(ctx, "PRAGMA busy_timeout", nil, &before); err != nil {
-		return nil, err
-	}
-	set := func(ms int) error { return q.exec(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", ms)) }
-	if err := set(int(busySlice.Milliseconds())); err != nil {
-		return nil, err
-	}
-	return func() error { return set(before) }, nil
+	return sqlitefile.WithBusySlice(ctx, func(ctx context.Context, statement string, ms *int) error {
+		_, err := q.row(ctx, statement, nil, ms)
+		return err
+	})
 }

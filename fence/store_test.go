@@ -21,6 +21,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/memlock"
 	"github.com/rowlock/rowlock/migrations"
 )
@@ -98,7 +99,7 @@ func (e engine) fresh(t *testing.T) *store {
 	s.db = s.open(t, s.dsn)
 	s.guard = e.guard(s.db)
 	s.seals = s.guard
-	require.NoError(t, migrations.Up(t.Context(), s.db, e.dialect))
+	testschema.Install(t, s.db, e.dialect)
 	id := map[migrations.Dialect]string{
 		migrations.Postgres: "bigserial PRIMARY KEY", migrations.MySQL: "bigint AUTO_INCREMENT PRIMARY KEY", migrations.SQLite: "INTEGER PRIMARY KEY",
 	}[e.dialect]

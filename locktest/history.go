@@ -37,7 +37,7 @@ type stay struct {
 // room is one name. Whoever was granted it must find it empty.
 type room struct {
 	key    driver.Key
-	inside atomic.Int64 // the token of who is in it
+	inside atomic.Int64 // who is in it: the number of a client, from 1
 }
 
 func history(t *trial) {
@@ -91,13 +91,14 @@ func (g *guest) run() error {
 			return fmt.Errorf("acquire: neither a grant nor a *driver.Held: %w", err)
 		}
 		s := stay{room: n, client: g.id, token: grant.Token, got: time.Now()}
-		if !g.rooms[n].inside.CompareAndSwap(0, int64(grant.Token)) {
-			return fmt.Errorf("granted token %d while the holder of token %d had not released", grant.Token, g.rooms[n].inside.Load())
+		me := int64(g.id) + 1
+		if !g.rooms[n].inside.CompareAndSwap(0, me) {
+			return fmt.Errorf("granted token %d while client %d had not released", grant.Token, g.rooms[n].inside.Load()-1)
 		}
 		if err := g.work(grant); err != nil {
 			return err
 		}
-		if !g.rooms[n].inside.CompareAndSwap(int64(grant.Token), 0) {
+		if !g.rooms[n].inside.CompareAndSwap(me, 0) {
 			return fmt.Errorf("token %d was granted to somebody else meanwhile", grant.Token)
 		}
 		s.gave = time.Now()

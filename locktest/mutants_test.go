@@ -35,6 +35,9 @@ func mutants() []mutant {
 		{"counts again after an expiry", tokens(restartsAfterExpiry), []string{"tokens-rise-after-expiry"}},
 		{"counts again after a prune", tokens(restartsAfterPrune), []string{"tokens-rise-after-prune"}},
 		{"changes the token with a renewal", tokens(changesWithRenewal), []string{"token-stays"}},
+		{"has no tokens and never excludes", newTokenless(plain[neverExcludes]), []string{"excludes"}},
+		{"has no tokens, looks first and takes later", newTokenless(plain[racy]), []string{"history"}},
+		{"has no tokens, and does not say so", undeclared, []string{"tokens-rise-after-release", "release-frees"}},
 
 		// Renewal.
 		{"renews what has expired", plain[renewsExpired], []string{"renewal-does-not-revive", "loss-is-told", "loss-ends-the-work"}},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -77,7 +78,7 @@ func migrateInFleet(job []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	lock := goose.WithSessionLocker(migrations.SessionLocker(d, "app"))
+	option := goose.WithSessionLocker(migrations.SessionLocker(d, "app"))
 	if job[0] == "lease" {
 		locker, err := rowlock.New(map[migrations.Dialect]func(*sql.DB, ...sqllock.Option) *sqllock.Backend{
 			migrations.Postgres: sqllock.Postgres, migrations.MySQL: sqllock.MySQL, migrations.SQLite: sqllock.SQLite,
@@ -86,12 +87,12 @@ func migrateInFleet(job []string) (err error) {
 			return err
 		}
 		defer locker.Close() //nolint:errcheck // Unlock has released
-		lock = goose.WithLocker(migrations.Locker(locker, "app migrations"))
+		option = goose.WithLocker(migrations.Locker(locker, "app migrations"))
 	}
 	dialect := map[migrations.Dialect]goose.Dialect{
 		migrations.Postgres: goose.DialectPostgres, migrations.MySQL: goose.DialectMySQL, migrations.SQLite: goose.DialectSQLite3,
 	}[d]
-	p, err := goose.NewProvider(dialect, db, os.DirFS("testdata/fleet"), lock)
+	p, err := goose.NewProvider(dialect, db, os.DirFS("testdata/fleet"), option)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func TestSessionLockerTakesTurns(t *testing.T) {
 			conn, err := on.db.Conn(ctx)
 			require.NoError(t, err)
 			defer conn.Close()
-			require.ErrorContains(t, migrations.SessionLocker(on.dialect, "a").SessionLock(ctx, conn), "not implemented")
+			require.ErrorIs(t, migrations.SessionLocker(on.dialect, "a").SessionLock(ctx, conn), lock.ErrLockNotImplemented)
 			return
 		}
 		conns := make([]*sql.Conn, 3)

@@ -17,7 +17,8 @@ import (
 //
 // ctx bounds the waiting and the migrating. On Postgres and MySQL the turns are taken with a lock
 // of the session, so db must reach the server directly or through a pooler in session mode. db
-// stays the caller's to close. Errors are those of the database, with the migration's name.
+// stays the caller's to close. Errors are those of the database, with the migration's name; where ctx
+// has ended, its error is among them.
 func Up(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	return migrate(ctx, db, d, opts, "up", func(p *goose.Provider) error {
 		for _, source := range p.ListSources() {
@@ -71,7 +72,7 @@ func Status(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) ([]Migra
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("migrations: status of %s: %w", table, err)
+		return nil, fmt.Errorf("migrations: status of %s: %w", table, ended(ctx, err))
 	}
 	var list []MigrationStatus
 	err = each(d, func(name, _ string) error {
@@ -119,7 +120,7 @@ func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, directio
 		}
 		var missing *missingSchemaError
 		if d != SQLite || errors.As(err, &missing) || try == raceTries || pause(ctx) != nil {
-			return fmt.Errorf("migrations: %s %s: %w", direction, table, err)
+			return fmt.Errorf("migrations: %s %s: %w", direction, table, ended(ctx, err))
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (t turns) take(ctx context.Context, conn *sql.Conn) error {
 	for {
 		n, err := t.ask(ctx, conn, "lock")
 		if err != nil {
-			return errors.Join(fmt.Errorf("lock: %w", err), discard(conn))
+			return errors.Join(fmt.Errorf("lock: %w", ended(ctx, err)), discard(conn))
 		}
 		if n == 1 {
 			return nil
@@ -67,6 +67,19 @@ func (t turns) key() any {
 	}
 	sum := sha256.Sum256([]byte("rowlock migrations " + t.name))
 	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // every bit pattern is a key
+}
+
+// ended adds ctx's end to what a driver makes of it: a bad connection, or a dial that timed out, which it
+// does by the deadline and may so do a moment before ctx itself has noticed.
+func ended(ctx context.Context, err error) error {
+	end := ctx.Err()
+	if deadline, ok := ctx.Deadline(); ok && end == nil && !time.Now().Before(deadline) {
+		end = context.DeadlineExceeded
+	}
+	if err == nil || end == nil || errors.Is(err, end) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", end, err)
 }
 
 // discard closes the session itself instead of giving it back to its pool.

@@ -3,10 +3,10 @@ package mysqlock
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"sync"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sessionlock"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -20,14 +20,11 @@ type Backend struct {
 	sql   statements
 	err   error // what Validate reports
 
-	mu       sync.Mutex
-	schema   string // of the locks; known with the first connection
-	server   string // whose cluster was looked at last
-	sessions []*session
-	waits    int                       // sessions in the server's queue, which are not among the others
-	asked    map[driver.Nonce]*holding // what is held here, or being asked for
-	held     map[driver.Key]*holding   // what is held here
-	released memory
+	locks sessionlock.Store[driver.Key]
+
+	mu     sync.Mutex
+	schema string // of the locks; known with the first connection
+	server string // whose cluster was looked at last
 }
 
 var (
@@ -50,10 +47,12 @@ func New(db *sql.DB, opts ...Option) *Backend {
 		opt(&o)
 	}
 	table, err := o.check(db.Stats().MaxOpenConnections)
-	b := &Backend{
-		db: db, table: table, opts: o, err: err,
-		asked: map[driver.Nonce]*holding{}, held: map[driver.Key]*holding{},
+	b := &Backend{db: db, table: table, opts: o, err: err}
+	b.locks.Most, b.locks.Waiting, b.locks.Together = o.sessions, o.sessions/2, true
+	b.locks.Link = func(base *sessionlock.Session[driver.Key]) sessionlock.Link[driver.Key] {
+		return &session{Session: base, backend: b}
 	}
+	b.locks.Number = b.numbered
 	if err == nil {
 		b.sql = load(table)
 	}
@@ -73,43 +72,56 @@ func (b *Backend) Capabilities() driver.Capabilities {
 }
 
 // Session implements [driver.Session].
-func (b *Backend) Session(g driver.Grant) context.Context {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if h := b.find(g); h != nil {
-		return h.session.ctx
-	}
-	return ended
+func (b *Backend) Session(g driver.Grant) context.Context { return b.locks.Session(g.Key, g) }
+
+// Acquire implements [driver.Backend]. A name that is held through this backend is refused without
+// asking the server, which would grant it again to the session that has it.
+func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	return b.acquire(ctx, r, b.locks.Acquire)
 }
 
-// ended is the session of a grant that is not known.
-var ended = func() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errNotMine)
-	return ctx
-}()
-
-// ready is why a call cannot be made at all.
-func (b *Backend) ready(ctx context.Context) error {
-	if b.err != nil {
-		return driver.Permanent(b.err)
-	}
-	if err := ctx.Err(); err != nil {
-		return driver.NotApplied(err)
-	}
-	return nil
+// AcquireQueued implements [driver.Queuer]: it waits until ctx ends, on a connection of its own, which
+// holds nothing else and is closed if the wait is cut short. When there may be no more connections it
+// is [Backend.Acquire].
+func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	return b.acquire(ctx, r, b.locks.AcquireQueued)
 }
 
-// unkeepable names an option of r that would have to outlast the session.
-func unkeepable(r driver.Request) error {
-	option := ""
-	switch {
-	case r.MinHold > 0:
-		option = "MinHold"
-	case r.HandoverDelay > 0:
-		option = "HandoverDelay"
-	default:
-		return nil
+func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(context.Context, driver.Key, bool, driver.Request) (driver.Grant, error)) (driver.Grant, error) {
+	if err := b.ready(ctx); err != nil {
+		return driver.Grant{}, err
 	}
-	return driver.Permanent(fmt.Errorf("mysqlock: option %s: a session lock is free as soon as it is released or its connection ends: keep such locks with sqllock", option))
+	err := sessionlock.Keepable(r)
+	var g driver.Grant
+	if err == nil {
+		g, err = by(ctx, r.Key, false, r)
+	}
+	return g, explain(ctx, b.table, "acquire", r.Key, err)
 }
+
+// Renew implements [driver.Backend]: it proves that the sessions hold what they hold, with one
+// statement for each session, all at the same time. A server that has become read-only loses all its
+// grants: the primary is another, and grants the same names.
+func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	if err := b.ready(ctx); err != nil {
+		return nil, err
+	}
+	itself := func(key driver.Key) driver.Key { return key }
+	outcomes, err := b.locks.Renew(ctx, itself, false, grants)
+	return outcomes, explain(ctx, b.table, "renew", driver.Key{}, err)
+}
+
+// Release implements [driver.Backend]. An unlock that is under way when ctx ends goes on for a moment;
+// a connection that does not say what became of it is closed, and the lock ends with it.
+func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
+	if err := b.ready(ctx); err != nil {
+		return err
+	}
+	return explain(ctx, b.table, "release", g.Key, b.release(ctx, g))
+}
+
+func (b *Backend) release(ctx context.Context, g driver.Grant) error {
+	return b.locks.Release(ctx, g.Key, false, g)
+}
+
+func (b *Backend) ready(ctx context.Context) error { return sessionlock.Ready(ctx, b.err) }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"sync"
 	"testing"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/locktest"
@@ -22,10 +22,12 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]*network{
-		"mysql":         {fresh: testenv.MySQL},
-		"mariadb":       {fresh: testenv.MariaDB},
-		"one-session":   {fresh: testenv.MariaDB, opts: []Option{Sessions(1)}},
-		"interpolating": {fresh: testenv.MySQL, params: "interpolateParams=true&clientFoundRows=true"},
+		"mysql":            {fresh: testenv.MySQL},
+		"mariadb":          {fresh: testenv.MariaDB},
+		"one-session":      {fresh: testenv.MariaDB, opts: []Option{Sessions(1)}},
+		"interpolating":    {fresh: testenv.MySQL, params: "interpolateParams=true&clientFoundRows=true"},
+		"mysql-no-token":   {fresh: testenv.MySQL, opts: []Option{NoToken()}},
+		"mariadb-no-token": {fresh: testenv.MariaDB, opts: []Option{NoToken()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,13 +43,7 @@ type network struct {
 	opts   []Option
 
 	store
-	mu      sync.Mutex
-	clients map[driver.Backend]*client
-}
-
-type client struct {
-	proxy *faultproxy.Proxy
-	db    *sql.DB
+	*faultnet.Clients
 }
 
 var (
@@ -61,12 +57,7 @@ var (
 func (n *network) start(tb testing.TB) *network {
 	tb.Helper()
 	n.store = newStore(tb, n.fresh)
-	n.clients = map[driver.Backend]*client{}
-	tb.Cleanup(func() {
-		for b := range n.clients {
-			require.NoError(tb, n.Close(b))
-		}
-	})
+	n.Clients = faultnet.New(tb)
 	return n
 }
 
@@ -75,57 +66,18 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := new(client)
-	if c.proxy, err = faultproxy.New(config.Addr); err != nil {
-		return nil, err
-	}
-	config.Addr = c.proxy.Addr()
-	if c.db, err = sql.Open("mysql", config.FormatDSN()); err != nil {
-		return nil, err
-	}
-	b := New(c.db, n.opts...)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.clients[b] = c
-	return b, nil
-}
-
-func (n *network) of(b driver.Backend) (*client, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if c := n.clients[b]; c != nil {
-		return c, nil
-	}
-	return nil, fmt.Errorf("%v is no client of this harness", b)
-}
-
-func (n *network) Close(b driver.Backend) error {
-	c, err := n.of(b)
+	proxy, err := faultproxy.New(config.Addr)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	n.mu.Lock()
-	delete(n.clients, b)
-	n.mu.Unlock()
-	c.proxy.Close()  // first: closing a pool waits for what is under way
-	_ = c.db.Close() // says that connections are broken
-	return nil
-}
-
-func (n *network) with(b driver.Backend, do func(*faultproxy.Proxy)) error {
-	c, err := n.of(b)
-	if err == nil {
-		do(c.proxy)
+	config.Addr = proxy.Addr()
+	db, err := sql.Open("mysql", config.FormatDSN())
+	if err != nil {
+		return nil, err
 	}
-	return err
-}
-
-func (n *network) Crash(b driver.Backend) error   { return n.with(b, (*faultproxy.Proxy).Close) }
-func (n *network) Cut(b driver.Backend) error     { return n.with(b, (*faultproxy.Proxy).Cut) }
-func (n *network) Restore(b driver.Backend) error { return n.with(b, (*faultproxy.Proxy).Restore) }
-
-func (n *network) DropReply(b driver.Backend) error {
-	return n.with(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
+	b := New(db, n.opts...)
+	n.Add(b, func() { _ = db.Close() }, proxy) // says that connections are broken
+	return b, nil
 }
 
 // Expire ends the session of whoever holds key, and returns when the server has, and the holder has
@@ -145,15 +97,12 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 
 // heard is closed when the client that holds key knows that its session has ended.
 func (n *network) heard(key driver.Key) <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for client := range n.clients {
-		b := client.(*Backend)
-		b.mu.Lock()
-		h := b.held[key]
-		b.mu.Unlock()
-		if h != nil {
-			return h.session.ctx.Done()
+	for _, client := range n.All() {
+		for _, link := range client.(*Backend).locks.Sessions() {
+			se := link.(*session)
+			if se.Has(func(h *holding) bool { return h.Key == key }) {
+				return se.Context().Done()
+			}
 		}
 	}
 	closed := make(chan struct{})

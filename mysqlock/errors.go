@@ -27,12 +27,7 @@ func (e *SchemaError) Error() string {
 func (e *SchemaError) Unwrap() error { return e.Err }
 
 var (
-	// errGone is the cause of a session that has ended for a reason that is not known.
-	errGone     = errors.New("the connection is gone")
 	errClosed   = errors.New("the server has closed the connection")
-	errNotMine  = errors.New("mysqlock: the grant is not known here")
-	errMissing  = errors.New("the server does not hold a lock that this session took")
-	errEnding   = errors.New("the connection broke while the lock was released, which ends with it")
 	errReadOnly = errors.New("this server is read-only (read_only), and its locks are not those of the primary: use a DSN that leads to the primary")
 )
 
@@ -51,9 +46,9 @@ func plain(ctx context.Context, err error) bool {
 	}
 }
 
-// over recognises that the session had ended before the statement: the server says so, or the driver
+// Over recognises that the session had ended before the statement: the server says so, or the driver
 // has not sent it.
-func over(err error) bool {
+func (se *session) Over(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 1927, 3169, 4031:
 		return true

@@ -1,7 +1,6 @@
 package mysqlock
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -12,20 +11,7 @@ import (
 
 // mine is what is held through this backend.
 func (b *Backend) mine(namespace string, all bool) []driver.Status {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	list := []driver.Status{}
-	for key, h := range b.held {
-		if all || key.Namespace == namespace {
-			list = append(list, driver.Status{
-				Key: key, State: driver.StateHeld, Token: h.grant.Token, Holder: h.holder, Note: h.note, Age: time.Since(h.since),
-			})
-		}
-	}
-	slices.SortFunc(list, func(a, b driver.Status) int {
-		return cmp.Or(cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))
-	})
-	return list
+	return slices.DeleteFunc(b.locks.AllHeld(), func(s driver.Status) bool { return !all && s.Key.Namespace != namespace })
 }
 
 // ForceRelease implements [driver.Inspector]: with live it ends the connection that holds key (KILL),

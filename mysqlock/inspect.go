@@ -101,7 +101,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	err := b.look(ctx, func(c *conn) error {
 		return c.rows(ctx, b.sql["list"], []any{hexed(c.schema), all, hexed(namespace)}, func(rows *sql.Rows) error {
 			var r record
-			err := rows.Scan(&r.key.Namespace, &r.key.Name, &r.heldBy, &r.token, &r.grantedTo, &r.holder, &r.note, &r.age)
+			err := rows.Scan(&r.key.Namespace, &r.key.Name, &r.heldBy, &r.token, &r.grantedTo, &r.holder, &r.note, &r.age, &r.who, &r.whence)
 			list = append(list, r.status())
 			return err
 		})

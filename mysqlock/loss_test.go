@@ -21,6 +21,9 @@ import (
 // soon is long before any heartbeat: a look every 100 ms, and what a busy machine needs.
 const soon = 2 * time.Second
 
+// goodbye is how long a statement may go on that nobody waits for.
+const goodbye = 250 * time.Millisecond
+
 // lost waits for the lease's end, and checks why and that it came before the next heartbeat.
 func lost(t *testing.T, lease *rowlock.Lease, limit time.Duration, reason rowlock.LostReason) {
 	t.Helper()
@@ -108,19 +111,15 @@ func TestALostReplyIsNoLoss(t *testing.T) {
 	})
 }
 
-// The heartbeat proves ownership and not life: a session that has lost a lock without having ended is
-// given up, with all that lives on it.
+// The heartbeat proves ownership and not life: a session that has lost a lock to another without having
+// ended is given up, with all that lives on it.
 func TestHeartbeatProvesOwnership(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
 		l := locker(t, b)
 		taken, other := acquire(t, l, "a"), acquire(t, l, "b")
-		se := b.sessions[0]
-		require.NoError(t, se.take(t.Context()))
-		require.NoError(t, se.run(t.Context(), nil, func(ctx context.Context) error {
-			var n sql.NullInt64
-			return se.query(ctx, "unlock", []any{LockName(s.schema, "", "a")}, &n)
-		}))
+		s.unlock(t, b, "a")
+		grant(t, New(s.open(t)), "a")
 		require.NoError(t, taken.Err(), "nobody has asked yet")
 		require.ErrorIs(t, taken.Renew(t.Context()), rowlock.ErrLost)
 		lost(t, other, soon, rowlock.LostSession)
@@ -151,19 +150,36 @@ func onOwn(t *testing.T, test func(t *testing.T, server *testserver.Server)) {
 	}
 }
 
-// A server that crashes ends its leases, and is used again when it is back, with larger tokens.
+// A server that crashes, or that its operator restarts, ends its leases at once, and is used again when
+// it is back, with larger tokens.
 func TestRestartedServer(t *testing.T) {
 	onOwn(t, func(t *testing.T, server *testserver.Server) {
-		l := locker(t, New(openDB(t, server.DSN)))
-		lease := acquire(t, l, "a")
-		server.Kill()
-		lost(t, lease, 10*time.Second, rowlock.LostSession)
-		_, err := l.TryAcquire(t.Context(), "a")
-		require.ErrorIs(t, err, rowlock.ErrUnavailable)
-		require.NoError(t, server.Restart(t.Context()))
+		b := New(openDB(t, server.DSN))
+		l, last := locker(t, b), rowlock.Token(0)
+		for way, end := range map[string]func() error{
+			"killed":    func() error { server.Kill(); return nil },
+			"shut down": server.Shutdown,
+		} {
+			lease, beside := acquire(t, l, "a"), acquire(t, l, "b")
+			assert.Greater(t, lease.Token(), last)
+			last = lease.Token()
+			began := time.Now()
+			over := make(chan time.Duration, 1)
+			stop := context.AfterFunc(lease.Context(), func() { over <- time.Since(began) })
+			require.NoError(t, end(), way) // returns when the server is gone
+			gone := time.Since(began)
+			lost(t, lease, 10*time.Second, rowlock.LostSession)
+			lost(t, beside, 10*time.Second, rowlock.LostSession)
+			assert.False(t, stop())
+			t.Logf("%s: the holder is told after %s, the server is gone after %s", way, (<-over).Round(time.Millisecond), gone.Round(time.Millisecond))
+			_, err := l.TryAcquire(t.Context(), "a")
+			require.ErrorIs(t, err, rowlock.ErrUnavailable)
+			require.NoError(t, server.Restart(t.Context()))
+		}
 		again := acquire(t, l, "a")
-		assert.Greater(t, again.Token(), lease.Token())
+		assert.Greater(t, again.Token(), last)
 		require.NoError(t, again.Release(t.Context()))
+		idle(t, b)
 	})
 }
 

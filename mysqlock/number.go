@@ -5,19 +5,19 @@ import (
 	"errors"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sessionlock"
 )
 
 // numbered is the grant of h with its token. A session on which other locks live takes a lock without
 // one, because whoever has the row of a token locked, be it a backup, would keep their heartbeats
 // waiting; the token is then taken on another connection of the pool, under the lock all the same.
 func (b *Backend) numbered(ctx context.Context, h *holding, g driver.Grant) (driver.Grant, error) {
-	if g.Token != 0 || b.opts.noToken {
+	if b.opts.noToken {
 		return g, nil
 	}
-	b.mu.Lock()
-	se, lock := h.session, h.lock
-	b.mu.Unlock()
-	args := append(names(g.Key), se.conn.id, hexedText(h.holder), hexedText(h.note), lock, se.conn.id, lock)
+	se := b.locks.LinkOf(h).(*session)
+	lock := se.name(h)
+	args := append(names(g.Key), se.conn.id, hexedText(h.Holder), hexedText(h.Note), lock, se.conn.id, lock)
 	token, err := b.mint(ctx, se, args)
 	switch {
 	case err != nil && ctx.Err() == nil:
@@ -28,20 +28,12 @@ func (b *Backend) numbered(ctx context.Context, h *holding, g driver.Grant) (dri
 	case err != nil:
 		return driver.Grant{}, err // it is held: whoever asks by its nonce finds it
 	case token == 0: // the connection does not hold it
-		if _, err := se.prove(ctx, []*holding{h}); err != nil {
+		if _, err := b.locks.Proven(ctx, h); err != nil {
 			return driver.Grant{}, err
 		}
-		return driver.Grant{}, errGone
+		return driver.Grant{}, sessionlock.ErrGone
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !h.granted {
-		return driver.Grant{}, errGone
-	}
-	if h.grant.Token == 0 { // the same request may have been sent twice
-		h.grant.Token = driver.Token(token)
-	}
-	return h.grant, nil
+	return b.locks.Numbered(h, driver.Token(token))
 }
 
 // mint asks for a token: on another connection if the pool has one, else on the session itself.
@@ -49,10 +41,10 @@ func (b *Backend) mint(ctx context.Context, se *session, args []any) (token int6
 	const tries = 5
 	for range tries {
 		if b.db.Stats().MaxOpenConnections == 1 {
-			if err = se.take(ctx); err != nil {
+			if err = se.Take(ctx); err != nil {
 				return 0, err
 			}
-			err = se.run(ctx, nil, func(ctx context.Context) (err error) {
+			err = se.Run(ctx, nil, func(ctx context.Context) (err error) {
 				token, err = se.exec(ctx, "mint", args...)
 				return err
 			})

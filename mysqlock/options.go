@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlock/rowlock/internal/sessionlock"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -16,9 +17,6 @@ type options struct {
 	noToken  bool
 	cluster  bool
 }
-
-// usualSessions is how many connections a backend holds at most unless it is told otherwise.
-const usualSessions = 4
 
 // Sessions is how many connections of the pool the backend uses at most. One holds any number of locks;
 // another is taken when one is needed while all are busy with a statement, up to half of them. The
@@ -49,15 +47,8 @@ func (o *options) check(most int) (sqltable.Table, error) {
 	if err != nil {
 		return table, fmt.Errorf("mysqlock: %w", err)
 	}
-	switch {
-	case o.sessions < 0:
-		return table, fmt.Errorf("mysqlock: Sessions(%d): want at least 1", o.sessions)
-	case most > 0 && o.sessions > most:
-		return table, fmt.Errorf("mysqlock: Sessions(%d): the pool allows %d connections", o.sessions, most)
-	case o.sessions == 0 && most > 0:
-		o.sessions = max(1, min(usualSessions, most/2))
-	case o.sessions == 0:
-		o.sessions = usualSessions
+	if o.sessions, err = sessionlock.Limit(o.sessions, most); err != nil {
+		return table, fmt.Errorf("mysqlock: %w", err)
 	}
 	return table, nil
 }

@@ -12,94 +12,36 @@ import (
 // outlast a client that is gone; MySQL rounds to seconds, and MariaDB takes no −1 for ever.
 const serverWait = 1
 
-// AcquireQueued implements [driver.Queuer]: it waits until ctx ends, on a connection of its own, which
-// holds nothing else and is closed if the wait is cut short. When there may be no more connections it
-// is [Backend.Acquire].
-func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	return b.acquire(ctx, r,
-		func(h *holding) (driver.Grant, error) {
-			if se := b.waiter(); se != nil {
-				return b.queue(ctx, se, h)
-			}
-			return b.ask(ctx, h)
-		},
-		func(inTheWay *holding) error {
-			select {
-			case <-inTheWay.gone:
-				return nil
-			case <-ctx.Done():
-				return b.refusedBy(inTheWay)
-			}
-		})
-}
-
-// waiter is a session for one who waits, nil if there may be no more. It is not among the others before
-// it is granted something: nobody may use it meanwhile.
-func (b *Backend) waiter() *session {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if most := b.opts.sessions; b.waits >= most/2 || len(b.sessions)+b.waits >= most {
-		return nil
-	}
-	b.waits++
-	return newSession(b)
-}
-
-// queue waits on se, and gives it back, or gives it to the others with what it was granted.
-func (b *Backend) queue(ctx context.Context, se *session, h *holding) (driver.Grant, error) {
-	g, err := se.await(ctx, h)
-	b.mu.Lock()
-	b.waits--
-	if err == nil {
-		b.sessions = append(b.sessions, se)
-	}
-	b.mu.Unlock()
-	if err != nil {
-		b.forget(h)
-	}
-	se.leave()
-	if err != nil {
-		return driver.Grant{}, err
-	}
-	return b.numbered(ctx, h, g)
-}
-
-// await waits until h is granted. A connection that is in doubt holds nothing, or soon: it is closed.
-func (se *session) await(ctx context.Context, h *holding) (driver.Grant, error) {
-	if err := se.connect(ctx); err != nil {
-		return driver.Grant{}, err
-	}
-	if err := se.settle(h); err != nil {
-		return driver.Grant{}, err
-	}
+// Await waits until h is granted. A connection that is in doubt holds nothing, or soon: it is closed.
+func (se *session) Await(ctx context.Context, h *holding) error {
 	held := error(&driver.Held{Reason: driver.Leased})
 	for {
-		if refusal := se.refusal(ctx, h); se.broken == nil {
+		if refusal := se.refusal(ctx, h); se.Broken == nil {
 			held = refusal
 		} else if ctx.Err() == nil {
-			return driver.Grant{}, refusal
+			return refusal
 		}
 		if ctx.Err() != nil {
-			return driver.Grant{}, held
+			return held
 		}
 		var answer sql.NullInt64
-		err := se.wait1(ctx, h, &answer)
+		err := se.wait(ctx, h, &answer)
 		switch {
 		case err != nil:
-			se.broken = err
+			se.Broken = err
 			if ctx.Err() != nil {
 				err = held
 			}
-			return driver.Grant{}, err
+			return err
 		case answer.Int64 == 1:
-			return se.granted(h, 0), nil
+			return nil
 		}
 	}
 }
 
-// wait1 is one of the server's waits. A server that is silent for a TTL behind it is given up.
-func (se *session) wait1(ctx context.Context, h *holding, answer *sql.NullInt64) error {
-	ctx, cancel := context.WithTimeout(ctx, serverWait*time.Second+max(h.grant.TTL, time.Second))
+// wait is one of the server's waits. A server that is silent for a TTL behind it is given up.
+func (se *session) wait(ctx context.Context, h *holding, answer *sql.NullInt64) error {
+	ctx, cancel := context.WithTimeout(ctx, serverWait*time.Second+max(h.TTL, time.Second))
 	defer cancel()
-	return se.query(ctx, "lock", []any{h.lock, serverWait}, answer)
+	return se.query(ctx, "lock", []any{se.name(h), serverWait}, answer)
 }

@@ -23,28 +23,31 @@ func (s *store) waitFor(t *testing.T, ctx context.Context, b *Backend, r driver.
 		}
 		got <- g
 	}()
-	becomes(t, "the server has a waiter", func() bool {
+	becomes(t, "the server has a waiter", s.hasWaiter(t))
+	return got, failed
+}
+
+func (s *store) hasWaiter(t *testing.T) func() bool {
+	return func() bool {
 		n := 0
 		require.NoError(t, s.raw.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%GET_LOCK%' AND DB = ? AND ID <> CONNECTION_ID() AND STATE LIKE '%user%lock%'", s.schema).Scan(&n))
 		return n > 0
-	})
-	return got, failed
+	}
 }
 
 // A waiter stands in the server's queue, longer than one of its waits, and is granted the lock at once
 // when it is free, long before any poll; then his connection is one like the others.
 func TestQueue(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
-		a, b := New(s.open(t)), New(s.open(t))
+		db, proxy := s.through(t)
+		a, b := New(s.open(t)), New(db)
 		g := grant(t, a, "a")
 		got, failed := s.waitFor(t, limited(t), b, request("a"))
-		select {
-		case <-got:
-			require.Fail(t, "granted while another holds it")
-		case err := <-failed:
-			require.NoError(t, err)
-		case <-time.After(1500 * time.Millisecond):
-		}
+		before := proxy.Sent()
+		becomes(t, "the first of its waits is over", func() bool { return proxy.Sent() > before })
+		becomes(t, "it waits again", s.hasWaiter(t))
+		require.Empty(t, got, "granted while another holds it")
+		require.Empty(t, failed)
 		require.NoError(t, a.Release(limited(t), g))
 		var next driver.Grant
 		select {

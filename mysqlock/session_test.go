@@ -24,7 +24,6 @@ func TestAThousandNamesOnFourConnections(t *testing.T) {
 		b.db.SetMaxOpenConns(30)
 		grants := make([]driver.Grant, names)
 		errs := make(chan error, askers)
-		most := 0
 		for i := range askers {
 			go func() {
 				var err error
@@ -37,9 +36,7 @@ func TestAThousandNamesOnFourConnections(t *testing.T) {
 		for range askers {
 			require.NoError(t, <-errs)
 		}
-		b.mu.Lock()
-		most = len(b.sessions)
-		b.mu.Unlock()
+		most := len(b.locks.Sessions())
 		assert.LessOrEqual(t, most, 4)
 		var holders int
 		require.NoError(t, s.raw.QueryRow("SELECT COUNT(DISTINCT IS_USED_LOCK(CONCAT('rowlock:', LEFT(SHA2(CONCAT(DATABASE(), 0x00, namespace, 0x00, name), 256), 56)))) "+
@@ -216,17 +213,18 @@ func TestATokenIsMadeUnderTheLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
 		g := grant(t, b, "a")
-		late := func(id int64) int64 {
-			args := append(names(g.Key), id, hexedText("late"), hexedText(""), LockName(s.schema, "", "a"), id, LockName(s.schema, "", "a"))
-			token, err := b.mintApart(limited(t), args)
+		late := func(name string, id int64) int64 {
+			lock := LockName(s.schema, "", name)
+			token, err := b.mintApart(limited(t), append(names(driver.Key{Name: name}), id, hexedText("late"), hexedText(""), lock, id, lock))
 			require.NoError(t, err)
 			return token
 		}
 		id := s.holds(t, "a")
-		assert.Zero(t, late(id+1000))
-		assert.Greater(t, late(id), int64(g.Token))
+		assert.Zero(t, late("a", id+1000))
+		assert.Greater(t, late("a", id), int64(g.Token))
 		require.NoError(t, b.Release(limited(t), g))
-		assert.Zero(t, late(id))
+		assert.Zero(t, late("a", id))
+		assert.Zero(t, late("a name that was never granted", id))
 	})
 }
 

@@ -10,19 +10,20 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// connect takes a connection from the pool and makes sure that locks can live on it.
-func (se *session) connect(ctx context.Context) error {
+// Connect takes a connection from the pool and makes sure that locks can live on it. It finds one that
+// has ended since it was used last: what is not sent is not in doubt.
+func (se *session) Connect(ctx context.Context) error {
 	if se.conn != nil {
-		return nil
+		return se.look(ctx)
 	}
 	c, err := se.backend.open(ctx)
 	if err != nil {
-		se.broken = err
+		se.Broken = err
 		return driver.NotApplied(fmt.Errorf("take a connection from the pool: %w", err))
 	}
 	se.conn = c
 	if err := se.backend.examine(ctx, c); err != nil {
-		se.broken = err
+		se.Broken = err
 		if driver.IsPermanent(err) {
 			return err
 		}

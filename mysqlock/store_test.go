@@ -121,10 +121,5 @@ func (s *store) holds(tb testing.TB, name string) int64 {
 func idle(tb testing.TB, b *Backend) {
 	tb.Helper()
 	becomes(tb, "every connection is back", func() bool { return b.db.Stats().InUse == 0 })
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	require.Empty(tb, b.sessions)
-	require.Empty(tb, b.asked)
-	require.Empty(tb, b.held)
-	require.Zero(tb, b.waits)
+	require.True(tb, b.locks.Idle())
 }

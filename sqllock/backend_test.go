@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
@@ -68,7 +69,7 @@ func eachBackend(t *testing.T, test func(t *testing.T, s *store)) {
 			t.Parallel()
 			s := e.fresh(t)
 			s.table = fmt.Sprintf("t%d", tables.Add(1))
-			require.NoError(t, migrations.Up(t.Context(), s.raw, s.dialect, migrations.Table(s.table)))
+			testschema.Install(t, s.raw, s.dialect, migrations.Table(s.table))
 			test(t, s)
 		})
 	}

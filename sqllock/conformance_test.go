@@ -3,10 +3,8 @@ package sqllock_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"net/url"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
@@ -14,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/inprocess"
 	"github.com/rowlock/rowlock/internal/testenv"
@@ -80,13 +79,8 @@ type network struct {
 
 	clientDSN string
 	raw       *sql.DB
-	mu        sync.Mutex
-	clients   map[driver.Backend]*client
-}
 
-type client struct {
-	proxy *faultproxy.Proxy
-	close func()
+	*faultnet.Clients
 }
 
 var (
@@ -106,13 +100,8 @@ func (n *network) start(tb testing.TB) *network {
 	}
 	raw, err := sql.Open(driverName, direct)
 	require.NoError(tb, err)
-	n.clientDSN, n.raw, n.clients = clients, raw, make(map[driver.Backend]*client)
-	tb.Cleanup(func() {
-		for b := range n.clients {
-			require.NoError(tb, n.Close(b))
-		}
-		require.NoError(tb, raw.Close())
-	})
+	tb.Cleanup(func() { require.NoError(tb, raw.Close()) })
+	n.clientDSN, n.raw, n.Clients = clients, raw, faultnet.New(tb)
 	require.NoError(tb, migrations.Up(context.Background(), raw, n.dialect))
 	return n
 }
@@ -136,65 +125,24 @@ func (n *network) through(proxy func(target string) (string, error)) (string, er
 }
 
 func (n *network) Open(context.Context) (driver.Backend, error) {
-	c := new(client)
+	var proxy *faultproxy.Proxy
 	dsn, err := n.through(func(target string) (string, error) {
 		var err error
-		if c.proxy, err = faultproxy.New(target); err != nil {
+		if proxy, err = faultproxy.New(target); err != nil {
 			return "", err
 		}
-		return c.proxy.Addr(), nil
+		return proxy.Addr(), nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	b, closePool, err := n.open(dsn)
 	if err != nil {
-		c.proxy.Close()
+		proxy.Close()
 		return nil, err
 	}
-	c.close = closePool
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.clients[b] = c
+	n.Add(b, closePool, proxy)
 	return b, nil
-}
-
-func (n *network) of(b driver.Backend) (*client, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if c := n.clients[b]; c != nil {
-		return c, nil
-	}
-	return nil, fmt.Errorf("%v is no client of this harness", b)
-}
-
-func (n *network) Close(b driver.Backend) error {
-	c, err := n.of(b)
-	if err != nil {
-		return err
-	}
-	n.mu.Lock()
-	delete(n.clients, b)
-	n.mu.Unlock()
-	c.proxy.Close() // first: closing a pool waits for what is under way
-	c.close()
-	return nil
-}
-
-func (n *network) with(b driver.Backend, do func(*faultproxy.Proxy)) error {
-	c, err := n.of(b)
-	if err == nil {
-		do(c.proxy)
-	}
-	return err
-}
-
-func (n *network) Crash(b driver.Backend) error   { return n.with(b, (*faultproxy.Proxy).Close) }
-func (n *network) Cut(b driver.Backend) error     { return n.with(b, (*faultproxy.Proxy).Cut) }
-func (n *network) Restore(b driver.Backend) error { return n.with(b, (*faultproxy.Proxy).Restore) }
-
-func (n *network) DropReply(b driver.Backend) error {
-	return n.with(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
 }
 
 func (n *network) Expire(ctx context.Context, key driver.Key) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/migrations"
 )
 
@@ -35,7 +36,7 @@ func onMySQLAndMariaDB(t *testing.T, test func(t *testing.T, f *mysqlFixture)) {
 			f := &mysqlFixture{dsn: dsn(t), mariadb: name == "mariadb"}
 			f.db = f.open(t, nil)
 			f.Backend = MySQL(f.db)
-			require.NoError(t, migrations.Up(limited(t), f.db, migrations.MySQL))
+			testschema.Install(t, f.db, migrations.MySQL)
 			test(t, f)
 		})
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
@@ -41,7 +42,7 @@ func newPostgresTestWithin(t *testing.T) *postgresTest {
 	t.Helper()
 	p := &postgresTest{store: postgresStore(t, ""), dsn: sharedDatabase(t, testenv.EnginePostgres), sent: &recorder{}}
 	p.table = fmt.Sprintf("t%d", tables.Add(1))
-	require.NoError(t, migrations.Up(t.Context(), p.raw, migrations.Postgres, migrations.Table(p.table)))
+	testschema.Install(t, p.raw, migrations.Postgres, migrations.Table(p.table))
 	p.Backend = p.recorded(t, p.dsn)
 	return p
 }

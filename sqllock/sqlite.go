@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlitefile"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -38,7 +39,7 @@ func (s *sqlite) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 			vEpoch: func() error { return s.exec(ctx, "adopt_epoch") },
 			vTTL:   func() error { return s.exec(ctx, "raise_longest_ttl", closedFor.Microseconds()) },
 		})
-	if busy(err) && ctx.Err() == nil {
+	if sqlitefile.Busy(err) && ctx.Err() == nil {
 		a.verdict = vContended
 		return driver.Grant{}, a.held()
 	}
@@ -119,7 +120,7 @@ func (s *sqlite) call(ctx context.Context, work func(querier) error) error {
 }
 
 func (s *sqlite) within(ctx context.Context, limit time.Duration, work func(*sql.Conn) error) error {
-	return retryWithin(ctx, limit, busy, func() error { return s.once(ctx, work) })
+	return retryWithin(ctx, limit, sqlitefile.Busy, func() error { return s.once(ctx, work) })
 }
 
 // once runs work on a connection that soon answers when the file is busy.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
 // columnsLimit bounds the question whether the schema is to blame for an error.
@@ -26,11 +27,11 @@ func (s *sqlite) classify(ctx context.Context, operation string, key driver.Key,
 		return err
 	}
 	switch code := sqlerror.SQLite(err); code & 0xff {
-	case sqliteBusy, sqliteLocked, sqliteCantopen:
+	case sqlitefile.CodeBusy, sqlitefile.CodeLocked, sqlitefile.CodeCantopen:
 		return driver.NotApplied(err)
-	case sqliteReadonly, sqlitePerm, sqliteAuth:
+	case sqlitefile.CodeReadonly, sqlitefile.CodePerm, sqlitefile.CodeAuth:
 		return driver.Permanent(fmt.Errorf("%w: the database file cannot be written", err))
-	case sqliteError:
+	case sqlitefile.CodeError:
 		if s.outdated(ctx) {
 			return driver.Permanent(&SchemaError{Table: s.table.String(), Err: err})
 		}

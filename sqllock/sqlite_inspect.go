@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
 // List returns the locks of a namespace, or of all.
@@ -50,7 +51,7 @@ func (s *sqlite) ForceRelease(ctx context.Context, key driver.Key, token driver.
 // Prune forgets locks that have been free for so long, in one transaction.
 func (s *sqlite) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	forgotten := int64(0)
-	err := retry(ctx, busy, func() error {
+	err := retry(ctx, sqlitefile.Busy, func() error {
 		conn, err := s.db.Conn(ctx)
 		if err != nil {
 			return driver.NotApplied(err)

@@ -5,14 +5,15 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
 // lockInTx takes the file's write lock, which a transaction that was begun IMMEDIATE has already.
 func (s *sqlite) lockInTx(ctx context.Context, tx querier, key driver.Key) error {
 	a, err := s.askInTx(ctx, tx, key)
-	if sqlerror.SQLite(err) == sqliteBusySnapshot {
+	if sqlerror.SQLite(err) == sqlitefile.CodeBusySnapshot {
 		err = driver.NotApplied(errStaleSnapshot)
-	} else if busy(err) {
+	} else if sqlitefile.Busy(err) {
 		a.verdict, err = vContended, nil
 	}
 	if err != nil {

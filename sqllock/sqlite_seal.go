@@ -6,6 +6,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
 // grantSealed grants and raises the mark in one transaction. It has the file's write lock from its
@@ -18,7 +19,7 @@ func (s *sqlite) grantSealed(ctx context.Context, conn *sql.Conn, r driver.Reque
 		var err error
 		a.sealed, err = queryOne(ctx, q, s.sql["seal"],
 			[]any{r.Key.Namespace, r.Key.Name, a.token, r.Nonce.String(), r.Seal}, new(int64))
-		if sqlerror.SQLite(err)&0xff == sqliteError {
+		if sqlerror.SQLite(err)&0xff == sqlitefile.CodeError {
 			return nil // the mark's table is missing or outdated, which is for the guard to say
 		}
 		return err
@@ -30,7 +31,7 @@ func (s *sqlite) grantSealed(ctx context.Context, conn *sql.Conn, r driver.Reque
 func immediately(ctx context.Context, conn *sql.Conn, work func(q querier) error) error {
 	q := sqlQuerier{conn}
 	if _, err := q.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		if !busy(err) {
+		if !sqlitefile.Busy(err) {
 			discard(conn)
 		}
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
@@ -23,7 +24,7 @@ func newSQLiteTest(t *testing.T) *store {
 	t.Parallel()
 	s := sqliteStore(t, "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(60000)")
 	s.table = "rowlock_lease"
-	require.NoError(t, migrations.Up(t.Context(), s.raw, migrations.SQLite))
+	testschema.Install(t, s.raw, migrations.SQLite)
 	return s
 }
 

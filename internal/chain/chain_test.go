@@ -14,8 +14,9 @@ import (
 const (
 	durationVariable = "ROWLOCK_TEST_CHAIN" // such as 60s
 	shortRun         = 8 * time.Second
-	longestCoverage  = 30 * time.Second // how much longer, until every kind of refusal was seen
-	longestControl   = 15 * time.Second
+	longestCoverage  = time.Minute // how much longer, until every kind of refusal was seen
+	fullControl      = 15 * time.Second
+	longestControl   = time.Minute // until something was lost
 )
 
 // duration is how long the fenced run takes, and whether somebody asked for that.
@@ -38,6 +39,7 @@ func TestFencedChainIsUnbroken(t *testing.T) {
 	long, _ := duration(t)
 	for name, d := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // mostly it waits
 			dsn, db := d.prepare(t)
 			locks, closeLocks := d.backend(db, dsn)
 			defer closeLocks()
@@ -65,6 +67,7 @@ func TestUnfencedChainBreaks(t *testing.T) {
 	_, full := duration(t)
 	for name, d := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // mostly it waits
 			dsn, db := d.prepare(t)
 			locks, closeLocks := d.backend(db, dsn)
 			defer closeLocks()
@@ -72,7 +75,7 @@ func TestUnfencedChainBreaks(t *testing.T) {
 			begin := time.Now()
 			n := f.disturb(locks, func() bool {
 				if took := time.Since(begin); full || took >= longestControl {
-					return took >= longestControl
+					return took >= fullControl
 				}
 				lostUpdates, _ := d.lostUpdates(t, db)
 				return lostUpdates > 0

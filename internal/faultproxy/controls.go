@@ -71,3 +71,10 @@ func (p *Proxy) Delay(d time.Duration) {
 	defer p.mu.Unlock()
 	p.delay = d
 }
+
+// Sent is how many times something has passed from a client to the server: a request is one or more.
+func (p *Proxy) Sent() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sent
+}

@@ -58,8 +58,11 @@ func (l *link) run() {
 func (l *link) dial() bool {
 	d := net.Dialer{Timeout: 5 * time.Second}
 	conn, err := d.DialContext(l.proxy.ctx, "tcp", l.proxy.target)
-	if err != nil {
-		return false
+	for end := time.Now().Add(l.proxy.patience); err != nil; conn, err = d.DialContext(l.proxy.ctx, "tcp", l.proxy.target) {
+		if !time.Now().Before(end) || l.proxy.ctx.Err() != nil {
+			return false
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
@@ -132,6 +135,7 @@ func (l *link) judge(d direction) verdict {
 		l.lost = true
 		return vanish
 	case d == toServer:
+		p.sent++
 		l.asked = true
 		return pass
 	case l.deaf:

@@ -13,6 +13,7 @@ import (
 // Proxy forwards connections to one server. All its methods are safe for concurrent use.
 type Proxy struct {
 	target   string
+	patience time.Duration
 	listener net.Listener
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
@@ -24,21 +25,23 @@ type Proxy struct {
 	// cutFrom recognises the clients that are cut off; nil if none are
 	cutFrom func(net.Addr) bool
 	delay   time.Duration
+	sent    int // times that something passed to the server
 	drops   int // replies still to be dropped
 	then    Fate
 	links   map[*link]struct{}
 }
 
 // New starts a proxy on a free loopback port, in front of the server at target (host:port).
-func New(target string) (*Proxy, error) { return NewAt("127.0.0.1:0", target) }
+func New(target string) (*Proxy, error) { return NewAt("127.0.0.1:0", target, 0) }
 
-// NewAt starts a proxy that clients reach at addr (host:port).
-func NewAt(addr, target string) (*Proxy, error) {
+// NewAt starts a proxy that clients reach at addr (host:port). A server that does not listen is tried again for as long
+// as patience: a client that would try again if it were refused cannot know that here.
+func NewAt(addr, target string, patience time.Duration) (*Proxy, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{target: target, listener: l, links: map[*link]struct{}{}}
+	p := &Proxy{target: target, patience: patience, listener: l, links: map[*link]struct{}{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.running.Go(p.accept)
 	return p, nil

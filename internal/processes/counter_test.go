@@ -24,6 +24,7 @@ import (
 func TestCounterUnderFaults(t *testing.T) {
 	for name, d := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // mostly it waits
 			dsn, db := d.prepare(t)
 			f := &fleet{t: t, store: name, dsn: dsn, dir: t.TempDir()}
 			for i := range workers {
@@ -31,6 +32,7 @@ func TestCounterUnderFaults(t *testing.T) {
 			}
 			f.disturb(faultsPerRun())
 			slowest := f.killHolders(3)
+			f.awaitGrants(enough)
 			f.stop()
 			check(t, d, db, f.events())
 			t.Logf("%d killed, %d of them holders whose names were taken over after %s at most", f.killed, 3, slowest.Round(time.Millisecond))
@@ -164,6 +166,21 @@ func (f *fleet) await(dead event) (next event) {
 		return next.Token != 0
 	}, time.Minute, 20*time.Millisecond)
 	return next
+}
+
+// awaitGrants waits until so many leases were granted.
+func (f *fleet) awaitGrants(n int) {
+	require.Eventually(f.t, func() bool {
+		granted := 0
+		for _, log := range f.events() {
+			for _, e := range log {
+				if e.What == "granted" {
+					granted++
+				}
+			}
+		}
+		return granted > n
+	}, time.Minute, 50*time.Millisecond)
 }
 
 func (f *fleet) stop() {

@@ -18,7 +18,18 @@ func Postgres(tb testing.TB) string {
 // the same database without it.
 func PgBouncer(tb testing.TB) (pooled, direct string) {
 	tb.Helper()
-	pooled = DSN(tb, EnginePgBouncer)
+	return throughPgBouncer(tb, EnginePgBouncer)
+}
+
+// NewPgBouncer is PgBouncer, of a version that keeps the prepared statements of its clients apart.
+func NewPgBouncer(tb testing.TB) (pooled, direct string) {
+	tb.Helper()
+	return throughPgBouncer(tb, EngineNewPgBouncer)
+}
+
+func throughPgBouncer(tb testing.TB, engine string) (pooled, direct string) {
+	tb.Helper()
+	pooled = DSN(tb, engine)
 	direct = DSN(tb, EnginePostgres)
 	name := freshPostgres(tb)
 	return withDatabase(tb, pooled, name), withDatabase(tb, direct, name)

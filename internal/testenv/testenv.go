@@ -14,14 +14,15 @@ import (
 
 // The engines that a DSN can be asked for.
 const (
-	EnginePostgres  = "postgres"
-	EngineMySQL     = "mysql"
-	EngineMariaDB   = "mariadb"
-	EnginePgBouncer = "pgbouncer"
-	EngineEtcd      = "etcd"
-	EngineZooKeeper = "zookeeper"
-	EngineRedis     = "redis"
-	EngineValkey    = "valkey"
+	EnginePostgres     = "postgres"
+	EngineMySQL        = "mysql"
+	EngineMariaDB      = "mariadb"
+	EnginePgBouncer    = "pgbouncer"
+	EngineNewPgBouncer = "pgbouncer_new"
+	EngineEtcd         = "etcd"
+	EngineZooKeeper    = "zookeeper"
+	EngineRedis        = "redis"
+	EngineValkey       = "valkey"
 )
 
 // limit bounds what a helper does on a server: one that hangs fails the test instead of hanging it too.

@@ -27,10 +27,14 @@ func newEngine(name string) (engine, error) {
 		return &postgres{}, nil
 	case PgBouncer:
 		return &pgbouncer{}, nil
+	case NewPgBouncer:
+		return &pgbouncer{newest: true}, nil
 	case MySQL:
 		return &mysqld{}, nil
 	case MariaDB:
 		return &mariadbd{}, nil
+	case Galera:
+		return &mariadbd{cluster: true}, nil
 	case Etcd:
 		return &etcd{}, nil
 	case ZooKeeper:

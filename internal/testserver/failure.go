@@ -27,6 +27,12 @@ func (m *missing) Error() string {
 
 func (m *missing) Unwrap() error { return m.cause }
 
+// Missing says whether err is that this machine does not have the server's program, and cannot get it.
+func Missing(err error) bool {
+	var m *missing
+	return errors.As(err, &m)
+}
+
 // failure names the engine and the step, and adds the last words of the server, if it ever said any.
 func failure(engine, step string, err error, f *folder) error {
 	var m *missing

@@ -10,11 +10,23 @@ import (
 
 // mariadbd is MariaDB.
 type mariadbd struct {
-	argv  []string
-	share string // its SQL files and messages
+	cluster  bool // it is the only node of a Galera cluster
+	argv     []string
+	share    string // its SQL files and messages
+	provider string // Galera's library
 }
 
 func (e *mariadbd) provide(ctx context.Context, o Options) error {
+	library := ""
+	if e.cluster {
+		var err error
+		look := func() string {
+			return firstMatch("/usr/lib/galera/libgalera_smm.so", "/usr/lib*/galera-4/libgalera_smm.so")
+		}
+		if library, err = provideWithApt(ctx, o, "Galera", "galera-4", look); err != nil {
+			return err
+		}
+	}
 	path, err := provideWithApt(ctx, o, "MariaDB", "mariadb-server-core", func() string { return find("mariadbd", nil, nil) })
 	if err != nil {
 		return err
@@ -28,6 +40,7 @@ func (e *mariadbd) provide(ctx context.Context, o Options) error {
 	e.argv = append([]string{path, "--no-defaults", "--basedir=" + prefix, "--lc-messages-dir=" + e.share,
 		"--character-sets-dir=" + filepath.Join(e.share, "charsets")}, asRoot()...)
 	e.argv = append(e.argv, "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M")
+	e.provider = library
 	return nil
 }
 
@@ -75,6 +88,12 @@ func (e *mariadbd) appendSQL(out io.Writer, part string) error {
 
 func (e *mariadbd) command(f *folder, port int, o Options) command {
 	argv := append(append([]string{}, e.argv...), "--datadir="+f.data())
+	if e.provider != "" {
+		// The others of the group would come to the port that any node listens on; nobody does.
+		argv = append(argv, "--wsrep-on=ON", "--wsrep-provider="+e.provider, "--wsrep-cluster-address=gcomm://",
+			"--wsrep-node-address=127.0.0.1", "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:0;gcache.size=1M",
+			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2")
+	}
 	return command{argv: append(argv, mysqlOptions(f, port, o)...)}
 }
 

@@ -6,24 +6,35 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// pgbouncer pools transactions in front of a Postgres server. Any database of that server can be reached under its own
-// name, without a password, and as the user of Options.Postgres whoever the client says it is.
+// pgbouncer pools in front of a Postgres server. Any database of that server can be reached under its own name, without
+// a password, and as the user of Options.Postgres whoever the client says it is.
 type pgbouncer struct {
-	path   string
-	behind string // what the server behind answers to "who are you?"
+	newest   bool // from Debian sid instead of this machine
+	unpacked *unpacked
+	argv     []string // how to run it
+	behind   string   // what the server behind answers to "who are you?"
 }
 
 func (e *pgbouncer) provide(ctx context.Context, o Options) error {
 	if o.Postgres == "" {
 		return errors.New("it needs a Postgres server to stand in front of")
 	}
-	var err error
-	e.path, err = provideWithApt(ctx, o, "PgBouncer", "pgbouncer", func() string { return find("pgbouncer", nil, nil) })
+	if e.newest {
+		u, err := unpack(ctx, o, "sid", "pgbouncer")
+		if err != nil {
+			return &missing{"newer PgBouncer", "use a Debian with its package tools", err}
+		}
+		e.unpacked = u
+		return nil
+	}
+	path, err := provideWithApt(ctx, o, "PgBouncer", "pgbouncer", func() string { return find("pgbouncer", nil, nil) })
+	e.argv = []string{path}
 	return err
 }
 
@@ -41,14 +52,34 @@ func (e *pgbouncer) prepare(ctx context.Context, f *folder, o Options) error {
 	if server.Password != "" {
 		target += " password=" + quoteIni(server.Password)
 	}
-	if err := os.WriteFile(e.ini(f), []byte(fmt.Sprintf(pgbouncerIni, target)), 0o600); err != nil {
+	mode := "transaction"
+	if o.SessionPooling {
+		mode = "session"
+	}
+	if err := os.WriteFile(e.ini(f), []byte(fmt.Sprintf(pgbouncerIni, target, mode)), 0o600); err != nil {
 		return err
 	}
 	as, err := unprivileged()
+	if err == nil && e.newest {
+		e.argv, err = e.reachable(f, as)
+	}
 	if err != nil {
 		return err
 	}
 	return f.give(as)
+}
+
+// reachable is how to run what was unpacked. The account that the server runs as cannot look into our cache: it gets a
+// copy.
+func (e *pgbouncer) reachable(f *folder, as *account) ([]string, error) {
+	u := e.unpacked
+	if as != nil {
+		u = &unpacked{filepath.Join(f.path, "root")}
+		if err := os.CopyFS(filepath.Join(u.root, "usr"), os.DirFS(filepath.Join(e.unpacked.root, "usr"))); err != nil {
+			return nil, err
+		}
+	}
+	return u.argv("usr/sbin/pgbouncer"), nil
 }
 
 // The port is not in it: see command.
@@ -60,7 +91,7 @@ const pgbouncerIni = `[databases]
 listen_addr = 127.0.0.1
 unix_socket_dir =
 auth_type = any
-pool_mode = transaction
+pool_mode = %s
 default_pool_size = 40
 max_client_conn = 1000
 server_idle_timeout = 10
@@ -76,7 +107,7 @@ func (e *pgbouncer) command(f *folder, port int, _ Options) command {
 	as, _ := unprivileged() // prepare was here
 	// PgBouncer knows no option for the port. When this cannot be written, it says so in its log and ends.
 	_ = os.WriteFile(filepath.Join(f.path, "port.ini"), []byte(fmt.Sprintf("listen_port = %d\n", port)), 0o644)
-	return command{argv: []string{e.path, e.ini(f)}, as: as}
+	return command{argv: append(slices.Clone(e.argv), e.ini(f)), as: as}
 }
 
 func (e *pgbouncer) dsn(port int) string { return postgresDSN(port) }

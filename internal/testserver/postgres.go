@@ -44,8 +44,9 @@ func (e *postgres) command(f *folder, port int, o Options) command {
 	if !o.Durable {
 		argv = append(argv, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_wal_size=256MB")
 	}
-	// SIGQUIT is the immediate shutdown: no last checkpoint, but its shared memory is given back.
-	return command{argv: append(argv, o.Args...), as: as, quit: syscall.SIGQUIT}
+	// SIGQUIT is the immediate shutdown: no last checkpoint, but its shared memory is given back. SIGINT is the fast one,
+	// which does not wait for its clients to leave.
+	return command{argv: append(argv, o.Args...), as: as, quit: syscall.SIGQUIT, stop: syscall.SIGINT}
 }
 
 func (e *postgres) dsn(port int) string { return postgresDSN(port) }

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,12 +18,14 @@ type command struct {
 	env  []string       // besides that of all servers
 	as   *account       // nil: as ourselves
 	quit syscall.Signal // ends it at once and in order; 0: it leaves nothing behind when killed
+	stop syscall.Signal // shuts it down as an operator does; 0: SIGTERM
 }
 
 // process is a running server.
 type process struct {
 	pid  int
 	quit syscall.Signal
+	stop syscall.Signal
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended
 	err  error         // why, once done is closed
@@ -44,7 +47,7 @@ func startProcess(c command, f *folder) (*process, error) {
 	}
 	cmd.SysProcAttr = serverAttributes(c.as, death)
 
-	p := &process{quit: c.quit, cmd: cmd, done: make(chan struct{})}
+	p := &process{quit: c.quit, stop: cmp.Or(c.stop, syscall.SIGTERM), cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		// The signal that ends the server with us is sent when the *thread* that started it ends. The Go runtime ends
@@ -75,6 +78,17 @@ func (p *process) end() {
 		}
 	}
 	p.kill()
+}
+
+// shutdown ends the server in its own time.
+func (p *process) shutdown() error {
+	if err := p.cmd.Process.Signal(p.stop); err != nil {
+		return err
+	}
+	if !p.ended(readyLimit) {
+		return errors.New("it does not end")
+	}
+	return nil
 }
 
 func (p *process) kill() {

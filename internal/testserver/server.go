@@ -2,8 +2,9 @@
 // temporary folder, gone when the process that started them is gone, whatever way it went.
 //
 // A server's program is looked for on this machine first. What is missing is installed with apt where that is possible
-// (Debian or Ubuntu, as root); MySQL and Valkey, which this stable suite of Debian does not have, and a newer ZooKeeper,
-// are unpacked beside the host instead, and etcd is built from its Go module. These are kept in the user's cache folder.
+// (Debian or Ubuntu, as root); MySQL, Valkey and a newer PgBouncer, which this stable suite of Debian does not have, are
+// unpacked beside the host instead, and so is a newer ZooKeeper beside the suite's own; etcd is built from its Go module.
+// These are kept in the user's cache folder.
 package testserver
 
 import (
@@ -17,22 +18,26 @@ import (
 
 // The engines that Start knows.
 const (
-	Postgres  = "postgres"
-	MySQL     = "mysql" // never MariaDB, which calls itself mysqld too
-	MariaDB   = "mariadb"
-	PgBouncer = "pgbouncer" // transaction pooling, in front of Options.Postgres
-	Redis     = "redis"
-	Valkey    = "valkey"
-	Etcd      = "etcd"      // one node; StartEtcdCluster makes more
-	ZooKeeper = "zookeeper" // one node; StartZooKeeperEnsemble makes more
-	Sentinel  = "sentinel"  // of Redis, watching Options.Primary
+	Postgres     = "postgres"
+	MySQL        = "mysql" // never MariaDB, which calls itself mysqld too
+	MariaDB      = "mariadb"
+	PgBouncer    = "pgbouncer"     // in front of Options.Postgres
+	NewPgBouncer = "pgbouncer_new" // the same, 1.26 or newer, which keeps prepared statements apart
+	Redis        = "redis"
+	Valkey       = "valkey"
+	Etcd         = "etcd"      // one node; StartEtcdCluster makes more
+	ZooKeeper    = "zookeeper" // one node; StartZooKeeperEnsemble makes more
+
+	Galera   = "galera"   // MariaDB as the only node of a cluster
+	Sentinel = "sentinel" // of Redis, watching Options.Primary
 )
 
 // SentinelMaster is the name by which Sentinel knows its primary.
 const SentinelMaster = "primary"
 
-// Engines is all that a test may find running; whoever starts them in this order has what the next one needs.
-var Engines = []string{Postgres, PgBouncer, MySQL, MariaDB, Redis, Valkey, Etcd, ZooKeeper}
+// Engines is all that a test may find running, so neither Galera nor Sentinel, which single tests start; whoever starts them in
+// this order has what the next one needs.
+var Engines = []string{Postgres, PgBouncer, NewPgBouncer, MySQL, MariaDB, Redis, Valkey, Etcd, ZooKeeper}
 
 const (
 	installLimit = 10 * time.Minute
@@ -50,6 +55,9 @@ type Options struct {
 
 	// Postgres is the DSN of the server behind PgBouncer, which needs it.
 	Postgres string
+
+	// SessionPooling makes PgBouncer keep a server connection for each client until it leaves; else for each transaction.
+	SessionPooling bool
 
 	// Version is a release of etcd other than [EtcdVersion]; the other servers come as they come.
 	Version string
@@ -70,7 +78,7 @@ type Options struct {
 	Logf func(format string, args ...any)
 }
 
-// Server is a running server. Kill and Restart are for one goroutine at a time.
+// Server is a running server. Kill, Shutdown and Restart are for one goroutine at a time.
 type Server struct {
 	Engine string
 	DSN    string // as the clients want it: pgx, go-sql-driver/mysql, go-redis, the URL of a client port of etcd, host:port of ZooKeeper
@@ -147,7 +155,16 @@ func launch(ctx context.Context, name string, e engine, f *folder, o Options) (*
 // Kill ends the server as a crash would. Its data stay for Restart.
 func (s *Server) Kill() { s.process.kill() }
 
-// Restart starts the server again, on the same data and the same port, after Kill or while it runs.
+// Shutdown ends the server as its operator does (pg_ctl stop -m fast, mysqladmin shutdown): it sends its clients away,
+// and writes what it has to. Its data stay for Restart.
+func (s *Server) Shutdown() error {
+	if err := s.process.shutdown(); err != nil {
+		return failure(s.Engine, "shut down", err, s.folder)
+	}
+	return nil
+}
+
+// Restart starts the server again, on the same data and the same port, after Kill or Shutdown or while it runs.
 func (s *Server) Restart(ctx context.Context) error {
 	s.process.end()
 	p, err := s.restart(ctx)

@@ -84,7 +84,7 @@ func (e *zookeeper) commandWith(f *folder, port int, o Options, ensemble string)
 
 // A tick is the unit of the server's time: the least session is two of them. A node that is silent for syncLimit of them
 // is given up, which must not be a pause of a slow machine. A leader waits for followers for initLimit, in vain if one
-// came before it listened: a proxy takes the connection and loses it, which the follower does not try again.
+// came before it listened and was not refused but lost, as by a proxy.
 const zookeeperConfig = `dataDir=%s
 clientPort=%d
 clientPortAddress=127.0.0.1

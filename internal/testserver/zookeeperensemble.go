@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
@@ -109,7 +110,7 @@ func (n *ZooKeeperNode) prepare(i int) (err error) {
 		if n.peers[k], err = freePort(); err != nil {
 			return err
 		}
-		p, err := faultproxy.NewAt(fmt.Sprintf("%s:%d", there, n.peers[k]), fmt.Sprintf("%s:%d", here, n.peers[k]))
+		p, err := faultproxy.NewAt(fmt.Sprintf("%s:%d", there, n.peers[k]), fmt.Sprintf("%s:%d", here, n.peers[k]), 500*time.Millisecond)
 		if err != nil {
 			return err
 		}

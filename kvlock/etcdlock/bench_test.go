@@ -69,7 +69,7 @@ func BenchmarkHandOver(b *testing.B) {
 		key := request("h").Key
 		g, err := locks[0].Acquire(ctx, request("h"))
 		require.NoError(b, err)
-		handOver(b, clients[0], locks[0].Queue(key), func(i int) error { return locks[i%2].Release(ctx, g) }, func(i int) (err error) {
+		handOver(b, s.DSN, clients[0], locks[0].Queue(key), func(i int) error { return locks[i%2].Release(ctx, g) }, func(i int) (err error) {
 			var next driver.Grant
 			if next, err = locks[(i+1)%2].AcquireQueued(ctx, request("h")); err == nil {
 				g = next
@@ -87,12 +87,12 @@ func BenchmarkHandOver(b *testing.B) {
 			mutexes[i] = concurrency.NewMutex(session, "h")
 		}
 		require.NoError(b, mutexes[0].Lock(ctx))
-		handOver(b, clients[0], "h/", func(i int) error { return mutexes[i%2].Unlock(ctx) }, func(i int) error { return mutexes[(i+1)%2].Lock(ctx) })
+		handOver(b, s.DSN, clients[0], "h/", func(i int) error { return mutexes[i%2].Unlock(ctx) }, func(i int) error { return mutexes[(i+1)%2].Lock(ctx) })
 	})
 }
 
 // handOver has the next one wait before the present one releases.
-func handOver(b *testing.B, client *clientv3.Client, queue string, release, acquire func(int) error) {
+func handOver(b *testing.B, dsn string, client *clientv3.Client, queue string, release, acquire func(int) error) {
 	var total time.Duration
 	n := 0
 	for b.Loop() {
@@ -105,7 +105,8 @@ func handOver(b *testing.B, client *clientv3.Client, queue string, release, acqu
 				break
 			}
 		}
-		time.Sleep(time.Millisecond) // its watch stands
+		for metric(b, dsn, watches) == 0 { // until its watch stands
+		}
 		began := time.Now()
 		require.NoError(b, release(n))
 		require.NoError(b, <-got)

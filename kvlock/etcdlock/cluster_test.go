@@ -23,7 +23,7 @@ func cluster(tb testing.TB) *testserver.EtcdCluster {
 }
 
 // clusters bounds how many there are at a time: a small machine would take their pauses for faults.
-var clusters = make(chan struct{}, 2)
+var clusters = make(chan struct{}, 3)
 
 // clusterOf is one of another release than all others.
 func clusterOf(tb testing.TB, version string) *testserver.EtcdCluster {

@@ -90,6 +90,27 @@ func TestALatePlaceInTheQueueIsNoGrant(t *testing.T) {
 	}
 }
 
+// A nonce that has a key of one name, or of one form, does not get that key for another.
+func TestAKeyBelongsToItsName(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	r := request("a")
+	_, err := n.watching.Acquire(t.Context(), r)
+	require.NoError(t, err)
+	for _, name := range []string{"b", "c"} {
+		r.Key.Name = name
+		_, err = n.watching.Acquire(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, 1, entries(t, n, r.Key))
+	}
+	r.Key.Name = "d"
+	_, err = n.watching.Shared().Acquire(t.Context(), r)
+	require.NoError(t, err)
+	_, err = n.watching.Shared().Acquire(t.Context(), request("d"))
+	require.NoError(t, err)
+	require.Equal(t, 2, entries(t, n, r.Key))
+}
+
 // late has a client ask while it is cut off, and its request for an entry arrive when it has given up. It
 // returns the token of that.
 func (n *network) late(t *testing.T, b *etcdlock.Backend, session clientv3.LeaseID, ask func(context.Context) error, r driver.Request) driver.Token {

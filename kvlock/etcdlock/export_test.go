@@ -1,6 +1,10 @@
 package etcdlock
 
-import "github.com/rowlock/rowlock/driver"
+import (
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
 
 // Queue is what the keys of one lock begin with.
 func (b *Backend) Queue(key driver.Key) string { return b.queue(key) }
@@ -24,4 +28,12 @@ func (b *Backend) Known() int {
 		known += len(p.session.used)
 	}
 	return known
+}
+
+// Age is how long ago the session of an acquisition was proven.
+func (b *Backend) Age(nonce driver.Nonce) time.Duration {
+	b.mu.Lock()
+	s := b.holds[nonce].session
+	b.mu.Unlock()
+	return b.age(s)
 }

@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
@@ -46,18 +47,13 @@ func prefix() etcdlock.Option { return etcdlock.Prefix("test-" + driver.NewNonce
 
 // network is a cluster whose clients each have a misbehaving network of their own.
 type network struct {
+	tb        testing.TB
 	endpoints []string
 	prefix    etcdlock.Option
 	direct    *clientv3.Client
 	watching  *etcdlock.Backend // on direct
 
-	mu      sync.Mutex
-	clients map[driver.Backend]*client
-}
-
-type client struct {
-	proxies []*faultproxy.Proxy
-	client  *clientv3.Client
+	*faultnet.Clients
 }
 
 var (
@@ -71,75 +67,37 @@ var (
 
 func newNetwork(tb testing.TB, endpoints ...string) *network {
 	tb.Helper()
-	n := &network{endpoints: endpoints, prefix: prefix(), direct: connect(tb, endpoints...), clients: make(map[driver.Backend]*client)}
+	n := &network{tb: tb, endpoints: endpoints, prefix: prefix(), direct: connect(tb, endpoints...), Clients: faultnet.New(tb)}
 	n.watching = etcdlock.New(n.direct, n.prefix)
-	tb.Cleanup(func() {
-		for b := range n.clients {
-			require.NoError(tb, n.Close(b))
-		}
-	})
+	// Broken: on a connection that stays open and silent nothing more is heard until the client's
+	// keep-alive notices, which takes ten seconds at least.
+	n.Fate = faultproxy.Reset
 	return n
 }
 
 func (n *network) Open(context.Context) (driver.Backend, error) { return n.open() }
 
 func (n *network) open() (*etcdlock.Backend, error) {
-	c := new(client)
+	var proxies []*faultproxy.Proxy
 	var through []string
 	for _, endpoint := range n.endpoints {
 		proxy, err := faultproxy.New(strings.TrimPrefix(endpoint, "http://"))
 		if err != nil {
 			return nil, err
 		}
-		c.proxies = append(c.proxies, proxy)
+		proxies = append(proxies, proxy)
 		through = append(through, "http://"+proxy.Addr())
 	}
-	var err error
-	if c.client, err = clientv3.New(config(through...)); err != nil {
+	client, err := clientv3.New(config(through...))
+	if err != nil {
 		return nil, err
 	}
-	b := etcdlock.New(c.client, n.prefix)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.clients[b] = c
+	b := etcdlock.New(client, n.prefix)
+	n.Add(b, func() { assert.NoError(n.tb, client.Close()) }, proxies...)
 	return b, nil
 }
 
-func (n *network) each(b driver.Backend, do func(*faultproxy.Proxy)) error {
-	n.mu.Lock()
-	c := n.clients[b]
-	n.mu.Unlock()
-	if c == nil {
-		return fmt.Errorf("%v is no client of this harness", b)
-	}
-	for _, p := range c.proxies {
-		do(p)
-	}
-	return nil
-}
-
-func (n *network) Close(b driver.Backend) error {
-	if err := n.each(b, (*faultproxy.Proxy).Close); err != nil {
-		return err
-	}
-	n.mu.Lock()
-	c := n.clients[b]
-	delete(n.clients, b)
-	n.mu.Unlock()
-	return c.client.Close()
-}
-
-func (n *network) Crash(b driver.Backend) error   { return n.each(b, (*faultproxy.Proxy).Close) }
-func (n *network) Cut(b driver.Backend) error     { return n.each(b, (*faultproxy.Proxy).Cut) }
-func (n *network) Restore(b driver.Backend) error { return n.each(b, (*faultproxy.Proxy).Restore) }
-
 func (n *network) Shared(b driver.Backend) driver.Backend { return b.(*etcdlock.Backend).Shared() }
-
-// DropReply breaks the connection with the reply: on one that stays open and silent nothing more is
-// heard until the client's keep-alive notices, which takes ten seconds at least.
-func (n *network) DropReply(b driver.Backend) error {
-	return n.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Reset) })
-}
 
 // Expire ends the session that the holder's key lives on.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {

@@ -21,7 +21,7 @@ type hold struct {
 func (b *Backend) enlist(r driver.Request, s *session) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h := b.holds[r.Nonce]; h != nil && h.session == s {
+	if h := b.holds[r.Nonce]; h != nil && h.session == s && h.key == r.Key && h.shared == b.shared {
 		return h.entry
 	}
 	for number := 0; ; number++ {
@@ -106,8 +106,8 @@ func (b *Backend) forget(g driver.Grant) {
 	}
 }
 
-// forgetOld drops what is in doubt on sessions that have certainly ended: they were not kept alive for
-// twice as long as they live. It is called with mu held.
+// forgetOld drops what is in doubt on sessions that nobody has kept alive for twice as long as they live.
+// It is called with mu held.
 func (s *store) forgetOld() {
 	for nonce, h := range s.holds {
 		if h.token == 0 && h.doubted && time.Since(h.session.proven) > 2*h.session.ttl {

@@ -77,7 +77,8 @@ func TestFormsDoNotMix(t *testing.T) {
 // is compacted; those at the same time have keys of their own. It holds for who waits as well.
 func TestKeysAreUsedAgain(t *testing.T) {
 	t.Parallel()
-	n := newNetwork(t, server(t))
+	s := alone(t)
+	n := newNetwork(t, s.DSN)
 	b := n.watching
 	for range 10 {
 		g, err := b.Acquire(t.Context(), request("a"))
@@ -85,6 +86,8 @@ func TestKeysAreUsedAgain(t *testing.T) {
 		next := queuedGrant(t, n, b, t.Context(), request("a"))
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := queuedGrant(t, n, b, ctx, request("a"))
+		// The key of a request that is cut off is not used again, so both are to have been answered.
+		require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == 2 }, 10*time.Second, time.Millisecond)
 		cancel()
 		require.Error(t, (<-gone).err)
 		_, err = b.Acquire(t.Context(), request("a"))

@@ -40,7 +40,12 @@ func TestLeastPrivileges(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	b := redislock.New(c)
 	waiting := listen(t, b, 1)
-	g := acquire(t, b, request("0"))
+	r := request("0")
+	g := acquire(t, b, r)
+	assert.Equal(t, g.Token, acquire(t, b, r).Token, "the same request again")
+	_, err = b.Acquire(ctx, request("0"))
+	var held *driver.Held
+	require.ErrorAs(t, err, &held)
 	outcomes, err := b.Renew(ctx, []driver.Grant{g})
 	require.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)

@@ -19,21 +19,23 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 }
 
 func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	remembered := b.options.retention + max(r.TTL+r.HandoverDelay, r.MinHold)
 	what := call{acquireScript, []string{b.options.encode(r.Key)}, []any{
-		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), b.options.retention.Milliseconds(),
+		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), remembered.Milliseconds(),
 	}}
 	cmd, confirmed, err := b.write(ctx, what)
 	if err != nil {
 		return driver.Grant{}, err
 	}
-	a, err := read(cmd)
-	if err != nil {
-		return driver.Grant{}, err
-	}
-	if a.verdict != "granted" {
+	token, granted := cmd.Val().(int64)
+	if !granted {
+		a, err := read(cmd)
+		if err != nil {
+			return driver.Grant{}, err
+		}
 		return driver.Grant{}, a.held()
 	}
-	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: a.token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(token), TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
 	if confirmed < b.options.replicas {
 		return driver.Grant{}, b.unconfirmed(ctx, g, confirmed)
 	}

@@ -19,6 +19,8 @@ type Backend struct {
 	err      error // what Validate reports
 	checked  atomic.Bool
 	warnings atomic.Pointer[warnings] // what the check found; nil before it
+	heeds    bool                     // the client heeds a deadline while it waits for a reply
+	answers  atomic.Bool              // the last request was answered
 	wakes    subscriber
 }
 
@@ -38,7 +40,7 @@ func New(client redis.UniversalClient, opts ...Option) *Backend {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	b := &Backend{client: client, options: o, err: o.validate(client)}
+	b := &Backend{client: client, options: o, err: o.validate(client), heeds: heedsDeadlines(client)}
 	b.wakes.client = client
 	return b
 }
@@ -70,10 +72,24 @@ var (
 	errRing     = errors.New("redislock: a redis.Ring moves keys when a shard is down, and so grants one name twice; use one server or a Cluster")
 )
 
+// heedsDeadlines says whether client's requests end with the deadline of their ctx.
+func heedsDeadlines(client redis.UniversalClient) bool {
+	c, one := client.(*redis.Client)
+	if !one || c == nil {
+		return false
+	}
+	o := c.Options()
+	return o.ContextTimeoutEnabled && o.ReadTimeout >= 0 && o.WriteTimeout >= 0 // negative: no deadline is ever set
+}
+
 // do makes one request, once the server is known to be fit for locks. It returns when ctx ends at the
 // latest, whatever the client's options say: go-redis heeds a deadline while it reads only with
 // ContextTimeoutEnabled, and an end without a deadline not even then. The goroutine of a request that
 // was left ends with the client's own timeouts, or when the client is closed.
+//
+// With a client that heeds deadlines, and a server that has answered the last time, the request is made
+// without a goroutine, because the switch to one and back takes as long as the server does. Should the server
+// hang in just that request, ctx's deadline ends it, and an end without one does not.
 func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T, error)) (T, error) {
 	var none T
 	if b.err != nil {
@@ -81,6 +97,10 @@ func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T
 	}
 	if err := ctx.Err(); err != nil {
 		return none, driver.NotApplied(err)
+	}
+	if _, bounded := ctx.Deadline(); bounded && b.heeds && b.answers.Load() {
+		value, err := request(ctx)
+		return value, b.note(err)
 	}
 	type answer struct {
 		value T
@@ -97,18 +117,27 @@ func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T
 			return
 		}
 		value, err := request(ctx)
-		if !b.isCluster() || !says(err, "MOVED") { // such a client finds the server with another attempt
-			err = classify(err)
-		}
-		answers <- answer{value, err}
+		answers <- answer{value, b.note(err)}
 	}()
 	select {
 	case a := <-answers:
 		return a.value, a.err
 	case <-ctx.Done():
+		b.answers.Store(false)
 		if begun.CompareAndSwap(false, true) {
 			return none, driver.NotApplied(ctx.Err())
 		}
 		return none, ctx.Err()
 	}
+}
+
+// note classifies what a request came to, and remembers whether the server answered.
+func (b *Backend) note(err error) error {
+	var said redis.Error
+	var held *driver.Held
+	b.answers.Store(err == nil || errors.As(err, &said) || errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld))
+	if b.isCluster() && says(err, "MOVED") {
+		return err // such a client finds the server with another attempt
+	}
+	return classify(err)
 }

@@ -35,24 +35,24 @@ func resetRuns(tb testing.TB, c *redis.Client) {
 	require.NoError(tb, c.ConfigResetStat(context.Background()).Err())
 }
 
-// 250 leases are renewed by three runs of the script, each for its own TTL, and each is told its own outcome; by six when the server
+// 301 leases are renewed by four runs of the script, each for its own TTL, and each is told its own outcome; by eight when the server
 // does not know the script.
 func TestRenewalsTravelInHundreds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	c := connect(t, start(t).Addr)
 	b := redislock.New(c)
-	grants := make([]driver.Grant, 250)
+	grants := make([]driver.Grant, 301)
 	want := make([]driver.Outcome, len(grants))
 	for i := range grants {
 		grants[i], want[i] = acquire(t, b, request(fmt.Sprint(i))), driver.Renewed
 		grants[i].TTL += time.Duration(i) * time.Minute
 	}
-	for _, i := range []int{0, 99, 100, 151, 199, 200, 249} { // on both sides of each border
+	for _, i := range []int{0, 99, 100, 151, 199, 200, 299, 300} { // on both sides of each border
 		require.NoError(t, b.Release(ctx, grants[i]))
 		want[i] = driver.Lost
 	}
-	for _, runs := range []int{6, 3} { // the server does not know the script, and then does
+	for _, runs := range []int{8, 4} { // the server does not know the script, and then does
 		resetRuns(t, c)
 		outcomes, err := b.Renew(ctx, grants)
 		require.NoError(t, err)

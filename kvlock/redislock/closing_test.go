@@ -44,18 +44,18 @@ func TestNothingRunsAfterClose(t *testing.T) {
 	require.Eventually(t, func() bool {
 		open := subscriptions(t, direct)
 		return len(open) == 1 && strings.Contains(open[0], " sub=3 ")
-	}, patience, time.Millisecond)
+	}, atMost, time.Millisecond)
 	require.NoError(t, waiter.Close())
 	for range cap(ended) {
 		assert.ErrorIs(t, <-ended, rowlock.ErrClosed)
 	}
 	require.NoError(t, holder.Close())
-	for end := time.Now().Add(patience); ; { // not Eventually, which runs a goroutine
+	for end := time.Now().Add(atMost); ; { // not Eventually, which runs a goroutine
 		err := goleak.Find(before)
 		if err == nil {
 			break
 		}
 		require.True(t, time.Now().Before(end), "%v", err)
 	}
-	require.Eventually(t, func() bool { return len(subscriptions(t, direct)) == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(subscriptions(t, direct)) == 0 }, atMost, time.Millisecond)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,6 +77,11 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 		require.NoError(t, b.Release(ctx, acquire(t, b, request("new in "+stage))), stage)
 	}
 	check("peace")
+	stale := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Options().Addrs, ClusterStateReloadInterval: time.Hour})
+	t.Cleanup(func() { _ = stale.Close() })
+	replicated := redislock.New(stale, redislock.Prefix(tagged), redislock.Replicated(1, time.Millisecond))
+	_, err := replicated.Acquire(ctx, request("unconfirmed"))
+	require.ErrorContains(t, err, "0 of 1 replicas")
 	assign(to, "IMPORTING", id(from))
 	assign(from, "MIGRATING", id(to))
 	check("none moved")
@@ -94,19 +100,29 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 	assign(to, "NODE", id(to))
 	assign(from, "NODE", id(to))
 	check("over") // by a client that has the old map
+	_, err = replicated.Acquire(ctx, request("unconfirmed"))
+	require.ErrorContains(t, err, "MOVED")
+	require.False(t, driver.IsPermanent(err), "it has asked for the new map")
+	require.Eventually(t, func() bool {
+		_, err = replicated.Acquire(ctx, request("unconfirmed"))
+		return err != nil && strings.Contains(err.Error(), "0 of 1 replicas")
+	}, atMost, 10*time.Millisecond)
 	for _, g := range grants {
 		require.NoError(t, other.Release(ctx, g))
 	}
 }
 
+// serves reports whether n has a slot, as n itself says.
 func serves(tb testing.TB, n *redis.Client, slot int) bool {
 	tb.Helper()
-	all, err := n.ClusterSlots(context.Background()).Result()
+	shards, err := n.ClusterShards(context.Background()).Result()
 	require.NoError(tb, err)
-	for _, r := range all {
-		if r.Start <= slot && slot <= r.End {
-			return r.Nodes[0].Addr == n.Options().Addr
+	id := n.ClusterMyID(context.Background()).Val()
+	for _, shard := range shards {
+		if !slices.ContainsFunc(shard.Nodes, func(node redis.Node) bool { return node.ID == id }) {
+			continue
 		}
+		return slices.ContainsFunc(shard.Slots, func(r redis.SlotRange) bool { return int(r.Start) <= slot && slot <= int(r.End) })
 	}
 	return false
 }
@@ -172,7 +188,7 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 	host, port, err := net.SplitHostPort(each[0].Options().Addr)
 	require.NoError(t, err)
 	require.NoError(t, spare.ClusterMeet(ctx, host, port).Err())
-	require.Eventually(t, func() bool { return spare.ClusterReplicate(ctx, each[0].ClusterMyID(ctx).Val()).Err() == nil }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return spare.ClusterReplicate(ctx, each[0].ClusterMyID(ctx).Val()).Err() == nil }, atMost, 10*time.Millisecond)
 	var with, without string // names on the primary that has a replica, and on another
 	for i := 0; with == "" || without == ""; i++ {
 		name := fmt.Sprint("replicated", i)
@@ -183,16 +199,17 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 		}
 	}
 	plain := redislock.New(c)
-	_, err = redislock.New(c, redislock.Replicated(1, 50*time.Millisecond)).Acquire(ctx, request(without))
+	short := redislock.New(c, redislock.Replicated(1, 50*time.Millisecond))
+	_, err = short.Acquire(ctx, request(without))
 	require.ErrorContains(t, err, "0 of 1 replicas")
 	alone := acquire(t, plain, request(without)) // nothing was left behind
 
-	b := redislock.New(c, redislock.Replicated(1, 2*time.Second)) // see awaitReplica
-	var kept driver.Grant
 	require.Eventually(t, func() bool { // once the replica is there
-		kept, err = b.Acquire(ctx, request(with))
-		return err == nil
-	}, patience, 10*time.Millisecond)
+		g, err := short.Acquire(ctx, request(with))
+		return err == nil && short.Release(ctx, g) == nil
+	}, atMost, 10*time.Millisecond)
+	b := redislock.New(c, redislock.Replicated(1, 2*time.Second)) // see awaitReplica
+	kept := acquire(t, b, request(with))
 	released := acquire(t, plain, request(with+"too"))
 	require.NoError(t, plain.Release(ctx, released))
 	require.NoError(t, c.ForEachMaster(ctx, func(ctx context.Context, n *redis.Client) error { return n.ScriptFlush(ctx).Err() }))

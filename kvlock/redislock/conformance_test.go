@@ -3,14 +3,16 @@ package redislock_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
-	"sync"
+	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/kvlock/redislock"
@@ -75,13 +77,7 @@ type network struct {
 	open    func(dialer) redis.UniversalClient
 	raw     redis.UniversalClient
 
-	mu      sync.Mutex
-	clients map[driver.Backend]*client
-}
-
-type client struct {
-	proxies map[string]*faultproxy.Proxy // by the server's address
-	redis   redis.UniversalClient
+	*faultnet.Clients
 }
 
 var (
@@ -93,7 +89,7 @@ var (
 )
 
 func newNetwork(tb testing.TB, prefix string, servers []string, open func(dialer) redis.UniversalClient) *network {
-	n := &network{prefix: prefix, servers: servers, clients: map[driver.Backend]*client{}}
+	n := &network{prefix: prefix, servers: servers}
 	n.open = func(dial dialer) redis.UniversalClient { return open(dial) }
 	if len(servers) > 1 {
 		n.open = func(dial dialer) redis.UniversalClient {
@@ -101,69 +97,30 @@ func newNetwork(tb testing.TB, prefix string, servers []string, open func(dialer
 		}
 	}
 	n.raw = n.open(new(net.Dialer).DialContext)
-	tb.Cleanup(func() {
-		for b := range n.clients {
-			require.NoError(tb, n.Close(b))
-		}
-		_ = n.raw.Close()
-	})
+	tb.Cleanup(func() { _ = n.raw.Close() })
+	n.Clients = faultnet.New(tb)
 	return n
 }
 
 func (n *network) Open(context.Context) (driver.Backend, error) {
-	c := &client{proxies: make(map[string]*faultproxy.Proxy)}
+	proxies := make(map[string]*faultproxy.Proxy) // by the server's address
 	for _, addr := range n.servers {
 		p, err := faultproxy.New(addr)
 		if err != nil {
 			return nil, err
 		}
-		c.proxies[addr] = p
+		proxies[addr] = p
 	}
-	c.redis = n.open(func(ctx context.Context, network, addr string) (net.Conn, error) {
-		p := c.proxies[addr]
+	c := n.open(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		p := proxies[addr]
 		if p == nil {
 			return nil, fmt.Errorf("%s is no server of this harness", addr)
 		}
 		return new(net.Dialer).DialContext(ctx, network, p.Addr())
 	})
-	b := redislock.New(c.redis, redislock.Prefix(n.prefix))
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.clients[b] = c
+	b := redislock.New(c, redislock.Prefix(n.prefix))
+	n.Add(b, func() { _ = c.Close() }, slices.Collect(maps.Values(proxies))...)
 	return b, nil
-}
-
-func (n *network) Close(b driver.Backend) error {
-	err := n.each(b, (*faultproxy.Proxy).Close)
-	n.mu.Lock()
-	c := n.clients[b]
-	delete(n.clients, b)
-	n.mu.Unlock()
-	if c != nil {
-		_ = c.redis.Close()
-	}
-	return err
-}
-
-func (n *network) each(b driver.Backend, do func(*faultproxy.Proxy)) error {
-	n.mu.Lock()
-	c := n.clients[b]
-	n.mu.Unlock()
-	if c == nil {
-		return fmt.Errorf("%v is no client of this harness", b)
-	}
-	for _, p := range c.proxies {
-		do(p)
-	}
-	return nil
-}
-
-func (n *network) Crash(b driver.Backend) error   { return n.each(b, (*faultproxy.Proxy).Close) }
-func (n *network) Cut(b driver.Backend) error     { return n.each(b, (*faultproxy.Proxy).Cut) }
-func (n *network) Restore(b driver.Backend) error { return n.each(b, (*faultproxy.Proxy).Restore) }
-
-func (n *network) DropReply(b driver.Backend) error {
-	return n.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
 }
 
 // Expire moves the instants of the lock into the past.

@@ -20,6 +20,13 @@
 // The clock of one lock never goes back. A server clock that was set back closes a name whose holder crashed for so
 // much longer; a forced release opens it. A clock that is set forward ends leases early.
 //
+// # The client
+//
+// Set ContextTimeoutEnabled in the options of a *redis.Client: requests then need no goroutine of their own, which
+// makes acquire and release about a third faster. The price is that a request to a server that hangs just then ends
+// with its own limit, some seconds, and not when its ctx is cancelled before. Without the option, and on a
+// Cluster, requests end with their ctx all the same.
+//
 // # The server
 //
 // The first call asks INFO, and refuses a replica, a server older than 7.0, and a maxmemory-policy other

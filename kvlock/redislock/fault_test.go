@@ -2,7 +2,6 @@ package redislock_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"testing"
 	"time"
@@ -46,13 +45,16 @@ func TestServersThatAreNotFit(t *testing.T) {
 	ctx := context.Background()
 	s := start(t, "--maxmemory-policy", "allkeys-lru")
 	c := connect(t, s.Addr)
-	_, err := redislock.New(c).Acquire(ctx, request("x"))
-	require.ErrorContains(t, err, "noeviction")
-	assert.True(t, driver.IsPermanent(err))
+	b := redislock.New(c)
+	for range 2 {
+		_, err := b.Acquire(ctx, request("x"))
+		require.ErrorContains(t, err, "noeviction")
+		assert.True(t, driver.IsPermanent(err))
+	}
 	acquire(t, redislock.New(c, redislock.AllowEviction()), request("x"))
 
 	require.NoError(t, c.ReplicaOf(ctx, "127.0.0.1", "1").Err())
-	_, err = redislock.New(c, redislock.AllowEviction()).Acquire(ctx, request("x"))
+	_, err := redislock.New(c, redislock.AllowEviction()).Acquire(ctx, request("x"))
 	require.ErrorContains(t, err, "replica")
 	assert.True(t, driver.IsPermanent(err))
 }
@@ -116,10 +118,12 @@ func TestGuard(t *testing.T) {
 		_, err := set.Run(ctx, c, "mark", token, []string{"data"}, "new")
 		require.NoError(t, err)
 	}
-	_, err := set.Run(ctx, c, "mark", big-1, []string{"data"}, "old")
-	require.ErrorIs(t, err, redislock.ErrStale)
+	for _, token := range []driver.Token{1, 99, big - 1} { // of fewer digits, of larger ones, and of as many
+		_, err := set.Run(ctx, c, "mark", token, []string{"data"}, "old")
+		require.ErrorIs(t, err, redislock.ErrStale)
+	}
 	assert.Equal(t, "new", c.Get(ctx, "data").Val())
 	require.NoError(t, redislock.Seal(ctx, c, "mark", big+1))
-	_, err = set.Run(ctx, c, "mark", big, []string{"data"}, "old")
-	require.True(t, errors.Is(err, redislock.ErrStale))
+	_, err := set.Run(ctx, c, "mark", big, []string{"data"}, "old")
+	require.ErrorIs(t, err, redislock.ErrStale)
 }

@@ -68,7 +68,7 @@ func (r *Redlock) Capabilities() driver.Capabilities {
 }
 
 // Close waits for what is still being told to slow servers, which the limit of a node bounds as far as its
-// client heeds it. Calls afterwards fail. Close the locker before, and the clients after.
+// client heeds it. Calls afterwards fail. Close the locker before, so that nobody waits any more, and the clients after.
 func (r *Redlock) Close() error {
 	r.work.close()
 	return nil

@@ -31,20 +31,26 @@ func (r *Redlock) acquire(ctx context.Context, req driver.Request) (driver.Grant
 	if req.TTL > r.options.maxTTL {
 		return driver.Grant{}, driver.Permanent(fmt.Errorf("a TTL of %s is longer than the MaxTTL of %s, after which nodes take a lease for forgotten", req.TTL, r.options.maxTTL))
 	}
-	b := r.newBallot(ctx, req)
-	token, err := b.decide()
-	if errors.Is(err, errAdmitted) { // nodes have just been given back their votes
-		b = r.newBallot(ctx, req)
-		token, err = b.decide()
-		if errors.Is(err, errAdmitted) {
-			err = b.failure
+	var token driver.Token
+	var err error
+	for range ballots {
+		var next *again
+		if token, err = r.newBallot(ctx, req).decide(); !errors.As(err, &next) {
+			break
 		}
+		err = next.error
 	}
 	if err != nil {
 		return driver.Grant{}, err
 	}
 	return driver.Grant{Key: req.Key, Nonce: req.Nonce, Token: token, TTL: req.TTL, MinHold: req.MinHold, HandoverDelay: req.HandoverDelay}, nil
 }
+
+// ballots is how many one call may take, and again a failure after which another is worth it: that nodes have just been
+// admitted, or that it was too slow, or not confirmed.
+const ballots = 3
+
+type again struct{ error }
 
 // leastValidity is the share of the TTL that must be left of a grant: one that took longer is of little use.
 const leastValidity = 2
@@ -59,7 +65,7 @@ func (b *ballot) decide() (driver.Token, error) {
 		err = b.second()
 	}
 	if left := b.req.TTL - time.Since(b.began) - drift(b.req.TTL); err == nil && left < b.req.TTL/leastValidity {
-		err = fmt.Errorf("it took %s, which leaves %s of the TTL of %s", time.Since(b.began).Round(time.Millisecond), left.Round(time.Millisecond), b.req.TTL)
+		err = &again{fmt.Errorf("it took %s, which leaves %s of the TTL of %s", time.Since(b.began).Round(time.Millisecond), left.Round(time.Millisecond), b.req.TTL)}
 	}
 	b.kept = err == nil
 	close(b.over)
@@ -106,11 +112,11 @@ func (b *ballot) first() error {
 		b.token = mint(votes)
 		return nil
 	}
-	b.failure = r.refusal(votes)
+	failure := r.refusal(votes)
 	if ready := count(votes, vote.ready); b.admits && ready > 0 && granted+ready >= q {
-		return b.await(ready, timer.C)
+		return b.await(ready, timer.C, failure)
 	}
-	return b.failure
+	return failure
 }
 
 // answered says whether no more votes are worth waiting for where there will be no majority: whether one has answered, or
@@ -135,22 +141,20 @@ func (b *ballot) silent(votes []vote) *node {
 	return nil
 }
 
-var errAdmitted = errors.New("nodes have been admitted")
-
 // await has the goroutines of nodes that are ready admit them, and waits for that. The caller closes minted only
 // after it has returned, so they are told by another channel.
-func (b *ballot) await(ready int, timeout <-chan time.Time) error {
+func (b *ballot) await(ready int, timeout <-chan time.Time, failure error) error {
 	close(b.admitting)
 	for range ready {
 		select {
 		case <-b.admitted:
 		case <-timeout:
-			return b.failure
+			return failure
 		case <-b.ctx.Done():
 			return b.ctx.Err()
 		}
 	}
-	return errAdmitted
+	return &again{failure}
 }
 
 // second collects confirmations of the token.
@@ -164,7 +168,7 @@ func (b *ballot) second() error {
 		case yes >= q:
 			return nil
 		case no > len(r.nodes)-q:
-			return fmt.Errorf("%d of %d nodes confirmed token %d, and it takes %d", yes, len(r.nodes), b.token, q)
+			return &again{fmt.Errorf("%d of %d nodes confirmed token %d, and it takes %d", yes, len(r.nodes), b.token, q)}
 		}
 		select {
 		case confirmed := <-b.confirmations:

@@ -26,11 +26,10 @@ type ballot struct {
 	admitted      chan bool
 	over          chan struct{} // closed when kept is decided
 
-	token   driver.Token // 0 when there is no majority
-	floor   driver.Token
-	admits  bool // floor is known from a majority
-	kept    bool
-	failure error // of the first round
+	token  driver.Token // 0 when there is no majority
+	floor  driver.Token
+	admits bool // floor is known from enough of the nodes
+	kept   bool
 }
 
 func (r *Redlock) newBallot(ctx context.Context, req driver.Request) *ballot {

@@ -68,7 +68,7 @@ func TestRedlockClaim(t *testing.T) {
 	f := newFleet(t, 3)
 	hold := func(holder string) *rowlock.Lease {
 		b, _ := f.client(t, steadily)
-		lease, err := locker(t, b, rowlock.Fenced(guard.Claims()), rowlock.Holder(holder)).Acquire(ctx, "x")
+		lease, err := lockerOn(t, b, rowlock.Fenced(guard.Claims()), rowlock.Holder(holder)).Acquire(ctx, "x")
 		require.NoError(t, err)
 		b.Settle()
 		return lease

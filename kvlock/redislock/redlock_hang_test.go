@@ -32,6 +32,7 @@ func TestRedlockOneNodeHangs(t *testing.T) {
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, renewed)
 	for name, b := range map[string]driver.Backend{"old": old, "young": young} {
 		var slowest [2]time.Duration
+		first := time.Now()
 		for range 20 {
 			began := time.Now()
 			g, err := b.Acquire(ctx, request(name))
@@ -41,14 +42,14 @@ func TestRedlockOneNodeHangs(t *testing.T) {
 			slowest[0], slowest[1] = max(slowest[0], acquired.Sub(began)), max(slowest[1], time.Since(acquired))
 		}
 		t.Logf("%s client: the slowest of 20: acquire %s, release %s", name, slowest[0], slowest[1])
-		assert.Less(t, max(slowest[0], slowest[1]), 3*time.Second) // 5 s are a client's own timeouts
+		assert.Less(t, time.Since(first), 3*patience, "it would take 200 s with the 5 s of a client's own timeouts")
 	}
 	began := time.Now()
 	require.NoError(t, young.Close())
 	assert.Less(t, time.Since(began), patience, "what is still told to the node that hangs is bounded")
 }
 
-// With two nodes of three that hang the store is unavailable, which is not held; a lease is unknown, and trust in it ends before
+// With two nodes of three that hang the store is unavailable, which is not held, even if the third says so; a lease is unknown, and trust in it ends before
 // somebody else can have it. A release that reaches one node only is no success.
 func TestRedlockTwoNodesHang(t *testing.T) {
 	t.Parallel()
@@ -56,7 +57,7 @@ func TestRedlockTwoNodesHang(t *testing.T) {
 	f := newFleet(t, 3)
 	a, proxies := f.client(t, shortly)
 	b, _ := f.client(t, steadily)
-	mine, theirs := locker(t, a, rowlock.TTL(2*time.Second)), locker(t, b)
+	mine, theirs := lockerOn(t, a, rowlock.TTL(2*time.Second)), lockerOn(t, b)
 	lease, err := mine.Acquire(ctx, "x")
 	require.NoError(t, err)
 	ended := make(chan time.Time, 1)
@@ -66,6 +67,9 @@ func TestRedlockTwoNodesHang(t *testing.T) {
 	}()
 	g, err := a.Acquire(ctx, request("y"))
 	require.NoError(t, err)
+	_, err = theirs.Acquire(ctx, "z")
+	require.NoError(t, err)
+	b.Settle()
 	for _, p := range proxies[:2] {
 		p.Cut()
 	}
@@ -98,7 +102,7 @@ func TestRedlockTrustEndsFirst(t *testing.T) {
 	f := newFleet(t, 3)
 	a, proxies := f.client(t, shortly)
 	b, _ := f.client(t, steadily)
-	lease, err := locker(t, a, rowlock.TTL(2*time.Second)).Acquire(ctx, "x")
+	lease, err := lockerOn(t, a, rowlock.TTL(2*time.Second)).Acquire(ctx, "x")
 	require.NoError(t, err)
 	ended := make(chan time.Time, 1)
 	go func() {
@@ -108,7 +112,7 @@ func TestRedlockTrustEndsFirst(t *testing.T) {
 	for _, p := range proxies {
 		p.Cut()
 	}
-	next, err := locker(t, b).Acquire(ctx, "x")
+	next, err := lockerOn(t, b).Acquire(ctx, "x")
 	had := time.Now()
 	require.NoError(t, err)
 	require.Error(t, lease.Err(), "two trust their leases")
@@ -166,5 +170,8 @@ func TestRedlockRepliesLost(t *testing.T) {
 	assert.Greater(t, next.Token, g.Token)
 }
 
+// patience is for what must happen on a loaded machine.
+const patience = 10 * time.Second
+
 // shortly is how long tests wait for a node that hangs: longer than by default, for the sake of those that do not on a loaded machine.
-var shortly = redislock.NodeTimeout(time.Second)
+var shortly = redislock.NodeTimeout(2 * time.Second)

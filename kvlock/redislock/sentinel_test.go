@@ -52,7 +52,7 @@ func refuses(tb testing.TB, guard *fence.Guard, client redis.UniversalClient, fi
 	_, err = write.Run(tb.Context(), client, "{data}:mark", second.Token(), []string{"{data}"}, "second")
 	require.NoError(tb, err)
 
-	require.Eventually(tb, func() bool { return errors.Is(first.Renew(tb.Context()), rowlock.ErrLost) }, patience, 10*time.Millisecond)
+	require.Eventually(tb, func() bool { return errors.Is(first.Renew(tb.Context()), rowlock.ErrLost) }, atMost, 10*time.Millisecond)
 	require.NoError(tb, second.Renew(tb.Context()))
 }
 
@@ -77,7 +77,7 @@ func TestFailoverBySentinel(t *testing.T) {
 	require.Eventually(t, func() bool {
 		known, err := sentinel.Replicas(t.Context(), testserver.SentinelMaster).Result()
 		return err == nil && len(known) == 1 && known[0]["master-link-status"] == "ok"
-	}, patience, 10*time.Millisecond)
+	}, atMost, 10*time.Millisecond)
 
 	guard := fenced(t)
 	client := func() redis.UniversalClient {
@@ -86,8 +86,8 @@ func TestFailoverBySentinel(t *testing.T) {
 		return c
 	}
 	other := client()
-	one := locker(t, redislock.New(client()), rowlock.TTL(5*time.Minute), rowlock.Fenced(guard))
-	two := locker(t, redislock.New(other), rowlock.TTL(time.Minute), rowlock.Fenced(guard)) // it asks for so long while nobody answers
+	one := lockerOn(t, redislock.New(client()), rowlock.TTL(5*time.Minute), rowlock.Fenced(guard))
+	two := lockerOn(t, redislock.New(other), rowlock.TTL(time.Minute), rowlock.Fenced(guard)) // it asks for so long while nobody answers
 	before, err := one.Acquire(t.Context(), "x")
 	require.NoError(t, err)
 	require.NoError(t, before.Release(t.Context()))
@@ -111,7 +111,7 @@ func TestForgottenLocksAreFenced(t *testing.T) {
 	s := start(t)
 	c := connect(t, s.Addr)
 	guard := fenced(t)
-	one, two := locker(t, redislock.New(c), rowlock.Fenced(guard)), locker(t, redislock.New(c), rowlock.Fenced(guard))
+	one, two := lockerOn(t, redislock.New(c), rowlock.Fenced(guard)), lockerOn(t, redislock.New(c), rowlock.Fenced(guard))
 	for name, forget := range map[string]func() error{
 		"FLUSHALL": func() error { return c.FlushAll(context.Background()).Err() },
 		"restart":  func() error { s.Kill(); return s.Restart(context.Background()) },
@@ -137,9 +137,9 @@ func TestTwoPrimaries(t *testing.T) {
 	awaitReplica(t, old)
 	require.NoError(t, promoted.ReplicaOf(t.Context(), "NO", "ONE").Err())
 	guard := fenced(t)
-	first, err := locker(t, redislock.New(old), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
+	first, err := lockerOn(t, redislock.New(old), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
 	require.NoError(t, err)
-	second, err := locker(t, redislock.New(promoted), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
+	second, err := lockerOn(t, redislock.New(promoted), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
 	require.NoError(t, err)
 	assert.Greater(t, second.Token(), first.Token())
 	nothing := func(context.Context, *sql.Tx) error { return nil }

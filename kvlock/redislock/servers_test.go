@@ -13,7 +13,6 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
-	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
 type silent struct{}
@@ -76,7 +75,7 @@ func request(name string) driver.Request {
 	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test", Note: name}
 }
 
-func acquire(tb testing.TB, b *redislock.Backend, r driver.Request) driver.Grant {
+func acquire(tb testing.TB, b driver.Backend, r driver.Request) driver.Grant {
 	tb.Helper()
 	g, err := b.Acquire(context.Background(), r)
 	require.NoError(tb, err)

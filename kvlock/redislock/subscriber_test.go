@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-const patience = 20 * time.Second
+const atMost = 20 * time.Second
 
 // listener waits for one name.
 type listener struct {
@@ -30,7 +30,7 @@ func (l listener) await(tb testing.TB, why string) {
 	tb.Helper()
 	select {
 	case <-l.woken:
-	case <-time.After(patience):
+	case <-time.After(atMost):
 		require.FailNow(tb, "nobody was woken", why)
 	}
 }
@@ -40,7 +40,7 @@ func listen(tb testing.TB, b *redislock.Backend, names int) []listener {
 	tb.Helper()
 	all := make([]listener, names)
 	notify := func(name string) listener {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), atMost)
 		defer cancel()
 		l := listener{woken: make(chan struct{}, 1)}
 		stop, err := b.Notify(ctx, driver.Key{Name: name}, func() {
@@ -105,7 +105,7 @@ func TestManyNamesShareOneSubscription(t *testing.T) {
 	for _, w := range twins {
 		w.stop()
 	}
-	require.Eventually(t, func() bool { return len(subscriptions(t, c)) == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(subscriptions(t, c)) == 0 }, atMost, time.Millisecond)
 	listen(t, b, 1)
 }
 
@@ -121,7 +121,7 @@ func TestReconnectWakesAllWaiters(t *testing.T) {
 		"black hole": func(p *faultproxy.Proxy, _ *redis.Client, dialled *atomic.Int64) {
 			before := dialled.Load()
 			p.Cut()
-			assert.Eventually(t, func() bool { return dialled.Load() > before }, patience, time.Millisecond, "the silence is noticed")
+			assert.Eventually(t, func() bool { return dialled.Load() > before }, atMost, time.Millisecond, "the silence is noticed")
 			p.Restore()
 		},
 	} {

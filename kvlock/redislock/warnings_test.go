@@ -15,7 +15,7 @@ import (
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	warned := func(b *redislock.Backend) []string {
-		l := locker(t, b)
+		l := lockerOn(t, b)
 		assert.Empty(t, l.Capabilities().Warnings, "before the first call")
 		_, err := b.Inspect(t.Context(), driver.Key{Name: "x"})
 		require.NoError(t, err)

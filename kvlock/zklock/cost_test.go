@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,4 +74,28 @@ func TestCommitsOfEachOperation(t *testing.T) {
 		return nil
 	})
 	measure("another's release", 1, release)
+}
+
+// More grants than fit into one request are renewed in several, and each is told what became of it.
+func TestManyLongNamesAreRenewed(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	grants := make([]driver.Grant, 100)
+	want := make([]driver.Outcome, len(grants))
+	for i := range grants {
+		name := fmt.Sprintf("%s%03d", strings.Repeat("/", driver.MaxName-3), i)
+		g, err := n.watching.Acquire(t.Context(), request(name))
+		require.NoError(t, err)
+		grants[i], want[i] = g, driver.Renewed
+	}
+	for _, i := range []int{0, 50, 99} {
+		path, _, err := n.head(grants[i].Key)
+		require.NoError(t, err)
+		require.NoError(t, n.direct.Delete(path, -1))
+		want[i] = driver.Lost
+	}
+	outcomes, err := n.watching.Renew(t.Context(), grants)
+	require.NoError(t, err)
+	require.Equal(t, want, outcomes)
+	require.ErrorIs(t, n.watching.Release(t.Context(), grants[50]), driver.ErrNotHeld)
 }

@@ -3,6 +3,7 @@ package zklock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -82,14 +83,23 @@ func TestEnsemble(t *testing.T) {
 	})
 	t.Run("lease-outlives-leaders", func(t *testing.T) { leaseOutlivesLeaders(t, c) })
 	t.Run("leader-in-the-minority", func(t *testing.T) { minorityLosesFirst(t, c, leader(t, c)) })
-	t.Run("follower-in-the-minority", func(t *testing.T) {
-		for _, n := range c.Nodes {
-			if n != leader(t, c) {
-				minorityLosesFirst(t, c, n)
-				return
-			}
+	t.Run("follower-in-the-minority", func(t *testing.T) { minorityLosesFirst(t, c, follower(t, c)) })
+	t.Run("follower-behind", func(t *testing.T) { behindRefusesNothing(t, c, follower(t, c)) })
+}
+
+func follower(t *testing.T, c *testserver.ZooKeeperEnsemble) *testserver.ZooKeeperNode {
+	t.Helper()
+	leads := leader(t, c)
+	return c.Nodes[(slices.Index(c.Nodes, leads)+1)%len(c.Nodes)]
+}
+
+func without(c *testserver.ZooKeeperEnsemble, node *testserver.ZooKeeperNode) (others []string) {
+	for _, n := range c.Nodes {
+		if n != node {
+			others = append(others, n.DSN)
 		}
-	})
+	}
+	return others
 }
 
 // leaseOutlivesLeaders: a lease outlives its ensemble's leader, killed, or stopped for longer than an election takes and
@@ -97,20 +107,20 @@ func TestEnsemble(t *testing.T) {
 // waits for it all the time gets it in the end.
 func leaseOutlivesLeaders(t *testing.T, c *testserver.ZooKeeperEnsemble) {
 	where := root()
-	usual := []rowlock.Option{rowlock.TTL(40 * time.Second), rowlock.RenewEvery(200 * time.Millisecond)}
+	usual := []rowlock.Option{rowlock.TTL(time.Minute), rowlock.RenewEvery(200 * time.Millisecond)}
 	lease, err := lockerOn(t, open(t, servers(c), where), usual...).Acquire(t.Context(), "a")
 	require.NoError(t, err)
-	other := lockerOn(t, open(t, servers(c), where), rowlock.TTL(40*time.Second))
+	other := lockerOn(t, open(t, servers(c), where), rowlock.TTL(time.Minute))
 	last := open(t, servers(c), where)
 	waiter := make(chan *rowlock.Lease, 1)
 	go func() {
-		next, err := lockerOn(t, last, rowlock.TTL(40*time.Second)).Acquire(t.Context(), "a")
+		next, err := lockerOn(t, last, rowlock.TTL(time.Minute)).Acquire(t.Context(), "a")
 		assert.NoError(t, err)
 		waiter <- next
 	}()
 	renewed := func(fault string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 20*time.Second, 50*time.Millisecond, fault)
+		require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 40*time.Second, 50*time.Millisecond, fault)
 		require.NoError(t, lease.Err(), fault)
 	}
 	faults := []struct {
@@ -159,12 +169,7 @@ func leaseOutlivesLeaders(t *testing.T, c *testserver.ZooKeeperEnsemble) {
 // the majority grants the name to another, although its server goes on answering its signs of life.
 func minorityLosesFirst(t *testing.T, c *testserver.ZooKeeperEnsemble, minority *testserver.ZooKeeperNode) {
 	where := root()
-	var majority []string
-	for _, n := range c.Nodes {
-		if n != minority {
-			majority = append(majority, n.DSN)
-		}
-	}
+	majority := without(c, minority)
 	lease := atLast(t, lockerOn(t, open(t, []string{minority.DSN}, where), rowlock.TTL(time.Second)), "a")
 	ended := make(chan time.Time, 1)
 	context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
@@ -179,4 +184,24 @@ func minorityLosesFirst(t *testing.T, c *testserver.ZooKeeperEnsemble, minority 
 	require.Eventually(t, func() bool { return next.Renew(t.Context()) == nil }, 20*time.Second, 50*time.Millisecond)
 	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
 	require.NoError(t, next.Release(t.Context()))
+}
+
+// behindRefusesNothing: a server that has not heard of a release does not make a refusal of it.
+func behindRefusesNothing(t *testing.T, c *testserver.ZooKeeperEnsemble, behind *testserver.ZooKeeperNode) {
+	where := root()
+	holder := atLast(t, lockerOn(t, open(t, without(c, behind), where), rowlock.TTL(20*time.Second)), "a")
+	l := lockerOn(t, open(t, []string{behind.DSN}, where), rowlock.TTL(20*time.Second))
+	require.Eventually(t, func() bool {
+		_, err := l.TryAcquire(t.Context(), "a")
+		return errors.Is(err, rowlock.ErrHeld)
+	}, 20*time.Second, 10*time.Millisecond)
+	c.Isolate(behind)
+	defer c.Rejoin()
+	require.NoError(t, holder.Release(t.Context()))
+	_, err := l.TryAcquire(t.Context(), "a")
+	require.ErrorIs(t, err, rowlock.ErrUnavailable)
+	require.NotErrorIs(t, err, rowlock.ErrHeld)
+	c.Rejoin()
+	lease := atLast(t, l, "a")
+	require.Greater(t, lease.Token(), holder.Token())
 }

@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -34,17 +33,6 @@ type entry struct {
 	// Guarded by store.mu.
 	granted bool
 	removal *removal // nil unless it is to go
-}
-
-// removal is the end of an entry.
-type removal struct {
-	done chan struct{}
-	err  error // driver.ErrNotHeld if there was no node; to be read once done is closed
-}
-
-type ended struct {
-	nonce driver.Nonce
-	token driver.Token
 }
 
 // enter asks for a node at the end of the queue, if the lock's node has been written version times:
@@ -86,111 +74,6 @@ func (e *entry) create(data string, version int32) {
 	}
 	if e.err != nil {
 		e.forget()
-	}
-}
-
-// find looks for the node of a request whose reply was lost. On a new connection of the same session
-// nothing that was sent before can come later, and after a sync nothing that came is missing.
-func (e *entry) find(container string) error {
-	s := e.session
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		if err := s.await(s.ctx); err != nil {
-			return err
-		}
-		impatience := s.watchdog()
-		path, stat, err := e.search(container)
-		impatience.Stop()
-		switch {
-		case err == nil:
-			e.path, e.token = path, driver.Token(stat.Czxid)
-			return nil
-		case errors.Is(err, zk.ErrNoNode):
-			return driver.NotApplied(errNotCreated)
-		case isAny(err, refusedFor):
-			return err
-		}
-		sleep(s.ctx, pause)
-	}
-}
-
-// search finds e's node by its nonce; zk.ErrNoNode if there is none.
-func (e *entry) search(container string) (string, *zk.Stat, error) {
-	children, err := synced(e.session.conn, container)
-	if err != nil {
-		return "", nil, err
-	}
-	for _, p := range queue(children) {
-		if p.nonce == e.nonce {
-			path := container + "/" + p.node
-			_, stat, err := e.session.conn.Get(path)
-			return path, stat, err
-		}
-	}
-	return "", nil, zk.ErrNoNode
-}
-
-// synced lists the children of a node as the leader knows them.
-func synced(c *zk.Conn, path string) ([]string, error) {
-	if _, err := c.Sync(path); err != nil {
-		return nil, err
-	}
-	children, _, err := c.Children(path)
-	return children, err
-}
-
-// remove has the entry's node deleted, in the background and until that is certain.
-func (e *entry) remove() *removal {
-	e.store.mu.Lock()
-	defer e.store.mu.Unlock()
-	if e.removal == nil {
-		e.removal = &removal{done: make(chan struct{})}
-		go e.delete(e.removal)
-	}
-	return e.removal
-}
-
-func (e *entry) delete(r *removal) {
-	defer close(r.done)
-	<-e.created
-	r.err = e.deleteNode()
-	e.store.mu.Lock()
-	if r.err == nil {
-		e.store.released.put(ended{e.nonce, e.token}, struct{}{})
-		if e.granted && !e.shared { // nobody is there now, unless he came after
-			e.store.versions.put(e.key, e.version)
-		}
-	}
-	if driver.IsPermanent(r.err) { // it is still there, and may be asked for again
-		e.removal = nil
-	}
-	e.store.mu.Unlock()
-	if !driver.IsPermanent(r.err) {
-		e.forget()
-	}
-}
-
-func (e *entry) deleteNode() error {
-	if e.path == "" {
-		return driver.ErrNotHeld
-	}
-	s, lost := e.session, false
-	for {
-		impatience := s.watchdog()
-		err := s.conn.Delete(e.path, -1)
-		impatience.Stop()
-		switch {
-		case err == nil, errors.Is(err, zk.ErrNoNode) && lost: // that was us
-			return nil
-		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrSessionExpired), s.ctx.Err() != nil:
-			return driver.ErrNotHeld
-		case isAny(err, refusedFor):
-			return driver.Permanent(err)
-		}
-		lost = lost || ambiguous(err)
-		sleep(s.ctx, 10*time.Millisecond)
-		if s.await(s.ctx) != nil {
-			return driver.ErrNotHeld
-		}
 	}
 }
 

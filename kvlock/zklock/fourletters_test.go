@@ -37,6 +37,7 @@ func fourLetters(tb testing.TB, addr, command string) string {
 	require.NoError(tb, err)
 	text, err := io.ReadAll(conn)
 	require.NoError(tb, err)
+	require.NotContains(tb, string(text), "whitelist", "the server must have 4lw.commands.whitelist=*")
 	return string(text)
 }
 

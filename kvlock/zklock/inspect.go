@@ -107,10 +107,17 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	case !live:
 		return &driver.Held{Reason: driver.Leased, Holder: f.Holder, Note: f.Note, Token: f.Token}
 	}
+	asked := 0
 	_, err = onAny(b.store, func(s *session) (struct{}, error) {
-		return ask(ctx, s, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(f.path, -1) })
+		return ask(ctx, s, func(c *zk.Conn) (struct{}, error) {
+			asked++
+			return struct{}{}, c.Delete(f.path, -1)
+		})
 	})
-	if errors.Is(err, zk.ErrNoNode) {
+	switch {
+	case errors.Is(err, zk.ErrNoNode) && asked > 1: // that was us
+		return nil
+	case errors.Is(err, zk.ErrNoNode):
 		return driver.ErrNotHeld
 	}
 	return err

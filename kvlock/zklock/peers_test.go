@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
@@ -125,133 +124,6 @@ func TestOneSessionHoldsANameOnce(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// The loss of a session ends all leases on it, and a locker goes on with a new one. (A peer's lock object
-// is dead after that.)
-func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	l := lockerOn(t, n.watching)
-	var leases []*rowlock.Lease
-	for _, name := range []string{"a", "b", "c"} {
-		lease, err := l.Acquire(t.Context(), name)
-		require.NoError(t, err)
-		leases = append(leases, lease)
-	}
-	other, err := l.Acquire(t.Context(), "other", rowlock.TTL(10*time.Second)) // another TTL, another session
-	require.NoError(t, err)
-	_, one, err := n.head(driver.Key{Name: "a"})
-	require.NoError(t, err)
-	_, three, err := n.head(driver.Key{Name: "c"})
-	require.NoError(t, err)
-	require.Equal(t, one.EphemeralOwner, three.EphemeralOwner)
-	require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
-	again, err := l.Acquire(t.Context(), "d")
-	require.NoError(t, err)
-	for _, lease := range leases {
-		select {
-		case <-lease.Context().Done():
-		case <-time.After(10 * time.Second):
-		}
-		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
-	}
-	require.NoError(t, again.Renew(t.Context()))
-	require.NoError(t, other.Renew(t.Context()))
-	same, err := l.Acquire(t.Context(), "a")
-	require.NoError(t, err)
-	require.Greater(t, same.Token(), leases[0].Token())
-}
-
-// A session that ends while its process waits costs the place in the queue and not the wait.
-func TestSessionExpiryWhileWaiting(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	b, err := n.open()
-	require.NoError(t, err)
-	first, err := lockerOn(t, n.watching).Acquire(t.Context(), "a")
-	require.NoError(t, err)
-	got := make(chan *rowlock.Lease, 1)
-	go func() {
-		lease, _ := lockerOn(t, b).Acquire(t.Context(), "a")
-		got <- lease
-	}()
-	key := driver.Key{Name: "a"}
-	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
-	q, err := n.queue(key)
-	require.NoError(t, err)
-	_, stat, err := n.direct.Get(n.watching.Container(key) + "/" + q[1])
-	require.NoError(t, err)
-	require.NoError(t, n.endSession(stat.EphemeralOwner))
-	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond, "it queues again")
-	require.NoError(t, first.Release(t.Context()))
-	require.NotNil(t, <-got)
-}
-
-// Whoever was cut off for so long that trust has ended does not come back to life with its old session,
-// which would hold the name for as long as its client sends signs of life.
-func TestASessionThatIsTrustedNoMoreIsEnded(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	b, err := n.open()
-	require.NoError(t, err)
-	lease, err := lockerOn(t, b, rowlock.TTL(time.Second)).Acquire(t.Context(), "a")
-	require.NoError(t, err)
-	require.NoError(t, n.Cut(b))
-	<-lease.Context().Done()
-	require.NoError(t, n.Restore(b))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	next, err := lockerOn(t, n.watching).Acquire(ctx, "a")
-	require.NoError(t, err)
-	require.Greater(t, next.Token(), lease.Token())
-}
-
-// A server that goes silent with a request is left in time for the lease, although the client would wait
-// for longer than that is trusted.
-func TestASilentServerIsLeft(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	b, err := n.open()
-	require.NoError(t, err)
-	lease, err := lockerOn(t, b, rowlock.TTL(8*time.Second)).Acquire(t.Context(), "a")
-	require.NoError(t, err)
-	require.NoError(t, lease.Renew(t.Context()))
-	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) }))
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, lease.Renew(ctx), rowlock.ErrUnknown)
-	require.Eventually(t, func() bool { return lease.Err() != nil || lease.Renew(t.Context()) == nil }, 20*time.Second, 10*time.Millisecond)
-	require.NoError(t, lease.Err())
-}
-
-// A wait that is longer than a session is trusted without a proof keeps its place, and what it brings is
-// a lease that lasts.
-func TestALongWaitKeepsItsPlace(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	first, err := lockerOn(t, n.watching).Acquire(t.Context(), "a")
-	require.NoError(t, err)
-	b, err := n.open()
-	require.NoError(t, err)
-	got := make(chan *rowlock.Lease, 1)
-	go func() {
-		lease, err := lockerOn(t, b, rowlock.TTL(400*time.Millisecond)).Acquire(t.Context(), "a")
-		assert.NoError(t, err)
-		got <- lease
-	}()
-	key := driver.Key{Name: "a"}
-	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
-	before, err := n.queue(key)
-	require.NoError(t, err)
-	time.Sleep(time.Second) // the time is what this is about
-	require.NoError(t, first.Release(t.Context()))
-	lease := <-got
-	require.NotNil(t, lease)
-	_, stat, err := n.direct.Get(n.watching.Container(key) + "/" + before[1])
-	require.NoError(t, err, "the place in the queue is the one from before")
-	require.EqualValues(t, stat.Czxid, lease.Token())
-	require.NoError(t, lease.Renew(t.Context()))
-}
-
 // The servers clear away the node of a lock that stands empty, and count its writings anew. Tokens rise
 // all the same, and whoever remembers the old count is not granted what another holds.
 func TestAnEmptyLockIsClearedAway(t *testing.T) {
@@ -318,18 +190,4 @@ func TestWhatZooKeeperCannotKeepIsRefused(t *testing.T) {
 		_, err = rowlock.New(b)
 		require.ErrorContains(t, err, field)
 	}
-}
-
-// Without a server a call says within its limit that there is none, and after Close that it is closed.
-func TestNoServer(t *testing.T) {
-	t.Parallel()
-	b := open(t, []string{"127.0.0.1:1"})
-	_, err := lockerOn(t, b, rowlock.TTL(time.Second)).TryAcquire(t.Context(), "a")
-	require.ErrorIs(t, err, rowlock.ErrUnavailable)
-	require.ErrorContains(t, err, "refused", "it says why")
-	b.Close()
-	b.Close()
-	_, err = b.Acquire(t.Context(), request("a"))
-	require.True(t, driver.IsPermanent(err), "%v", err)
-	require.ErrorContains(t, err, "closed")
 }

@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -78,9 +79,19 @@ func existence(path string) *zk.CheckVersionRequest {
 	return &zk.CheckVersionRequest{Path: path, Version: -1}
 }
 
-// ask makes one request when there is a connection. The client knows no context: when ctx ends the
-// request goes on without us, until it is answered or its connection ends.
+// ask makes a request when there is a connection, and again when that breaks: it must do no harm twice.
 func ask[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, error)) (T, error) {
+	for {
+		v, err := askOnce(ctx, s, request)
+		if !errors.Is(err, zk.ErrConnectionClosed) || !sleep(ctx, time.Millisecond) {
+			return v, err
+		}
+	}
+}
+
+// askOnce makes one request. The client knows no context: when ctx ends the request goes on without us,
+// until it is answered or its connection ends.
+func askOnce[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, error)) (T, error) {
 	var none T
 	if err := s.await(ctx); err != nil {
 		return none, err

@@ -1,32 +1,38 @@
--- Parameters: KEYS[1] the lock; ARGV nonce, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention.
--- Result: verdict, token, and of whoever has the lock: holder, note, microseconds since the grant and until it is free.
+-- Parameters: KEYS[1] the lock; ARGV nonce, holder, note; in microseconds TTL, minimum hold, hand-over delay; for how many milliseconds the lock is remembered.
+-- Result: the token if it is granted; else verdict, token, and of whoever has the lock: holder, note, microseconds since the grant and until it is free.
 -- Promise: one request; writes nothing unless it grants; the nonce of the present grant gets that grant again.
-local number = function(x) return string.format('%.0f', x) end
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock')
-local nonce, token = row[1] or '', tonumber(row[2]) or 0
-local acquired, expires, free = tonumber(row[5]) or 0, tonumber(row[6]) or 0, tonumber(row[7]) or 0
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'held_until', 'clock')
+local nonce, token, free, clock = row[1], row[2] or 0, row[3] or 0, row[4] or 0
 local time = redis.call('TIME')
 -- The clock of a lock never goes back: what one request has seen, the next sees no earlier.
-local now = math.max(time[1] * 1000000 + time[2], tonumber(row[8]) or 0)
-local ttl, minimum, delay, retention = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local now = math.max(time[1] * 1000000 + time[2], clock)
 
 local same = nonce == ARGV[1]
-if free > now and not same then
+if free - now > 0 and not same then
+    local other = redis.call('HMGET', KEYS[1], 'holder', 'note', 'acquired_at', 'expires_at')
     local verdict = 'leased'
     if nonce == '' then
         verdict = 'min hold'
-    elseif expires <= now then
+    elseif other[4] - now <= 0 then
         verdict = 'handover'
     end
-    return {verdict, token, row[3] or '', row[4] or '', now - acquired, free - now}
+    return {verdict, tonumber(token), other[1], other[2], now - other[3], free - now}
 end
 
-if not same then
-    token, acquired = math.max(token + 1, now), now
+local acquired = now
+if same then
+    acquired = tonumber(redis.call('HMGET', KEYS[1], 'acquired_at')[1])
+else
+    token = math.max(token + 1, now)
 end
-expires = now + ttl
-free = math.max(expires + delay, acquired + minimum)
-redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', number(token), 'holder', ARGV[2], 'note', ARGV[3],
-    'acquired_at', number(acquired), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now))
-redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + retention))
-return {'granted', token, '', '', 0, 0}
+local expires = now + ARGV[4]
+free = math.max(expires + ARGV[6], acquired + ARGV[5])
+-- A number is written with all its digits, and mostly it is one of two.
+local present, ending = string.format('%.0f', now), string.format('%.0f', expires)
+local digits = function(x)
+    return x == now and present or x == expires and ending or string.format('%.0f', x)
+end
+redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', digits(token), 'holder', ARGV[2], 'note', ARGV[3],
+    'acquired_at', digits(acquired), 'expires_at', ending, 'held_until', digits(free), 'clock', present)
+redis.call('PEXPIRE', KEYS[1], ARGV[7])
+return tonumber(token)

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Parameters: KEYS[1] the lock and its channel, KEYS[2] the record of the node; ARGV the token that was seen, the one to put in its place, retention in milliseconds.
 -- Result: 1 when the lease with the token that was seen has ended here, or one that has no token yet; 0 when there is another, or none.
 -- Promise: the token rises, so that the old holder is fenced; the clock is the server's again, should it have been set back.

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Parameters: KEYS[1] the lock, which is also the name of its channel; ARGV nonce, token or 0 for any, minimum hold in microseconds, retention in milliseconds, 1 to tell who waits.
 -- Result: 1 when the lock is released here, now or before; 0 when the grant is not known any more.
 -- Promise: repeatable; the token stays, and is that of the grant even where it was never confirmed.

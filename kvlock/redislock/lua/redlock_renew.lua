@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Parameters: KEYS[1] the record of the node, then the locks; ARGV[1] the retention in milliseconds, then of each lock nonce, token, and in microseconds TTL, minimum hold, hand-over delay.
 -- Result: for each lock 1 when it was renewed, 0 when the node does not hold it; nothing when the node may have forgotten.
 -- Promise: a lease that has expired, or was never confirmed here, is not held, and is never revived; nothing is made.

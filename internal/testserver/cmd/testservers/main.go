@@ -3,9 +3,9 @@
 //	go run ./internal/testserver/cmd/testservers -- go test ./...
 //
 // Each server is private to this run and gone when it ends. The command finds them through ROWLOCK_TEST_POSTGRES,
-// ROWLOCK_TEST_PGBOUNCER, ROWLOCK_TEST_MYSQL, ROWLOCK_TEST_MARIADB, ROWLOCK_TEST_REDIS, ROWLOCK_TEST_VALKEY,
-// ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER; one that is set already is left as it is, and no server is started for it. Without a command the
-// servers run until Ctrl-C, and their variables are printed for a shell.
+// ROWLOCK_TEST_PGBOUNCER, ROWLOCK_TEST_PGBOUNCER_NEW, ROWLOCK_TEST_MYSQL, ROWLOCK_TEST_MARIADB, ROWLOCK_TEST_REDIS,
+// ROWLOCK_TEST_VALKEY, ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER; one that is set already is left as it is, and no
+// server is started for it. Without a command the servers run until Ctrl-C, and their variables are printed for a shell.
 //
 // What this machine cannot provide is reported and left out, unless ROWLOCK_REQUIRE=all.
 package main

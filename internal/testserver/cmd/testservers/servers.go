@@ -26,11 +26,14 @@ type servers struct {
 func (s *servers) start(ctx context.Context, engines []string) {
 	begin := time.Now()
 	var group sync.WaitGroup
-	if slices.Contains(engines, testserver.Postgres) || slices.Contains(engines, testserver.PgBouncer) {
+	poolers := []string{testserver.PgBouncer, testserver.NewPgBouncer}
+	if slices.ContainsFunc(append(poolers, testserver.Postgres), func(e string) bool { return slices.Contains(engines, e) }) {
 		group.Go(func() {
 			s.provide(ctx, testserver.Postgres)
-			if slices.Contains(engines, testserver.PgBouncer) {
-				s.provide(ctx, testserver.PgBouncer)
+			for _, e := range poolers {
+				if slices.Contains(engines, e) {
+					group.Go(func() { s.provide(ctx, e) })
+				}
 			}
 		})
 	}

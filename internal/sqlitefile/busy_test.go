@@ -1,4 +1,4 @@
-package sqllock
+package sqlitefile
 
 import (
 	"errors"
@@ -44,11 +44,11 @@ func TestSQLiteCodesOfAnyDriver(t *testing.T) {
 		&moderncError{517}, mattnError{5, 517}, &mattnError{5, 517}, &ncrucesError{517},
 		fmt.Errorf("wrapped: %w", mattnError{5, 517}), errors.Join(errors.New("other"), &ncrucesError{517}),
 	} {
-		assert.Equal(t, sqliteBusySnapshot, sqlerror.SQLite(err), "%T", err)
-		assert.True(t, busy(err), "%T", err)
+		assert.Equal(t, CodeBusySnapshot, sqlerror.SQLite(err), "%T", err)
+		assert.True(t, Busy(err), "%T", err)
 	}
 	for _, err := range []error{nil, errors.New("database is locked"), &moderncError{1}, mattnError{1, 1}} {
-		assert.False(t, busy(err), "%T", err)
+		assert.False(t, Busy(err), "%T", err)
 	}
 	assert.Equal(t, 1, sqlerror.SQLite(&moderncError{1}))
 }

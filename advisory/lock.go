@@ -1,0 +1,72 @@
+package advisory
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+)
+
+// timelineShift leaves the lower 40 bits of a token to the sequence. A promoted standby is on a
+// larger timeline, so its tokens are larger even if it never saw the last numbers of the old primary.
+const timelineShift = 40
+
+// Lock makes one try.
+func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
+	o := &se.store.opts
+	var at int64
+	var number sql.NullInt64
+	dest := []any{&at, &number}
+	if !o.noToken {
+		dest = append(dest, new(sql.NullString))
+	}
+	err := se.query(ctx, o.lockVerb(h.Shared), []any{h.ID, int64(se.pid)}, dest...)
+	switch {
+	case err != nil && se.Broken != nil:
+		return 0, err
+	case err != nil:
+		return 0, se.failed(ctx, h, err)
+	case at != int64(se.pid):
+		se.Broken = se.moved(at)
+		return 0, driver.Permanent(se.Broken)
+	case !number.Valid:
+		return 0, se.refusal(ctx, h)
+	case o.noToken:
+		return 0, nil
+	}
+	return driver.Token(se.timeline<<timelineShift | number.Int64), nil
+}
+
+// failed takes back what a statement that failed may have locked: the lock comes before the token.
+func (se *session) failed(ctx context.Context, h *holding, err error) error {
+	if se.Has(func(other *holding) bool { return other != h && other.ID == h.ID }) {
+		se.Broken = err // one taking too many could not be told from the others
+		return driver.NotApplied(err)
+	}
+	var at int64
+	var unlocked bool
+	undone := se.query(ctx, unlockVerb(h.Shared), []any{h.ID, int64(se.pid)}, &at, &unlocked)
+	if undone != nil || at != int64(se.pid) {
+		se.Broken = errors.Join(err, undone)
+	}
+	if sqlerror.State(err) == "57014" { // cancelled, or its time was up: it may be asked again
+		return driver.NotApplied(err)
+	}
+	return err
+}
+
+// refusal says who has the lock that was not to be had.
+func (se *session) refusal(ctx context.Context, h *holding) error {
+	held := &driver.Held{Reason: driver.Leased}
+	list, err := se.holders(ctx, sql.NullInt64{Int64: h.ID, Valid: true})
+	if err == nil && len(list) > 0 { // else it is held all the same
+		held.Holder = list[0].String()
+		if more := len(list) - 1; more > 0 {
+			held.Holder += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return held
+}

@@ -1,0 +1,136 @@
+package advisory_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// poolers are PgBouncer as this machine has it, and a newer one.
+var poolers = []string{testserver.PgBouncer, testserver.NewPgBouncer}
+
+// sessionPooler starts a PgBouncer in session mode before the test server, and returns its address.
+func sessionPooler(tb testing.TB, engine string) string {
+	tb.Helper()
+	testenv.DSN(tb, engine) // the program is there
+	pooler, err := testserver.Start(tb.Context(), engine, testserver.Options{
+		Postgres: testenv.DSN(tb, testenv.EnginePostgres), SessionPooling: true,
+	})
+	require.NoError(tb, err)
+	tb.Cleanup(pooler.Stop)
+	return pooler.Addr
+}
+
+// by is dsn by way of whatever listens at addr.
+func by(tb testing.TB, addr, dsn string) string {
+	tb.Helper()
+	u, err := url.Parse(dsn)
+	require.NoError(tb, err)
+	u.Host = addr
+	return u.String()
+}
+
+func eachPooler(t *testing.T, test func(t *testing.T, addr, direct string)) {
+	t.Helper()
+	t.Parallel()
+	for _, engine := range poolers {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			test(t, sessionPooler(t, engine), database(t))
+		})
+	}
+}
+
+// A pooler in session mode is refused until its user says what it is; then locks through it exclude
+// those of direct connections, and a release leaves nothing on the server's connection, which the
+// pooler keeps for the next client.
+func TestSessionPooler(t *testing.T) {
+	eachPooler(t, func(t *testing.T, addr, direct string) {
+		pooled, w := by(t, addr, direct), watch(t, direct)
+		unfit(t, advisory.New(openPool(t, pooled)), "a pooler stands before", "session mode together with advisory.SessionPooler")
+		assert.Zero(t, w.locks())
+
+		b, straight := advisory.New(openPool(t, pooled), advisory.SessionPooler()), advisory.New(openPool(t, direct))
+		g, other := acquire(t, b, "a"), acquire(t, b, "b")
+		refused(t, straight, "a")
+		outcomes, err := b.Renew(t.Context(), []driver.Grant{g, other})
+		require.NoError(t, err)
+		assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
+		require.NoError(t, b.Release(t.Context(), g))
+		assert.Equal(t, 1, w.locks())
+		next := acquire(t, straight, "a")
+		assert.Greater(t, next.Token, g.Token)
+		require.NoError(t, straight.Release(t.Context(), next))
+		require.NoError(t, b.Release(t.Context(), other))
+		assert.Zero(t, w.locks())
+		acquire(t, straight, "c")
+		refused(t, b, "c")
+	})
+}
+
+// A session in doubt behind a pooler in session mode ends for the server too: nothing stays locked on
+// the connection that the pooler keeps, and the next client of the pooler can lock what was in doubt.
+func TestDoubtBehindASessionPooler(t *testing.T) {
+	eachPooler(t, func(t *testing.T, addr, direct string) {
+		dsn, proxy, err := through(by(t, addr, direct))
+		require.NoError(t, err)
+		t.Cleanup(proxy.Close)
+		w := watch(t, direct)
+		next := advisory.New(openPool(t, by(t, addr, direct)), advisory.SessionPooler())
+		var b *advisory.Backend
+		for doubt, cause := range map[string]func(first driver.Grant){
+			"an unlock without an answer": func(first driver.Grant) {
+				proxy.DropReplies(1, faultproxy.Hang)
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				require.ErrorIs(t, b.Release(ctx, first), context.DeadlineExceeded)
+				proxy.Reset() // the only way to be sure before the lease beside it ends
+			},
+			"an unlock that says no": func(first driver.Grant) {
+				require.NoError(t, b.OnSession(t.Context(), fmt.Sprintf("SELECT pg_advisory_unlock(%d)", advisory.Key("", "a"))))
+				require.ErrorIs(t, b.Release(t.Context(), first), driver.ErrNotHeld)
+			},
+			"a cut": func(driver.Grant) { proxy.Reset() },
+		} {
+			b = advisory.New(openPool(t, dsn), advisory.SessionPooler(), advisory.Sessions(1))
+			first, second := acquire(t, b, "a"), acquire(t, b, "b")
+			session := b.Session(second)
+			require.NoError(t, session.Err(), doubt)
+			cause(first)
+			<-session.Done()
+			w.becomes(doubt+": nothing is locked", func() bool { return w.locks() == 0 })
+			for _, name := range []string{"a", "b"} {
+				require.NoError(t, next.Release(t.Context(), acquire(t, next, name)), doubt)
+			}
+			assert.Zero(t, w.locks(), doubt)
+		}
+	})
+}
+
+// The end of the server's session is told through the pooler long before any heartbeat.
+func TestLossBehindASessionPooler(t *testing.T) {
+	eachPooler(t, func(t *testing.T, addr, direct string) {
+		l, w := locker(t, advisory.New(openPool(t, by(t, addr, direct)), advisory.SessionPooler())), watch(t, direct)
+		lease, err := l.Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		began := time.Now()
+		w.terminate("a")
+		lostWithin(t, lease, began, soon, rowlock.LostSession)
+		again, err := l.Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		assert.Greater(t, again.Token(), lease.Token())
+		require.NoError(t, again.Release(t.Context()))
+	})
+}

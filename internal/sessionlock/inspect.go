@@ -1,0 +1,51 @@
+package sessionlock
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// status is h as an operator sees it. The caller holds mu.
+func (h *Holding[K]) status() driver.Status {
+	return driver.Status{
+		Key: h.Key, State: driver.StateHeld, Token: h.grant.Token, Holder: h.Holder, Note: h.Note, Age: time.Since(h.since),
+	}
+}
+
+// Held is the state of a lock that is held here.
+func (s *Store[K]) Held(id K) (status driver.Status, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.locks[id] {
+		if h.granted {
+			return h.status(), true
+		}
+	}
+	return driver.Status{}, false
+}
+
+// AllHeld is the state of all locks that are held here, in order.
+func (s *Store[K]) AllHeld() []driver.Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []driver.Status{}
+	for _, askers := range s.locks {
+		for _, h := range askers {
+			if h.granted {
+				list = append(list, h.status())
+			}
+		}
+	}
+	SortByKey(list)
+	return list
+}
+
+// SortByKey puts states into the order in which an inspector lists them.
+func SortByKey(list []driver.Status) {
+	slices.SortFunc(list, func(a, b driver.Status) int {
+		return cmp.Or(cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))
+	})
+}

@@ -1,0 +1,71 @@
+package sessionlock
+
+import (
+	"context"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Queuer is a [Link] to a server that keeps waiters in a queue.
+type Queuer[K comparable] interface {
+	Link[K]
+	// Await waits until it has the lock of h, or until ctx ends. After an error the session does not
+	// hold it, or is broken.
+	Await(ctx context.Context, h *Holding[K]) error
+}
+
+// AcquireQueued is Acquire, but that it waits, until ctx ends: for what is held here, and in the
+// server's queue, on a connection that holds nothing else. When there may be no more of those it asks
+// once. The links must be Queuers.
+func (s *Store[K]) AcquireQueued(ctx context.Context, id K, shared bool, r driver.Request) (driver.Grant, error) {
+	return s.acquire(ctx, id, shared, r, s.askOrWait, func(ctx context.Context, inTheWay *Holding[K]) error {
+		select {
+		case <-inTheWay.gone:
+			return nil
+		case <-ctx.Done():
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return inTheWay.refusal()
+		}
+	})
+}
+
+func (s *Store[K]) askOrWait(ctx context.Context, h *Holding[K]) (driver.Grant, error) {
+	if se := s.waiter(); se != nil {
+		return s.queue(ctx, se, h)
+	}
+	return s.ask(ctx, h)
+}
+
+// waiter is a session for one who waits, nil if there may be no more. It is not among the others before
+// it is granted something: nobody may use it meanwhile.
+func (s *Store[K]) waiter() *Session[K] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waits >= s.Waiting || len(s.sessions)+s.waits >= s.Most {
+		return nil
+	}
+	s.waits++
+	return s.newSession()
+}
+
+// queue waits on se, and gives it back, or gives it to the others with what it was granted.
+func (s *Store[K]) queue(ctx context.Context, se *Session[K], h *Holding[K]) (g driver.Grant, err error) {
+	if err = se.link.Connect(ctx); err == nil {
+		err = se.settle(h)
+	}
+	if err == nil {
+		err = se.link.(Queuer[K]).Await(ctx, h)
+	}
+	s.mu.Lock()
+	s.waits--
+	if err == nil {
+		g = h.grantedWith(0)
+		s.sessions = append(s.sessions, se)
+	} else {
+		s.drop(h)
+	}
+	s.mu.Unlock()
+	se.Leave()
+	return g, err
+}

@@ -1,0 +1,70 @@
+package sessionlock
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Release ends g. An unlock that is under way when ctx ends goes on for a moment; a connection that does
+// not say what became of it is closed, and the lock ends with it.
+func (s *Store[K]) Release(ctx context.Context, id K, shared bool, g driver.Grant) error {
+	if err := s.answered(ctx, id, g.Nonce); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	h := s.find(id, g)
+	if h == nil || h.Shared != shared {
+		defer s.mu.Unlock()
+		return s.released.of(g)
+	}
+	se := h.session
+	s.mu.Unlock()
+	err := se.Take(ctx)
+	if err == nil {
+		err = se.Run(ctx, h, func(ctx context.Context) error { return se.unlock(ctx, h, g) })
+	}
+	if errors.Is(err, ErrGone) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.released.of(g)
+	}
+	return err // ctx's is unknown: an unlock of it may be under way
+}
+
+// answered waits until the server has answered the request of this nonce, if one is under way.
+func (s *Store[K]) answered(ctx context.Context, id K, nonce driver.Nonce) error {
+	s.mu.Lock()
+	h := s.locks[id][nonce]
+	s.mu.Unlock()
+	if h == nil {
+		return nil
+	}
+	select {
+	case <-h.asking:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (se *Session[K]) unlock(ctx context.Context, h *Holding[K], g driver.Grant) error {
+	s := se.store
+	s.mu.Lock()
+	if !h.granted {
+		defer s.mu.Unlock()
+		return s.released.of(g)
+	}
+	s.mu.Unlock()
+	err := se.link.Unlock(ctx, h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		h.releasing = se.Broken != nil && !errors.Is(err, driver.ErrNotHeld)
+		return err
+	}
+	s.released.add(h.grant, nil)
+	s.drop(h)
+	return nil
+}

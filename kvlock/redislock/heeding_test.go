@@ -1,0 +1,54 @@
+package redislock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// With a client that heeds deadlines, a request to a server that hangs ends with its deadline, and each one after it,
+// until the server answers again, also when its ctx is cancelled long before.
+func TestAServerThatHangsIsNotWaitedForTwice(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	proxy, err := faultproxy.New(start(t).Addr)
+	require.NoError(t, err)
+	t.Cleanup(proxy.Close)
+	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true, ReadTimeout: -1, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	b := redislock.New(client)
+	bounded, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for range 2 { // the second one finds a server that answers
+		g, err := b.Acquire(bounded, request("x"))
+		require.NoError(t, err)
+		require.NoError(t, b.Release(bounded, g))
+	}
+	proxy.Cut()
+	const soon = 10 * time.Second // a machine may be slow
+	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err = b.Acquire(short, request("x"))
+	require.Error(t, err)
+	assert.Less(t, time.Since(began), soon)
+
+	cancelled, cancel := context.WithTimeout(ctx, 2*soon)
+	time.AfterFunc(100*time.Millisecond, cancel)
+	began = time.Now()
+	_, err = b.Acquire(cancelled, request("x"))
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Less(t, time.Since(began), soon)
+
+	proxy.Restore()
+	for range 2 {
+		require.NoError(t, b.Release(bounded, acquire(t, b, request("y"))))
+	}
+}

@@ -1,0 +1,110 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// event is called by the client, and does not block.
+func (s *session) event(e zk.Event) {
+	switch {
+	case e.Type != zk.EventSession:
+		s.fire(e.Path) // whatever happened to a node is a reason to look
+	case e.State == zk.StateHasSession:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.connected, s.failures = true, 0
+		s.rise()
+	case e.State == zk.StateDisconnected:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.connected && s.authorized {
+			s.up = make(chan struct{})
+		}
+		s.connected = false
+	case e.State == zk.StateExpired:
+		s.finish(errExpired)
+	}
+}
+
+// rise lets requests be made. The caller holds mu.
+func (s *session) rise() {
+	if s.connected && s.authorized {
+		close(s.up)
+	}
+}
+
+// negotiated is told what a server granted.
+func (s *session) negotiated(timeout time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timeout = timeout
+}
+
+// await returns once requests can be made. Its error means that none was.
+func (s *session) await(ctx context.Context) error {
+	s.mu.Lock()
+	up := s.up
+	s.mu.Unlock()
+	select {
+	case <-up:
+		return nil
+	case <-s.ctx.Done():
+		return s.over()
+	case <-ctx.Done():
+		return s.unreachable(ctx)
+	}
+}
+
+func (s *session) unreachable(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return driver.NotApplied(errors.Join(errUnreachable, s.dialed, ctx.Err()))
+}
+
+// over is why the session has ended: a request that was not made on it was not carried out.
+func (s *session) over() error { return ofRead(context.Cause(s.ctx)) }
+
+// patience is for how long a server that is asked may say nothing.
+func (s *session) patience() time.Duration {
+	return min(max(s.asked/8, 250*time.Millisecond), 2*time.Second)
+}
+
+// greeting is how long a server may take to accept a connection, and to greet.
+func (s *session) greeting() time.Duration { return max(s.patience(), 500*time.Millisecond) }
+
+// hangUp ends the present connection; the client makes another.
+func (s *session) hangUp() {
+	s.mu.Lock()
+	w := s.wire
+	s.mu.Unlock()
+	if w != nil {
+		_ = w.Close()
+	}
+}
+
+// watchdog hangs up on a server that says nothing for a while now that it is asked; the client would
+// wait for two thirds of the timeout. It is stopped when the answer is there.
+func (s *session) watchdog() *time.Timer {
+	asked := time.Now()
+	return time.AfterFunc(s.patience(), func() {
+		s.mu.Lock()
+		w := s.wire
+		s.mu.Unlock()
+		if w != nil && w.opened.Before(asked) && w.silentSince(asked) {
+			_ = w.Close()
+		}
+	})
+}
+
+// heed ends the session if the servers know it no more. They need not say so by ending the connection.
+func (s *session) heed(err error) {
+	if errors.Is(err, zk.ErrSessionExpired) {
+		s.finish(errExpired)
+	}
+}

@@ -1,0 +1,59 @@
+package zklock
+
+import (
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// find looks for the node of a request whose reply was lost. On a new connection of the same session
+// nothing that was sent before can come later, and after a sync nothing that came is missing.
+func (e *entry) find(container string) error {
+	s := e.session
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		if err := s.await(s.ctx); err != nil {
+			return err
+		}
+		impatience := s.watchdog()
+		path, stat, err := e.search(container)
+		impatience.Stop()
+		switch {
+		case err == nil:
+			e.path, e.token = path, driver.Token(stat.Czxid)
+			return nil
+		case errors.Is(err, zk.ErrNoNode):
+			return driver.NotApplied(errNotCreated)
+		case isAny(err, refusedFor):
+			return err
+		}
+		sleep(s.ctx, pause)
+	}
+}
+
+// search finds e's node by its nonce; zk.ErrNoNode if there is none.
+func (e *entry) search(container string) (string, *zk.Stat, error) {
+	children, err := synced(e.session.conn, container)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, p := range queue(children) {
+		if p.nonce == e.nonce {
+			path := container + "/" + p.node
+			_, stat, err := e.session.conn.Get(path)
+			return path, stat, err
+		}
+	}
+	return "", nil, zk.ErrNoNode
+}
+
+// synced lists the children of a node as the leader knows them.
+func synced(c *zk.Conn, path string) ([]string, error) {
+	if _, err := c.Sync(path); err != nil {
+		return nil, err
+	}
+	children, _, err := c.Children(path)
+	return children, err
+}

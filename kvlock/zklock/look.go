@@ -1,0 +1,92 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// free returns how often the lock's node was written while nobody stood in the way, or a refusal.
+func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32, error) {
+	b.mu.Lock()
+	version, known := b.versions.get(r.Key)
+	b.mu.Unlock()
+	if known && !b.shared && !r.Waiting { // if nobody came since our last grant, which we released, nobody is there
+		return version, nil
+	}
+	for synced := false; ; {
+		q, version, err := b.look(ctx, s, r.Key)
+		if errors.Is(err, zk.ErrNoNode) {
+			return 0, b.make(ctx, s, r.Key)
+		}
+		if err != nil {
+			return 0, err
+		}
+		inTheWay := before(q, b.shared)
+		if inTheWay == nil {
+			return version, nil
+		}
+		if synced {
+			held, err := b.refusal(ctx, s, r.Key, q[0])
+			if err != nil {
+				return 0, err
+			}
+			if held != nil {
+				return 0, held
+			}
+		}
+		// The server that we talk to may be behind the others. That nobody is there is made sure of by
+		// the leader when the node is created; that somebody is, only by this.
+		if _, err := ask(ctx, s, func(c *zk.Conn) (string, error) { return c.Sync(b.container(r.Key)) }); err != nil {
+			return 0, err
+		}
+		synced = true
+	}
+}
+
+// look lists the queue as the server that we talk to knows it, and how often its node was written.
+func (s *store) look(ctx context.Context, open *session, key driver.Key) ([]place, int32, error) {
+	type answer struct {
+		children []string
+		version  int32
+	}
+	a, err := ask(ctx, open, func(c *zk.Conn) (answer, error) {
+		children, stat, err := c.Children(s.container(key))
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{children, stat.Version}, nil
+	})
+	return queue(a.children), a.version, err
+}
+
+// refusal tells of the holder; nil if it has just gone. Since when and until when, only the leader knows.
+func (s *store) refusal(ctx context.Context, open *session, key driver.Key, first place) (*driver.Held, error) {
+	n, err := s.read(ctx, open, s.container(key)+"/"+first.node)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &driver.Held{Reason: driver.Leased, Holder: n.Holder, Note: n.Note, Token: n.token}, nil
+}
+
+// node is what is known of an entry's node.
+type node struct {
+	value
+	token driver.Token
+}
+
+func (s *store) read(ctx context.Context, open *session, path string) (node, error) {
+	return ask(ctx, open, func(c *zk.Conn) (node, error) {
+		data, stat, err := c.Get(path)
+		if err != nil {
+			return node{}, err
+		}
+		return node{parseValue(data), driver.Token(stat.Czxid)}, nil
+	})
+}

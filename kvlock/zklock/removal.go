@@ -1,0 +1,77 @@
+package zklock
+
+import (
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// removal is the end of an entry.
+type removal struct {
+	done chan struct{}
+	err  error // driver.ErrNotHeld if there was no node; to be read once done is closed
+}
+
+type ended struct {
+	nonce driver.Nonce
+	token driver.Token
+}
+
+// remove has the entry's node deleted, in the background and until that is certain.
+func (e *entry) remove() *removal {
+	e.store.mu.Lock()
+	defer e.store.mu.Unlock()
+	if e.removal == nil {
+		e.removal = &removal{done: make(chan struct{})}
+		go e.delete(e.removal)
+	}
+	return e.removal
+}
+
+func (e *entry) delete(r *removal) {
+	defer close(r.done)
+	<-e.created
+	r.err = e.deleteNode()
+	e.store.mu.Lock()
+	if r.err == nil {
+		e.store.released.put(ended{e.nonce, e.token}, struct{}{})
+		if e.granted && !e.shared { // nobody is there now, unless he came after
+			e.store.versions.put(e.key, e.version)
+		}
+	}
+	if driver.IsPermanent(r.err) { // it is still there, and may be asked for again
+		e.removal = nil
+	}
+	e.store.mu.Unlock()
+	if !driver.IsPermanent(r.err) {
+		e.forget()
+	}
+}
+
+func (e *entry) deleteNode() error {
+	if e.path == "" {
+		return driver.ErrNotHeld
+	}
+	s, lost := e.session, false
+	for {
+		impatience := s.watchdog()
+		err := s.conn.Delete(e.path, -1)
+		impatience.Stop()
+		switch {
+		case err == nil, errors.Is(err, zk.ErrNoNode) && lost: // that was us
+			return nil
+		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrSessionExpired), s.ctx.Err() != nil:
+			return driver.ErrNotHeld
+		case isAny(err, refusedFor):
+			return driver.Permanent(err)
+		}
+		lost = lost || ambiguous(err)
+		sleep(s.ctx, 10*time.Millisecond)
+		if s.await(s.ctx) != nil {
+			return driver.ErrNotHeld
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package mysqlock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Many of one process who ask for a name at the same time, on one connection, to which the server would
+// grant it again and again: one of them has it, and one release frees it.
+func TestAskersOfOneConnection(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		db, proxy := s.through(t)
+		b := New(db, Sessions(1))
+		require.NoError(t, b.Release(limited(t), grant(t, b, "warm")))
+		proxy.Delay(20 * time.Millisecond) // all ask before the first is answered
+		const askers = 6
+		grants, errs := make(chan driver.Grant, askers), make(chan error, askers)
+		for range askers {
+			go func() {
+				g, err := b.Acquire(limited(t), request("a"))
+				if err == nil {
+					grants <- g
+				}
+				errs <- err
+			}()
+		}
+		for range askers {
+			if err := <-errs; err != nil {
+				refused(t, err)
+			}
+		}
+		proxy.Delay(0)
+		require.Len(t, grants, 1)
+		keep := grant(t, b, "keep") // so that what is taken too often would show
+		require.NoError(t, b.Release(limited(t), <-grants))
+		require.Zero(t, s.holds(t, "a"))
+		require.NoError(t, b.Release(limited(t), keep))
+		idle(t, b)
+	})
+}
+
+// The answer of an unlock is checked: a session that did not have the lock is in doubt, so it is closed
+// and every lease on it is lost.
+func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		b := New(s.open(t), Sessions(1))
+		first, second := grant(t, b, "a"), grant(t, b, "b")
+		s.unlock(t, b, "a")
+		session := b.Session(second)
+		require.NoError(t, session.Err())
+		require.ErrorIs(t, b.Release(limited(t), first), driver.ErrNotHeld)
+		<-session.Done()
+		outcomes, err := b.Renew(limited(t), []driver.Grant{second})
+		require.NoError(t, err)
+		assert.Equal(t, []driver.Outcome{driver.Lost}, outcomes)
+		becomes(t, "the server has ended the session", func() bool { return s.holds(t, "b") == 0 })
+		idle(t, b)
+	})
+}
+
+// unlock has b's session let go of name behind its back.
+func (s *store) unlock(t *testing.T, b *Backend, name string) {
+	t.Helper()
+	se := b.locks.Sessions()[0].(*session)
+	require.NoError(t, se.Take(t.Context()))
+	require.NoError(t, se.Run(t.Context(), nil, func(ctx context.Context) error {
+		var n sql.NullInt64
+		err := se.query(ctx, "unlock", []any{LockName(s.schema, "", name)}, &n)
+		if err == nil && n.Int64 != 1 {
+			err = errors.New("it did not have it")
+		}
+		return err
+	}))
+}

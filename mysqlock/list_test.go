@@ -1,0 +1,44 @@
+package mysqlock
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// A list has the names that callers gave, of what is held and of what was, in every process; the server's
+// hashes are in none. A name of the table that is held without a token is listed with its connection.
+func TestListHasNames(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		a, other, plain := New(s.open(t)), New(s.open(t)), New(s.open(t), NoToken())
+		held := grant(t, a, "Held ")
+		for _, name := range []string{"free", "without a token"} {
+			require.NoError(t, a.Release(limited(t), grant(t, a, name)))
+		}
+		grant(t, plain, "without a token")
+		grant(t, plain, "known to nobody else")
+		list, err := other.List(limited(t), "", true)
+		require.NoError(t, err)
+		require.Len(t, list, 3)
+		for i, want := range []driver.Status{
+			{Key: held.Key, State: driver.StateHeld, Token: held.Token, Holder: "tester", Note: "test"},
+			{Key: driver.Key{Name: "free"}, State: driver.StateFree, Token: list[1].Token, Holder: "tester", Note: "test"},
+			{Key: driver.Key{Name: "without a token"}, State: driver.StateHeld, Holder: list[2].Holder},
+		} {
+			list[i].Age = 0
+			assert.Equal(t, want, list[i])
+		}
+		assert.Positive(t, list[1].Token)
+		assert.Regexp(t, fmt.Sprintf(`^connection %d of root from .`, s.holds(t, "without a token")), list[2].Holder)
+
+		mine, err := plain.List(limited(t), "", true)
+		require.NoError(t, err)
+		require.Len(t, mine, 2)
+		assert.Equal(t, "known to nobody else", mine[0].Key.Name)
+		assert.Equal(t, "without a token", mine[1].Key.Name)
+	})
+}

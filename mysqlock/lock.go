@@ -1,0 +1,73 @@
+package mysqlock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+)
+
+// Lock makes one try. The first lock of a connection gets its token by the same statement.
+func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
+	alone := !se.Has(func(other *holding) bool { return other != h })
+	var token int64
+	var granted bool
+	var err error
+	if alone && !se.backend.opts.noToken {
+		token, err = se.exec(ctx, "acquire", append(names(h.Key), hexedText(h.Holder), hexedText(h.Note), se.name(h))...)
+		granted = token != 0
+	} else {
+		var answer sql.NullInt64
+		err = se.query(ctx, "lock", []any{se.name(h), 0}, &answer)
+		granted = answer.Int64 == 1
+	}
+	switch {
+	case err != nil:
+		return 0, se.failed(ctx, h, err)
+	case !granted:
+		return 0, se.refusal(ctx, h)
+	}
+	return driver.Token(token), nil
+}
+
+// failed takes back what a statement that failed may have locked: the lock comes before the token.
+func (se *session) failed(ctx context.Context, h *holding, err error) error {
+	if se.Broken != nil {
+		return err
+	}
+	var released sql.NullInt64
+	if undone := se.query(ctx, "unlock", []any{se.name(h)}, &released); undone != nil {
+		se.Broken = errors.Join(err, undone)
+	}
+	return driver.NotApplied(err)
+}
+
+// refusal says why a lock was not to be had: who has it, or that the server has become read-only.
+func (se *session) refusal(ctx context.Context, h *holding) error {
+	found, err := se.backend.record(ctx, se.conn, h.Key)
+	switch {
+	case se.note(ctx, err) != nil && se.Broken != nil:
+		return err
+	case err != nil: // it is held all the same
+		return &driver.Held{Reason: driver.Leased}
+	case found.readOnly:
+		se.Broken = errReadOnly
+		return driver.Permanent(errReadOnly)
+	case !found.heldBy.Valid: // not any more
+		return &driver.Held{Reason: driver.Contended}
+	}
+	return found.refusal()
+}
+
+// transient recognises what the server undid, and what may succeed when it is sent again: a deadlock,
+// a wait for a row that took too long, a row that has changed (MariaDB), a statement to be prepared again.
+func transient(err error) bool {
+	switch sqlerror.MySQL(err) {
+	case 1213, 1205, 1020, 1615:
+		return true
+	default:
+		return false
+	}
+}

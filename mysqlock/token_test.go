@@ -1,0 +1,77 @@
+package mysqlock
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Tokens rise although the server's clock was set back since the last grant, be it the first lock of a
+// connection or one more.
+func TestTokensRiseWhenTheClockIsSetBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		b := New(s.open(t), Sessions(1))
+		for _, beside := range []bool{false, true} {
+			if beside {
+				keep := grant(t, b, "keep")
+				defer func() { _ = b.Release(limited(t), keep) }()
+			}
+			first := grant(t, b, "a")
+			require.NoError(t, b.Release(limited(t), first))
+			_, err := s.raw.Exec("UPDATE rowlock_lease_counter SET token = token + 3600000000 WHERE name = 'a'")
+			require.NoError(t, err)
+			second := grant(t, b, "a")
+			assert.Equal(t, first.Token+3600000001, second.Token)
+			require.NoError(t, b.Release(limited(t), second))
+		}
+	})
+}
+
+// A statement that fails after it has locked is taken back, whichever of the two it is that makes the
+// token, and what else lives on the connection goes on.
+func TestAFailedStatementLeavesNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		b := New(s.open(t), Sessions(1))
+		require.NoError(t, b.Release(limited(t), grant(t, b, "a")))
+		_, err := s.raw.Exec("UPDATE rowlock_lease_counter SET token = 9223372036854775807 WHERE name = 'a'")
+		require.NoError(t, err)
+		fails := func() {
+			t.Helper()
+			_, err := b.Acquire(limited(t), request("a"))
+			require.ErrorContains(t, err, "out of range")
+			assert.True(t, driver.IsNotApplied(err))
+			assert.Zero(t, s.holds(t, "a"), "the lock comes before the token")
+		}
+		fails()
+		keep := grant(t, b, "keep")
+		id := s.holds(t, "keep")
+		fails()
+		_, err = b.Renew(limited(t), []driver.Grant{keep})
+		require.NoError(t, err)
+		assert.Equal(t, id, s.holds(t, "keep"))
+		require.NoError(t, b.Release(limited(t), keep))
+		idle(t, b)
+	})
+}
+
+// An acquire that is sent again proves the grant of the first time before it is trusted anew.
+func TestARepeatedAcquireIsProven(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		a, b := New(s.open(t)), New(s.open(t))
+		r := request("a")
+		first, err := a.Acquire(limited(t), r)
+		require.NoError(t, err)
+		again, err := a.Acquire(limited(t), r)
+		require.NoError(t, err)
+		assert.Equal(t, first, again)
+		s.unlock(t, a, "a")
+		second := grant(t, b, "a")
+		_, err = a.Acquire(limited(t), r)
+		refused(t, err)
+		require.NoError(t, b.Release(limited(t), second))
+		idle(t, a)
+	})
+}
