@@ -40,7 +40,7 @@ func cutOff(t *testing.T, w workplace, direct string) {
 	t.Helper()
 	u, err := url.Parse(direct)
 	require.NoError(t, err)
-	cable := newCable(t, u.Host)
+	cable := newCable(t, u.Host, nil)
 	u.Host = cable.address
 	grandchild, end := w.holds(t, "job", "--ttl", "3s", "--store", u.String(), "--", "sh", "-c", `sh -c 'echo $$; read _ <block' & wait`)
 	cable.cut.Store(true)
@@ -88,16 +88,16 @@ type cable struct {
 	broken  atomic.Bool               // and then all that is sent finds nobody
 }
 
-func newCable(tb testing.TB, server string) *cable {
+func newCable(tb testing.TB, server string, breaks func([]byte) bool) *cable {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(tb, err)
-	return newCableBehind(tb, listener, server)
+	return newCableBehind(tb, listener, server, breaks)
 }
 
-func newCableBehind(tb testing.TB, listener net.Listener, server string) *cable {
+func newCableBehind(tb testing.TB, listener net.Listener, server string, breaks func([]byte) bool) *cable {
 	tb.Helper()
-	c := &cable{address: listener.Addr().String()}
+	c := &cable{address: listener.Addr().String(), breaks: breaks}
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	var ends []net.Conn

@@ -60,7 +60,10 @@ func redisCluster(tb testing.TB) func(testing.TB, workplace) string {
 		}
 		return strings.Join(addrs[1:], ",") // the third is found
 	})
-	return func(testing.TB, workplace) string { return "redis+cluster://" + servers() + prefix() }
+	return func(tb testing.TB, _ workplace) string {
+		testenv.DSN(tb, testenv.EngineRedis) // it is this test that is skipped without Redis
+		return "redis+cluster://" + servers() + prefix()
+	}
 }
 
 var zookeeperBegan sync.Once
@@ -94,6 +97,7 @@ func redlockStore(tb testing.TB) func(testing.TB, workplace) string {
 		return addrs
 	})
 	return func(tb testing.TB, _ workplace) string {
+		testenv.DSN(tb, testenv.EngineRedis)
 		prefix := driver.NewNonce().String() + ":"
 		for _, addr := range servers() {
 			node := redis.NewClient(&redis.Options{Addr: addr})

@@ -111,9 +111,7 @@ func TestReleaseWithoutAnAnswerIsUnknown(t *testing.T) {
 			store := test.store(t, w)
 			u, err := url.Parse(store)
 			require.NoError(t, err)
-			cable := newCable(t, u.Host)
-			cable.breaks = test.release.Match
-			u.Host = cable.address
+			u.Host = newCable(t, u.Host, test.release.Match).address
 			w.env = append(w.env, "ROWLOCK_STORE="+store, "BROKEN="+u.String())
 			output, err := w.command(t, scriptTimeout, "sh", "-euc", `
 				mkfifo started block

@@ -141,8 +141,7 @@ func securedZooKeeper(tb testing.TB, p pair) string {
 		Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: p.trust.RootCAs,
 	})
 	require.NoError(tb, err)
-	cable := newCableBehind(tb, listener, u.Host)
-	return cable.address + u.Path + "?"
+	return newCableBehind(tb, listener, u.Host, nil).address + u.Path + "?"
 }
 
 // pair is a certificate of this machine that vouches for itself, and its key.
