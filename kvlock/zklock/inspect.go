@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -107,20 +109,26 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	case !live:
 		return &driver.Held{Reason: driver.Leased, Holder: f.Holder, Note: f.Note, Token: f.Token}
 	}
-	asked := 0
+	var doubts atomic.Int32 // requests that were sent, and perhaps carried out
 	_, err = onAny(b.store, func(s *session) (struct{}, error) {
 		return ask(ctx, s, func(c *zk.Conn) (struct{}, error) {
-			asked++
-			return struct{}{}, c.Delete(f.path, -1)
+			doubts.Add(1)
+			err := c.Delete(f.path, -1)
+			if !ambiguous(err) {
+				doubts.Add(-1)
+			}
+			return struct{}{}, err
 		})
 	})
 	switch {
-	case errors.Is(err, zk.ErrNoNode) && asked > 1: // that was us
+	case err == nil, errors.Is(err, zk.ErrNoNode) && doubts.Load() > 0: // that was us
 		return nil
 	case errors.Is(err, zk.ErrNoNode):
 		return driver.ErrNotHeld
+	case doubts.Load() > 0:
+		return fmt.Errorf("zklock: no answer came: %v", err) //nolint:errorlint // what the last request came to says nothing of those before it
 	}
-	return err
+	return classify(err)
 }
 
 // onAny does something that no lock depends on, and once more if the session for it had ended.
