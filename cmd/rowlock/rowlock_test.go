@@ -43,13 +43,13 @@ var leftOut = map[string][]exception{
 	"status":        {{ofSessions, "no lease ends, and Postgres keeps no names: session_status"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful"}},
 
 	"session_crash":   {{ofLeases, "a lease is free after its TTL: crash"}},
-	"session_migrate": {{ofLeases, "of session locks: migrate"}},
+	"session_migrate": {{ofKeyValues, "of session locks, and there are no tables: keyvalue_usage"}, {ofLeases, "of session locks: migrate"}},
 	"session_release": {{ofLeases, "of session locks: release"}},
-	"session_status":  {{ofLeases, "of session locks: status"}},
+	"session_status":  {{ofForgetful, "of session locks: forgetful"}, {ofLeases, "of session locks: status"}},
 	"session_usage":   {{ofLeases, "of session locks: usage"}},
 
-	"forgetful":      {{ofOthers(ofForgetful), "of stores that keep nothing of a lock that nobody holds: status"}},
-	"keyvalue_usage": {{ofOthers(ofKeyValues), "of stores without tables: usage"}},
+	"forgetful":      {{ofSessions, "of stores that keep nothing of a lock that nobody holds: session_status"}, {ofOthers(ofForgetful), "of stores that keep nothing of a lock that nobody holds: status"}},
+	"keyvalue_usage": {{ofSessions, "of stores without tables: session_usage"}, {ofOthers(ofKeyValues), "of stores without tables: usage"}},
 }
 
 // exception is a script that is not run on stores whose names match.
