@@ -119,7 +119,8 @@ func TestReleaseWithoutAnAnswerIsUnknown(t *testing.T) {
 				read token <started
 				code=0; rowlock release lock-of-this-test --live --token $token --store "$BROKEN" || code=$?
 				test $code = 74
-				kill $!; wait`).CombinedOutput()
+				kill $! || true # it may have been done
+				wait`).CombinedOutput()
 			require.NoError(t, err, "%s", output)
 			require.Contains(t, string(output), "no answer came, and it may have been done; look with: rowlock status")
 		})

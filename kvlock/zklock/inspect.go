@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -119,6 +120,8 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 		return nil
 	case errors.Is(err, zk.ErrNoNode):
 		return driver.ErrNotHeld
+	case driver.IsNotApplied(err) && !driver.IsPermanent(err) && asked > 0: // it was sent before
+		return fmt.Errorf("zklock: force the release of %q: %s", key, err.Error())
 	}
 	return err
 }
