@@ -85,7 +85,18 @@ so (its Capabilities). Names are freed after a crash with the TTL and not before
 # Choosing a backend
 
 Take the database in which the work is done: package sqllock for PostgreSQL, MySQL, MariaDB and
-SQLite. Package memlock keeps locks in memory, for tests. Package locktest checks any backend,
+SQLite, where a lock is a row. The others are for those who have a reason:
+
+  - Packages advisory and mysqlock keep locks of sessions, in the memory of one PostgreSQL, MySQL or
+    MariaDB server. A name is free as soon as the server notices that its holder's connection is
+    gone; a failover forgets all. They need a connection of their own, and no transaction pooler.
+  - Package kvlock/redislock is for those who have Redis and no database within reach. A server that
+    loses what it acknowledged may grant a name twice; a Redlock of several servers likewise, more rarely.
+  - Packages kvlock/etcdlock and kvlock/zklock survive the loss of a minority of their servers without
+    forgetting a lock, and are fair across processes. Each commit takes a quorum.
+
+Every Backend says what it does and does not do in its Capabilities, and each has a page in the
+folder docs. Package memlock keeps locks in memory, for tests. Package locktest checks any backend,
 also one of your own, which package driver tells how to write.
 
 # Telling what happens
