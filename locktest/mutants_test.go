@@ -63,6 +63,7 @@ func mutants() []mutant {
 		{"does not say who holds a name", plain[saysNothing], []string{"refusal-tells-who"}},
 		{"cuts the holder short", plain[cutsHolder], []string{"refusal-tells-who"}},
 		{"wakes nobody", plain[wakesNobody], []string{"release-wakes"}},
+		{"wakes those who subscribe, and nobody later", plain[wakesAtOnce], []string{"release-wakes"}},
 		{"shows everything as free", plain[showsFree], []string{"inspector-sees"}},
 		{"lists other namespaces", plain[listsAll], []string{"inspector-lists"}},
 		{"lists without order", plain[listsBackwards], []string{"inspector-lists"}},

@@ -33,6 +33,13 @@ func (m wakesNobody) Notify(context.Context, driver.Key, func()) (stop func(), e
 	return func() {}, nil
 }
 
+type wakesAtOnce struct{ *memlock.Backend }
+
+func (m wakesAtOnce) Notify(_ context.Context, _ driver.Key, wake func()) (stop func(), err error) {
+	wake()
+	return func() {}, nil
+}
+
 type showsFree struct{ *memlock.Backend }
 
 func (m showsFree) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
