@@ -47,25 +47,12 @@ func status(key driver.Key, cmd *redis.Cmd) (driver.Status, error) {
 // takes as long as there are keys; locks that come or go meanwhile may be in it or not.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	list, err := do(ctx, b, func(ctx context.Context) ([]driver.Status, error) {
-		list := []driver.Status{}
-		err := b.scan(ctx, inspectScript, nil, func(key driver.Key, cmd *redis.Cmd) error {
-			if !all && key.Namespace != namespace {
-				return nil
-			}
-			s, err := status(key, cmd)
-			if err == nil && s.Token > 0 {
-				list = append(list, s)
-			}
-			return err
-		})
-		return list, err
+		return b.known(ctx, namespace, all)
 	})
 	if err != nil {
 		return nil, describe(ctx, "list locks", driver.Key{}, err)
 	}
-	slices.SortFunc(list, func(x, y driver.Status) int {
-		return cmp.Or(cmp.Compare(x.Key.Namespace, y.Key.Namespace), cmp.Compare(x.Key.Name, y.Key.Name))
-	})
+	slices.SortFunc(list, byKey)
 	return list, nil
 }
 
@@ -73,15 +60,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 // that is too late. A lock whose token is ahead of the server's clock stays.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	n, err := do(ctx, b, func(ctx context.Context) (int, error) {
-		n := 0
-		err := b.scan(ctx, pruneScript, []any{micros(unused)}, func(_ driver.Key, cmd *redis.Cmd) error {
-			pruned, err := cmd.Bool()
-			if pruned {
-				n++
-			}
-			return err
-		})
-		return n, err
+		return b.forget(ctx, unused)
 	})
 	if err != nil {
 		err = describe(ctx, "prune locks", driver.Key{}, err)
@@ -162,4 +141,36 @@ func (b *Backend) forceRelease(ctx context.Context, key driver.Key, token driver
 		return driver.ErrNotHeld
 	}
 	return fmt.Errorf("a script answered %q", a.verdict)
+}
+
+// known is the locks that the server has a key of, in no order.
+func (b *Backend) known(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
+	list := []driver.Status{}
+	err := b.scan(ctx, inspectScript, nil, func(key driver.Key, cmd *redis.Cmd) error {
+		if !all && key.Namespace != namespace {
+			return nil
+		}
+		s, err := status(key, cmd)
+		if err == nil && s.Token > 0 {
+			list = append(list, s)
+		}
+		return err
+	})
+	return list, err
+}
+
+func byKey(x, y driver.Status) int {
+	return cmp.Or(cmp.Compare(x.Key.Namespace, y.Key.Namespace), cmp.Compare(x.Key.Name, y.Key.Name))
+}
+
+// forget forgets the locks that nobody has held for a while, and counts them.
+func (b *Backend) forget(ctx context.Context, unused time.Duration) (n int, err error) {
+	err = b.scan(ctx, pruneScript, []any{micros(unused)}, func(_ driver.Key, cmd *redis.Cmd) error {
+		pruned, err := cmd.Bool()
+		if pruned {
+			n++
+		}
+		return err
+	})
+	return n, err
 }

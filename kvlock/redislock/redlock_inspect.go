@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/rowlock/rowlock/driver"
 )
 
@@ -102,18 +100,7 @@ func (r *Redlock) merge(key driver.Key, views []driver.Status) driver.Status {
 // are a majority is in it, too: it is being granted, or given back.
 func (r *Redlock) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	lists, err := survey(ctx, r, func(ctx context.Context, b *Backend, _ *node) ([]driver.Status, error) {
-		var list []driver.Status
-		err := b.scan(ctx, inspectScript, nil, func(key driver.Key, cmd *redis.Cmd) error {
-			if !all && key.Namespace != namespace {
-				return nil
-			}
-			s, err := status(key, cmd)
-			if err == nil && s.Token > 0 {
-				list = append(list, s)
-			}
-			return err
-		})
-		return list, err
+		return b.known(ctx, namespace, all)
 	})
 	if err != nil {
 		return nil, describe(ctx, "list locks", driver.Key{}, err)
@@ -128,9 +115,7 @@ func (r *Redlock) List(ctx context.Context, namespace string, all bool) ([]drive
 	for key, of := range views {
 		merged = append(merged, r.merge(key, of))
 	}
-	slices.SortFunc(merged, func(x, y driver.Status) int {
-		return cmp.Or(cmp.Compare(x.Key.Namespace, y.Key.Namespace), cmp.Compare(x.Key.Name, y.Key.Name))
-	})
+	slices.SortFunc(merged, byKey)
 	return merged, nil
 }
 
@@ -138,15 +123,7 @@ func (r *Redlock) List(ctx context.Context, namespace string, all bool) ([]drive
 // rising because a node keeps the largest that it ever confirmed.
 func (r *Redlock) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	counts, err := survey(ctx, r, func(ctx context.Context, b *Backend, _ *node) (int, error) {
-		n := 0
-		err := b.scan(ctx, pruneScript, []any{micros(unused)}, func(_ driver.Key, cmd *redis.Cmd) error {
-			pruned, err := cmd.Bool()
-			if pruned {
-				n++
-			}
-			return err
-		})
-		return n, err
+		return b.forget(ctx, unused)
 	})
 	if err != nil {
 		return 0, describe(ctx, "prune locks", driver.Key{}, err)
