@@ -65,7 +65,7 @@ func BenchmarkHandOver(b *testing.B) {
 		key := request("h").Key
 		g, err := locks[0].Acquire(ctx, request("h"))
 		require.NoError(b, err)
-		handOver(b, conns[0], locks[0].Container(key), func(i int) error { return locks[i%2].Release(ctx, g) }, func(i int) (err error) {
+		handOver(b, s.DSN, conns[0], locks[0].Container(key), func(i int) error { return locks[i%2].Release(ctx, g) }, func(i int) (err error) {
 			var next driver.Grant
 			if next, err = locks[(i+1)%2].AcquireQueued(ctx, request("h")); err == nil {
 				g = next
@@ -79,12 +79,12 @@ func BenchmarkHandOver(b *testing.B) {
 			locks[i] = zk.NewLock(conns[i], "/h", zk.WorldACL(zk.PermAll))
 		}
 		require.NoError(b, locks[0].Lock())
-		handOver(b, conns[0], "/h", func(i int) error { return locks[i%2].Unlock() }, func(i int) error { return locks[(i+1)%2].Lock() })
+		handOver(b, s.DSN, conns[0], "/h", func(i int) error { return locks[i%2].Unlock() }, func(i int) error { return locks[(i+1)%2].Lock() })
 	})
 }
 
 // handOver has the next one wait before the present one releases.
-func handOver(b *testing.B, conn *zk.Conn, queue string, release, acquire func(int) error) {
+func handOver(b *testing.B, addr string, conn *zk.Conn, queue string, release, acquire func(int) error) {
 	var total time.Duration
 	n := 0
 	for b.Loop() {
@@ -97,7 +97,8 @@ func handOver(b *testing.B, conn *zk.Conn, queue string, release, acquire func(i
 				break
 			}
 		}
-		time.Sleep(2 * time.Millisecond) // its watch stands
+		for watches(b, addr, queue) == 0 { // it asks once more before it waits
+		}
 		began := time.Now()
 		require.NoError(b, release(n))
 		require.NoError(b, <-got)
