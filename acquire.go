@@ -139,9 +139,17 @@ func (a *acquisition) wait() (*Lease, error) {
 		var next verdict
 		began := time.Now()
 		queued := a.held != nil && a.locker.queuer != nil
-		if queued {
+		switch {
+		case a.locker.enterer != nil:
+			lease, next, queued = a.enter(func() context.Context {
+				bound()
+				place.refused(a.held)
+				a.waiting(0)
+				return ctx
+			})
+		case queued:
 			lease, next = a.queued(ctx)
-		} else {
+		default:
 			lease, next = a.attempt(a.ctx, callTimeout(a.cfg.ttl))
 		}
 		if lease != nil {

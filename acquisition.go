@@ -71,11 +71,19 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Lease, verdict) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return a.ask(ctx, false)
+	return a.ask(ctx, a.plain)
 }
 
-// ask makes one request, in the store's queue or not.
-func (a *acquisition) ask(ctx context.Context, queued bool) (*Lease, verdict) {
+// way is how a request is made. It returns the moment from which a grant counts, which is sent or a later one.
+type way func(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error)
+
+func (a *acquisition) plain(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error) {
+	g, err := a.locker.backend.Acquire(ctx, r)
+	return g, sent, err
+}
+
+// ask makes one request.
+func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	sent := a.locker.clock()
 	if a.attempts == 0 {
 		a.answered = sent
@@ -85,22 +93,14 @@ func (a *acquisition) ask(ctx context.Context, queued bool) (*Lease, verdict) {
 		Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Holder: a.cfg.holder, Note: a.cfg.note,
 		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil,
 	}
-	var g driver.Grant
-	var err error
-	if queued {
-		g, sent, err = a.proven(ctx, request, sent)
-	} else {
-		g, err = a.locker.backend.Acquire(ctx, request)
-	}
+	g, sent, err := by(ctx, request, sent)
 	now := a.locker.clock()
 	var held *driver.Held
 	switch {
 	case err == nil:
 		return a.granted(g, sent, now)
 	case errors.As(err, &held):
-		a.answered, a.err = now, nil
-		a.held = newHeldError(a.key, held, now.at)
-		emit(a.cfg, func(t *Trace) func(HeldByOtherEvent) { return t.HeldByOther }, HeldByOtherEvent{lockInfo(a.key, a.cfg.holder), a.held})
+		a.refused(held, now)
 		return nil, refused
 	}
 	a.err, a.lastCertain = err, driver.IsNotApplied(err)
@@ -112,6 +112,13 @@ func (a *acquisition) ask(ctx context.Context, queued bool) (*Lease, verdict) {
 		return nil, stop
 	}
 	return nil, again
+}
+
+// refused notes who holds the name.
+func (a *acquisition) refused(held *driver.Held, now instant) {
+	a.answered, a.err = now, nil
+	a.held = newHeldError(a.key, held, now.at)
+	emit(a.cfg, func(t *Trace) func(HeldByOtherEvent) { return t.HeldByOther }, HeldByOtherEvent{lockInfo(a.key, a.cfg.holder), a.held})
 }
 
 // granted makes a lease of a grant, unless it came too late to be of use: after the deadline, after

@@ -16,8 +16,9 @@ import (
 // each store. What it keeps per name is gone once the name is idle.
 type Locker struct {
 	backend  driver.Backend
-	notifier driver.Notifier // nil if the backend is none; so the two below
-	queuer   driver.Queuer
+	notifier driver.Notifier // nil if the backend is none; so the three below
+	enterer  driver.Enterer
+	queuer   driver.Queuer // nil as well if the backend is an Enterer
 	sessions driver.Session
 	sealsAt  driver.Place // the zero Place if the backend seals no grants
 	caps     driver.Capabilities
@@ -57,7 +58,9 @@ func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, err
 	}
 	l := &Locker{backend: backend, clock: clock}
 	l.notifier, _ = backend.(driver.Notifier)
-	l.queuer, _ = backend.(driver.Queuer)
+	if l.enterer, _ = backend.(driver.Enterer); l.enterer == nil {
+		l.queuer, _ = backend.(driver.Queuer)
+	}
 	l.sessions, _ = backend.(driver.Session)
 	if s, ok := backend.(driver.GrantSealer); ok {
 		l.sealsAt = s.SealsAt()

@@ -20,7 +20,7 @@ type Capabilities struct {
 	// Fair says that the store grants in the order of the requests.
 	Fair bool
 	// Wakes says that waiters in other processes are woken: that the backend is a [Notifier] whose
-	// wake-ups reach them, or a [Queuer].
+	// wake-ups reach them, a [Queuer] or an [Enterer].
 	Wakes bool
 	// Sessions says that grants end with a connection and not with the TTL: the backend is a
 	// [Session]. A holder that is cut off or stopped keeps its names for as long as the store

@@ -4,8 +4,8 @@
 // A [Backend] makes one attempt of one thing. Everything that all backends need is written once,
 // in package rowlock: waiting, renewal, deadlines, retries with jitter, the local queue, taking
 // back grants of unknown outcome, tracing. What only some stores can do are small optional
-// interfaces, found once when a Locker is made: [Notifier], [Queuer], [Session], [Inspector],
-// [Describer], [GrantSealer].
+// interfaces, found once when a Locker is made: [Notifier], [Queuer], [Enterer], [Session],
+// [Inspector], [Describer], [GrantSealer].
 //
 // # The rules
 //

@@ -2,7 +2,8 @@ package driver
 
 import "context"
 
-// Queuer is implemented by a backend whose store keeps waiters in a queue of its own.
+// Queuer is implemented by a backend whose store keeps waiters in a queue of its own, where a place costs more
+// than a try: a connection, say. Where it does not, the backend is an [Enterer] instead.
 type Queuer interface {
 	// AcquireQueued is Acquire, but for that it may wait in the store's queue: until ctx ends, or for
 	// as long as one of the store's waits is to be. It returns a [*Held] when it was not granted

@@ -1,0 +1,150 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// entered is a store whose queue is entered by the request that tries. Those who stand in it are told by
+// answers, nil being a grant.
+type entered struct {
+	*memlock.Backend
+
+	inQueue chan driver.Request
+	answers chan error
+}
+
+func newEntered(store *memlock.Backend) *entered {
+	return &entered{store, make(chan driver.Request), make(chan error)}
+}
+
+func (s *entered) Enter(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+	g, err := s.Backend.Acquire(ctx, r)
+	var held *driver.Held
+	if !errors.As(err, &held) {
+		return g, err
+	}
+	ctx = wait(held)
+	select {
+	case s.inQueue <- r:
+	case <-ctx.Done():
+		return driver.Grant{}, driver.NotApplied(ctx.Err())
+	}
+	select {
+	case err := <-s.answers:
+		if err != nil {
+			return driver.Grant{}, err
+		}
+		return s.Backend.Acquire(ctx, r)
+	case <-ctx.Done():
+		return driver.Grant{}, driver.NotApplied(ctx.Err())
+	}
+}
+
+// Whoever is ready to wait is refused and stands in the store's queue by one request, and says so in its trace; a
+// free name is had by one request, without a word of waiting.
+func TestTheQueueIsEnteredAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s := newEntered(store)
+		var told []string
+		trace := rowlock.Tracing(&rowlock.Trace{
+			HeldByOther: func(e rowlock.HeldByOtherEvent) { told = append(told, "held by "+e.Held.Holder) },
+			Waiting:     func(rowlock.WaitingEvent) { told = append(told, "waiting") },
+		})
+		l := locker(t, s, rowlock.TTL(ttl), trace)
+		require.NoError(t, acquire(t, l, "a").Release(t.Context()))
+		assert.Empty(t, told)
+		assert.Equal(t, 1, store.Calls(memlock.OpAcquire))
+
+		before := acquire(t, locker(t, store, rowlock.TTL(time.Hour), rowlock.Holder("other")), "a")
+		got := make(chan *rowlock.Lease, 1)
+		go func() { lease, _ := l.Acquire(t.Context(), "a"); got <- lease }()
+		<-s.inQueue
+		assert.Equal(t, []string{"held by other", "waiting"}, told)
+		assert.Equal(t, 3, store.Calls(memlock.OpAcquire))
+		time.Sleep(10 * ttl)
+		require.NoError(t, before.Release(t.Context()))
+		renewals := store.Calls(memlock.OpRenew)
+		s.answers <- nil
+		lease := <-got
+		require.NotNil(t, lease)
+		assert.Equal(t, renewals+1, store.Calls(memlock.OpRenew), "a grant after a long wait is proven")
+		assert.Equal(t, trust, time.Until(lease.ExpiresAt()))
+		_, err := locker(t, s).TryAcquire(t.Context(), "a")
+		require.ErrorIs(t, err, rowlock.ErrHeld, "whoever does not wait does not stand in the queue")
+	})
+}
+
+// Whoever waits in vain is told by whom the name was held, at the front of the process and behind it.
+func TestTheEndOfAWaitSaysWhoHolds(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s := newEntered(store)
+		acquire(t, locker(t, store, rowlock.Holder("other"), rowlock.Note("why")), "a")
+		l := locker(t, s)
+		ends := make(chan error)
+		for range 2 {
+			go func() {
+				_, err := l.Acquire(t.Context(), "a", rowlock.Wait(time.Minute))
+				ends <- err
+			}()
+		}
+		<-s.inQueue
+		start := time.Now()
+		for range 2 {
+			var held *rowlock.HeldError
+			err := <-ends
+			require.ErrorAs(t, err, &held)
+			require.NotErrorIs(t, err, rowlock.ErrUnavailable)
+			assert.Equal(t, "other", held.Holder)
+			assert.Equal(t, "why", held.Note)
+			assert.Equal(t, time.Minute, held.Waited)
+		}
+		assert.Equal(t, time.Minute, time.Since(start))
+	})
+}
+
+// The request that enters the queue is bounded as any other: it is let finish when the wait is over meanwhile,
+// and a store that says nothing ends it.
+func TestEnteringTheQueueIsBounded(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s := newEntered(store)
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {Reply: time.Second}})
+		l := locker(t, s)
+		acquire(t, l, "a", rowlock.Wait(time.Millisecond))
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {LoseRequest: true}})
+		start := time.Now()
+		_, err := l.Acquire(t.Context(), "b")
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		assert.LessOrEqual(t, time.Since(start), 36*time.Second)
+	})
+}
+
+// A refusal that brought no place in the queue is waited out as any other, by polling.
+func TestARefusalWithoutAPlaceInTheQueue(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		acquire(t, locker(t, store), "a")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := locker(t, refusing{store}).Acquire(ctx, "a")
+		require.ErrorIs(t, err, rowlock.ErrHeld)
+		synctest.Wait()
+		assert.Less(t, store.Calls(memlock.OpAcquire), 30)
+	})
+}
+
+// refusing is a store whose queue takes nobody.
+type refusing struct{ *memlock.Backend }
+
+func (s refusing) Enter(ctx context.Context, r driver.Request, _ func(*driver.Held) context.Context) (driver.Grant, error) {
+	return s.Acquire(ctx, r)
+}

@@ -1,0 +1,64 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// queued waits in the store's own queue, after a refusal.
+func (a *acquisition) queued(ctx context.Context) (*Lease, verdict) {
+	lease, next := a.ask(ctx, func(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error) {
+		g, err := a.locker.queuer.AcquireQueued(ctx, r)
+		return a.proven(ctx, g, sent, err)
+	})
+	a.overIsNoFailure(ctx, lease)
+	return lease, next
+}
+
+// enter asks, and takes a place in the store's queue by the same request if the name is held: then it calls
+// waiting for the context of the wait. Until then it is an attempt like any other.
+func (a *acquisition) enter(waiting func() context.Context) (_ *Lease, _ verdict, waited bool) {
+	ctx, cancel := context.WithTimeout(a.ctx, callTimeout(a.cfg.ttl))
+	defer cancel()
+	var wait context.Context
+	lease, next := a.ask(ctx, func(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error) {
+		g, err := a.locker.enterer.Enter(ctx, r, func(held *driver.Held) context.Context {
+			a.refused(held, a.locker.clock())
+			wait = waiting()
+			return wait
+		})
+		if wait == nil {
+			return g, sent, err
+		}
+		return a.proven(wait, g, sent, err)
+	})
+	if wait != nil {
+		a.overIsNoFailure(wait, lease)
+	}
+	return lease, next, wait != nil
+}
+
+// overIsNoFailure is for a wait that is over: the last word is then the refusal before it.
+func (a *acquisition) overIsNoFailure(wait context.Context, lease *Lease) {
+	if lease == nil && wait.Err() != nil && errors.Is(a.err, wait.Err()) {
+		a.err = nil
+	}
+}
+
+// proven counts the trust in a grant from a moment after the wait for it, if the wait was long: the store is
+// asked again whether it holds. Without an answer it is as if the grant had not arrived.
+func (a *acquisition) proven(ctx context.Context, g driver.Grant, sent instant, err error) (driver.Grant, instant, error) {
+	if err != nil || a.locker.clock().since(sent) < a.cfg.renewEvery {
+		return g, sent, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(a.cfg.ttl))
+	defer cancel()
+	sent = a.locker.clock()
+	outcomes, err := a.locker.backend.Renew(ctx, []driver.Grant{g})
+	if err == nil && (len(outcomes) != 1 || outcomes[0] != driver.Renewed) {
+		err = errUntold
+	}
+	return g, sent, err
+}
