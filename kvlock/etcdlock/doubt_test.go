@@ -24,9 +24,9 @@ func TestARequestThatArrivesLateIsFound(t *testing.T) {
 		ask  attempt
 	}{
 		"try":           {exclusive, (*etcdlock.Backend).Acquire},
-		"queue":         {exclusive, (*etcdlock.Backend).AcquireQueued},
+		"queue":         {exclusive, inQueue},
 		"try, shared":   {(*etcdlock.Backend).Shared, (*etcdlock.Backend).Acquire},
-		"queue, shared": {(*etcdlock.Backend).Shared, (*etcdlock.Backend).AcquireQueued},
+		"queue, shared": {(*etcdlock.Backend).Shared, inQueue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +74,7 @@ func TestALatePlaceInTheQueueIsNoGrant(t *testing.T) {
 		held, err := n.watching.Acquire(t.Context(), request(r.Key.Name))
 		require.NoError(t, err)
 		late := n.late(t, wire, session, func(ctx context.Context) error {
-			_, err := b.AcquireQueued(ctx, r)
+			_, err := inQueue(b, ctx, r)
 			return err
 		}, r)
 		for _, r.Waiting = range []bool{false, true} {

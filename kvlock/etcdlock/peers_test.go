@@ -26,7 +26,7 @@ func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 	r := request("a")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err = b.AcquireQueued(ctx, r)
+	_, err = inQueue(b, ctx, r)
 	require.Error(t, err)
 	require.False(t, driver.IsNotApplied(err), "%v", err)
 	require.NoError(t, n.Restore(b))
@@ -101,7 +101,7 @@ func TestOneSessionHoldsANameOnce(t *testing.T) {
 	require.ErrorAs(t, err, &held)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err = b.AcquireQueued(ctx, request("a"))
+	_, err = inQueue(b, ctx, request("a"))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 

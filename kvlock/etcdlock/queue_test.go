@@ -132,7 +132,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 		r := request("a")
 		before := entries(t, n, r.Key)
 		group.Go(func() {
-			g, err := b.AcquireQueued(t.Context(), r)
+			g, err := inQueue(b, t.Context(), r)
 			if !assert.NoError(t, err) {
 				return
 			}

@@ -126,7 +126,7 @@ func queuedGrant(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Cont
 	before := entries(t, n, r.Key)
 	done := make(chan result, 1)
 	go func() {
-		g, err := b.AcquireQueued(ctx, r)
+		g, err := inQueue(b, ctx, r)
 		done <- result{g, err}
 	}()
 	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
