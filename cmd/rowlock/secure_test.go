@@ -61,16 +61,18 @@ func TestSecuredStores(t *testing.T) {
 				code  int
 				said  string
 			}{
-				"unknown authority": {store + mine, 69, "certificate"},
-				"its name given":    {good + "&server_name=127.0.0.1", 0, ""},
-				"other name":        {good + "&server_name=db.example.com", 69, "db.example.com"},
-				"wrong CA":          {store + mine + "&ca=" + stranger.cert, 69, "certificate"},
-				"wrong password":    {strings.Replace(good, "ss@", "ss-not@", 1), 69, "auth|password"},
-				"no TLS":            {strings.Replace(strings.TrimRight(store, "?&"), "s:", ":", 1), 69, ""},
-				"no file":           {store + "ca=no-such-file", 64, "ca: open no-such-file"},
-				"no certificate":    {store + "ca=" + ours.key, 64, "no certificate in PEM form"},
-				"half a pair":       {store + "cert=" + ours.cert, 64, "cert and key belong together"},
-				"not a pair":        {store + "cert=" + ours.cert + "&key=" + stranger.key, 64, "private key does not match"},
+				"unknown authority":           {store + mine, 69, "certificate"},
+				"its name given":              {good + "&server_name=127.0.0.1", 0, ""},
+				"other name":                  {good + "&server_name=db.example.com", 69, "db.example.com"},
+				"wrong CA":                    {store + mine + "&ca=" + stranger.cert, 69, "certificate"},
+				"wrong password":              {strings.Replace(good, "ss@", "ss-not@", 1), 69, "auth|password"},
+				"no TLS":                      {strings.Replace(strings.TrimRight(store, "?&"), "s:", ":", 1), 69, ""},
+				"no certificate of one's own": {store + "ca=" + ours.cert, 69, ""},
+				"another's certificate":       {store + "ca=" + ours.cert + "&cert=" + stranger.cert + "&key=" + stranger.key, 69, ""},
+				"no file":                     {store + "ca=no-such-file", 64, "ca: open no-such-file"},
+				"no certificate":              {store + "ca=" + ours.key, 64, "no certificate in PEM form"},
+				"half a pair":                 {store + "cert=" + ours.cert, 64, "cert and key belong together"},
+				"not a pair":                  {store + "cert=" + ours.cert + "&key=" + stranger.key, 64, "private key does not match"},
 			} {
 				t.Run(what, func(t *testing.T) {
 					t.Parallel()
@@ -108,15 +110,21 @@ func securedRedis(tb testing.TB, p pair, args ...string) string {
 	return addr + "/?prefix=secured&"
 }
 
+// securedEtcd wants a certificate of its clients, too.
 func securedEtcd(tb testing.TB, p pair) string {
 	tb.Helper()
 	testenv.DSN(tb, testenv.EngineEtcd)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	s, err := testserver.Start(ctx, testserver.Etcd, testserver.Options{CertFile: p.cert, KeyFile: p.key})
+	s, err := testserver.Start(ctx, testserver.Etcd, testserver.Options{
+		CertFile: p.cert, KeyFile: p.key, Args: []string{"--client-cert-auth", "--trusted-ca-file=" + p.cert},
+	})
 	require.NoError(tb, err)
 	tb.Cleanup(s.Stop)
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.DSN}, TLS: p.trust, Logger: zap.NewNop()})
+	own, err := tls.LoadX509KeyPair(p.cert, p.key)
+	require.NoError(tb, err)
+	secure := &tls.Config{RootCAs: p.trust.RootCAs, Certificates: []tls.Certificate{own}}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.DSN}, TLS: secure, Logger: zap.NewNop()})
 	require.NoError(tb, err)
 	defer client.Close()
 	must := func(_ any, err error) { require.NoError(tb, err) }

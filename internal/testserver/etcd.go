@@ -13,13 +13,19 @@ import (
 
 // etcd is a cluster of one node. Nobody talks to its peer port, so that may be any.
 type etcd struct {
-	path     string
-	certFile string // it speaks TLS then
+	path string
+	own  []tls.Certificate // of the server; it speaks TLS if there is one
 }
 
 func (e *etcd) provide(ctx context.Context, o Options) error {
+	if o.CertFile != "" {
+		own, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return err
+		}
+		e.own = []tls.Certificate{own}
+	}
 	var err error
-	e.certFile = o.CertFile
 	e.path, err = provideEtcd(ctx, "etcd", "go.etcd.io/etcd/server/v3", o)
 	return err
 }
@@ -41,14 +47,10 @@ func (e *etcd) command(f *folder, port int, o Options) command {
 }
 
 func (e *etcd) dsn(port int) string {
-	if e.certFile != "" {
+	if e.own != nil {
 		return strings.Replace(etcdDSN(port), "http", "https", 1)
 	}
 	return etcdDSN(port)
-}
-
-func (e *etcd) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
-	return identifyEtcd(ctx, dsn, f)
 }
 
 func (e *etcd) finish(context.Context, string) error { return nil }
@@ -70,15 +72,15 @@ func etcdArgs(path string, f *folder, dsn string, o Options) []string {
 	return argv
 }
 
-// identifyEtcd asks for the node's own name, which takes a leader to answer.
-func identifyEtcd(ctx context.Context, dsn string, f *folder) (bool, error) {
+// identify asks for the node's own name, which takes a leader to answer.
+func (e *etcd) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
 	var self struct {
 		Header struct {
 			MemberID string `json:"member_id"`
 		} `json:"header"`
 		Members []struct{ ID, Name string } `json:"members"`
 	}
-	if err := askEtcd(ctx, dsn+"/v3/cluster/member/list", `{"linearizable":true}`, &self); err != nil {
+	if err := askEtcd(ctx, e.own, dsn+"/v3/cluster/member/list", `{"linearizable":true}`, &self); err != nil {
 		return false, err
 	}
 	for _, m := range self.Members {
@@ -89,13 +91,14 @@ func identifyEtcd(ctx context.Context, dsn string, f *folder) (bool, error) {
 	return false, nil
 }
 
-// askEtcd makes one request of the JSON gateway. Who answers is told by the answer, not by a certificate.
-func askEtcd(ctx context.Context, url, body string, answer any) error {
+// askEtcd makes one request of the JSON gateway. Who answers is told by the answer, not by a certificate; the
+// server may want one of us.
+func askEtcd(ctx context.Context, own []tls.Certificate, url, body string, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
-	reply, err := (&http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}).RoundTrip(request)
+	reply, err := (&http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: own}}).RoundTrip(request)
 	if err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func (n *EtcdNode) Leads(ctx context.Context) (bool, error) {
 		} `json:"header"`
 		Leader string `json:"leader"`
 	}
-	err := askEtcd(ctx, n.DSN+"/v3/maintenance/status", "{}", &status)
+	err := askEtcd(ctx, nil, n.DSN+"/v3/maintenance/status", "{}", &status)
 	return err == nil && status.Leader == status.Header.MemberID, err
 }
 

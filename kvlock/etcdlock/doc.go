@@ -66,7 +66,7 @@
 //
 //	etcdctl role grant-permission locks --prefix=true readwrite rowlock/
 //
-// User, password and TLS are settings of the client. With a password each wait authenticates again, as
+// User, password and TLS, with a certificate of the client's own, are settings of the client. With a password each wait authenticates again, as
 // etcd's client does for every watch; renewals do not. DialKeepAliveTime of the client should be set: a
 // connection that has gone silent is then replaced, at best within ten seconds and DialKeepAliveTimeout.
 // Until then calls on it end with their own limits.

@@ -2,6 +2,8 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -67,7 +69,7 @@ func (b *Backend) session(ctx context.Context, ttl time.Duration) (*session, err
 	sent := time.Now()
 	granted, err := b.client.Grant(ctx, length)
 	if err != nil {
-		return nil, err
+		return nil, b.why(ctx, err)
 	}
 	s = &session{id: granted.ID, ttl: time.Duration(granted.TTL) * time.Second, proven: sent, used: make(map[string]bool)}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
@@ -142,6 +144,22 @@ func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID) (int64, er
 		return 0, clientError(ctx, err)
 	}
 	return reply.TTL, nil
+}
+
+// why adds to the error of a request that had no answer in time what is wrong with the connection. The client
+// repeats some requests until then, and tells no more; one that it does not repeat fails at once with the reason.
+func (b *Backend) why(ctx context.Context, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	const limit = 200 * time.Millisecond // a connection that is being made has no reason yet
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	reason := b.client.ActiveConnection().Invoke(ctx, pb.Lease_LeaseTimeToLive_FullMethodName, new(pb.LeaseTimeToLiveRequest), new(pb.LeaseTimeToLiveResponse))
+	if reason == nil || ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %v", err, reason) //nolint:errorlint // what is to be done follows from the first
 }
 
 // drop ends s, and with it all that lives on it.
