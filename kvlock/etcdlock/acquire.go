@@ -18,6 +18,7 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		return driver.Grant{}, err
 	}
 	defer end()
+	ctx = undated{ctx}
 	var g driver.Grant
 	err = b.onSession(ctx, r, func(s *session) error {
 		g, err = b.take(ctx, r, s)

@@ -41,7 +41,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	})
 	locks := etcdlock.New(client)
 	measure("etcdlock", func() error {
-		g, err := locks.Acquire(ctx, request("a"))
+		g, err := inQueue(locks, ctx, request("a")) // as Locker.Acquire does
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ func (b *Backend) Enter(ctx context.Context, r driver.Request, wait func(*driver
 		return driver.Grant{}, err
 	}
 	defer end()
+	ctx = undated{ctx}
 	w := &waiter{backend: b, request: r, heard: time.Now()}
 	if err := b.onSession(ctx, r, func(s *session) error { return w.enter(ctx, s) }); err != nil {
 		return driver.Grant{}, w.leave(ctx, err)

@@ -21,7 +21,7 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if h == nil {
 		return driver.ErrNotHeld
 	}
-	deleted, err := b.remove(ctx, h.entry, g.Token)
+	deleted, err := b.remove(undated{ctx}, h.entry, g.Token)
 	if err != nil {
 		if err = classify(err); !driver.IsNotApplied(err) {
 			b.mu.Lock()
