@@ -25,8 +25,7 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 		if err != nil {
 			return 0, err
 		}
-		inTheWay := before(q, b.shared)
-		if inTheWay == nil {
+		if len(before(q, b.shared)) == 0 {
 			return version, nil
 		}
 		if synced {

@@ -14,11 +14,9 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// The loss of a session ends all leases on it, and a locker goes on with a new one. (A peer's lock object
+// aLostSessionEndsAllItsLeasesAndNoOthers: the loss of a session ends all leases on it, and a locker goes on with a new one. (A peer's lock object
 // is dead after that.)
-func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
+func aLostSessionEndsAllItsLeasesAndNoOthers(t *testing.T, n *network) {
 	l := lockerOn(t, n.watching, rowlock.TTL(time.Minute)) // the next renewal is far
 	var leases []*rowlock.Lease
 	for _, name := range []string{"a", "b", "c"} {
@@ -50,10 +48,8 @@ func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
 	require.Greater(t, same.Token(), leases[0].Token())
 }
 
-// A session that ends while its process waits costs the place in the queue and not the wait.
-func TestSessionExpiryWhileWaiting(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
+// sessionExpiryWhileWaiting: a session that ends while its process waits costs the place in the queue and not the wait.
+func sessionExpiryWhileWaiting(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
 	first, err := lockerOn(t, n.watching).Acquire(t.Context(), "a")

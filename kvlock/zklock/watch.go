@@ -1,31 +1,71 @@
 package zklock
 
-// watch returns a channel that is closed when something has happened to a node, or may have: it is
-// the time to look. All who wait for one node share one watch, which stays when they leave, so that
-// whoever comes again and again does not leave one each time.
-func (s *session) watch(path string) <-chan struct{} {
+import "github.com/go-zookeeper/zk"
+
+// watch is one on a node, which all share who wait for the node on this session.
+type watch struct {
+	fired chan struct{} // closed when something has happened to the node, or may have: it is the time to look
+
+	// Guarded by session.mu. Connections are counted from one.
+	stood   int // the connection on which the node was seen, the watch on it; zero if on none
+	deleted int // the connection on which it was told that the node is gone; zero if on none
+}
+
+// watch returns the watch on a node. It stays when those who wait leave, so that whoever comes again and
+// again does not leave one each time.
+func (s *session) watch(path string) *watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := s.watches[path]; w != nil {
 		return w
 	}
-	w := make(chan struct{})
+	w := &watch{fired: make(chan struct{})}
 	s.watches[path] = w
-	go func() {
-		// Get, because it leaves no watch on a node that is not there. What the watch says comes as an event.
-		if _, _, _, err := s.conn.GetW(path); err != nil {
-			s.fire(path)
-		}
-	}()
+	go s.set(w, path, s.connections)
 	return w
 }
 
-// fire tells all who wait for a node.
-func (s *session) fire(path string) {
+// set makes the request for a watch, on the present connection if that lasts.
+func (s *session) set(w *watch, path string, connection int) {
+	// Get, because it leaves no watch on a node that is not there. What the watch says comes as an event.
+	if _, _, _, err := s.conn.GetW(path); err != nil {
+		s.fire(path, false)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.watches[path]; w != nil {
-		close(w)
-		delete(s.watches, path)
+	if s.connections == connection {
+		w.stood = connection
 	}
 }
+
+// fire tells all who wait for a node.
+func (s *session) fire(path string, deleted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.watches[path]
+	if w == nil {
+		return
+	}
+	if deleted {
+		w.deleted = s.connections
+	}
+	close(w.fired)
+	delete(s.watches, path)
+}
+
+// outlived says whether it is certain that mine stood when other was deleted. On one connection the
+// servers tell what they did in the order in which they did it, and so need not be asked.
+func (s *session) outlived(mine, other *watch) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-mine.fired:
+		return false
+	default:
+		return other.deleted > 0 && other.deleted == mine.stood
+	}
+}
+
+// tell passes on what happened to a node.
+func (s *session) tell(e zk.Event) { s.fire(e.Path, e.Type == zk.EventNodeDeleted) }
