@@ -104,13 +104,13 @@ func (w *waiter) wait(ctx context.Context, begin func(*driver.Held) context.Cont
 			return err
 		}
 		last := len(ahead) - 1
-		other := e.session.watch(e.store.container(e.key) + "/" + ahead[last].node)
 		var mine *watch
 		if len(before(ahead[:last], e.shared)) == 0 { // it is the only one, so that its turn was before ours
 			mine = e.session.watch(e.path)
 		}
+		other := e.session.watch(e.store.container(e.key) + "/" + ahead[last].node)
 		if !told {
-			held, err := w.holder(ctx, q[0])
+			held, err := w.holder(ctx, q[0], ahead[last], other)
 			if err != nil {
 				return err
 			}
@@ -139,9 +139,12 @@ func (w *waiter) look(ctx context.Context) (q []place, err error) {
 	return q, err
 }
 
-// holder tells who is first; nil if it has just gone.
-func (w *waiter) holder(ctx context.Context, first place) (held *driver.Held, err error) {
+// holder tells who is first, which may be the one that is watched; nil if it has just gone.
+func (w *waiter) holder(ctx context.Context, first, watched place, watch *watch) (held *driver.Held, err error) {
 	e := w.entry
+	if first == watched {
+		return e.session.holder(ctx, watch)
+	}
 	err = w.retry(ctx, func(ctx context.Context) (err error) {
 		held, err = e.store.refusal(ctx, e.session, e.key, first)
 		return err

@@ -1,10 +1,18 @@
 package zklock
 
-import "github.com/go-zookeeper/zk"
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
 
 // watch is one on a node, which all share who wait for the node on this session.
 type watch struct {
+	set   chan struct{} // closed when it is there
 	fired chan struct{} // closed when something has happened to the node, or may have: it is the time to look
+	node  node          // to be read once set is closed
 
 	// Guarded by session.mu. Connections are counted from one.
 	stood   int // the connection on which the node was seen, the watch on it; zero if on none
@@ -19,19 +27,24 @@ func (s *session) watch(path string) *watch {
 	if w := s.watches[path]; w != nil {
 		return w
 	}
-	w := &watch{fired: make(chan struct{})}
+	w := &watch{set: make(chan struct{}), fired: make(chan struct{})}
 	s.watches[path] = w
-	go s.set(w, path, s.connections)
+	go s.request(w, path, s.connections)
 	return w
 }
 
-// set makes the request for a watch, on the present connection if that lasts.
-func (s *session) set(w *watch, path string, connection int) {
+// request asks for a watch, on the present connection if that lasts.
+func (s *session) request(w *watch, path string, connection int) {
+	impatience := s.watchdog()
 	// Get, because it leaves no watch on a node that is not there. What the watch says comes as an event.
-	if _, _, _, err := s.conn.GetW(path); err != nil {
+	data, stat, _, err := s.conn.GetW(path)
+	impatience.Stop()
+	if err != nil {
 		s.fire(path, false)
 		return
 	}
+	w.node = parseNode(data, stat)
+	close(w.set)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.connections == connection {
@@ -64,6 +77,20 @@ func (s *session) outlived(mine, other *watch) bool {
 		return false
 	default:
 		return other.deleted > 0 && other.deleted == mine.stood
+	}
+}
+
+// holder tells who holds the lock, whose node it is that is watched; nil if that has just gone.
+func (s *session) holder(ctx context.Context, w *watch) (*driver.Held, error) {
+	select {
+	case <-w.set:
+		return w.node.holds(), nil
+	case <-w.fired:
+		return nil, nil //nolint:nilnil // see above
+	case <-s.ctx.Done():
+		return nil, s.over()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
