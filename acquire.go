@@ -138,7 +138,7 @@ func (a *acquisition) wait() (*Lease, error) {
 		var lease *Lease
 		var next verdict
 		began := time.Now()
-		queued := a.held != nil && a.locker.queuer != nil
+		queued := a.held != nil && a.err == nil && a.locker.queuer != nil // after a failure, first whether the store is there
 		switch {
 		case a.locker.enterer != nil:
 			lease, next, queued = a.enter(func() context.Context {

@@ -148,3 +148,47 @@ type refusing struct{ *memlock.Backend }
 func (s refusing) Enter(ctx context.Context, r driver.Request, _ func(*driver.Held) context.Context) (driver.Grant, error) {
 	return s.Acquire(ctx, r)
 }
+
+// A place in the queue that is lost after a long wait costs the place and not the wait: the store has not been
+// silent for all that time.
+func TestAPlaceLostAfterALongWait(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s := newEntered(store)
+		before := acquire(t, locker(t, store), "a")
+		got := make(chan error, 1)
+		go func() { _, err := locker(t, s, rowlock.TTL(ttl)).Acquire(t.Context(), "a"); got <- err }()
+		inQueue := func() {
+			select {
+			case <-s.inQueue:
+			case err := <-got:
+				t.Fatal("it waits no more:", err)
+			}
+		}
+		for range 3 {
+			inQueue()
+			time.Sleep(time.Minute)
+			s.answers <- driver.NotApplied(errors.New("the place is gone"))
+		}
+		inQueue()
+		require.NoError(t, before.Release(t.Context()))
+		s.answers <- nil
+		require.NoError(t, <-got)
+	})
+}
+
+// A store that is silent from some time of the wait on ends it all the same.
+func TestAStoreThatGoesSilentEndsTheWait(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s := newEntered(store)
+		acquire(t, locker(t, store), "a")
+		got := make(chan error, 1)
+		go func() { _, err := locker(t, s, rowlock.TTL(ttl)).Acquire(t.Context(), "a"); got <- err }()
+		<-s.inQueue
+		time.Sleep(time.Minute)
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {LoseRequest: true}})
+		start := time.Now()
+		s.answers <- driver.NotApplied(errors.New("nothing was heard"))
+		require.ErrorIs(t, <-got, rowlock.ErrUnavailable)
+		assert.LessOrEqual(t, time.Since(start), ttl+2*time.Second)
+	})
+}

@@ -11,7 +11,7 @@ import (
 func (a *acquisition) queued(ctx context.Context) (*Lease, verdict) {
 	lease, next := a.ask(ctx, func(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error) {
 		g, err := a.locker.queuer.AcquireQueued(ctx, r)
-		return a.proven(ctx, g, sent, err)
+		return a.afterWait(ctx, g, sent, err)
 	})
 	a.overIsNoFailure(ctx, lease)
 	return lease, next
@@ -32,7 +32,7 @@ func (a *acquisition) enter(waiting func() context.Context) (_ *Lease, _ verdict
 		if wait == nil {
 			return g, sent, err
 		}
-		return a.proven(wait, g, sent, err)
+		return a.afterWait(wait, g, sent, err)
 	})
 	if wait != nil {
 		a.overIsNoFailure(wait, lease)
@@ -47,15 +47,25 @@ func (a *acquisition) overIsNoFailure(wait context.Context, lease *Lease) {
 	}
 }
 
-// proven counts the trust in a grant from a moment after the wait for it, if the wait was long: the store is
+// afterWait counts the trust in a grant from a moment after the wait for it, if the wait was long: the store is
 // asked again whether it holds. Without an answer it is as if the grant had not arrived.
-func (a *acquisition) proven(ctx context.Context, g driver.Grant, sent instant, err error) (driver.Grant, instant, error) {
-	if err != nil || a.locker.clock().since(sent) < a.cfg.renewEvery {
+//
+// Of a wait that failed it is not known when the store was last heard, but that the backend would not have waited
+// much longer without. So the store is asked for half as long again as one that says nothing from the start.
+func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent instant, err error) (driver.Grant, instant, error) {
+	now := a.locker.clock()
+	if err != nil {
+		if silent := outageLimit(a.cfg.ttl) / 2; now.since(a.answered) > silent {
+			a.answered = instant{at: now.at.Add(-silent), suspended: now.suspended}
+		}
 		return g, sent, err
+	}
+	if now.since(sent) < a.cfg.renewEvery {
+		return g, sent, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(a.cfg.ttl))
 	defer cancel()
-	sent = a.locker.clock()
+	sent = now
 	outcomes, err := a.locker.backend.Renew(ctx, []driver.Grant{g})
 	if err == nil && (len(outcomes) != 1 || outcomes[0] != driver.Renewed) {
 		err = errUntold

@@ -160,7 +160,9 @@ func TestAGrantThatIsNotProvenIsTakenBack(t *testing.T) {
 		require.NoError(t, before.Release(t.Context()))
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
 		s.answers <- nil
-		<-s.queued
+		synctest.Wait() // it is granted, and being proven
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}, memlock.OpAcquire: {LoseRequest: true}})
+		time.Sleep(ttl)
 		cancel()
 		require.ErrorIs(t, <-failed, context.Canceled)
 		synctest.Wait()
@@ -178,5 +180,32 @@ func TestTheEndOfAQueuedWaitIsARefusal(t *testing.T) {
 		_, err := locker(t, s).Acquire(t.Context(), "a", rowlock.Wait(time.Minute))
 		require.ErrorIs(t, err, rowlock.ErrHeld)
 		require.NotErrorIs(t, err, rowlock.ErrUnavailable)
+	})
+}
+
+// A connection that breaks after a long wait in the queue costs the place and not the wait: the store is asked
+// whether it is there, and queues it again.
+func TestAConnectionThatBreaksAfterALongWait(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s, _ := newSessions(t, store)
+		before := acquire(t, locker(t, store), "a")
+		got := make(chan error, 1)
+		go func() { _, err := locker(t, s, rowlock.TTL(ttl)).Acquire(t.Context(), "a"); got <- err }()
+		queued := func() {
+			select {
+			case <-s.queued:
+			case err := <-got:
+				t.Fatal("it waits no more:", err)
+			}
+		}
+		for range 3 {
+			queued()
+			time.Sleep(time.Minute)
+			s.answers <- errors.New("broken pipe")
+		}
+		queued()
+		require.NoError(t, before.Release(t.Context()))
+		s.answers <- nil
+		require.NoError(t, <-got)
 	})
 }

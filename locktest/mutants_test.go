@@ -61,6 +61,7 @@ func mutants() []mutant {
 
 		// What others are told.
 		{"does not say who holds a name", plain[saysNothing], []string{"refusal-tells-who"}},
+		{"does not say to who waits who holds a name", plain[saysNothingToWhoWaits], []string{"wait-is-bounded"}},
 		{"cuts the holder short", plain[cutsHolder], []string{"refusal-tells-who"}},
 		{"wakes nobody", plain[wakesNobody], []string{"release-wakes"}},
 		{"wakes those who subscribe, and nobody later", plain[wakesAtOnce], []string{"release-wakes"}},

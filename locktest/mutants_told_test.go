@@ -79,3 +79,12 @@ func (m forcesUnfenced) ForceRelease(_ context.Context, key driver.Key, _ driver
 	m.Expire(key)
 	return nil
 }
+
+type saysNothingToWhoWaits struct{ *memlock.Backend }
+
+func (m saysNothingToWhoWaits) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	if r.Waiting {
+		return saysNothing(m).Acquire(ctx, r)
+	}
+	return m.Backend.Acquire(ctx, r)
+}

@@ -91,18 +91,22 @@ func waitIsBounded(t *trial) {
 	name := t.key("x").Name
 	lease := t.acquire(t.locker(a), name, rowlock.Holder("the holder"), rowlock.Note("the note"))
 	l := t.locker(b)
-	held := t.tryHeld(l, name)
-	told := held.Holder == "the holder" && held.Note == "the note" || anonymous(b)
-	if !told || held.Name != name || held.Token != lease.Token() && held.Token != 0 {
-		t.fatalf("held by %q with token %d: told %+v", lease.Holder(), lease.Token(), *held)
+	saysWho := func(held *rowlock.HeldError) {
+		told := held.Holder == "the holder" && held.Note == "the note" || anonymous(b)
+		if !told || held.Name != name || held.Token != lease.Token() && held.Token != 0 {
+			t.fatalf("held by %q with token %d: told %+v", lease.Holder(), lease.Token(), *held)
+		}
 	}
+	saysWho(t.tryHeld(l, name))
 	const bound = 200 * time.Millisecond
 	var got *rowlock.Lease
 	var err error
 	took := timed(func() { got, err = l.Acquire(t.ctx, name, rowlock.Wait(bound)) })
-	if got != nil || !errors.Is(err, rowlock.ErrHeld) {
+	var held *rowlock.HeldError
+	if got != nil || !errors.As(err, &held) {
 		t.fatalf("waiting for %s: want rowlock.ErrHeld, got lease %v, error %v", bound, got, err)
 	}
+	saysWho(held)
 	if took < bound || took > bound+slack {
 		t.fatalf("waiting for %s ends after %s", bound, took)
 	}

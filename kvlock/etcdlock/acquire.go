@@ -18,11 +18,6 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		return driver.Grant{}, err
 	}
 	defer end()
-	if r.Waiting { // a refusal costs no commit then
-		if err := b.look(ctx, r); err != nil {
-			return driver.Grant{}, err
-		}
-	}
 	var g driver.Grant
 	err = b.onSession(ctx, r, func(s *session) error {
 		g, err = b.take(ctx, r, s)
@@ -50,22 +45,6 @@ func (b *Backend) admit(ctx context.Context, r driver.Request) (end func(), err 
 
 func cannotKeep(option string) error {
 	return driver.Permanent(fmt.Errorf("etcdlock: %s: a lock in etcd is free as soon as its key is gone; etcd cannot keep it closed", option))
-}
-
-// look refuses a request if somebody is in its way.
-func (b *Backend) look(ctx context.Context, r driver.Request) error {
-	mine := ""
-	if h := b.enlisted(r); h != nil {
-		mine = h.entry
-	}
-	reply, err := b.client.Txn(ctx).Then(b.view(r.Key, mine)...).Commit()
-	if err != nil {
-		return ofRead(err)
-	}
-	if v := b.read(mine, reply); v.barrier != nil && !v.granted() {
-		return refusal(v.oldest)
-	}
-	return nil
 }
 
 // onSession runs write, which puts an entry, on the session where an earlier request of the same nonce

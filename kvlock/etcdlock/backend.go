@@ -34,7 +34,7 @@ type store struct {
 
 var (
 	_ driver.Backend   = (*Backend)(nil)
-	_ driver.Queuer    = (*Backend)(nil)
+	_ driver.Enterer   = (*Backend)(nil)
 	_ driver.Session   = (*Backend)(nil)
 	_ driver.Inspector = (*Backend)(nil)
 	_ driver.Describer = (*Backend)(nil)

@@ -71,7 +71,7 @@ func BenchmarkHandOver(b *testing.B) {
 		require.NoError(b, err)
 		handOver(b, s.DSN, clients[0], locks[0].Queue(key), func(i int) error { return locks[i%2].Release(ctx, g) }, func(i int) (err error) {
 			var next driver.Grant
-			if next, err = locks[(i+1)%2].AcquireQueued(ctx, request("h")); err == nil {
+			if next, err = inQueue(locks[(i+1)%2], ctx, request("h")); err == nil {
 				g = next
 			}
 			return err

@@ -13,7 +13,7 @@ import (
 // is taken for, so that the rounding adds nothing to the margin.
 func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 	t.Parallel()
-	n := newNetwork(t, endpoints(cluster(t))...)
+	n := newNetwork(t, threeNodes(t)...)
 	faultnet.BlackHoles(t, lockerOn(t, n.watching), func(name string) (*rowlock.Lease, func() error, error) {
 		b, err := n.open()
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// cluster is a private cluster of three nodes.
+// cluster is a private cluster of three nodes, for who breaks nodes.
 func cluster(tb testing.TB) *testserver.EtcdCluster {
 	tb.Helper()
 	return clusterOf(tb, "")
@@ -68,7 +68,7 @@ func lockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.
 // Three nodes keep every promise that one keeps.
 func TestConformanceOfACluster(t *testing.T) {
 	t.Parallel()
-	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, endpoints(cluster(tb))...) })
+	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, threeNodes(tb)...) })
 }
 
 // A lease outlives its cluster's leader: killed, or stopped for longer than an election takes and

@@ -4,13 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/locktest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // One node keeps every promise, also when its clients die, are cut off, and lose replies.
 func TestConformance(t *testing.T) {

@@ -14,9 +14,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// Acquire and release commit once each, of readers too, and so do a first attempt that is refused and a
-// place in the queue; a later attempt of who was refused, and the renewal of any number of locks, commit
-// nothing. A hundred locks live on one session.
+// Acquire and release commit once each, of readers too, and so do an attempt that is refused and a place in the
+// queue; the renewal of any number of locks commits nothing. A hundred locks live on one session.
 func TestCommitsOfEachOperation(t *testing.T) {
 	t.Parallel()
 	const times = 100
@@ -39,19 +38,13 @@ func TestCommitsOfEachOperation(t *testing.T) {
 		grants = append(grants, g)
 		return err
 	})
-	refused := func(r driver.Request) error {
-		_, err := b.Acquire(t.Context(), r)
+	measure("refusal", 1, func(int) error {
+		_, err := b.Acquire(t.Context(), request("held"))
 		var held *driver.Held
 		if !errors.As(err, &held) {
 			return fmt.Errorf("want driver.Held, got %w", err)
 		}
 		return nil
-	}
-	measure("refusal", 1, func(int) error { return refused(request("held")) })
-	measure("refusal of who waits", 0, func(int) error {
-		r := request("held")
-		r.Waiting = true
-		return refused(r)
 	})
 	measure("renewal of a hundred", 0, func(int) error {
 		outcomes, err := b.Renew(t.Context(), grants)

@@ -16,99 +16,100 @@ import (
 // A request that was given up without an answer and is carried out after all is found when it is sent
 // again: the grant is that of the entry, and there is no second one. New locks go to another session.
 func TestARequestThatArrivesLateIsFound(t *testing.T) {
-	t.Parallel()
-	type attempt func(*etcdlock.Backend, context.Context, driver.Request) (driver.Grant, error)
-	exclusive := func(b *etcdlock.Backend) *etcdlock.Backend { return b }
-	for name, c := range map[string]struct {
-		form func(*etcdlock.Backend) *etcdlock.Backend
-		ask  attempt
-	}{
-		"try":           {exclusive, (*etcdlock.Backend).Acquire},
-		"queue":         {exclusive, (*etcdlock.Backend).AcquireQueued},
-		"try, shared":   {(*etcdlock.Backend).Shared, (*etcdlock.Backend).Acquire},
-		"queue, shared": {(*etcdlock.Backend).Shared, (*etcdlock.Backend).AcquireQueued},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			n := newNetwork(t, server(t))
-			b, err := n.open()
-			require.NoError(t, err)
-			first, err := b.Acquire(t.Context(), request("first"))
-			require.NoError(t, err)
-			session, err := n.leaseOf(t.Context(), first.Key)
-			require.NoError(t, err)
-			r := request("a")
-			late := n.late(t, b, session, func(ctx context.Context) error {
-				_, err := c.ask(c.form(b), ctx, r)
-				return err
-			}, r)
-			b = c.form(b)
-			g, err := c.ask(b, t.Context(), r)
-			require.NoError(t, err)
-			require.Equal(t, late, g.Token)
-			require.Equal(t, 1, entries(t, n, r.Key))
-			next, err := b.Acquire(t.Context(), request("next"))
-			require.NoError(t, err)
-			other, err := n.leaseOf(t.Context(), next.Key)
-			require.NoError(t, err)
-			require.NotEqual(t, session, other)
-			require.NoError(t, b.Release(t.Context(), g))
-			require.Zero(t, entries(t, n, r.Key))
-		})
-	}
+	everywhere(t, func(t *testing.T, n *network) {
+		type attempt func(*etcdlock.Backend, context.Context, driver.Request) (driver.Grant, error)
+		exclusive := func(b *etcdlock.Backend) *etcdlock.Backend { return b }
+		for name, c := range map[string]struct {
+			form func(*etcdlock.Backend) *etcdlock.Backend
+			ask  attempt
+		}{
+			"try":           {exclusive, (*etcdlock.Backend).Acquire},
+			"queue":         {exclusive, inQueue},
+			"try, shared":   {(*etcdlock.Backend).Shared, (*etcdlock.Backend).Acquire},
+			"queue, shared": {(*etcdlock.Backend).Shared, inQueue},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				n := newNetwork(t, n.endpoints...)
+				b, err := n.open()
+				require.NoError(t, err)
+				first, err := b.Acquire(t.Context(), request("first"))
+				require.NoError(t, err)
+				session, err := n.leaseOf(t.Context(), first.Key)
+				require.NoError(t, err)
+				r := request("a")
+				late := n.late(t, b, session, func(ctx context.Context) error {
+					_, err := c.ask(c.form(b), ctx, r)
+					return err
+				}, r)
+				b = c.form(b)
+				g, err := c.ask(b, t.Context(), r)
+				require.NoError(t, err)
+				require.Equal(t, late, g.Token)
+				require.Equal(t, 1, entries(t, n, r.Key))
+				next, err := b.Acquire(t.Context(), request("next"))
+				require.NoError(t, err)
+				other, err := n.leaseOf(t.Context(), next.Key)
+				require.NoError(t, err)
+				require.NotEqual(t, session, other)
+				require.NoError(t, b.Release(t.Context(), g))
+				require.Zero(t, entries(t, n, r.Key))
+			})
+		}
+	})
 }
 
 // A place in the queue that arrives late is no grant while somebody stands in front of it, however it is
 // asked for.
 func TestALatePlaceInTheQueueIsNoGrant(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	wire, err := n.open()
-	require.NoError(t, err)
-	for i, b := range []*etcdlock.Backend{wire, wire.Shared()} {
-		first, err := wire.Acquire(t.Context(), request(fmt.Sprint("first", i)))
+	everywhere(t, func(t *testing.T, n *network) {
+		wire, err := n.open()
 		require.NoError(t, err)
-		session, err := n.leaseOf(t.Context(), first.Key)
-		require.NoError(t, err)
-		r := request(fmt.Sprint("a", i))
-		held, err := n.watching.Acquire(t.Context(), request(r.Key.Name))
-		require.NoError(t, err)
-		late := n.late(t, wire, session, func(ctx context.Context) error {
-			_, err := b.AcquireQueued(ctx, r)
-			return err
-		}, r)
-		for _, r.Waiting = range []bool{false, true} {
-			_, err = b.Acquire(t.Context(), r)
-			var refused *driver.Held
-			require.ErrorAs(t, err, &refused)
-			require.Equal(t, held.Token, refused.Token)
+		for i, b := range []*etcdlock.Backend{wire, wire.Shared()} {
+			first, err := wire.Acquire(t.Context(), request(fmt.Sprint("first", i)))
+			require.NoError(t, err)
+			session, err := n.leaseOf(t.Context(), first.Key)
+			require.NoError(t, err)
+			r := request(fmt.Sprint("a", i))
+			held, err := n.watching.Acquire(t.Context(), request(r.Key.Name))
+			require.NoError(t, err)
+			late := n.late(t, wire, session, func(ctx context.Context) error {
+				_, err := inQueue(b, ctx, r)
+				return err
+			}, r)
+			for _, r.Waiting = range []bool{false, true} {
+				_, err = b.Acquire(t.Context(), r)
+				var refused *driver.Held
+				require.ErrorAs(t, err, &refused)
+				require.Equal(t, held.Token, refused.Token)
+			}
+			require.NoError(t, n.watching.Release(t.Context(), held))
+			g, err := b.Acquire(t.Context(), r)
+			require.NoError(t, err)
+			require.Equal(t, late, g.Token)
 		}
-		require.NoError(t, n.watching.Release(t.Context(), held))
-		g, err := b.Acquire(t.Context(), r)
-		require.NoError(t, err)
-		require.Equal(t, late, g.Token)
-	}
+	})
 }
 
 // A nonce that has a key of one name, or of one form, does not get that key for another.
 func TestAKeyBelongsToItsName(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	r := request("a")
-	_, err := n.watching.Acquire(t.Context(), r)
-	require.NoError(t, err)
-	for _, name := range []string{"b", "c"} {
-		r.Key.Name = name
-		_, err = n.watching.Acquire(t.Context(), r)
+	everywhere(t, func(t *testing.T, n *network) {
+		r := request("a")
+		_, err := n.watching.Acquire(t.Context(), r)
 		require.NoError(t, err)
-		require.Equal(t, 1, entries(t, n, r.Key))
-	}
-	r.Key.Name = "d"
-	_, err = n.watching.Shared().Acquire(t.Context(), r)
-	require.NoError(t, err)
-	_, err = n.watching.Shared().Acquire(t.Context(), request("d"))
-	require.NoError(t, err)
-	require.Equal(t, 2, entries(t, n, r.Key))
+		for _, name := range []string{"b", "c"} {
+			r.Key.Name = name
+			_, err = n.watching.Acquire(t.Context(), r)
+			require.NoError(t, err)
+			require.Equal(t, 1, entries(t, n, r.Key))
+		}
+		r.Key.Name = "d"
+		_, err = n.watching.Shared().Acquire(t.Context(), r)
+		require.NoError(t, err)
+		_, err = n.watching.Shared().Acquire(t.Context(), request("d"))
+		require.NoError(t, err)
+		require.Equal(t, 2, entries(t, n, r.Key))
+	})
 }
 
 // late has a client ask while it is cut off, and its request for an entry arrive when it has given up. It

@@ -18,50 +18,50 @@ import (
 // A transaction with the guard of a lease is refused by etcd once the lease is gone, although its holder
 // has not heard of that; one with the guard of the present lease is not.
 func TestGuardRefusesWhatComesTooLate(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	lease, err := lockerOn(t, n.watching).Acquire(t.Context(), "a", rowlock.Namespace("n/s"))
-	require.NoError(t, err)
-	old, err := n.watching.Guard(lease)
-	require.NoError(t, err)
-	write := func(guard clientv3.Cmp) bool {
-		reply, err := n.direct.Txn(t.Context()).If(guard).Then(clientv3.OpPut("data-"+n.watching.Queue(driver.Key{}), "x")).Commit()
+	everywhere(t, func(t *testing.T, n *network) {
+		lease, err := lockerOn(t, n.watching).Acquire(t.Context(), "a", rowlock.Namespace("n/s"))
 		require.NoError(t, err)
-		return reply.Succeeded
-	}
-	require.True(t, write(old))
-	require.NoError(t, n.Expire(t.Context(), driver.Key{Namespace: "n/s", Name: "a"}))
-	require.NoError(t, lease.Err(), "the holder knows nothing of its loss")
-	require.False(t, write(old))
-	other, err := n.open()
-	require.NoError(t, err)
-	next, err := lockerOn(t, other).Acquire(t.Context(), "a", rowlock.Namespace("n/s"))
-	require.NoError(t, err)
-	require.False(t, write(old))
-	present, err := other.Guard(next)
-	require.NoError(t, err)
-	require.True(t, write(present))
+		old, err := n.watching.Guard(lease)
+		require.NoError(t, err)
+		write := func(guard clientv3.Cmp) bool {
+			reply, err := n.direct.Txn(t.Context()).If(guard).Then(clientv3.OpPut("data-"+n.watching.Queue(driver.Key{}), "x")).Commit()
+			require.NoError(t, err)
+			return reply.Succeeded
+		}
+		require.True(t, write(old))
+		require.NoError(t, n.Expire(t.Context(), driver.Key{Namespace: "n/s", Name: "a"}))
+		require.NoError(t, lease.Err(), "the holder knows nothing of its loss")
+		require.False(t, write(old))
+		other, err := n.open()
+		require.NoError(t, err)
+		next, err := lockerOn(t, other).Acquire(t.Context(), "a", rowlock.Namespace("n/s"))
+		require.NoError(t, err)
+		require.False(t, write(old))
+		present, err := other.Guard(next)
+		require.NoError(t, err)
+		require.True(t, write(present))
+	})
 }
 
 // A reader's guard holds for as long as it reads, and a backend that did not grant a lease has no guard
 // of it.
 func TestGuardOfAReader(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	lease, err := lockerOn(t, n.watching.Shared()).Acquire(t.Context(), "a")
-	require.NoError(t, err)
-	guard, err := n.watching.Guard(lease)
-	require.NoError(t, err)
-	holds := func() bool {
-		reply, err := n.direct.Txn(t.Context()).If(guard).Commit()
+	everywhere(t, func(t *testing.T, n *network) {
+		lease, err := lockerOn(t, n.watching.Shared()).Acquire(t.Context(), "a")
 		require.NoError(t, err)
-		return reply.Succeeded
-	}
-	require.True(t, holds())
-	_, err = etcdlock.New(n.direct, n.prefix).Guard(lease)
-	require.ErrorContains(t, err, "another Backend")
-	require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
-	require.False(t, holds())
+		guard, err := n.watching.Guard(lease)
+		require.NoError(t, err)
+		holds := func() bool {
+			reply, err := n.direct.Txn(t.Context()).If(guard).Commit()
+			require.NoError(t, err)
+			return reply.Succeeded
+		}
+		require.True(t, holds())
+		_, err = etcdlock.New(n.direct, n.prefix).Guard(lease)
+		require.ErrorContains(t, err, "another Backend")
+		require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
+		require.False(t, holds())
+	})
 }
 
 // There is no guard of a lease that has ended, nor of another store's.

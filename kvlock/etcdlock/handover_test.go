@@ -1,7 +1,7 @@
 package etcdlock_test
 
 import (
-	"context"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -12,40 +12,45 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A hand-over between waiters of one process is two commits, the release and the next one's entry: whoever
-// comes to the front of the process knows that the name is held, and goes into the queue without asking.
+// A lock that is waited for is two commits, as one that is free: the waiter's entry, and its release. It is so
+// for waiters of one process and of many, and whoever comes to the front of its process.
 func TestCommitsOfAHandOver(t *testing.T) {
 	t.Parallel()
 	const many = 30
-	ctx := context.Background()
-	s := alone(t)
-	client := connect(t, s.DSN)
-	locker := func(opts ...rowlock.Option) *rowlock.Locker {
-		l, err := rowlock.New(etcdlock.New(client), opts...)
-		require.NoError(t, err)
-		t.Cleanup(func() { assert.NoError(t, l.Close()) })
-		return l
-	}
-	held, err := locker().Acquire(ctx, "a")
-	require.NoError(t, err)
-	waits := make(chan struct{}, many)
-	waiting := locker(rowlock.Tracing(&rowlock.Trace{Waiting: func(rowlock.WaitingEvent) { waits <- struct{}{} }}))
-	var group sync.WaitGroup
-	for range many {
-		group.Go(func() {
-			lease, err := waiting.Acquire(ctx, "a")
-			if assert.NoError(t, err) {
-				assert.NoError(t, lease.Release(ctx))
+	for _, processes := range []int{1, 5, many} {
+		t.Run(fmt.Sprint(processes), func(t *testing.T) {
+			t.Parallel()
+			s := alone(t)
+			client := connect(t, s.DSN)
+			waits := make(chan struct{}, many)
+			trace := rowlock.Tracing(&rowlock.Trace{Waiting: func(rowlock.WaitingEvent) { waits <- struct{}{} }})
+			lockers := make([]*rowlock.Locker, processes)
+			for i := range lockers {
+				lockers[i] = lockerOn(t, etcdlock.New(client), trace)
+				lease, err := lockers[i].Acquire(t.Context(), "its session is made")
+				require.NoError(t, err)
+				require.NoError(t, lease.Release(t.Context()))
 			}
+			before := metric(t, s.DSN, commits)
+			held, err := lockers[0].Acquire(t.Context(), "a")
+			require.NoError(t, err)
+			var group sync.WaitGroup
+			for i := range many {
+				group.Go(func() {
+					lease, err := lockers[i%processes].Acquire(t.Context(), "a")
+					if assert.NoError(t, err) {
+						assert.NoError(t, lease.Release(t.Context()))
+					}
+				})
+			}
+			for range many {
+				<-waits
+			}
+			require.NoError(t, held.Release(t.Context()))
+			group.Wait()
+			got := metric(t, s.DSN, commits) - before
+			t.Logf("%d locks, all but one waited for: %d commits", many+1, got)
+			assert.InDelta(t, 2*(many+1), got, 3)
 		})
 	}
-	for range many {
-		<-waits
-	}
-	before := metric(t, s.DSN, commits)
-	require.NoError(t, held.Release(ctx))
-	group.Wait()
-	got := metric(t, s.DSN, commits) - before
-	t.Logf("%d hand-overs: %d commits", many, got)
-	assert.InDelta(t, 2*many, got, many/5)
 }

@@ -37,6 +37,11 @@ func connect(tb testing.TB, endpoints ...string) *clientv3.Client {
 	return client
 }
 
+// inQueue waits until it is granted the name, or ctx ends.
+func inQueue(b *etcdlock.Backend, ctx context.Context, r driver.Request) (driver.Grant, error) { //nolint:revive // as the methods of b
+	return b.Enter(ctx, r, func(*driver.Held) context.Context { return ctx })
+}
+
 func server(tb testing.TB) string {
 	tb.Helper()
 	return testenv.DSN(tb, testenv.EngineEtcd)

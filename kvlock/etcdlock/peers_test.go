@@ -16,143 +16,143 @@ import (
 // An acquisition whose reply was lost, and that is given up, is not left at the head of the queue while
 // its session lives on with other locks: not even if nobody takes it back, and it arrives late.
 func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	b, err := n.open()
-	require.NoError(t, err)
-	kept, err := b.Acquire(t.Context(), request("kept"))
-	require.NoError(t, err)
-	require.NoError(t, n.Cut(b))
-	r := request("a")
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	_, err = b.AcquireQueued(ctx, r)
-	require.Error(t, err)
-	require.False(t, driver.IsNotApplied(err), "%v", err)
-	require.NoError(t, n.Restore(b))
-	// The request arrives after everybody has given up: the same key on the same session.
-	lease, err := n.leaseOf(t.Context(), kept.Key)
-	require.NoError(t, err)
-	_, err = n.direct.Put(t.Context(), b.EntryOf(r.Nonce), "{}", clientv3.WithLease(lease))
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		_, _ = b.Renew(t.Context(), []driver.Grant{kept})
-		return entries(t, n, r.Key) == 0
-	}, 10*time.Second, 10*time.Millisecond)
-	outcomes, err := b.Renew(t.Context(), []driver.Grant{kept})
-	require.NoError(t, err)
-	require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
-	_, err = n.watching.Acquire(t.Context(), r)
-	require.NoError(t, err)
+	everywhere(t, func(t *testing.T, n *network) {
+		b, err := n.open()
+		require.NoError(t, err)
+		kept, err := b.Acquire(t.Context(), request("kept"))
+		require.NoError(t, err)
+		require.NoError(t, n.Cut(b))
+		r := request("a")
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err = inQueue(b, ctx, r)
+		require.Error(t, err)
+		require.False(t, driver.IsNotApplied(err), "%v", err)
+		require.NoError(t, n.Restore(b))
+		// The request arrives after everybody has given up: the same key on the same session.
+		lease, err := n.leaseOf(t.Context(), kept.Key)
+		require.NoError(t, err)
+		_, err = n.direct.Put(t.Context(), b.EntryOf(r.Nonce), "{}", clientv3.WithLease(lease))
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			_, _ = b.Renew(t.Context(), []driver.Grant{kept})
+			return entries(t, n, r.Key) == 0
+		}, 10*time.Second, 10*time.Millisecond)
+		outcomes, err := b.Renew(t.Context(), []driver.Grant{kept})
+		require.NoError(t, err)
+		require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+		_, err = n.watching.Acquire(t.Context(), r)
+		require.NoError(t, err)
+	})
 }
 
 // Release after the session was lost, and another holds the lock, says so and does not touch the other's.
 func TestReleaseAfterLossIsNoSuccess(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	b, err := n.open()
-	require.NoError(t, err)
-	lease, err := lockerOn(t, b).Acquire(t.Context(), "a")
-	require.NoError(t, err)
-	require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
-	next, err := lockerOn(t, n.watching).Acquire(t.Context(), "a")
-	require.NoError(t, err)
-	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
-	require.NoError(t, next.Renew(t.Context()))
+	everywhere(t, func(t *testing.T, n *network) {
+		b, err := n.open()
+		require.NoError(t, err)
+		lease, err := lockerOn(t, b).Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
+		next, err := lockerOn(t, n.watching).Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
+		require.NoError(t, next.Renew(t.Context()))
+	})
 }
 
 // A release compares in the store: an entry that is not the one that was granted stays, although it has
 // the same key.
 func TestReleaseComparesInTheStore(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	g, err := n.watching.Acquire(t.Context(), request("a"))
-	require.NoError(t, err)
-	session, err := n.leaseOf(t.Context(), g.Key)
-	require.NoError(t, err)
-	entry := n.watching.EntryOf(g.Nonce)
-	_, err = n.direct.Delete(t.Context(), entry)
-	require.NoError(t, err)
-	_, err = n.direct.Put(t.Context(), entry, "{}", clientv3.WithLease(session))
-	require.NoError(t, err)
-	require.ErrorIs(t, n.watching.Release(t.Context(), g), driver.ErrNotHeld)
-	require.Equal(t, 1, entries(t, n, g.Key))
+	everywhere(t, func(t *testing.T, n *network) {
+		g, err := n.watching.Acquire(t.Context(), request("a"))
+		require.NoError(t, err)
+		session, err := n.leaseOf(t.Context(), g.Key)
+		require.NoError(t, err)
+		entry := n.watching.EntryOf(g.Nonce)
+		_, err = n.direct.Delete(t.Context(), entry)
+		require.NoError(t, err)
+		_, err = n.direct.Put(t.Context(), entry, "{}", clientv3.WithLease(session))
+		require.NoError(t, err)
+		require.ErrorIs(t, n.watching.Release(t.Context(), g), driver.ErrNotHeld)
+		require.Equal(t, 1, entries(t, n, g.Key))
+	})
 }
 
 // A name is no name's beginning: job/1 being held, job is free, and the other way round.
 func TestNamesArePrefixesOfNone(t *testing.T) {
-	t.Parallel()
-	b := etcdlock.New(connect(t, server(t)), prefix())
-	for _, name := range []string{"job/1", "job", "job/", "job/1/", "job%2F1", "%"} {
-		_, err := b.Acquire(t.Context(), request(name))
-		require.NoError(t, err, name)
-	}
+	everywhere(t, func(t *testing.T, n *network) {
+		for _, name := range []string{"job/1", "job", "job/", "job/1/", "job%2F1", "%"} {
+			_, err := n.watching.Acquire(t.Context(), request(name))
+			require.NoError(t, err, name)
+		}
+	})
 }
 
 // Two acquisitions on one session exclude each other.
 func TestOneSessionHoldsANameOnce(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	b := n.watching
-	_, err := b.Acquire(t.Context(), request("a"))
-	require.NoError(t, err)
-	var held *driver.Held
-	_, err = b.Acquire(t.Context(), request("a"))
-	require.ErrorAs(t, err, &held)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	_, err = b.AcquireQueued(ctx, request("a"))
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	everywhere(t, func(t *testing.T, n *network) {
+		b := n.watching
+		_, err := b.Acquire(t.Context(), request("a"))
+		require.NoError(t, err)
+		var held *driver.Held
+		_, err = b.Acquire(t.Context(), request("a"))
+		require.ErrorAs(t, err, &held)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err = inQueue(b, ctx, request("a"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
 }
 
 // All locks of a backend live on one lease of etcd, and its loss ends them all at once when it is
 // noticed; new locks get a new one.
 func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	l := lockerOn(t, n.watching)
-	var leases []*rowlock.Lease
-	for _, name := range []string{"a", "b", "c"} {
-		lease, err := l.Acquire(t.Context(), name)
+	everywhere(t, func(t *testing.T, n *network) {
+		l := lockerOn(t, n.watching)
+		var leases []*rowlock.Lease
+		for _, name := range []string{"a", "b", "c"} {
+			lease, err := l.Acquire(t.Context(), name)
+			require.NoError(t, err)
+			leases = append(leases, lease)
+		}
+		one, err := n.leaseOf(t.Context(), driver.Key{Name: "a"})
 		require.NoError(t, err)
-		leases = append(leases, lease)
-	}
-	one, err := n.leaseOf(t.Context(), driver.Key{Name: "a"})
-	require.NoError(t, err)
-	other, err := n.leaseOf(t.Context(), driver.Key{Name: "c"})
-	require.NoError(t, err)
-	require.Equal(t, one, other)
-	require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
-	again, err := l.Acquire(t.Context(), "d") // notices
-	require.NoError(t, err)
-	for _, lease := range leases {
-		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
-	}
-	require.NoError(t, again.Renew(t.Context()))
+		other, err := n.leaseOf(t.Context(), driver.Key{Name: "c"})
+		require.NoError(t, err)
+		require.Equal(t, one, other)
+		require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
+		again, err := l.Acquire(t.Context(), "d") // notices
+		require.NoError(t, err)
+		for _, lease := range leases {
+			require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
+		}
+		require.NoError(t, again.Renew(t.Context()))
+	})
 }
 
 // A session that ends while its process waits costs the place in the queue and not the wait.
 func TestSessionExpiryWhileWaiting(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	b, err := n.open()
-	require.NoError(t, err)
-	first, err := lockerOn(t, n.watching).Acquire(t.Context(), "a")
-	require.NoError(t, err)
-	got := make(chan *rowlock.Lease, 1)
-	go func() {
-		lease, _ := lockerOn(t, b, rowlock.TTL(time.Second)).Acquire(t.Context(), "a")
-		got <- lease
-	}()
-	key := driver.Key{Name: "a"}
-	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
-	reply, err := n.direct.Get(t.Context(), n.watching.Queue(key), clientv3.WithLastCreate()...)
-	require.NoError(t, err)
-	_, err = n.direct.Revoke(t.Context(), clientv3.LeaseID(reply.Kvs[0].Lease))
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond, "it queues again")
-	require.NoError(t, first.Release(t.Context()))
-	require.NotNil(t, <-got)
+	everywhere(t, func(t *testing.T, n *network) {
+		b, err := n.open()
+		require.NoError(t, err)
+		first, err := lockerOn(t, n.watching).Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		got := make(chan *rowlock.Lease, 1)
+		go func() {
+			lease, _ := lockerOn(t, b, rowlock.TTL(time.Second)).Acquire(t.Context(), "a")
+			got <- lease
+		}()
+		key := driver.Key{Name: "a"}
+		require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
+		reply, err := n.direct.Get(t.Context(), n.watching.Queue(key), clientv3.WithLastCreate()...)
+		require.NoError(t, err)
+		_, err = n.direct.Revoke(t.Context(), clientv3.LeaseID(reply.Kvs[0].Lease))
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond, "it queues again")
+		require.NoError(t, first.Release(t.Context()))
+		require.NotNil(t, <-got)
+	})
 }
 
 // An option that etcd cannot keep is refused by its name, as is a prefix that cannot work.

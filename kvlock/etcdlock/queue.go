@@ -10,11 +10,11 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// AcquireQueued puts an entry at the end of the queue, and waits for the one before it to go, and for
-// no other: when a holder goes, one waiter wakes. Who shares waits for the last one before it that does
-// not, so that all of them wake together. It waits until ctx ends, or for as long as etcd says
-// nothing for r.TTL. Whoever leaves takes the entry back.
-func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
+// Enter puts an entry at the end of the queue. If others are in front it calls wait, and waits for the one
+// before it to go, and for no other: when a holder goes, one waiter wakes. Who shares waits for the last one
+// before it that does not, so that all of them wake together. It waits until the context of the wait ends, or
+// for as long as etcd says nothing for r.TTL. Whoever leaves takes the entry back.
+func (b *Backend) Enter(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
 	if err != nil {
 		return driver.Grant{}, err
@@ -23,6 +23,15 @@ func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.G
 	w := &waiter{backend: b, request: r, heard: time.Now()}
 	if err := b.onSession(ctx, r, func(s *session) error { return w.enter(ctx, s) }); err != nil {
 		return driver.Grant{}, w.leave(ctx, err)
+	}
+	if w.before != nil {
+		held, err := w.refusal(ctx)
+		if err != nil {
+			return driver.Grant{}, w.leave(ctx, err)
+		}
+		if held != nil {
+			ctx = wait(held)
+		}
 	}
 	for w.before != nil {
 		if err := w.wait(ctx); err != nil {
@@ -40,6 +49,7 @@ type waiter struct {
 	session  *session
 	revision int64            // that created the entry
 	before   *mvccpb.KeyValue // the youngest of those in front that keep ours from being granted
+	holds    bool             // that one holds the lock, because it was the only one
 	seen     int64            // the revision at which that was so
 	heard    time.Time        // before the last request that etcd answered was sent
 }
@@ -61,8 +71,8 @@ func (w *waiter) enter(ctx context.Context, s *session) error {
 	w.heard, w.seen, w.session = sent, reply.Header.Revision, s
 	if reply.Succeeded {
 		w.revision = reply.Header.Revision
-		if last := reply.Responses[0].GetResponseRange().Kvs; len(last) > 0 {
-			w.before = last[0]
+		if found := reply.Responses[0].GetResponseRange(); len(found.Kvs) > 0 {
+			w.before, w.holds = found.Kvs[0], found.Count == 1 && !b.shared
 		}
 		return nil
 	}
@@ -89,6 +99,27 @@ func (w *waiter) look(ctx context.Context) error {
 		w.before = found[0]
 	}
 	return nil
+}
+
+// refusal tells of the holder; nil if everybody in front has gone.
+func (w *waiter) refusal(ctx context.Context) (*driver.Held, error) {
+	if w.holds {
+		return refusal(w.before), nil
+	}
+	sent := time.Now()
+	oldest, err := w.backend.oldest(ctx, w.request.Key)
+	switch {
+	case err != nil:
+		return nil, err
+	case oldest == nil: // nor is ours there
+		return nil, driver.NotApplied(errEntryLost)
+	}
+	w.heard = sent
+	if oldest.CreateRevision == w.revision {
+		w.before = nil
+		return nil, nil //nolint:nilnil // nobody is in the way
+	}
+	return refusal(oldest), nil
 }
 
 // leave takes the entry back, whatever became of ctx, and says in err whether it is gone for certain.

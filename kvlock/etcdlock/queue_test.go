@@ -82,119 +82,117 @@ func queued(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Context, 
 // A hundred processes wait, in the order in which they came. When the holder dies one of them wakes, and
 // asks once; the others do nothing.
 func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
-	t.Parallel()
-	const many = 100
-	s := alone(t)
-	n := newNetwork(t, s.DSN)
-	ctx, cancel := context.WithCancel(t.Context())
-	r := request("a")
-	_, err := n.watching.Acquire(ctx, r)
-	require.NoError(t, err)
-	waiters := make([]<-chan error, many)
-	clients := [...]*clientv3.Client{connect(t, s.DSN), connect(t, s.DSN), connect(t, s.DSN), connect(t, s.DSN)}
-	for i := range waiters {
-		b := etcdlock.New(clients[i%len(clients)], n.prefix)
-		waiters[i] = queued(t, n, b, ctx, request("a"))
-	}
-	require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == many }, 10*time.Second, 10*time.Millisecond)
-	before := metric(t, s.DSN, txns)
-	require.NoError(t, n.Expire(ctx, r.Key))
-	require.NoError(t, <-waiters[0])
-	asked := metric(t, s.DSN, txns) - before
-	t.Logf("%d waiters, the holder's session ended: %d transaction", many, asked)
-	assert.Equal(t, 1, asked)
-	for _, w := range waiters[1:] {
-		assert.Empty(t, w)
-	}
-	_, err = n.watching.Acquire(t.Context(), request("a"))
-	var held *driver.Held
-	require.ErrorAs(t, err, &held, "an attempt does not pass those who wait")
-	cancel()
-	for _, w := range waiters[1:] {
-		require.ErrorIs(t, <-w, context.Canceled)
-	}
-	assert.Equal(t, 1, entries(t, n, r.Key), "whoever leaves the queue leaves nothing behind")
+	everywhereAlone(t, func(t *testing.T, n *network) {
+		const many = 100
+		ctx, cancel := context.WithCancel(t.Context())
+		r := request("a")
+		_, err := n.watching.Acquire(ctx, r)
+		require.NoError(t, err)
+		waiters := make([]<-chan error, many)
+		clients := [...]*clientv3.Client{connect(t, n.endpoints...), connect(t, n.endpoints...), connect(t, n.endpoints...), connect(t, n.endpoints...)}
+		for i := range waiters {
+			b := etcdlock.New(clients[i%len(clients)], n.prefix)
+			waiters[i] = queued(t, n, b, ctx, request("a"))
+		}
+		require.Eventually(t, func() bool { return n.metric(watches) == many }, 10*time.Second, 10*time.Millisecond)
+		before := n.metric(txns)
+		require.NoError(t, n.Expire(ctx, r.Key))
+		require.NoError(t, <-waiters[0])
+		asked := n.metric(txns) - before
+		t.Logf("%d waiters, the holder's session ended: %d transaction", many, asked)
+		assert.Equal(t, 1, asked)
+		for _, w := range waiters[1:] {
+			assert.Empty(t, w)
+		}
+		_, err = n.watching.Acquire(t.Context(), request("a"))
+		var held *driver.Held
+		require.ErrorAs(t, err, &held, "an attempt does not pass those who wait")
+		cancel()
+		for _, w := range waiters[1:] {
+			require.ErrorIs(t, <-w, context.Canceled)
+		}
+		assert.Equal(t, 1, entries(t, n, r.Key), "whoever leaves the queue leaves nothing behind")
+	})
 }
 
 // Waiters are granted the name in the order in which they came, across processes, with rising tokens.
 func TestWaitersAreServedInOrder(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	g, err := n.watching.Acquire(t.Context(), request("a"))
-	require.NoError(t, err)
-	var mu sync.Mutex
-	var order []int
-	var tokens []driver.Token
-	var group sync.WaitGroup
-	for i := range 6 {
-		b, err := n.open()
+	everywhere(t, func(t *testing.T, n *network) {
+		g, err := n.watching.Acquire(t.Context(), request("a"))
 		require.NoError(t, err)
-		r := request("a")
-		before := entries(t, n, r.Key)
-		group.Go(func() {
-			g, err := b.AcquireQueued(t.Context(), r)
-			if !assert.NoError(t, err) {
-				return
-			}
-			mu.Lock()
-			order, tokens = append(order, i), append(tokens, g.Token)
-			mu.Unlock()
-			assert.NoError(t, b.Release(t.Context(), g))
-		})
-		require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
-	}
-	require.NoError(t, n.watching.Release(t.Context(), g))
-	group.Wait()
-	assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
-	assert.IsIncreasing(t, tokens)
+		var mu sync.Mutex
+		var order []int
+		var tokens []driver.Token
+		var group sync.WaitGroup
+		for i := range 6 {
+			b, err := n.open()
+			require.NoError(t, err)
+			r := request("a")
+			before := entries(t, n, r.Key)
+			group.Go(func() {
+				g, err := inQueue(b, t.Context(), r)
+				if !assert.NoError(t, err) {
+					return
+				}
+				mu.Lock()
+				order, tokens = append(order, i), append(tokens, g.Token)
+				mu.Unlock()
+				assert.NoError(t, b.Release(t.Context(), g))
+			})
+			require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
+		}
+		require.NoError(t, n.watching.Release(t.Context(), g))
+		group.Wait()
+		assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
+		assert.IsIncreasing(t, tokens)
+	})
 }
 
 // A waiter in the middle that dies is no wake-up for the lock: whoever stood behind it looks, finds that
 // another is in front, and waits on. (A peer grants the lock here.)
 func TestAWaiterThatDiesPassesNothingOn(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	g, err := n.watching.Acquire(t.Context(), request("a"))
-	require.NoError(t, err)
-	dying, err := n.open()
-	require.NoError(t, err)
-	last, err := n.open()
-	require.NoError(t, err)
-	middle := request("a")
-	lost := queued(t, n, dying, t.Context(), middle)
-	waits := queued(t, n, last, t.Context(), request("a"))
-	entry, err := n.direct.Get(t.Context(), dying.EntryOf(middle.Nonce))
-	require.NoError(t, err)
-	_, err = n.direct.Revoke(t.Context(), clientv3.LeaseID(entry.Kvs[0].Lease))
-	require.NoError(t, err)
-	require.Equal(t, 2, entries(t, n, g.Key))
-	require.NoError(t, n.watching.Release(t.Context(), g))
-	require.NoError(t, <-waits)
-	require.Error(t, <-lost, "whoever lost its place while waiting is not granted the lock")
+	everywhere(t, func(t *testing.T, n *network) {
+		g, err := n.watching.Acquire(t.Context(), request("a"))
+		require.NoError(t, err)
+		dying, err := n.open()
+		require.NoError(t, err)
+		last, err := n.open()
+		require.NoError(t, err)
+		middle := request("a")
+		lost := queued(t, n, dying, t.Context(), middle)
+		waits := queued(t, n, last, t.Context(), request("a"))
+		entry, err := n.direct.Get(t.Context(), dying.EntryOf(middle.Nonce))
+		require.NoError(t, err)
+		_, err = n.direct.Revoke(t.Context(), clientv3.LeaseID(entry.Kvs[0].Lease))
+		require.NoError(t, err)
+		require.Equal(t, 2, entries(t, n, g.Key))
+		require.NoError(t, n.watching.Release(t.Context(), g))
+		require.NoError(t, <-waits)
+		require.Error(t, <-lost, "whoever lost its place while waiting is not granted the lock")
+	})
 }
 
 // Compaction of the revisions that a waiter watches from does not make it miss the release. It is cut
 // off while both happen, so that its watch has to begin again at a revision that is gone.
 func TestCompactionWhileWaiting(t *testing.T) {
-	t.Parallel()
-	s := alone(t)
-	n := newNetwork(t, s.DSN)
-	g, err := n.watching.Acquire(t.Context(), request("a"))
-	require.NoError(t, err)
-	b, err := n.open()
-	require.NoError(t, err)
-	waits := queued(t, n, b, t.Context(), request("a"))
-	require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == 1 }, 10*time.Second, 10*time.Millisecond)
-	require.NoError(t, n.Cut(b))
-	require.NoError(t, n.watching.Release(t.Context(), g))
-	var last int64
-	for i := range 10 {
-		reply, err := n.direct.Put(t.Context(), "filler", fmt.Sprint(i))
+	everywhereAlone(t, func(t *testing.T, n *network) {
+		g, err := n.watching.Acquire(t.Context(), request("a"))
 		require.NoError(t, err)
-		last = reply.Header.Revision
-	}
-	_, err = n.direct.Compact(t.Context(), last)
-	require.NoError(t, err)
-	require.NoError(t, n.Restore(b))
-	require.NoError(t, <-waits)
+		b, err := n.open()
+		require.NoError(t, err)
+		waits := queued(t, n, b, t.Context(), request("a"))
+		require.Eventually(t, func() bool { return n.metric(watches) == 1 }, 10*time.Second, 10*time.Millisecond)
+		require.NoError(t, n.Cut(b))
+		require.NoError(t, n.watching.Release(t.Context(), g))
+		var last int64
+		for i := range 10 {
+			reply, err := n.direct.Put(t.Context(), "filler", fmt.Sprint(i))
+			require.NoError(t, err)
+			last = reply.Header.Revision
+		}
+		_, err = n.direct.Compact(t.Context(), last)
+		require.NoError(t, err)
+		require.NoError(t, n.Restore(b))
+		require.NoError(t, <-waits)
+	})
 }

@@ -12,44 +12,44 @@ import (
 
 // Whoever is granted a lock has it for its full TTL, also on a session that others began long before.
 func TestAGrantHasItsFullTTL(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	r := request("first")
-	r.TTL = 8 * time.Second // the session's is 9 s
-	_, err := n.watching.Acquire(t.Context(), r)
-	require.NoError(t, err)
-	session, err := n.leaseOf(t.Context(), r.Key)
-	require.NoError(t, err)
-	left := func() time.Duration {
-		reply, err := n.direct.TimeToLive(t.Context(), session)
+	everywhere(t, func(t *testing.T, n *network) {
+		r := request("first")
+		r.TTL = 8 * time.Second // the session's is 9 s
+		_, err := n.watching.Acquire(t.Context(), r)
 		require.NoError(t, err)
-		return time.Duration(reply.TTL) * time.Second // rounded down
-	}
-	require.Eventually(t, func() bool { return left() < 7*time.Second }, 10*time.Second, 100*time.Millisecond)
-	r.Key.Name, r.Nonce = "second", driver.NewNonce()
-	g, err := n.watching.Acquire(t.Context(), r)
-	require.NoError(t, err)
-	require.Equal(t, r.TTL, g.TTL)
-	require.GreaterOrEqual(t, left(), g.TTL)
-	other, err := n.leaseOf(t.Context(), r.Key)
-	require.NoError(t, err)
-	require.Equal(t, session, other)
+		session, err := n.leaseOf(t.Context(), r.Key)
+		require.NoError(t, err)
+		left := func() time.Duration {
+			reply, err := n.direct.TimeToLive(t.Context(), session)
+			require.NoError(t, err)
+			return time.Duration(reply.TTL) * time.Second // rounded down
+		}
+		require.Eventually(t, func() bool { return left() < 7*time.Second }, 10*time.Second, 100*time.Millisecond)
+		r.Key.Name, r.Nonce = "second", driver.NewNonce()
+		g, err := n.watching.Acquire(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, r.TTL, g.TTL)
+		require.GreaterOrEqual(t, left(), g.TTL)
+		other, err := n.leaseOf(t.Context(), r.Key)
+		require.NoError(t, err)
+		require.Equal(t, session, other)
+	})
 }
 
 // How long a session lives is counted from before the request that etcd answered, not from its answer.
 func TestASessionIsCountedFromTheRequest(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	b, err := n.open()
-	require.NoError(t, err)
-	_, err = b.List(t.Context(), "", true) // it is connected
-	require.NoError(t, err)
-	const delay = 200 * time.Millisecond
-	require.NoError(t, n.Each(b, func(p *faultproxy.Proxy) { p.Delay(delay) }))
-	g, err := b.Acquire(t.Context(), request("a"))
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, b.Age(g.Nonce), 4*delay, "two round trips ago")
-	_, err = b.Renew(t.Context(), []driver.Grant{g})
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, b.Age(g.Nonce), 2*delay)
+	everywhere(t, func(t *testing.T, n *network) {
+		b, err := n.open()
+		require.NoError(t, err)
+		_, err = b.List(t.Context(), "", true) // it is connected
+		require.NoError(t, err)
+		const delay = 200 * time.Millisecond
+		require.NoError(t, n.Each(b, func(p *faultproxy.Proxy) { p.Delay(delay) }))
+		g, err := b.Acquire(t.Context(), request("a"))
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, b.Age(g.Nonce), 4*delay, "two round trips ago")
+		_, err = b.Renew(t.Context(), []driver.Grant{g})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, b.Age(g.Nonce), 2*delay)
+	})
 }

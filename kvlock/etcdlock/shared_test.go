@@ -15,49 +15,49 @@ import (
 // Readers and writers stand in one queue: a writer waits for every reader in front of it, in whichever
 // order they go, and the readers behind it for the writer alone.
 func TestReadersAndWritersShareAQueue(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	write, read := n.watching, n.watching.Shared()
-	var readers []driver.Grant
-	for range 3 {
-		g, err := read.Acquire(t.Context(), request("a"))
+	everywhere(t, func(t *testing.T, n *network) {
+		write, read := n.watching, n.watching.Shared()
+		var readers []driver.Grant
+		for range 3 {
+			g, err := read.Acquire(t.Context(), request("a"))
+			require.NoError(t, err)
+			readers = append(readers, g)
+		}
+		writer := queuedGrant(t, n, write, t.Context(), request("a"))
+		late := queuedGrant(t, n, read, t.Context(), request("a"))
+		later := queuedGrant(t, n, read, t.Context(), request("a"))
+		for _, i := range []int{2, 0, 1} { // the writer watches the last one first
+			require.Empty(t, writer)
+			require.NoError(t, read.Release(t.Context(), readers[i]))
+		}
+		g := <-writer
+		require.NoError(t, g.err)
+		require.Empty(t, late)
+		require.NoError(t, write.Release(t.Context(), g.Grant))
+		one, two := <-late, <-later
+		require.NoError(t, one.err)
+		require.NoError(t, two.err)
+		require.Less(t, one.Token, two.Token)
+		outcomes, err := read.Renew(t.Context(), []driver.Grant{one.Grant, two.Grant})
 		require.NoError(t, err)
-		readers = append(readers, g)
-	}
-	writer := queuedGrant(t, n, write, t.Context(), request("a"))
-	late := queuedGrant(t, n, read, t.Context(), request("a"))
-	later := queuedGrant(t, n, read, t.Context(), request("a"))
-	for _, i := range []int{2, 0, 1} { // the writer watches the last one first
-		require.Empty(t, writer)
-		require.NoError(t, read.Release(t.Context(), readers[i]))
-	}
-	g := <-writer
-	require.NoError(t, g.err)
-	require.Empty(t, late)
-	require.NoError(t, write.Release(t.Context(), g.Grant))
-	one, two := <-late, <-later
-	require.NoError(t, one.err)
-	require.NoError(t, two.err)
-	require.Less(t, one.Token, two.Token)
-	outcomes, err := read.Renew(t.Context(), []driver.Grant{one.Grant, two.Grant})
-	require.NoError(t, err)
-	require.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
+		require.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
+	})
 }
 
 // A writer that gives up lets the readers in that stand behind it, while others still read.
 func TestAWriterThatGivesUpLetsReadersIn(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
-	read := n.watching.Shared()
-	_, err := read.Acquire(t.Context(), request("a"))
-	require.NoError(t, err)
-	ctx, giveUp := context.WithCancel(t.Context())
-	writer := queuedGrant(t, n, n.watching, ctx, request("a"))
-	behind := queuedGrant(t, n, read, t.Context(), request("a"))
-	require.Empty(t, behind)
-	giveUp()
-	require.ErrorIs(t, (<-writer).err, context.Canceled)
-	require.NoError(t, (<-behind).err)
+	everywhere(t, func(t *testing.T, n *network) {
+		read := n.watching.Shared()
+		_, err := read.Acquire(t.Context(), request("a"))
+		require.NoError(t, err)
+		ctx, giveUp := context.WithCancel(t.Context())
+		writer := queuedGrant(t, n, n.watching, ctx, request("a"))
+		behind := queuedGrant(t, n, read, t.Context(), request("a"))
+		require.Empty(t, behind)
+		giveUp()
+		require.ErrorIs(t, (<-writer).err, context.Canceled)
+		require.NoError(t, (<-behind).err)
+	})
 }
 
 // A grant belongs to the form that gave it: the other one neither renews nor releases it.
@@ -126,7 +126,7 @@ func queuedGrant(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Cont
 	before := entries(t, n, r.Key)
 	done := make(chan result, 1)
 	go func() {
-		g, err := b.AcquireQueued(ctx, r)
+		g, err := inQueue(b, ctx, r)
 		done <- result{g, err}
 	}()
 	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)

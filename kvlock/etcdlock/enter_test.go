@@ -1,0 +1,48 @@
+package etcdlock_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/etcdlock"
+)
+
+// Whoever enters the queue is told of the holder, although a writer stands in between, and waits on when the
+// context of its request has ended.
+func TestWhoEntersTheQueueIsToldOfTheHolder(t *testing.T) {
+	everywhere(t, func(t *testing.T, n *network) {
+		forms := map[string]func(*etcdlock.Backend) *etcdlock.Backend{
+			"exclusive": func(b *etcdlock.Backend) *etcdlock.Backend { return b },
+			"shared":    (*etcdlock.Backend).Shared,
+		}
+		for name, form := range forms {
+			r := request(name)
+			r.Holder, r.Note = "the holder", "its note"
+			b := form(n.watching)
+			held, err := b.Acquire(t.Context(), r)
+			require.NoError(t, err)
+			middle := queuedGrant(t, n, n.watching, t.Context(), request(name))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			told, granted := make(chan *driver.Held, 2), make(chan error, 1)
+			go func() {
+				_, err := b.Enter(ctx, request(name), func(h *driver.Held) context.Context {
+					told <- h
+					return t.Context()
+				})
+				granted <- err
+			}()
+			require.Equal(t, &driver.Held{Holder: "the holder", Note: "its note", Token: held.Token}, <-told)
+			cancel()
+			require.NoError(t, b.Release(t.Context(), held))
+			next := <-middle
+			require.NoError(t, next.err)
+			require.NoError(t, n.watching.Release(t.Context(), next.Grant))
+			require.NoError(t, <-granted)
+			require.Empty(t, told, "it is told once")
+		}
+	})
+}
