@@ -137,7 +137,7 @@ func TestALongWaitKeepsItsPlace(t *testing.T) {
 	require.NoError(t, err)
 	got := make(chan *rowlock.Lease, 1)
 	go func() {
-		lease, err := lockerOn(t, b, rowlock.TTL(400*time.Millisecond)).Acquire(t.Context(), "a")
+		lease, err := lockerOn(t, b, rowlock.TTL(time.Second)).Acquire(t.Context(), "a")
 		assert.NoError(t, err)
 		got <- lease
 	}()
@@ -145,7 +145,7 @@ func TestALongWaitKeepsItsPlace(t *testing.T) {
 	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
 	before, err := n.queue(key)
 	require.NoError(t, err)
-	time.Sleep(time.Second) // the time is what this is about
+	time.Sleep(1200 * time.Millisecond) // the time is what this is about
 	require.NoError(t, first.Release(t.Context()))
 	lease := <-got
 	require.NotNil(t, lease)
