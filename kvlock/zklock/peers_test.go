@@ -14,9 +14,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// noOrphanAtTheHeadOfTheQueue: an acquisition whose reply was lost, and that is given up, is not left at the head of the queue while
-// its session lives on with other locks. (A peer's looks for it without a sync, and only in the call
-// that is still waiting.)
+// noOrphanAtTheHeadOfTheQueue: an acquisition whose reply was lost, and that is given up, is not left at
+// the head of the queue while its session lives on with other locks. (A peer's looks for it without a sync,
+// and only in the call that is still waiting.)
 func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
@@ -50,8 +50,8 @@ func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 	require.Eventually(t, renewed, 10*time.Second, 10*time.Millisecond)
 }
 
-// aLostReplyIsFoundAgain: a request that was sent again after its reply was lost is granted the node that the first one has
-// left, and no other is made.
+// aLostReplyIsFoundAgain: a request that was sent again after its reply was lost is granted the node that
+// the first one has left, and no other is made.
 func aLostReplyIsFoundAgain(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
@@ -78,8 +78,8 @@ func aLostReplyIsFoundAgain(t *testing.T, n *network) {
 	require.NoError(t, b.Release(t.Context(), g), "a release whose reply was lost does not take its own effect for a loss")
 }
 
-// releaseAfterLossIsNoSuccess: release after the session was lost, and another holds the lock, says so and does not touch the other's.
-// (A peer's Unlock returns nil.)
+// releaseAfterLossIsNoSuccess: release after the session was lost, and another holds the lock, says so and
+// does not touch the other's. (A peer's Unlock returns nil.)
 func releaseAfterLossIsNoSuccess(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
@@ -95,8 +95,8 @@ func releaseAfterLossIsNoSuccess(t *testing.T, n *network) {
 	require.NoError(t, next.Renew(t.Context()))
 }
 
-// namesArePrefixesOfNone: a name is no name's beginning: job/1 being held, job is free, and the other way round; and any name is
-// legal, also those that ZooKeeper has other uses for.
+// namesArePrefixesOfNone: a name is no name's beginning: job/1 being held, job is free, and the other way
+// round; and any name is legal, also those that ZooKeeper has other uses for.
 func namesArePrefixesOfNone(t *testing.T, n *network) {
 	b := n.watching
 	for _, name := range []string{"job/1", "job", "job/", "job/1/", "job%2F1", "%", ".", "..", "zookeeper", "locks", "\x01", "🔒", "lock-0000000000"} {

@@ -27,8 +27,8 @@ func entries(tb testing.TB, n *network, key driver.Key) int {
 	return len(q)
 }
 
-// watching is how many watches the servers have on nodes of the queue for key: of each who waits on who is before
-// it, and of the first of them on its own.
+// watching is how many watches the servers have on nodes of the queue for key: of each who waits on who is
+// before it, and of the first of them on its own.
 func watching(tb testing.TB, n *network, key driver.Key) (all int) {
 	tb.Helper()
 	for _, s := range n.servers {
@@ -61,8 +61,8 @@ func queued(t *testing.T, n *network, b *zklock.Backend, ctx context.Context, r 
 	return done
 }
 
-// onlyOneOfAHundredWaitersWakes: a hundred processes wait, in the order in which they came. When the holder dies one of them wakes; the
-// others do nothing, and go on watching whom they watched.
+// onlyOneOfAHundredWaitersWakes: a hundred processes wait, in the order in which they came. When the holder
+// dies one of them wakes; the others do nothing, and go on watching whom they watched.
 func onlyOneOfAHundredWaitersWakes(t *testing.T, n *network) {
 	const many = 100
 	ctx, cancel := context.WithCancel(t.Context())
@@ -94,7 +94,8 @@ func onlyOneOfAHundredWaitersWakes(t *testing.T, n *network) {
 	assert.Equal(t, 1, entries(t, n, r.Key), "whoever leaves the queue leaves nothing behind")
 }
 
-// waitersAreServedInOrder: waiters are granted the name in the order in which they came, across processes, with rising tokens.
+// waitersAreServedInOrder: waiters are granted the name in the order in which they came, across processes,
+// with rising tokens.
 func waitersAreServedInOrder(t *testing.T, n *network) {
 	g, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
@@ -125,8 +126,8 @@ func waitersAreServedInOrder(t *testing.T, n *network) {
 	assert.IsIncreasing(t, tokens)
 }
 
-// aWaiterThatDiesPassesNothingOn: a waiter in the middle that dies is no wake-up for the lock: whoever stood behind it looks, finds that
-// another is in front, and waits on.
+// aWaiterThatDiesPassesNothingOn: a waiter in the middle that dies is no wake-up for the lock: whoever
+// stood behind it looks, finds that another is in front, and waits on.
 func aWaiterThatDiesPassesNothingOn(t *testing.T, n *network) {
 	g, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
@@ -190,8 +191,8 @@ func TestBriefWaitsLeaveNoWatches(t *testing.T) {
 	assert.Equal(t, 1, entries(t, n, r.Key))
 }
 
-// readersAndWritersQueue: readers stand beside one another, behind a writer that came before them, and before one that came
-// after; those who came behind a writer all get it at the same time.
+// readersAndWritersQueue: readers stand beside one another, behind a writer that came before them, and
+// before one that came after; those who came behind a writer all get it at the same time.
 func readersAndWritersQueue(t *testing.T, n *network) {
 	key := driver.Key{Name: "a"}
 	one, err := n.watching.Shared().Acquire(t.Context(), request("a"))

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// aLostSessionEndsAllItsLeasesAndNoOthers: the loss of a session ends all leases on it, and a locker goes on with a new one. (A peer's lock object
-// is dead after that.)
+// aLostSessionEndsAllItsLeasesAndNoOthers: the loss of a session ends all leases on it, and a locker goes
+// on with a new one. (A peer's lock object is dead after that.)
 func aLostSessionEndsAllItsLeasesAndNoOthers(t *testing.T, n *network) {
 	l := lockerOn(t, n.watching, rowlock.TTL(time.Minute)) // the next renewal is far
 	var leases []*rowlock.Lease
@@ -48,7 +48,8 @@ func aLostSessionEndsAllItsLeasesAndNoOthers(t *testing.T, n *network) {
 	require.Greater(t, same.Token(), leases[0].Token())
 }
 
-// sessionExpiryWhileWaiting: a session that ends while its process waits costs the place in the queue and not the wait.
+// sessionExpiryWhileWaiting: a session that ends while its process waits costs the place in the queue and
+// not the wait.
 func sessionExpiryWhileWaiting(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
