@@ -129,8 +129,8 @@ func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began 
 	if !e.first {
 		q, _, err := b.look(ctx, e.session, r.Key)
 		if err == nil {
-			var ahead *place
-			if ahead, err = e.ahead(q); err == nil && ahead != nil {
+			var ahead []place
+			if ahead, err = e.ahead(q); err == nil && len(ahead) > 0 {
 				held, refusalErr := b.refusal(ctx, e.session, r.Key, q[0])
 				if held == nil {
 					held = &driver.Held{Reason: driver.Contended}
@@ -154,8 +154,9 @@ func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began 
 	return e.grant(r.TTL), nil
 }
 
-// ahead finds whom e must wait for, in a queue in which it stands; nil if nobody.
-func (e *entry) ahead(q []place) (*place, error) {
+// ahead is the part of a queue, in which e stands, that ends with whom e must wait for; empty if that is
+// nobody.
+func (e *entry) ahead(q []place) ([]place, error) {
 	for i, p := range q {
 		if p.nonce == e.nonce {
 			return before(q[:i], e.shared), nil

@@ -50,7 +50,7 @@ type credentials struct {
 
 var (
 	_ driver.Backend   = (*Backend)(nil)
-	_ driver.Queuer    = (*Backend)(nil)
+	_ driver.Enterer   = (*Backend)(nil)
 	_ driver.Session   = (*Backend)(nil)
 	_ driver.Inspector = (*Backend)(nil)
 	_ driver.Describer = (*Backend)(nil)

@@ -67,7 +67,7 @@ func BenchmarkHandOver(b *testing.B) {
 		require.NoError(b, err)
 		handOver(b, s.DSN, conns[0], locks[0].Container(key), func(i int) error { return locks[i%2].Release(ctx, g) }, func(i int) (err error) {
 			var next driver.Grant
-			if next, err = locks[(i+1)%2].AcquireQueued(ctx, request("h")); err == nil {
+			if next, err = enter(ctx, locks[(i+1)%2], request("h")); err == nil {
 				g = next
 			}
 			return err

@@ -14,11 +14,12 @@ import (
 func (s *session) event(e zk.Event) {
 	switch {
 	case e.Type != zk.EventSession:
-		s.fire(e.Path) // whatever happened to a node is a reason to look
+		s.tell(e) // whatever happened to a node is a reason to look
 	case e.State == zk.StateHasSession:
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.connected, s.failures = true, 0
+		s.connections++
 		s.rise()
 	case e.State == zk.StateDisconnected:
 		s.mu.Lock()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -50,6 +49,15 @@ func TestCommitsOfEachOperation(t *testing.T) {
 	measure("release", 1, release)
 	grants = nil
 	measure("acquire", 1, acquire)
+	measure("another's release", 1, release)
+	grants = nil
+	measure("acquire by who is ready to wait", 1, func(i int) error {
+		g, err := enter(t.Context(), b, request(fmt.Sprint(i)))
+		grants = append(grants, g)
+		return err
+	})
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
 	refused := func(waiting bool) func(int) error {
 		return func(int) error {
 			r := request("held")
@@ -65,15 +73,49 @@ func TestCommitsOfEachOperation(t *testing.T) {
 	measure("refusal", 0, refused(false))
 	measure("refusal of who waits", 0, refused(true))
 	measure("place in the queue, and leaving it", 2, func(int) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Millisecond)
-		defer cancel()
-		_, err := b.AcquireQueued(ctx, request("held"))
-		if !errors.Is(err, context.DeadlineExceeded) {
+		_, err := b.Enter(t.Context(), request("held"), func(held *driver.Held) context.Context {
+			assert.Equal(t, "test", held.Holder)
+			return over
+		})
+		if !errors.Is(err, context.Canceled) {
 			return fmt.Errorf("want the context's error, got %w", err)
 		}
 		return nil
 	})
-	measure("another's release", 1, release)
+	measure("release of all", 1, release)
+	measure("first acquire of a name by who is ready to wait", 2, func(i int) error {
+		_, err := enter(t.Context(), b, request(fmt.Sprint("new", i)))
+		return err
+	})
+}
+
+// The next one in the queue is granted the name by the news of the release, without a request; whoever stands
+// behind others asks once whether they have gone.
+func TestRequestsOfAHandOver(t *testing.T) {
+	t.Parallel()
+	s := alone(t)
+	n := newNetwork(t, s.DSN)
+	key := driver.Key{Name: "a"}
+	g, err := n.watching.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	one, two := open(t, n.servers, n.root), open(t, n.servers, n.root)
+	first := queued(t, n, one, t.Context(), request("a"))
+	second := queued(t, n, two, t.Context(), request("a"))
+	watched(t, n, key, 2+1)
+	before := received(t, n)
+	counting := received(t, n) - before // that is a request as well
+	require.NoError(t, n.watching.Release(t.Context(), g))
+	require.NoError(t, <-first)
+	before += 2 * counting
+	after := received(t, n)
+	assert.EqualValues(t, 1, after-before, "the release")
+	path, _, err := n.head(key)
+	require.NoError(t, err)
+	before = received(t, n)
+	require.NoError(t, n.direct.Delete(path, -1))
+	require.NoError(t, <-second)
+	after = received(t, n)
+	assert.EqualValues(t, 2, after-before-counting, "the end of the first, and the question of the second")
 }
 
 // More grants than fit into one request are renewed in several, and each is told what became of it.

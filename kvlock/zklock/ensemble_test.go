@@ -76,6 +76,10 @@ func TestEnsemble(t *testing.T) {
 			t.Parallel()
 			locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, servers(c)...) })
 		})
+		t.Run("faults", func(t *testing.T) {
+			t.Parallel()
+			faultsOn(t, servers(c)...)
+		})
 		t.Run("black-holes", func(t *testing.T) {
 			t.Parallel()
 			blackHoles(t, servers(c))

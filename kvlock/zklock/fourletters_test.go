@@ -73,7 +73,10 @@ func commits(tb testing.TB, addr string) int64 {
 }
 
 // received counts the packets of all clients.
-func received(tb testing.TB, n *network) int64 {
+func received(tb testing.TB, n *network) (all int64) {
 	tb.Helper()
-	return number(tb, n.servers[0], "srvr", `Received: (\d+)`)
+	for _, s := range n.servers {
+		all += number(tb, s, "srvr", `Received: (\d+)`)
+	}
+	return all
 }

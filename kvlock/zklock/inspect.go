@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -109,24 +108,20 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	case !live:
 		return &driver.Held{Reason: driver.Leased, Holder: f.Holder, Note: f.Note, Token: f.Token}
 	}
-	var doubts atomic.Int32 // requests that were sent, and perhaps carried out
-	_, err = onAny(b.store, func(s *session) (struct{}, error) {
-		return ask(ctx, s, func(c *zk.Conn) (struct{}, error) {
-			doubts.Add(1)
-			err := c.Delete(f.path, -1)
-			if !ambiguous(err) {
-				doubts.Add(-1)
-			}
-			return struct{}{}, err
-		})
-	})
+	open, err := b.any()
+	if err != nil {
+		return err
+	}
+	if err := open.await(ctx); err != nil {
+		return err
+	}
+	// Once: sent again after the connection broke, it could not tell its own effect from another's.
+	_, err = askOnce(ctx, open, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(f.path, -1) })
 	switch {
-	case err == nil, errors.Is(err, zk.ErrNoNode) && doubts.Load() > 0: // that was us
-		return nil
 	case errors.Is(err, zk.ErrNoNode):
 		return driver.ErrNotHeld
-	case doubts.Load() > 0:
-		return fmt.Errorf("zklock: no answer came: %v", err) //nolint:errorlint // what the last request came to says nothing of those before it
+	case ambiguous(err):
+		return fmt.Errorf("zklock: no answer came: %v", err) //nolint:errorlint // that the session is over, say, does not mean that it was not done
 	}
 	return classify(err)
 }

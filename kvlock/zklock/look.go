@@ -25,8 +25,7 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 		if err != nil {
 			return 0, err
 		}
-		inTheWay := before(q, b.shared)
-		if inTheWay == nil {
+		if len(before(q, b.shared)) == 0 {
 			return version, nil
 		}
 		if synced {
@@ -72,7 +71,7 @@ func (s *store) refusal(ctx context.Context, open *session, key driver.Key, firs
 	if err != nil {
 		return nil, err
 	}
-	return &driver.Held{Reason: driver.Leased, Holder: n.Holder, Note: n.Note, Token: n.token}, nil
+	return n.holds(), nil
 }
 
 // node is what is known of an entry's node.
@@ -81,12 +80,21 @@ type node struct {
 	token driver.Token
 }
 
+func parseNode(data []byte, stat *zk.Stat) node {
+	return node{parseValue(data), driver.Token(stat.Czxid)}
+}
+
+// holds is the refusal of whoever asks while n is the holder's.
+func (n node) holds() *driver.Held {
+	return &driver.Held{Reason: driver.Leased, Holder: n.Holder, Note: n.Note, Token: n.token}
+}
+
 func (s *store) read(ctx context.Context, open *session, path string) (node, error) {
 	return ask(ctx, open, func(c *zk.Conn) (node, error) {
 		data, stat, err := c.Get(path)
 		if err != nil {
 			return node{}, err
 		}
-		return node{parseValue(data), driver.Token(stat.Czxid)}, nil
+		return parseNode(data, stat), nil
 	})
 }

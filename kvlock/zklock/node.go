@@ -132,12 +132,11 @@ func queue(children []string) []place {
 	return all
 }
 
-// before finds the last place before the end of q that whoever comes, alone or to share, must wait for.
-func before(q []place, shared bool) *place {
-	for i := len(q) - 1; i >= 0; i-- {
-		if !shared || !q[i].shared {
-			return &q[i]
-		}
+// before is the part of q that ends with the last place that whoever comes, alone or to share, must wait
+// for; empty if there is none.
+func before(q []place, shared bool) []place {
+	for shared && len(q) > 0 && q[len(q)-1].shared {
+		q = q[:len(q)-1]
 	}
-	return nil
+	return q
 }

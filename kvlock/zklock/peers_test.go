@@ -14,12 +14,10 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// An acquisition whose reply was lost, and that is given up, is not left at the head of the queue while
-// its session lives on with other locks. (A peer's looks for it without a sync, and only in the call
-// that is still waiting.)
-func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
+// noOrphanAtTheHeadOfTheQueue: an acquisition whose reply was lost, and that is given up, is not left at
+// the head of the queue while its session lives on with other locks. (A peer's looks for it without a sync,
+// and only in the call that is still waiting.)
+func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
 	kept, err := b.Acquire(t.Context(), request("kept"))
@@ -36,24 +34,25 @@ func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 		r := request("a")
 		require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, fate) }))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_, err = b.AcquireQueued(ctx, r)
+		_, err = enter(ctx, b, r)
 		cancel()
 		if err == nil { // it was found again in time
 			require.Equal(t, faultproxy.Reset, fate)
 			require.NoError(t, b.Release(t.Context(), driver.Grant{Key: r.Key, Nonce: r.Nonce}))
 			continue
 		}
-		require.False(t, driver.IsNotApplied(err), "%v", err)
+		if driver.IsNotApplied(err) {
+			require.Zero(t, entries(t, n, r.Key), "%v", err)
+			continue
+		}
 		require.Eventually(t, func() bool { return entries(t, n, r.Key) == 0 }, 10*time.Second, 5*time.Millisecond, "nobody asks for it any more, and it is taken back all the same")
 	}
 	require.Eventually(t, renewed, 10*time.Second, 10*time.Millisecond)
 }
 
-// A request that was sent again after its reply was lost is granted the node that the first one has
-// left, and no other is made.
-func TestALostReplyIsFoundAgain(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
+// aLostReplyIsFoundAgain: a request that was sent again after its reply was lost is granted the node that
+// the first one has left, and no other is made.
+func aLostReplyIsFoundAgain(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
 	_, err = b.Acquire(t.Context(), request("warm"))
@@ -79,11 +78,9 @@ func TestALostReplyIsFoundAgain(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), g), "a release whose reply was lost does not take its own effect for a loss")
 }
 
-// Release after the session was lost, and another holds the lock, says so and does not touch the other's.
-// (A peer's Unlock returns nil.)
-func TestReleaseAfterLossIsNoSuccess(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
+// releaseAfterLossIsNoSuccess: release after the session was lost, and another holds the lock, says so and
+// does not touch the other's. (A peer's Unlock returns nil.)
+func releaseAfterLossIsNoSuccess(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
 	lease, err := lockerOn(t, b).Acquire(t.Context(), "a")
@@ -98,21 +95,19 @@ func TestReleaseAfterLossIsNoSuccess(t *testing.T) {
 	require.NoError(t, next.Renew(t.Context()))
 }
 
-// A name is no name's beginning: job/1 being held, job is free, and the other way round; and any name is
-// legal, also those that ZooKeeper has other uses for.
-func TestNamesArePrefixesOfNone(t *testing.T) {
-	t.Parallel()
-	b := open(t, []string{server(t)}, root())
+// namesArePrefixesOfNone: a name is no name's beginning: job/1 being held, job is free, and the other way
+// round; and any name is legal, also those that ZooKeeper has other uses for.
+func namesArePrefixesOfNone(t *testing.T, n *network) {
+	b := n.watching
 	for _, name := range []string{"job/1", "job", "job/", "job/1/", "job%2F1", "%", ".", "..", "zookeeper", "locks", "\x01", "🔒", "lock-0000000000"} {
 		_, err := b.Acquire(t.Context(), request(name))
 		require.NoError(t, err, name)
 	}
 }
 
-// Two acquisitions on one session exclude each other.
-func TestOneSessionHoldsANameOnce(t *testing.T) {
-	t.Parallel()
-	b := open(t, []string{server(t)}, root())
+// oneSessionHoldsANameOnce: two acquisitions on one session exclude each other.
+func oneSessionHoldsANameOnce(t *testing.T, n *network) {
+	b := n.watching
 	_, err := b.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
 	var held *driver.Held
@@ -120,7 +115,7 @@ func TestOneSessionHoldsANameOnce(t *testing.T) {
 	require.ErrorAs(t, err, &held)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err = b.AcquireQueued(ctx, request("a"))
+	_, err = enter(ctx, b, request("a"))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 

@@ -19,11 +19,15 @@ func (s *session) prove(sent time.Time) {
 	}
 }
 
-// keep counts the entries that are held.
+// keep counts the entries that are held. One that comes after a long wait, in which nothing proved the
+// session, is proven next.
 func (s *session) keep(more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.granted += more
+	if more > 0 {
+		s.kept = time.Now()
+	}
 	s.plan()
 }
 
@@ -33,7 +37,7 @@ func (s *session) plan() {
 	if s.granted == 0 || s.ctx.Err() != nil {
 		return
 	}
-	left := s.timeout/2 - time.Since(s.proven)
+	left := s.left()
 	if s.expiry == nil {
 		s.expiry = time.AfterFunc(left, s.expire)
 		return
@@ -41,9 +45,18 @@ func (s *session) plan() {
 	s.expiry.Reset(left)
 }
 
+// left is for how long the session is kept without another proof. The caller holds mu.
+func (s *session) left() time.Duration {
+	last := s.proven
+	if s.kept.After(last) {
+		last = s.kept
+	}
+	return s.timeout/2 - time.Since(last)
+}
+
 func (s *session) expire() {
 	s.mu.Lock()
-	over := s.granted > 0 && time.Since(s.proven) >= s.timeout/2
+	over := s.granted > 0 && s.left() <= 0
 	s.mu.Unlock()
 	if over {
 		s.finish(errUnproven)
@@ -55,13 +68,6 @@ func (s *session) provenSince(then time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.proven.Before(then)
-}
-
-// provenLately says whether the session will be trusted for some time yet without another proof.
-func (s *session) provenLately() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return time.Since(s.proven) < s.timeout/4
 }
 
 // check asks a majority of the servers whether a node is there.

@@ -11,14 +11,17 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// AcquireQueued puts a node at the end of the queue, and waits for the one that it must wait for to
-// go, and for no other: when a holder goes, one waiter wakes. It waits until ctx ends, or for as long
-// as the servers say nothing for r.TTL. Whoever leaves takes the node back.
-func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	return onSession(ctx, r, b.queued)
+// Enter puts a node at the end of the queue, whose turn may have come with that. If not it calls wait, and
+// waits for the node that it must wait for to go, and for no other: when a holder goes, one waiter wakes.
+// It waits until the context of the wait ends, or for as long as the servers say nothing for r.TTL.
+// Whoever leaves takes the node back.
+func (b *Backend) Enter(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+	return onSession(ctx, r, func(ctx context.Context, r driver.Request) (driver.Grant, error) {
+		return b.enterQueue(ctx, r, wait)
+	})
 }
 
-func (b *Backend) queued(ctx context.Context, r driver.Request) (driver.Grant, error) {
+func (b *Backend) enterQueue(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	began := time.Now()
 	s, e, end, err := b.begin(ctx, r)
 	if err != nil {
@@ -33,13 +36,17 @@ func (b *Backend) queued(ctx context.Context, r driver.Request) (driver.Grant, e
 	if err = e.wait(ctx); err != nil {
 		return driver.Grant{}, e.leave(ctx, err)
 	}
-	w := &waiter{entry: e, ttl: r.TTL, heard: time.Now()}
 	if !e.first {
-		if err := w.wait(ctx); err != nil {
+		w := &waiter{entry: e, ttl: r.TTL, heard: time.Now()}
+		err := w.wait(ctx, func(held *driver.Held) context.Context {
+			ctx = wait(held)
+			return ctx
+		})
+		if err != nil {
 			return driver.Grant{}, e.leave(ctx, err)
 		}
 	}
-	if e.sent.Before(began) && !e.session.provenSince(began) || !e.session.provenLately() {
+	if e.sent.Before(began) && !e.session.provenSince(began) {
 		if err := e.session.check(ctx, e.path); err != nil {
 			return driver.Grant{}, e.leave(ctx, err)
 		}
@@ -47,8 +54,21 @@ func (b *Backend) queued(ctx context.Context, r driver.Request) (driver.Grant, e
 	return e.grant(r.TTL), nil
 }
 
-// stand asks for a place in the queue, whose node may have to be made.
+// stand asks for a place in the queue. The lock's node may have to be made: a request that fails for that is
+// a commit as well, so that what this process does not know is looked for before.
 func (b *Backend) stand(ctx context.Context, s *session, r driver.Request) (*entry, error) {
+	b.mu.Lock()
+	_, known := b.versions.get(r.Key)
+	b.mu.Unlock()
+	if !known {
+		_, _, err := b.look(ctx, s, r.Key)
+		if errors.Is(err, zk.ErrNoNode) {
+			err = b.make(ctx, s, r.Key)
+		}
+		if err != nil {
+			return nil, ofRead(err)
+		}
+	}
 	for {
 		if err := s.await(ctx); err != nil {
 			return nil, err
@@ -70,38 +90,82 @@ type waiter struct {
 	heard time.Time // when the servers last answered
 }
 
-// wait returns once nobody stands before the entry.
-func (w *waiter) wait(ctx context.Context) error {
-	e := w.entry
+// wait returns once nobody stands before the entry. Once it is known who does it calls begin for the
+// context of what follows.
+func (w *waiter) wait(ctx context.Context, begin func(*driver.Held) context.Context) error {
+	e, told := w.entry, false
 	for {
-		var ahead *place
-		err := w.retry(ctx, func(ctx context.Context) error {
-			q, _, err := e.store.look(ctx, e.session, e.key)
-			if errors.Is(err, zk.ErrNoNode) { // without children it was cleared away
-				return driver.NotApplied(errPlaceLost)
-			}
-			if err == nil {
-				ahead, err = e.ahead(q)
-			}
-			return err
-		})
-		if err != nil || ahead == nil {
+		q, err := w.look(ctx)
+		if err != nil {
 			return err
 		}
-		if err := w.sleep(ctx, e.session.watch(e.store.container(e.key)+"/"+ahead.node)); err != nil {
+		ahead, err := e.ahead(q)
+		if err != nil || len(ahead) == 0 {
+			return err
+		}
+		last := len(ahead) - 1
+		var mine *watch
+		if len(before(ahead[:last], e.shared)) == 0 { // it is the only one, so that its turn was before ours
+			mine = e.session.watch(e.path)
+		}
+		other := e.session.watch(e.store.container(e.key) + "/" + ahead[last].node)
+		if !told {
+			held, err := w.holder(ctx, q[0], ahead[last], other)
+			if err != nil {
+				return err
+			}
+			if held == nil { // it has just gone
+				continue
+			}
+			ctx, told = begin(held), true
+		}
+		err = w.sleep(ctx, mine, other)
+		if err != nil || mine != nil && e.session.outlived(mine, other) {
 			return err
 		}
 	}
 }
 
-// sleep waits for the watch, and looks now and then whether the entry still has its place.
-func (w *waiter) sleep(ctx context.Context, woken <-chan struct{}) error {
+// look lists the queue.
+func (w *waiter) look(ctx context.Context) (q []place, err error) {
 	e := w.entry
+	err = w.retry(ctx, func(ctx context.Context) (err error) {
+		q, _, err = e.store.look(ctx, e.session, e.key)
+		if errors.Is(err, zk.ErrNoNode) { // without children it was cleared away
+			return driver.NotApplied(errPlaceLost)
+		}
+		return err
+	})
+	return q, err
+}
+
+// holder tells who is first, which may be the one that is watched; nil if it has just gone.
+func (w *waiter) holder(ctx context.Context, first, watched place, watch *watch) (held *driver.Held, err error) {
+	e := w.entry
+	if first == watched {
+		return e.session.holder(ctx, watch)
+	}
+	err = w.retry(ctx, func(ctx context.Context) (err error) {
+		held, err = e.store.refusal(ctx, e.session, e.key, first)
+		return err
+	})
+	return held, err
+}
+
+// sleep waits for a watch, of which mine may be nil, and looks now and then whether the entry still has its place.
+func (w *waiter) sleep(ctx context.Context, mine, other *watch) error {
+	e := w.entry
+	var moved <-chan struct{}
+	if mine != nil {
+		moved = mine.fired
+	}
 	ticker := time.NewTicker(max(w.ttl/3, 10*time.Millisecond))
 	defer ticker.Stop()
 	for {
 		select {
-		case <-woken:
+		case <-other.fired:
+			return nil
+		case <-moved:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()

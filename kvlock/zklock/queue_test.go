@@ -27,10 +27,25 @@ func entries(tb testing.TB, n *network, key driver.Key) int {
 	return len(q)
 }
 
-// watched waits until a server has so many watches on nodes of the queue for key.
+// watching is how many watches the servers have on nodes of the queue for key: of each who waits on who is
+// before it, and of the first of them on its own.
+func watching(tb testing.TB, n *network, key driver.Key) (all int) {
+	tb.Helper()
+	for _, s := range n.servers {
+		all += watches(tb, s, n.watching.Container(key))
+	}
+	return all
+}
+
+// watched waits until there are so many watches.
 func watched(t *testing.T, n *network, key driver.Key, want int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return watches(t, n.servers[0], n.watching.Container(key)) == want }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return watching(t, n, key) == want }, 10*time.Second, 5*time.Millisecond)
+}
+
+// enter waits in the queue for as long as ctx lasts.
+func enter(ctx context.Context, b *zklock.Backend, r driver.Request) (driver.Grant, error) {
+	return b.Enter(ctx, r, func(*driver.Held) context.Context { return ctx })
 }
 
 // queued starts a waiter, and returns once it stands in the queue.
@@ -39,19 +54,17 @@ func queued(t *testing.T, n *network, b *zklock.Backend, ctx context.Context, r 
 	before := entries(t, n, r.Key)
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.AcquireQueued(ctx, r)
+		_, err := enter(ctx, b, r)
 		done <- err
 	}()
 	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
 	return done
 }
 
-// A hundred processes wait, in the order in which they came. When the holder dies one of them wakes; the
-// others do nothing, and go on watching whom they watched.
-func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
-	t.Parallel()
+// onlyOneOfAHundredWaitersWakes: a hundred processes wait, in the order in which they came. When the holder
+// dies one of them wakes; the others do nothing, and go on watching whom they watched.
+func onlyOneOfAHundredWaitersWakes(t *testing.T, n *network) {
 	const many = 100
-	n := newNetwork(t, server(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	r := request("a")
 	holder := open(t, n.servers, n.root, n.overheard())
@@ -62,12 +75,12 @@ func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
 	for i := range waiters {
 		waiters[i] = queued(t, n, backends[i%len(backends)], ctx, request("a"))
 	}
-	watched(t, n, r.Key, many)
+	watched(t, n, r.Key, many+1)
 	before := received(t, n)
 	require.NoError(t, n.Expire(ctx, r.Key))
 	require.NoError(t, <-waiters[0])
 	t.Logf("%d waiters, the holder's session ended: %d requests by all clients", many, received(t, n)-before)
-	assert.Equal(t, many-1, watches(t, n.servers[0], n.watching.Container(r.Key)))
+	assert.Equal(t, many, watching(t, n, r.Key))
 	for _, w := range waiters[1:] {
 		assert.Empty(t, w)
 	}
@@ -81,10 +94,9 @@ func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
 	assert.Equal(t, 1, entries(t, n, r.Key), "whoever leaves the queue leaves nothing behind")
 }
 
-// Waiters are granted the name in the order in which they came, across processes, with rising tokens.
-func TestWaitersAreServedInOrder(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
+// waitersAreServedInOrder: waiters are granted the name in the order in which they came, across processes,
+// with rising tokens.
+func waitersAreServedInOrder(t *testing.T, n *network) {
 	g, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
 	var mu sync.Mutex
@@ -97,7 +109,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 		r := request("a")
 		before := entries(t, n, r.Key)
 		group.Go(func() {
-			g, err := b.AcquireQueued(t.Context(), r)
+			g, err := enter(t.Context(), b, r)
 			if !assert.NoError(t, err) {
 				return
 			}
@@ -114,11 +126,9 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	assert.IsIncreasing(t, tokens)
 }
 
-// A waiter in the middle that dies is no wake-up for the lock: whoever stood behind it looks, finds that
-// another is in front, and waits on.
-func TestAWaiterThatDiesPassesNothingOn(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
+// aWaiterThatDiesPassesNothingOn: a waiter in the middle that dies is no wake-up for the lock: whoever
+// stood behind it looks, finds that another is in front, and waits on.
+func aWaiterThatDiesPassesNothingOn(t *testing.T, n *network) {
 	g, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
 	dying, err := n.open()
@@ -127,17 +137,41 @@ func TestAWaiterThatDiesPassesNothingOn(t *testing.T) {
 	require.NoError(t, err)
 	lost := queued(t, n, dying, t.Context(), request("a"))
 	waits := queued(t, n, last, t.Context(), request("a"))
-	watched(t, n, g.Key, 2)
+	watched(t, n, g.Key, 2+1)
 	q, err := n.queue(g.Key)
 	require.NoError(t, err)
 	_, stat, err := n.direct.Get(n.watching.Container(g.Key) + "/" + q[1])
 	require.NoError(t, err)
 	require.NoError(t, n.endSession(stat.EphemeralOwner))
 	require.Error(t, <-lost, "whoever lost its place while waiting is not granted the lock")
-	watched(t, n, g.Key, 1)
+	watched(t, n, g.Key, 1+1)
 	require.Empty(t, waits)
 	require.NoError(t, n.watching.Release(t.Context(), g))
 	require.NoError(t, <-waits)
+}
+
+// aWaiterWithoutItsNodeIsNotGranted: whoever is next, and whose node was deleted just before the holder's, is
+// not granted what the one behind it is, be it that it was told in this order or after both.
+func aWaiterWithoutItsNodeIsNotGranted(t *testing.T, n *network) {
+	for name, cut := range map[string]bool{"at-once": false, "later": true} {
+		g, err := n.watching.Acquire(t.Context(), request(name))
+		require.NoError(t, err)
+		next, err := n.open()
+		require.NoError(t, err)
+		lost := queued(t, n, next, t.Context(), request(name))
+		waits := queued(t, n, n.watching, t.Context(), request(name))
+		watched(t, n, g.Key, 2+1)
+		q, err := n.queue(g.Key)
+		require.NoError(t, err)
+		if cut {
+			require.NoError(t, n.Cut(next))
+		}
+		require.NoError(t, n.direct.Delete(n.watching.Container(g.Key)+"/"+q[1], -1))
+		require.NoError(t, n.watching.Release(t.Context(), g))
+		require.NoError(t, <-waits)
+		require.NoError(t, n.Restore(next))
+		require.Error(t, <-lost)
+	}
 }
 
 // Whoever waits briefly again and again for a name that stays held leaves no watches behind.
@@ -157,11 +191,9 @@ func TestBriefWaitsLeaveNoWatches(t *testing.T) {
 	assert.Equal(t, 1, entries(t, n, r.Key))
 }
 
-// Readers stand beside one another, behind a writer that came before them, and before one that came
-// after; those who came behind a writer all get it at the same time.
-func TestReadersAndWritersQueue(t *testing.T) {
-	t.Parallel()
-	n := newNetwork(t, server(t))
+// readersAndWritersQueue: readers stand beside one another, behind a writer that came before them, and
+// before one that came after; those who came behind a writer all get it at the same time.
+func readersAndWritersQueue(t *testing.T, n *network) {
 	key := driver.Key{Name: "a"}
 	one, err := n.watching.Shared().Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
@@ -172,7 +204,7 @@ func TestReadersAndWritersQueue(t *testing.T) {
 	writing, err := n.open()
 	require.NoError(t, err)
 	go func() {
-		g, err := writing.AcquireQueued(t.Context(), request("a"))
+		g, err := enter(t.Context(), writing, request("a"))
 		assert.NoError(t, err)
 		writer <- g
 	}()
@@ -186,7 +218,7 @@ func TestReadersAndWritersQueue(t *testing.T) {
 		require.NoError(t, err)
 		readers = append(readers, queued(t, n, b.Shared(), t.Context(), request("a")))
 	}
-	watched(t, n, key, 4) // the writer's on the last reader before it, and those of the readers on the writer
+	watched(t, n, key, 1+3+3) // the writer's on the last reader before it, and those of the readers on the writer and on their own
 	require.NoError(t, n.watching.Shared().Release(t.Context(), one))
 	require.Empty(t, writer, "two reads")
 	q, err := n.queue(key)

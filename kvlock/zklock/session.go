@@ -22,18 +22,20 @@ type session struct {
 	ctx   context.Context // ends when the session is over, or trusted no more
 	end   context.CancelCauseFunc
 
-	mu         sync.Mutex
-	wire       *wire         // the present connection, or the last
-	timeout    time.Duration // as granted; zero before the first connection
-	failures   int           // to connect, in a row
-	dialed     error         // the last of them
-	connected  bool
-	authorized bool
-	up         chan struct{} // closed while requests can be made
-	proven     time.Time     // before the last request was sent that a majority of the servers answered
-	expiry     *time.Timer   // of the trust that it is worth
-	granted    int           // entries that are held
-	watches    map[string]chan struct{}
+	mu          sync.Mutex
+	wire        *wire         // the present connection, or the last
+	timeout     time.Duration // as granted; zero before the first connection
+	failures    int           // to connect, in a row
+	dialed      error         // the last of them
+	connected   bool
+	connections int // made so far
+	authorized  bool
+	up          chan struct{} // closed while requests can be made
+	proven      time.Time     // before the last request was sent that a majority of the servers answered
+	kept        time.Time     // when the last entry was granted
+	expiry      *time.Timer   // of the trust that it is worth
+	granted     int           // entries that are held
+	watches     map[string]*watch
 }
 
 // trusted is the part of a session's timeout, in tenths, for which a grant is trusted after it was
@@ -77,7 +79,7 @@ func (s *store) any() (*session, error) {
 }
 
 func (s *store) open(asked time.Duration) (*session, error) {
-	n := &session{store: s, asked: asked, up: make(chan struct{}), watches: make(map[string]chan struct{}), authorized: len(s.auth) == 0}
+	n := &session{store: s, asked: asked, up: make(chan struct{}), watches: make(map[string]*watch), authorized: len(s.auth) == 0}
 	n.ctx, n.end = context.WithCancelCause(context.Background())
 	conn, loop, err := zk.Connect(s.servers, asked, zk.WithDialer(n.dialNext), zk.WithHostProvider(&hosts{session: n, next: -1}),
 		zk.WithEventCallback(n.event), zk.WithLogger(quiet{}), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(sendBuffer))
