@@ -3,6 +3,7 @@ package sqllock
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -19,13 +20,18 @@ type postgres struct {
 	table sqltable.Table
 	sql   statements
 
+	waiters waiters
+
 	// unprepared is set once a server has answered that it does not know, or knows already, a
 	// statement that pgx had prepared: there is a pooler in between that mixes up sessions.
 	unprepared atomic.Bool
 }
 
-func newPostgres(q querier, t sqltable.Table) *postgres {
-	return &postgres{q: q, table: t, sql: load(t, "postgres", `"`)}
+func newPostgres(q querier, t sqltable.Table, open func(context.Context) (ear, error)) *postgres {
+	p := &postgres{q: q, table: t, sql: load(t, "postgres", `"`)}
+	p.waiters.pg, p.waiters.open = p, open
+	p.waiters.channel = "rowlock_" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")
+	return p
 }
 
 // Capabilities says what lease rows in Postgres promise.
@@ -105,10 +111,10 @@ func (p *postgres) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	args := []any{
 		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
-		r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
+		r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(), p.waiters.waiting(r),
 	}
 	var a answer
-	verb, dest := "acquire", a.dest()
+	verb, dest := "acquire", append(a.dest(), &a.ahead)
 	if r.Seal != "" {
 		verb, args, dest = "acquire_sealed", append(args, sealedArgs(ctx, r)...), append(dest, &a.sealed)
 	}
@@ -135,7 +141,7 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 func (p *postgres) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
 	err := ended(ctx, func(a *answer) error {
-		found, err := p.one(ctx, "release", append(grant, g.MinHold.Microseconds()), &a.verdict)
+		found, err := p.one(ctx, "release", append(grant, g.MinHold.Microseconds(), p.waiters.leaving(g.Key)), &a.verdict)
 		if err == nil && !found {
 			_, err = p.one(ctx, "released_before", grant, &a.verdict)
 		}

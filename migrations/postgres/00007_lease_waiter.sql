@@ -1,0 +1,27 @@
+-- +goose Up
+
+-- One row for each process that waits for a lock, as long as it waits: a release looks here for whom it
+-- wakes. Nothing but time is lost with these rows, so they need no log; no column of the primary key
+-- ever changes, so that each update is a heap-only one.
+CREATE UNLOGGED TABLE rowlock_lease_waiter (
+    namespace text COLLATE "C" NOT NULL,
+    name      text COLLATE "C" NOT NULL,
+    id        uuid        NOT NULL,
+    channel   text COLLATE "C" NOT NULL, -- on which the process listens; empty if it does not
+    since     timestamptz NOT NULL, -- it waits from then on, or was granted the lock then
+    seen_at   timestamptz NOT NULL, -- when it said last that it waits; three seconds less once it was called
+    PRIMARY KEY (namespace, name, id)
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_cost_delay = 0
+);
+
+-- The waiter for whom a lock that was released is kept, until held_until.
+ALTER TABLE rowlock_lease ADD COLUMN reserved_for uuid;
+
+-- +goose Down
+
+ALTER TABLE rowlock_lease DROP COLUMN reserved_for;
+DROP TABLE rowlock_lease_waiter;

@@ -1,0 +1,283 @@
+package sqllock
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// ear is what the goroutine of waiters sends its statements through, and hears calls by. It is for one
+// goroutine, but for poke.
+type ear interface {
+	exec(ctx context.Context, statement string, args ...any) error
+	// wait returns the payload of the next notification; it answers false at the deadline, or when it was poked.
+	wait(until time.Time) (id string, heard bool, err error)
+	poke()
+	// pooled reports whether a pooler stands before the server.
+	pooled() bool
+	close()
+}
+
+const (
+	refreshEvery   = time.Second            // how often rows are told of; releases pass over those of 3 s ago
+	sweepEvery     = time.Minute            // how often rows of the dead are looked for
+	listenLimit    = 2 * time.Second        // for a statement of the listener
+	connectLimit   = 5 * time.Second        // for its connection
+	helloLimit     = time.Second            // for a notification to oneself
+	idleLimit      = 5 * time.Second        // the connection is kept for as long when nobody waits
+	reconnectPause = 100 * time.Millisecond // before the next connection
+	retryListening = time.Second            // after a connection could not be made
+	retryMute      = time.Minute            // after a pooler has swallowed what was to be heard
+	hello          = "hello"                // the payload to oneself
+)
+
+// start has the goroutine run. The caller holds mu.
+func (s *waiters) start() {
+	s.running = true
+	kept := s.parked
+	if kept != nil {
+		s.unpark.Stop()
+		s.parked = nil
+	} else {
+		s.hears, s.decided = false, make(chan struct{})
+	}
+	go s.run(kept)
+}
+
+// run serves with one connection after the other until nobody waits.
+func (s *waiters) run(e ear) {
+	for {
+		fresh := e == nil
+		if fresh {
+			e = s.listen()
+		}
+		s.mu.Lock()
+		s.ear = e
+		s.mu.Unlock()
+		broken := s.serve(e, fresh)
+		s.mu.Lock()
+		s.ear = nil
+		s.mu.Unlock()
+		if !broken {
+			return
+		}
+		e.close()
+		e = nil
+		time.Sleep(reconnectPause/2 + rand.N(reconnectPause))
+	}
+}
+
+// listen opens a connection and listens on it. Without one the goroutine goes on deaf.
+func (s *waiters) listen() ear {
+	deaf := newDeaf(s.pg.q)
+	s.mu.Lock()
+	try := s.open != nil && !time.Now().Before(s.deafTill)
+	s.mu.Unlock()
+	if !try {
+		return deaf
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), connectLimit)
+	defer cancel()
+	e, err := s.open(ctx)
+	if err == nil {
+		if err = e.exec(ctx, `LISTEN "`+s.channel+`"`); err != nil {
+			e.close()
+		}
+	}
+	if err != nil {
+		s.turnDeaf(retryListening, false)
+		return deaf
+	}
+	return e
+}
+
+// turnDeaf has nobody listen for a while.
+func (s *waiters) turnDeaf(d time.Duration, pooled bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deafTill, s.hears, s.pooled = time.Now().Add(d), false, pooled
+	s.decide()
+}
+
+// decide lets first waiters go on. The caller holds mu.
+func (s *waiters) decide() {
+	select {
+	case <-s.decided:
+	default:
+		close(s.decided)
+	}
+}
+
+var errMute = errors.New("what is notified is not heard")
+
+// serve works with one connection, and reports whether another is wanted.
+func (s *waiters) serve(e ear, fresh bool) bool {
+	_, isDeaf := e.(*deaf)
+	greeted := !fresh || isDeaf // whether it is known what is heard
+	var greetedBy time.Time
+	if isDeaf {
+		s.mu.Lock()
+		s.hears = false
+		s.decide()
+		s.mu.Unlock()
+	} else if fresh {
+		s.mu.Lock()
+		s.hears, s.pooled = false, e.pooled()
+		if s.pooled {
+			s.decide() // for now
+		}
+		s.mu.Unlock()
+		greetedBy = time.Now().Add(helloLimit)
+		go s.greet()
+	}
+	for {
+		told, left, sweep, done := s.due(e, greeted)
+		if done {
+			return false
+		}
+		if s.tell(e, told, left, sweep) != nil {
+			return true
+		}
+		until := s.nextRefresh()
+		if !greeted && greetedBy.Before(until) {
+			until = greetedBy
+		}
+		id, heard, err := e.wait(until)
+		switch {
+		case err != nil:
+			s.mu.Lock()
+			s.hears = false
+			s.mu.Unlock()
+			return true
+		case heard && (id == hello || !greeted):
+			greeted = true
+			s.greeted(e)
+		case heard:
+			s.wake(id)
+		case !greeted && !time.Now().Before(greetedBy):
+			s.turnDeaf(retryMute, true)
+			return true
+		case isDeaf && s.mayListen():
+			return true
+		}
+	}
+}
+
+// greet notifies the listener by way of the pool: what comes from another session must be heard.
+func (s *waiters) greet() {
+	ctx, cancel := context.WithTimeout(context.Background(), helloLimit)
+	defer cancel()
+	_ = s.pg.exec(ctx, "call", s.channel, hello) // without it, it is taken that nothing is heard
+}
+
+// greeted makes the channel known, and wakes those of whom nobody could be told before.
+func (s *waiters) greeted(e ear) {
+	s.mu.Lock()
+	s.hears = true
+	ids := s.ids()
+	s.renewed = time.Now()
+	s.decide()
+	s.mu.Unlock()
+	if len(ids) > 0 && s.tell(e, ids, nil, false) == nil {
+		s.wake("")
+	}
+}
+
+// ids are the rows that exist. The caller holds mu.
+func (s *waiters) ids() map[driver.Key]string {
+	ids := make(map[driver.Key]string)
+	for key, t := range s.topics {
+		if t.known {
+			ids[key] = t.id
+		}
+	}
+	return ids
+}
+
+// due is what is to be told now: of whom, who has left, whether to look for the dead. When nobody waits it
+// ends the goroutine.
+func (s *waiters) due(e ear, greeted bool) (told, left map[driver.Key]string, sweep, done bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if len(s.topics) == 0 && len(s.left) == 0 {
+		s.running = false
+		s.park(e, greeted)
+		return nil, nil, false, true
+	}
+	if now.Sub(s.renewed) >= refreshEvery {
+		told, s.renewed = s.ids(), now
+		if sweep = now.Sub(s.swept) >= sweepEvery; sweep {
+			s.swept = now
+		}
+	}
+	if len(s.left) > 0 {
+		left = make(map[driver.Key]string, len(s.left))
+		for key, id := range s.left {
+			left[key] = id
+		}
+	}
+	return told, left, sweep, false
+}
+
+// tell writes what is due.
+func (s *waiters) tell(e ear, told, left map[driver.Key]string, sweep bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), listenLimit)
+	defer cancel()
+	exec := func(verb string, args ...any) error {
+		return s.pg.run(ctx, args, func(args []any) error { return e.exec(ctx, s.pg.sql[verb], args...) })
+	}
+	var err error
+	if len(told) > 0 {
+		err = exec("wait", encodeWaiters(told), s.heardOn(), int64(0))
+	}
+	if len(left) > 0 && err == nil {
+		err = exec("leave", encodeWaiters(left))
+	}
+	s.mu.Lock()
+	for key, id := range left { // if it failed, the rows are passed over before long
+		if s.left[key] == id {
+			delete(s.left, key)
+		}
+	}
+	s.mu.Unlock()
+	if sweep && err == nil {
+		err = exec("forget_waiters")
+	}
+	return err
+}
+
+func (s *waiters) nextRefresh() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.renewed.Add(refreshEvery)
+}
+
+func (s *waiters) mayListen() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open != nil && !time.Now().Before(s.deafTill)
+}
+
+// park keeps a connection that hears for the next waiter, for a while. The caller holds mu.
+func (s *waiters) park(e ear, greeted bool) {
+	if !greeted || !s.hears {
+		go e.close()
+		return
+	}
+	s.parked = e
+	s.unpark = time.AfterFunc(idleLimit, func() {
+		s.mu.Lock()
+		mine := s.parked == e
+		if mine {
+			s.parked = nil
+		}
+		s.mu.Unlock()
+		if mine {
+			e.close()
+		}
+	})
+}
