@@ -48,8 +48,9 @@ type answer struct {
 	token         int64
 	holder, note  string
 	since, freeIn int64
-	sealed        bool  // only grants that were to be sealed have it
-	ahead         int64 // only refusals of a waiter have it
+	sealed        bool   // only grants that were to be sealed have it
+	ahead         int64  // only refusals of a waiter have it
+	missed        string // the waiter whom a grant was kept for and who did not come; only grants of a waiter have it
 }
 
 // dest is where a row is scanned to, in the order of the statements' columns.

@@ -111,10 +111,14 @@ func (p *postgres) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	args := []any{
 		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
-		r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(), p.waiters.waiting(r),
+		r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
 	}
 	var a answer
-	verb, dest := "acquire", append(a.dest(), &a.ahead)
+	verb, dest := "acquire", a.dest()
+	waiter := p.waiters.waiting(r)
+	if waiter != nil || r.Seal != "" {
+		verb, args, dest = "acquire_waiting", append(args, waiter), append(dest, &a.ahead, &a.missed)
+	}
 	if r.Seal != "" {
 		verb, args, dest = "acquire_sealed", append(args, sealedArgs(ctx, r)...), append(dest, &a.sealed)
 	}
@@ -135,6 +139,7 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	case err == nil && !found:
 		err = metaMissing(p.table)
 	}
+	p.waiters.missed(r.Key, a.missed)
 	return a, err
 }
 

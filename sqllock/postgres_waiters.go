@@ -132,6 +132,23 @@ func (s *waiters) leaving(key driver.Key) any {
 	return nil
 }
 
+// missed has the row of a waiter deleted for whom key was kept in vain: it may be dead. One that lives
+// writes its row anew before long.
+func (s *waiters) missed(key driver.Key, id string) {
+	if id == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, busy := s.left[key]; busy || !s.running {
+		return
+	}
+	s.left[key] = id
+	if s.ear != nil {
+		s.ear.poke()
+	}
+}
+
 // heardOn is the channel on which calls arrive; empty if they do not.
 func (s *waiters) heardOn() string {
 	s.mu.Lock()

@@ -40,7 +40,7 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 	require.NoError(t, err)
 	for dir, verbs := range map[string][]string{
 		"postgres": {
-			"acquire", "acquire_sealed", "adopt_epoch", "call", "create_in_tx", "draining", "force_release", "forget_waiters", "inspect", "leave",
+			"acquire", "acquire_sealed", "acquire_waiting", "adopt_epoch", "call", "create_in_tx", "draining", "force_release", "forget_waiters", "inspect", "leave",
 			"list", "lock_in_tx", "prune", "raise_longest_ttl", "release", "released_before", "renew", "restore_lock_timeout", "wait",
 		},
 		"sqlite": {

@@ -1,16 +1,15 @@
 -- +goose Up
 
 -- One row for each process that waits for a lock, as long as it waits: a release looks here for whom it
--- wakes. Nothing but time is lost with these rows, so they need no log; no column of the primary key
--- ever changes, so that each update is a heap-only one.
+-- calls, the one that has waited longest first. Nothing but time is lost with these rows, so they need no log.
 CREATE UNLOGGED TABLE rowlock_lease_waiter (
     namespace text COLLATE "C" NOT NULL,
     name      text COLLATE "C" NOT NULL,
+    since     timestamptz NOT NULL, -- it has waited from then on, or had the lock then
     id        uuid        NOT NULL,
-    channel   text COLLATE "C" NOT NULL, -- on which the process listens; empty if it does not
-    since     timestamptz NOT NULL, -- it waits from then on, or was granted the lock then
-    seen_at   timestamptz NOT NULL, -- when it said last that it waits; three seconds less once it was called
-    PRIMARY KEY (namespace, name, id)
+    channel   text COLLATE "C" NOT NULL, -- on which its process listens; empty if it does not
+    seen_at   timestamptz NOT NULL, -- when it said last that it waits
+    PRIMARY KEY (namespace, name, since, id)
 ) WITH (
     fillfactor = 50,
     autovacuum_vacuum_scale_factor = 0.05,

@@ -1,5 +1,5 @@
--- Parameters: $1 namespace, $2 name, $3 nonce, $4 holder, $5 note; in microseconds $6 TTL, $7 minimum hold, $8 hand-over delay; $9 the waiter's id, or NULL.
--- Result: one row, or none if the meta row is missing: verdict, token, and of whoever has the lock: holder, note, microseconds since the grant and until it is free; and how many waiters have waited longer.
+-- Parameters: $1 namespace, $2 name, $3 nonce, $4 holder, $5 note; in microseconds $6 TTL, $7 minimum hold, $8 hand-over delay.
+-- Result: one row, or none if the meta row is missing: verdict, token, and of whoever has the lock: holder, note, microseconds since the grant and until it is free.
 -- Promise: one statement; waits for nobody but an insert of the same name (25 ms); writes nothing unless it grants; a grant is durable.
 WITH seen AS MATERIALIZED (
     -- The epoch is system identifier/timeline/start of the server. Reading the identifier opens a
@@ -22,8 +22,7 @@ WITH seen AS MATERIALIZED (
       FROM seen s
       JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
      WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
-       AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid
-            OR l.nonce IS NULL AND l.reserved_for = $9::text::uuid)
+       AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid)
        FOR UPDATE OF l SKIP LOCKED
 ), unpruned AS MATERIALIZED (
     -- A name without a row may have been forgotten a moment ago, with a token that this snapshot
@@ -52,12 +51,6 @@ WITH seen AS MATERIALIZED (
       FROM locked k
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token
-), moved AS (
-    -- Whoever waits behind it in the same process waits from now on.
-    UPDATE rowlock_lease_waiter w
-       SET since = k.now, seen_at = k.now
-      FROM locked k
-     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
 ), inserted AS (
     INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
     SELECT $1::text, $2::text,
@@ -74,8 +67,7 @@ WITH seen AS MATERIALIZED (
 )
 SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             WHEN NOT s.same_epoch THEN 'epoch'
-            WHEN s.held_until > s.now AND s.nonce IS DISTINCT FROM $3::text::uuid
-                 AND (s.reserved_for = $9::text::uuid) IS NOT TRUE THEN
+            WHEN s.held_until > s.now AND s.nonce IS DISTINCT FROM $3::text::uuid THEN
                  CASE WHEN s.reserved_for IS NOT NULL THEN 'reserved'
                       WHEN s.nonce IS NULL THEN 'min hold'
                       WHEN s.expires_at > s.now THEN 'leased'
@@ -89,10 +81,5 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
        CASE WHEN g.token IS NULL AND s.token > 0
             THEN (extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
        CASE WHEN g.token IS NULL
-            THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now) * 1000000)::bigint ELSE 0 END AS free_in_us,
-       CASE WHEN g.token IS NULL AND $9::text IS NOT NULL
-            THEN (SELECT count(*)
-                    FROM rowlock_lease_waiter w
-                    JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $9::text::uuid
-                   WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead
+            THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now) * 1000000)::bigint ELSE 0 END AS free_in_us
   FROM seen s LEFT JOIN granted g ON true

@@ -1,8 +1,8 @@
--- Parameters: those of acquire.sql, $10 the domain of the lock's tokens, $11 the longest wait for older holders' transactions in milliseconds.
--- Result: the row of acquire.sql, and whether the mark of the lock's own name is this grant's now.
--- Promise: that of acquire.sql; and a grant raises the mark, if its token is smaller and of the same domain, as raise.sql of package fence does, after every transaction that has checked it has ended. While it waits, this lock is contended for others, and nothing else is.
+-- Parameters: those of acquire.sql, $9 the id of the waiter that asks, or NULL, $10 the domain of the lock's tokens, $11 the longest wait for older holders' transactions in milliseconds.
+-- Result: the row of acquire_waiting.sql, and whether the mark of the lock's own name is this grant's now.
+-- Promise: that of acquire_waiting.sql; and a grant raises the mark, if its token is smaller and of the same domain, as raise.sql of package fence does, after every transaction that has checked it has ended. While it waits, this lock is contended for others, and nothing else is.
 WITH seen AS MATERIALIZED (
-    -- All that is not commented is explained in acquire.sql.
+    -- All that is not commented is explained in acquire.sql and acquire_waiting.sql.
     SELECT m.floor,
            right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
                || encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS same_epoch,
@@ -113,5 +113,6 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
                     FROM rowlock_lease_waiter w
                     JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $9::text::uuid
                    WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
+       CASE WHEN g.token IS NOT NULL AND s.reserved_for IS DISTINCT FROM $9::text::uuid THEN coalesce(s.reserved_for::text, '') ELSE '' END AS missed,
        coalesce(g.sealed, false) AS sealed
   FROM seen s LEFT JOIN granted g ON true

@@ -5,7 +5,7 @@ WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', true)
 ), locked AS MATERIALIZED (
     SELECT l.token, clock_timestamp() AS now,
-           (SELECT w.id
+           (SELECT ARRAY[w.id::text, w.channel]
               FROM rowlock_lease_waiter w
              WHERE w.namespace = $1::text AND w.name = $2::text AND w.seen_at > clock_timestamp() - interval '3 seconds'
              ORDER BY w.since
@@ -18,20 +18,14 @@ WITH bounded AS MATERIALIZED (
        SET nonce = NULL,
            token = greatest(l.token + 1, m.floor + 1, (extract(epoch FROM k.now) * 1000000)::bigint),
            expires_at = least(l.expires_at, k.now),
-           reserved_for = k.waiter,
+           reserved_for = k.waiter[1]::uuid,
            held_until = CASE WHEN k.waiter IS NULL THEN k.now ELSE k.now + interval '50 milliseconds' END
       FROM locked k, rowlock_lease_meta m
      WHERE l.namespace = $1::text AND l.name = $2::text AND l.token = k.token
        AND (l.nonce IS NOT NULL OR l.held_until > k.now)
        AND (l.nonce IS NULL OR l.expires_at <= k.now OR $4::bigint = 1)
        AND m.id = 1
- RETURNING l.reserved_for
-), called AS (
-    UPDATE rowlock_lease_waiter w
-       SET seen_at = clock_timestamp() - interval '3 seconds'
-      FROM ended e
-     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = e.reserved_for
- RETURNING CASE WHEN w.channel <> '' THEN pg_notify(w.channel, w.id::text) END
+ RETURNING CASE WHEN k.waiter[2] <> '' THEN pg_notify(k.waiter[2], k.waiter[1]) END
 ), seen AS (
     SELECT l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, clock_timestamp() AS now
       FROM rowlock_lease l
@@ -47,4 +41,4 @@ SELECT CASE WHEN EXISTS (SELECT FROM ended) THEN 'released'
        coalesce(s.note, '') AS note,
        coalesce((extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint, 0) AS since_us,
        coalesce((extract(epoch FROM greatest(s.held_until, s.now) - s.now) * 1000000)::bigint, 0) AS free_in_us
-  FROM bounded LEFT JOIN seen s ON true LEFT JOIN called ON true
+  FROM bounded LEFT JOIN seen s ON true
