@@ -18,7 +18,6 @@ type pgxEar struct {
 	raw   *pgx.Conn
 	with  func(func(*pgx.Conn) error) error // lends raw
 	end   func()                            // gives the place in the pool back, if it has one
-	pid   uint32                            // the server process that runs the statements
 	mu    sync.Mutex
 	waits bool // the goroutine reads from the socket
 	poked bool
@@ -31,13 +30,14 @@ func openPgx(pool *pgxpool.Pool) func(context.Context) (ear, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := direct(ctx, conn.Conn()); err != nil {
+			conn.Release()
+			return nil, err
+		}
 		raw := conn.Hijack()
-		e := &pgxEar{raw: raw, with: func(f func(*pgx.Conn) error) error { return f(raw) }, end: func() {}}
-		return e, e.examine(ctx)
+		return &pgxEar{raw: raw, with: func(f func(*pgx.Conn) error) error { return f(raw) }, end: func() {}}, nil
 	}
 }
-
-var errDeaf = errors.New("the driver lends no connection of pgx, or the pool has no second one to lend")
 
 // openSQL borrows a connection of the pool, if it is one of pgx and not the only one.
 func openSQL(db *sql.DB) func(context.Context) (ear, error) {
@@ -51,40 +51,46 @@ func openSQL(db *sql.DB) func(context.Context) (ear, error) {
 		}
 		var raw *pgx.Conn
 		err = conn.Raw(func(dc any) error {
-			if std, ok := dc.(interface{ Conn() *pgx.Conn }); ok { // pgx's driver for database/sql
-				raw = std.Conn()
-				return nil
+			std, ok := dc.(interface{ Conn() *pgx.Conn }) // pgx's driver for database/sql
+			if !ok {
+				return errDeaf
 			}
-			return errDeaf
+			raw = std.Conn()
+			return direct(ctx, raw)
 		})
 		if err != nil {
-			_ = conn.Close() // back to the pool: nothing was done with it
+			_ = conn.Close() // back to the pool: nobody has listened on it
 			return nil, err
 		}
-		e := &pgxEar{
+		return &pgxEar{
 			raw:  raw,
 			with: func(f func(*pgx.Conn) error) error { return conn.Raw(func(any) error { return f(raw) }) },
 			end: func() {
 				_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) // the pool throws it away
 				_ = conn.Close()                                              // says that it is closed
 			},
-		}
-		return e, e.examine(ctx)
+		}, nil
 	}
 }
 
-// examine asks which server process runs the statements: a pooler tells its clients of another.
-func (e *pgxEar) examine(ctx context.Context) error {
-	err := e.with(func(raw *pgx.Conn) error {
-		return raw.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&e.pid)
-	})
-	if err != nil {
-		e.close()
-	}
-	return err
-}
+var (
+	errDeaf   = errors.New("the driver lends no connection of pgx, or the pool has no second one to lend")
+	errPooler = errors.New("a pooler stands before the server")
+)
 
-func (e *pgxEar) pooled() bool { return e.raw.PgConn().PID() != e.pid }
+// direct asks which server process runs the statements: a pooler tells its clients of another. Through one
+// nobody listens. In transaction mode nothing would be heard; and PgBouncer 1.18, when a notification
+// reaches a connection that it has just handed to a client, was seen to hand it to the next one too early.
+func direct(ctx context.Context, raw *pgx.Conn) error {
+	var pid uint32
+	if err := raw.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid); err != nil {
+		return err
+	}
+	if pid != raw.PgConn().PID() {
+		return errPooler
+	}
+	return nil
+}
 
 func (e *pgxEar) exec(ctx context.Context, statement string, args ...any) error {
 	return e.with(func(raw *pgx.Conn) error {
@@ -181,5 +187,4 @@ func (d *deaf) poke() {
 	}
 }
 
-func (d *deaf) pooled() bool { return false }
-func (d *deaf) close()       {}
+func (d *deaf) close() {}

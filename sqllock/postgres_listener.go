@@ -16,8 +16,6 @@ type ear interface {
 	// wait returns the payload of the next notification; it answers false at the deadline, or when it was poked.
 	wait(until time.Time) (id string, heard bool, err error)
 	poke()
-	// pooled reports whether a pooler stands before the server.
-	pooled() bool
 	close()
 }
 
@@ -87,18 +85,24 @@ func (s *waiters) listen() ear {
 			e.close()
 		}
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return e
+	case errors.Is(err, errPooler):
+		s.turnDeaf(retryMute, true)
+	case errors.Is(err, errDeaf):
+		s.turnDeaf(retryMute, false)
+	default:
 		s.turnDeaf(retryListening, false)
-		return deaf
 	}
-	return e
+	return deaf
 }
 
 // turnDeaf has nobody listen for a while.
 func (s *waiters) turnDeaf(d time.Duration, pooled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deafTill, s.hears, s.pooled = time.Now().Add(d), false, pooled
+	s.deafTill, s.hears, s.pooled, s.unheard = time.Now().Add(d), false, pooled, true
 	s.decide()
 }
 
@@ -110,8 +114,6 @@ func (s *waiters) decide() {
 		close(s.decided)
 	}
 }
-
-var errMute = errors.New("what is notified is not heard")
 
 // serve works with one connection, and reports whether another is wanted.
 func (s *waiters) serve(e ear, fresh bool) bool {
@@ -125,10 +127,7 @@ func (s *waiters) serve(e ear, fresh bool) bool {
 		s.mu.Unlock()
 	} else if fresh {
 		s.mu.Lock()
-		s.hears, s.pooled = false, e.pooled()
-		if s.pooled {
-			s.decide() // for now
-		}
+		s.hears, s.pooled = false, false
 		s.mu.Unlock()
 		greetedBy = time.Now().Add(helloLimit)
 		go s.greet()
@@ -176,7 +175,7 @@ func (s *waiters) greet() {
 // greeted makes the channel known, and wakes those of whom nobody could be told before.
 func (s *waiters) greeted(e ear) {
 	s.mu.Lock()
-	s.hears = true
+	s.hears, s.unheard = true, false
 	ids := s.ids()
 	s.renewed = time.Now()
 	s.decide()

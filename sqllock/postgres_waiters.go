@@ -23,6 +23,7 @@ type waiters struct {
 	running  bool
 	hears    bool          // notifications have been seen to arrive on the present connection
 	pooled   bool          // a pooler was found in between
+	unheard  bool          // notifications have been found not to arrive
 	decided  chan struct{} // closed once it is known whether the connection hears
 	ear      ear           // the goroutine's
 	parked   ear           // kept for a while although nobody waits
@@ -147,6 +148,19 @@ func (s *waiters) missed(key driver.Key, id string) {
 	if s.ear != nil {
 		s.ear.poke()
 	}
+}
+
+// wakes reports whether waiters are called, as far as is known before anybody has waited.
+func (s *waiters) wakes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open != nil && !s.unheard
+}
+
+func (s *waiters) behindPooler() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pooled
 }
 
 // heardOn is the channel on which calls arrive; empty if they do not.
