@@ -143,18 +143,28 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	case err == nil && !found:
 		err = metaMissing(p.table)
 	}
-	p.waiters.missed(r.Key, a.missed)
+	if waiter != nil && err == nil {
+		p.waiters.answered(r.Key, a)
+	}
 	return a, err
 }
 
 func (p *postgres) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
+	verb, args := "release", append(grant, g.MinHold.Microseconds())
+	leaver := p.waiters.leaver(g.Key)
+	if leaver != "" {
+		verb, args = "release_leaving", append(args, leaver)
+	}
 	err := ended(ctx, func(a *answer) error {
-		found, err := p.one(ctx, "release", append(grant, g.MinHold.Microseconds(), p.waiters.leaving(g.Key)), &a.verdict)
+		found, err := p.one(ctx, verb, args, &a.verdict)
 		if err == nil && !found {
 			_, err = p.one(ctx, "released_before", grant, &a.verdict)
 		}
 		return err
 	})
+	if leaver != "" && err == nil {
+		p.waiters.forget(g.Key, leaver)
+	}
 	return p.classify(ctx, "release", g.Key, err)
 }

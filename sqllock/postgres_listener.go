@@ -133,11 +133,11 @@ func (s *waiters) serve(e ear, fresh bool) bool {
 		go s.greet()
 	}
 	for {
-		told, left, sweep, done := s.due(e, greeted)
+		w, done := s.due(e, greeted)
 		if done {
 			return false
 		}
-		if s.tell(e, told, left, sweep) != nil {
+		if s.tell(e, w) != nil {
 			return true
 		}
 		until := s.nextRefresh()
@@ -180,70 +180,79 @@ func (s *waiters) greeted(e ear) {
 	s.renewed = time.Now()
 	s.decide()
 	s.mu.Unlock()
-	if len(ids) > 0 && s.tell(e, ids, nil, false) == nil {
+	if len(ids) > 0 && s.tell(e, work{stay: ids}) == nil {
 		s.wake("")
 	}
 }
 
 // ids are the rows that exist. The caller holds mu.
-func (s *waiters) ids() map[driver.Key]string {
-	ids := make(map[driver.Key]string)
+func (s *waiters) ids() (ids []waiterRow) {
 	for key, t := range s.topics {
 		if t.known {
-			ids[key] = t.id
+			ids = append(ids, rowOf(key, t.id))
 		}
 	}
 	return ids
 }
 
-// due is what is to be told now: of whom, who has left, whether to look for the dead. When nobody waits it
-// ends the goroutine.
-func (s *waiters) due(e ear, greeted bool) (told, left map[driver.Key]string, sweep, done bool) {
+// work is what is to be written.
+type work struct {
+	stay, leave []waiterRow
+	sweep       bool
+}
+
+// due is what is to be written now. When nobody waits any more it ends the goroutine.
+func (s *waiters) due(e ear, greeted bool) (w work, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	if len(s.topics) == 0 && len(s.left) == 0 {
+	if len(s.topics)+len(s.leavers)+len(s.missing) == 0 {
 		s.running = false
 		s.park(e, greeted)
-		return nil, nil, false, true
+		return w, true
 	}
-	if now.Sub(s.renewed) >= refreshEvery {
-		told, s.renewed = s.ids(), now
-		if sweep = now.Sub(s.swept) >= sweepEvery; sweep {
+	now := time.Now()
+	tick := now.Sub(s.renewed) >= refreshEvery
+	if tick {
+		w.stay, s.renewed = s.ids(), now
+		if w.sweep = now.Sub(s.swept) >= sweepEvery; w.sweep {
 			s.swept = now
 		}
 	}
-	if len(s.left) > 0 {
-		left = make(map[driver.Key]string, len(s.left))
-		for key, id := range s.left {
-			left[key] = id
+	for key, l := range s.leavers {
+		if tick || l.now {
+			l.sent = true
+			w.leave = append(w.leave, rowOf(key, l.id))
 		}
 	}
-	return told, left, sweep, false
+	for id, key := range s.missing {
+		w.leave = append(w.leave, rowOf(key, id))
+	}
+	return w, false
 }
 
 // tell writes what is due.
-func (s *waiters) tell(e ear, told, left map[driver.Key]string, sweep bool) error {
+func (s *waiters) tell(e ear, w work) error {
 	ctx, cancel := context.WithTimeout(context.Background(), listenLimit)
 	defer cancel()
 	exec := func(verb string, args ...any) error {
 		return s.pg.run(ctx, args, func(args []any) error { return e.exec(ctx, s.pg.sql[verb], args...) })
 	}
 	var err error
-	if len(told) > 0 {
-		err = exec("wait", encodeWaiters(told), s.heardOn(), int64(0))
+	if len(w.stay) > 0 {
+		err = exec("wait", encodeWaiters(w.stay), s.heardOn(), int64(0))
 	}
-	if len(left) > 0 && err == nil {
-		err = exec("leave", encodeWaiters(left))
+	if len(w.leave) > 0 && err == nil {
+		err = exec("leave", encodeWaiters(w.leave))
 	}
 	s.mu.Lock()
-	for key, id := range left { // if it failed, the rows are passed over before long
-		if s.left[key] == id {
-			delete(s.left, key)
+	for _, row := range w.leave { // if it failed, releases pass over the rows before long
+		if l := s.leavers[driver.Key{Namespace: row.Namespace, Name: row.Name}]; l != nil && l.id == row.ID {
+			delete(s.leavers, driver.Key{Namespace: row.Namespace, Name: row.Name})
 		}
+		delete(s.missing, row.ID)
 	}
 	s.mu.Unlock()
-	if sweep && err == nil {
+	if w.sweep && err == nil {
 		err = exec("forget_waiters")
 	}
 	return err

@@ -19,7 +19,8 @@ type waiters struct {
 
 	mu       sync.Mutex
 	topics   map[driver.Key]*topic
-	left     map[driver.Key]string // rows that are to be deleted
+	leavers  map[driver.Key]*leaver // who waited until a moment ago
+	missing  map[string]driver.Key  // waiters of others who did not come when they were called, by id
 	running  bool
 	hears    bool          // notifications have been seen to arrive on the present connection
 	pooled   bool          // a pooler was found in between
@@ -38,6 +39,14 @@ type topic struct {
 	id      string
 	callers map[*caller]struct{}
 	known   bool // its row was written
+	granted bool // the last answer was a grant
+}
+
+// leaver is a row that is to be deleted.
+type leaver struct {
+	id   string
+	now  bool // not only once the second is over: the lock may be released by others before
+	sent bool // a statement that deletes it is under way
 }
 
 type caller struct{ wake func() }
@@ -60,7 +69,7 @@ func (p *postgres) Notify(ctx context.Context, key driver.Key, wake func()) (sto
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	if err = p.exec(ctx, "wait", encodeWaiters(map[driver.Key]string{key: id}), s.heardOn(), flag(first)); err != nil {
+	if err = p.exec(ctx, "wait", encodeWaiters([]waiterRow{rowOf(key, id)}), s.heardOn(), flag(first)); err != nil {
 		stop()
 		return nil, p.classify(ctx, "wait for", key, err)
 	}
@@ -79,11 +88,17 @@ func (s *waiters) join(key driver.Key, c *caller) (id string, decided <-chan str
 	defer s.mu.Unlock()
 	t := s.topics[key]
 	if first = t == nil; first {
-		t = &topic{id: driver.NewNonce().String(), callers: make(map[*caller]struct{})}
+		t = &topic{callers: make(map[*caller]struct{})}
 		if s.topics == nil {
-			s.topics, s.left = make(map[driver.Key]*topic), make(map[driver.Key]string)
+			s.topics, s.leavers, s.missing = make(map[driver.Key]*topic), make(map[driver.Key]*leaver), make(map[string]driver.Key)
 		}
 		s.topics[key] = t
+		if l := s.leavers[key]; l != nil && !l.sent { // it comes back to its row
+			t.id = l.id
+			delete(s.leavers, key)
+		} else {
+			t.id = driver.NewNonce().String()
+		}
 	}
 	t.callers[c] = struct{}{}
 	if !s.running {
@@ -104,7 +119,12 @@ func (s *waiters) leave(key driver.Key, c *caller) {
 		return
 	}
 	delete(s.topics, key)
-	s.left[key] = t.id
+	s.leavers[key] = &leaver{id: t.id, now: !t.granted}
+	s.hurry()
+}
+
+// hurry has the goroutine look at once for what is to be done. The caller holds mu.
+func (s *waiters) hurry() {
 	if s.ear != nil {
 		s.ear.poke()
 	}
@@ -123,30 +143,38 @@ func (s *waiters) waiting(r driver.Request) any {
 	return nil
 }
 
-// leaving is the id of a waiter for key who waits no more and whose row may still be there, else nil.
-func (s *waiters) leaving(key driver.Key) any {
+// answered takes note of what a waiter was told. The row of another, for whom the lock was kept in vain, is
+// deleted: it may be dead. If it lives, it writes the row anew before long.
+func (s *waiters) answered(key driver.Key, a answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id, ok := s.left[key]; ok {
-		return id
+	if t := s.topics[key]; t != nil {
+		t.granted = a.verdict == vGranted
+		if a.missed != "" {
+			s.missing[a.missed] = key
+			s.hurry()
+		}
 	}
-	return nil
 }
 
-// missed has the row of a waiter deleted for whom key was kept in vain: it may be dead. One that lives
-// writes its row anew before long.
-func (s *waiters) missed(key driver.Key, id string) {
-	if id == "" {
-		return
-	}
+// leaver is the id of who waited for key until it was granted, and whose row the release is to delete.
+func (s *waiters) leaver(key driver.Key) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, busy := s.left[key]; busy || !s.running {
-		return
+	if l := s.leavers[key]; l != nil {
+		l.sent = true
+		return l.id
 	}
-	s.left[key] = id
-	if s.ear != nil {
-		s.ear.poke()
+	return ""
+}
+
+// forget is called when the row of a leaver is gone.
+func (s *waiters) forget(key driver.Key, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.leavers[key]; l != nil && l.id == id {
+		delete(s.leavers, key)
+		s.hurry()
 	}
 }
 
@@ -187,17 +215,16 @@ func (s *waiters) wake(id string) {
 	}
 }
 
-// encodeWaiters is the first parameter of wait.sql and leave.sql.
-func encodeWaiters(ids map[driver.Key]string) string {
-	type row struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-		ID        string `json:"id"`
-	}
-	rows := make([]row, 0, len(ids))
-	for key, id := range ids {
-		rows = append(rows, row{key.Namespace, key.Name, id})
-	}
+// waiterRow is a waiter as wait.sql and leave.sql read it.
+type waiterRow struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	ID        string `json:"id"`
+}
+
+func rowOf(key driver.Key, id string) waiterRow { return waiterRow{key.Namespace, key.Name, id} }
+
+func encodeWaiters(rows []waiterRow) string {
 	text, _ := json.Marshal(rows) // strings are always encoded
 	return string(text)
 }

@@ -1,4 +1,4 @@
--- Parameters: $1 namespace, $2 name, $3 nonce, $4 token (0: any of that nonce), $5 minimum hold in microseconds, $6 the id of a waiter that is not meant, or NULL.
+-- Parameters: $1 namespace, $2 name, $3 nonce, $4 token (0: any of that nonce), $5 minimum hold in microseconds.
 -- Result: one row, 'released', if this grant was ended, else none: released_before.sql tells why.
 -- Promise: ends this grant only, and calls the waiter that has waited longest, for whom the lock is kept for 50 ms if its minimum hold is over; the row stays; waits at most 1 s for the row; needs no flush, because a release lost in a crash costs one TTL.
 UPDATE rowlock_lease l
@@ -13,7 +13,7 @@ UPDATE rowlock_lease l
                (SELECT ARRAY[w.id::text, w.channel]
                   FROM rowlock_lease_waiter w
                  WHERE w.namespace = $1::text AND w.name = $2::text
-                   AND w.seen_at > clock_timestamp() - interval '3 seconds' AND w.id IS DISTINCT FROM $6::text::uuid
+                   AND w.seen_at > clock_timestamp() - interval '3 seconds'
                  ORDER BY w.since
                  LIMIT 1) AS waiter) b
  WHERE l.namespace = $1::text AND l.name = $2::text
