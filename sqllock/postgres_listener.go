@@ -24,7 +24,7 @@ const (
 	sweepEvery     = time.Minute            // how often rows of the dead are looked for
 	listenLimit    = 2 * time.Second        // for a statement of the listener
 	connectLimit   = 5 * time.Second        // for its connection
-	helloLimit     = time.Second            // for a notification to oneself
+	helloLimit     = 5 * time.Second        // for a notification to oneself
 	idleLimit      = 5 * time.Second        // the connection is kept for as long when nobody waits
 	reconnectPause = 100 * time.Millisecond // before the next connection
 	retryListening = time.Second            // after a connection could not be made
@@ -56,12 +56,12 @@ func (s *waiters) run(e ear) {
 		s.ear = e
 		s.mu.Unlock()
 		broken := s.serve(e, fresh)
-		s.mu.Lock()
-		s.ear = nil
-		s.mu.Unlock()
 		if !broken {
 			return
 		}
+		s.mu.Lock()
+		s.ear = nil
+		s.mu.Unlock()
 		e.close()
 		e = nil
 		time.Sleep(reconnectPause/2 + rand.N(reconnectPause))
@@ -85,25 +85,26 @@ func (s *waiters) listen() ear {
 			e.close()
 		}
 	}
+	s.mu.Lock()
+	s.pooled = errors.Is(err, errPooler)
+	s.mu.Unlock()
 	switch {
 	case err == nil:
 		return e
-	case errors.Is(err, errPooler):
-		s.turnDeaf(retryMute, true)
-	case errors.Is(err, errDeaf):
-		s.turnDeaf(retryMute, false)
+	case errors.Is(err, errPooler), errors.Is(err, errDeaf):
+		s.turnDeaf(retryMute)
 	default:
-		s.turnDeaf(retryListening, false)
+		s.turnDeaf(retryListening)
 	}
 	return deaf
 }
 
 // turnDeaf has nobody listen for a while.
-func (s *waiters) turnDeaf(d time.Duration, pooled bool) {
+func (s *waiters) turnDeaf(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deafTill, s.hears, s.pooled, s.unheard = time.Now().Add(d), false, pooled, true
-	s.decide()
+	s.deafTill = time.Now().Add(d)
+	s.unheard = d == retryMute
 }
 
 // decide lets first waiters go on. The caller holds mu.
@@ -118,46 +119,33 @@ func (s *waiters) decide() {
 // serve works with one connection, and reports whether another is wanted.
 func (s *waiters) serve(e ear, fresh bool) bool {
 	_, isDeaf := e.(*deaf)
-	greeted := !fresh || isDeaf // whether it is known what is heard
-	var greetedBy time.Time
-	if isDeaf {
-		s.mu.Lock()
-		s.hears = false
-		s.decide()
-		s.mu.Unlock()
-	} else if fresh {
-		s.mu.Lock()
-		s.hears, s.pooled = false, false
-		s.mu.Unlock()
+	var greetedBy time.Time // zero once a notification was heard
+	if fresh && !isDeaf {
 		greetedBy = time.Now().Add(helloLimit)
 		go s.greet()
 	}
+	if fresh && s.begin(e, !isDeaf) != nil {
+		return true
+	}
 	for {
-		w, done := s.due(e, greeted)
+		w, done := s.due(e, greetedBy.IsZero())
 		if done {
 			return false
 		}
 		if s.tell(e, w) != nil {
 			return true
 		}
-		until := s.nextRefresh()
-		if !greeted && greetedBy.Before(until) {
-			until = greetedBy
-		}
-		id, heard, err := e.wait(until)
+		id, heard, err := e.wait(s.nextRefresh())
 		switch {
 		case err != nil:
-			s.mu.Lock()
-			s.hears = false
-			s.mu.Unlock()
 			return true
-		case heard && (id == hello || !greeted):
-			greeted = true
-			s.greeted(e)
 		case heard:
-			s.wake(id)
-		case !greeted && !time.Now().Before(greetedBy):
-			s.turnDeaf(retryMute, true)
+			greetedBy = time.Time{}
+			if id != hello {
+				s.wake(id)
+			}
+		case !greetedBy.IsZero() && time.Now().After(greetedBy):
+			s.turnDeaf(retryMute)
 			return true
 		case isDeaf && s.mayListen():
 			return true
@@ -165,24 +153,31 @@ func (s *waiters) serve(e ear, fresh bool) bool {
 	}
 }
 
+// begin lets first waiters go on. Those who were there before are told of anew, and woken: what came
+// before this connection was not heard.
+func (s *waiters) begin(e ear, hears bool) error {
+	s.mu.Lock()
+	s.hears = hears
+	s.unheard = s.unheard && !hears
+	s.decide()
+	w := work{stay: s.ids()}
+	s.renewed = time.Now()
+	s.mu.Unlock()
+	if len(w.stay) == 0 {
+		return nil
+	}
+	err := s.tell(e, w)
+	if hears {
+		s.wake("")
+	}
+	return err
+}
+
 // greet notifies the listener by way of the pool: what comes from another session must be heard.
 func (s *waiters) greet() {
 	ctx, cancel := context.WithTimeout(context.Background(), helloLimit)
 	defer cancel()
 	_ = s.pg.exec(ctx, "call", s.channel, hello) // without it, it is taken that nothing is heard
-}
-
-// greeted makes the channel known, and wakes those of whom nobody could be told before.
-func (s *waiters) greeted(e ear) {
-	s.mu.Lock()
-	s.hears, s.unheard = true, false
-	ids := s.ids()
-	s.renewed = time.Now()
-	s.decide()
-	s.mu.Unlock()
-	if len(ids) > 0 && s.tell(e, work{stay: ids}) == nil {
-		s.wake("")
-	}
 }
 
 // ids are the rows that exist. The caller holds mu.

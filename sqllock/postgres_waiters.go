@@ -69,16 +69,29 @@ func (p *postgres) Notify(ctx context.Context, key driver.Key, wake func()) (sto
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	if err = p.exec(ctx, "wait", encodeWaiters([]waiterRow{rowOf(key, id)}), s.heardOn(), flag(first)); err != nil {
-		stop()
-		return nil, p.classify(ctx, "wait for", key, err)
+	row := encodeWaiters([]waiterRow{rowOf(key, id)})
+	for channel, same := s.heardOn(), false; !same; {
+		if err = p.exec(ctx, "wait", row, channel, flag(first)); err != nil {
+			stop()
+			return nil, p.classify(ctx, "wait for", key, err)
+		}
+		channel, same = s.registered(key, channel)
 	}
+	return stop, nil
+}
+
+// registered takes note that key's row was written with a channel, and reports whether that is still the one
+// on which calls are heard.
+func (s *waiters) registered(key driver.Key, with string) (channel string, same bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.topics[key]; t != nil {
 		t.known = true
 	}
-	return stop, nil
+	if s.hears {
+		channel = s.channel
+	}
+	return channel, channel == with
 }
 
 // join has the goroutine run, and returns the id of the row and what is closed once it is known whether
