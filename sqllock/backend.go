@@ -42,12 +42,12 @@ var (
 // Postgres keeps locks in a PostgreSQL database reached through database/sql, with any driver
 // that speaks $1 parameters (pgx's stdlib, lib/pq).
 func Postgres(db *sql.DB, opts ...Option) *Backend {
-	return build(db == nil, opts, func(t sqltable.Table) dialect { return newPostgres(sqlQuerier{db}, t, openSQL(db)) }).sealing(db)
+	return build(db == nil, opts, func(t sqltable.Table) dialect { return newPostgres(sqlQuerier{db}, t, openSQL(db), lendsPgx(db)) }).sealing(db)
 }
 
 // Pgx keeps locks in a PostgreSQL database reached through a pgx pool: the fastest way to it.
 func Pgx(pool *pgxpool.Pool, opts ...Option) *Backend {
-	return build(pool == nil, opts, func(t sqltable.Table) dialect { return newPostgres(pgxPool{pool}, t, openPgx(pool)) }).sealing(pool)
+	return build(pool == nil, opts, func(t sqltable.Table) dialect { return newPostgres(pgxPool{pool}, t, openPgx(pool), true) }).sealing(pool)
 }
 
 // MySQL keeps locks in a MySQL (8.0 or newer) or MariaDB (10.6 or newer) database reached through
@@ -76,16 +76,6 @@ func build(missing bool, opts []Option, open func(sqltable.Table) dialect) *Back
 		return &Backend{dialect: invalid{err}, err: err}
 	}
 	return &Backend{dialect: open(table), table: table}
-}
-
-var errNoNotice = errors.New("sqllock: this database tells no waiters")
-
-// Notify tells when key may have become free, where the database can. See [driver.Notifier].
-func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
-	if n, ok := b.dialect.(driver.Notifier); ok {
-		return n.Notify(ctx, key, wake)
-	}
-	return nil, errNoNotice
 }
 
 // Validate reports an option that cannot work. rowlock.New calls it.

@@ -27,9 +27,9 @@ type postgres struct {
 	unprepared atomic.Bool
 }
 
-func newPostgres(q querier, t sqltable.Table, open func(context.Context) (ear, error)) *postgres {
+func newPostgres(q querier, t sqltable.Table, open func(context.Context) (ear, error), hears bool) *postgres {
 	p := &postgres{q: q, table: t, sql: load(t, "postgres", `"`)}
-	p.waiters.pg, p.waiters.open = p, open
+	p.waiters.pg, p.waiters.open, p.waiters.unheard = p, open, !hears
 	p.waiters.channel = "rowlock_" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")
 	return p
 }

@@ -24,7 +24,7 @@ type waiters struct {
 	running  bool
 	hears    bool          // notifications have been seen to arrive on the present connection
 	pooled   bool          // a pooler was found in between
-	unheard  bool          // notifications have been found not to arrive
+	unheard  bool          // notifications are not known to arrive, or known not to
 	decided  chan struct{} // closed once it is known whether the connection hears
 	ear      ear           // the goroutine's
 	parked   ear           // kept for a while although nobody waits
