@@ -19,6 +19,7 @@ type Held struct {
 	Token     Token         // that holder's token; zero when not known
 	Since     time.Duration // how long ago it was granted; zero when not known
 	ExpiresIn time.Duration // until it is free unless renewed; zero when not known
+	Ahead     int           // waiters that have waited longer, as far as the store knows any
 }
 
 func (h *Held) Error() string {
@@ -43,6 +44,8 @@ const (
 	// Draining: nobody holds it, but a transaction in which an older holder has checked its fence mark
 	// has not ended, and the grant was to be sealed.
 	Draining
+	// Reserved: nobody holds it, and for a moment it is kept for the waiter that has waited longest.
+	Reserved
 )
 
 // String names the reason.
@@ -60,6 +63,8 @@ func (r Reason) String() string {
 		return "locked by another transaction"
 	case Draining:
 		return "closed until a transaction of an older holder ends"
+	case Reserved:
+		return "kept for one who waits for it"
 	default:
 		return fmt.Sprintf("Reason(%d)", uint8(r))
 	}

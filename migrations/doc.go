@@ -18,6 +18,8 @@
 // rowlock_lease_fence_check is the function of the triggers that protect tables, on Postgres;
 // rowlock_lease_fence_pass is the table of those whom they let pass, on MySQL and SQLite.
 // rowlock_lease_version is goose's own table: what was applied.
+// rowlock_lease_waiter has, on Postgres, one row for each process that waits for a lock. It is not logged, and may be
+// emptied at any time.
 // On Postgres rowlock_lease_token is the sequence of package advisory's tokens.
 //
 // # Who may do what
@@ -27,6 +29,7 @@
 //
 //	GRANT USAGE ON SCHEMA ops TO app; -- if the tables are in a schema of their own
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease TO app;
+//	GRANT SELECT, INSERT, UPDATE, DELETE ON rowlock_lease_waiter TO app;
 //	GRANT SELECT, UPDATE (epoch, quarantined_until, longest_ttl_us) ON rowlock_lease_meta TO app;
 //
 // and for Prune as well:

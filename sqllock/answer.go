@@ -24,6 +24,7 @@ const (
 	vLeased     verdict = "leased"
 	vMinHold    verdict = "min hold"
 	vHandover   verdict = "handover"
+	vReserved   verdict = "reserved" // for a waiter
 	vQuarantine verdict = "quarantine"
 	vContended  verdict = "contended"
 	vDraining   verdict = "draining" // a transaction has checked the mark that was to be raised
@@ -33,6 +34,7 @@ var reasons = map[verdict]driver.Reason{
 	vLeased:     driver.Leased,
 	vMinHold:    driver.MinHold,
 	vHandover:   driver.Handover,
+	vReserved:   driver.Reserved,
 	vQuarantine: driver.Quarantine,
 	vContended:  driver.Contended,
 	vDraining:   driver.Draining,
@@ -46,7 +48,9 @@ type answer struct {
 	token         int64
 	holder, note  string
 	since, freeIn int64
-	sealed        bool // only grants that were to be sealed have it
+	sealed        bool   // only grants that were to be sealed have it
+	ahead         int64  // only refusals of a waiter have it
+	missed        string // the waiter whom a grant was kept for and who did not come; only grants of a waiter have it
 }
 
 // dest is where a row is scanned to, in the order of the statements' columns.
@@ -57,7 +61,7 @@ func (a *answer) dest() []any {
 func (a *answer) held() *driver.Held {
 	return &driver.Held{
 		Reason: reasons[a.verdict], Holder: a.holder, Note: a.note, Token: driver.Token(a.token),
-		Since: micros(a.since), ExpiresIn: micros(a.freeIn),
+		Since: micros(a.since), ExpiresIn: micros(a.freeIn), Ahead: int(a.ahead),
 	}
 }
 

@@ -36,17 +36,18 @@ var (
 	_ driver.Inspector = (*Backend)(nil)
 	_ driver.Describer = (*Backend)(nil)
 	_ driver.Validator = (*Backend)(nil)
+	_ driver.Notifier  = (*Backend)(nil)
 )
 
 // Postgres keeps locks in a PostgreSQL database reached through database/sql, with any driver
 // that speaks $1 parameters (pgx's stdlib, lib/pq).
 func Postgres(db *sql.DB, opts ...Option) *Backend {
-	return build(db == nil, opts, func(t sqltable.Table) dialect { return newPostgres(sqlQuerier{db}, t) }).sealing(db)
+	return build(db == nil, opts, func(t sqltable.Table) dialect { return newPostgres(sqlQuerier{db}, t, openSQL(db), lendsPgx(db)) }).sealing(db)
 }
 
 // Pgx keeps locks in a PostgreSQL database reached through a pgx pool: the fastest way to it.
 func Pgx(pool *pgxpool.Pool, opts ...Option) *Backend {
-	return build(pool == nil, opts, func(t sqltable.Table) dialect { return newPostgres(pgxPool{pool}, t) }).sealing(pool)
+	return build(pool == nil, opts, func(t sqltable.Table) dialect { return newPostgres(pgxPool{pool}, t, openPgx(pool), true) }).sealing(pool)
 }
 
 // MySQL keeps locks in a MySQL (8.0 or newer) or MariaDB (10.6 or newer) database reached through

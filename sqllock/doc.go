@@ -34,6 +34,12 @@
 // cancel a server process that waits for its standby: the grant is then reported although only the
 // primary has it.
 //
+// Waiters are woken. Whoever waits has a row in the table of waiters, and one connection of the pool listens for as
+// long as a backend has waiters, and five seconds longer. A release, in its one statement, notifies the one process that
+// has waited longest, and keeps the lock for it for 50 ms; a release that finds no waiter notifies nobody. What is lost
+// on the way is found by the poll. Through a pooler nobody listens, nor with another driver than pgx, nor on a
+// pool of database/sql that is limited to one connection: there waiters poll, and Capabilities say so.
+//
 // With rowlock.Fenced and a guard on the same handle and table, the statement that grants also raises
 // the fence mark, after the transactions of older holders; see package fence. A lock that is acquired without
 // a guard runs another statement, which knows of no marks.

@@ -3,6 +3,7 @@ package sqllock
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -19,18 +20,27 @@ type postgres struct {
 	table sqltable.Table
 	sql   statements
 
+	waiters waiters
+
 	// unprepared is set once a server has answered that it does not know, or knows already, a
 	// statement that pgx had prepared: there is a pooler in between that mixes up sessions.
 	unprepared atomic.Bool
 }
 
-func newPostgres(q querier, t sqltable.Table) *postgres {
-	return &postgres{q: q, table: t, sql: load(t, "postgres", `"`)}
+func newPostgres(q querier, t sqltable.Table, open func(context.Context) (ear, error), hears bool) *postgres {
+	p := &postgres{q: q, table: t, sql: load(t, "postgres", `"`)}
+	p.waiters.pg, p.waiters.open, p.waiters.unheard = p, open, !hears
+	p.waiters.channel = "rowlock_" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")
+	return p
 }
 
 // Capabilities says what lease rows in Postgres promise.
 func (p *postgres) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Inspects: true}
+	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: p.waiters.wakes(), Inspects: true}
+	if p.waiters.behindPooler() {
+		c.Warnings = append(c.Warnings, "waiters poll, because a pooler stands before the server, through which nobody can be notified: give the locks a pool of their own that reaches the server directly")
+	}
+	return c
 }
 
 // run calls once with the arguments that suit the connection, and again for as long as the server
@@ -109,6 +119,10 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	}
 	var a answer
 	verb, dest := "acquire", a.dest()
+	waiter := p.waiters.waiting(r)
+	if waiter != nil || r.Seal != "" {
+		verb, args, dest = "acquire_waiting", append(args, waiter), append(dest, &a.ahead, &a.missed)
+	}
 	if r.Seal != "" {
 		verb, args, dest = "acquire_sealed", append(args, sealedArgs(ctx, r)...), append(dest, &a.sealed)
 	}
@@ -129,17 +143,28 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	case err == nil && !found:
 		err = metaMissing(p.table)
 	}
+	if waiter != nil && err == nil {
+		p.waiters.answered(r.Key, a)
+	}
 	return a, err
 }
 
 func (p *postgres) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
+	verb, args := "release", append(grant, g.MinHold.Microseconds())
+	leaver := p.waiters.leaver(g.Key)
+	if leaver != "" {
+		verb, args = "release_leaving", append(args, leaver)
+	}
 	err := ended(ctx, func(a *answer) error {
-		found, err := p.one(ctx, "release", append(grant, g.MinHold.Microseconds()), &a.verdict)
+		found, err := p.one(ctx, verb, args, &a.verdict)
 		if err == nil && !found {
 			_, err = p.one(ctx, "released_before", grant, &a.verdict)
 		}
 		return err
 	})
+	if leaver != "" && err == nil {
+		p.waiters.forget(g.Key, leaver)
+	}
 	return p.classify(ctx, "release", g.Key, err)
 }

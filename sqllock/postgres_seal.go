@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// sealedArgs are what acquire_sealed.sql takes behind the parameters of acquire.sql.
+// sealedArgs are what acquire_sealed.sql takes behind the parameters of acquire_waiting.sql.
 func sealedArgs(ctx context.Context, r driver.Request) []any {
 	return []any{r.Seal, drainLimit(ctx, r.TTL).Milliseconds()}
 }

@@ -394,6 +394,7 @@ func TestPostgresNeedsFewPrivileges(t *testing.T) {
 		}
 	}
 	p.exec(t, "GRANT SELECT, INSERT, UPDATE ON rowlock_lease TO "+role)
+	p.exec(t, "GRANT SELECT, INSERT, UPDATE, DELETE ON rowlock_lease_waiter TO "+role)
 	p.exec(t, "GRANT SELECT, UPDATE (epoch, quarantined_until, longest_ttl_us) ON rowlock_lease_meta TO "+role)
 	r := request("job")
 	r.TTL = time.Hour

@@ -40,8 +40,8 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 	require.NoError(t, err)
 	for dir, verbs := range map[string][]string{
 		"postgres": {
-			"acquire", "acquire_sealed", "adopt_epoch", "create_in_tx", "draining", "force_release", "inspect", "list", "lock_in_tx", "prune",
-			"raise_longest_ttl", "release", "released_before", "renew", "restore_lock_timeout",
+			"acquire", "acquire_sealed", "acquire_waiting", "adopt_epoch", "call", "create_in_tx", "draining", "force_release", "forget_waiters", "inspect", "leave",
+			"list", "lock_in_tx", "prune", "raise_longest_ttl", "release", "release_leaving", "released_before", "renew", "restore_lock_timeout", "wait",
 		},
 		"sqlite": {
 			"acquire", "adopt_epoch", "columns", "force_refused", "force_release", "forget", "inspect", "list", "lock_in_tx", "look",

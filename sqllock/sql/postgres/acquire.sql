@@ -10,7 +10,7 @@ WITH seen AS MATERIALIZED (
                || encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS same_epoch,
            m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
            m.quarantined_until,
-           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until,
+           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for,
            clock_timestamp() AS now
       FROM rowlock_lease_meta m
       LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
@@ -42,6 +42,7 @@ WITH seen AS MATERIALIZED (
            nonce = $3::text::uuid,
            holder = $4::text,
            note = $5::text,
+           reserved_for = NULL,
            acquired_at = CASE WHEN k.same THEN k.acquired_at ELSE k.now END,
            expires_at = k.now + $6::bigint * interval '1 microsecond',
            held_until = greatest(
@@ -67,7 +68,8 @@ WITH seen AS MATERIALIZED (
 SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             WHEN NOT s.same_epoch THEN 'epoch'
             WHEN s.held_until > s.now AND s.nonce IS DISTINCT FROM $3::text::uuid THEN
-                 CASE WHEN s.nonce IS NULL THEN 'min hold'
+                 CASE WHEN s.reserved_for IS NOT NULL THEN 'reserved'
+                      WHEN s.nonce IS NULL THEN 'min hold'
                       WHEN s.expires_at > s.now THEN 'leased'
                       ELSE 'handover' END
             WHEN s.quarantined_until > s.now THEN 'quarantine'

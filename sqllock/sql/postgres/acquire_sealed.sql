@@ -1,14 +1,14 @@
--- Parameters: those of acquire.sql, $9 the domain of the lock's tokens, $10 the longest wait for older holders' transactions in milliseconds.
--- Result: the row of acquire.sql, and whether the mark of the lock's own name is this grant's now.
--- Promise: that of acquire.sql; and a grant raises the mark, if its token is smaller and of the same domain, as raise.sql of package fence does, after every transaction that has checked it has ended. While it waits, this lock is contended for others, and nothing else is.
+-- Parameters: those of acquire.sql, $9 the id of the waiter that asks, or NULL, $10 the domain of the lock's tokens, $11 the longest wait for older holders' transactions in milliseconds.
+-- Result: the row of acquire_waiting.sql, and whether the mark of the lock's own name is this grant's now.
+-- Promise: that of acquire_waiting.sql; and a grant raises the mark, if its token is smaller and of the same domain, as raise.sql of package fence does, after every transaction that has checked it has ended. While it waits, this lock is contended for others, and nothing else is.
 WITH seen AS MATERIALIZED (
-    -- All that is not commented is explained in acquire.sql.
+    -- All that is not commented is explained in acquire.sql and acquire_waiting.sql.
     SELECT m.floor,
            right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
                || encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS same_epoch,
            m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
            m.quarantined_until,
-           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until,
+           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for,
            clock_timestamp() AS now
       FROM rowlock_lease_meta m
       LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
@@ -17,12 +17,13 @@ WITH seen AS MATERIALIZED (
     SELECT l.nonce = $3::text::uuid AS same, l.acquired_at,
            CASE WHEN l.nonce = $3::text::uuid THEN l.token
                 ELSE greatest(l.token + 1, s.floor + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) END AS token,
-           set_config('lock_timeout', ($10::bigint)::text, true),
+           set_config('lock_timeout', ($11::bigint)::text, true),
            CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
       FROM seen s
       JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
      WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
-       AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid)
+       AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid
+            OR l.nonce IS NULL AND l.reserved_for = $9::text::uuid)
        FOR UPDATE OF l SKIP LOCKED
 ), unpruned AS MATERIALIZED (
     SELECT m.floor, clock_timestamp() AS now,
@@ -36,7 +37,7 @@ WITH seen AS MATERIALIZED (
 ), raised AS (
     -- A mark that is ahead stays as it is, and the grant is made all the same: the guard refuses it.
     INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
-    SELECT $1::text, $2::text, k.token, $3::text::uuid, $9::text, clock_timestamp()
+    SELECT $1::text, $2::text, k.token, $3::text::uuid, $10::text, clock_timestamp()
       FROM locked k
         ON CONFLICT (namespace, resource) DO UPDATE
        SET token = excluded.token, nonce = excluded.nonce, domain = excluded.domain, sealed_at = clock_timestamp()
@@ -53,6 +54,7 @@ WITH seen AS MATERIALIZED (
            nonce = $3::text::uuid,
            holder = $4::text,
            note = $5::text,
+           reserved_for = NULL,
            acquired_at = CASE WHEN k.same THEN k.acquired_at ELSE d.now END,
            expires_at = d.now + $6::bigint * interval '1 microsecond',
            held_until = greatest(
@@ -61,6 +63,11 @@ WITH seen AS MATERIALIZED (
       FROM locked k, drained d
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token, d.sealed
+), moved AS (
+    UPDATE rowlock_lease_waiter w
+       SET since = d.now, seen_at = d.now
+      FROM drained d, won
+     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
 ), inserted AS (
     INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
     SELECT $1::text, $2::text,
@@ -76,7 +83,7 @@ WITH seen AS MATERIALIZED (
     -- Nobody may be waited for here, because that would hold the floor, which all locks share: a name
     -- that has a mark and no row is left to the guard.
     INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
-    SELECT $1::text, $2::text, i.token, $3::text::uuid, $9::text, clock_timestamp()
+    SELECT $1::text, $2::text, i.token, $3::text::uuid, $10::text, clock_timestamp()
       FROM inserted i
         ON CONFLICT (namespace, resource) DO NOTHING
  RETURNING f.token
@@ -85,8 +92,10 @@ WITH seen AS MATERIALIZED (
 )
 SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             WHEN NOT s.same_epoch THEN 'epoch'
-            WHEN s.held_until > s.now AND s.nonce IS DISTINCT FROM $3::text::uuid THEN
-                 CASE WHEN s.nonce IS NULL THEN 'min hold'
+            WHEN s.held_until > s.now AND s.nonce IS DISTINCT FROM $3::text::uuid
+                 AND (s.reserved_for = $9::text::uuid) IS NOT TRUE THEN
+                 CASE WHEN s.reserved_for IS NOT NULL THEN 'reserved'
+                      WHEN s.nonce IS NULL THEN 'min hold'
                       WHEN s.expires_at > s.now THEN 'leased'
                       ELSE 'handover' END
             WHEN s.quarantined_until > s.now THEN 'quarantine'
@@ -99,5 +108,11 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             THEN (extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
        CASE WHEN g.token IS NULL
             THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now) * 1000000)::bigint ELSE 0 END AS free_in_us,
+       CASE WHEN g.token IS NULL AND $9::text IS NOT NULL
+            THEN (SELECT count(*)
+                    FROM rowlock_lease_waiter w
+                    JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $9::text::uuid
+                   WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
+       CASE WHEN g.token IS NOT NULL AND s.reserved_for IS DISTINCT FROM $9::text::uuid THEN coalesce(s.reserved_for::text, '') ELSE '' END AS missed,
        coalesce(g.sealed, false) AS sealed
   FROM seen s LEFT JOIN granted g ON true

@@ -1,10 +1,15 @@
 -- Parameters: $1 namespace, $2 name, $3 the token that is to be ended, $4 1 to end a lease that is alive, else 0.
 -- Result: one row: verdict 'released', 'leased', 'not held' or 'again'; and of the row: token, holder, note, microseconds since the grant and until it is free.
--- Promise: ends that one grant, or opens what it left closed, and raises the token so that its holder is fenced; waits at most 1 s for the row.
+-- Promise: ends that one grant, or opens what it left closed, and raises the token so that its holder is fenced; calls the waiter that has waited longest, as release.sql does; waits at most 1 s for the row.
 WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', true)
 ), locked AS MATERIALIZED (
-    SELECT l.token, clock_timestamp() AS now
+    SELECT l.token, clock_timestamp() AS now,
+           (SELECT ARRAY[w.id::text, w.channel]
+              FROM rowlock_lease_waiter w
+             WHERE w.namespace = $1::text AND w.name = $2::text AND w.seen_at > clock_timestamp() - interval '3 seconds'
+             ORDER BY w.since
+             LIMIT 1) AS waiter
       FROM bounded, rowlock_lease l
      WHERE l.namespace = $1::text AND l.name = $2::text AND l.token = $3::bigint
        FOR UPDATE OF l
@@ -13,13 +18,14 @@ WITH bounded AS MATERIALIZED (
        SET nonce = NULL,
            token = greatest(l.token + 1, m.floor + 1, (extract(epoch FROM k.now) * 1000000)::bigint),
            expires_at = least(l.expires_at, k.now),
-           held_until = k.now
+           reserved_for = k.waiter[1]::uuid,
+           held_until = CASE WHEN k.waiter IS NULL THEN k.now ELSE k.now + interval '50 milliseconds' END
       FROM locked k, rowlock_lease_meta m
      WHERE l.namespace = $1::text AND l.name = $2::text AND l.token = k.token
        AND (l.nonce IS NOT NULL OR l.held_until > k.now)
        AND (l.nonce IS NULL OR l.expires_at <= k.now OR $4::bigint = 1)
        AND m.id = 1
- RETURNING true AS done
+ RETURNING CASE WHEN k.waiter[2] <> '' THEN pg_notify(k.waiter[2], k.waiter[1]) END
 ), seen AS (
     SELECT l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, clock_timestamp() AS now
       FROM rowlock_lease l

@@ -5,7 +5,7 @@ WITH seen AS MATERIALIZED (
     SELECT m.epoch = '' OR right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
                || encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS same_epoch,
            m.quarantined_until,
-           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until,
+           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for,
            clock_timestamp() AS now
       FROM rowlock_lease_meta m
       LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
@@ -21,7 +21,8 @@ WITH seen AS MATERIALIZED (
 SELECT CASE WHEN EXISTS (SELECT FROM locked) THEN 'locked'
             WHEN NOT s.same_epoch THEN 'epoch'
             WHEN s.held_until > s.now THEN
-                 CASE WHEN s.nonce IS NULL THEN 'min hold'
+                 CASE WHEN s.reserved_for IS NOT NULL THEN 'reserved'
+                      WHEN s.nonce IS NULL THEN 'min hold'
                       WHEN s.expires_at > s.now THEN 'leased'
                       ELSE 'handover' END
             WHEN s.quarantined_until > s.now THEN 'quarantine'

@@ -1,13 +1,22 @@
 -- Parameters: $1 namespace, $2 name, $3 nonce, $4 token (0: any of that nonce), $5 minimum hold in microseconds.
 -- Result: one row, 'released', if this grant was ended, else none: released_before.sql tells why.
--- Promise: ends this grant only; the row stays; waits at most 1 s for the row; needs no flush, because a release lost in a crash costs one TTL.
+-- Promise: ends this grant only, and calls the waiter that has waited longest, for whom the lock is kept for 50 ms if its minimum hold is over; the row stays; waits at most 1 s for the row; needs no flush, because a release lost in a crash costs one TTL.
 UPDATE rowlock_lease l
    SET nonce = NULL,
        expires_at = least(l.expires_at, b.now),
-       held_until = greatest(b.now, l.acquired_at + $5::bigint * interval '1 microsecond')
+       reserved_for = CASE WHEN l.acquired_at + $5::bigint * interval '1 microsecond' <= b.now THEN b.waiter[1]::uuid END,
+       held_until = greatest(l.acquired_at + $5::bigint * interval '1 microsecond',
+                             CASE WHEN b.waiter IS NULL THEN b.now ELSE b.now + interval '50 milliseconds' END)
   FROM (SELECT clock_timestamp() AS now,
                set_config('lock_timeout', '1s', true),
-               set_config('synchronous_commit', 'off', true)) b
+               set_config('synchronous_commit', 'off', true),
+               (SELECT ARRAY[w.id::text, w.channel]
+                  FROM rowlock_lease_waiter w
+                 WHERE w.namespace = $1::text AND w.name = $2::text
+                   AND w.seen_at > clock_timestamp() - interval '3 seconds'
+                 ORDER BY w.since
+                 LIMIT 1) AS waiter) b
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
-RETURNING 'released'
+RETURNING CASE WHEN l.reserved_for IS NULL OR b.waiter[2] = '' THEN 'released'
+               ELSE 'released' || pg_notify(b.waiter[2], l.reserved_for::text)::text END

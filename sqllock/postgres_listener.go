@@ -1,0 +1,286 @@
+package sqllock
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// ear is what the goroutine of waiters sends its statements through, and hears calls by. It is for one
+// goroutine, but for poke.
+type ear interface {
+	exec(ctx context.Context, statement string, args ...any) error
+	// wait returns the payload of the next notification; it answers false at the deadline, or when it was poked.
+	wait(until time.Time) (id string, heard bool, err error)
+	poke()
+	close()
+}
+
+const (
+	refreshEvery   = time.Second            // how often rows are told of; releases pass over those of 3 s ago
+	sweepEvery     = time.Minute            // how often rows of the dead are looked for
+	listenLimit    = 2 * time.Second        // for a statement of the listener
+	connectLimit   = 5 * time.Second        // for its connection
+	helloLimit     = 5 * time.Second        // for a notification to oneself
+	idleLimit      = 5 * time.Second        // the connection is kept for as long when nobody waits
+	reconnectPause = 100 * time.Millisecond // before the next connection
+	retryListening = time.Second            // after a connection could not be made
+	retryMute      = time.Minute            // after a pooler has swallowed what was to be heard
+	hello          = "hello"                // the payload to oneself
+)
+
+// start has the goroutine run. The caller holds mu.
+func (s *waiters) start() {
+	s.running = true
+	kept := s.parked
+	if kept != nil {
+		s.unpark.Stop()
+		s.parked = nil
+	} else {
+		s.hears, s.decided = false, make(chan struct{})
+	}
+	go s.run(kept)
+}
+
+// run serves with one connection after the other until nobody waits.
+func (s *waiters) run(e ear) {
+	for {
+		fresh := e == nil
+		if fresh {
+			e = s.listen()
+		}
+		s.mu.Lock()
+		s.ear = e
+		s.mu.Unlock()
+		broken := s.serve(e, fresh)
+		if !broken {
+			return
+		}
+		s.mu.Lock()
+		s.ear = nil
+		s.mu.Unlock()
+		e.close()
+		e = nil
+		time.Sleep(reconnectPause/2 + rand.N(reconnectPause))
+	}
+}
+
+// listen opens a connection and listens on it. Without one the goroutine goes on deaf.
+func (s *waiters) listen() ear {
+	deaf := newDeaf(s.pg.q)
+	s.mu.Lock()
+	try := s.open != nil && !time.Now().Before(s.deafTill)
+	s.mu.Unlock()
+	if !try {
+		return deaf
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), connectLimit)
+	defer cancel()
+	e, err := s.open(ctx)
+	if err == nil {
+		if err = e.exec(ctx, `LISTEN "`+s.channel+`"`); err != nil {
+			e.close()
+		}
+	}
+	s.mu.Lock()
+	s.pooled = errors.Is(err, errPooler)
+	s.mu.Unlock()
+	switch {
+	case err == nil:
+		return e
+	case errors.Is(err, errPooler), errors.Is(err, errDeaf):
+		s.turnDeaf(retryMute)
+	default:
+		s.turnDeaf(retryListening)
+	}
+	return deaf
+}
+
+// turnDeaf has nobody listen for a while.
+func (s *waiters) turnDeaf(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deafTill = time.Now().Add(d)
+	s.unheard = d == retryMute
+}
+
+// decide lets first waiters go on. The caller holds mu.
+func (s *waiters) decide() {
+	select {
+	case <-s.decided:
+	default:
+		close(s.decided)
+	}
+}
+
+// serve works with one connection, and reports whether another is wanted.
+func (s *waiters) serve(e ear, fresh bool) bool {
+	_, isDeaf := e.(*deaf)
+	var greetedBy time.Time // zero once a notification was heard
+	if fresh && !isDeaf {
+		greetedBy = time.Now().Add(helloLimit)
+		go s.greet()
+	}
+	if fresh && s.begin(e, !isDeaf) != nil {
+		return true
+	}
+	for {
+		w, done := s.due(e, greetedBy.IsZero())
+		if done {
+			return false
+		}
+		if s.tell(e, w) != nil {
+			return true
+		}
+		id, heard, err := e.wait(s.nextRefresh())
+		switch {
+		case err != nil:
+			return true
+		case heard:
+			greetedBy = time.Time{}
+			if id != hello {
+				s.wake(id)
+			}
+		case !greetedBy.IsZero() && time.Now().After(greetedBy):
+			s.turnDeaf(retryMute)
+			return true
+		case isDeaf && s.mayListen():
+			return true
+		}
+	}
+}
+
+// begin lets first waiters go on. Those who were there before are told of anew, and woken: what came
+// before this connection was not heard.
+func (s *waiters) begin(e ear, hears bool) error {
+	s.mu.Lock()
+	s.hears = hears
+	s.unheard = s.unheard && !hears
+	s.decide()
+	w := work{stay: s.ids()}
+	s.renewed = time.Now()
+	s.mu.Unlock()
+	if len(w.stay) == 0 {
+		return nil
+	}
+	err := s.tell(e, w)
+	if hears {
+		s.wake("")
+	}
+	return err
+}
+
+// greet notifies the listener by way of the pool: what comes from another session must be heard.
+func (s *waiters) greet() {
+	ctx, cancel := context.WithTimeout(context.Background(), helloLimit)
+	defer cancel()
+	_ = s.pg.exec(ctx, "call", s.channel, hello) // without it, it is taken that nothing is heard
+}
+
+// ids are the rows that exist. The caller holds mu.
+func (s *waiters) ids() (ids []waiterRow) {
+	for key, t := range s.topics {
+		if t.known {
+			ids = append(ids, rowOf(key, t.id))
+		}
+	}
+	return ids
+}
+
+// work is what is to be written.
+type work struct {
+	stay, leave []waiterRow
+	sweep       bool
+}
+
+// due is what is to be written now. When nobody waits any more it ends the goroutine.
+func (s *waiters) due(e ear, greeted bool) (w work, done bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.topics)+len(s.leavers)+len(s.missing) == 0 {
+		s.running = false
+		s.park(e, greeted)
+		return w, true
+	}
+	now := time.Now()
+	tick := now.Sub(s.renewed) >= refreshEvery
+	if tick {
+		w.stay, s.renewed = s.ids(), now
+		if w.sweep = now.Sub(s.swept) >= sweepEvery; w.sweep {
+			s.swept = now
+		}
+	}
+	for key, l := range s.leavers {
+		if tick || l.now {
+			l.sent = true
+			w.leave = append(w.leave, rowOf(key, l.id))
+		}
+	}
+	for id, key := range s.missing {
+		w.leave = append(w.leave, rowOf(key, id))
+	}
+	return w, false
+}
+
+// tell writes what is due.
+func (s *waiters) tell(e ear, w work) error {
+	ctx, cancel := context.WithTimeout(context.Background(), listenLimit)
+	defer cancel()
+	exec := func(verb string, args ...any) error {
+		return s.pg.run(ctx, args, func(args []any) error { return e.exec(ctx, s.pg.sql[verb], args...) })
+	}
+	var err error
+	if len(w.stay) > 0 {
+		err = exec("wait", encodeWaiters(w.stay), s.heardOn(), int64(0))
+	}
+	if len(w.leave) > 0 && err == nil {
+		err = exec("leave", encodeWaiters(w.leave))
+	}
+	s.mu.Lock()
+	for _, row := range w.leave { // if it failed, releases pass over the rows before long
+		if l := s.leavers[driver.Key{Namespace: row.Namespace, Name: row.Name}]; l != nil && l.id == row.ID {
+			delete(s.leavers, driver.Key{Namespace: row.Namespace, Name: row.Name})
+		}
+		delete(s.missing, row.ID)
+	}
+	s.mu.Unlock()
+	if w.sweep && err == nil {
+		err = exec("forget_waiters")
+	}
+	return err
+}
+
+func (s *waiters) nextRefresh() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.renewed.Add(refreshEvery)
+}
+
+func (s *waiters) mayListen() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open != nil && !time.Now().Before(s.deafTill)
+}
+
+// park keeps a connection that hears for the next waiter, for a while. The caller holds mu.
+func (s *waiters) park(e ear, greeted bool) {
+	if !greeted || !s.hears {
+		go e.close()
+		return
+	}
+	s.parked = e
+	s.unpark = time.AfterFunc(idleLimit, func() {
+		s.mu.Lock()
+		mine := s.parked == e
+		if mine {
+			s.parked = nil
+		}
+		s.mu.Unlock()
+		if mine {
+			e.close()
+		}
+	})
+}

@@ -1,0 +1,243 @@
+package sqllock
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// waiters are the names for which this process waits, by way of one backend. Each has a row, where
+// whoever releases the name finds it. While there are any, one goroutine says once a second that they
+// still wait, and listens, on a connection of its own, for the releases that call one of them.
+type waiters struct {
+	pg      *postgres
+	open    func(ctx context.Context) (ear, error) // nil if the driver lends nothing that hears
+	channel string
+
+	mu       sync.Mutex
+	topics   map[driver.Key]*topic
+	leavers  map[driver.Key]*leaver // who waited until a moment ago
+	missing  map[string]driver.Key  // waiters of others who did not come when they were called, by id
+	running  bool
+	hears    bool          // notifications have been seen to arrive on the present connection
+	pooled   bool          // a pooler was found in between
+	unheard  bool          // notifications are not known to arrive, or known not to
+	decided  chan struct{} // closed once it is known whether the connection hears
+	ear      ear           // the goroutine's
+	parked   ear           // kept for a while although nobody waits
+	unpark   *time.Timer
+	deafTill time.Time // nobody tries to listen before
+	renewed  time.Time // when the rows were last told of
+	swept    time.Time // when those of the dead were last forgotten
+}
+
+// topic is one name for which somebody waits.
+type topic struct {
+	id      string
+	callers map[*caller]struct{}
+	known   bool // its row was written
+	granted bool // the last answer was a grant
+}
+
+// leaver is a row that is to be deleted.
+type leaver struct {
+	id   string
+	now  bool // not only once the second is over: the lock may be released by others before
+	sent bool // a statement that deletes it is under way
+}
+
+type caller struct{ wake func() }
+
+// decision bounds how long a first waiter waits to be heard of by way of a notification.
+const decision = 100 * time.Millisecond
+
+// Notify implements [driver.Notifier]. A release tells one waiter, the one that has waited longest, and
+// keeps the name for it for a moment; an expiry tells nobody. All waiters of a backend share one
+// connection. Where a pooler swallows what it hears, or the driver is not pgx, the waiter is
+// registered all the same, and finds out by its poll.
+func (p *postgres) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
+	s, c := &p.waiters, &caller{wake: wake}
+	id, decided, first := s.join(key, c)
+	stop = func() { s.leave(key, c) }
+	timer := time.NewTimer(decision)
+	defer timer.Stop()
+	select {
+	case <-decided:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	row := encodeWaiters([]waiterRow{rowOf(key, id)})
+	for channel, same := s.heardOn(), false; !same; {
+		if err = p.exec(ctx, "wait", row, channel, flag(first)); err != nil {
+			stop()
+			return nil, p.classify(ctx, "wait for", key, err)
+		}
+		channel, same = s.registered(key, channel)
+	}
+	return stop, nil
+}
+
+// registered takes note that key's row was written with a channel, and reports whether that is still the one
+// on which calls are heard.
+func (s *waiters) registered(key driver.Key, with string) (channel string, same bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.topics[key]; t != nil {
+		t.known = true
+	}
+	if s.hears {
+		channel = s.channel
+	}
+	return channel, channel == with
+}
+
+// join has the goroutine run, and returns the id of the row and what is closed once it is known whether
+// calls are heard.
+func (s *waiters) join(key driver.Key, c *caller) (id string, decided <-chan struct{}, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.topics[key]
+	if first = t == nil; first {
+		t = &topic{callers: make(map[*caller]struct{})}
+		if s.topics == nil {
+			s.topics, s.leavers, s.missing = make(map[driver.Key]*topic), make(map[driver.Key]*leaver), make(map[string]driver.Key)
+		}
+		s.topics[key] = t
+		if l := s.leavers[key]; l != nil && !l.sent { // it comes back to its row
+			t.id = l.id
+			delete(s.leavers, key)
+		} else {
+			t.id = driver.NewNonce().String()
+		}
+	}
+	t.callers[c] = struct{}{}
+	if !s.running {
+		s.start()
+	}
+	return t.id, s.decided, first
+}
+
+func (s *waiters) leave(key driver.Key, c *caller) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.topics[key]
+	if t == nil {
+		return
+	}
+	delete(t.callers, c)
+	if len(t.callers) > 0 {
+		return
+	}
+	delete(s.topics, key)
+	s.leavers[key] = &leaver{id: t.id, now: !t.granted}
+	s.hurry()
+}
+
+// hurry has the goroutine look at once for what is to be done. The caller holds mu.
+func (s *waiters) hurry() {
+	if s.ear != nil {
+		s.ear.poke()
+	}
+}
+
+// waiting is the waiter's id for a request that comes of one, else nil.
+func (s *waiters) waiting(r driver.Request) any {
+	if !r.Waiting {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.topics[r.Key]; t != nil {
+		return t.id
+	}
+	return nil
+}
+
+// answered takes note of what a waiter was told. The row of another, for whom the lock was kept in vain, is
+// deleted: it may be dead. If it lives, it writes the row anew before long.
+func (s *waiters) answered(key driver.Key, a answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.topics[key]; t != nil {
+		t.granted = a.verdict == vGranted
+		if a.missed != "" {
+			s.missing[a.missed] = key
+			s.hurry()
+		}
+	}
+}
+
+// leaver is the id of who waited for key until it was granted, and whose row the release is to delete.
+func (s *waiters) leaver(key driver.Key) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.leavers[key]; l != nil {
+		l.sent = true
+		return l.id
+	}
+	return ""
+}
+
+// forget is called when the row of a leaver is gone.
+func (s *waiters) forget(key driver.Key, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.leavers[key]; l != nil && l.id == id {
+		delete(s.leavers, key)
+		s.hurry()
+	}
+}
+
+// wakes reports whether waiters are called, as far as is known before anybody has waited.
+func (s *waiters) wakes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open != nil && !s.unheard
+}
+
+func (s *waiters) behindPooler() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pooled
+}
+
+// heardOn is the channel on which calls arrive; empty if they do not.
+func (s *waiters) heardOn() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hears {
+		return s.channel
+	}
+	return ""
+}
+
+// wake wakes whoever waits for what has this id, or everybody if id is empty.
+func (s *waiters) wake(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.topics {
+		if t.id != id && (id != "" || !t.known) {
+			continue
+		}
+		for c := range t.callers { // they never block
+			c.wake()
+		}
+	}
+}
+
+// waiterRow is a waiter as wait.sql and leave.sql read it.
+type waiterRow struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	ID        string `json:"id"`
+}
+
+func rowOf(key driver.Key, id string) waiterRow { return waiterRow{key.Namespace, key.Name, id} }
+
+func encodeWaiters(rows []waiterRow) string {
+	text, _ := json.Marshal(rows) // strings are always encoded
+	return string(text)
+}

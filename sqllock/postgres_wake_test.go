@@ -1,0 +1,378 @@
+package sqllock_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// crowd is a database, and lockers with backends, pools and recorders of their own, as so many processes.
+type crowd struct {
+	*store
+
+	dsn     string
+	members []*member
+}
+
+type member struct {
+	*rowlock.Locker
+
+	backend *sqllock.Backend
+	pool    *pgxpool.Pool
+	sent    *recorder
+}
+
+func newCrowd(t *testing.T, members int, opts ...rowlock.Option) *crowd {
+	t.Helper()
+	c := &crowd{dsn: testenv.Postgres(t)}
+	c.store = &store{table: "rowlock_lease", dialect: migrations.Postgres, raw: openDB(t, c.dsn)}
+	require.NoError(t, migrations.Up(t.Context(), c.raw, migrations.Postgres))
+	for range members {
+		c.join(t, c.dsn, opts...)
+	}
+	return c
+}
+
+// join adds a member that reaches the database by dsn.
+func (c *crowd) join(t *testing.T, dsn string, opts ...rowlock.Option) *member {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(dsn)
+	require.NoError(t, err)
+	m := &member{sent: &recorder{}}
+	config.ConnConfig.Tracer = m.sent
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	m.pool, m.backend = pool, sqllock.Pgx(pool)
+	m.Locker, err = rowlock.New(m.backend, opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	c.members = append(c.members, m)
+	return m
+}
+
+// waits until so many processes wait.
+func (c *crowd) waits(t *testing.T, n int64) {
+	t.Helper()
+	until(t, "the waiters are registered", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter") == n })
+}
+
+// contest has every member acquire, hold for a millisecond and release, for so long. It returns how often each was served, and what the hand-overs
+// took, from before the release until the next one had the lock.
+func (c *crowd) contest(t *testing.T, waitersEach int, d time.Duration) (served []int, took []time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	served = make([]int, len(c.members))
+	var mu sync.Mutex
+	var released time.Time
+	var group sync.WaitGroup
+	for i, m := range c.members {
+		for range waitersEach {
+			group.Go(func() {
+				for ctx.Err() == nil {
+					lease, err := m.Acquire(ctx, "job")
+					if err != nil {
+						assert.ErrorIs(t, err, context.DeadlineExceeded)
+						return
+					}
+					mu.Lock()
+					served[i]++
+					if !released.IsZero() {
+						took = append(took, time.Since(released))
+					}
+					mu.Unlock()
+					time.Sleep(time.Millisecond)
+					mu.Lock()
+					released = time.Now()
+					mu.Unlock()
+					assert.NoError(t, lease.Release(t.Context()))
+				}
+			})
+		}
+	}
+	group.Wait()
+	slices.Sort(took)
+	return served, took
+}
+
+// A release wakes a waiter of another process at once, and not with its poll.
+func TestPostgresReleaseWakesTheWaiterOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 2)
+	var took []time.Duration
+	for range 10 {
+		lease, err := c.members[0].Acquire(t.Context(), "job")
+		require.NoError(t, err)
+		got := make(chan time.Time)
+		go func() {
+			next, err := c.members[1].Acquire(t.Context(), "job")
+			got <- time.Now()
+			if assert.NoError(t, err) {
+				assert.NoError(t, next.Release(t.Context()))
+			}
+		}()
+		c.waits(t, 1)
+		c.members[1].sent.take()
+		released := time.Now()
+		require.NoError(t, lease.Release(t.Context()))
+		took = append(took, (<-got).Sub(released))
+		c.waits(t, 0)
+	}
+	slices.Sort(took)
+	t.Logf("from the release to the next lease: median %s, most %s", took[5], took[9])
+}
+
+// The lock goes round: the least served of eight processes gets at least half of its fair share.
+func TestPostgresNobodyStarves(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 8)
+	served, took := c.contest(t, 1, 2*time.Second)
+	total, statements := 0, 0
+	for i, n := range served {
+		total += n
+		statements += len(c.members[i].sent.take())
+	}
+	t.Logf("%d hand-overs, p50 %s, p99 %s, %.1f statements each, served %v", total, took[len(took)/2], took[len(took)*99/100], float64(statements)/float64(total), served)
+	assert.GreaterOrEqual(t, slices.Min(served), total/len(served)/2)
+}
+
+// A release tells one of those who wait, the one that has waited longest, and asks nothing of the others.
+func TestPostgresReleaseWakesOne(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 8)
+	key := driver.Key{Name: "job"}
+	holder := c.members[7].backend
+	g := acquire(t, holder, request("job"))
+	for _, m := range c.members { // the connections are made
+		stop, err := m.backend.Notify(t.Context(), driver.Key{Name: "another"}, func() {})
+		require.NoError(t, err)
+		until(t, "it listens", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1 })
+		stop()
+		c.waits(t, 0)
+	}
+	woken := make(chan int, 100)
+	var stops []func()
+	for i, m := range c.members[:7] {
+		stop, err := m.backend.Notify(t.Context(), key, func() { woken <- i })
+		require.NoError(t, err)
+		stops = append(stops, stop)
+	}
+	r := request("job")
+	r.Waiting = true
+	assert.Equal(t, 3, refused(t, c.members[3].backend, r).Ahead, "three came before it")
+	for i := range 7 {
+		for _, m := range c.members {
+			m.sent.take()
+		}
+		require.NoError(t, holder.Release(t.Context(), g))
+		assert.Equal(t, i, <-woken, "the first who came")
+		assert.Equal(t, driver.Reserved, refused(t, c.members[7].backend, request("job")).Reason)
+		g = acquire(t, c.members[i].backend, r)
+		r, holder = request("job"), c.members[i].backend
+		r.Waiting = true
+		stops[i]()
+		for n, m := range c.members[:7] {
+			if n != i {
+				for _, s := range m.sent.take() {
+					assert.NotContains(t, s.SQL, "inserted", "member %d was asked for the lock", n)
+				}
+			}
+		}
+	}
+	require.NoError(t, holder.Release(t.Context(), g))
+	assert.Empty(t, woken)
+	acquire(t, c.members[7].backend, request("job"))
+}
+
+// A waiter that has died holds the others up for one reservation, and not for one at each release.
+func TestPostgresADeadWaiterCostsOneReservation(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 3)
+	// It is registered for longer than all others, says again and again that it waits, and never asks.
+	var called sync.WaitGroup
+	called.Add(1)
+	dead, err := c.members[2].backend.Notify(t.Context(), driver.Key{Name: "job"}, sync.OnceFunc(called.Done))
+	require.NoError(t, err)
+	defer dead()
+	c.members = c.members[:2]
+	served, took := c.contest(t, 1, 2*time.Second)
+	called.Wait()
+	slow := 0
+	for _, d := range took {
+		if d >= 50*time.Millisecond {
+			slow++
+		}
+	}
+	t.Logf("%v served, p50 %s, %d of them took 50 ms and more", served, took[len(took)/2], slow)
+	assert.Greater(t, served[0]+served[1], 50, "a reservation at each release would leave 40")
+}
+
+// When the connection that listens is cut, another one is opened and everybody is woken; meanwhile the poll finds
+// what was released.
+func TestPostgresReconnectWakesAll(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 1)
+	b := c.members[0].backend
+	woken := make(chan string, 100)
+	for _, name := range []string{"a", "b"} {
+		stop, err := b.Notify(t.Context(), driver.Key{Name: name}, func() { woken <- name })
+		require.NoError(t, err)
+		defer stop()
+	}
+	const listeners = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+	until(t, "a connection that listens", func() bool { return c.int(t, listeners) == 1 })
+	seen := map[string]bool{}
+	for len(seen) < 2 {
+		select {
+		case name := <-woken:
+			seen[name] = true
+		case <-time.After(20 * time.Second):
+			require.FailNow(t, "nobody was woken")
+		}
+	}
+	// And the new one hears.
+	other := c.join(t, c.dsn)
+	g := acquire(t, other.backend, request("a"))
+	for len(woken) > 0 {
+		<-woken
+	}
+	require.NoError(t, other.backend.Release(t.Context(), g))
+	select {
+	case name := <-woken:
+		assert.Equal(t, "a", name)
+	case <-time.After(20 * time.Second):
+		require.FailNow(t, "the release was not heard")
+	}
+}
+
+// Through a pooler nobody listens, and the backend says so; the poll finds the release, and whoever waits is still
+// served in turn.
+func TestPostgresBehindAPoolerTheWaiterPolls(t *testing.T) {
+	t.Parallel()
+	for name, fresh := range map[string]func(testing.TB) (pooled, direct string){"pgbouncer": testenv.PgBouncer, "pgbouncer_new": testenv.NewPgBouncer} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pooled, direct := fresh(t)
+			c := &crowd{dsn: pooled, store: &store{table: "rowlock_lease", dialect: migrations.Postgres, raw: openDB(t, direct)}}
+			require.NoError(t, migrations.Up(t.Context(), c.raw, migrations.Postgres))
+			holder, waiter := c.join(t, pooled), c.join(t, pooled)
+			lease, err := holder.Acquire(t.Context(), "job")
+			require.NoError(t, err)
+			got := make(chan *rowlock.Lease, 1)
+			go func() {
+				next, err := waiter.Acquire(t.Context(), "job")
+				assert.NoError(t, err)
+				got <- next
+			}()
+			c.waits(t, 1)
+			assert.Equal(t, int64(1), c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel = ''"))
+			assert.False(t, waiter.Capabilities().Wakes)
+			assert.Len(t, waiter.Capabilities().Warnings, 1)
+			for range 3 { // they do not try again
+				stop, err := waiter.backend.Notify(t.Context(), driver.Key{Name: "another"}, func() {})
+				require.NoError(t, err)
+				stop()
+			}
+			asked := 0
+			for _, s := range waiter.sent.take() {
+				if s.SQL == "SELECT pg_backend_pid()" {
+					asked++
+				}
+			}
+			assert.Equal(t, 1, asked)
+			require.NoError(t, lease.Release(t.Context()))
+			next := <-got
+			require.NoError(t, next.Release(t.Context()))
+			assert.Zero(t, c.int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"))
+		})
+	}
+}
+
+// With the last waiter gone, its row is, and the connection that listened is closed before long.
+func TestPostgresNothingStaysOfWaiters(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 1)
+	stop, err := c.members[0].backend.Notify(t.Context(), driver.Key{Name: "job"}, func() {})
+	require.NoError(t, err)
+	listens := func() int64 { // connections of the member that its pool does not know
+		return c.int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()") -
+			int64(c.members[0].pool.Stat().TotalConns())
+	}
+	c.raw.SetMaxOpenConns(1)
+	until(t, "it listens", func() bool { return listens() == 1 })
+	stop()
+	c.waits(t, 0)
+	until(t, "the connection is closed", func() bool { return listens() == 0 })
+	// A row that somebody left behind is passed over, and forgotten after a minute.
+	c.exec(t, "INSERT INTO rowlock_lease_waiter VALUES ('', 'job', now(), gen_random_uuid(), 'nobody', now() - interval '4 seconds'), "+
+		"('', 'old', now(), gen_random_uuid(), 'nobody', now() - interval '61 seconds')")
+	g := acquire(t, c.members[0].backend, request("job"))
+	require.NoError(t, c.members[0].backend.Release(t.Context(), g))
+	g = acquire(t, c.members[0].backend, request("job"))
+	stop, err = c.join(t, c.dsn).backend.Notify(t.Context(), driver.Key{Name: "job"}, func() {})
+	require.NoError(t, err)
+	until(t, "the old row is forgotten", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE name = 'old'") == 0 })
+	stop()
+	require.NoError(t, c.members[0].backend.Release(t.Context(), g))
+}
+
+// Without the table of waiters every call that needs it says what to run.
+func TestPostgresWithoutTheTableOfWaiters(t *testing.T) {
+	p := newPostgresTest(t)
+	g := acquire(t, p.Backend, request("job"))
+	p.exec(t, "DROP TABLE rowlock_lease_waiter")
+	_, err := p.Notify(t.Context(), g.Key, func() {})
+	outdated(t, p.table, map[string]error{"wait": err, "release": p.Release(t.Context(), g), "force release": p.ForceRelease(t.Context(), g.Key, g.Token, true)})
+	p.exec(t, "ALTER TABLE rowlock_lease DROP COLUMN reserved_for")
+	_, err = p.Acquire(t.Context(), request("job"))
+	outdated(t, p.table, map[string]error{"acquire": err})
+}
+
+// Whoever releases by force calls the waiter, too.
+func TestPostgresForceReleaseWakes(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 2)
+	g := acquire(t, c.members[0].backend, request("job"))
+	woken := make(chan struct{}, 10)
+	stop, err := c.members[1].backend.Notify(t.Context(), g.Key, func() { woken <- struct{}{} })
+	require.NoError(t, err)
+	require.NoError(t, c.members[0].backend.ForceRelease(t.Context(), g.Key, g.Token, true))
+	<-woken
+	assert.Equal(t, driver.Reserved, refused(t, c.members[0].backend, request("job")).Reason)
+	r := request("job")
+	r.Waiting = true
+	g = acquire(t, c.members[1].backend, r)
+	stop()
+	require.NoError(t, c.members[1].backend.Release(t.Context(), g))
+	acquire(t, c.members[0].backend, request("job"))
+}
+
+// A minimum hold is not shortened: nobody is called while it runs.
+func TestPostgresMinHoldIsKeptFromWaiters(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 2)
+	closed := request("job")
+	closed.MinHold = time.Hour
+	g := acquire(t, c.members[0].backend, closed)
+	stop, err := c.members[1].backend.Notify(t.Context(), g.Key, func() { assert.Fail(t, "woken") })
+	require.NoError(t, err)
+	require.NoError(t, c.members[0].backend.Release(t.Context(), g))
+	r := request("job")
+	r.Waiting = true
+	assert.Equal(t, driver.MinHold, refused(t, c.members[1].backend, r).Reason)
+	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease WHERE reserved_for IS NOT NULL"))
+	stop()
+}

@@ -1,0 +1,94 @@
+-- Parameters: those of acquire.sql, $9 the id of the waiter that asks.
+-- Result: the row of acquire.sql, how many waiters have waited longer, and the id of another for whom the lock was kept and who did not come, or an empty text.
+-- Promise: that of acquire.sql; and a lock that was released and is kept for this waiter is granted to it.
+WITH seen AS MATERIALIZED (
+    -- All that is not commented is explained in acquire.sql.
+    SELECT m.floor,
+           right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
+               || encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS same_epoch,
+           m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
+           m.quarantined_until,
+           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for,
+           clock_timestamp() AS now
+      FROM rowlock_lease_meta m
+      LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
+     WHERE m.id = 1
+), locked AS MATERIALIZED (
+    SELECT l.token, l.nonce = $3::text::uuid AS same, l.acquired_at, s.floor, clock_timestamp() AS now,
+           CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
+      FROM seen s
+      JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
+     WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
+       AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid
+            OR l.nonce IS NULL AND l.reserved_for = $9::text::uuid)
+       FOR UPDATE OF l SKIP LOCKED
+), unpruned AS MATERIALIZED (
+    SELECT m.floor, clock_timestamp() AS now,
+           set_config('lock_timeout', '25ms', true),
+           CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
+      FROM seen s
+      JOIN rowlock_lease_meta m ON m.id = 1
+     WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
+       AND s.token IS NULL
+       FOR SHARE OF m SKIP LOCKED
+), won AS (
+    UPDATE rowlock_lease l
+       SET token = CASE WHEN k.same THEN k.token
+                        ELSE greatest(k.token + 1, k.floor + 1, (extract(epoch FROM k.now) * 1000000)::bigint) END,
+           nonce = $3::text::uuid,
+           holder = $4::text,
+           note = $5::text,
+           reserved_for = NULL,
+           acquired_at = CASE WHEN k.same THEN k.acquired_at ELSE k.now END,
+           expires_at = k.now + $6::bigint * interval '1 microsecond',
+           held_until = greatest(
+               k.now + ($6::bigint + $8::bigint) * interval '1 microsecond',
+               CASE WHEN k.same THEN k.acquired_at ELSE k.now END + $7::bigint * interval '1 microsecond')
+      FROM locked k
+     WHERE l.namespace = $1::text AND l.name = $2::text
+ RETURNING l.token
+), moved AS (
+    -- Whoever waits behind it in the same process waits from now on.
+    UPDATE rowlock_lease_waiter w
+       SET since = k.now, seen_at = k.now
+      FROM locked k
+     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
+), inserted AS (
+    INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
+    SELECT $1::text, $2::text,
+           greatest(u.floor + 1, (extract(epoch FROM u.now) * 1000000)::bigint),
+           $3::text::uuid, $4::text, $5::text,
+           u.now,
+           u.now + $6::bigint * interval '1 microsecond',
+           u.now + greatest($6::bigint + $8::bigint, $7::bigint) * interval '1 microsecond'
+      FROM unpruned u
+        ON CONFLICT (namespace, name) DO NOTHING
+ RETURNING l.token
+), granted AS (
+    SELECT token FROM won UNION ALL SELECT token FROM inserted
+)
+SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
+            WHEN NOT s.same_epoch THEN 'epoch'
+            WHEN s.held_until > s.now AND s.nonce IS DISTINCT FROM $3::text::uuid
+                 AND (s.reserved_for = $9::text::uuid) IS NOT TRUE THEN
+                 CASE WHEN s.reserved_for IS NOT NULL THEN 'reserved'
+                      WHEN s.nonce IS NULL THEN 'min hold'
+                      WHEN s.expires_at > s.now THEN 'leased'
+                      ELSE 'handover' END
+            WHEN s.quarantined_until > s.now THEN 'quarantine'
+            WHEN NOT s.ttl_known THEN 'ttl'
+            ELSE 'contended' END AS verdict,
+       coalesce(g.token, s.token, 0) AS token,
+       coalesce(s.holder, '') AS holder,
+       coalesce(s.note, '') AS note,
+       CASE WHEN g.token IS NULL AND s.token > 0
+            THEN (extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
+       CASE WHEN g.token IS NULL
+            THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now) * 1000000)::bigint ELSE 0 END AS free_in_us,
+       CASE WHEN g.token IS NULL AND $9::text IS NOT NULL
+            THEN (SELECT count(*)
+                    FROM rowlock_lease_waiter w
+                    JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $9::text::uuid
+                   WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
+       CASE WHEN g.token IS NOT NULL AND s.reserved_for IS DISTINCT FROM $9::text::uuid THEN coalesce(s.reserved_for::text, '') ELSE '' END AS missed
+  FROM seen s LEFT JOIN granted g ON true
