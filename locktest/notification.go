@@ -37,8 +37,10 @@ func releaseWakes(t *trial) {
 		}
 		t.release(a, g)
 		t.await(woken, "a wake-up after the release")
-		g = t.grant(a, t.request(g.Key))
+		g = t.grantAtLast(a, t.request(g.Key)) // it may be kept for the waiter for a moment
 	}
 	t.release(a, g)
-	t.grant(b, t.request(g.Key))
+	r := t.request(g.Key)
+	r.Waiting = true
+	t.grant(b, r)
 }

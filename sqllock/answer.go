@@ -27,6 +27,7 @@ const (
 	vQuarantine verdict = "quarantine"
 	vContended  verdict = "contended"
 	vDraining   verdict = "draining" // a transaction has checked the mark that was to be raised
+	vReserved   verdict = "reserved" // released, and kept for a waiter
 )
 
 var reasons = map[verdict]driver.Reason{
@@ -36,6 +37,7 @@ var reasons = map[verdict]driver.Reason{
 	vQuarantine: driver.Quarantine,
 	vContended:  driver.Contended,
 	vDraining:   driver.Draining,
+	vReserved:   driver.Reserved,
 	vEpoch:      driver.Quarantine,
 }
 
@@ -46,6 +48,7 @@ type answer struct {
 	token         int64
 	holder, note  string
 	since, freeIn int64
+	ahead         int64 // waiters that have waited longer, where the statement counts them
 	sealed        bool // only grants that were to be sealed have it
 }
 
@@ -57,7 +60,7 @@ func (a *answer) dest() []any {
 func (a *answer) held() *driver.Held {
 	return &driver.Held{
 		Reason: reasons[a.verdict], Holder: a.holder, Note: a.note, Token: driver.Token(a.token),
-		Since: micros(a.since), ExpiresIn: micros(a.freeIn),
+		Since: micros(a.since), ExpiresIn: micros(a.freeIn), Ahead: int(a.ahead),
 	}
 }
 
