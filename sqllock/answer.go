@@ -49,7 +49,7 @@ type answer struct {
 	holder, note  string
 	since, freeIn int64
 	ahead         int64 // waiters that have waited longer, where the statement counts them
-	sealed        bool // only grants that were to be sealed have it
+	sealed        bool  // only grants that were to be sealed have it
 }
 
 // dest is where a row is scanned to, in the order of the statements' columns.
