@@ -10,13 +10,15 @@ import (
 
 // counted is the driver of SQLite, and counts the prepared statements that are open.
 type counted struct {
-	sqlite.Driver
-
-	open atomic.Int64
+	sqlite sqlite.Driver
+	dsn    string
+	open   atomic.Int64
 }
 
-func (d *counted) Open(name string) (sqldriver.Conn, error) {
-	conn, err := d.Driver.Open(name)
+func (d *counted) Driver() sqldriver.Driver { return &d.sqlite }
+
+func (d *counted) Connect(context.Context) (sqldriver.Conn, error) {
+	conn, err := d.sqlite.Open(d.dsn)
 	if err != nil {
 		return nil, err
 	}

@@ -242,12 +242,12 @@ func (c counting) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return c.Backend.Acquire(ctx, r)
 }
 
-// The caller's connections stay as durable as he configured them.
+// The caller's connections stay as durable, and as patient, as he configured them.
 func TestSQLiteLeavesSynchronousAlone(t *testing.T) {
 	for level, name := range []string{"OFF", "NORMAL", "FULL", "EXTRA"} {
 		t.Run(name, func(t *testing.T) {
 			s := newSQLiteTest(t)
-			db := openSQLite(t, fileOf(t, s)+"?_pragma=synchronous("+name+")")
+			db := openSQLite(t, fileOf(t, s)+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(4321)&_pragma=synchronous("+name+")")
 			db.SetMaxOpenConns(1)
 			b := sqllock.SQLite(db)
 			for range 2 {
@@ -259,6 +259,8 @@ func TestSQLiteLeavesSynchronousAlone(t *testing.T) {
 			var now int
 			require.NoError(t, db.QueryRowContext(t.Context(), "PRAGMA synchronous").Scan(&now))
 			assert.Equal(t, level, now)
+			require.NoError(t, db.QueryRowContext(t.Context(), "PRAGMA busy_timeout").Scan(&now))
+			assert.Equal(t, 4321, now)
 		})
 	}
 }
@@ -282,10 +284,8 @@ func TestSQLiteWithoutWaitersSaysWhatToDo(t *testing.T) {
 // What a backend prepares it closes when it is not used any more, however long the pool lives.
 func TestSQLiteBackendsThatAreDroppedLeaveNothing(t *testing.T) {
 	t.Parallel()
-	statements := &counted{}
-	sql.Register("sqlite-counted", statements)
-	db, err := sql.Open("sqlite-counted", "file:"+filepath.Join(t.TempDir(), "locks.db")+"?_pragma=journal_mode(WAL)")
-	require.NoError(t, err)
+	statements := &counted{dsn: "file:" + filepath.Join(t.TempDir(), "locks.db") + "?_pragma=journal_mode(WAL)"}
+	db := sql.OpenDB(statements)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	require.NoError(t, migrations.Up(t.Context(), db, migrations.SQLite))
 	before := statements.open.Load()
