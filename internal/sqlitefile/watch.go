@@ -34,7 +34,8 @@ func Watch(ctx context.Context, path string, changed func()) { watch(ctx, open(p
 func watch(ctx context.Context, e eye, changed func()) {
 	defer e.close()
 	defer context.AfterFunc(ctx, e.interrupt)()
-	var last, next time.Time
+	var last time.Time
+	next := time.Now()
 	for echo := firstEcho; ; echo = min(2*echo, lastEcho) {
 		if e.wait(next) {
 			echo = firstEcho

@@ -84,6 +84,9 @@ func TestAWriteIsSeen(t *testing.T) {
 			require.Error(t, Watchable(path))
 			write(path)
 			require.NoError(t, Watchable(path))
+			ctx, cancel := context.WithCancel(t.Context())
+			watch(ctx, see(path), cancel) // ends, because it calls at once
+
 			e := see(path)
 			defer e.close()
 			e.wait(time.Now()) // what was there before
