@@ -19,6 +19,7 @@
 // rowlock_lease_fence_pass is the table of those whom they let pass, on MySQL and SQLite.
 // rowlock_lease_version is goose's own table: what was applied.
 // On Postgres rowlock_lease_token is the sequence of package advisory's tokens.
+// On SQLite rowlock_lease_waiter has one row for each process and name that waits.
 //
 // # Who may do what
 //
