@@ -45,8 +45,10 @@ func releaseWakes(t *trial) {
 		g = t.grant(b, r)
 		stop()
 		t.release(b, g)
-		g = t.grant(a, t.request(g.Key))
+		g = t.grantAtLast(a, t.request(g.Key)) // it may be kept for a waiter for a moment
 	}
 	t.release(a, g)
-	t.grant(b, t.request(g.Key))
+	r := t.request(g.Key)
+	r.Waiting = true
+	t.grant(b, r)
 }

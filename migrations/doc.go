@@ -21,6 +21,7 @@
 // rowlock_lease_waiter has, on Postgres, one row for each process that waits for a lock. It is not logged, and may be
 // emptied at any time.
 // On Postgres rowlock_lease_token is the sequence of package advisory's tokens.
+// On SQLite rowlock_lease_waiter has one row for each process and name that waits.
 //
 // # Who may do what
 //

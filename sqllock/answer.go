@@ -24,20 +24,20 @@ const (
 	vLeased     verdict = "leased"
 	vMinHold    verdict = "min hold"
 	vHandover   verdict = "handover"
-	vReserved   verdict = "reserved" // for a waiter
 	vQuarantine verdict = "quarantine"
 	vContended  verdict = "contended"
 	vDraining   verdict = "draining" // a transaction has checked the mark that was to be raised
+	vReserved   verdict = "reserved" // released, and kept for a waiter
 )
 
 var reasons = map[verdict]driver.Reason{
 	vLeased:     driver.Leased,
 	vMinHold:    driver.MinHold,
 	vHandover:   driver.Handover,
-	vReserved:   driver.Reserved,
 	vQuarantine: driver.Quarantine,
 	vContended:  driver.Contended,
 	vDraining:   driver.Draining,
+	vReserved:   driver.Reserved,
 	vEpoch:      driver.Quarantine,
 }
 

@@ -59,6 +59,10 @@
 // lock is contended, because that writer may have it in a transaction. The clock is the machine's.
 // Tokens are as durable as PRAGMA synchronous says. Network file systems do not lock reliably.
 //
+// With a write-ahead log a release is not flushed: one that is lost when the machine crashes costs one TTL.
+// It keeps the lock for a moment for the waiter that has waited longest. Waiters of other processes
+// notice it because they watch the file.
+//
 // # Locks in a transaction
 //
 // [Backend.InTx] takes a lock of the same names for as long as a transaction of the caller's lasts:

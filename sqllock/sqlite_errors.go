@@ -15,7 +15,7 @@ import (
 const columnsLimit = time.Second
 
 // columnsKnown is how many columns columns.sql counts.
-const columnsKnown = 15
+const columnsKnown = 21
 
 // classify turns an error into one of the answers of the driver contract.
 func (s *sqlite) classify(ctx context.Context, operation string, key driver.Key, err error) error {
@@ -48,7 +48,7 @@ func (s *sqlite) outdated(ctx context.Context) bool {
 	defer cancel()
 	columns := columnsKnown
 	err := s.call(bounded, func(q querier) error {
-		_, err := queryOne(bounded, q, s.sql["columns"], []any{s.table.Name(), s.table.Name() + "_meta", s.table.Schema()}, &columns)
+		_, err := queryOne(bounded, q, s.sql["columns"], []any{s.table.Name(), s.table.Name() + "_meta", s.table.Schema(), s.table.Name() + "_waiter"}, &columns)
 		return err
 	})
 	return err == nil && columns < columnsKnown

@@ -37,11 +37,17 @@ func (s *sqlite) Inspect(ctx context.Context, key driver.Key) (driver.Status, er
 func (s *sqlite) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	args := []any{key.Namespace, key.Name, int64(token), flag(live)}
 	err := ended(ctx, func(a *answer) error {
+		next, found, err := s.end(ctx, "force_release", args, false)
+		if err != nil {
+			return err
+		}
+		if found {
+			a.verdict = vReleased
+			wakeLocal(next)
+			return nil
+		}
 		return s.call(ctx, func(q querier) error {
-			found, err := queryOne(ctx, q, s.sql["force_release"], args, &a.verdict)
-			if err == nil && !found {
-				_, err = queryOne(ctx, q, s.sql["force_refused"], args, a.dest()...)
-			}
+			_, err = queryOne(ctx, q, s.sql["force_refused"], args, a.dest()...)
 			return err
 		})
 	})

@@ -9,21 +9,15 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
-// grantSealed grants and raises the mark in one transaction. It has the file's write lock from its
-// beginning, so no transaction that has checked is open.
-func (s *sqlite) grantSealed(ctx context.Context, conn *sql.Conn, r driver.Request, a *answer) error {
-	return immediately(ctx, conn, func(q querier) error {
-		if err := s.grant(ctx, q, r, a); err != nil || a.verdict != vGranted {
-			return err
-		}
-		var err error
-		a.sealed, err = queryOne(ctx, q, s.sql["seal"],
-			[]any{r.Key.Namespace, r.Key.Name, a.token, r.Nonce.String(), r.Seal}, new(int64))
-		if sqlerror.SQLite(err)&0xff == sqlitefile.CodeError {
-			return nil // the mark's table is missing or outdated, which is for the guard to say
-		}
-		return err
-	})
+// seal raises the mark in the transaction of the grant, which has the file's write lock: no transaction
+// that has checked is open.
+func (s *sqlite) seal(ctx context.Context, q querier, r driver.Request, a *answer) (err error) {
+	a.sealed, err = queryOne(ctx, q, s.sql["seal"],
+		[]any{r.Key.Namespace, r.Key.Name, a.token, r.Nonce.String(), r.Seal}, new(int64))
+	if sqlerror.SQLite(err)&0xff == sqlitefile.CodeError {
+		return nil // the mark's table is missing or outdated, which is for the guard to say
+	}
+	return err
 }
 
 // immediately runs work in a transaction that has the file's write lock from its beginning. A

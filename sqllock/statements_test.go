@@ -44,8 +44,8 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 			"list", "lock_in_tx", "prune", "raise_longest_ttl", "release", "release_leaving", "released_before", "renew", "restore_lock_timeout", "wait",
 		},
 		"sqlite": {
-			"acquire", "adopt_epoch", "columns", "force_refused", "force_release", "forget", "inspect", "list", "lock_in_tx", "look",
-			"look_in_tx", "raise_floor", "raise_longest_ttl", "release", "released_before", "renew", "seal",
+			"acquire", "adopt_epoch", "columns", "file", "force_refused", "force_release", "forget", "forget_waiters", "inspect", "list", "lock_in_tx",
+			"look", "look_in_tx", "raise_floor", "raise_longest_ttl", "register", "release", "released_before", "renew", "seal", "turn", "unregister",
 		},
 	} {
 		s := load(table, dir, `"`)

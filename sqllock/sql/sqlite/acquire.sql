@@ -1,4 +1,4 @@
--- Parameters: ?1 namespace, ?2 name, ?3 nonce, ?4 holder, ?5 note; in microseconds ?6 TTL, ?7 minimum hold, ?8 hand-over delay.
+-- Parameters: ?1 namespace, ?2 name, ?3 nonce, ?4 holder, ?5 note; in microseconds ?6 TTL, ?7 minimum hold, ?8 hand-over delay; ?9 the waiter that asks, or NULL.
 -- Result: one row with the token if granted, else none.
 -- Promise: one statement that needs no transaction around it; look.sql is asked before, because this one takes the file's write lock even when it grants nothing.
 WITH clock AS (
@@ -19,6 +19,8 @@ SELECT ?1, ?2, max(m.floor + 1, c.now), ?3, ?4, ?5, c.now, c.now + ?6, c.now + m
        acquired_at = CASE WHEN l.nonce = excluded.nonce THEN l.acquired_at ELSE excluded.acquired_at END,
        expires_at = excluded.expires_at,
        held_until = max(excluded.expires_at + ?8,
-                        CASE WHEN l.nonce = excluded.nonce THEN l.acquired_at ELSE excluded.acquired_at END + ?7)
+                        CASE WHEN l.nonce = excluded.nonce THEN l.acquired_at ELSE excluded.acquired_at END + ?7),
+       reserved_for = NULL
  WHERE l.held_until <= excluded.acquired_at OR l.nonce = excluded.nonce
+    OR l.nonce IS NULL AND l.reserved_for = ?9
 RETURNING token

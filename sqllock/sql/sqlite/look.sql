@@ -1,12 +1,13 @@
--- Parameters: ?1 namespace, ?2 name, ?3 nonce; in microseconds ?4 for how long the grant would close the lock.
--- Result: one row, or none if the meta row is missing: verdict ('contended' if the lock looks free), token, holder, note, microseconds since the grant and until it is free.
+-- Parameters: ?1 namespace, ?2 name, ?3 nonce; in microseconds ?4 for how long the grant would close the lock; ?5 the waiter that asks, or NULL.
+-- Result: one row, or none if the meta row is missing: verdict ('contended' if the lock looks free), token, holder, note, microseconds since the grant and until it is free, how many have waited longer.
 -- Promise: reads only, so it waits for no writer; the clock is the host's, in milliseconds, and stands still within a statement.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
 )
 SELECT CASE WHEN m.epoch <> 'sqlite' THEN 'epoch'
-            WHEN l.held_until > c.now AND l.nonce IS NOT ?3 THEN
-                 CASE WHEN l.nonce IS NULL THEN 'min hold'
+            WHEN l.held_until > c.now AND l.nonce IS NOT ?3 AND (l.nonce IS NOT NULL OR l.reserved_for IS NULL OR l.reserved_for IS NOT ?5) THEN
+                 CASE WHEN l.nonce IS NULL AND l.reserved_for IS NOT NULL THEN 'reserved'
+                      WHEN l.nonce IS NULL THEN 'min hold'
                       WHEN l.expires_at > c.now THEN 'leased'
                       ELSE 'handover' END
             WHEN m.quarantined_until > c.now THEN 'quarantine'
@@ -16,7 +17,13 @@ SELECT CASE WHEN m.epoch <> 'sqlite' THEN 'epoch'
        coalesce(l.holder, '') AS holder,
        coalesce(l.note, '') AS note,
        CASE WHEN l.token > 0 THEN c.now - l.acquired_at ELSE 0 END AS since_us,
-       max(coalesce(l.held_until, 0), m.quarantined_until, c.now) - c.now AS free_in_us
+       max(coalesce(l.held_until, 0), m.quarantined_until, c.now) - c.now AS free_in_us,
+       CASE WHEN l.held_until > c.now THEN (
+            SELECT count(*)
+              FROM rowlock_lease_waiter w
+             WHERE w.namespace = ?1 AND w.name = ?2 AND w.id IS NOT ?5 AND w.seen_at > c.now - 3000000
+               AND w.since <= coalesce((SELECT me.since FROM rowlock_lease_waiter me WHERE me.namespace = ?1 AND me.name = ?2 AND me.id = ?5), c.now))
+            ELSE 0 END AS ahead
   FROM clock c
   JOIN rowlock_lease_meta m ON m.id = 1
   LEFT JOIN rowlock_lease l ON l.namespace = ?1 AND l.name = ?2

@@ -5,7 +5,8 @@ WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
 )
 SELECT CASE WHEN l.held_until > c.now THEN
-                 CASE WHEN l.nonce IS NULL THEN 'min hold'
+                 CASE WHEN l.nonce IS NULL AND l.reserved_for IS NOT NULL THEN 'reserved'
+                      WHEN l.nonce IS NULL THEN 'min hold'
                       WHEN l.expires_at > c.now THEN 'leased'
                       ELSE 'handover' END
             WHEN m.epoch NOT IN ('', 'sqlite') OR m.quarantined_until > c.now THEN 'quarantine'

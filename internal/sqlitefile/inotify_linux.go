@@ -1,0 +1,61 @@
+package sqlitefile
+
+import (
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// inotifyEye is told by the kernel: https://man7.org/linux/man-pages/man7/inotify.7.html
+type inotifyEye struct {
+	paths       [2]string
+	events      *os.File
+	interrupted atomic.Bool
+}
+
+func open(path string) eye {
+	fd, err := syscall.InotifyInit1(syscall.IN_CLOEXEC | syscall.IN_NONBLOCK)
+	if err != nil { // a user has 128 of them, if nothing else is configured
+		return newStatEye(path)
+	}
+	e := &inotifyEye{paths: [2]string{path, path + "-wal"}, events: os.NewFile(uintptr(fd), "inotify")}
+	if !e.watch() {
+		e.close()
+		return newStatEye(path)
+	}
+	return e
+}
+
+// watch follows the files that have these names now: the log is deleted with the last connection, and made again with the next.
+func (e *inotifyEye) watch() (ok bool) {
+	raw, err := e.events.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		for _, path := range e.paths {
+			if _, err := syscall.InotifyAddWatch(int(fd), path, syscall.IN_MODIFY); err == nil { //nolint:gosec // a file descriptor
+				ok = true
+			}
+		}
+	})
+	return ok
+}
+
+func (e *inotifyEye) wait(until time.Time) bool {
+	e.watch()
+	if e.events.SetReadDeadline(until) != nil || e.interrupted.Load() {
+		return false
+	}
+	var events [4096]byte
+	n, err := e.events.Read(events[:])
+	return err == nil && n > 0
+}
+
+func (e *inotifyEye) interrupt() {
+	e.interrupted.Store(true)
+	_ = e.events.SetReadDeadline(time.Unix(1, 0))
+}
+
+func (e *inotifyEye) close() { _ = e.events.Close() }

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package sqlitefile
+
+func open(path string) eye { return newStatEye(path) }

@@ -1,0 +1,69 @@
+package sqllock_test
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"sync/atomic"
+
+	"modernc.org/sqlite"
+)
+
+// counted is the driver of SQLite, and counts the prepared statements that are open.
+type counted struct {
+	sqlite sqlite.Driver
+	dsn    string
+	open   atomic.Int64
+}
+
+func (d *counted) Driver() sqldriver.Driver { return &d.sqlite }
+
+func (d *counted) Connect(context.Context) (sqldriver.Conn, error) {
+	conn, err := d.sqlite.Open(d.dsn)
+	if err != nil {
+		return nil, err
+	}
+	return &countedConn{conn.(sqliteConn), d}, nil
+}
+
+// sqliteConn is what database/sql uses of a connection here.
+type sqliteConn interface {
+	sqldriver.Conn
+	sqldriver.ConnBeginTx
+	sqldriver.ConnPrepareContext
+	sqldriver.ExecerContext
+	sqldriver.QueryerContext
+	sqldriver.SessionResetter
+	sqldriver.Validator
+}
+
+type countedConn struct {
+	sqliteConn
+
+	driver *counted
+}
+
+func (c *countedConn) PrepareContext(ctx context.Context, query string) (sqldriver.Stmt, error) {
+	stmt, err := c.sqliteConn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	c.driver.open.Add(1)
+	return &countedStmt{stmt.(sqliteStmt), c.driver}, nil
+}
+
+type sqliteStmt interface {
+	sqldriver.Stmt
+	sqldriver.StmtExecContext
+	sqldriver.StmtQueryContext
+}
+
+type countedStmt struct {
+	sqliteStmt
+
+	driver *counted
+}
+
+func (s *countedStmt) Close() error {
+	s.driver.open.Add(-1)
+	return s.sqliteStmt.Close()
+}

@@ -1,0 +1,303 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testschema"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// waitFor makes b one that waits for key, and returns what it is woken by.
+func waitFor(t *testing.T, b *sqllock.Backend, key driver.Key) (woken chan struct{}, stop func()) {
+	t.Helper()
+	woken = make(chan struct{}, 1)
+	stop, err := b.Notify(t.Context(), key, func() {
+		select {
+		case woken <- struct{}{}:
+		default:
+		}
+	})
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	return woken, stop
+}
+
+// waiting is a request of one who was refused before.
+func waiting(name string) driver.Request {
+	r := request(name)
+	r.Waiting = true
+	return r
+}
+
+func happens(t *testing.T, woken <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-woken:
+	case <-time.After(10 * time.Second):
+		require.FailNow(t, "never: "+what)
+	}
+}
+
+// A release keeps the lock for the waiter that has waited longest, which alone is granted, once, and then is at the end
+// of the line; one who comes, or has just released, is refused.
+func TestSQLiteReleaseKeepsTheLockForWhoHasWaitedLongest(t *testing.T) {
+	s := newSQLiteTest(t)
+	a, first, second := s.open(), s.open(), s.open()
+	g := acquire(t, a, request("job"))
+	firstWoken, _ := waitFor(t, first, g.Key)
+	s.exec(t, "UPDATE rowlock_lease_waiter SET since = since - 1000000")
+	waitFor(t, second, g.Key)
+	assert.Equal(t, 2, refused(t, a, request("job")).Ahead)
+	assert.Equal(t, 0, refused(t, first, waiting("job")).Ahead)
+	assert.Equal(t, 1, refused(t, second, waiting("job")).Ahead)
+
+	require.NoError(t, a.Release(t.Context(), g))
+	happens(t, firstWoken, "the first is woken")
+	s.exec(t, "UPDATE rowlock_lease SET held_until = held_until + 60000000") // as long as the test needs
+	for who, b := range map[string]*sqllock.Backend{"releaser": a, "second": second} {
+		h := refused(t, b, waiting("job"))
+		assert.Equal(t, driver.Reserved, h.Reason, who)
+		assert.Positive(t, h.ExpiresIn, who)
+	}
+	assert.Equal(t, driver.Reserved, refused(t, first, request("job")).Reason, "a newcomer in the waiter's process")
+	st, err := a.Inspect(t.Context(), g.Key)
+	require.NoError(t, err)
+	assert.Equal(t, driver.StateClosed, st.State)
+	require.ErrorIs(t, a.ForceRelease(t.Context(), g.Key, st.Token, true), driver.ErrNotHeld)
+	tx := s.begin(t)
+	assert.Equal(t, driver.Reserved, held(t, a.InTx(t.Context(), tx, "job")).Reason)
+	require.NoError(t, tx.Rollback())
+
+	g = acquire(t, first, waiting("job"))
+	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_waiter"), "it waits no more")
+	assert.EqualValues(t, 0, s.int(t, "SELECT count(reserved_for) FROM rowlock_lease"))
+	refused(t, first, waiting("job")) // another of that process, who is behind the second
+	assert.Equal(t, 1, refused(t, first, waiting("job")).Ahead)
+	require.NoError(t, first.Release(t.Context(), g))
+	s.exec(t, "UPDATE rowlock_lease SET held_until = held_until + 60000000")
+	assert.Equal(t, driver.Reserved, refused(t, first, waiting("job")).Reason)
+	acquire(t, second, waiting("job"))
+}
+
+// A minimum hold is not shortened, nor prolonged, for one who waits; a lease that is ended by force is kept for him.
+func TestSQLiteWaitersAndTheOtherEndsOfALease(t *testing.T) {
+	s := newSQLiteTest(t)
+	a, b := s.open(), s.open()
+	r := request("job")
+	r.MinHold = time.Hour
+	g := acquire(t, a, r)
+	woken, _ := waitFor(t, b, g.Key)
+	require.NoError(t, a.Release(t.Context(), g))
+	h := refused(t, b, waiting("job"))
+	assert.Equal(t, driver.MinHold, h.Reason)
+	near(t, time.Hour, h.ExpiresIn, "free in")
+
+	require.NoError(t, a.ForceRelease(t.Context(), g.Key, g.Token, true))
+	happens(t, woken, "it is woken")
+	s.exec(t, "UPDATE rowlock_lease SET held_until = held_until + 60000000")
+	assert.Equal(t, driver.Reserved, refused(t, a, request("job")).Reason)
+	acquire(t, b, waiting("job"))
+}
+
+// A waiter whose process has died costs the others 50 ms, and nothing once it was not seen for 3 s; its row is
+// deleted by the next who waits, after a minute.
+func TestSQLiteDeadWaiters(t *testing.T) {
+	s := newSQLiteTest(t)
+	a := s.open()
+	dead := func() {
+		s.exec(t, "INSERT INTO rowlock_lease_waiter SELECT '', 'job', 'dead', now, now FROM (SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now)")
+	}
+	dead()
+	require.NoError(t, a.Release(t.Context(), acquire(t, a, request("job"))))
+	assert.EqualValues(t, 50_000, s.int(t, "SELECT held_until - expires_at FROM rowlock_lease"))
+	var g driver.Grant
+	until(t, "the reservation ends", func() bool {
+		var err error
+		g, err = a.Acquire(t.Context(), request("job"))
+		return err == nil
+	})
+	s.exec(t, "UPDATE rowlock_lease_waiter SET seen_at = seen_at - 3000000")
+	require.NoError(t, a.Release(t.Context(), g))
+	g = acquire(t, a, request("job"))
+
+	s.exec(t, "UPDATE rowlock_lease_waiter SET seen_at = seen_at - 60000000")
+	_, stop := waitFor(t, s.open(), g.Key)
+	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_waiter"))
+	stop()
+	assert.EqualValues(t, 0, s.int(t, "SELECT count(*) FROM rowlock_lease_waiter"), "who gives up leaves no row")
+}
+
+// What another process does to the lock wakes the waiter whose turn it is then, and no other; here another process is
+// a connection that knows nothing of the backends.
+func TestSQLiteWaitersWatchTheFile(t *testing.T) {
+	s := newSQLiteTest(t)
+	first, second := s.open(), s.open()
+	g := acquire(t, s.open(), request("job"))
+	woken, _ := waitFor(t, first, g.Key)
+	s.exec(t, "UPDATE rowlock_lease_waiter SET since = since - 1000000")
+	other, _ := waitFor(t, second, g.Key)
+	s.exec(t, "CREATE TABLE somebody_elses (n INTEGER)") // which wakes nobody
+	text, err := os.ReadFile("sql/sqlite/release.sql")
+	require.NoError(t, err)
+	longer := strings.ReplaceAll(string(text), "50000", "60000000") // as long as the test needs
+	began := time.Now()
+	rows, err := s.raw.QueryContext(t.Context(), longer, g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token), int64(0))
+	require.NoError(t, err)
+	require.True(t, rows.Next())
+	require.NoError(t, rows.Close())
+	happens(t, woken, "the waiter is woken")
+	t.Logf("woken %s after the release was sent", time.Since(began))
+	assert.Empty(t, other)
+}
+
+// Two backends on a database in memory tell each other, too.
+func TestSQLiteInMemoryWakes(t *testing.T) {
+	t.Parallel()
+	db := openSQLite(t, ":memory:")
+	db.SetMaxOpenConns(1)
+	testschema.Install(t, db, migrations.SQLite)
+	a, b := sqllock.SQLite(db), sqllock.SQLite(db)
+	g := acquire(t, a, request("job"))
+	woken, _ := waitFor(t, b, g.Key)
+	require.NoError(t, a.Release(t.Context(), g))
+	happens(t, woken, "the waiter is woken")
+	acquire(t, b, waiting("job"))
+	assert.Empty(t, b.Capabilities().Warnings)
+}
+
+// Of eight who want the same lock again and again, each with a file handle of its own, none gets less than half
+// of its share.
+func TestSQLiteStarvesNobody(t *testing.T) {
+	s := newSQLiteTest(t)
+	const members, rounds = 8, 64
+	var asks atomic.Int64
+	var mu sync.Mutex
+	served, total := make([]int, members), 0
+	var took []time.Duration
+	var released time.Time
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	var group sync.WaitGroup
+	for i := range members {
+		locker, err := rowlock.New(counting{s.open(), &asks})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, locker.Close()) })
+		group.Go(func() {
+			for ctx.Err() == nil {
+				lease, err := locker.Acquire(ctx, "job")
+				if err != nil {
+					assert.ErrorIs(t, err, context.Canceled)
+					return
+				}
+				mu.Lock()
+				if !released.IsZero() {
+					took = append(took, time.Since(released))
+				}
+				served[i]++
+				if total++; total == rounds {
+					cancel()
+				}
+				mu.Unlock()
+				time.Sleep(time.Millisecond)
+				mu.Lock()
+				released = time.Now()
+				mu.Unlock()
+				assert.NoError(t, lease.Release(ctx))
+			}
+		})
+	}
+	group.Wait()
+	slices.Sort(took)
+	t.Logf("served %v; hand-over p50 %s, p90 %s; %.1f attempts for each", served, took[len(took)/2], took[len(took)*9/10], float64(asks.Load())/float64(total))
+	assert.GreaterOrEqual(t, total, rounds)
+	assert.GreaterOrEqual(t, slices.Min(served), rounds/members/2)
+}
+
+// counting counts attempts.
+type counting struct {
+	*sqllock.Backend
+
+	asks *atomic.Int64
+}
+
+func (c counting) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	c.asks.Add(1)
+	return c.Backend.Acquire(ctx, r)
+}
+
+// The caller's connections stay as durable, and as patient, as he configured them.
+func TestSQLiteLeavesSynchronousAlone(t *testing.T) {
+	for level, name := range []string{"OFF", "NORMAL", "FULL", "EXTRA"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSQLiteTest(t)
+			db := openSQLite(t, fileOf(t, s)+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(4321)&_pragma=synchronous("+name+")")
+			db.SetMaxOpenConns(1)
+			b := sqllock.SQLite(db)
+			for range 2 {
+				g := acquire(t, b, request("job"))
+				_, stop := waitFor(t, b, g.Key)
+				stop()
+				require.NoError(t, b.Release(t.Context(), g))
+			}
+			var now int
+			require.NoError(t, db.QueryRowContext(t.Context(), "PRAGMA synchronous").Scan(&now))
+			assert.Equal(t, level, now)
+			require.NoError(t, db.QueryRowContext(t.Context(), "PRAGMA busy_timeout").Scan(&now))
+			assert.Equal(t, 4321, now)
+		})
+	}
+}
+
+// Tables from before waiters are told by name.
+func TestSQLiteWithoutWaitersSaysWhatToDo(t *testing.T) {
+	for _, gone := range []string{"DROP TABLE rowlock_lease_waiter", "ALTER TABLE rowlock_lease DROP COLUMN reserved_for"} {
+		s := sqliteStore(t, "?_pragma=journal_mode(WAL)")
+		s.table = "rowlock_lease"
+		testschema.Install(t, s.raw, migrations.SQLite)
+		used := s.open()
+		g := acquire(t, used, request("job")) // its statements are prepared
+		s.exec(t, gone)
+		for name, b := range map[string]*sqllock.Backend{"used": used, "new": s.open()} {
+			_, err := b.Acquire(t.Context(), request("another"))
+			outdated(t, s.table, map[string]error{fmt.Sprint(gone, name): err, "release": b.Release(t.Context(), g)})
+		}
+	}
+}
+
+// What a backend prepares it closes when it is not used any more, however long the pool lives.
+func TestSQLiteBackendsThatAreDroppedLeaveNothing(t *testing.T) {
+	t.Parallel()
+	statements := &counted{dsn: "file:" + filepath.Join(t.TempDir(), "locks.db") + "?_pragma=journal_mode(WAL)"}
+	db := sql.OpenDB(statements)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	require.NoError(t, migrations.Up(t.Context(), db, migrations.SQLite))
+	before := statements.open.Load()
+	func() {
+		b := sqllock.SQLite(db)
+		for range 2 {
+			require.NoError(t, b.Release(t.Context(), acquire(t, b, request("job"))))
+		}
+	}()
+	require.Greater(t, statements.open.Load(), before)
+	until(t, "the statements are closed", func() bool {
+		runtime.GC()
+		return statements.open.Load() == before
+	})
+}
