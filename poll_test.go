@@ -58,7 +58,7 @@ func TestThePollFollowsTheHold(t *testing.T) {
 		least, most int           // questions
 	}{
 		"a moment":             {time.Millisecond, 0, 12 * time.Millisecond, 2, 6},
-		"a moment, in line":    {time.Millisecond, 7, 100 * time.Millisecond, 2, 8},
+		"a moment, in line":    {time.Millisecond, 7, 100 * time.Millisecond, 1, 8},
 		"a second":             {time.Second, 0, time.Second, 2, 8},
 		"an hour":              {time.Hour, 0, time.Minute, 40, 121},
 		"an hour, in line":     {time.Hour, 7, time.Minute, 40, 121},
