@@ -26,6 +26,7 @@ const (
 	vHandover   verdict = "handover"
 	vQuarantine verdict = "quarantine"
 	vContended  verdict = "contended"
+	vReserved   verdict = "reserved" // for a waiter, for a moment
 	vDraining   verdict = "draining" // a transaction has checked the mark that was to be raised
 )
 
@@ -35,6 +36,7 @@ var reasons = map[verdict]driver.Reason{
 	vHandover:   driver.Handover,
 	vQuarantine: driver.Quarantine,
 	vContended:  driver.Contended,
+	vReserved:   driver.Reserved,
 	vDraining:   driver.Draining,
 	vEpoch:      driver.Quarantine,
 }
@@ -46,6 +48,8 @@ type answer struct {
 	token         int64
 	holder, note  string
 	since, freeIn int64
+	ahead         int  // waiters that are before this one, as far as the store knows any
+	vacant        bool // nobody is next
 	sealed        bool // only grants that were to be sealed have it
 }
 
@@ -57,7 +61,7 @@ func (a *answer) dest() []any {
 func (a *answer) held() *driver.Held {
 	return &driver.Held{
 		Reason: reasons[a.verdict], Holder: a.holder, Note: a.note, Token: driver.Token(a.token),
-		Since: micros(a.since), ExpiresIn: micros(a.freeIn),
+		Since: micros(a.since), ExpiresIn: micros(a.freeIn), Ahead: a.ahead,
 	}
 }
 
