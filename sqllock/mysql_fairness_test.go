@@ -133,4 +133,3 @@ func TestMySQLAThousandWaiters(t *testing.T) {
 			len(took), took[len(took)/2], took[len(took)*99/100], spent, served)
 	})
 }
-
