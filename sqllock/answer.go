@@ -48,8 +48,10 @@ type answer struct {
 	token         int64
 	holder, note  string
 	since, freeIn int64
-	ahead         int  // waiters that are before this one, as far as the store knows any
-	vacant        bool // nobody is next
+	ahead         int    // waiters that are before this one, as far as the store knows any
+	vacant        bool   // nobody is next
+	epoch         string // the server that answers
+	floor         int64
 	sealed        bool // only grants that were to be sealed have it
 }
 

@@ -22,6 +22,7 @@ type mysql struct {
 	q        *preparedQuerier
 	table    sqltable.Table
 	waiters  *waiters
+	standing atomic.Pointer[standing]
 	detected atomic.Pointer[mysqlServer]
 }
 

@@ -3,6 +3,7 @@ package sqllock
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqlerror"
@@ -14,21 +15,21 @@ const vNoAutocommit verdict = "no autocommit"
 var errNoAutocommit = errors.New("autocommit is off in the session: locks need a pool with autocommit on")
 
 // Acquire takes one round trip when it is granted and two when it is refused, because no statement of MySQL both
-// changes a row and reads one. Who waits looks first, which is one when it is refused.
+// changes a row and reads one. It looks first, which is one more when it is granted, for who waits and when the
+// last look that is of use is too old.
 func (m *mysql) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	s, err := m.server(ctx)
 	if err != nil {
 		return driver.Grant{}, m.classify(ctx, "acquire", r.Key, err)
 	}
-	lookFirst := r.Waiting
+	known := s.standing.Load()
+	if r.Waiting || !known.covers(r, time.Now()) {
+		known = nil
+	}
 	a, err := settle(ctx, func() (answer, error) {
-		if lookFirst {
-			lookFirst = false
-			if a, err := s.look(ctx, r, s.waiters.of(r.Key)); err != nil || a.verdict != vContended && a.verdict != vMissing {
-				return a, err
-			}
-		}
-		return s.ask(ctx, r)
+		a, err := s.ask(ctx, r, known)
+		known = nil // another try looks first
+		return a, err
 	}, s.mends(ctx, closedFor(r)))
 	if err != nil {
 		return driver.Grant{}, m.classify(ctx, "acquire", r.Key, err)
@@ -70,27 +71,43 @@ func (s *mysqlServer) mends(ctx context.Context, closed int64) map[verdict]func(
 // look reads why a lock is not to be had by waiter.
 func (s *mysqlServer) look(ctx context.Context, r driver.Request, waiter string) (answer, error) {
 	var a answer
+	sent := time.Now()
 	found, err := s.one(ctx, "look",
 		[]any{waiter, waiter, waiter, closedFor(r), r.Nonce.String(), hexed(r.Key.Namespace), hexed(r.Key.Name)},
-		append(a.dest(), &a.ahead, &a.vacant)...)
+		append(a.dest(), &a.ahead, &a.vacant, &a.epoch, &a.floor)...)
 	if err == nil && !found {
 		err = s.metaMissing()
+	}
+	if err == nil && (a.verdict == vContended || a.verdict == vMissing) {
+		s.standing.Store(&standing{epoch: a.epoch, floor: a.floor, closed: closedFor(r), asked: sent})
 	}
 	return a, err
 }
 
-// ask makes one attempt, and looks if nothing was granted.
-func (s *mysqlServer) ask(ctx context.Context, r driver.Request) (answer, error) {
+// ask makes one attempt, and looks if nothing was granted; first, if nothing is known.
+func (s *mysqlServer) ask(ctx context.Context, r driver.Request, known *standing) (answer, error) {
 	waiter := s.waiters.of(r.Key)
-	token, err := s.attempt(ctx, "acquire", s.acquireArgs(r, waiter))
-	if err != nil || token != 0 {
-		return answer{verdict: vGranted, token: token}, err
+	a := answer{verdict: vContended}
+	var err error
+	if known == nil {
+		a, err = s.look(ctx, r, waiter)
+	} else {
+		a.epoch, a.floor = known.epoch, known.floor
 	}
-	a, err := s.look(ctx, r, waiter)
+	if err == nil && a.verdict == vContended {
+		token, err := s.attempt(ctx, "acquire", s.acquireArgs(r, waiter, a))
+		if err != nil || token != 0 {
+			return answer{verdict: vGranted, token: token}, err
+		}
+		a, err = s.look(ctx, r, waiter)
+		if err != nil {
+			return a, err
+		}
+	}
 	if err != nil || a.verdict != vMissing {
 		return a, err
 	}
-	token, err = s.attempt(ctx, "insert", s.insertArgs(r))
+	token, err := s.attempt(ctx, "insert", s.insertArgs(r))
 	if err != nil || token != 0 {
 		return answer{verdict: vGranted, token: token}, err
 	}
@@ -113,19 +130,19 @@ func (s *mysqlServer) attempt(ctx context.Context, verb string, args []any) (int
 }
 
 // acquireArgs are the parameters of acquire.sql.
-func (s *mysqlServer) acquireArgs(r driver.Request, waiter string) []any {
+func (s *mysqlServer) acquireArgs(r driver.Request, waiter string, looked answer) []any {
 	namespace, name, nonce := hexed(r.Key.Namespace), hexed(r.Key.Name), r.Nonce.String()
 	holder, note := hexedText(r.Holder), hexedText(r.Note)
 	ttl, closing, minHold := r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds()
 	if s.mariadb {
 		return []any{
-			closing, nonce, minHold, nonce, nonce, nonce, holder, note, ttl,
-			namespace, name, nonce, waiter, closedFor(r),
+			closing, nonce, minHold, nonce, looked.floor, nonce, nonce, holder, note, ttl,
+			namespace, name, nonce, waiter, looked.epoch,
 		}
 	}
 	return []any{
-		namespace, name, nonce, waiter, closedFor(r),
-		nonce, nonce, holder, note, nonce, ttl, closing, nonce, minHold,
+		namespace, name, nonce, waiter, looked.epoch,
+		nonce, looked.floor, nonce, holder, note, nonce, ttl, closing, nonce, minHold,
 	}
 }
 

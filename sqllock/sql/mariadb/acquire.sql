@@ -1,12 +1,12 @@
--- Parameters: in microseconds TTL + hand-over delay; nonce; minimum hold in microseconds; nonce, nonce, nonce, holder, note; TTL in microseconds; namespace, name, nonce, waiter, the longer of TTL + hand-over delay and minimum hold in microseconds. Names and texts are in hexadecimal digits.
+-- Parameters: in microseconds TTL + hand-over delay; nonce; minimum hold in microseconds; nonce, the floor that look.sql told, nonce, nonce, holder, note; TTL in microseconds; namespace, name, nonce, waiter, the epoch that it told. Names and texts are in hexadecimal digits.
 -- Result: LAST_INSERT_ID is the token, 0 if nothing was granted: look.sql tells why, insert.sql makes a missing row. Error 1205: the row is locked.
--- Promise: waits for nobody, and changes nothing unless it grants. What a value is made of is assigned behind it, so that it does not matter whether assignments are evaluated from left to right. A released lock that is kept for a waiter is granted to that one.
+-- Promise: waits for nobody, and changes nothing unless it grants. What a value is made of is assigned behind it, so that it does not matter whether assignments are evaluated from left to right. The floor may be an old one: a row that is there is newer than what was forgotten of its name. A released lock that is kept for a waiter is granted to that one.
 SET STATEMENT innodb_lock_wait_timeout = 0 FOR
-UPDATE rowlock_lease AS l, rowlock_lease_meta AS m
+UPDATE rowlock_lease AS l
    SET l.held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
            IF(l.nonce <=> ?, l.acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND),
        l.token = LAST_INSERT_ID(IF(l.nonce <=> ?, l.token, GREATEST(
-           l.token + 1, m.floor + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))),
+           l.token + 1, ? + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))),
        l.acquired_at = IF(l.nonce <=> ?, l.acquired_at, UTC_TIMESTAMP(6)),
        l.nonce = ?,
        l.holder = CONVERT(UNHEX(?) USING utf8mb4),
@@ -18,5 +18,4 @@ UPDATE rowlock_lease AS l, rowlock_lease_meta AS m
         OR l.nonce IS NULL AND l.reserved_for = ? AND l.reserved_at IS NOT NULL
            AND l.held_until <= l.expires_at + INTERVAL 50000 MICROSECOND)
    AND @@autocommit = 1
-   AND m.id = 1 AND m.epoch = CONCAT(@@server_id, '@', @@hostname, ':', @@port)
-   AND m.quarantined_until <= UTC_TIMESTAMP(6) AND m.longest_ttl_us >= ?
+   AND CONCAT(@@server_id, '@', @@hostname, ':', @@port) = ?

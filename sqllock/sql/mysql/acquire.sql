@@ -1,21 +1,19 @@
--- Parameters: namespace, name, nonce, waiter, the longer of TTL + hand-over delay and minimum hold in microseconds; nonce, nonce, holder, note, nonce; in microseconds TTL, TTL + hand-over delay; nonce; minimum hold in microseconds. Names and texts are in hexadecimal digits.
+-- Parameters: namespace, name, nonce, waiter, the epoch that look.sql told; nonce, the floor that it told, nonce, holder, note, nonce; in microseconds TTL, TTL + hand-over delay; nonce; minimum hold in microseconds. Names and texts are in hexadecimal digits.
 -- Result: LAST_INSERT_ID is the token, 0 if nothing was granted: look.sql tells why, insert.sql makes a missing row.
--- Promise: waits for nobody and writes nothing unless it grants: the row is selected first, or not if another transaction has locked it or the meta row. What is selected is always there already, so nothing is inserted; what the new values are made of (l) is as it was selected, whatever the order of the assignments. A released lock that is kept for a waiter is granted to that one.
+-- Promise: waits for nobody and writes nothing unless it grants: the row is selected first, or not if another transaction has locked it. What is selected is always there already, so nothing is inserted; what the new values are made of (l) is as it was selected, whatever the order of the assignments. The floor may be an old one: a row that is there is newer than what was forgotten of its name. A released lock that is kept for a waiter is granted to that one.
 INSERT INTO rowlock_lease (namespace, name, token, holder, note, acquired_at, expires_at, held_until)
 SELECT l.namespace, l.name, 0, '', '', l.acquired_at, l.expires_at, l.held_until
-  FROM rowlock_lease_meta AS m, rowlock_lease AS l
+  FROM rowlock_lease AS l
  WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
    AND (l.held_until <= UTC_TIMESTAMP(6) OR l.nonce = ?
         OR l.nonce IS NULL AND l.reserved_for = ? AND l.reserved_at IS NOT NULL
            AND l.held_until <= l.expires_at + INTERVAL 50000 MICROSECOND)
    AND @@autocommit = 1
-   AND m.id = 1 AND m.epoch = @@server_uuid
-   AND m.quarantined_until <= UTC_TIMESTAMP(6) AND m.longest_ttl_us >= ?
-   FOR UPDATE OF l SKIP LOCKED
-   FOR SHARE OF m SKIP LOCKED
+   AND @@server_uuid = ?
+   FOR UPDATE SKIP LOCKED
     ON DUPLICATE KEY UPDATE
        token = LAST_INSERT_ID(IF(l.nonce <=> ?, l.token, GREATEST(
-           l.token + 1, m.floor + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))),
+           l.token + 1, ? + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))),
        nonce = ?,
        holder = CONVERT(UNHEX(?) USING utf8mb4),
        note = CONVERT(UNHEX(?) USING utf8mb4),
