@@ -131,5 +131,6 @@ func TestMySQLAThousandWaiters(t *testing.T) {
 		slices.Sort(took)
 		t.Logf("%d hand-overs, p50 %s, p99 %s, %.1f statements for each, served %v",
 			len(took), took[len(took)/2], took[len(took)*99/100], spent, served)
+		assert.Less(t, spent, 20.0, "of a thousand waiters eight ask")
 	})
 }
