@@ -118,7 +118,7 @@ func TestMySQLAWaiterThatGivesUpIsNotNext(t *testing.T) {
 			require.NoError(t, f.Release(limited(t), g))
 			if released {
 				f.stretch(t)
-					stop()
+				stop()
 			}
 			require.NoError(t, f.Release(limited(t), mustAcquire(t, f, mysqlRequest("a"))))
 			assert.Empty(t, waiter.dialect.(*mysql).waiters.byKey)
