@@ -58,15 +58,14 @@ func (c *contention) statements(t *testing.T) (n int64) {
 	return n
 }
 
-// run has so many callers of each locker acquire, hold for a millisecond and release for so long. It returns how often
-// each locker was served, and what passed from a release to the next grant.
-func (c *contention) run(t *testing.T, callers int, d time.Duration) (served []int, took []time.Duration) {
+// run has so many callers of each locker acquire, hold for a millisecond and release, until so many were served. It returns
+// how often each locker was, and what passed from a release to the next grant.
+func (c *contention) run(t *testing.T, callers, grants int) (served []int, took []time.Duration) {
 	t.Helper()
 	served = make([]int, len(c.lockers))
 	var mu sync.Mutex
 	var last time.Time // when the name was last let go
-	over := make(chan struct{})
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i, l := range c.lockers {
@@ -88,6 +87,9 @@ func (c *contention) run(t *testing.T, callers int, d time.Duration) (served []i
 						took = append(took, time.Since(last))
 					}
 					served[i]++
+					if len(took) == grants {
+						cancel()
+					}
 					mu.Unlock()
 					time.Sleep(time.Millisecond)
 					mu.Lock()
@@ -98,10 +100,8 @@ func (c *contention) run(t *testing.T, callers int, d time.Duration) (served []i
 			})
 		}
 	}
-	go func() { time.Sleep(d); close(over) }()
-	<-over
-	cancel()
 	wg.Wait()
+	require.GreaterOrEqual(t, len(took), grants)
 	return served, took
 }
 
@@ -111,7 +111,7 @@ func TestMySQLServesAllWhoWait(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, dsn string) {
 		c := contend(t, dsn)
 		before := c.statements(t)
-		served, took := c.run(t, 1, 2*time.Second)
+		served, took := c.run(t, 1, 500)
 		spent := float64(c.statements(t)-before) / float64(len(took))
 		slices.Sort(took)
 		share := float64(len(took)+1) / float64(len(served))
@@ -126,7 +126,7 @@ func TestMySQLAThousandWaiters(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, dsn string) {
 		c := contend(t, dsn)
 		before := c.statements(t)
-		served, took := c.run(t, 125, 2*time.Second)
+		served, took := c.run(t, 125, 300)
 		spent := float64(c.statements(t)-before) / float64(len(took))
 		slices.Sort(took)
 		t.Logf("%d hand-overs, p50 %s, p99 %s, %.1f statements for each, served %v",

@@ -126,6 +126,20 @@ func TestMySQLAWaiterThatGivesUpIsNotNext(t *testing.T) {
 	})
 }
 
+// An end by force of a lease that has expired frees the name for all, as the expiry would without a hand-over delay.
+func TestMySQLWhatHasExpiredIsKeptForNobody(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		r := mysqlRequest("a")
+		r.HandoverDelay = time.Hour
+		g := mustAcquire(t, f, r)
+		_, stop := waits(t, MySQL(f.db), mysqlRequest("a"))
+		defer stop()
+		f.exec(t, "UPDATE rowlock_lease SET expires_at = UTC_TIMESTAMP(6) WHERE name = 'a'")
+		require.NoError(t, f.ForceRelease(limited(t), g.Key, g.Token, false))
+		mustAcquire(t, f, mysqlRequest("a"))
+	})
+}
+
 // A minimum hold is kept to, whoever waits, also by who was next; and nobody is next who came while it ran.
 func TestMySQLAReservationDoesNotShortenAMinimumHold(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {

@@ -7,7 +7,7 @@ SELECT l.namespace, l.name, 0, '', '', l.acquired_at, l.expires_at, l.held_until
  WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
    AND (l.held_until <= UTC_TIMESTAMP(6) OR l.nonce = ?
         OR l.nonce IS NULL AND l.reserved_for = ? AND l.reserved_at IS NOT NULL
-           AND l.held_until <= l.expires_at + INTERVAL 50000 MICROSECOND)
+           AND l.held_until = l.expires_at + INTERVAL 50000 MICROSECOND)
    AND @@autocommit = 1
    AND @@server_uuid = ?
    FOR UPDATE SKIP LOCKED

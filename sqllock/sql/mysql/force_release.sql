@@ -6,9 +6,10 @@ UPDATE rowlock_lease
            token + 1,
            COALESCE((SELECT m.floor + 1 FROM rowlock_lease_meta AS m WHERE m.id = 1 FOR SHARE SKIP LOCKED), 0),
            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))),
+       held_until = IF(reserved_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND nonce IS NOT NULL AND expires_at > UTC_TIMESTAMP(6),
+           UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND, UTC_TIMESTAMP(6)),
        nonce = NULL,
-       expires_at = LEAST(expires_at, UTC_TIMESTAMP(6)),
-       held_until = IF(reserved_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND, UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND, UTC_TIMESTAMP(6))
+       expires_at = LEAST(expires_at, UTC_TIMESTAMP(6))
  WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND token = ?
    AND (nonce IS NOT NULL OR held_until > UTC_TIMESTAMP(6))
    AND (nonce IS NULL OR expires_at <= UTC_TIMESTAMP(6) OR ? = 1)

@@ -30,7 +30,7 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
                l.expires_at > UTC_TIMESTAMP(6) AS alive,
                l.reserved_for, TIMESTAMPDIFF(MICROSECOND, l.reserved_at, UTC_TIMESTAMP(6)) AS next_seen_us,
                l.nonce IS NULL AND l.reserved_at IS NOT NULL
-               AND l.held_until <= l.expires_at + INTERVAL 50000 MICROSECOND AS reserved,
+               AND l.held_until = l.expires_at + INTERVAL 50000 MICROSECOND AS reserved,
                TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)) AS since_us,
                TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until) AS free_in_us
           FROM rowlock_lease_meta AS m
