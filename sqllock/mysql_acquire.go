@@ -73,7 +73,7 @@ func (s *mysqlServer) look(ctx context.Context, r driver.Request, waiter string)
 	var a answer
 	sent := time.Now()
 	found, err := s.one(ctx, "look",
-		[]any{waiter, waiter, waiter, closedFor(r), r.Nonce.String(), hexed(r.Key.Namespace), hexed(r.Key.Name)},
+		[]any{waiter, waiter, waiter, waiter, closedFor(r), r.Nonce.String(), hexed(r.Key.Namespace), hexed(r.Key.Name)},
 		append(a.dest(), &a.ahead, &a.vacant, &a.epoch, &a.floor)...)
 	if err == nil && !found {
 		err = s.metaMissing()
@@ -136,13 +136,13 @@ func (s *mysqlServer) acquireArgs(r driver.Request, waiter string, looked answer
 	ttl, closing, minHold := r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds()
 	if s.mariadb {
 		return []any{
-			closing, nonce, minHold, nonce, looked.floor, nonce, nonce, holder, note, ttl,
+			closing, nonce, minHold, nonce, looked.floor, nonce, nonce, holder, note, ttl, waiter,
 			namespace, name, nonce, waiter, looked.epoch,
 		}
 	}
 	return []any{
 		namespace, name, nonce, waiter, looked.epoch,
-		nonce, looked.floor, nonce, holder, note, nonce, ttl, closing, nonce, minHold,
+		nonce, looked.floor, nonce, holder, note, nonce, ttl, closing, nonce, minHold, waiter,
 	}
 }
 

@@ -73,6 +73,32 @@ func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
 	})
 }
 
+// The process that has a name does not take the place of the next at once: others that wait are not to be too late for it.
+func TestMySQLTheHoldersProcessIsNotNextAtOnce(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		a, b := MySQL(f.db), MySQL(f.db)
+		g := mustAcquire(t, f, mysqlRequest("a"))
+		r := mysqlRequest("a")
+		_, stop := waits(t, a, r)
+		defer stop()
+		require.NoError(t, f.Release(limited(t), g))
+		r.Waiting = true
+		g = mustAcquire(t, a, r)
+		f.exec(t, "UPDATE rowlock_lease SET acquired_at = acquired_at + INTERVAL 1 HOUR WHERE name = 'a'") // the moment lasts
+		refusedAgain(t, a, mysqlRequest("a"))
+		held, stop := waits(t, b, mysqlRequest("a"))
+		assert.Zero(t, held.Ahead)
+		assert.Equal(t, 1, refusedAgain(t, a, mysqlRequest("a")).Ahead)
+		stop()
+		f.exec(t, "UPDATE rowlock_lease SET acquired_at = acquired_at - INTERVAL 2 HOUR WHERE name = 'a'")
+		refusedAgain(t, a, mysqlRequest("a"))
+		held, stop = waits(t, b, mysqlRequest("a"))
+		defer stop()
+		assert.Equal(t, 1, held.Ahead)
+		require.NoError(t, a.Release(limited(t), g))
+	})
+}
+
 // A waiter that is dead costs the others its 50 ms, and nothing once it was not seen for three seconds.
 func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {

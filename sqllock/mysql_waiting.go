@@ -13,7 +13,8 @@ const leaveLimit = time.Second
 
 // waiters are the names that this process waits for. Of all processes that wait for one, the first that finds the
 // place vacant writes itself into the lock's row, says again about once a second that it is there, and a release keeps the
-// name for it for a moment. Whoever has released cannot come in between, and the others ask half as often.
+// name for it for a moment. Whoever has released cannot come in between, and the others ask half as often. Further waiters of
+// the process that has the name leave the others 20 ms to take the place.
 //
 // Nobody is woken: neither server can tell, unless a connection waits in it.
 type waiters struct {

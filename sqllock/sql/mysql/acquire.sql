@@ -1,6 +1,6 @@
--- Parameters: namespace, name, nonce, waiter, the epoch that look.sql told; nonce, the floor that it told, nonce, holder, note, nonce; in microseconds TTL, TTL + hand-over delay; nonce; minimum hold in microseconds. Names and texts are in hexadecimal digits.
+-- Parameters: namespace, name, nonce, waiter, the epoch that look.sql told; nonce, the floor that it told, nonce, holder, note, nonce; in microseconds TTL, TTL + hand-over delay; nonce; minimum hold in microseconds; waiter. Names and texts are in hexadecimal digits.
 -- Result: LAST_INSERT_ID is the token, 0 if nothing was granted: look.sql tells why, insert.sql makes a missing row.
--- Promise: waits for nobody and writes nothing unless it grants: the row is selected first, or not if another transaction has locked it. What is selected is always there already, so nothing is inserted; what the new values are made of (l) is as it was selected, whatever the order of the assignments. The floor may be an old one: a row that is there is newer than what was forgotten of its name. A released lock that is kept for a waiter is granted to that one.
+-- Promise: waits for nobody and writes nothing unless it grants: the row is selected first, or not if another transaction has locked it. What is selected is always there already, so nothing is inserted; what the new values are made of (l) is as it was selected, whatever the order of the assignments. The floor may be an old one: a row that is there is newer than what was forgotten of its name. A released lock that is kept for a waiter is granted to that one. Which process has it is kept where the one that is next was.
 INSERT INTO rowlock_lease (namespace, name, token, holder, note, acquired_at, expires_at, held_until)
 SELECT l.namespace, l.name, 0, '', '', l.acquired_at, l.expires_at, l.held_until
   FROM rowlock_lease AS l
@@ -21,4 +21,5 @@ SELECT l.namespace, l.name, 0, '', '', l.acquired_at, l.expires_at, l.held_until
        expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
        held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
            IF(l.nonce <=> ?, l.acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND),
+       reserved_for = NULLIF(?, ''),
        reserved_at = NULL

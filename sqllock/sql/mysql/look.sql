@@ -1,5 +1,5 @@
--- Parameters: waiter, waiter, waiter; how long the lock would be closed at most in microseconds, nonce, namespace, name. The names are in hexadecimal digits.
--- Result: one row, or none if the meta row is missing: verdict, why nothing is granted ('contended': nothing speaks against it); token, holder, note, microseconds since the grant and until it is free; 1 if another waits for it who is next, else 0; 1 if nobody is next, or the waiter that asks is and should say again that it waits, else 0; the epoch, which is the server that answers; the floor.
+-- Parameters: waiter, four times; how long the lock would be closed at most in microseconds, nonce, namespace, name. The names are in hexadecimal digits.
+-- Result: one row, or none if the meta row is missing: verdict, why nothing is granted ('contended': nothing speaks against it); token, holder, note, microseconds since the grant and until it is free; 1 if another waits for it who is next, else 0; 1 if nobody is next, or the waiter that asks is and should say again that it waits, else 0, also for the process that has it itself, in the first 20 ms; the epoch, which is the server that answers; the floor.
 -- Promise: reads only, and waits for nobody.
 SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
             WHEN NOT s.same_epoch THEN 'epoch'
@@ -18,7 +18,9 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
        IF(s.token > 0, s.since_us, 0) AS since_us,
        GREATEST(COALESCE(s.free_in_us, 0), s.quarantine_us, 0) AS free_in_us,
        COALESCE(s.next_seen_us < 3000000 AND s.reserved_for <> ?, 0) AS ahead,
-       s.nonce IS NOT NULL AND COALESCE(s.next_seen_us >= IF(s.reserved_for = ?, 1000000, 3000000), 1) AS vacant,
+       s.nonce IS NOT NULL
+       AND IF(s.next_seen_us IS NULL, NOT s.reserved_for <=> ? OR s.since_us > 20000,
+              s.next_seen_us >= IF(s.reserved_for = ?, 1000000, 3000000)) AS vacant,
        s.epoch, s.floor
   FROM (SELECT @@autocommit AS autocommit,
                @@server_uuid AS epoch,
