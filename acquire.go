@@ -133,7 +133,7 @@ func (a *acquisition) wait() (*Lease, error) {
 			return nil, a.giveUp()
 		}
 	}
-	poll := backoff{next: 20 * time.Millisecond, most: time.Second}
+	poll := newPoll()
 	for {
 		var lease *Lease
 		var next verdict
@@ -169,12 +169,9 @@ func (a *acquisition) wait() (*Lease, error) {
 				continue // into the store's queue
 			}
 		}
-		pause := poll.step()
+		pause := poll.pause(a.refusal, a.locker.caps.Wakes && (queued || place.notified()))
 		if queued {
 			pause -= time.Since(began)
-		}
-		if a.held != nil && next == refused && a.held.ExpiresIn > 0 {
-			pause = min(pause, a.held.ExpiresIn+jitter(5*time.Millisecond))
 		}
 		if !place.sleep(ctx, pause) {
 			return nil, a.giveUp()

@@ -23,10 +23,11 @@ type acquisition struct {
 	attempts int
 	doubt    doubt
 
-	held        *HeldError // the last refusal
-	err         error      // the last failure, nil after a refusal
-	lastCertain bool       // the last failure certainly had no effect
-	told        bool       // that it waits
+	held        *HeldError   // the last refusal
+	refusal     *driver.Held // the answer to the last request, nil if that was none
+	err         error        // the last failure, nil after a refusal
+	lastCertain bool         // the last failure certainly had no effect
+	told        bool         // that it waits
 	subscribed  bool
 	stopWaiting func()
 }
@@ -96,6 +97,7 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	g, sent, err := by(ctx, request, sent)
 	now := a.locker.clock()
 	var held *driver.Held
+	a.refusal = nil
 	switch {
 	case err == nil:
 		return a.granted(g, sent, now)
@@ -116,7 +118,7 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 
 // refused notes who holds the name.
 func (a *acquisition) refused(held *driver.Held, now instant) {
-	a.answered, a.err = now, nil
+	a.answered, a.err, a.refusal = now, nil, held
 	a.held = newHeldError(a.key, held, now.at)
 	emit(a.cfg, func(t *Trace) func(HeldByOtherEvent) { return t.HeldByOther }, HeldByOtherEvent{lockInfo(a.key, a.cfg.holder), a.held})
 }

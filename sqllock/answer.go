@@ -48,9 +48,12 @@ type answer struct {
 	token         int64
 	holder, note  string
 	since, freeIn int64
-	sealed        bool   // only grants that were to be sealed have it
-	ahead         int64  // only refusals of a waiter have it
+	ahead         int    // waiters that are before this one, as far as the store knows any
 	missed        string // the waiter whom a grant was kept for and who did not come; only grants of a waiter have it
+	vacant        bool   // nobody is next
+	epoch         string // the server that answers
+	floor         int64
+	sealed        bool // only grants that were to be sealed have it
 }
 
 // dest is where a row is scanned to, in the order of the statements' columns.
@@ -61,7 +64,7 @@ func (a *answer) dest() []any {
 func (a *answer) held() *driver.Held {
 	return &driver.Held{
 		Reason: reasons[a.verdict], Holder: a.holder, Note: a.note, Token: driver.Token(a.token),
-		Since: micros(a.since), ExpiresIn: micros(a.freeIn), Ahead: int(a.ahead),
+		Since: micros(a.since), ExpiresIn: micros(a.freeIn), Ahead: a.ahead,
 	}
 }
 

@@ -12,9 +12,9 @@
 // database's. An acquire is one statement that grants the lock if nobody has it, and says in the
 // same answer who has it otherwise; one that is refused writes nothing. A renewal is one statement
 // for any number of leases. A release is one statement; the row stays, because the next token must
-// be larger. (MySQL takes two when it refuses, because no statement there both changes a row and
-// reads one; a waiter's later attempts are one again. SQLite has no network between, and takes two
-// small statements where that is faster.)
+// be larger. (MySQL and MariaDB take two to refuse, because no statement of MySQL both changes a row and
+// reads one; a waiter's later attempts are one again, and a grant is two where nothing was looked up for ten seconds.
+// SQLite has no network between, and takes two small statements where that is faster.)
 // No statement needs a transaction around it, so a pooler in transaction mode is fine.
 //
 // A token is the largest of: the last token of that lock plus one, the floor that Prune raises plus
@@ -50,6 +50,16 @@
 // [Pgx] and [Postgres] with pgx's driver notice a pooler that mixes up prepared statements (PgBouncer
 // before 1.21), and go on without preparing any. A transaction of the caller's own needs
 // default_query_exec_mode=exec there, as all his statements do.
+//
+// # MySQL and MariaDB
+//
+// Neither server can tell a client anything, so who waits asks: after a quarter of the time for which the name has
+// been held, at least 4 ms and a second at most. One of the waiters is written into the row as the one that is next, and a
+// release keeps the name for it for 50 ms. Whoever asks in between is told that it is reserved.
+//
+// A release is durable like every other commit: innodb_flush_log_at_trx_commit is the server's.
+// It waits a second at most for another transaction that has locked the row; no other statement waits for any.
+// docs/mysql.md says more, and what to run with several writers or behind a proxy.
 //
 // # SQLite
 //

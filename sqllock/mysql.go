@@ -21,6 +21,8 @@ type mysql struct {
 	db       *sql.DB
 	q        *preparedQuerier
 	table    sqltable.Table
+	waiters  *mysqlWaiters
+	standing atomic.Pointer[standing]
 	detected atomic.Pointer[mysqlServer]
 }
 
@@ -33,7 +35,7 @@ type mysqlServer struct {
 }
 
 func newMySQL(db *sql.DB, t sqltable.Table) *mysql {
-	m := &mysql{db: db, q: newPreparedQuerier(db), table: t}
+	m := &mysql{db: db, q: newPreparedQuerier(db), table: t, waiters: newWaiters()}
 	// A backend has no Close, and a prepared statement lives as long as the pool.
 	runtime.AddCleanup(m, (*preparedQuerier).close, m.q)
 	return m

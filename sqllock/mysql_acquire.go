@@ -3,6 +3,7 @@ package sqllock
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqlerror"
@@ -13,29 +14,33 @@ const vNoAutocommit verdict = "no autocommit"
 
 var errNoAutocommit = errors.New("autocommit is off in the session: locks need a pool with autocommit on")
 
-// Acquire takes one round trip on MariaDB. On MySQL it takes one when it is granted and two when it
-// is refused, because no statement there both changes a row and reads one.
+// Acquire takes one round trip when it is granted and two when it is refused, because no statement of MySQL both
+// changes a row and reads one. It looks first, which is one more when it is granted, for who waits and when the
+// last look that is of use is too old.
 func (m *mysql) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	s, err := m.server(ctx)
 	if err != nil {
 		return driver.Grant{}, m.classify(ctx, "acquire", r.Key, err)
 	}
-	lookFirst := r.Waiting
+	known := s.standing.Load()
+	if r.Waiting || !known.covers(r, time.Now()) {
+		known = nil
+	}
 	a, err := settle(ctx, func() (answer, error) {
-		if lookFirst {
-			lookFirst = false
-			if a, err := s.look(ctx, r); err != nil || a.verdict != vContended && a.verdict != vMissing {
-				return a, err
-			}
-		}
-		return s.ask(ctx, r)
+		a, err := s.ask(ctx, r, known)
+		known = nil // another try looks first
+		return a, err
 	}, s.mends(ctx, closedFor(r)))
 	if err != nil {
 		return driver.Grant{}, m.classify(ctx, "acquire", r.Key, err)
 	}
 	if a.verdict != vGranted {
+		if r.Waiting {
+			s.compete(ctx, r.Key, &a)
+		}
 		return driver.Grant{}, a.held()
 	}
+	s.waiters.isNext(r.Key, false)
 	return driver.Grant{
 		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.token),
 		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
@@ -63,79 +68,60 @@ func (s *mysqlServer) mends(ctx context.Context, closed int64) map[verdict]func(
 	}
 }
 
-// look reads why a lock is not to be had.
-func (s *mysqlServer) look(ctx context.Context, r driver.Request) (answer, error) {
+// look reads why a lock is not to be had by waiter.
+func (s *mysqlServer) look(ctx context.Context, r driver.Request, waiter string) (answer, error) {
 	var a answer
+	sent := time.Now()
 	found, err := s.one(ctx, "look",
-		[]any{closedFor(r), r.Nonce.String(), hexed(r.Key.Namespace), hexed(r.Key.Name)}, a.dest()...)
+		[]any{waiter, waiter, waiter, waiter, closedFor(r), r.Nonce.String(), hexed(r.Key.Namespace), hexed(r.Key.Name)},
+		append(a.dest(), &a.ahead, &a.vacant, &a.epoch, &a.floor)...)
 	if err == nil && !found {
 		err = s.metaMissing()
 	}
+	if err == nil && (a.verdict == vContended || a.verdict == vMissing) {
+		s.standing.Store(&standing{epoch: a.epoch, floor: a.floor, closed: closedFor(r), asked: sent})
+	}
 	return a, err
 }
 
-// ask makes one attempt, and looks if nothing was granted.
-func (s *mysqlServer) ask(ctx context.Context, r driver.Request) (answer, error) {
-	grant := s.grantMySQL
-	if s.mariadb {
-		grant = s.grantMariaDB
+// ask makes one attempt, and looks if nothing was granted; first, if nothing is known.
+func (s *mysqlServer) ask(ctx context.Context, r driver.Request, known *standing) (answer, error) {
+	waiter := s.waiters.of(r.Key)
+	a := answer{verdict: vContended}
+	var err error
+	if known == nil {
+		a, err = s.look(ctx, r, waiter)
+	} else {
+		a.epoch, a.floor = known.epoch, known.floor
 	}
-	a, err := grant(ctx, r)
-	if err != nil || a.verdict != "" {
-		return a, err
+	if err == nil && a.verdict == vContended {
+		token, err := s.attempt(ctx, "acquire", s.acquireArgs(r, waiter, a))
+		if err != nil || token != 0 {
+			return answer{verdict: vGranted, token: token}, err
+		}
+		a, err = s.look(ctx, r, waiter)
+		if err != nil {
+			return a, err
+		}
 	}
-	a, err = s.look(ctx, r)
 	if err != nil || a.verdict != vMissing {
 		return a, err
 	}
+	token, err := s.attempt(ctx, "insert", s.insertArgs(r))
+	if err != nil || token != 0 {
+		return answer{verdict: vGranted, token: token}, err
+	}
 	a.verdict = vContended
-	if s.mariadb {
-		return a, nil
-	}
-	token, err := s.insert(ctx, r)
-	if token != 0 {
-		a = answer{verdict: vGranted, token: token}
-	}
-	return a, err
+	return a, nil
 }
 
-// grantMySQL updates the row. The answer has no verdict when nothing was granted.
-func (s *mysqlServer) grantMySQL(ctx context.Context, r driver.Request) (answer, error) {
-	done, err := s.exec(ctx, "acquire", s.acquireArgs(r)...)
-	if err != nil || done.lastID == 0 {
-		return answer{}, err
-	}
-	return answer{verdict: vGranted, token: done.lastID}, nil
-}
-
-// acquireArgs are the parameters of acquire.sql.
-func (s *mysqlServer) acquireArgs(r driver.Request) []any {
-	namespace, name, nonce := hexed(r.Key.Namespace), hexed(r.Key.Name), r.Nonce.String()
-	holder, note := hexedText(r.Holder), hexedText(r.Note)
-	ttl, closing, minHold := r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds()
-	if s.mariadb {
-		return []any{
-			namespace, name, nonce, holder, note, ttl, closing, minHold, closedFor(r), closing, minHold, nonce,
-		}
-	}
-	return []any{
-		nonce, nonce, nonce, holder, note, ttl, closing, minHold,
-		namespace, name, nonce,
-		namespace, name, nonce, closedFor(r),
-	}
-}
-
-// insert makes the row of a lock that has none; the token is 0 if somebody else was first.
-func (s *mysqlServer) insert(ctx context.Context, r driver.Request) (int64, error) {
-	namespace, name := hexed(r.Key.Namespace), hexed(r.Key.Name)
-	args := []any{
-		namespace, name, r.Nonce.String(), hexedText(r.Holder), hexedText(r.Note),
-		r.TTL.Microseconds(), closedFor(r), closedFor(r), namespace, name,
-	}
+// attempt runs a statement that grants. The token is 0 if it did not, or somebody else was first.
+func (s *mysqlServer) attempt(ctx context.Context, verb string, args []any) (int64, error) {
 	var done result
 	err := s.run(ctx, func() (err error) {
-		done, err = s.q.exec(ctx, s.sql["insert"], args...)
-		if n := sqlerror.MySQL(err); n == mysqlDuplicate || n == mysqlNoWait {
+		done, err = s.q.exec(ctx, s.sql[verb], args...)
+		switch n := sqlerror.MySQL(err); {
+		case n == mysqlDuplicate, n == mysqlNoWait, n == mysqlLockWait && s.mariadb:
 			done, err = result{}, nil
 		}
 		return err
@@ -143,20 +129,32 @@ func (s *mysqlServer) insert(ctx context.Context, r driver.Request) (int64, erro
 	return done.lastID, err
 }
 
-// grantMariaDB updates or inserts the row. The answer has no verdict when the row is locked, or
-// when nothing can be granted at all.
-func (s *mysqlServer) grantMariaDB(ctx context.Context, r driver.Request) (answer, error) {
-	var a answer
-	found := false
-	err := s.run(ctx, func() (err error) {
-		found, err = queryOne(ctx, s.q, s.sql["acquire"], s.acquireArgs(r), a.dest()...)
-		if sqlerror.MySQL(err) == mysqlLockWait {
-			found, err = false, nil
+// acquireArgs are the parameters of acquire.sql.
+func (s *mysqlServer) acquireArgs(r driver.Request, waiter string, looked answer) []any {
+	namespace, name, nonce := hexed(r.Key.Namespace), hexed(r.Key.Name), r.Nonce.String()
+	holder, note := hexedText(r.Holder), hexedText(r.Note)
+	ttl, closing, minHold := r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds()
+	if s.mariadb {
+		return []any{
+			closing, nonce, minHold, nonce, looked.floor, nonce, nonce, holder, note, ttl, waiter,
+			namespace, name, nonce, waiter, looked.epoch,
 		}
-		return err
-	})
-	if err != nil || !found {
-		return answer{}, err
 	}
-	return a, nil
+	return []any{
+		namespace, name, nonce, waiter, looked.epoch,
+		nonce, looked.floor, nonce, holder, note, nonce, ttl, closing, nonce, minHold, waiter,
+	}
+}
+
+// insertArgs are the parameters of insert.sql, which makes the row of a lock that has none.
+func (s *mysqlServer) insertArgs(r driver.Request) []any {
+	namespace, name := hexed(r.Key.Namespace), hexed(r.Key.Name)
+	args := []any{
+		namespace, name, r.Nonce.String(), hexedText(r.Holder), hexedText(r.Note),
+		r.TTL.Microseconds(), closedFor(r), closedFor(r),
+	}
+	if s.mariadb {
+		return args
+	}
+	return append(args, namespace, name)
 }

@@ -30,7 +30,7 @@ func TestMySQLQuarantinesAnotherServer(t *testing.T) {
 		g := mustAcquire(t, f, long)
 		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, mysqlRequest("free"))))
 
-		f.exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
+		f.moveHere(t)
 		for _, name := range []string{"free", "never seen"} {
 			for _, waiting := range []bool{false, true} {
 				r := mysqlRequest(name)
@@ -57,6 +57,32 @@ func TestMySQLQuarantinesAnotherServer(t *testing.T) {
 	})
 }
 
+// moveHere makes it so that all was granted by another server until now, a moment ago.
+func (f *mysqlFixture) moveHere(t *testing.T) {
+	t.Helper()
+	f.exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
+	m := f.dialect.(*mysql)
+	known := *m.standing.Load()
+	known.epoch, known.asked = "another server", time.Now()
+	m.standing.Store(&known)
+}
+
+// What was looked up is relied on for less than any server that takes over waits, by either clock, and for no longer lease.
+func TestMySQLLooksAgainInTime(t *testing.T) {
+	t.Parallel()
+	const shortestQuarantine = time.Minute // rowlock_lease_meta.longest_ttl_us as the migration sets it
+	require.Less(t, standingFor, shortestQuarantine/2)
+	r := mysqlRequest("a")
+	now := time.Now()
+	s := &standing{closed: closedFor(r), asked: now}
+	assert.True(t, s.covers(r, now.Add(standingFor-time.Millisecond)))
+	assert.False(t, s.covers(r, now.Add(standingFor)))
+	assert.False(t, s.covers(r, now.Round(0).Add(-time.Second)), "the clock was set back")
+	assert.False(t, (*standing)(nil).covers(r, now))
+	r.HandoverDelay = time.Microsecond
+	assert.False(t, s.covers(r, now))
+}
+
 // A clock that was set back, or a floor above it, does not let a token fall: neither for a name
 // that is known nor for one that was forgotten.
 func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
@@ -64,6 +90,7 @@ func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
 		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, mysqlRequest("known"))))
 		const floor = int64(8_000_000_000_000_000)
 		f.exec(t, "UPDATE rowlock_lease_meta SET floor = ?", floor)
+		f.dialect.(*mysql).standing.Store(nil) // for a name that is known the floor may be one of ten seconds ago
 		for _, name := range []string{"known", "new"} {
 			g := mustAcquire(t, f, mysqlRequest(name))
 			assert.EqualValues(t, floor+1, g.Token, name)

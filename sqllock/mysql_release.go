@@ -7,18 +7,22 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Release takes one round trip, and one more if there was nothing to release.
+// Release takes one round trip, and one more if there was nothing to release. It waits for whoever has locked the row, which
+// is a statement of a moment, or a transaction that somebody else has open, and gives up after a second. On MySQL, where no
+// statement has a limit of its own, the connection is given up with it, and the outcome is unknown.
 func (m *mysql) Release(ctx context.Context, g driver.Grant) error {
 	s, err := m.server(ctx)
 	if err == nil {
 		namespace, name, nonce, token := hexed(g.Key.Namespace), hexed(g.Key.Name), g.Nonce.String(), int64(g.Token)
-		args := []any{g.MinHold.Microseconds(), namespace, name, nonce, token}
+		minHold := g.MinHold.Microseconds()
+		waits, cancel := ctx, func() {}
 		if !s.mariadb {
-			args = append(args, namespace, name, nonce)
+			waits, cancel = context.WithTimeout(ctx, patience)
 		}
-		err = s.end(ctx, "release", args, func() (answer, error) {
+		defer cancel()
+		err = s.end(waits, "release", []any{minHold, minHold, minHold, namespace, name, nonce, token}, func() (answer, error) {
 			var a answer
-			found, err := s.one(ctx, "released", []any{token, token, nonce, token, namespace, name}, &a.verdict)
+			found, err := s.one(waits, "released", []any{token, token, nonce, token, namespace, name}, &a.verdict)
 			if !found {
 				a.verdict = vNotHeld
 			}

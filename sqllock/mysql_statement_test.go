@@ -21,8 +21,9 @@ func TestMySQLRefusedAcquireWritesNothing(t *testing.T) {
 		require.NoError(t, err)
 		for _, level := range mysqlIsolations {
 			tx := begin(t, f.open(t, f.isolation(level)))
-			_, err := queryOne(limited(t), sqlQuerier{tx}, s.sql["acquire"], s.acquireArgs(mysqlRequest("a")), new(answer).dest()...)
+			done, err := sqlQuerier{tx}.exec(limited(t), s.sql["acquire"], s.acquireArgs(mysqlRequest("a"), "", answer{epoch: s.standing.Load().epoch})...)
 			require.NoError(t, err)
+			require.Zero(t, done.lastID)
 			_, err = tx.ExecContext(limited(t), "UPDATE rowlock_lease SET note = ?", level)
 			require.NoError(t, err)
 			assert.EqualValues(t, 1, rowsModified(t, tx), "%s: the update of one row, and nothing else", level)

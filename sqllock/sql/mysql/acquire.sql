@@ -1,29 +1,25 @@
--- Parameters: nonce, nonce, nonce, holder, note; in microseconds TTL, TTL + hand-over delay, minimum hold; namespace, name, nonce; namespace, name, nonce, the longer of TTL + hand-over delay and minimum hold in microseconds. Names and texts are in hexadecimal digits.
+-- Parameters: namespace, name, nonce, waiter, the epoch that look.sql told; nonce, the floor that it told, nonce, holder, note, nonce; in microseconds TTL, TTL + hand-over delay; nonce; minimum hold in microseconds; waiter. Names and texts are in hexadecimal digits.
 -- Result: LAST_INSERT_ID is the token, 0 if nothing was granted: look.sql tells why, insert.sql makes a missing row.
--- Promise: waits for nobody and writes nothing unless it grants: the subquery, evaluated before a row is touched, skips what another transaction has locked. Assignments are evaluated from left to right.
-UPDATE rowlock_lease
-   SET token = LAST_INSERT_ID(IF(nonce <=> ?, token, GREATEST(
-           token + 1,
-           COALESCE((SELECT m.floor + 1 FROM rowlock_lease_meta AS m WHERE m.id = 1 FOR SHARE SKIP LOCKED), 0),
-           TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))),
-       acquired_at = IF(nonce <=> ?, acquired_at, UTC_TIMESTAMP(6)),
+-- Promise: waits for nobody and writes nothing unless it grants: the row is selected first, or not if another transaction has locked it. What is selected is always there already, so nothing is inserted; what the new values are made of (l) is as it was selected, whatever the order of the assignments. The floor may be an old one: a row that is there is newer than what was forgotten of its name. A released lock that is kept for a waiter is granted to that one. Which process has it is kept where the one that is next was.
+INSERT INTO rowlock_lease (namespace, name, token, holder, note, acquired_at, expires_at, held_until)
+SELECT l.namespace, l.name, 0, '', '', l.acquired_at, l.expires_at, l.held_until
+  FROM rowlock_lease AS l
+ WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+   AND (l.held_until <= UTC_TIMESTAMP(6) OR l.nonce = ?
+        OR l.nonce IS NULL AND l.reserved_for = ? AND l.reserved_at IS NOT NULL
+           AND l.held_until = l.expires_at + INTERVAL 50000 MICROSECOND)
+   AND @@autocommit = 1
+   AND @@server_uuid = ?
+   FOR UPDATE SKIP LOCKED
+    ON DUPLICATE KEY UPDATE
+       token = LAST_INSERT_ID(IF(l.nonce <=> ?, l.token, GREATEST(
+           l.token + 1, ? + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))),
        nonce = ?,
        holder = CONVERT(UNHEX(?) USING utf8mb4),
        note = CONVERT(UNHEX(?) USING utf8mb4),
+       acquired_at = IF(l.nonce <=> ?, l.acquired_at, UTC_TIMESTAMP(6)),
        expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
-       held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, acquired_at + INTERVAL ? MICROSECOND)
- WHERE namespace = UNHEX(?) AND name = UNHEX(?)
-   AND (held_until <= UTC_TIMESTAMP(6) OR nonce = ?)
-   AND (SELECT free.one FROM (
-           SELECT 1 AS one
-             FROM rowlock_lease AS l
-            WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
-              AND (l.held_until <= UTC_TIMESTAMP(6) OR l.nonce = ?)
-              AND @@autocommit = 1
-              AND (SELECT m.id
-                     FROM rowlock_lease_meta AS m
-                    WHERE m.id = 1 AND m.epoch = @@server_uuid
-                      AND m.quarantined_until <= UTC_TIMESTAMP(6) AND m.longest_ttl_us >= ?
-                      FOR SHARE SKIP LOCKED) = 1
-            LIMIT 1
-              FOR UPDATE SKIP LOCKED) AS free) = 1
+       held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
+           IF(l.nonce <=> ?, l.acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND),
+       reserved_for = NULLIF(?, ''),
+       reserved_at = NULL

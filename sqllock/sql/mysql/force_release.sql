@@ -1,14 +1,15 @@
 -- Parameters: namespace, name, the token that is to be ended, 1 to end a lease that is alive, else 0; namespace, name. The names are in hexadecimal digits.
 -- Result: one row changed if the grant was ended; if none, force_released.sql tells why.
--- Promise: ends that one grant, or opens what it left closed, and raises the token so that its holder is fenced; waits for nobody on the row of the lock.
+-- Promise: ends that one grant, or opens what it left closed, and raises the token so that its holder is fenced, and keeps it for a waiter as release.sql does; waits for nobody on the row of the lock.
 UPDATE rowlock_lease
    SET token = GREATEST(
            token + 1,
            COALESCE((SELECT m.floor + 1 FROM rowlock_lease_meta AS m WHERE m.id = 1 FOR SHARE SKIP LOCKED), 0),
            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))),
+       held_until = IF(reserved_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND nonce IS NOT NULL AND expires_at > UTC_TIMESTAMP(6),
+           UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND, UTC_TIMESTAMP(6)),
        nonce = NULL,
-       expires_at = LEAST(expires_at, UTC_TIMESTAMP(6)),
-       held_until = UTC_TIMESTAMP(6)
+       expires_at = LEAST(expires_at, UTC_TIMESTAMP(6))
  WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND token = ?
    AND (nonce IS NOT NULL OR held_until > UTC_TIMESTAMP(6))
    AND (nonce IS NULL OR expires_at <= UTC_TIMESTAMP(6) OR ? = 1)

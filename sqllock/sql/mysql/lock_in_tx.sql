@@ -2,6 +2,7 @@
 -- Result: error 3572 (MariaDB: 1205) if another transaction has locked it, no row if it is missing, or one row: verdict 'locked', or why it is closed; token, holder, note, microseconds since the grant and until it is free.
 -- Promise: locks the row to the end of the transaction; waits for nobody; a locking read, which begins no snapshot.
 SELECT CASE WHEN l.held_until <= UTC_TIMESTAMP(6) THEN 'locked'
+            WHEN l.nonce IS NULL AND l.held_until = l.expires_at + INTERVAL 50000 MICROSECOND THEN 'reserved'
             WHEN l.nonce IS NULL THEN 'min hold'
             WHEN l.expires_at > UTC_TIMESTAMP(6) THEN 'leased'
             ELSE 'handover' END AS verdict,

@@ -2,6 +2,7 @@
 -- Result: no row if another transaction has locked it, or one: verdict 'locked', or why it is closed; token, holder, note, microseconds since the grant and until it is free.
 -- Promise: as lock_in_tx.sql, for servers on which an error would undo the whole transaction.
 SELECT CASE WHEN l.held_until <= UTC_TIMESTAMP(6) THEN 'locked'
+            WHEN l.nonce IS NULL AND l.held_until = l.expires_at + INTERVAL 50000 MICROSECOND THEN 'reserved'
             WHEN l.nonce IS NULL THEN 'min hold'
             WHEN l.expires_at > UTC_TIMESTAMP(6) THEN 'leased'
             ELSE 'handover' END AS verdict,

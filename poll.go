@@ -1,0 +1,42 @@
+package rowlock
+
+import (
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Bounds of the pause between two questions of a waiter that no store wakes.
+const (
+	shortestPoll = 4 * time.Millisecond
+	longestPoll  = time.Second
+)
+
+// poll is how a waiter spaces its questions. What was held for long will, as far as one can tell, be held for
+// long yet: a waiter that nobody wakes asks again after a quarter of that time, so that it is late by about an
+// eighth of a hold, and asks about a long one once a second. Of several the store may know the order: who
+// stands further back asks as much less often.
+type poll struct {
+	backoff backoff
+}
+
+func newPoll() poll { return poll{backoff{next: 20 * time.Millisecond, most: longestPoll}} }
+
+// pause is how long to wait after the store refused, or after it did not answer (held is nil). Where the store
+// wakes the waiter, asking is only the net beneath.
+func (p *poll) pause(held *driver.Held, woken bool) time.Duration {
+	if held == nil {
+		return p.backoff.step()
+	}
+	var pause time.Duration
+	if woken || held.Since <= 0 || held.Reason == driver.Contended { // that is not for how long it is contended
+		pause = p.backoff.step()
+	} else {
+		place := time.Duration(held.Ahead) + 1
+		pause = jitter(min(max(held.Since/4, shortestPoll)*place, longestPoll))
+	}
+	if held.ExpiresIn > 0 && (held.Reason != driver.Reserved || held.Ahead == 0) {
+		pause = min(pause, held.ExpiresIn+jitter(5*time.Millisecond))
+	}
+	return pause
+}

@@ -1,0 +1,168 @@
+package rowlock_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// silent is a store that wakes nobody. It writes down when it was asked by whom who waits, and may say how many
+// wait longer.
+type silent struct {
+	driver.Backend
+
+	mu    sync.Mutex
+	asked []time.Time
+	ahead int
+}
+
+func (s *silent) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := s.Backend.Acquire(ctx, r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if held, ok := err.(*driver.Held); ok { //nolint:errorlint // memlock's own
+		s.asked = append(s.asked, time.Now())
+		held.Ahead, held.Since = s.ahead, max(held.Since, time.Microsecond) // zero is not known
+	}
+	return g, err
+}
+
+// questions is how often it was asked since t.
+func (s *silent) questions(t time.Time) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.asked {
+		if at.After(t) {
+			n++
+		}
+	}
+	return n
+}
+
+// Promise 9: without wake-ups, what was held for a moment is asked for again after a moment, and what was held for
+// an hour about once a second. The further back a waiter stands in the store's order, the less it asks.
+func TestThePollFollowsTheHold(t *testing.T) {
+	for name, c := range map[string]struct {
+		held        time.Duration // before the waiter comes
+		ahead       int
+		within      time.Duration // of which
+		least, most int           // questions
+	}{
+		"a moment":             {time.Millisecond, 0, 12 * time.Millisecond, 2, 6},
+		"a moment, in line":    {time.Millisecond, 7, 100 * time.Millisecond, 1, 8},
+		"a second":             {time.Second, 0, time.Second, 2, 8},
+		"an hour":              {time.Hour, 0, time.Minute, 40, 121},
+		"an hour, in line":     {time.Hour, 7, time.Minute, 40, 121},
+		"a minute, far behind": {time.Minute, 1000, time.Minute, 40, 121},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				acquire(t, locker(t, store), "a", rowlock.TTL(2*time.Hour))
+				time.Sleep(c.held)
+				s := &silent{Backend: store, ahead: c.ahead}
+				l := locker(t, s)
+				ctx, cancel := context.WithCancel(background)
+				defer cancel()
+				go func() { _, _ = l.Acquire(ctx, "a") }()
+				synctest.Wait()
+				began := time.Now()
+				time.Sleep(c.within)
+				got := s.questions(began)
+				assert.GreaterOrEqual(t, got, c.least)
+				assert.LessOrEqual(t, got, c.most)
+			})
+		})
+	}
+}
+
+// Promise 9: without wake-ups, a waiter is late by an eighth of the hold on average, a second at most.
+func TestAHandOverByPollIsSoonAfterAShortHold(t *testing.T) {
+	for _, hold := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Minute} {
+		bubble(t, func(t *testing.T, store *memlock.Backend) {
+			const rounds = 50
+			a, b := locker(t, store), locker(t, &silent{Backend: store})
+			var late time.Duration
+			for range rounds {
+				held := acquire(t, a, "a")
+				var released time.Time
+				go func() {
+					time.Sleep(hold)
+					released = time.Now()
+					assert.NoError(t, held.Release(background))
+				}()
+				lease := acquire(t, b, "a")
+				one := time.Since(released)
+				assert.LessOrEqual(t, one, min(max(hold/2, 6*time.Millisecond), 1500*time.Millisecond))
+				late += one
+				require.NoError(t, lease.Release(background))
+			}
+			assert.LessOrEqual(t, late/rounds, min(max(hold/5, 4*time.Millisecond), 800*time.Millisecond))
+			t.Log("held for", hold, "and late by", late/rounds)
+		})
+	}
+}
+
+// Promise 9: a waiter that the store wakes does not ask more often because of it.
+func TestAWokenWaiterKeepsItsNet(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memlock.Backend) {
+		acquire(t, locker(t, mem), "a")
+		time.Sleep(time.Millisecond)
+		l := locker(t, waking{mem})
+		ctx, cancel := context.WithCancel(background)
+		defer cancel()
+		go func() { _, _ = l.Acquire(ctx, "a") }()
+		synctest.Wait()
+		before := mem.Calls(memlock.OpAcquire)
+		time.Sleep(100 * time.Millisecond)
+		assert.LessOrEqual(t, mem.Calls(memlock.OpAcquire)-before, 6)
+	})
+}
+
+// waking is a store that declares that it wakes.
+type waking struct{ *memlock.Backend }
+
+func (w waking) Capabilities() driver.Capabilities {
+	c := w.Backend.Capabilities()
+	c.Wakes = true
+	return c
+}
+
+// Promise 10: what is reserved for another is asked for again when the reservation is over; by those in line in
+// their turn.
+func TestAReservationIsWaitedFor(t *testing.T) {
+	for ahead, least := range []time.Duration{45 * time.Millisecond, 75 * time.Millisecond} {
+		bubble(t, func(t *testing.T, store *memlock.Backend) {
+			began := time.Now()
+			s := &reserving{Backend: store, until: began.Add(50 * time.Millisecond), ahead: ahead}
+			require.NoError(t, acquire(t, locker(t, s), "a").Release(background))
+			assert.GreaterOrEqual(t, time.Since(began), least)
+			assert.LessOrEqual(t, time.Since(began), 10*least)
+			assert.LessOrEqual(t, s.refused, 3)
+		})
+	}
+}
+
+// reserving is a store that keeps the name for somebody else for a while.
+type reserving struct {
+	driver.Backend
+
+	until          time.Time
+	ahead, refused int
+}
+
+func (s *reserving) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	if left := time.Until(s.until); left > 0 {
+		s.refused++
+		return driver.Grant{}, &driver.Held{Reason: driver.Reserved, Since: time.Second, ExpiresIn: left, Ahead: s.ahead}
+	}
+	return s.Backend.Acquire(ctx, r)
+}

@@ -1,0 +1,191 @@
+package sqllock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// waits makes b a process that waits for r's name: it has been refused, and is next unless another is.
+func waits(t *testing.T, b *Backend, r driver.Request) (held *driver.Held, stop func()) {
+	t.Helper()
+	stop, err := b.Notify(limited(t), r.Key, func() {})
+	require.NoError(t, err)
+	return refusedAgain(t, b, r), stop
+}
+
+func refusedAgain(t *testing.T, b *Backend, r driver.Request) *driver.Held {
+	t.Helper()
+	r.Waiting = true
+	_, err := b.Acquire(limited(t), r)
+	var held *driver.Held
+	require.ErrorAs(t, err, &held)
+	return held
+}
+
+// stretch makes the 50 ms for which a lock is kept an hour, so that a slow machine does not outlast them.
+func (f *mysqlFixture) stretch(t *testing.T) {
+	t.Helper()
+	f.exec(t, `UPDATE rowlock_lease SET held_until = held_until + INTERVAL 1 HOUR, expires_at = expires_at + INTERVAL 1 HOUR
+		WHERE name = 'a' AND nonce IS NULL AND held_until > expires_at`)
+}
+
+// A release, also one by force, keeps the name for the waiter that is next: others are told so, and that one is granted.
+func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		for _, force := range []bool{false, true} {
+			holder, first, second := MySQL(f.db), MySQL(f.db), MySQL(f.db)
+			g := mustAcquire(t, holder, mysqlRequest("a"))
+			r := mysqlRequest("a")
+			held, stop := waits(t, first, r)
+			defer stop()
+			assert.Zero(t, held.Ahead)
+			held, stop = waits(t, second, mysqlRequest("a"))
+			defer stop()
+			assert.Equal(t, 1, held.Ahead)
+
+			if force {
+				require.NoError(t, holder.ForceRelease(limited(t), g.Key, g.Token, true))
+			} else {
+				require.NoError(t, holder.Release(limited(t), g))
+			}
+			kept := f.int(t, "SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, held_until) FROM rowlock_lease WHERE name = 'a'")
+			assert.EqualValues(t, 50_000, kept)
+			f.stretch(t)
+			_, err := holder.Acquire(limited(t), mysqlRequest("a"))
+			requireHeld(t, err, driver.Reserved)
+			assert.Equal(t, driver.Reserved, refusedAgain(t, second, mysqlRequest("a")).Reason)
+			tx := begin(t, f.db)
+			requireHeld(t, holder.InTx(limited(t), tx, "a"), driver.Reserved)
+			require.NoError(t, tx.Rollback())
+			r.Waiting = true
+			g = mustAcquire(t, first, r)
+			assert.Zero(t, refusedAgain(t, second, mysqlRequest("a")).Ahead, "the place was vacant again")
+			require.NoError(t, first.Release(limited(t), g))
+			r = mysqlRequest("a")
+			r.Waiting = true
+			require.NoError(t, second.Release(limited(t), mustAcquire(t, second, r)))
+		}
+	})
+}
+
+// The process that has a name does not take the place of the next at once: others that wait are not to be too late for it.
+func TestMySQLTheHoldersProcessIsNotNextAtOnce(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		a, b := MySQL(f.db), MySQL(f.db)
+		g := mustAcquire(t, f, mysqlRequest("a"))
+		r := mysqlRequest("a")
+		_, stop := waits(t, a, r)
+		defer stop()
+		require.NoError(t, f.Release(limited(t), g))
+		r.Waiting = true
+		g = mustAcquire(t, a, r)
+		f.exec(t, "UPDATE rowlock_lease SET acquired_at = acquired_at + INTERVAL 1 HOUR WHERE name = 'a'") // the moment lasts
+		refusedAgain(t, a, mysqlRequest("a"))
+		held, stop := waits(t, b, mysqlRequest("a"))
+		assert.Zero(t, held.Ahead)
+		assert.Equal(t, 1, refusedAgain(t, a, mysqlRequest("a")).Ahead)
+		stop()
+		f.exec(t, "UPDATE rowlock_lease SET acquired_at = acquired_at - INTERVAL 2 HOUR WHERE name = 'a'")
+		refusedAgain(t, a, mysqlRequest("a"))
+		held, stop = waits(t, b, mysqlRequest("a"))
+		defer stop()
+		assert.Equal(t, 1, held.Ahead)
+		require.NoError(t, a.Release(limited(t), g))
+	})
+}
+
+// A waiter that is dead costs the others its 50 ms, and nothing once it was not seen for three seconds.
+func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		dead, other := MySQL(f.db), MySQL(f.db)
+		g := mustAcquire(t, f, mysqlRequest("a"))
+		_, _ = waits(t, dead, mysqlRequest("a"))
+		_, stop := waits(t, other, mysqlRequest("a"))
+		defer stop()
+		require.NoError(t, f.Release(limited(t), g))
+		began := time.Now()
+		r := mysqlRequest("a")
+		r.Waiting = true
+		require.Eventually(t, func() bool {
+			var err error
+			g, err = other.Acquire(limited(t), r)
+			return err == nil
+		}, 10*time.Second, time.Millisecond)
+		t.Log("granted after", time.Since(began))
+		require.NoError(t, other.Release(limited(t), g))
+		g = mustAcquire(t, f, mysqlRequest("a")) // nobody was next any more
+
+		_, _ = waits(t, dead, mysqlRequest("a"))
+		f.exec(t, "UPDATE rowlock_lease SET reserved_at = reserved_at - INTERVAL 3 SECOND WHERE name = 'a'")
+		require.NoError(t, f.Release(limited(t), g))
+		g = mustAcquire(t, f, mysqlRequest("a"))
+		_, _ = waits(t, dead, mysqlRequest("a"))
+		f.exec(t, "UPDATE rowlock_lease SET reserved_at = reserved_at - INTERVAL 3 SECOND WHERE name = 'a'")
+		assert.Zero(t, refusedAgain(t, other, mysqlRequest("a")).Ahead, "the place of one that was not seen is vacant")
+		require.NoError(t, f.Release(limited(t), g))
+	})
+}
+
+// A waiter that gives up leaves nothing behind, before the release or behind it.
+func TestMySQLAWaiterThatGivesUpIsNotNext(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		waiter := MySQL(f.db)
+		for _, released := range []bool{false, true} {
+			g := mustAcquire(t, f, mysqlRequest("a"))
+			_, stop := waits(t, waiter, mysqlRequest("a"))
+			if !released {
+				stop()
+			}
+			require.NoError(t, f.Release(limited(t), g))
+			if released {
+				f.stretch(t)
+				stop()
+			}
+			require.NoError(t, f.Release(limited(t), mustAcquire(t, f, mysqlRequest("a"))))
+			assert.Empty(t, waiter.dialect.(*mysql).waiters.byKey)
+		}
+	})
+}
+
+// An end by force of a lease that has expired frees the name for all, as the expiry would without a hand-over delay.
+func TestMySQLWhatHasExpiredIsKeptForNobody(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		r := mysqlRequest("a")
+		r.HandoverDelay = time.Hour
+		g := mustAcquire(t, f, r)
+		_, stop := waits(t, MySQL(f.db), mysqlRequest("a"))
+		defer stop()
+		f.exec(t, "UPDATE rowlock_lease SET expires_at = UTC_TIMESTAMP(6) WHERE name = 'a'")
+		require.NoError(t, f.ForceRelease(limited(t), g.Key, g.Token, false))
+		mustAcquire(t, f, mysqlRequest("a"))
+	})
+}
+
+// A minimum hold is kept to, whoever waits, also by who was next; and nobody is next who came while it ran.
+func TestMySQLAReservationDoesNotShortenAMinimumHold(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		r := mysqlRequest("a")
+		r.MinHold = time.Hour
+		g := mustAcquire(t, f, r)
+		_, stop := waits(t, MySQL(f.db), mysqlRequest("a"))
+		defer stop()
+		first := MySQL(f.db)
+		f.exec(t, "UPDATE rowlock_lease SET reserved_at = NULL WHERE name = 'a'")
+		_, stop = waits(t, first, mysqlRequest("a"))
+		defer stop()
+		require.NoError(t, f.Release(limited(t), g))
+		for range 2 {
+			held := refusedAgain(t, first, mysqlRequest("a"))
+			assert.Equal(t, driver.MinHold, held.Reason)
+			assert.InDelta(t, time.Hour, held.ExpiresIn, float64(time.Minute))
+		}
+		// Also where a version that knows of no waiters has released.
+		f.exec(t, "UPDATE rowlock_lease SET reserved_at = UTC_TIMESTAMP(6) WHERE name = 'a'")
+		assert.Equal(t, driver.MinHold, refusedAgain(t, first, mysqlRequest("a")).Reason)
+	})
+}
