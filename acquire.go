@@ -134,6 +134,9 @@ func (a *acquisition) wait() (*Lease, error) {
 		}
 	}
 	poll := backoff{next: 20 * time.Millisecond, most: time.Second}
+	if place.follows(a) && !a.rest(ctx, place, poll.step()) {
+		return nil, a.giveUp()
+	}
 	for {
 		var lease *Lease
 		var next verdict
@@ -145,6 +148,7 @@ func (a *acquisition) wait() (*Lease, error) {
 			lease, next = a.attempt(a.ctx, callTimeout(a.cfg.ttl))
 		}
 		if lease != nil {
+			place.served = true
 			return lease, nil
 		}
 		bound()
@@ -168,7 +172,7 @@ func (a *acquisition) wait() (*Lease, error) {
 		if a.held != nil && next == refused && a.held.ExpiresIn > 0 {
 			pause = min(pause, a.held.ExpiresIn+jitter(5*time.Millisecond))
 		}
-		if !place.sleep(ctx, pause) {
+		if !a.rest(ctx, place, pause) {
 			return nil, a.giveUp()
 		}
 	}

@@ -28,6 +28,8 @@ type acquisition struct {
 	lastCertain bool       // the last failure certainly had no effect
 	told        bool       // that it waits
 	subscribed  bool
+	offer       *offer // of a lease that is to be taken over
+	burst       burst  // that the grant is part of
 	stopWaiting func()
 }
 
@@ -87,9 +89,12 @@ func (a *acquisition) ask(ctx context.Context, queued bool) (*Lease, verdict) {
 	}
 	var g driver.Grant
 	var err error
-	if queued {
+	switch {
+	case queued:
 		g, sent, err = a.proven(ctx, request, sent)
-	} else {
+	case a.offer != nil:
+		g, err = a.takeOver(ctx, request)
+	default:
 		g, err = a.locker.backend.Acquire(ctx, request)
 	}
 	now := a.locker.clock()
@@ -125,6 +130,7 @@ func (a *acquisition) granted(g driver.Grant, sent, now instant) (*Lease, verdic
 		return nil, stop
 	}
 	le := newLease(a, g, sent)
+	le.burst = a.burst
 	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.locker.renewals.add(le) {
 		a.err, a.lastCertain = errors.New("the grant came too late to be used"), false
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
@@ -135,7 +141,7 @@ func (a *acquisition) granted(g driver.Grant, sent, now instant) (*Lease, verdic
 	}
 	le.watch()
 	emit(a.cfg, func(t *Trace) func(AcquiredEvent) { return t.Acquired },
-		AcquiredEvent{LeaseInfo: le.info(), Waited: time.Since(a.started), Attempts: a.attempts, TTL: g.TTL})
+		AcquiredEvent{LeaseInfo: le.info(), Waited: time.Since(a.started), Attempts: a.attempts, TTL: g.TTL, HandedOver: le.burst.handed > 0})
 	return le, stop
 }
 

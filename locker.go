@@ -16,10 +16,11 @@ import (
 // each store. What it keeps per name is gone once the name is idle.
 type Locker struct {
 	backend  driver.Backend
-	notifier driver.Notifier // nil if the backend is none; so the two below
+	notifier driver.Notifier // nil if the backend is none; so the three below
 	queuer   driver.Queuer
 	sessions driver.Session
-	sealsAt  driver.Place // the zero Place if the backend seals no grants
+	handing  driver.HandOverer // nil also where grants live with sessions or the store keeps the queue
+	sealsAt  driver.Place      // the zero Place if the backend seals no grants
 	caps     driver.Capabilities
 	cfg      *settings
 	clock    clock
@@ -59,6 +60,9 @@ func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, err
 	l.notifier, _ = backend.(driver.Notifier)
 	l.queuer, _ = backend.(driver.Queuer)
 	l.sessions, _ = backend.(driver.Session)
+	if l.queuer == nil && l.sessions == nil {
+		l.handing, _ = backend.(driver.HandOverer)
+	}
 	if s, ok := backend.(driver.GrantSealer); ok {
 		l.sealsAt = s.SealsAt()
 	}

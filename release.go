@@ -35,10 +35,10 @@ func (le *Lease) release(ctx context.Context) error {
 	le.ctx.end(ErrReleased)
 	le.locker.renewals.remove(le)
 
-	err := before
+	err, handed := before, false
 	if before == nil {
 		if !le.endedBy(ctx, other) {
-			err = le.letGo(ctx)
+			handed, err = le.passOn(ctx, other == nil, now)
 		}
 	} else if reason := lostReason(before); reason != LostTaken && reason != LostSession {
 		le.locker.janitor.takeBack(le.leftover()) // frees the name sooner, if the store answers again
@@ -46,7 +46,9 @@ func (le *Lease) release(ctx context.Context) error {
 	if le.doubt.requests > 0 {
 		le.locker.janitor.takeBack(le.doubt.leftover(le.cfg, le.grant))
 	}
-	le.locker.queues.wake(le.grant.Key)
+	if !handed {
+		le.locker.queues.wake(le.grant.Key)
+	}
 	emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.since(le.granted), err})
 	return err
 }
