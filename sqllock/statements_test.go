@@ -40,11 +40,11 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 	require.NoError(t, err)
 	for dir, verbs := range map[string][]string{
 		"postgres": {
-			"acquire", "acquire_sealed", "adopt_epoch", "create_in_tx", "draining", "force_release", "inspect", "list", "lock_in_tx", "prune",
+			"acquire", "acquire_sealed", "adopt_epoch", "create_in_tx", "draining", "force_release", "hand_over", "inspect", "list", "lock_in_tx", "prune",
 			"raise_longest_ttl", "release", "released_before", "renew", "restore_lock_timeout",
 		},
 		"sqlite": {
-			"acquire", "adopt_epoch", "columns", "force_refused", "force_release", "forget", "inspect", "list", "lock_in_tx", "look",
+			"acquire", "adopt_epoch", "columns", "force_refused", "force_release", "forget", "hand_over", "hand_over_refused", "inspect", "list", "lock_in_tx", "look",
 			"look_in_tx", "raise_floor", "raise_longest_ttl", "release", "released_before", "renew", "seal",
 		},
 	} {
