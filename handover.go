@@ -32,10 +32,7 @@ type offer struct {
 	ended chan error // holds one: nil, errKept, or anything else if the lease may have ended
 }
 
-var (
-	errKept   = errors.New("the lease was not handed over")
-	errPassed = errors.New("it was being handed over to the next of this process, and the answer is missing")
-)
+var errKept = errors.New("the lease was not handed over")
 
 // passOn ends the lease: by handing it over to the first of this process who waits for the name, which it says,
 // or else by letting it go.
@@ -45,7 +42,7 @@ func (le *Lease) passOn(ctx context.Context, plain bool, now instant) (handed bo
 		offers = le.locker.queues.offers(le.grant.Key)
 	}
 	if offers == nil {
-		return false, le.letGo(ctx)
+		return false, le.letGo(ctx, false)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL))
 	defer cancel()
@@ -58,7 +55,7 @@ func (le *Lease) passOn(ctx context.Context, plain bool, now instant) (handed bo
 	select {
 	case offers <- o:
 	default: // nobody rests
-		return false, le.letGo(ctx)
+		return false, le.letGo(ctx, false)
 	}
 	select {
 	case err = <-o.ended:
@@ -68,12 +65,7 @@ func (le *Lease) passOn(ctx context.Context, plain bool, now instant) (handed bo
 	if err == nil {
 		return true, nil
 	}
-	kept := errors.Is(err, errKept)
-	err = le.letGo(ctx)
-	if !kept && errors.Is(err, ErrLost) { // to our own, or before
-		err = &opError{"release", le.grant.Key, ErrUnknown, errPassed}
-	}
-	return false, err
+	return false, le.letGo(ctx, !errors.Is(err, errKept))
 }
 
 // mayPassOn says whether the store is to be passed by.
