@@ -53,7 +53,7 @@ func (le *Lease) release(ctx context.Context) error {
 		le.locker.janitor.takeBack(le.doubt.leftover(le.cfg, le.grant))
 	}
 	if !handed {
-		le.locker.queues.wake(le.grant.Key)
+		le.wakeNext()
 	}
 	emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.since(le.granted), err})
 	return err
