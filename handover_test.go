@@ -110,6 +110,42 @@ func TestBurstsLeaveOthersTheirTurn(t *testing.T) {
 	}
 }
 
+// distant is a store whose wake-ups take a while.
+type distant struct{ *memlock.Backend }
+
+func (d distant) Notify(ctx context.Context, key driver.Key, wake func()) (func(), error) {
+	return d.Backend.Notify(ctx, key, func() { time.AfterFunc(2*time.Millisecond, wake) })
+}
+
+// After a burst the waiters of its process have no head start on those of others, who hear of it by the store.
+func TestBurstsEndForEverybodyAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l, other := locker(t, distant{store}), locker(t, distant{store})
+		var mu sync.Mutex
+		turns := 0
+		wg := crowd(t, l, 20, 40, time.Millisecond, func(int, *rowlock.Lease) {})
+		beside := crowd(t, other, 1, 40, time.Millisecond, func(int, *rowlock.Lease) { mu.Lock(); turns++; mu.Unlock() })
+		wg.Wait()
+		mu.Lock()
+		assert.GreaterOrEqual(t, turns, 5, "of some fifty bursts")
+		mu.Unlock()
+		beside.Wait()
+	})
+}
+
+// A lost wake-up at the end of a burst costs a moment, not a poll.
+func TestBurstsEndWithoutTheStoresWakeUp(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, deaf{store})
+		first := acquire(t, l, "a")
+		wg := crowd(t, l, 160, 1, time.Millisecond, func(int, *rowlock.Lease) {})
+		began := time.Now()
+		require.NoError(t, first.Release(background))
+		wg.Wait()
+		assert.Less(t, time.Since(began), 225*time.Millisecond, "160 ms, and 5 for each of some ten bursts")
+	})
+}
+
 // Two callers that take turns, so that nobody waits when one of them gets the name, have their burst all the same.
 func TestTwoInTurnAreABurst(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -302,4 +338,35 @@ func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Dur
 	began := time.Now()
 	require.NoError(t, acquire(t, other, "a").Release(background))
 	assert.Less(t, time.Since(began), 3*time.Second, "no lease stays behind")
+}
+
+// Close lets go of what it holds, and does not hand it to a waiter whose wait it ends.
+func TestCloseHandsNothingOver(t *testing.T) {
+	for range 100 {
+		bubble(t, func(t *testing.T, store *memlock.Backend) {
+			l := locker(t, store)
+			acquire(t, l, "a")
+			got := waitFor(t, l, background)
+			require.NoError(t, l.Close())
+			require.ErrorIs(t, (<-got).err, rowlock.ErrClosed)
+			require.Zero(t, store.Calls(memlock.OpHandOver))
+		})
+	}
+}
+
+// A waiter of which an earlier request may yet be granted takes nothing over: from the answer it could not be told
+// whether the holder had lost the name before.
+func TestWhoIsInDoubtTakesNothingOver(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		lease := acquire(t, l, "a")
+		got := waitFor(t, l, background)
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {Fail: errors.New("EOF")}})
+		time.Sleep(70 * time.Millisecond) // it polls
+		faults(store, nil)
+		require.Greater(t, store.Calls(memlock.OpAcquire), 3, "it has")
+		require.NoError(t, lease.Release(background))
+		require.NoError(t, (<-got).err)
+		require.Zero(t, store.Calls(memlock.OpHandOver))
+	})
 }
