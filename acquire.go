@@ -11,7 +11,8 @@ var errWaitOver = errors.New("wait is over")
 
 // Acquire waits for the name and returns a lease on it. ctx bounds the waiting and nothing else:
 // the lease is renewed until it is released, whatever becomes of ctx. The option [Wait] bounds the
-// waiting, too; a request that is under way when it ends is let finish, a few seconds at most.
+// waiting, too; a request that is under way when it ends is let finish, a few seconds at most. So is
+// one that takes the name over from a holder of this Locker when ctx ends: it is the holder's release.
 //
 // Callers of one Locker that wait for the same name are served first come, first served, and only
 // the first of them asks the store.
