@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -237,11 +238,16 @@ func handOverExcludes(t *trial) {
 	g := t.grant(a, t.request(t.key("x")))
 	var asked atomic.Int64
 	var over atomic.Bool // and no cancelled request, for which some poolers in between break other connections
-	defer over.Store(true)
 	granted := make(chan string, rivals)
+	var asking sync.WaitGroup
+	t.cleanup(func() { // before the clients are closed
+		over.Store(true)
+		asking.Wait()
+	})
 	for range rivals {
 		b := t.open()
-		go func() { granted <- t.rival(b, g.Key, &asked, &over) }()
+		key := g.Key
+		asking.Go(func() { granted <- t.rival(b, key, &asked, &over) })
 	}
 	for n := range times {
 		next := t.request(g.Key)
