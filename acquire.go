@@ -11,7 +11,8 @@ var errWaitOver = errors.New("wait is over")
 
 // Acquire waits for the name and returns a lease on it. ctx bounds the waiting and nothing else:
 // the lease is renewed until it is released, whatever becomes of ctx. The option [Wait] bounds the
-// waiting, too; a request that is under way when it ends is let finish, a few seconds at most.
+// waiting, too; a request that is under way when it ends is let finish, a few seconds at most. So is
+// one that takes the name over from a holder of this Locker when ctx ends: it is the holder's release.
 //
 // Callers of one Locker that wait for the same name are served first come, first served, and only
 // the first of them asks the store.
@@ -134,6 +135,9 @@ func (a *acquisition) wait() (*Lease, error) {
 		}
 	}
 	poll := newPoll()
+	if place.follows(a) && !a.rest(ctx, place, poll.pause(nil, true)) {
+		return nil, a.giveUp()
+	}
 	for {
 		var lease *Lease
 		var next verdict
@@ -153,6 +157,7 @@ func (a *acquisition) wait() (*Lease, error) {
 			lease, next = a.attempt(a.ctx, callTimeout(a.cfg.ttl))
 		}
 		if lease != nil {
+			place.served = true
 			return lease, nil
 		}
 		bound()
@@ -169,11 +174,11 @@ func (a *acquisition) wait() (*Lease, error) {
 				continue // into the store's queue
 			}
 		}
-		pause := poll.pause(a.refusal, a.locker.caps.Wakes && (queued || place.notified()))
+		pause := poll.pause(a.refusal, queued || place.notified() && a.locker.Capabilities().Wakes)
 		if queued {
 			pause -= time.Since(began)
 		}
-		if !place.sleep(ctx, pause) {
+		if !a.rest(ctx, place, pause) {
 			return nil, a.giveUp()
 		}
 	}

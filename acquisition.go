@@ -29,6 +29,8 @@ type acquisition struct {
 	lastCertain bool         // the last failure certainly had no effect
 	told        bool         // that it waits
 	subscribed  bool
+	offer       *offer // of a lease that is to be taken over
+	burst       burst  // that the grant is part of
 	stopWaiting func()
 }
 
@@ -79,7 +81,11 @@ func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Leas
 type way func(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error)
 
 func (a *acquisition) plain(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error) {
-	g, err := a.locker.backend.Acquire(ctx, r)
+	acquire := a.locker.backend.Acquire
+	if a.offer != nil {
+		acquire = a.takeOver
+	}
+	g, err := acquire(ctx, r)
 	return g, sent, err
 }
 
@@ -134,6 +140,7 @@ func (a *acquisition) granted(g driver.Grant, sent, now instant) (*Lease, verdic
 		return nil, stop
 	}
 	le := newLease(a, g, sent)
+	le.burst = a.burst
 	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.locker.renewals.add(le) {
 		a.err, a.lastCertain = errors.New("the grant came too late to be used"), false
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
@@ -144,7 +151,7 @@ func (a *acquisition) granted(g driver.Grant, sent, now instant) (*Lease, verdic
 	}
 	le.watch()
 	emit(a.cfg, func(t *Trace) func(AcquiredEvent) { return t.Acquired },
-		AcquiredEvent{LeaseInfo: le.info(), Waited: time.Since(a.started), Attempts: a.attempts, TTL: g.TTL})
+		AcquiredEvent{LeaseInfo: le.info(), Waited: time.Since(a.started), Attempts: a.attempts, TTL: g.TTL, HandedOver: le.burst.handed > 0})
 	return le, stop
 }
 

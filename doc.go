@@ -80,7 +80,9 @@ it lost.
 No lock that expires can promise that two processes never act at once: a process may be paused
 between looking at its lease and writing. That is what the token is for. Waiters of one process are
 served first come, first served; waiters of different processes are not, unless the backend says
-so (its Capabilities). Names are freed after a crash with the TTL and not before.
+so (its Capabilities). Where the backend can, the waiters of a process hand a name on among themselves
+in one request, at most 16 times in a row and for a tenth of a second; then it goes through the store,
+for others to have their turn. Names are freed after a crash with the TTL and not before.
 
 # Choosing a backend
 

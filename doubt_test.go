@@ -147,3 +147,22 @@ func TestReleaseIsSentAgain(t *testing.T) {
 		assert.Equal(t, driver.StateFree, status.State)
 	})
 }
+
+// Promise 7: nor is it a loss if somebody else has got the name in between; it is unknown.
+func TestReleaseDoesNotTakeItsOwnEffectForALoss(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lease := acquire(t, locker(t, store), "a")
+		other := locker(t, store)
+		got := make(chan struct{})
+		go func() {
+			acquire(t, other, "a")
+			close(got)
+		}()
+		synctest.Wait()
+		store.LoseReply(memlock.OpRelease)
+		err := lease.Release(background)
+		require.ErrorIs(t, err, rowlock.ErrUnknown)
+		require.NotErrorIs(t, err, rowlock.ErrLost)
+		<-got
+	})
+}

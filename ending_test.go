@@ -172,7 +172,7 @@ func TestReleaseDuringReleaseWith(t *testing.T) {
 		} {
 			t.Run(tt.name+"/"+how, func(t *testing.T) {
 				bubble(t, func(t *testing.T, store *memlock.Backend) {
-					l := locker(t, store)
+					l := locker(t, store, rowlock.TTL(12*time.Second)) // else both limits end in one instant
 					lease := acquire(t, l, "a")
 					done := make(chan error, 1)
 					go func() {

@@ -19,6 +19,7 @@ type Lease struct {
 	granted instant // before the request that acquired it was sent
 	ctx     trusted
 	doubt   doubt // requests of the acquisition whose replies are missing
+	burst   burst
 
 	mu   sync.Mutex
 	sent instant // before the last successful request was sent

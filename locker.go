@@ -20,7 +20,8 @@ type Locker struct {
 	enterer  driver.Enterer
 	queuer   driver.Queuer // nil as well if the backend is an Enterer
 	sessions driver.Session
-	sealsAt  driver.Place // the zero Place if the backend seals no grants
+	handing  driver.HandOverer // nil also where grants live with sessions or the store keeps the queue
+	sealsAt  driver.Place      // the zero Place if the backend seals no grants
 	caps     driver.Capabilities
 	cfg      *settings
 	clock    clock
@@ -62,6 +63,9 @@ func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, err
 		l.queuer, _ = backend.(driver.Queuer)
 	}
 	l.sessions, _ = backend.(driver.Session)
+	if l.queuer == nil && l.enterer == nil && l.sessions == nil {
+		l.handing, _ = backend.(driver.HandOverer)
+	}
 	if s, ok := backend.(driver.GrantSealer); ok {
 		l.sealsAt = s.SealsAt()
 	}

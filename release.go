@@ -14,6 +14,12 @@ import (
 // [ErrLost] when the lease had been lost before, so that another may have held the name during the
 // work; an [ErrUnknown] when no answer came, or [ErrUnavailable] when the store could not be
 // reached: then it is tried again in the background, and the lease ends with its TTL at the latest.
+// It is an ErrUnknown, too, when the store has let go and it cannot be told whether that was by this
+// call, because the reply to its first request was lost.
+//
+// Where the backend can and somebody of this Locker waits for the name, the request that releases
+// the lease also grants the name to the first of those; so it does for at most 16 of them in a row
+// and a tenth of a second, so that other processes get their turn.
 func (le *Lease) Release(ctx context.Context) error {
 	le.releasing.Do(func() { le.released = le.release(context.WithoutCancel(ctx)) })
 	return le.released
@@ -35,10 +41,10 @@ func (le *Lease) release(ctx context.Context) error {
 	le.ctx.end(ErrReleased)
 	le.locker.renewals.remove(le)
 
-	err := before
+	err, handed := before, false
 	if before == nil {
 		if !le.endedBy(ctx, other) {
-			err = le.letGo(ctx)
+			handed, err = le.passOn(ctx, other == nil, now)
 		}
 	} else if reason := lostReason(before); reason != LostTaken && reason != LostSession {
 		le.locker.janitor.takeBack(le.leftover()) // frees the name sooner, if the store answers again
@@ -46,13 +52,18 @@ func (le *Lease) release(ctx context.Context) error {
 	if le.doubt.requests > 0 {
 		le.locker.janitor.takeBack(le.doubt.leftover(le.cfg, le.grant))
 	}
-	le.locker.queues.wake(le.grant.Key)
+	if !handed {
+		le.wakeNext()
+	}
 	emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.since(le.granted), err})
 	return err
 }
 
-// letGo asks the store to end the lease, and again until its limit is reached.
-func (le *Lease) letGo(ctx context.Context) error {
+var errEffect = errors.New("the store does not hold it any more, and may have let go by an earlier request whose reply is missing")
+
+// letGo asks the store to end the lease, and again until its limit is reached. In doubt an earlier request may have
+// ended it, as one of its own may whose reply is lost: then it is not known that it was lost before.
+func (le *Lease) letGo(ctx context.Context, doubtful bool) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL))
 	defer cancel()
 	defer context.AfterFunc(le.locker.patience, cancel)()
@@ -62,6 +73,8 @@ func (le *Lease) letGo(ctx context.Context) error {
 		switch {
 		case err == nil:
 			return nil
+		case errors.Is(err, driver.ErrNotHeld) && doubtful:
+			return &opError{"release", le.grant.Key, ErrUnknown, errEffect}
 		case errors.Is(err, driver.ErrNotHeld):
 			return le.lost(LostTaken)
 		case driver.IsPermanent(err):
@@ -75,6 +88,7 @@ func (le *Lease) letGo(ctx context.Context) error {
 			}
 			return &opError{"release", le.grant.Key, kind, err}
 		}
+		doubtful = doubtful || !driver.IsNotApplied(err)
 	}
 }
 

@@ -54,6 +54,8 @@ type AcquiredEvent struct {
 	Waited   time.Duration // since the call
 	Attempts int           // requests sent
 	TTL      time.Duration
+
+	HandedOver bool // by a holder of the same Locker, in the request that released it
 }
 
 // HeldByOtherEvent is the event of [Trace.HeldByOther].

@@ -16,9 +16,11 @@ type queues struct {
 }
 
 type queue struct {
-	places     []*place   // the first one asks the store
-	refusal    *HeldError // what the store last said to the first one
-	stopNotify func()     // ends what the store tells the queue; nil while it tells nothing
+	places     []*place    // the first one asks the store
+	refusal    *HeldError  // what the store last said to the first one
+	stopNotify func()      // ends what the store tells the queue; nil while it tells nothing
+	offers     chan *offer // to the first one while it rests; nil before it first did
+	passed     bool        // whoever was the first before has got the name
 }
 
 // place is where one waiter stands.
@@ -28,6 +30,7 @@ type place struct {
 	ahead  int           // waiters before it when it came
 	first  chan struct{} // closed once it is the first
 	woken  chan struct{} // holds one wake-up
+	served bool          // it has got the name
 }
 
 // join puts a waiter at the end of the queue for key.
@@ -72,6 +75,7 @@ func (p *place) remove() (stop func()) {
 			return of.stopNotify
 		}
 		if i == 0 {
+			of.passed = p.served
 			close(of.places[0].first)
 		}
 		return nil

@@ -30,7 +30,7 @@ type testCase struct {
 // cases are all of them, in the order in which they are best read.
 func cases() []testCase {
 	return slices.Concat(
-		exclusionCases, sharingCases, tokenCases, nonceCases, renewalCases, releaseCases, foreignCases,
+		exclusionCases, sharingCases, tokenCases, nonceCases, renewalCases, releaseCases, foreignCases, handOverCases,
 		termCases, closureCases, refusalCases, nameCases, cancelCases,
 		inspectorCases, notifierCases, historyCases,
 		waitingCases, keepingCases, lossCases, partitionCases, doubtCases, closeCases, leftoverCases,

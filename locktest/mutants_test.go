@@ -59,6 +59,16 @@ func mutants() []mutant {
 		{"does not release without a token", plain[needsToken], []string{"release-by-nonce", "acquire-given-up"}},
 		{"releases what was never granted", plain[releasesAll], []string{"release-of-nothing"}},
 
+		// Hand-over.
+		{"frees the name between two holders", plain[freesBetween], []string{"hand-over-excludes", "hand-over-too-late", "hand-over-keeps-the-minimum-hold"}},
+		{"hands nothing over, and says so", plain[handsNothing], []string{"hand-over-grants", "hand-over-needs-the-grant", "hand-over-excludes"}},
+		{"hands the token over", plain[handsTheToken], []string{"hand-over-grants", "hand-over-reply-lost"}},
+		{"hands over whatever is there", plain[handsAnything], []string{"hand-over-needs-the-grant", "hand-over-too-late", "hand-over-repeats"}},
+		{"hands over what has expired", plain[handsExpired], []string{"hand-over-too-late"}},
+		{"hands over once", plain[handsOnce], []string{"hand-over-repeats", "hand-over-reply-lost"}},
+		{"does not extend what is handed over again", plain[handsNoAnew], []string{"hand-over-repeats"}},
+		{"hands over in spite of the minimum hold", plain[handsMinimumHold], []string{"hand-over-keeps-the-minimum-hold"}},
+
 		// What others are told.
 		{"does not say who holds a name", plain[saysNothing], []string{"refusal-tells-who"}},
 		{"does not say to who waits who holds a name", plain[saysNothingToWhoWaits], []string{"wait-is-bounded"}},

@@ -11,9 +11,10 @@ type Op string
 
 // The kinds of requests.
 const (
-	OpAcquire Op = "acquire"
-	OpRenew   Op = "renew"
-	OpRelease Op = "release"
+	OpAcquire  Op = "acquire"
+	OpRenew    Op = "renew"
+	OpRelease  Op = "release"
+	OpHandOver Op = "hand over"
 )
 
 // Call is one request on its way.

@@ -50,10 +50,29 @@ func (h *Harness) Open(context.Context) (driver.Backend, error) {
 		return nil, err
 	}
 	c := &client{Store: store, end: end}
-	if n, ok := store.(driver.Notifier); ok {
-		return &notifying{client: c, notifier: n}, nil
+	n, notifies := store.(driver.Notifier)
+	o, hands := store.(driver.HandOverer)
+	notifying, handing := &notifying{client: c, notifier: n}, &handing{client: c, handOverer: o}
+	switch {
+	case notifies && hands:
+		return struct {
+			*client
+			driver.Notifier
+			driver.HandOverer
+		}{c, notifying, handing}, nil
+	case notifies:
+		return struct {
+			*client
+			driver.Notifier
+		}{c, notifying}, nil
+	case hands:
+		return struct {
+			*client
+			driver.HandOverer
+		}{c, handing}, nil
+	default:
+		return c, nil
 	}
-	return c, nil
 }
 
 // Close ends a client.
@@ -83,14 +102,10 @@ func (h *Harness) DropReply(b driver.Backend) error {
 }
 
 func clientOf(b driver.Backend) (*client, error) {
-	switch c := b.(type) {
-	case *client:
-		return c, nil
-	case *notifying:
-		return c.client, nil
-	default:
-		return nil, errors.New("inprocess: the backend is not a client of this package")
+	if c, ok := b.(interface{ self() *client }); ok {
+		return c.self(), nil
 	}
+	return nil, errors.New("inprocess: the backend is not a client of this package")
 }
 
 func set(b driver.Backend, change func(*client)) error {
@@ -112,10 +127,18 @@ type client struct {
 	dead, cut, dropNext bool
 }
 
-// notifying is a client of a store that wakes.
+func (c *client) self() *client { return c }
+
+// notifying is what a client of a store that wakes can do besides.
 type notifying struct {
-	*client
+	client   *client
 	notifier driver.Notifier
+}
+
+// handing is what a client of a store that hands over can do besides.
+type handing struct {
+	client     *client
+	handOverer driver.HandOverer
 }
 
 var (
@@ -167,10 +190,15 @@ func (c *client) Release(ctx context.Context, g driver.Grant) error {
 // Notify passes no wake-up on to a client that is cut off.
 func (c *notifying) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	return c.notifier.Notify(ctx, key, func() {
-		if c.hears() {
+		if c.client.hears() {
 			wake()
 		}
 	})
+}
+
+// HandOver hands over through the client's connection.
+func (c *handing) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
+	return carry(ctx, c.client, func() (driver.Grant, error) { return c.handOverer.HandOver(ctx, from, r) })
 }
 
 func (c *client) hears() bool {

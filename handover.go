@@ -1,0 +1,215 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Within a burst a name goes from holder to holder of one process without becoming free, so nobody else gets
+// it. The number bounds what a waiter of another process loses to holders of a moment: with fewer, the request
+// that ends a burst and the one that begins the next weigh more; with more, little is saved yet. The time bounds
+// it for holders who work longer, to whom one request more or less is nothing.
+const (
+	longestBurst = 100 * time.Millisecond
+	mostHanded   = 16
+)
+
+// headStart is for how long the waiters of this process rely on the store to tell them of the end of a burst, as
+// those of others do. A notification takes less on a machine that is not overloaded.
+const headStart = 5 * time.Millisecond
+
+// burst is how a lease came to its process: through the store, or by how many hand-overs in a row since then.
+type burst struct {
+	began  instant // when the first of its leases, which came through the store, was asked for
+	handed int
+}
+
+// offer is a lease on its way from its holder to the first of this process who waits for the name. Whoever
+// takes it says what became of the release, once.
+type offer struct {
+	ctx   context.Context // ends when the release has lasted long enough
+	from  driver.Grant
+	burst burst      // that the next lease is part of
+	ended chan error // holds one: nil, errKept, or anything else if the lease may have ended
+}
+
+var errKept = errors.New("the lease was not handed over")
+
+// passOn ends the lease: by handing it over to the first of this process who waits for the name, which it says,
+// or else by letting it go.
+func (le *Lease) passOn(ctx context.Context, plain bool, now instant) (handed bool, err error) {
+	var offers chan *offer
+	if plain && le.mayPassOn(now) {
+		offers = le.locker.queues.offers(le.grant.Key)
+	}
+	if offers == nil {
+		return false, le.letGo(ctx, false)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL))
+	defer cancel()
+	defer context.AfterFunc(le.locker.patience, cancel)()
+	o := &offer{ctx: ctx, from: le.grant, burst: le.burst, ended: make(chan error, 1)}
+	if o.burst.handed == 0 {
+		o.burst.began = le.granted
+	}
+	o.burst.handed++
+	select {
+	case offers <- o:
+	default: // nobody rests
+		return false, le.letGo(ctx, false)
+	}
+	select {
+	case err = <-o.ended:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == nil {
+		return true, nil
+	}
+	return false, le.letGo(ctx, !errors.Is(err, errKept))
+}
+
+// mayPassOn says whether the store is to be passed by.
+func (le *Lease) mayPassOn(now instant) bool {
+	began := le.burst.began
+	if le.burst.handed == 0 {
+		began = le.granted
+	}
+	return le.locker.handing != nil && le.locker.closing.Err() == nil &&
+		le.burst.handed < mostHanded && now.since(began) < longestBurst &&
+		(le.grant.MinHold == 0 || now.since(le.granted) > le.grant.MinHold)
+}
+
+// wakeNext wakes the first who waits for the name, now that it may be free. After a burst the store does, and wakes
+// others at the same time, who would come too late otherwise.
+func (le *Lease) wakeNext() {
+	wake := func() { le.locker.queues.wake(le.grant.Key) }
+	if le.burst.handed > 0 && le.locker.queues.told(le.grant.Key) {
+		time.AfterFunc(headStart, wake)
+		return
+	}
+	wake()
+}
+
+// told says whether the store tells the waiters for key when it may be free.
+func (q *queues) told(key driver.Key) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	of := q.byKey[key]
+	return of != nil && of.stopNotify != nil
+}
+
+// offers is where the first who waits for key takes leases, if there is one who has rested.
+func (q *queues) offers(key driver.Key) chan *offer {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if of := q.byKey[key]; of != nil {
+		return of.offers
+	}
+	return nil
+}
+
+// takes is where a takes leases. It takes none if the grant is to seal, and none while an earlier
+// request may yet be granted: the store's answer would not tell one from the other.
+func (p *place) takes(a *acquisition) chan *offer {
+	if a.locker.handing == nil || a.doubt.requests > 0 || a.sealAs() != "" {
+		return nil
+	}
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	of := p.queues.byKey[p.key]
+	if of.offers == nil {
+		of.offers = make(chan *offer)
+	}
+	return of.offers
+}
+
+// follows says whether whoever stood before has just got the name, so that it is not to be had. Its release
+// wakes or hands over; whatever else ends it is found by the poll.
+func (p *place) follows(a *acquisition) bool {
+	if p.ahead == 0 || a.held == nil || a.locker.handing == nil {
+		return false
+	}
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	return p.queues.byKey[p.key].passed
+}
+
+// rest pauses until d has passed, the waiter is woken or a lease is offered to it, and says whether ctx
+// outlived it.
+func (a *acquisition) rest(ctx context.Context, p *place, d time.Duration) bool {
+	offers := p.takes(a)
+	if offers == nil {
+		return p.sleep(ctx, d)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-p.woken:
+	case <-ctx.Done():
+	case o := <-offers:
+		if ctx.Err() != nil {
+			o.ended <- errKept
+			return false
+		}
+		a.offer = o // answered with the next request
+		return true
+	}
+	return ctx.Err() == nil
+}
+
+// takeOver takes the lease that is offered, and tells its holder. Where there is nothing to take, or the backend
+// cannot, it asks as usual.
+func (a *acquisition) takeOver(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	o := a.offer
+	a.offer = nil
+	g, doubt, err := a.handOver(o, r)
+	switch {
+	case err == nil:
+		a.burst = o.burst
+		o.ended <- nil
+	case doubt.requests > 0:
+		a.doubt.requests, a.doubt.last = doubt.requests, doubt.last
+		o.ended <- err
+	case answered(err):
+		o.ended <- errKept
+	default: // the caller counts it among the doubts
+		o.ended <- err
+	}
+	if errors.Is(err, driver.ErrNotHeld) || driver.IsPermanent(err) {
+		return a.locker.backend.Acquire(ctx, r)
+	}
+	return g, err
+}
+
+// answered says whether the outcome of a hand-over is known.
+func answered(err error) bool {
+	var held *driver.Held
+	return err == nil || errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld) || driver.IsNotApplied(err)
+}
+
+// handOver asks the store for the lease that is offered, and again if a reply is missing. It lasts a little longer
+// than the caller's ctx if need be: the release depends on it. The doubt is of what was asked before the last time.
+func (a *acquisition) handOver(o *offer, r driver.Request) (g driver.Grant, before doubt, err error) {
+	for {
+		sent := a.locker.clock()
+		g, err = a.askHandOver(o, r)
+		if answered(err) || before.requests > 0 || a.ctx.Err() != nil || !sleep(o.ctx, jitter(10*time.Millisecond)) {
+			return g, before, err
+		}
+		before.requests, before.last = 1, sent
+		a.attempts++
+	}
+}
+
+// askHandOver makes one attempt, short enough to leave time for another and for a release.
+func (a *acquisition) askHandOver(o *offer, r driver.Request) (driver.Grant, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), callTimeout(o.from.TTL)/3)
+	defer cancel()
+	defer context.AfterFunc(o.ctx, cancel)()
+	return a.locker.handing.HandOver(ctx, o.from, r)
+}

@@ -1,0 +1,139 @@
+package rowlock_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// turn waits for the name, holds it for a moment, and releases. The TTL is longer than all that can befall it, so
+// nothing may be lost, and whoever waits without a limit is served.
+func (h *history) turn(l *rowlock.Locker, ctx context.Context) string {
+	lease, err := l.Acquire(ctx, "a")
+	if err != nil {
+		if ctx.Err() == nil {
+			return err.Error()
+		}
+		return ""
+	}
+	s := span{token: lease.Token(), begin: time.Now()}
+	time.Sleep(10 * time.Millisecond)
+	s.end = time.Now()
+	h.add(s)
+	if err := lease.Release(background); errors.Is(err, rowlock.ErrLost) {
+		return err.Error()
+	}
+	return ""
+}
+
+// handOverSchedule has a holder release to two waiters of its process, the first of which waits no longer than
+// patience, beside one of another process. The requests from the first release on meet the given fates.
+func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memlock.New()
+		l, other := locker(t, wrap(mem)), locker(t, wrap(mem))
+		first := acquire(t, l, "a")
+		var h history
+		results := make([]string, 3)
+		ctx, cancel := context.WithCancel(background)
+		defer cancel()
+		var wg sync.WaitGroup
+		for i, who := range []func() string{
+			func() string { return h.turn(l, ctx) },
+			func() string { return h.turn(l, background) },
+			func() string { return h.turn(other, background) },
+		} {
+			wg.Go(func() { results[i] = who() })
+			time.Sleep(time.Microsecond)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		var mu sync.Mutex
+		used := 0
+		mem.Intercept(func(c memlock.Call) memlock.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			if used++; used > len(path) {
+				return memlock.Fault{}
+			}
+			return fates[path[used-1]]
+		})
+		time.AfterFunc(patience, cancel)
+		err := first.Release(background)
+		wg.Wait()
+		wrong = cmp.Or(h.violation(), results[0], results[1], results[2])
+		if wrong == "" && errors.Is(err, rowlock.ErrLost) {
+			wrong = "the first release: " + err.Error()
+		}
+		time.Sleep(15 * time.Second) // for what was on its way, and for what is taken back
+		if s, _ := mem.Inspect(background, driver.Key{Name: "a"}); wrong == "" && s.State == driver.StateHeld {
+			wrong = fmt.Sprintf("left behind: %+v", s)
+		}
+	})
+	return wrong
+}
+
+func exploreHandOver(t *testing.T, depth int, wrap func(*memlock.Backend) driver.Backend) (wrong string, schedules int) {
+	for _, patience := range []time.Duration{time.Hour, 0, 100 * time.Millisecond} {
+		path := make([]int, depth)
+		for next := true; next; {
+			schedules++
+			if wrong := handOverSchedule(t, path, patience, wrap); wrong != "" {
+				return fmt.Sprintf("schedule %v, patience %s: %s", path, patience, wrong), schedules
+			}
+			next = false
+			for i := depth - 1; i >= 0 && !next; i-- {
+				path[i] = (path[i] + 1) % len(fates)
+				next = path[i] != 0
+			}
+		}
+	}
+	return "", schedules
+}
+
+// Nobody is lost, served twice or kept waiting, no release is called a loss and nothing stays behind, under every
+// combination of slow, late and lost requests and replies among the first of a release to one who waits, whether it
+// goes on waiting or its ctx ends at once or in the middle.
+func TestEveryScheduleOfAHandOver(t *testing.T) {
+	depth := 4
+	if testing.Short() {
+		depth = 2
+	}
+	start := time.Now()
+	wrong, n := exploreHandOver(t, depth, honest)
+	require.Empty(t, wrong)
+	t.Logf("%d schedules in %s", n, time.Since(start).Round(time.Millisecond))
+}
+
+// forgetful hands over to a request that is sent again as to a new one, and finds nothing to end.
+type forgetful struct{ *memlock.Backend }
+
+func (f forgetful) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
+	if seen, err := f.Inspect(ctx, r.Key); err == nil && seen.Token != from.Token {
+		return driver.Grant{}, driver.ErrNotHeld
+	}
+	g, err := f.Backend.HandOver(ctx, from, r)
+	if err == nil {
+		_ = f.Backend.Release(ctx, g)
+	}
+	return g, err
+}
+
+// The control: the exploration finds what a store does wrong.
+func TestExplorationFindsAForgetfulStore(t *testing.T) {
+	wrong, n := exploreHandOver(t, 2, func(b *memlock.Backend) driver.Backend { return forgetful{b} })
+	assert.NotEmpty(t, wrong)
+	t.Logf("after %d schedules: %s", n, wrong)
+}

@@ -1,0 +1,372 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// crowd keeps n waiters of l at work on a name, each for as long as hold and as often as times, and calls served
+// with each lease.
+func crowd(t *testing.T, l *rowlock.Locker, n, times int, hold time.Duration, served func(i int, lease *rowlock.Lease)) *sync.WaitGroup {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			for range times {
+				lease, err := l.Acquire(background, "a")
+				if !assert.NoError(t, err) {
+					return
+				}
+				served(i, lease)
+				time.Sleep(hold)
+				assert.NoError(t, lease.Err())
+				assert.NoError(t, lease.Release(background))
+			}
+		})
+		synctest.Wait() // so that they come in this order
+	}
+	return &wg
+}
+
+// Waiters of one process hand the name over in the order in which they came, each with a larger token, by one
+// request each, and the name is not free in between; then a few requests go through the store.
+func TestReleaseHandsOverToTheNextWaiter(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		var handed, acquired atomic.Int32
+		l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(e rowlock.AcquiredEvent) {
+			acquired.Add(1)
+			if e.HandedOver {
+				handed.Add(1)
+			}
+		}}))
+		first := acquire(t, l, "a")
+		var order []int
+		last := first.Token()
+		const waiters = 64
+		wg := crowd(t, l, waiters, 1, time.Millisecond, func(i int, lease *rowlock.Lease) {
+			order = append(order, i)
+			assert.Greater(t, lease.Token(), last)
+			last = lease.Token()
+		})
+		before := store.Calls(memlock.OpAcquire) + store.Calls(memlock.OpRelease)
+		require.NoError(t, first.Release(background))
+		wg.Wait()
+		for i, got := range order {
+			require.Equal(t, i, got)
+		}
+		through := store.Calls(memlock.OpAcquire) + store.Calls(memlock.OpRelease) - before
+		assert.EqualValues(t, waiters+1, acquired.Load())
+		assert.EqualValues(t, handed.Load(), store.Calls(memlock.OpHandOver))
+		assert.GreaterOrEqual(t, int(handed.Load()), waiters*9/10)
+		assert.LessOrEqual(t, through, waiters/4, "the end of each burst, and its beginning")
+		t.Logf("%d hand-overs, %d other requests", handed.Load(), through)
+	})
+}
+
+// After at most sixteen hand-overs in a row, or a tenth of a second, a name goes through the store, and whoever waits
+// for it in another process gets its turn.
+func TestBurstsLeaveOthersTheirTurn(t *testing.T) {
+	for name, hold := range map[string]time.Duration{"by number": time.Millisecond, "by time": 30 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				var mu sync.Mutex
+				row, longest, others := 0, 0, 0
+				var began time.Time
+				l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(e rowlock.AcquiredEvent) {
+					mu.Lock()
+					defer mu.Unlock()
+					row++
+					if !e.HandedOver {
+						row, began = 0, time.Now()
+					}
+					longest = max(longest, row)
+					assert.LessOrEqual(t, time.Since(began), 100*time.Millisecond+hold)
+				}}))
+				other := locker(t, store)
+				const times = 40
+				wg := crowd(t, l, 20, times, hold, func(int, *rowlock.Lease) {})
+				beside := crowd(t, other, 1, times, hold, func(int, *rowlock.Lease) { mu.Lock(); others++; mu.Unlock() })
+				wg.Wait()
+				mu.Lock()
+				assert.GreaterOrEqual(t, others, 5, "of some fifty bursts or more")
+				assert.LessOrEqual(t, longest, 16)
+				assert.Positive(t, longest)
+				t.Logf("%d turns of the other, at most %d hand-overs in a row", others, longest)
+				mu.Unlock()
+				beside.Wait()
+			})
+		})
+	}
+}
+
+// distant is a store whose wake-ups take a while.
+type distant struct{ *memlock.Backend }
+
+func (d distant) Notify(ctx context.Context, key driver.Key, wake func()) (func(), error) {
+	return d.Backend.Notify(ctx, key, func() { time.AfterFunc(2*time.Millisecond, wake) })
+}
+
+// After a burst the waiters of its process have no head start on those of others, who hear of it by the store.
+func TestBurstsEndForEverybodyAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l, other := locker(t, distant{store}), locker(t, distant{store})
+		var mu sync.Mutex
+		turns := 0
+		wg := crowd(t, l, 20, 40, time.Millisecond, func(int, *rowlock.Lease) {})
+		beside := crowd(t, other, 1, 40, time.Millisecond, func(int, *rowlock.Lease) { mu.Lock(); turns++; mu.Unlock() })
+		wg.Wait()
+		mu.Lock()
+		assert.GreaterOrEqual(t, turns, 5, "of some fifty bursts")
+		mu.Unlock()
+		beside.Wait()
+	})
+}
+
+// A lost wake-up at the end of a burst costs a moment, not a poll.
+func TestBurstsEndWithoutTheStoresWakeUp(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, deaf{store})
+		first := acquire(t, l, "a")
+		wg := crowd(t, l, 160, 1, time.Millisecond, func(int, *rowlock.Lease) {})
+		began := time.Now()
+		require.NoError(t, first.Release(background))
+		wg.Wait()
+		assert.Less(t, time.Since(began), 225*time.Millisecond, "160 ms, and 5 for each of some ten bursts")
+	})
+}
+
+// Two callers that take turns, so that nobody waits when one of them gets the name, have their burst all the same.
+func TestTwoInTurnAreABurst(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		const times = 100
+		crowd(t, l, 2, times, time.Millisecond, func(int, *rowlock.Lease) {}).Wait()
+		assert.Positive(t, store.Calls(memlock.OpHandOver))
+		assert.GreaterOrEqual(t, store.Calls(memlock.OpRelease), 2*times/17)
+	})
+}
+
+// A lease goes through the store where the store has something to do with it: a minimum hold, or a release that
+// was begun otherwise.
+func TestSomeLeasesAreNotHandedOver(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts   []rowlock.Option
+		before func(*rowlock.Lease)
+		wait   time.Duration
+	}{
+		"plain":                         {wait: 0},
+		"minimum hold runs":             {opts: []rowlock.Option{rowlock.MinHold(time.Minute)}, wait: time.Minute},
+		"another end has been tried":    {before: func(l *rowlock.Lease) { _ = l.ReleaseWith(background, func(context.Context) error { return errEnd }) }},
+		"held for longer than a burst":  {before: func(*rowlock.Lease) { time.Sleep(100 * time.Millisecond) }},
+		"minimum hold of what comes":    {},
+		"a hand-over delay is no cause": {opts: []rowlock.Option{rowlock.HandoverDelay(time.Hour)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				l := locker(t, store)
+				lease := acquire(t, l, "a", test.opts...)
+				if test.before != nil {
+					test.before(lease)
+				}
+				got := make(chan struct{})
+				go func() {
+					defer close(got)
+					assert.NoError(t, acquire(t, l, "a").Release(background))
+				}()
+				synctest.Wait()
+				require.NoError(t, lease.Release(background))
+				assert.InDelta(t, test.wait, until(t, got), float64(100*time.Millisecond))
+				handed := name == "plain" || name == "minimum hold of what comes" || name == "a hand-over delay is no cause"
+				assert.Equal(t, handed, store.Calls(memlock.OpHandOver) == 1)
+			})
+		})
+	}
+}
+
+// A hand-over whose reply is lost is sent again: the holder has released, the waiter has the name, and nothing more
+// is asked.
+func TestHandOverIsSentAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		lease := acquire(t, l, "a")
+		next := waitFor(t, l, background)
+		store.LoseReply(memlock.OpHandOver)
+		require.NoError(t, lease.Release(background))
+		got := <-next
+		require.NoError(t, got.err)
+		status, err := store.Inspect(background, driver.Key{Name: "a"})
+		require.NoError(t, err)
+		assert.Equal(t, status.Token, got.lease.Token())
+		assert.GreaterOrEqual(t, status.ExpiresIn, time.Until(got.lease.ExpiresAt()), "promise 2")
+		assert.Equal(t, 2, store.Calls(memlock.OpHandOver))
+		require.NoError(t, got.lease.Release(background))
+		assert.Equal(t, 1, store.Calls(memlock.OpRelease))
+	})
+}
+
+type outcome struct {
+	lease *rowlock.Lease
+	err   error
+}
+
+// waitFor begins to wait for the name.
+func waitFor(t *testing.T, l *rowlock.Locker, ctx context.Context) chan outcome {
+	t.Helper()
+	got := make(chan outcome, 1)
+	go func() {
+		lease, err := l.Acquire(ctx, "a")
+		got <- outcome{lease, err}
+	}()
+	synctest.Wait()
+	return got
+}
+
+// When nothing is heard of a hand-over, the release goes on as usual: what the store then does not hold is not called lost.
+func TestHandOverOfUnknownOutcome(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault   memlock.Fault
+		release error
+	}{
+		"replies lost":    {memlock.Fault{LoseReply: true}, rowlock.ErrUnknown},
+		"requests lost":   {memlock.Fault{LoseRequest: true}, nil},
+		"refused":         {memlock.Fault{Fail: driver.NotApplied(errors.New("no connection"))}, nil},
+		"not understood":  {memlock.Fault{Fail: driver.Permanent(errors.New("no such statement"))}, nil},
+		"requests late":   {memlock.Fault{Request: 4 * time.Second, Late: true}, nil},
+		"broken with EOF": {memlock.Fault{Fail: errors.New("EOF")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				l := locker(t, store)
+				lease := acquire(t, l, "a")
+				next := waitFor(t, l, background)
+				faults(store, map[memlock.Op]memlock.Fault{memlock.OpHandOver: test.fault})
+				began := time.Now()
+				err := lease.Release(background)
+				assert.LessOrEqual(t, time.Since(began), 5*time.Second, "the limit of every release")
+				require.NotErrorIs(t, err, rowlock.ErrLost)
+				require.ErrorIs(t, err, test.release)
+				got := <-next
+				require.NoError(t, got.err)
+				time.Sleep(10 * time.Second)
+				require.NoError(t, got.lease.Release(background))
+				status, err := store.Inspect(background, driver.Key{Name: "a"})
+				require.NoError(t, err)
+				assert.Equal(t, driver.StateFree, status.State)
+			})
+		})
+	}
+}
+
+// A lease that was taken away without anybody noticing is lost, and not handed over.
+func TestWhatIsLostIsNotHandedOver(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		lease := acquire(t, l, "a")
+		next := waitFor(t, l, background)
+		store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{Request: time.Millisecond} })
+		store.Lose("a")
+		thief, err := store.Acquire(background, driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: time.Minute})
+		if err == nil {
+			require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
+			require.NoError(t, store.Release(background, thief))
+		}
+		got := <-next
+		require.NoError(t, got.err)
+		require.NoError(t, got.lease.Release(background))
+	})
+}
+
+// Whoever is offered a lease in the moment in which its wait ends, or its locker is closed, leaves the others and the
+// store as they should be: nobody stays behind, and the next in the queue is served.
+func TestHandOverAtTheEndOfAWait(t *testing.T) {
+	for _, slow := range []time.Duration{0, time.Millisecond} {
+		for name, end := range map[string]func(l *rowlock.Locker, cancel func()){
+			"its ctx ends":    func(_ *rowlock.Locker, cancel func()) { cancel() },
+			"Close is called": func(l *rowlock.Locker, _ func()) { _ = l.Close() },
+		} {
+			t.Run(name, func(t *testing.T) {
+				for n := range 200 {
+					bubble(t, func(t *testing.T, store *memlock.Backend) { handOverAtTheEnd(t, store, n, slow, end) })
+				}
+			})
+		}
+	}
+}
+
+func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Duration, end func(*rowlock.Locker, func())) {
+	store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{Request: slow, Reply: slow} })
+	l, other := locker(t, store), locker(t, store)
+	lease := acquire(t, l, "a")
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	front := waitFor(t, l, ctx)
+	behind := waitFor(t, l, background)
+	time.Sleep(10 * slow)
+	synctest.Wait()
+	var wg sync.WaitGroup
+	both := []func(){
+		func() { assert.NoError(t, lease.Release(background)) },
+		// Not at once: who waits for another's release of one lease would keep the virtual time from passing.
+		func() { time.Sleep(time.Duration(1+n%8) * slow / 2); end(l, cancel) },
+	}
+	for i := range both {
+		wg.Go(both[(i+n)%2])
+	}
+	wg.Wait()
+	for _, w := range []chan outcome{front, behind} {
+		got := <-w
+		if got.err == nil {
+			assert.NoError(t, got.lease.Release(background))
+			continue
+		}
+		assert.True(t, errors.Is(got.err, context.Canceled) || errors.Is(got.err, rowlock.ErrClosed), "%v", got.err)
+		if w == behind {
+			assert.ErrorIs(t, got.err, rowlock.ErrClosed)
+		}
+	}
+	began := time.Now()
+	require.NoError(t, acquire(t, other, "a").Release(background))
+	assert.Less(t, time.Since(began), 3*time.Second, "no lease stays behind")
+}
+
+// Close lets go of what it holds, and does not hand it to a waiter whose wait it ends.
+func TestCloseHandsNothingOver(t *testing.T) {
+	for range 100 {
+		bubble(t, func(t *testing.T, store *memlock.Backend) {
+			l := locker(t, store)
+			acquire(t, l, "a")
+			got := waitFor(t, l, background)
+			require.NoError(t, l.Close())
+			require.ErrorIs(t, (<-got).err, rowlock.ErrClosed)
+			require.Zero(t, store.Calls(memlock.OpHandOver))
+		})
+	}
+}
+
+// A waiter of which an earlier request may yet be granted takes nothing over: from the answer it could not be told
+// whether the holder had lost the name before.
+func TestWhoIsInDoubtTakesNothingOver(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		lease := acquire(t, l, "a")
+		got := waitFor(t, l, background)
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {Fail: errors.New("EOF")}})
+		time.Sleep(70 * time.Millisecond) // it polls
+		faults(store, nil)
+		require.Greater(t, store.Calls(memlock.OpAcquire), 3, "it has")
+		require.NoError(t, lease.Release(background))
+		require.NoError(t, (<-got).err)
+		require.Zero(t, store.Calls(memlock.OpHandOver))
+	})
+}

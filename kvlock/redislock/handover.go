@@ -1,0 +1,52 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var handOverScript = load("hand_over")
+
+var _ driver.HandOverer = (*Backend)(nil)
+
+// HandOver implements [driver.HandOverer]: one request, sent again as Acquire is. Where replicas must confirm a grant
+// and too few do, it is given back, and the error is one after which both may have happened.
+func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
+	g, err := do(ctx, b, func(ctx context.Context) (driver.Grant, error) { return b.handOver(ctx, from, r) })
+	var held *driver.Held
+	if err != nil && !errors.As(err, &held) && !errors.Is(err, driver.ErrNotHeld) {
+		err = describe(ctx, "hand over", r.Key, err)
+	}
+	return g, err
+}
+
+func (b *Backend) handOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
+	remembered := b.options.retention + max(r.TTL+r.HandoverDelay, r.MinHold)
+	cmd, confirmed, err := b.write(ctx, call{handOverScript, []string{b.options.encode(from.Key)}, []any{
+		from.Nonce.String(), from.Token.String(), micros(from.MinHold),
+		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), remembered.Milliseconds(),
+	}})
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	token, settled := cmd.Val().(int64)
+	switch {
+	case !settled:
+		a, err := read(cmd)
+		if err != nil {
+			return driver.Grant{}, err
+		}
+		return driver.Grant{}, a.held()
+	case token == 0:
+		return driver.Grant{}, driver.ErrNotHeld
+	}
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(token), TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
+	if confirmed < b.options.replicas {
+		// The text alone: it says that nothing is held any more, not that nothing has happened.
+		return driver.Grant{}, fmt.Errorf("%s", b.unconfirmed(ctx, g, confirmed)) //nolint:errorlint // see above
+	}
+	return g, nil
+}

@@ -1,0 +1,26 @@
+-- Parameters: KEYS[1] the lock; ARGV of the grant that ends: nonce, token, minimum hold in microseconds; of the one that begins: nonce, holder, note; in microseconds TTL, minimum hold, hand-over delay; for how many milliseconds the lock is remembered.
+-- Result: the token if it is handed over; 0 if the grant is not held any more; else verdict, token, holder, note, microseconds since the grant and until it could be handed over.
+-- Promise: one request; ends the one grant and makes the other, with a larger token, or writes nothing; the nonce of the present grant gets that grant again; nobody is told.
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock')
+local token, acquired = row[2] or 0, tonumber(row[3] or 0)
+local time = redis.call('TIME')
+local now = math.max(time[1] * 1000000 + time[2], row[5] or 0)
+
+if row[1] ~= ARGV[4] then
+    if row[1] ~= ARGV[1] or row[2] ~= ARGV[2] or row[4] - now <= 0 then
+        return 0
+    end
+    local free = acquired + ARGV[3]
+    if free - now > 0 then
+        local who = redis.call('HMGET', KEYS[1], 'holder', 'note')
+        return {'min hold', tonumber(token), who[1], who[2], now - acquired, free - now}
+    end
+    token, acquired = math.max(token + 1, now), now
+end
+local expires = now + ARGV[7]
+local free = math.max(expires + ARGV[9], acquired + ARGV[8])
+local number = function(x) return string.format('%.0f', x) end
+redis.call('HSET', KEYS[1], 'nonce', ARGV[4], 'token', number(token), 'holder', ARGV[5], 'note', ARGV[6],
+    'acquired_at', number(acquired), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now))
+redis.call('PEXPIRE', KEYS[1], ARGV[10])
+return tonumber(token)

@@ -1,0 +1,28 @@
+-- Parameters: the nonce that was to begin, the nonce that was to end, its token; how long the lock would be closed at most and the minimum hold of the grant that was to end, in microseconds; namespace, name. The names are in hexadecimal digits.
+-- Result: one row, or none if the meta row is missing: verdict, why nothing is handed over ('contended': nothing speaks against it); token, holder, note, microseconds since the grant and until it could be handed over.
+-- Promise: reads only, and waits for nobody.
+SELECT CASE WHEN s.begun THEN 'contended'
+            WHEN s.ours IS NOT TRUE THEN 'not held'
+            WHEN s.autocommit = 0 THEN 'no autocommit'
+            WHEN NOT s.same_epoch THEN 'epoch'
+            WHEN s.quarantine_us > 0 THEN 'quarantine'
+            WHEN NOT s.ttl_known THEN 'ttl'
+            WHEN s.min_hold_us > 0 THEN 'min hold'
+            ELSE 'contended' END AS verdict,
+       COALESCE(s.token, 0) AS token,
+       COALESCE(s.holder, '') AS holder,
+       COALESCE(s.note, '') AS note,
+       IF(s.token > 0, s.since_us, 0) AS since_us,
+       GREATEST(COALESCE(s.min_hold_us, 0), s.quarantine_us, 0) AS free_in_us
+  FROM (SELECT @@autocommit AS autocommit,
+               l.nonce <=> ? AS begun,
+               l.nonce = ? AND l.token = ? AND l.expires_at > UTC_TIMESTAMP(6) AS ours,
+               m.epoch = @@server_uuid AS same_epoch,
+               m.longest_ttl_us >= ? AS ttl_known,
+               TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.quarantined_until) AS quarantine_us,
+               TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.acquired_at + INTERVAL ? MICROSECOND) AS min_hold_us,
+               l.token, CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
+               TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)) AS since_us
+          FROM rowlock_lease_meta AS m
+          LEFT JOIN rowlock_lease AS l ON l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+         WHERE m.id = 1) AS s

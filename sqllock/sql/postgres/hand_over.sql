@@ -1,0 +1,60 @@
+-- Parameters: $1 namespace, $2 name; of the grant that ends: $3 nonce, $4 token, $5 minimum hold in microseconds; of the one that begins: $6 nonce, $7 holder, $8 note; in microseconds $9 TTL, $10 minimum hold, $11 hand-over delay.
+-- Result: one row, or none if the meta row is missing: verdict, token, and of whoever has the lock: holder, note, microseconds since the grant and until it is free.
+-- Promise: one statement, which waits for nobody; ends the one grant and makes the other, with a larger token, or writes nothing; a grant is durable.
+WITH seen AS MATERIALIZED (
+    -- The epoch is looked at as acquire.sql does.
+    SELECT m.floor,
+           right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
+               || encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS same_epoch,
+           m.longest_ttl_us >= greatest($9::bigint + $11::bigint, $10::bigint) AS ttl_known,
+           m.quarantined_until,
+           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.held_until,
+           l.nonce = $3::text::uuid AND l.token = $4::bigint AND l.expires_at > clock_timestamp() AS ours,
+           l.acquired_at + $5::bigint * interval '1 microsecond' AS min_held_until,
+           clock_timestamp() AS now
+      FROM rowlock_lease_meta m
+      LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
+     WHERE m.id = 1
+), locked AS MATERIALIZED (
+    -- A grant must survive a crash, whatever the session's default is.
+    SELECT l.token, l.nonce = $6::text::uuid AS same, l.acquired_at, s.floor, clock_timestamp() AS now,
+           CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
+      FROM seen s
+      JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
+     WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
+       AND (l.nonce = $6::text::uuid
+            OR l.nonce = $3::text::uuid AND l.token = $4::bigint AND l.expires_at > clock_timestamp()
+               AND l.acquired_at + $5::bigint * interval '1 microsecond' <= clock_timestamp())
+       FOR UPDATE OF l SKIP LOCKED
+), granted AS (
+    UPDATE rowlock_lease l
+       SET token = CASE WHEN k.same THEN k.token
+                        ELSE greatest(k.token + 1, k.floor + 1, (extract(epoch FROM k.now) * 1000000)::bigint) END,
+           nonce = $6::text::uuid,
+           holder = $7::text,
+           note = $8::text,
+           acquired_at = CASE WHEN k.same THEN k.acquired_at ELSE k.now END,
+           expires_at = k.now + $9::bigint * interval '1 microsecond',
+           held_until = greatest(
+               k.now + ($9::bigint + $11::bigint) * interval '1 microsecond',
+               CASE WHEN k.same THEN k.acquired_at ELSE k.now END + $10::bigint * interval '1 microsecond')
+      FROM locked k
+     WHERE l.namespace = $1::text AND l.name = $2::text
+ RETURNING l.token
+)
+SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
+            WHEN s.nonce = $6::text::uuid THEN 'contended'
+            WHEN s.ours IS NOT TRUE THEN 'not held'
+            WHEN NOT s.same_epoch THEN 'epoch'
+            WHEN s.quarantined_until > s.now THEN 'quarantine'
+            WHEN NOT s.ttl_known THEN 'ttl'
+            WHEN s.min_held_until > s.now THEN 'min hold'
+            ELSE 'contended' END AS verdict,
+       coalesce(g.token, s.token, 0) AS token,
+       coalesce(s.holder, '') AS holder,
+       coalesce(s.note, '') AS note,
+       CASE WHEN g.token IS NULL AND s.token > 0
+            THEN (extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
+       CASE WHEN g.token IS NULL AND s.token > 0
+            THEN (extract(epoch FROM greatest(s.min_held_until, s.quarantined_until, s.now) - s.now) * 1000000)::bigint ELSE 0 END AS free_in_us
+  FROM seen s LEFT JOIN granted g ON true

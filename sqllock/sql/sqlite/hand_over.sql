@@ -1,0 +1,20 @@
+-- Parameters: ?1 namespace, ?2 name; of the grant that ends: ?3 nonce, ?4 token, ?5 minimum hold in microseconds; of the one that begins: ?6 nonce, ?7 holder, ?8 note; in microseconds ?9 TTL, ?10 minimum hold, ?11 hand-over delay.
+-- Result: one row with the token if it was handed over, else none: hand_over_refused.sql tells why.
+-- Promise: one statement that needs no transaction around it; ends the one grant and makes the other, with a larger token, or changes nothing.
+UPDATE rowlock_lease
+   SET token = CASE WHEN nonce = ?6 THEN token ELSE max(token + 1, m.floor + 1, m.now) END,
+       nonce = ?6,
+       holder = ?7,
+       note = ?8,
+       acquired_at = CASE WHEN nonce = ?6 THEN acquired_at ELSE m.now END,
+       expires_at = m.now + ?9,
+       held_until = max(m.now + ?9 + ?11, CASE WHEN nonce = ?6 THEN acquired_at ELSE m.now END + ?10)
+  FROM (SELECT floor, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
+          FROM rowlock_lease_meta
+         WHERE id = 1 AND epoch = 'sqlite'
+           AND quarantined_until <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000
+           AND longest_ttl_us >= max(?9 + ?11, ?10)) m
+ WHERE namespace = ?1 AND name = ?2
+   AND (nonce = ?6
+        OR nonce = ?3 AND token = ?4 AND expires_at > m.now AND acquired_at + ?5 <= m.now)
+RETURNING token
