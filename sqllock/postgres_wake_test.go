@@ -2,6 +2,7 @@ package sqllock_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -67,6 +68,12 @@ func (c *crowd) join(t *testing.T, dsn string, opts ...rowlock.Option) *member {
 func (c *crowd) waits(t *testing.T, n int64) {
 	t.Helper()
 	until(t, "the waiters are registered", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter") == n })
+}
+
+// reservedFor makes a reservation longer than the 50 ms that a loaded machine may take for anything.
+func (c *crowd) reservedFor(t *testing.T, d time.Duration) {
+	t.Helper()
+	c.exec(t, fmt.Sprintf("UPDATE rowlock_lease SET held_until = held_until + %d * interval '1 microsecond' WHERE reserved_for IS NOT NULL", d.Microseconds()))
 }
 
 // contest has every member acquire, hold for a millisecond and release, for so long. It returns how often each was served, and what the hand-overs
@@ -179,6 +186,7 @@ func TestPostgresReleaseWakesOne(t *testing.T) {
 		}
 		require.NoError(t, holder.Release(t.Context(), g))
 		assert.Equal(t, i, <-woken, "the first who came")
+		c.reservedFor(t, time.Hour)
 		assert.Equal(t, driver.Reserved, refused(t, c.members[7].backend, request("job")).Reason)
 		g = acquire(t, c.members[i].backend, r)
 		r, holder = request("job"), c.members[i].backend
@@ -351,6 +359,7 @@ func TestPostgresForceReleaseWakes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.members[0].backend.ForceRelease(t.Context(), g.Key, g.Token, true))
 	<-woken
+	c.reservedFor(t, time.Hour)
 	assert.Equal(t, driver.Reserved, refused(t, c.members[0].backend, request("job")).Reason)
 	r := request("job")
 	r.Waiting = true
