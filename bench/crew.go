@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// event is what a worker tells.
+type event struct {
+	kind   string
+	member int
+	at     time.Time
+	text   string
+}
+
+// crew is the processes of one crowd, and what they have told. While it is polite, whoever has released the lock stands in
+// line again when the next one has it, so that each hand-over is from one to another.
+type crew struct {
+	mu        sync.Mutex
+	events    []event
+	polite    bool
+	holder    int // the member that got the lock last, -1: nobody yet
+	processes []*process
+	news      chan struct{}
+}
+
+type process struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	first int
+	ended chan struct{}
+}
+
+// hire starts so many processes with so many members in all, and returns when all of them are connected.
+func hire(ctx context.Context, j job, processes int) (*crew, error) {
+	c := &crew{polite: true, holder: -1, news: make(chan struct{}, 1)}
+	members := j.Task.Members
+	for i := range processes {
+		j.First = members * i / processes
+		j.Task.Members = members*(i+1)/processes - j.First
+		if err := c.start(ctx, j); err != nil {
+			c.dismiss()
+			return nil, err
+		}
+	}
+	if err := c.await(ctx, func() bool { return c.count("ready") == processes }); err != nil {
+		c.dismiss()
+		return nil, fmt.Errorf("not all are connected: %w", err)
+	}
+	return c, nil
+}
+
+func (c *crew) start(ctx context.Context, j job) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	p := &process{cmd: exec.CommandContext(ctx, program), first: j.First, ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), workerVariable+"=1")
+	p.cmd.Stderr = os.Stderr
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	c.processes = append(c.processes, p)
+	go func() {
+		defer close(p.ended)
+		c.listen(out)
+		_ = p.cmd.Wait()
+	}()
+	_, err = fmt.Fprintf(p.in, "%s\n", text)
+	return err
+}
+
+// listen reads what one process tells.
+func (c *crew) listen(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		e := event{text: lines.Text()}
+		var ns int64
+		if _, err := fmt.Sscan(e.text, &e.kind, &e.member, &ns); err != nil {
+			e.kind, e.text, _ = strings.Cut(e.text, " ")
+		}
+		e.at = time.Unix(0, ns)
+		c.note(e)
+	}
+}
+
+func (c *crew) note(e event) {
+	c.mu.Lock()
+	c.events = append(c.events, e)
+	before, polite := c.holder, c.polite
+	if e.kind == "got" {
+		c.holder = e.member
+	}
+	c.mu.Unlock()
+	if e.kind == "got" && polite && before >= 0 && before != e.member {
+		c.tell(before, fmt.Sprintf("go %d", before))
+	}
+	select {
+	case c.news <- struct{}{}:
+	default:
+	}
+}
+
+// tell sends a command to the process of a member.
+func (c *crew) tell(member int, command string) {
+	i, found := slices.BinarySearchFunc(c.processes, member, func(p *process, m int) int { return cmp.Compare(p.first, m) })
+	if !found {
+		i--
+	}
+	_, _ = fmt.Fprintln(c.processes[i].in, command)
+}
+
+func (c *crew) tellAll(command string) {
+	if command == "greedy" {
+		c.mu.Lock()
+		c.polite = false
+		c.mu.Unlock()
+	}
+	for _, p := range c.processes {
+		_, _ = fmt.Fprintln(p.in, command)
+	}
+}
+
+// count is how many events of that kind there were. The caller is await, or nobody tells any more.
+func (c *crew) count(kind string) (n int) {
+	for _, e := range c.events {
+		if e.kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// await returns when it is so, or one of the processes has failed.
+func (c *crew) await(ctx context.Context, so func() bool) error {
+	for {
+		c.mu.Lock()
+		done, err := so(), c.failure()
+		c.mu.Unlock()
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-c.news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (c *crew) failure() error {
+	for _, e := range c.events {
+		if e.kind == "failed" {
+			return errors.New(e.text)
+		}
+	}
+	return nil
+}
+
+// since returns the events from that time on and before the other, in their order.
+func (c *crew) since(from, to time.Time) (all []event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.events {
+		if !e.at.Before(from) && e.at.Before(to) {
+			all = append(all, e)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b event) int { return a.at.Compare(b.at) })
+	return all
+}
+
+// kill ends all processes as a crash would.
+func (c *crew) kill() {
+	for _, p := range c.processes {
+		_ = p.cmd.Process.Kill()
+	}
+}
+
+// dismiss ends all processes.
+func (c *crew) dismiss() {
+	c.tellAll("stop")
+	limit := time.After(10 * time.Second)
+	for _, p := range c.processes {
+		select {
+		case <-p.ended:
+		case <-limit:
+			_ = p.cmd.Process.Kill()
+			<-p.ended
+		}
+		_ = p.in.Close()
+	}
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/bench/report"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+)
+
+// deaths is how soon another one has the lock when its holder's process is killed, and when the holder's network becomes a black
+// hole; and how soon the holder is told of that.
+func (b *bench) deaths(ctx context.Context, s store) ([]report.Row, error) {
+	at, err := b.world.ready(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var rows []report.Row
+	var locks []lock
+	for _, l := range s.locks {
+		if l.kind == report.Rowlock || l.keeps {
+			locks, rows = append(locks, l), append(rows, report.Row{Lock: l.name, Kind: l.kind})
+		}
+	}
+	var group sync.WaitGroup
+	for i, l := range locks { // at the same time: most of it is waiting
+		group.Go(func() {
+			var repeats []map[string]float64
+			for range b.plan.deaths {
+				figures, err := b.deathOf(ctx, s, at, l)
+				if err != nil {
+					rows[i].Error = err.Error()
+				}
+				repeats = append(repeats, figures)
+			}
+			rows[i].Figures = medians(repeats)
+			b.log("%s, %s: %v %s", s.title, l.name, rows[i].Figures, rows[i].Error)
+		})
+	}
+	group.Wait()
+	return rows, ctx.Err()
+}
+
+func (b *bench) deathOf(ctx context.Context, s store, at []string, l lock) (map[string]float64, error) {
+	figures := map[string]float64{"ttl_ms": ms(b.plan.ttl)}
+	if err := b.killed(ctx, s, at, l, figures); err != nil {
+		return figures, fmt.Errorf("killed: %w", err)
+	}
+	if !address.MatchString(at[0]) {
+		return figures, nil
+	}
+	if err := b.cut(ctx, s, at, l, figures); err != nil {
+		return figures, fmt.Errorf("cut: %w", err)
+	}
+	return figures, nil
+}
+
+func (b *bench) killed(ctx context.Context, s store, at []string, l lock, figures map[string]float64) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	holder, waiter, err := b.holderAndWaiter(ctx, s, at, at, l)
+	if err != nil {
+		return err
+	}
+	defer holder.dismiss()
+	defer waiter.dismiss()
+	began := time.Now()
+	holder.kill()
+	got, err := b.first(ctx, waiter, "got")
+	if err != nil {
+		return err
+	}
+	figures["killed_next_ms"] = ms(got.Sub(began))
+	return nil
+}
+
+func (b *bench) cut(ctx context.Context, s store, at []string, l lock, figures map[string]float64) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	proxies, through, err := proxied(at)
+	defer func() {
+		for _, p := range proxies {
+			p.Close()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	holder, waiter, err := b.holderAndWaiter(ctx, s, through, at, l)
+	if err != nil {
+		return err
+	}
+	defer holder.dismiss()
+	defer waiter.dismiss()
+	began := time.Now()
+	for _, p := range proxies {
+		p.Cut()
+	}
+	got, next := b.first(ctx, waiter, "got")
+	if next == nil {
+		figures["cut_next_ms"] = ms(got.Sub(began))
+	}
+	lost, noticed := b.first(ctx, holder, "lost")
+	if noticed == nil {
+		figures["cut_lost_ms"] = ms(lost.Sub(began))
+	}
+	if next != nil {
+		return next
+	}
+	if noticed != nil && l.kind == report.Rowlock {
+		return noticed
+	}
+	return nil
+}
+
+// holderAndWaiter is two processes: one has the lock, and the other waits for it.
+func (b *bench) holderAndWaiter(ctx context.Context, s store, at, from []string, l lock) (holder, waiter *crew, err error) {
+	t := task{Name: fmt.Sprintf("death %d %d", time.Now().Unix(), crowdsSoFar.Add(1)), Members: 1, TTL: b.plan.ttl}
+	if holder, err = hire(ctx, job{Store: s.id, Lock: l.name, At: at, Role: keepRole, Task: t}, 1); err != nil {
+		return nil, nil, err
+	}
+	holder.tellAll("start")
+	if _, err = b.first(ctx, holder, "got"); err == nil {
+		waiter, err = hire(ctx, job{Store: s.id, Lock: l.name, At: from, Role: keepRole, Task: t}, 1)
+	}
+	if err != nil {
+		holder.dismiss()
+		return nil, nil, err
+	}
+	waiter.tellAll("start")
+	sleep(ctx, 300*time.Millisecond+rand.N(b.plan.ttl/3)) // it is in line, and the last renewal is some time ago
+	return holder, waiter, nil
+}
+
+// first is when that was told first.
+func (b *bench) first(ctx context.Context, c *crew, kind string) (at time.Time, err error) {
+	limit := 4 * b.plan.ttl
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err = c.await(ctx, func() bool { return c.count(kind) > 0 })
+	if err != nil {
+		return at, fmt.Errorf("nobody has %s it within %s: %w", kind, limit, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.events {
+		if e.kind == kind {
+			return e.at, nil
+		}
+	}
+	return at, nil
+}
+
+// address finds host:port in what a client takes for an address.
+var address = regexp.MustCompile(`[\w.-]+:\d+`)
+
+// proxied is the same addresses by way of a proxy before each.
+func proxied(at []string) (proxies []*faultproxy.Proxy, through []string, err error) {
+	for _, a := range at {
+		p, err := faultproxy.New(address.FindString(a))
+		if err != nil {
+			return proxies, nil, err
+		}
+		proxies = append(proxies, p)
+		through = append(through, address.ReplaceAllString(a, p.Addr()))
+	}
+	return proxies, through, nil
+}
+
+func ms(d time.Duration) float64 { return float64(d.Milliseconds()) }
