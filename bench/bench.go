@@ -18,6 +18,7 @@ type bench struct {
 	plan  plan
 	world *world
 	began time.Time
+	few   chan struct{} // how many processes are killed at a time
 }
 
 func (b *bench) log(format string, args ...any) {

@@ -31,7 +31,7 @@ func (b *bench) bloats(ctx context.Context, s store) ([]report.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.bloat.engine != "" {
+	if d.bloat.engine != "" && !b.plan.quick {
 		if at, err = b.world.started(ctx, "bloat "+s.id, d.bloat.engine, 1, testserver.Options{}); err != nil {
 			return nil, err
 		}

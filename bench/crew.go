@@ -201,8 +201,11 @@ func (c *crew) kill() {
 	}
 }
 
-// dismiss ends all processes.
+// dismiss ends all processes. There is nothing to do for nil.
 func (c *crew) dismiss() {
+	if c == nil {
+		return
+	}
 	c.tellAll("stop")
 	limit := time.After(10 * time.Second)
 	for _, p := range c.processes {

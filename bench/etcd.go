@@ -42,6 +42,7 @@ func etcdStore(nodes int) store {
 		},
 	}
 	if nodes > 1 {
+		s.nodes = nodes
 		s.id, s.title = fmt.Sprintf("etcd%d", nodes), fmt.Sprintf("etcd, %d nodes", nodes)
 		s.serve = func(ctx context.Context, w *world) ([]string, error) {
 			return w.once(s.id, func() (at []string, stop func(), err error) {

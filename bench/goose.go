@@ -22,7 +22,7 @@ var (
 
 // gooseTable is goose's lock in a table of its own.
 func gooseTable(driver string, locker func(...goose.TableLockerOption) (goose.Locker, error)) lock {
-	return lock{name: "goose's table locker, every 100 ms", kind: report.Peer, floor: twoUpdatesSQL, keeps: true,
+	return lock{name: "goose's table lock, every 100 ms", kind: report.Peer, floor: twoUpdatesSQL, keeps: true,
 		open: func(_ context.Context, at []string, t task) (*party, error) {
 			db, err := openGoose(driver, at)
 			if err != nil {
@@ -67,7 +67,7 @@ func openGoose(driver string, at []string) (*sql.DB, error) {
 
 // gooseSession is goose's advisory lock, of which each waiter has a connection and asks once a second.
 func gooseSession() lock {
-	return lock{name: "goose's session locker, every second", kind: report.Peer, floor: waitingAdvisory, most: 150,
+	return lock{name: "goose's session lock, every second", kind: report.Peer, floor: waitingAdvisory, most: 150,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {
 			db, err := sql.Open("pgx", at[0])
 			if err != nil {

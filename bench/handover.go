@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// most is over how many processes a crowd is spread.
+// mostProcesses is over how many processes a crowd is spread.
 const mostProcesses = 8
 
 // crowd is so many who want one lock, in so many processes.
@@ -31,7 +31,7 @@ func (b *bench) handOvers(ctx context.Context, s store) ([]report.Row, error) {
 	var all []crowd
 	for _, contenders := range b.plan.contenders {
 		for _, l := range s.locks {
-			if l.alone || l.most > 0 && l.most < contenders {
+			if l.alone || l.most > 0 && l.most < contenders || b.leavesOut(s, l) {
 				continue
 			}
 			all = append(all, crowd{l, contenders, min(contenders, mostProcesses), true})
@@ -44,6 +44,11 @@ func (b *bench) handOvers(ctx context.Context, s store) ([]report.Row, error) {
 	return append(b.threeUpdates(ctx, s, at), rows...), err
 }
 
+// leavesOut is what a quick run does without: another driver or option for what is measured anyway.
+func (b *bench) leavesOut(s store, l lock) bool {
+	return b.plan.quick && l.kind == report.Rowlock && !slices.Contains(s.many, l.name)
+}
+
 // herds is a thousand waiters: ours, and the peers that let so many wait.
 func (b *bench) herds(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.counted(ctx, s)
@@ -52,7 +57,7 @@ func (b *bench) herds(ctx context.Context, s store) ([]report.Row, error) {
 	}
 	var all []crowd
 	for _, l := range s.locks {
-		if !l.alone && (l.most == 0 || l.most >= b.plan.herd) {
+		if !l.alone && (l.most == 0 || l.most >= b.plan.herd) && !b.leavesOut(s, l) && !(b.plan.quick && l.kind != report.Rowlock) {
 			all = append(all, crowd{l, b.plan.herd, mostProcesses, false})
 		}
 	}

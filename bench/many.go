@@ -102,7 +102,7 @@ func (w *worker) many(ctx context.Context, l lock) error {
 	leases := make([]*rowlock.Lease, w.job.Task.Members)
 	var next atomic.Int64
 	var group sync.WaitGroup
-	errs := make(chan error, 32)
+	errs := make(chan error, 4)
 	for range cap(errs) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(leases)); i = next.Add(1) - 1 {

@@ -56,9 +56,9 @@ func preparePglock(at []string) error {
 	return client.TryCreateTable()
 }
 
-// goPglockPeer is allisson/go-pglock, which waits in the server, with a connection for each member.
+// goPglockPeer is allisson/go-pglock, waits in the server, with a connection for each member.
 func goPglockPeer() lock {
-	return lock{name: "go-pglock, which waits in the server", kind: report.Peer, floor: waitingAdvisory, most: 150,
+	return lock{name: "go-pglock, waits in the server", kind: report.Peer, floor: waitingAdvisory, most: 150,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {
 			db, err := sql.Open("pgx", at[0])
 			if err != nil {

@@ -36,7 +36,7 @@ var brief = plan{
 	quick:  true,
 	cycles: runs{1, 20 * time.Millisecond}, fences: runs{1, 15 * time.Millisecond}, sizes: runs{1, 20 * time.Millisecond}, many: runs{1, 50 * time.Millisecond},
 	handOver: runs{1, 50 * time.Millisecond}, herds: runs{1, 100 * time.Millisecond}, contenders: []int{8}, herd: 100, patience: 1500 * time.Millisecond,
-	ttl: time.Second, deaths: 1,
+	ttl: 3 * time.Second, deaths: 1,
 	leases: 500, hold: time.Second,
 	rows: []int{1, 1000}, clients: []int{4}, churn: []int{1000},
 }

@@ -58,6 +58,10 @@ func durableRedisStore() store {
 	return s
 }
 
+type silentRedis struct{}
+
+func (silentRedis) Printf(context.Context, string, ...any) {}
+
 func openRedis(url string) (*redis.Client, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {

@@ -22,7 +22,7 @@ func redlockStore() store {
 		if err != nil {
 			return nil, nil, err
 		}
-		return redislock.NewRedlock(nodes, redislock.MaxTTL(redlockTTL)), leave, nil
+		return redislock.NewRedlock(nodes, redislock.MaxTTL(redlockTTL), redislock.NodeTimeout(redlockTTL/6)), leave, nil
 	})
 	ours.ttl = redlockTTL
 	s := store{

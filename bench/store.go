@@ -12,6 +12,7 @@ import (
 // store is one kind of server, or a file, and the locks in it that are measured.
 type store struct {
 	id, title    string
+	nodes        int // of a cluster; 0: one
 	locks        []lock
 	many         []string                                               // the locks of ours of which thousands are held
 	modules      []string                                               // the libraries that speak to it
