@@ -1,17 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -35,13 +29,6 @@ type crew struct {
 	news      chan struct{}
 }
 
-type process struct {
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	first int
-	ended chan struct{}
-}
-
 // hire starts so many processes with so many members in all, and returns when all of them are connected.
 func hire(ctx context.Context, j job, processes int) (*crew, error) {
 	c := &crew{polite: true, holder: -1, news: make(chan struct{}, 1)}
@@ -59,53 +46,6 @@ func hire(ctx context.Context, j job, processes int) (*crew, error) {
 		return nil, fmt.Errorf("not all are connected: %w", err)
 	}
 	return c, nil
-}
-
-func (c *crew) start(ctx context.Context, j job) error {
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
-	p := &process{cmd: exec.CommandContext(ctx, program), first: j.First, ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), workerVariable+"=1")
-	p.cmd.Stderr = os.Stderr
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return err
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := p.cmd.Start(); err != nil {
-		return err
-	}
-	c.processes = append(c.processes, p)
-	go func() {
-		defer close(p.ended)
-		c.listen(out)
-		_ = p.cmd.Wait()
-	}()
-	_, err = fmt.Fprintf(p.in, "%s\n", text)
-	return err
-}
-
-// listen reads what one process tells.
-func (c *crew) listen(out io.Reader) {
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		e := event{text: lines.Text()}
-		var ns int64
-		if _, err := fmt.Sscan(e.text, &e.kind, &e.member, &ns); err != nil {
-			e.kind, e.text, _ = strings.Cut(e.text, " ")
-		}
-		e.at = time.Unix(0, ns)
-		c.note(e)
-	}
 }
 
 func (c *crew) note(e event) {
@@ -179,6 +119,17 @@ func (c *crew) failure() error {
 		}
 	}
 	return nil
+}
+
+// find returns the first event of that kind.
+func (c *crew) find(kind string) (event, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.events, func(e event) bool { return e.kind == kind })
+	if i < 0 {
+		return event{}, false
+	}
+	return c.events[i], true
 }
 
 // since returns the events from that time on and before the other, in their order.

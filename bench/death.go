@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"regexp"
 	"sync"
 	"time"
 
 	"github.com/rowlock/rowlock/bench/report"
-	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
 // deaths is how soon another one has the lock when its holder's process is killed, and when the holder's network becomes a black
@@ -81,40 +79,6 @@ func (b *bench) killed(ctx context.Context, s store, at []string, l lock, figure
 	return nil
 }
 
-func (b *bench) cut(ctx context.Context, s store, at []string, l lock, figures map[string]float64) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	proxies, through, err := proxied(at)
-	defer func() {
-		for _, p := range proxies {
-			p.Close()
-		}
-	}()
-	if err != nil {
-		return err
-	}
-	holder, waiter, err := b.holderAndWaiter(ctx, s, through, at, l)
-	defer holder.dismiss()
-	defer waiter.dismiss()
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	for _, p := range proxies {
-		p.Cut()
-	}
-	if got, err := b.first(ctx, waiter, "got"); err == nil { // else the server still believes in a connection of which nothing comes
-		figures["cut_next_ms"] = ms(got.Sub(began))
-	}
-	lost, err := b.first(ctx, holder, "lost")
-	if err == nil {
-		figures["cut_lost_ms"] = ms(lost.Sub(began))
-	} else if l.kind == report.Rowlock {
-		return err
-	}
-	return nil
-}
-
 // holderAndWaiter is two processes: one has the lock, and the other waits for it.
 func (b *bench) holderAndWaiter(ctx context.Context, s store, at, from []string, l lock) (holder, waiter *crew, err error) {
 	t := task{Name: fmt.Sprintf("death %d %d", time.Now().Unix(), crowdsSoFar.Add(1)), Members: 1, TTL: b.plan.ttl}
@@ -130,9 +94,7 @@ func (b *bench) holderAndWaiter(ctx context.Context, s store, at, from []string,
 	}
 	waiter.tellAll("start")
 	sleep(ctx, 300*time.Millisecond+rand.N(b.plan.ttl/3)) // it is in line, and the last renewal is some time ago
-	holder.mu.Lock()
-	defer holder.mu.Unlock()
-	if holder.count("lost") > 0 {
+	if _, lost := holder.find("lost"); lost {
 		err = errors.New("the holder lost it although nothing had happened")
 	}
 	return holder, waiter, err
@@ -147,30 +109,8 @@ func (b *bench) first(ctx context.Context, c *crew, kind string) (at time.Time, 
 	if err != nil {
 		return at, fmt.Errorf("nobody has %s it within %s: %w", kind, limit, err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, e := range c.events {
-		if e.kind == kind {
-			return e.at, nil
-		}
-	}
-	return at, nil
-}
-
-// address finds host:port in what a client takes for an address.
-var address = regexp.MustCompile(`[\w.-]+:\d+`)
-
-// proxied is the same addresses by way of a proxy before each.
-func proxied(at []string) (proxies []*faultproxy.Proxy, through []string, err error) {
-	for _, a := range at {
-		p, err := faultproxy.New(address.FindString(a))
-		if err != nil {
-			return proxies, nil, err
-		}
-		proxies = append(proxies, p)
-		through = append(through, address.ReplaceAllString(a, p.Addr()))
-	}
-	return proxies, through, nil
+	e, _ := c.find(kind)
+	return e.at, nil
 }
 
 func ms(d time.Duration) float64 { return float64(d.Milliseconds()) }

@@ -3,14 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"regexp"
-	"strconv"
 	"time"
 
-	peer "github.com/bsm/redislock"
-	"github.com/go-redsync/redsync/v4"
-	redsyncredis "github.com/go-redsync/redsync/v4/redis"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlock/rowlock/bench/report"
@@ -114,88 +108,4 @@ func passBaton(client *redis.Client, t task) func() (acquirer, error) {
 			return held{release: push}, client.BLPop(ctx, time.Minute, t.Name).Err()
 		}, err
 	}
-}
-
-func bsm(client *redis.Client, t task) func() (acquirer, error) {
-	return func() (acquirer, error) {
-		locks := peer.New(client)
-		return func(ctx context.Context) (held, error) {
-			lock, err := locks.Obtain(ctx, t.Name, t.TTL, &peer.Options{RetryStrategy: peer.LinearBackoff(100 * time.Millisecond)})
-			if err != nil {
-				return held{}, err
-			}
-			return held{release: lock.Release}, nil
-		}, nil
-	}
-}
-
-// redsyncMember works on one node or on several.
-func redsyncMember(t task, clients ...*redis.Client) func() (acquirer, error) {
-	var pools []redsyncredis.Pool
-	for _, c := range clients {
-		pools = append(pools, goredis.NewPool(c))
-	}
-	all := redsync.New(pools...)
-	return func() (acquirer, error) {
-		return func(ctx context.Context) (held, error) {
-			mutex := all.NewMutex(t.Name, redsync.WithExpiry(t.TTL), redsync.WithTries(1<<30))
-			return held{release: func(ctx context.Context) error {
-				_, err := mutex.UnlockContext(ctx)
-				return err
-			}}, mutex.LockContext(ctx)
-		}, nil
-	}
-}
-
-func redisVersion(ctx context.Context, at []string) (string, error) {
-	client, err := openRedis(at[0])
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = client.Close() }()
-	text, err := client.Info(ctx, "server").Result()
-	if err != nil {
-		return "", err
-	}
-	if found := regexp.MustCompile(`redis_version:(\S+)`).FindStringSubmatch(text); found != nil {
-		return found[1], nil
-	}
-	return "", errors.New("the server does not tell its version")
-}
-
-// commandCalls finds the commands that these libraries send; what a script calls is not among them.
-var commandCalls = regexp.MustCompile(`(?m)^cmdstat_(?:set|eval|evalsha|blpop|rpush|subscribe|unsubscribe|ping|info):calls=(\d+)`)
-
-// countRequests counts what clients have sent, to all nodes.
-func countRequests(_ context.Context, at []string) (meter, func(), error) {
-	var clients []*redis.Client
-	leave := func() {
-		for _, c := range clients {
-			_ = c.Close()
-		}
-	}
-	for _, url := range at {
-		client, err := openRedis(url)
-		if err != nil {
-			leave()
-			return nil, nil, err
-		}
-		clients = append(clients, client)
-	}
-	return func(ctx context.Context) (sum float64, err error) {
-		for _, c := range clients {
-			text, err := c.Info(ctx, "commandstats").Result()
-			if err != nil {
-				return 0, err
-			}
-			for _, found := range commandCalls.FindAllStringSubmatch(text, -1) {
-				n, err := strconv.ParseFloat(found[1], 64)
-				if err != nil {
-					return 0, err
-				}
-				sum += n
-			}
-		}
-		return sum, nil
-	}, leave, nil
 }

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlock/rowlock/bench/report"
+)
+
+// mostProcesses is over how many processes a crowd is spread.
+const mostProcesses = 8
+
+// crowd is so many who want one lock, in so many processes.
+type crowd struct {
+	lock       lock
+	contenders int
+	processes  int
+	greedily   bool // measure, too, what happens if whoever has released stands in line again at once
+}
+
+// crowds measures all in turn, repeat by repeat, and returns the medians. One that fails is tried no more.
+func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []crowd) ([]report.Row, error) {
+	count, leave, err := s.meter(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	repeats, failed := make([][]map[string]float64, len(all)), make([]error, len(all))
+	for repeat := range r.rounds {
+		for turn := range all {
+			i := (repeat + turn) % len(all)
+			if failed[i] != nil {
+				continue
+			}
+			got, err := b.handOver(ctx, s, at, r, all[i], count)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if failed[i] = err; err == nil {
+				repeats[i] = append(repeats[i], got)
+			}
+			b.log("%s, %s, %d contenders: %.0f µs, %v", s.title, all[i].lock.name, all[i].contenders, got["p50_us"], err)
+		}
+	}
+	var rows []report.Row
+	for i, c := range all {
+		row := report.Row{Lock: c.lock.name, Kind: c.lock.kind, Contenders: c.contenders, Processes: c.processes, Figures: medians(repeats[i])}
+		if failed[i] != nil {
+			row.Error = failed[i].Error()
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+var crowdsSoFar atomic.Int64
+
+// handOver has a crowd pass the lock on. The name is another one each time: who was killed may have left something.
+func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c crowd, count meter) (map[string]float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute+10*r.round)
+	defer cancel()
+	name := fmt.Sprintf("crowd %d %d", time.Now().Unix(), crowdsSoFar.Add(1))
+	crew, err := hire(ctx, job{Store: s.id, Lock: c.lock.name, At: at, Role: relayRole, Task: task{Name: name, Members: c.contenders}}, c.processes)
+	if err != nil {
+		return nil, err
+	}
+	defer crew.dismiss()
+	crew.tellAll("start")
+	sleep(ctx, max(r.round/2, time.Duration(c.contenders)*time.Millisecond)) // all are in line
+
+	before, err := count.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	sleep(ctx, r.round)
+	for end := time.Now().Add(b.plan.patience); len(passes(crew.since(began, time.Now()))) == 0 && time.Now().Before(end) && ctx.Err() == nil; {
+		sleep(ctx, 10*time.Millisecond) // who asks once a second takes longer than a short round
+	}
+	ended := time.Now()
+	after, err := count.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := crew.failure(); err != nil {
+		return nil, err
+	}
+	figures, err := relayFigures(crew.since(began, ended), ended.Sub(began))
+	if err != nil {
+		return nil, err
+	}
+	if count != nil {
+		figures["counted"] = (after - before) / figures["n"]
+	}
+	if c.greedily {
+		crew.tellAll("greedy")
+		sleep(ctx, r.round/4)
+		began := time.Now()
+		sleep(ctx, r.round)
+		ended := time.Now()
+		greedFigures(figures, crew.since(began, ended), c.contenders, ended.Sub(began))
+	}
+	return figures, crew.failure()
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
