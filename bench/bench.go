@@ -51,7 +51,7 @@ func (b *bench) versions(ctx context.Context, s store) map[string]string {
 	found := map[string]string{}
 	if at, err := b.world.ready(ctx, s); err == nil {
 		if v, err := s.version(ctx, at); err == nil {
-			found[strings.Split(s.title, ",")[0]] = v
+			found[s.product] = v
 		}
 	}
 	info, ok := debug.ReadBuildInfo()

@@ -46,7 +46,7 @@ func (b *bench) clients(ctx context.Context, s store) ([]report.Row, error) {
 			} else {
 				row.Figures = map[string]float64{"per_s": median(rates[i]), "p50_us": percentile(latencies[i], 50), "p99_us": percentile(latencies[i], 99)}
 				if failed[0] == nil && len(locks) > 1 {
-					(&score{rates: rates[i]}).ratios(row.Figures, score{rates: rates[0]})
+					(&score{rates[i], latencies[i], nil}).ratios(row.Figures, score{rates[0], latencies[0], nil})
 				}
 			}
 			rows = append(rows, row)

@@ -108,5 +108,8 @@ func (s *score) ratios(f map[string]float64, floor score) {
 	for i := range ratios {
 		ratios[i] = s.rates[i] / floor.rates[i]
 	}
+	if s.latencies != nil && floor.latencies != nil {
+		f["ratio_p50"] = percentile(floor.latencies, 50) / percentile(s.latencies, 50)
+	}
 	f["ratio"], f["ratio_min"], f["ratio_max"] = median(ratios), slices.Min(ratios), slices.Max(ratios)
 }

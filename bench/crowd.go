@@ -98,7 +98,7 @@ func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c cr
 		crew.tellAll("greedy")
 		sleep(ctx, r.round/4)
 		began := time.Now()
-		sleep(ctx, r.round)
+		sleep(ctx, 2*r.round)
 		ended := time.Now()
 		greedFigures(figures, crew.since(began, ended), c.contenders, ended.Sub(began))
 	}

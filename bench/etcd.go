@@ -20,7 +20,7 @@ const bareEtcd = "put and delete"
 // etcdStore is the node of the environment, or several that are started for it.
 func etcdStore(nodes int) store {
 	s := store{
-		id: "etcd", title: "etcd, one node", serve: environment(testserver.Etcd),
+		id: "etcd", title: "etcd, one node", product: "etcd", serve: environment(testserver.Etcd),
 		counted: "commits", count: countEtcd, version: etcdVersion,
 		many: []string{"etcd"}, modules: []string{"go.etcd.io/etcd/client/v3"},
 		locks: []lock{

@@ -18,12 +18,14 @@ func (b *bench) handOvers(ctx context.Context, s store) ([]report.Row, error) {
 	var all []crowd
 	for _, contenders := range b.plan.contenders {
 		for _, l := range s.locks {
-			if l.alone || l.most > 0 && l.most < contenders || b.leavesOut(s, l) {
+			variant := l.kind == report.Rowlock && !slices.Contains(s.many, l.name)
+			if l.alone || l.most > 0 && l.most < contenders || variant && contenders != mostProcesses || b.leavesOut(s, l) {
 				continue
 			}
-			all = append(all, crowd{l, contenders, min(contenders, mostProcesses), true})
-			if l.kind == report.Rowlock && contenders == 8 {
-				all = append(all, crowd{l, contenders, 1, true})
+			few := contenders <= mostProcesses // with many it takes minutes until each has had its turns
+			all = append(all, crowd{l, contenders, min(contenders, mostProcesses), few})
+			if l.kind == report.Rowlock && !variant && contenders == mostProcesses {
+				all = append(all, crowd{l, contenders, 1, few})
 			}
 		}
 	}

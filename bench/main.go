@@ -36,18 +36,19 @@ func main() {
 	only := flag.String("only", "", "tables, or single stores of them, such as handover,cycle/redis; there are "+strings.Join(tableNames(), ", "))
 	quick := flag.Bool("quick", false, "a short run that shows that it works, with figures of little worth, written nowhere unless -out says where")
 	scale := flag.Float64("scale", 1, "measure for so much longer")
+	missing := flag.Bool("missing", false, "only what was not measured yet, such as after an interruption")
 	render := flag.Bool("render", false, "measure nothing: make README and charts of what was measured")
 	out := flag.String("out", "", "the folder to write to (default ../docs/benchmarks)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *only, *quick, *scale, *render, *out); err != nil {
+	if err := run(ctx, *only, *missing, *quick, *scale, *render, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, only string, quick bool, scale float64, render bool, out string) error {
+func run(ctx context.Context, only string, missing, quick bool, scale float64, render bool, out string) error {
 	chosen, err := choose(only)
 	if err != nil {
 		return err
@@ -70,6 +71,11 @@ func run(ctx context.Context, only string, quick bool, scale float64, render boo
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
+	}
+	if missing {
+		if chosen, err = unmeasured(chosen, out); err != nil {
+			return err
+		}
 	}
 	b := &bench{plan: p.scaled(scale), world: w, began: time.Now(), few: make(chan struct{}, 12)}
 	var failures []error
@@ -110,7 +116,8 @@ func (b *bench) measure(ctx context.Context, chosen []choice, out string) (failu
 			break
 		}
 		group.Go(func() { one(c) })
-		if !c.table.together || i+1 == len(chosen) || chosen[i+1].table.name != c.table.name {
+		last := i+1 == len(chosen)
+		if !c.table.together || last || !chosen[i+1].table.together || !b.plan.quick && chosen[i+1].table.name != c.table.name {
 			group.Wait()
 		}
 	}

@@ -19,7 +19,7 @@ const waitingGetLock = "GET_LOCK, which waits"
 // mysqlStore is MySQL or MariaDB, whose engines and locks have the same names.
 func mysqlStore(engine, title string) store {
 	return store{
-		id: engine, title: title, serve: environment(engine), prepare: prepareMySQL,
+		id: engine, title: title, product: title, serve: environment(engine), prepare: prepareMySQL,
 		counted: "statements",
 		count:   countQuestions,
 		sql: &dialect{

@@ -25,8 +25,8 @@ type plan struct {
 }
 
 var long = plan{
-	cycles: runs{9, 250 * time.Millisecond}, fences: runs{7, 200 * time.Millisecond}, sizes: runs{9, 300 * time.Millisecond}, many: runs{3, 500 * time.Millisecond},
-	handOver: runs{3, 500 * time.Millisecond}, herds: runs{3, time.Second}, contenders: []int{2, 8, 100}, herd: 1000, patience: 4 * time.Second,
+	cycles: runs{9, 200 * time.Millisecond}, fences: runs{7, 200 * time.Millisecond}, sizes: runs{9, 300 * time.Millisecond}, many: runs{3, 500 * time.Millisecond},
+	handOver: runs{3, 300 * time.Millisecond}, herds: runs{3, 500 * time.Millisecond}, contenders: []int{2, 8, 100}, herd: 1000, patience: 4 * time.Second,
 	ttl: 3 * time.Second, deaths: 3,
 	leases: 10_000, hold: time.Minute,
 	rows: []int{1, 1000, 1_000_000}, clients: []int{1, 4, 16, 64}, churn: []int{1000, 10_000, 100_000, 1_000_000},
@@ -37,8 +37,8 @@ var brief = plan{
 	cycles: runs{1, 20 * time.Millisecond}, fences: runs{1, 15 * time.Millisecond}, sizes: runs{1, 20 * time.Millisecond}, many: runs{1, 50 * time.Millisecond},
 	handOver: runs{1, 50 * time.Millisecond}, herds: runs{1, 100 * time.Millisecond}, contenders: []int{8}, herd: 100, patience: 1500 * time.Millisecond,
 	ttl: 3 * time.Second, deaths: 1,
-	leases: 500, hold: time.Second,
-	rows: []int{1, 1000}, clients: []int{4}, churn: []int{1000},
+	leases: 200, hold: time.Second,
+	rows: []int{1, 1000}, clients: []int{4}, churn: []int{500},
 }
 
 // scaled measures for so much longer.

@@ -27,7 +27,7 @@ const (
 
 func postgresStore() store {
 	return store{
-		id: "postgres", title: "PostgreSQL", serve: environment(testserver.Postgres), prepare: preparePostgres,
+		id: "postgres", title: "PostgreSQL", product: "PostgreSQL", serve: environment(testserver.Postgres), prepare: preparePostgres,
 		serveCounted: countedPostgres, counted: "statements", count: countSQL("pgx", countsStatements),
 		sql: &dialect{
 			driver: "pgx", backend: sqllock.Postgres, guard: fence.Postgres, rows: "lease row, pgx",

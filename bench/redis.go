@@ -21,7 +21,7 @@ const (
 // redisStore keeps everything in memory.
 func redisStore() store {
 	return store{
-		id: "redis", title: "Redis in memory",
+		id: "redis", title: "Redis in memory", product: "Redis",
 		serve: func(ctx context.Context, w *world) ([]string, error) {
 			return w.started(ctx, "redis", testserver.Redis, 1, testserver.Options{})
 		},

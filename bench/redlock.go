@@ -26,7 +26,7 @@ func redlockStore() store {
 	})
 	ours.ttl = redlockTTL
 	s := store{
-		id: "redlock", title: "Redlock, three servers in memory",
+		id: "redlock", title: "Redlock, three servers in memory", product: "Redis",
 		serve: func(ctx context.Context, w *world) ([]string, error) {
 			return w.started(ctx, "redlock", testserver.Redis, 3, testserver.Options{})
 		},

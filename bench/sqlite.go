@@ -16,7 +16,7 @@ const waitingImmediate = "BEGIN IMMEDIATE, which waits"
 
 func sqliteStore() store {
 	return store{
-		id: "sqlite", title: "SQLite",
+		id: "sqlite", title: "SQLite", product: "SQLite",
 		serve: func(_ context.Context, w *world) ([]string, error) {
 			return []string{sqliteDSN(w.file("bench.db"))}, nil
 		},

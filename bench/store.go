@@ -12,7 +12,8 @@ import (
 // store is one kind of server, or a file, and the locks in it that are measured.
 type store struct {
 	id, title    string
-	nodes        int // of a cluster; 0: one
+	product      string // whose version is told
+	nodes        int    // of a cluster; 0: one
 	locks        []lock
 	many         []string                                               // the locks of ours of which thousands are held
 	modules      []string                                               // the libraries that speak to it

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/bench/report"
@@ -34,6 +33,7 @@ func without(all []string, some ...string) []string {
 var (
 	p50     = report.Of("p50", "p50_us", report.Micros)
 	p99     = report.Of("p99", "p99_us", report.Micros)
+	ofP50   = report.Of("ratio of the p50", "ratio_p50", report.Share)
 	perS    = report.Of("per s", "per_s", report.Count)
 	counted = report.Of("statements, requests or commits for each", "counted", report.Tenths)
 	many    = report.Column{Title: "contenders", Cell: func(r report.Row) string { return orDash(r.Contenders) }}
@@ -50,7 +50,7 @@ func orDash(n int) string {
 func tables() []table {
 	return []table{
 		{"cycle", everywhere, false, func(p plan) string { return p.cycles.String() }, (*bench).cycles,
-			[]report.Column{perS, report.Ratio("ratio to the floor (min–max)"), p50, p99}},
+			[]report.Column{perS, report.Ratio("ratio to the floor (min–max)"), ofP50, p50, p99}},
 		{"handover", contended, false, func(p plan) string { return "median of " + p.handOver.String() }, (*bench).handOvers,
 			[]report.Column{many, inMany, p50, p99, perS, counted,
 				report.Of("least served", "least", report.Share), report.Of("per s, greedily", "greedy_per_s", report.Count)}},
@@ -60,16 +60,16 @@ func tables() []table {
 			[]report.Column{
 				report.Of("killed: the next has it after", "killed_next_ms", millis),
 				report.Of("black hole: the holder is told after", "cut_lost_ms", millis), report.Of("the next has it after", "cut_next_ms", millis)}},
-		{"fence", databases, false, func(p plan) string { return p.fences.String() }, (*bench).fences,
-			[]report.Column{perS, report.Ratio("ratio (min–max)"), p50, p99}},
-		{"rows", databases, false, func(p plan) string { return p.sizes.String() }, (*bench).sizes,
-			[]report.Column{perS, report.Ratio("ratio (min–max)"), p50, p99}},
-		{"clients", oneServer, false, func(p plan) string { return "median of " + p.many.String() }, (*bench).clients,
-			[]report.Column{{Title: "clients", Cell: many.Cell}, perS, report.Ratio("ratio (min–max)"), p50, p99}},
 		{"held", oneServer, true, func(p plan) string { return fmt.Sprintf("%d leases in one process for %s", p.leases, p.hold) }, (*bench).held,
 			[]report.Column{report.Of("leases", "leases", report.Count), report.Of("still held", "still", report.Count),
 				report.Of("requests per s", "counted_per_s", report.Tenths), report.Of("goroutines", "goroutines", report.Count),
 				report.Of("connections", "connections", report.Count), report.Of("memory for each", "each_bytes", report.Bytes)}},
+		{"fence", databases, false, func(p plan) string { return p.fences.String() }, (*bench).fences,
+			[]report.Column{perS, report.Ratio("ratio (min–max)"), ofP50, p50, p99}},
+		{"rows", databases, false, func(p plan) string { return p.sizes.String() }, (*bench).sizes,
+			[]report.Column{perS, report.Ratio("ratio (min–max)"), ofP50, p50, p99}},
+		{"clients", oneServer, false, func(p plan) string { return "median of " + p.many.String() }, (*bench).clients,
+			[]report.Column{{Title: "clients", Cell: many.Cell}, perS, report.Ratio("ratio (min–max)"), ofP50, p50, p99}},
 		{"bloat", databases, false, func(plan) string { return fmt.Sprintf("%d names, %d clients", bloatNames, bloatClients) }, (*bench).bloats,
 			[]report.Column{report.Of("table", "table_bytes", report.Bytes), report.Of("index", "index_bytes", report.Bytes),
 				report.Of("updates within a page", "hot_share", report.Share)}},
@@ -87,33 +87,4 @@ func tableNames() (names []string) {
 		names = append(names, t.name)
 	}
 	return names
-}
-
-// choice is one store of a table.
-type choice struct {
-	table table
-	store store
-}
-
-// choose finds what is meant by such as handover,cycle/redis; nothing means all.
-func choose(only string) (chosen []choice, err error) {
-	known := map[string]bool{"": true}
-	for _, t := range tables() {
-		known[t.name] = true
-		for _, id := range t.stores {
-			name := t.name + "/" + id
-			known[name] = true
-			wanted := strings.Split(only, ",")
-			if only == "" || slices.Contains(wanted, t.name) || slices.Contains(wanted, name) {
-				s, _ := storeOf(id)
-				chosen = append(chosen, choice{t, s})
-			}
-		}
-	}
-	for _, name := range strings.Split(only, ",") {
-		if !known[name] {
-			return nil, fmt.Errorf("-only=%s: there are %s, each with or without /%s", name, strings.Join(tableNames(), ", "), strings.Join(everywhere, ", /"))
-		}
-	}
-	return chosen, nil
 }

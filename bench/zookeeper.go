@@ -21,7 +21,7 @@ var anybody = zk.WorldACL(zk.PermAll)
 // zooKeeperStore is the server of the environment, or several that are started for it.
 func zooKeeperStore(servers int) store {
 	s := store{
-		id: "zookeeper", title: "ZooKeeper, one server", serve: environment(testserver.ZooKeeper), prepare: prepareZooKeeper,
+		id: "zookeeper", title: "ZooKeeper, one server", product: "ZooKeeper", serve: environment(testserver.ZooKeeper), prepare: prepareZooKeeper,
 		counted: "commits", count: countZooKeeper, version: zooKeeperVersion,
 		many: []string{"ZooKeeper"}, modules: []string{"github.com/go-zookeeper/zk"},
 		locks: []lock{
