@@ -28,6 +28,7 @@ func gooseTable(driver string, locker func(...goose.TableLockerOption) (goose.Lo
 			if err != nil {
 				return nil, err
 			}
+			db.SetMaxOpenConns(peerConnections)
 			options := []goose.TableLockerOption{goose.WithTableLockID(number(t.Name)), goose.WithTableLockTimeout(gooseEvery, forEver)}
 			if t.TTL > 0 {
 				options = append(options, goose.WithTableLeaseDuration(t.TTL), goose.WithTableHeartbeatInterval(t.TTL/3))

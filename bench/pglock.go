@@ -23,6 +23,7 @@ func pglockPeer() lock {
 			if err != nil {
 				return nil, err
 			}
+			db.SetMaxOpenConns(peerConnections)
 			client, err := newPglock(db)
 			if err != nil {
 				return nil, err // which has closed db

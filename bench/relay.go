@@ -29,7 +29,7 @@ func relayFigures(events []event, d time.Duration) (map[string]float64, error) {
 		return nil, fmt.Errorf("nothing was handed over in %s", d.Round(time.Millisecond))
 	}
 	if two := holders(events); two > 0 {
-		return nil, fmt.Errorf("%d times two held it at once", two)
+		return nil, fmt.Errorf("two held it at once, %d times", two)
 	}
 	slices.Sort(took)
 	return map[string]float64{

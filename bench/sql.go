@@ -15,6 +15,9 @@ const (
 	bareTable     = "CREATE TABLE IF NOT EXISTS bench_bare (id bigint PRIMARY KEY, n bigint NOT NULL)"
 )
 
+// peerConnections is how many connections a process gives to all waiters of a library that asks again and again.
+const peerConnections = 16
+
 // migrate makes our tables and that of the bare updates.
 func migrate(ctx context.Context, driver, dsn string, dialect migrations.Dialect) error {
 	db, err := sql.Open(driver, dsn)
