@@ -16,13 +16,13 @@ func (b *bench) clients(ctx context.Context, s store) ([]report.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours, ok := s.lock(s.many[0])
+	row, ok := s.lock(s.many[0])
 	if !ok {
 		return nil, fmt.Errorf("no lock %q", s.many[0])
 	}
-	locks := []lock{ours}
-	if bare, ok := s.lock(ours.floor); ok {
-		locks = []lock{bare, ours}
+	locks := []lock{row}
+	if bare, ok := s.lock(row.floor); ok {
+		locks = []lock{bare, row}
 	}
 	var rows []report.Row
 	for _, n := range b.plan.clients {

@@ -25,7 +25,7 @@ func etcdStore(nodes int) store {
 		many: []string{"etcd"}, modules: []string{"go.etcd.io/etcd/client/v3"},
 		locks: []lock{
 			{name: bareEtcd, kind: report.Floor, floor: bareEtcd, alone: true, open: etcdBare},
-			rows("etcd", bareEtcd, func(_ context.Context, at []string) (driver.Backend, func(), error) {
+			ours("etcd", bareEtcd, func(_ context.Context, at []string) (driver.Backend, func(), error) {
 				client, err := openEtcd(at)
 				if err != nil {
 					return nil, nil, err

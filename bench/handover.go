@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/rowlock/rowlock/bench/report"
@@ -18,13 +17,12 @@ func (b *bench) handOvers(ctx context.Context, s store) ([]report.Row, error) {
 	var all []crowd
 	for _, contenders := range b.plan.contenders {
 		for _, l := range s.locks {
-			variant := l.kind == report.Rowlock && !slices.Contains(s.many, l.name)
-			if l.alone || l.most > 0 && l.most < contenders || variant && contenders != mostProcesses || b.leavesOut(s, l) {
+			if l.alone || l.most > 0 && l.most < contenders || s.variant(l) && contenders != mostProcesses || b.leavesOut(s, l) {
 				continue
 			}
 			few := contenders <= mostProcesses // with many it takes minutes until each has had its turns
 			all = append(all, crowd{l, contenders, min(contenders, mostProcesses), few})
-			if l.kind == report.Rowlock && !variant && contenders == mostProcesses {
+			if l.kind == report.Rowlock && !s.variant(l) && contenders == mostProcesses {
 				all = append(all, crowd{l, contenders, 1, few})
 			}
 		}
@@ -33,10 +31,8 @@ func (b *bench) handOvers(ctx context.Context, s store) ([]report.Row, error) {
 	return append(b.threeUpdates(ctx, s, at), rows...), err
 }
 
-// leavesOut is what a quick run does without: another driver or option for what is measured anyway.
-func (b *bench) leavesOut(s store, l lock) bool {
-	return b.plan.quick && l.kind == report.Rowlock && !slices.Contains(s.many, l.name)
-}
+// leavesOut is what a quick run does without.
+func (b *bench) leavesOut(s store, l lock) bool { return b.plan.quick && s.variant(l) }
 
 // herds is a thousand waiters: ours, and the peers that let so many wait.
 func (b *bench) herds(ctx context.Context, s store) ([]report.Row, error) {
@@ -46,7 +42,7 @@ func (b *bench) herds(ctx context.Context, s store) ([]report.Row, error) {
 	}
 	var all []crowd
 	for _, l := range s.locks {
-		if !l.alone && (l.most == 0 || l.most >= b.plan.herd) && !b.leavesOut(s, l) && !(b.plan.quick && l.kind != report.Rowlock) {
+		if !l.alone && (l.most == 0 || l.most >= b.plan.herd) && !s.variant(l) && !(b.plan.quick && l.kind != report.Rowlock) {
 			all = append(all, crowd{l, b.plan.herd, mostProcesses, false})
 		}
 	}

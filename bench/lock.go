@@ -107,6 +107,7 @@ func single(leave func(), take, give func(context.Context) error) *party {
 	return &party{close: leave, members: []acquirer{func(ctx context.Context) (held, error) { return held{release: give}, take(ctx) }}}
 }
 
-func rows(name, floor string, backend func(context.Context, []string) (driver.Backend, func(), error)) lock {
+// ours is a lock of ours.
+func ours(name, floor string, backend func(context.Context, []string) (driver.Backend, func(), error)) lock {
 	return lock{name: name, kind: report.Rowlock, floor: floor, backend: backend}
 }

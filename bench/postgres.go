@@ -48,12 +48,12 @@ func postgresStore() store {
 					return fmt.Sprintf("SELECT 1 FROM (SELECT pg_advisory_lock(%d)) l", number(name))
 				},
 				func(name string) string { return fmt.Sprintf("SELECT pg_advisory_unlock(%d)::int", number(name)) }),
-			rows("lease row, pgx", twoUpdatesPgx, byPgx(func(pool *pgxpool.Pool) *sqllock.Backend { return sqllock.Pgx(pool) })),
-			rows("lease row, database/sql", twoUpdatesSQL, bySQL("pgx", func(db *sql.DB) *sqllock.Backend { return sqllock.Postgres(db) })),
-			rows("advisory, pgx", waitingAdvisory, byPgx(func(pool *pgxpool.Pool) *advisory.Backend { return advisory.New(pool) })),
-			rows("advisory without tokens, pgx", waitingAdvisory,
+			ours("lease row, pgx", twoUpdatesPgx, byPgx(func(pool *pgxpool.Pool) *sqllock.Backend { return sqllock.Pgx(pool) })),
+			ours("lease row, database/sql", twoUpdatesSQL, bySQL("pgx", func(db *sql.DB) *sqllock.Backend { return sqllock.Postgres(db) })),
+			ours("advisory, pgx", waitingAdvisory, byPgx(func(pool *pgxpool.Pool) *advisory.Backend { return advisory.New(pool) })),
+			ours("advisory without tokens, pgx", waitingAdvisory,
 				byPgx(func(pool *pgxpool.Pool) *advisory.Backend { return advisory.New(pool, advisory.NoToken()) })),
-			rows("advisory, database/sql", waitingAdvisory, bySQL("pgx", func(db *sql.DB) *advisory.Backend { return advisory.NewDB(db) })),
+			ours("advisory, database/sql", waitingAdvisory, bySQL("pgx", func(db *sql.DB) *advisory.Backend { return advisory.NewDB(db) })),
 			pglockPeer(), goPglockPeer(), gooseSession(), gooseTable("pgx", newGoosePostgres),
 		},
 	}

@@ -31,7 +31,7 @@ func redisStore() store {
 		locks: []lock{
 			byRedis(lock{name: bareRedis, kind: report.Floor, floor: bareRedis, alone: true}, setNX),
 			byRedis(lock{name: baton, kind: report.Floor, floor: baton}, passBaton),
-			rows("one server", bareRedis, func(_ context.Context, at []string) (driver.Backend, func(), error) {
+			ours("one server", bareRedis, func(_ context.Context, at []string) (driver.Backend, func(), error) {
 				client, err := openRedis(at[0])
 				if err != nil {
 					return nil, nil, err

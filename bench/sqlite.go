@@ -34,7 +34,7 @@ func sqliteStore() store {
 		locks: []lock{
 			twoUpdates("sqlite", "INSERT OR IGNORE INTO bench_bare VALUES (?, 0)", "UPDATE bench_bare SET n = n + 1 WHERE id = ?"),
 			immediate(),
-			rows("lease row", twoUpdatesSQL, bySQL("sqlite", func(db *sql.DB) *sqllock.Backend { return sqllock.SQLite(db) })),
+			ours("lease row", twoUpdatesSQL, bySQL("sqlite", func(db *sql.DB) *sqllock.Backend { return sqllock.SQLite(db) })),
 		},
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"hash/fnv"
+	"slices"
 
+	"github.com/rowlock/rowlock/bench/report"
 	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/sqllock"
 )
@@ -47,6 +49,11 @@ func (s store) meter(ctx context.Context, at []string) (meter, func(), error) {
 		return nil, func() {}, nil
 	}
 	return s.count(ctx, at)
+}
+
+// variant is one of ours that differs from another by its driver or an option.
+func (s store) variant(l lock) bool {
+	return l.kind == report.Rowlock && !slices.Contains(s.many, l.name)
 }
 
 func (s store) lock(name string) (lock, bool) {

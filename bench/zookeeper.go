@@ -26,7 +26,7 @@ func zooKeeperStore(servers int) store {
 		many: []string{"ZooKeeper"}, modules: []string{"github.com/go-zookeeper/zk"},
 		locks: []lock{
 			{name: bareZooKeeper, kind: report.Floor, floor: bareZooKeeper, alone: true, open: zooKeeperBare},
-			rows("ZooKeeper", bareZooKeeper, func(_ context.Context, at []string) (driver.Backend, func(), error) {
+			ours("ZooKeeper", bareZooKeeper, func(_ context.Context, at []string) (driver.Backend, func(), error) {
 				backend := zklock.New(at)
 				return backend, backend.Close, nil
 			}),
