@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	goose "github.com/pressly/goose/v3/lock"
 
 	"github.com/rowlock/rowlock/bench/report"
@@ -60,10 +61,15 @@ func prepareGoose(ctx context.Context, driver string, at []string, locker func(.
 
 // openGoose lets MySQL's driver read times, without which each of goose's tries fails.
 func openGoose(driver string, at []string) (*sql.DB, error) {
-	if driver == "mysql" {
-		return sql.Open(driver, at[0]+"?parseTime=true")
+	if driver != "mysql" {
+		return sql.Open(driver, at[0])
 	}
-	return sql.Open(driver, at[0])
+	config, err := mysql.ParseDSN(at[0])
+	if err != nil {
+		return nil, err
+	}
+	config.ParseTime = true
+	return sql.Open(driver, config.FormatDSN())
 }
 
 // gooseSession is goose's advisory lock, of which each waiter has a connection and asks once a second.

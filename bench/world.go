@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,12 +66,15 @@ func (w *world) ready(ctx context.Context, s store) ([]string, error) {
 	})
 }
 
+// errMissing is left out, unless ROWLOCK_REQUIRE=all.
+var errMissing = errors.New("there is no server")
+
 // environment is a server that the environment names.
 func environment(engine string) func(context.Context, *world) ([]string, error) {
 	return func(context.Context, *world) ([]string, error) {
 		at := os.Getenv(testserver.Variable(engine))
 		if at == "" {
-			return nil, fmt.Errorf("%s is not set", testserver.Variable(engine))
+			return nil, fmt.Errorf("%w: %s is not set", errMissing, testserver.Variable(engine))
 		}
 		return []string{at}, nil
 	}
