@@ -97,7 +97,7 @@ func preparePostgres(ctx context.Context, at []string) error {
 		return err
 	}
 	_, _ = askSQL(ctx, "pgx", at[0], "CREATE EXTENSION IF NOT EXISTS pg_stat_statements") // it is only there where it was loaded
-	_ = preparePglock(at) // what fails here fails again where it is measured
+	_ = preparePglock(at)                                                                 // what fails here fails again where it is measured
 	_ = prepareGoose(ctx, "pgx", at, newGoosePostgres)
 	return nil
 }
