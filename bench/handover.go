@@ -64,10 +64,12 @@ func (b *bench) threeUpdates(ctx context.Context, s store, at []string) (rows []
 				return errors.Join(err, h.release(ctx), h.release(ctx))
 			}, b.plan.handOver.round)
 			p.close()
-			row.Figures = map[string]float64{"p50_us": percentile(took, 50), "p99_us": percentile(took, 99)}
+			if err == nil {
+				row.Figures = map[string]float64{"p50_us": percentile(took, 50), "p99_us": percentile(took, 99)}
+			}
 		}
 		if err != nil {
-			row.Figures, row.Error = nil, err.Error()
+			row.Error = err.Error()
 		}
 		rows = append(rows, row)
 	}

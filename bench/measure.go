@@ -13,8 +13,10 @@ func (m meter) read(ctx context.Context) (float64, error) {
 	return m(ctx)
 }
 
-// timed calls f for so long, and returns what each call took.
+// timed calls f for so long, and returns what each call took. One that never ends is ended.
 func timed(ctx context.Context, f func(context.Context) error, span time.Duration) ([]time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, span+30*time.Second)
+	defer cancel()
 	var took []time.Duration
 	for start := time.Now(); time.Since(start) < span; {
 		before := time.Now()
