@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -75,8 +76,13 @@ func Load(folder, name string) (Table, error) {
 	return t, nil
 }
 
-// Put replaces the section of the same store, or adds it.
+// Put replaces the section of the same store, or adds it. Of a figure five digits are kept.
 func (t *Table) Put(s Section) {
+	for _, r := range s.Rows {
+		for key, v := range r.Figures {
+			r.Figures[key], _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 5, 64), 64)
+		}
+	}
 	if i := slices.IndexFunc(t.Sections, func(old Section) bool { return old.Store == s.Store }); i >= 0 {
 		t.Sections[i] = s
 		return
