@@ -30,7 +30,7 @@ func redisStore() store {
 		modules: []string{"github.com/redis/go-redis/v9", "github.com/bsm/redislock", "github.com/go-redsync/redsync/v4"},
 		locks: []lock{
 			byRedis(lock{name: bareRedis, kind: report.Floor, floor: bareRedis, alone: true}, setNX),
-			byRedis(lock{name: baton, kind: report.Floor, floor: baton}, passBaton),
+			byRedis(lock{name: baton, kind: report.Floor, floor: baton, most: 100}, passBaton),
 			ours("one server", bareRedis, func(_ context.Context, at []string) (driver.Backend, func(), error) {
 				client, err := openRedis(at[0])
 				if err != nil {
