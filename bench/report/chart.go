@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"regexp"
 	"strings"
 )
 
@@ -62,7 +63,7 @@ func (c Chart) SVG() []byte {
 	for _, tick := range s.ticks {
 		x := s.x(tick)
 		fmt.Fprintf(&b, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", x, x, top-4, height-10)
-		text(&b, "tick", x, float64(top-10), strings.Replace(c.Words(tick), ".00", "", 1))
+		text(&b, "tick", x, float64(top-10), whole.ReplaceAllString(c.Words(tick), "$1"))
 	}
 	if c.Line > 0 {
 		fmt.Fprintf(&b, "<line class=\"line\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", s.x(c.Line), s.x(c.Line), top-4, height-10)
@@ -132,6 +133,9 @@ func (c Chart) has(kind string) bool {
 	}
 	return false
 }
+
+// whole is what a round number needs not say.
+var whole = regexp.MustCompile(`\.0+(\D|$)`)
 
 // shorten leaves out what there is no room for.
 func shorten(name string) string {

@@ -140,7 +140,14 @@ func Bytes(v float64) string {
 	return fmt.Sprintf("%.1f MiB", v/(1<<20))
 }
 
-// Count, Tenths and Share are numbers.
-func Count(v float64) string  { return fmt.Sprintf("%.0f", v) }
-func Tenths(v float64) string { return fmt.Sprintf("%.1f", v) }
-func Share(v float64) string  { return fmt.Sprintf("%.2f", v) }
+// Tenths is a number whose tenths are told where they matter.
+func Tenths(v float64) string {
+	if v >= 100 {
+		return Count(v)
+	}
+	return fmt.Sprintf("%.1f", v)
+}
+
+// Count and Share are numbers.
+func Count(v float64) string { return fmt.Sprintf("%.0f", v) }
+func Share(v float64) string { return fmt.Sprintf("%.2f", v) }
