@@ -36,14 +36,14 @@ func (b *bench) counted(ctx context.Context, s store) ([]string, error) {
 // section measures one store for one table.
 func (b *bench) section(ctx context.Context, t table, s store) (report.Section, error) {
 	b.log("%s: %s", t.name, s.title)
-	began := time.Now()
+	began, load := time.Now(), loadAverage()
 	rows, err := t.measure(b, ctx, s)
 	if err != nil {
 		return report.Section{}, fmt.Errorf("%s of %s: %w", t.name, s.title, err)
 	}
 	return report.Section{
 		Store: s.id, Title: s.title, Measured: began.UTC().Truncate(time.Second), How: t.how(b.plan), Quick: b.plan.quick,
-		Machine: machine(), Versions: b.versions(ctx, s), Rows: rows,
+		Machine: machine(), Load: load, Versions: b.versions(ctx, s), Rows: rows,
 	}, nil
 }
 
@@ -67,6 +67,15 @@ func (b *bench) versions(ctx context.Context, s store) map[string]string {
 
 func machine() string {
 	return fmt.Sprintf("%d cores%s, %s, %s/%s", runtime.NumCPU(), processor(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// loadAverage is of the last minute, 0 where it is not told.
+func loadAverage() (load float64) {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err == nil {
+		_, _ = fmt.Sscan(string(text), &load)
+	}
+	return load
 }
 
 // processor is the model of the machine's, where it is told.

@@ -91,6 +91,9 @@ func (s Section) when() string {
 	if s.Quick {
 		text += ", a quick run whose figures are of little worth"
 	}
+	if s.Load > 0 {
+		text += fmt.Sprintf(", at a load of %.1f", s.Load)
+	}
 	return text
 }
 
