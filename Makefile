@@ -2,6 +2,7 @@
 
 SERVERS = go run ./internal/testserver/cmd/testservers
 COMPAT  = $(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new
+BENCH   = $(SERVERS) -durable -engines=postgres,mysql,mariadb,redis,etcd,zookeeper -- go -C bench run .
 TOOL    = go tool -modfile=$(CURDIR)/internal/tools/go.mod
 
 PKG      ?= ./...
@@ -36,11 +37,12 @@ lint: ## formatting, vet and staticcheck, in every module
 fmt: ## format all Go files
 	gofmt -w .
 
-bench: ## the comparison with other libraries, on servers that write to the disk
-	$(SERVERS) -durable -- go -C bench run . $(FLAGS)
+bench: ## docs/benchmarks: beside other libraries, on servers that write to the disk; FLAGS=-only=handover for one table
+	$(BENCH) $(FLAGS)
 
 bench-quick: ## the same in short: does it run, not how fast
-	$(SERVERS) -durable -- go -C bench run . -quick $(FLAGS)
+	go -C bench test -count=1 ./...
+	$(BENCH) -quick $(FLAGS)
 
 fuzz: ## every fuzz target for FUZZTIME=20s
 	@set -e; grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' --with-filename . | \

@@ -2,64 +2,68 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
+
+	"github.com/rowlock/rowlock/bench/report"
 )
+
+// runs is how often and how long to measure.
+type runs struct {
+	rounds int
+	round  time.Duration
+}
 
 // contender is one way of doing what others do too.
 type contender struct {
-	name  string
-	cycle func(context.Context) error
-	close func() // nil if there is nothing to close
+	name, kind string
+	floor      string // the contender that its ratio is to
+	cycle      func(context.Context) error
+	close      func()
+	failed     error // it takes no part
 }
 
-// meter reads a count that a server keeps, such as its commits.
-type meter func(context.Context) (float64, error)
-
-// contest is several contenders on one store. The first is the floor, which the ratios are to.
-type contest struct {
-	store      string
-	contenders []contender
-	count      meter // nil if nothing is counted
-	counted    string
-}
-
-// contest measures all in turn, round by round, and prints a row for each.
-func (p runs) contest(ctx context.Context, c contest) error {
+// contest measures all in turn, round by round, so that a machine whose speed drifts slows all of them.
+func (b *bench) contest(ctx context.Context, r runs, all []contender, count meter) ([]report.Row, error) {
 	defer func() {
-		for _, one := range c.contenders {
+		for _, one := range all {
 			if one.close != nil {
 				one.close()
 			}
 		}
 	}()
-	scores := make([]score, len(c.contenders))
-	for _, one := range c.contenders {
-		if _, err := timed(ctx, one.cycle, p.round/4); err != nil {
-			return fmt.Errorf("%s: %w", one.name, err)
+	scores := make([]score, len(all))
+	for i := range all {
+		if all[i].failed == nil {
+			_, all[i].failed = timed(ctx, all[i].cycle, r.round/4)
 		}
 	}
-	for round := range p.rounds {
-		for turn := range c.contenders {
-			i := (round + turn) % len(c.contenders)
-			if err := scores[i].round(ctx, p, c.contenders[i], c.count); err != nil {
-				return fmt.Errorf("%s: %w", c.contenders[i].name, err)
+	for round := range r.rounds {
+		for turn := range all {
+			i := (round + turn) % len(all)
+			if all[i].failed == nil {
+				all[i].failed = scores[i].round(ctx, r, all[i].cycle, count)
+			}
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
 			}
 		}
 	}
-	fmt.Printf("%d rounds of %s each, in turn:\n\n", p.rounds, p.round)
-	title, line := "| "+c.store+" | per s | ratio (min–max of the rounds) | p50 | p99 |", "| --- | ---: | ---: | ---: | ---: |"
-	if c.count != nil {
-		title, line = title+" "+c.counted+" |", line+" ---: |"
+	var rows []report.Row
+	for i, one := range all {
+		row := report.Row{Lock: one.name, Kind: one.kind}
+		if one.failed != nil {
+			row.Error = one.failed.Error()
+		} else {
+			floor := slices.IndexFunc(all, func(c contender) bool { return c.name == one.floor && c.failed == nil })
+			row.Figures = scores[i].figures()
+			if floor >= 0 {
+				scores[i].ratios(row.Figures, scores[floor])
+			}
+		}
+		rows = append(rows, row)
 	}
-	fmt.Println(title)
-	fmt.Println(line)
-	for i, one := range c.contenders {
-		fmt.Println(scores[i].row(one.name, scores[0]))
-	}
-	fmt.Println()
-	return nil
+	return rows, nil
 }
 
 // score is what one contender did, round by round.
@@ -69,12 +73,12 @@ type score struct {
 	counts    []float64 // for each cycle
 }
 
-func (s *score) round(ctx context.Context, p runs, one contender, count meter) error {
+func (s *score) round(ctx context.Context, r runs, cycle func(context.Context) error, count meter) error {
 	before, err := count.read(ctx)
 	if err != nil {
 		return err
 	}
-	took, err := timed(ctx, one.cycle, p.round)
+	took, err := timed(ctx, cycle, r.round)
 	if err != nil {
 		return err
 	}
@@ -90,28 +94,22 @@ func (s *score) round(ctx context.Context, p runs, one contender, count meter) e
 	return nil
 }
 
-func (m meter) read(ctx context.Context) (float64, error) {
-	if m == nil {
-		return 0, nil
+func (s *score) figures() map[string]float64 {
+	slices.Sort(s.latencies)
+	f := map[string]float64{"per_s": median(s.rates), "p50_us": percentile(s.latencies, 50), "p99_us": percentile(s.latencies, 99)}
+	if s.counts != nil {
+		f["counted"] = median(s.counts)
 	}
-	return m(ctx)
+	return f
 }
 
-func (s *score) row(name string, floor score) string {
+func (s *score) ratios(f map[string]float64, floor score) {
 	ratios := make([]float64, len(s.rates))
 	for i := range ratios {
 		ratios[i] = s.rates[i] / floor.rates[i]
 	}
-	slices.Sort(s.latencies)
-	row := fmt.Sprintf("| %s | %.0f | **%.2f** (%.2f–%.2f) | %s | %s |", name, median(s.rates), median(ratios), slices.Min(ratios), slices.Max(ratios),
-		percentile(s.latencies, 50), percentile(s.latencies, 99))
-	if s.counts != nil {
-		row += fmt.Sprintf(" %.2f |", median(s.counts))
+	if s.latencies != nil && floor.latencies != nil {
+		f["ratio_p50"] = percentile(floor.latencies, 50) / percentile(s.latencies, 50)
 	}
-	return row
-}
-
-// percentile of what is sorted.
-func percentile(sorted []time.Duration, n int) time.Duration {
-	return sorted[len(sorted)*n/100].Round(time.Microsecond)
+	f["ratio"], f["ratio_min"], f["ratio_max"] = median(ratios), slices.Min(ratios), slices.Max(ratios)
 }

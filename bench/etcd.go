@@ -2,172 +2,103 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
-	"regexp"
-	"strconv"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
 
+	"github.com/rowlock/rowlock/bench/report"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// etcdCluster is one node or several.
-type etcdCluster struct {
-	name      string
-	endpoints []string
+const bareEtcd = "put and delete"
+
+// etcdStore is the node of the environment, or several that are started for it.
+func etcdStore(nodes int) store {
+	s := store{
+		id: "etcd", title: "etcd, one node", product: "etcd", serve: environment(testserver.Etcd),
+		counted: "commits", count: countEtcd, version: etcdVersion,
+		many: []string{"etcd"}, modules: []string{"go.etcd.io/etcd/client/v3"},
+		locks: []lock{
+			{name: bareEtcd, kind: report.Floor, floor: bareEtcd, alone: true, open: etcdBare},
+			ours("etcd", bareEtcd, func(_ context.Context, at []string) (driver.Backend, func(), error) {
+				client, err := openEtcd(at)
+				if err != nil {
+					return nil, nil, err
+				}
+				return etcdlock.New(client), func() { _ = client.Close() }, nil
+			}),
+			// Those of one session do not exclude each other, so that each has a session, which takes the cluster's time.
+			{name: "concurrency.Mutex, a session each", kind: report.Peer, floor: bareEtcd, most: 150, keeps: true, open: etcdMutex},
+		},
+	}
+	if nodes > 1 {
+		s.nodes = nodes
+		s.id, s.title = fmt.Sprintf("etcd%d", nodes), fmt.Sprintf("etcd, %d nodes", nodes)
+		s.serve = func(ctx context.Context, w *world) ([]string, error) {
+			return w.once(s.id, func() (at []string, stop func(), err error) {
+				cluster, err := testserver.StartEtcdCluster(ctx, nodes, testserver.Options{Durable: true})
+				if err != nil {
+					return nil, nil, err
+				}
+				for _, n := range cluster.Nodes {
+					at = append(at, n.DSN)
+				}
+				return at, cluster.Stop, nil
+			})
+		}
+	}
+	return s
 }
 
-// etcdTables measures on the server of the environment, and on three nodes that are started for it.
-func etcdTables(ctx context.Context, p plan) error {
-	url := os.Getenv("ROWLOCK_TEST_ETCD")
-	if url == "" {
-		return nil
-	}
-	nodes, err := testserver.StartEtcdCluster(ctx, 3, testserver.Options{Durable: true})
+func openEtcd(at []string) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{Endpoints: at, Logger: zap.NewNop(), DialKeepAliveTime: 10 * time.Second})
+}
+
+// etcdBare is the two commits that a lock is at least.
+func etcdBare(_ context.Context, at []string, t task) (*party, error) {
+	client, err := openEtcd(at)
 	if err != nil {
+		return nil, err
+	}
+	return single(func() { _ = client.Close() }, func(ctx context.Context) error {
+		_, err := client.Put(ctx, t.Name, driver.NewNonce().String())
 		return err
-	}
-	defer nodes.Stop()
-	three := etcdCluster{name: "etcd, three nodes"}
-	for _, n := range nodes.Nodes {
-		three.endpoints = append(three.endpoints, n.DSN)
-	}
-	for _, c := range []etcdCluster{{"etcd, one node", []string{url}}, three} {
-		if err := c.cycles(ctx, p.short); err != nil {
-			return err
-		}
-		if err := c.handOvers(ctx, p.handOver, p.waiters); err != nil {
-			return err
-		}
-	}
-	return nil
+	}, func(ctx context.Context) error {
+		_, err := client.Delete(ctx, t.Name)
+		return err
+	}), nil
 }
 
-func (c etcdCluster) open() (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{Endpoints: c.endpoints, Logger: zap.NewNop(), DialKeepAliveTime: 10 * time.Second})
-}
-
-// cycles is acquire and release of a free name, beside the two commits that they are at least.
-func (c etcdCluster) cycles(ctx context.Context, p runs) error {
-	client, err := c.open()
+func etcdMutex(ctx context.Context, at []string, t task) (*party, error) {
+	client, err := openEtcd(at)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { _ = client.Close() }()
-	rowlock, err := ours("rowlock", etcdlock.New(client))
-	if err != nil {
-		return err
-	}
-	session, err := concurrency.NewSession(client)
-	if err != nil {
-		return err
-	}
-	mutex := concurrency.NewMutex(session, "bench mutex")
-	return p.contest(ctx, contest{store: c.name, count: c.commits, counted: "commits", contenders: []contender{
-		{name: "two bare commits: put and delete", cycle: func(ctx context.Context) error {
-			if _, err := client.Put(ctx, "bench bare", driver.NewNonce().String()); err != nil {
-				return err
-			}
-			_, err := client.Delete(ctx, "bench bare")
-			return err
-		}},
-		rowlock,
-		{name: "concurrency.Mutex", close: func() { _ = session.Close() }, cycle: func(ctx context.Context) error {
-			if err := mutex.Lock(ctx); err != nil {
-				return err
-			}
-			return mutex.Unlock(ctx)
-		}},
-	}})
-}
-
-// handOvers is hand-over to one of few and of many waiters.
-func (c etcdCluster) handOvers(ctx context.Context, p runs, waiters []int) error {
-	open := func() (driver.Backend, func(), error) {
-		client, err := c.open()
-		if err != nil {
-			return nil, nil, err
-		}
-		return etcdlock.New(client), func() { _ = client.Close() }, nil
-	}
-	all := []crowd{
-		ourCrowd(fmt.Sprintf("rowlock, %d lockers", clients), clients, open),
-		ourCrowd("rowlock, one locker", 1, open),
-		{"concurrency.Mutex, a session each", c.mutexes},
-	}
-	for _, n := range waiters {
-		if n > 100 {
-			continue // a mutex needs a session for each, and so many take the cluster's time
-		}
-		if err := p.crowds(ctx, c.name, n, all, c.commits, "commits for each"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mutexes has a session for each member: those of one session do not exclude each other.
-func (c etcdCluster) mutexes(_ context.Context, members int) (all []acquirer, leave func(), err error) {
-	var open []*clientv3.Client
 	var sessions []*concurrency.Session
-	leave = func() {
+	leave := func() {
 		for _, s := range sessions {
 			_ = s.Close()
 		}
-		for _, c := range open {
-			_ = c.Close()
-		}
+		_ = client.Close()
 	}
-	for i := range clients {
-		client, err := c.open()
+	ttl := 60
+	if t.TTL > 0 {
+		ttl = max(1, int(t.TTL.Seconds()))
+	}
+	return gather(t.Members, leave, func() (acquirer, error) {
+		session, err := concurrency.NewSession(client, concurrency.WithTTL(ttl))
 		if err != nil {
-			leave()
-			return nil, nil, err
+			return nil, err
 		}
-		open = append(open, client)
-		for range share(members, clients, i) {
-			session, err := concurrency.NewSession(client)
-			if err != nil {
-				leave()
-				return nil, nil, err
-			}
-			sessions = append(sessions, session)
-			mutex := concurrency.NewMutex(session, "crowd mutex")
-			all = append(all, func(ctx context.Context) (func(context.Context) error, error) { return mutex.Unlock, mutex.Lock(ctx) })
-		}
-	}
-	return all, leave, nil
-}
-
-var committed = regexp.MustCompile(`(?m)^etcd_server_proposals_committed_total (\S+)`)
-
-// commits counts those of the cluster, which each of its nodes knows.
-func (c etcdCluster) commits(ctx context.Context) (float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoints[0]+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	reply, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = reply.Body.Close() }()
-	text, err := io.ReadAll(reply.Body)
-	if err != nil {
-		return 0, err
-	}
-	found := committed.FindSubmatch(text)
-	if found == nil {
-		return 0, errors.New("the server does not tell of its commits")
-	}
-	return strconv.ParseFloat(string(found[1]), 64)
+		sessions = append(sessions, session)
+		mutex := concurrency.NewMutex(session, t.Name)
+		return func(ctx context.Context) (held, error) {
+			return held{release: mutex.Unlock, lost: session.Done()}, mutex.Lock(ctx)
+		}, nil
+	})
 }

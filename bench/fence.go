@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/bench/report"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
-	"github.com/rowlock/rowlock/migrations"
 )
 
 const (
@@ -25,11 +26,33 @@ type fenced struct {
 	guard func(...fence.Option) *fence.Guard
 }
 
-// openFenced makes the tables, and holds a lease for as long as the benchmark runs.
-func openFenced(ctx context.Context, name string, db *sql.DB, dialect migrations.Dialect, backend driver.Backend, guard func(...fence.Option) *fence.Guard) (*fenced, error) {
-	if err := migrations.Up(ctx, db, dialect); err != nil {
+// fences is transactions of one update with a fence beside the same without.
+func (b *bench) fences(ctx context.Context, s store) ([]report.Row, error) {
+	at, err := b.world.ready(ctx, s)
+	if err != nil {
 		return nil, err
 	}
+	var all []contender
+	if s.id == "postgres" {
+		if all, err = fencedPgx(ctx, at[0]); err != nil {
+			return nil, err
+		}
+	}
+	db, err := sql.Open(s.sql.driver, at[0])
+	if err != nil {
+		return nil, err
+	}
+	f, err := openFenced(ctx, "database/sql", db, s.sql.backend(db), func(opts ...fence.Option) *fence.Guard { return s.sql.guard(db, opts...) })
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, f.strengths()...)
+	all[len(all)-1].close = func() { _ = db.Close() }
+	return b.contest(ctx, b.plan.fences, all, nil)
+}
+
+// openFenced makes the tables, and holds a lease for as long as the benchmark runs.
+func openFenced(ctx context.Context, name string, db *sql.DB, backend driver.Backend, guard func(...fence.Option) *fence.Guard) (*fenced, error) {
 	for _, table := range []string{"bench_rows", "bench_protected"} {
 		for _, statement := range []string{
 			"DROP TABLE IF EXISTS " + table,
@@ -45,20 +68,21 @@ func openFenced(ctx context.Context, name string, db *sql.DB, dialect migrations
 	if err != nil {
 		return nil, err
 	}
-	lease, err := locker.TryAcquire(ctx, "bench "+name, rowlock.Fenced(guard()))
+	lease, err := locker.TryAcquire(ctx, fmt.Sprintf("fenced %s %d", name, time.Now().UnixNano()), rowlock.Fenced(guard()))
 	if err != nil {
 		return nil, err
 	}
 	return &fenced{name, db, lease, guard}, guard().Protect(ctx, "bench_protected", lease.Name())
 }
 
-// rows are the strengths, each beside the transaction without a fence.
-func (f *fenced) rows() []comparison {
+// strengths are the fences, beside the transaction without one.
+func (f *fenced) strengths() []contender {
 	guard, lazy, protected := f.guard(), f.guard(fence.Lazy()), f.guard(fence.Protected())
 	ctx := f.lease.Context()
 	row := fence.Row{Table: "bench_rows", Key: "id", Token: "token"}
-	work := func(_ context.Context, tx *sql.Tx) error { return exec(ctx, tx, update) }
-	var all []comparison
+	work := func(_ context.Context, tx *sql.Tx) error { return execute(ctx, tx, update) }
+	bare := f.name + ": no fence"
+	all := []contender{{name: bare, kind: report.Floor, floor: bare, cycle: f.begin(nil, update)}}
 	for _, s := range []struct {
 		strength string
 		ours     func(context.Context) error
@@ -70,7 +94,7 @@ func (f *fenced) rows() []comparison {
 		{"Check, protected table", f.begin(func(tx *sql.Tx) error { return protected.Check(ctx, tx) }, updateProtected)},
 		{"Tx", func(context.Context) error { return guard.Tx(ctx, work) }},
 	} {
-		all = append(all, comparison{name: f.name + ": " + s.strength, bare: f.begin(nil, update), ours: s.ours})
+		all = append(all, contender{name: f.name + ": " + s.strength, kind: report.Rowlock, floor: bare, cycle: s.ours})
 	}
 	return all
 }
@@ -88,27 +112,14 @@ func (f *fenced) begin(check func(*sql.Tx) error, statement string) func(context
 				return err
 			}
 		}
-		if err := exec(ctx, tx, statement); err != nil {
+		if err := execute(ctx, tx, statement); err != nil {
 			return err
 		}
 		return tx.Commit()
 	}
 }
 
-func exec(ctx context.Context, tx *sql.Tx, statement string) error {
+func execute(ctx context.Context, tx *sql.Tx, statement string) error {
 	_, err := tx.ExecContext(ctx, statement)
 	return err
-}
-
-// openFencedSQL opens a database by database/sql, with lock and data in it.
-func openFencedSQL(ctx context.Context, d database) ([]comparison, error) {
-	db, err := sql.Open(d.driver, d.dsn)
-	if err != nil {
-		return nil, err
-	}
-	f, err := openFenced(ctx, d.name, db, d.dialect, d.backend(db), func(opts ...fence.Option) *fence.Guard { return d.guard(db, opts...) })
-	if err != nil {
-		return nil, err
-	}
-	return f.rows(), nil
 }

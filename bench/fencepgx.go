@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/rowlock/rowlock/bench/report"
 	"github.com/rowlock/rowlock/fence"
-	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// openFencedPgx does by a pgx pool what openFencedSQL does by database/sql.
-func openFencedPgx(ctx context.Context, dsn string) ([]comparison, error) {
+// fencedPgx does by a pgx pool what fences does by database/sql.
+func fencedPgx(ctx context.Context, dsn string) ([]contender, error) {
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func openFencedPgx(ctx context.Context, dsn string) ([]comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFenced(ctx, "PostgreSQL, pgx", db, migrations.Postgres, sqllock.Pgx(pool),
+	f, err := openFenced(ctx, "pgx", db, sqllock.Pgx(pool),
 		func(opts ...fence.Option) *fence.Guard { return fence.Pgx(pool, opts...) })
 	if err != nil {
 		return nil, err
@@ -48,10 +48,11 @@ func openFencedPgx(ctx context.Context, dsn string) ([]comparison, error) {
 			return err
 		})
 	}
-	bare := transaction(nil)
-	return []comparison{
-		{name: f.name + ": Check", bare: bare, ours: transaction(func(tx pgx.Tx) error { return guard.CheckPgx(held, tx) })},
-		{name: f.name + ": Hold", bare: bare, ours: transaction(func(tx pgx.Tx) error { return guard.HoldPgx(held, tx) })},
-		{name: f.name + ": Tx", bare: bare, ours: tx},
+	const bare = "pgx: no fence"
+	return []contender{
+		{name: bare, kind: report.Floor, floor: bare, cycle: transaction(nil), close: pool.Close},
+		{name: "pgx: Check", kind: report.Rowlock, floor: bare, cycle: transaction(func(tx pgx.Tx) error { return guard.CheckPgx(held, tx) })},
+		{name: "pgx: Hold", kind: report.Rowlock, floor: bare, cycle: transaction(func(tx pgx.Tx) error { return guard.HoldPgx(held, tx) })},
+		{name: "pgx: Tx", kind: report.Rowlock, floor: bare, cycle: tx},
 	}, nil
 }

@@ -5,11 +5,14 @@ go 1.26.0
 replace github.com/rowlock/rowlock => ../
 
 require (
+	cirello.io/pglock v1.16.1
+	github.com/allisson/go-pglock/v3 v3.0.0
 	github.com/bsm/redislock v0.10.0
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/lib/pq v1.10.9
 	github.com/pressly/goose/v3 v3.29.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/rowlock/rowlock v0.0.0-00010101000000-000000000000

@@ -1,120 +1,147 @@
-// Command bench measures, in one process and in turn, locks beside what any lock in the same store must do,
-// and beside other libraries: acquire and release of a free name, hand-over to one of those who wait, and
-// transactions with a fence beside the same without. It prints Markdown tables.
+// Command bench measures locks side by side: ours, those of other libraries, and the floor, which is what any lock in the same
+// store must do. It writes each table as JSON, and Markdown and charts of them, into docs/benchmarks.
 //
-// The servers are those that ROWLOCK_TEST_POSTGRES, ROWLOCK_TEST_MYSQL, ROWLOCK_TEST_MARIADB,
-// ROWLOCK_TEST_REDIS, ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER name; SQLite is always measured. `make bench` at
-// the top of the repository provides them. A Redis that keeps everything in memory, and three nodes of etcd
-// and of ZooKeeper, it starts itself.
+// The servers are those that ROWLOCK_TEST_POSTGRES, ROWLOCK_TEST_MYSQL, ROWLOCK_TEST_MARIADB, ROWLOCK_TEST_REDIS,
+// ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER name, which `make bench` at the top of the repository provides; SQLite is a file.
+// Redis in memory, Redlock's three servers, three nodes of etcd and of ZooKeeper, and a Postgres that counts statements it starts
+// itself. Where several processes take part, they are this program again.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/bench/report"
 )
 
 func main() {
-	only := flag.String("only", "", "of "+strings.Join(tableNames(), ", ")+": that table alone")
-	quick := flag.Bool("quick", false, "a short run that shows that it works, with figures of little worth")
+	redis.SetLogger(silentRedis{}) // which tells of each connection that ends while it is used
+	if os.Getenv(workerVariable) != "" {
+		if err := work(os.Stdin, os.Stdout); err != nil {
+			fmt.Println("failed", strings.ReplaceAll(err.Error(), "\n", " "))
+			os.Exit(1)
+		}
+		return
+	}
+	only := flag.String("only", "", "tables, or single stores of them, such as handover,cycle/redis; there are "+strings.Join(tableNames(), ", "))
+	quick := flag.Bool("quick", false, "a short run that shows that it works, with figures of little worth, written nowhere unless -out says where")
+	scale := flag.Float64("scale", 1, "measure for so much longer")
+	missing := flag.Bool("missing", false, "only what was not measured yet, such as after an interruption")
+	render := flag.Bool("render", false, "measure nothing: make README and charts of what was measured")
+	out := flag.String("out", "", "the folder to write to (default ../docs/benchmarks)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *quick, *only); err != nil {
+	if err := run(ctx, *only, *missing, *quick, *scale, *render, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// plan is how long to measure what.
-type plan struct {
-	locks    runs
-	short    runs // of tables with many rows
-	handOver runs
-	waiters  []int
-}
-
-var (
-	long  = plan{runs{15, time.Second}, runs{9, 400 * time.Millisecond}, runs{5, time.Second}, []int{1, 8, 100, 1000}}
-	brief = plan{runs{3, 50 * time.Millisecond}, runs{3, 30 * time.Millisecond}, runs{1, 200 * time.Millisecond}, []int{8, 100}}
-)
-
-var tables = []struct {
-	name  string
-	print func(context.Context, plan, []database) error
-}{
-	{"locks", func(ctx context.Context, p plan, all []database) error {
-		rows, err := locks(ctx, all)
-		return p.locks.table(ctx, "| store, one connection | two bare updates, per s | acquire + release, per s |", rows, err)
-	}},
-	{"sessions", func(ctx context.Context, p plan, all []database) error {
-		rows, err := sessions(ctx, all)
-		return p.short.table(ctx, "| lock of a session | lock and unlock statement, per s | acquire + release, per s |", rows, err)
-	}},
-	{"redis", func(ctx context.Context, p plan, _ []database) error { return redisTables(ctx, p) }},
-	{"etcd", func(ctx context.Context, p plan, _ []database) error { return etcdTables(ctx, p) }},
-	{"zookeeper", func(ctx context.Context, p plan, _ []database) error { return zooKeeperTables(ctx, p) }},
-	{"fence", func(ctx context.Context, p plan, all []database) error {
-		rows, err := fences(ctx, all)
-		return p.short.table(ctx, "| a transaction of one update, and | without a fence, per s | with it, per s |", rows, err)
-	}},
-}
-
-func tableNames() []string {
-	var names []string
-	for _, t := range tables {
-		names = append(names, t.name)
+func run(ctx context.Context, only string, missing, quick bool, scale float64, render bool, out string) error {
+	chosen, err := choose(only)
+	if err != nil {
+		return err
 	}
-	return names
-}
-
-func run(ctx context.Context, quick bool, only string) error {
-	if only != "" && !slices.Contains(tableNames(), only) {
-		return fmt.Errorf("-only=%s: there are %s", only, strings.Join(tableNames(), ", "))
+	w, err := newWorld()
+	if err != nil {
+		return err
 	}
+	defer w.close()
 	p := long
 	if quick {
 		p = brief
+		chosen = slices.DeleteFunc(chosen, func(c choice) bool { return c.store.nodes > 1 && c.table.name != "cycle" })
 	}
-	fmt.Printf("Rounds in turn; %d cores, %s, %s/%s.\n\n", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	dir, err := os.MkdirTemp("", "rowlock-bench")
-	if err != nil {
+	if out == "" {
+		out = "../docs/benchmarks"
+		if quick {
+			out = w.folder
+		}
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	all := databases(dir)
-	for _, t := range tables {
-		if only != "" && only != t.name {
-			continue
-		}
-		if err := t.print(ctx, p, all); err != nil {
-			return fmt.Errorf("%s: %w", t.name, err)
+	if missing {
+		if chosen, err = unmeasured(chosen, out); err != nil {
+			return err
 		}
 	}
-	return nil
+	b := &bench{plan: p.scaled(scale), world: w, began: time.Now(), few: make(chan struct{}, 12)}
+	var failures []error
+	if !render {
+		failures = b.measure(ctx, chosen, out)
+	}
+	if err := publish(out); err != nil {
+		return err
+	}
+	return errors.Join(failures...)
 }
 
-// table measures and prints one row after the other, unless there is an error already.
-func (p runs) table(ctx context.Context, columns string, rows []comparison, err error) error {
+// measure writes each table when a store of it is done, so that what was measured stays when a later one fails.
+func (b *bench) measure(ctx context.Context, chosen []choice, out string) (failures []error) {
+	var mu sync.Mutex
+	one := func(c choice) {
+		section, err := b.section(ctx, c.table, c.store)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			err = save(out, c.table, section)
+		}
+		if err == nil {
+			err = failed(c.table, section)
+		}
+		if err != nil {
+			b.log("%v", err)
+		}
+		if err != nil && (!errors.Is(err, errMissing) || os.Getenv("ROWLOCK_REQUIRE") == "all") {
+			failures = append(failures, err)
+		}
+	}
+	var group sync.WaitGroup
+	for _, c := range chosen { // first, because some servers need a while until they are as good as old ones
+		group.Go(func() { _, _ = b.world.ready(ctx, c.store) }) // an error comes again
+	}
+	group.Wait()
+	for i, c := range chosen {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() { one(c) })
+		last := i+1 == len(chosen)
+		if !c.table.together || last || !chosen[i+1].table.together || !b.plan.quick && chosen[i+1].table.name != c.table.name {
+			group.Wait()
+		}
+	}
+	return append(failures, ctx.Err())
+}
+
+// failed are rows without figures of what is no peer: those must not stay unnoticed.
+func failed(t table, s report.Section) error {
+	var errs []error
+	for _, r := range s.Rows {
+		if r.Error != "" && r.Kind != report.Peer {
+			errs = append(errs, fmt.Errorf("%s of %s: %s: %s", t.name, s.Title, r.Lock, r.Error))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func save(out string, t table, s report.Section) error {
+	kept, err := report.Load(out, t.name)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d rounds of %s each:\n\n", p.rounds, p.round)
-	fmt.Println(columns + " ratio (min–max of the rounds) | p50 | p99 |")
-	fmt.Println("| --- | ---: | ---: | ---: | ---: | ---: |")
-	for _, c := range rows {
-		row, err := p.measure(ctx, c)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
-		}
-		fmt.Println(row)
-	}
-	fmt.Println()
-	return nil
+	kept.Put(s)
+	return kept.Save(out)
 }

@@ -3,53 +3,61 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"regexp"
-	"strconv"
 	"time"
 
-	peer "github.com/bsm/redislock"
-	"github.com/go-redsync/redsync/v4"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rowlock/rowlock/bench/report"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-const redisTTL = 30 * time.Second
+const (
+	bareRedis = "`SET NX PX` and compare-delete"
+	baton     = "a baton: BLPOP and RPUSH"
+)
 
-// redisServer is one that can be counted on.
-type redisServer struct {
-	name string
-	url  string
+// redisStore keeps everything in memory.
+func redisStore() store {
+	return store{
+		id: "redis", title: "Redis in memory", product: "Redis",
+		serve: func(ctx context.Context, w *world) ([]string, error) {
+			return w.started(ctx, "redis", testserver.Redis, 1, testserver.Options{})
+		},
+		counted: "requests", count: countRequests, version: redisVersion,
+		many:    []string{"one server"},
+		modules: []string{"github.com/redis/go-redis/v9", "github.com/bsm/redislock", "github.com/go-redsync/redsync/v4"},
+		locks: []lock{
+			byRedis(lock{name: bareRedis, kind: report.Floor, floor: bareRedis, alone: true}, setNX),
+			byRedis(lock{name: baton, kind: report.Floor, floor: baton, most: 100}, passBaton),
+			ours("one server", bareRedis, func(_ context.Context, at []string) (driver.Backend, func(), error) {
+				client, err := openRedis(at[0])
+				if err != nil {
+					return nil, nil, err
+				}
+				return redislock.New(client), func() { _ = client.Close() }, nil
+			}),
+			byRedis(lock{name: "bsm/redislock, every 100 ms", kind: report.Peer, floor: bareRedis}, bsm),
+			byRedis(lock{name: "redsync, every 50 to 250 ms", kind: report.Peer, floor: bareRedis},
+				func(client *redis.Client, t task) func() (acquirer, error) { return redsyncMember(t, client) }),
+		},
+	}
 }
 
-// redisTables measures on a server that keeps everything in memory, and acquire and release on that of the
-// environment too, which flushes each command.
-func redisTables(ctx context.Context, p plan) error {
-	url := os.Getenv("ROWLOCK_TEST_REDIS")
-	if url == "" {
-		return nil
-	}
-	started, err := testserver.Start(ctx, testserver.Redis, testserver.Options{})
-	if err != nil {
-		return err
-	}
-	defer started.Stop()
-	memory := redisServer{"Redis in memory", started.DSN}
-	for _, s := range []redisServer{memory, {"Redis, each command flushed", url}} {
-		if err := s.cycles(ctx, p.short); err != nil {
-			return err
-		}
-	}
-	return memory.handOvers(ctx, p.handOver, p.waiters)
+// durableRedisStore flushes each command.
+func durableRedisStore() store {
+	s := redisStore()
+	s.id, s.title, s.serve = "redis-durable", "Redis, each command flushed", environment(testserver.Redis)
+	return s
 }
 
-func (s redisServer) open() (*redis.Client, error) {
-	options, err := redis.ParseURL(s.url)
+type silentRedis struct{}
+
+func (silentRedis) Printf(context.Context, string, ...any) {}
+
+func openRedis(url string) (*redis.Client, error) {
+	options, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, err
 	}
@@ -57,149 +65,47 @@ func (s redisServer) open() (*redis.Client, error) {
 	return redis.NewClient(options), nil
 }
 
-// cycles is acquire and release of a free name.
-func (s redisServer) cycles(ctx context.Context, p runs) error {
-	client, err := s.open()
-	if err != nil {
-		return err
+// byRedis completes a lock whose members share a client.
+func byRedis(l lock, member func(*redis.Client, task) func() (acquirer, error)) lock {
+	l.open = func(_ context.Context, at []string, t task) (*party, error) {
+		if t.TTL == 0 {
+			t.TTL = 30 * time.Second
+		}
+		client, err := openRedis(at[0])
+		if err != nil {
+			return nil, err
+		}
+		return gather(t.Members, func() { _ = client.Close() }, member(client, t))
 	}
-	defer func() { _ = client.Close() }()
-	rowlock, err := ours("rowlock", redislock.New(client))
-	if err != nil {
-		return err
-	}
-	redsyncMutex := redsync.New(goredis.NewPool(client)).NewMutex("bench redsync", redsync.WithExpiry(redisTTL))
-	locks := peer.New(client)
-	return p.contest(ctx, contest{store: s.name, contenders: []contender{
-		{name: "`SET NX PX` and compare-delete", cycle: func(ctx context.Context) error {
-			release, err := bareRedis(ctx, client, "bench bare")
-			if err != nil {
-				return err
-			}
-			return release(ctx)
-		}},
-		rowlock,
-		{name: "bsm/redislock", cycle: func(ctx context.Context) error {
-			lock, err := locks.Obtain(ctx, "bench redislock", redisTTL, nil)
-			if err != nil {
-				return err
-			}
-			return lock.Release(ctx)
-		}},
-		{name: "redsync", cycle: func(ctx context.Context) error {
-			if err := redsyncMutex.LockContext(ctx); err != nil {
-				return err
-			}
-			_, err := redsyncMutex.UnlockContext(ctx)
-			return err
-		}},
-	}})
+	return l
 }
 
 var compareDelete = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
 
-// bareRedis is what any lock in Redis must do, with a random value as any has.
-func bareRedis(ctx context.Context, client *redis.Client, key string) (release func(context.Context) error, err error) {
-	nonce := driver.NewNonce().String()
-	ok, err := client.SetNX(ctx, key, nonce, redisTTL).Result()
-	if err == nil && !ok {
-		err = errors.New("the lock is held")
+// setNX is what any lock in Redis must do, with a random value as any has.
+func setNX(client *redis.Client, t task) func() (acquirer, error) {
+	return func() (acquirer, error) {
+		return func(ctx context.Context) (held, error) {
+			nonce := driver.NewNonce().String()
+			ok, err := client.SetNX(ctx, t.Name, nonce, t.TTL).Result()
+			if err == nil && !ok {
+				err = errors.New("the lock is held")
+			}
+			return held{release: func(ctx context.Context) error { return compareDelete.Run(ctx, client, []string{t.Name}, nonce).Err() }}, err
+		}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) error { return compareDelete.Run(ctx, client, []string{key}, nonce).Err() }, nil
 }
 
-// handOvers is hand-over to one of few and of many waiters.
-func (s redisServer) handOvers(ctx context.Context, p runs, waiters []int) error {
-	client, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = client.Close() }()
-	open := func() (driver.Backend, func(), error) {
-		client, err := s.open()
-		if err != nil {
-			return nil, nil, err
+// passBaton lets the server keep those who wait, so that nothing is faster; if a holder dies, the baton is gone.
+func passBaton(client *redis.Client, t task) func() (acquirer, error) {
+	push := func(ctx context.Context) error { return client.RPush(ctx, t.Name, "baton").Err() }
+	return func() (acquirer, error) {
+		made, err := client.SetNX(context.Background(), t.Name+" made", 1, time.Hour).Result()
+		if err == nil && made {
+			err = push(context.Background())
 		}
-		return redislock.New(client), func() { _ = client.Close() }, nil
-	}
-	all := []crowd{
-		ourCrowd(fmt.Sprintf("rowlock, %d lockers", clients), clients, open),
-		ourCrowd("rowlock, one locker", 1, open),
-		s.crowd("bsm/redislock, every 100 ms", func(client *redis.Client) acquirer {
-			locks := peer.New(client)
-			retry := &peer.Options{RetryStrategy: peer.LinearBackoff(100 * time.Millisecond)}
-			return func(ctx context.Context) (func(context.Context) error, error) {
-				lock, err := locks.Obtain(ctx, "crowd redislock", redisTTL, retry)
-				if err != nil {
-					return nil, err
-				}
-				return lock.Release, nil
-			}
-		}),
-		s.crowd("redsync, every 50 to 250 ms", func(client *redis.Client) acquirer {
-			mutexes := redsync.New(goredis.NewPool(client))
-			return func(ctx context.Context) (func(context.Context) error, error) {
-				mutex := mutexes.NewMutex("crowd redsync", redsync.WithExpiry(redisTTL), redsync.WithTries(1<<30))
-				return func(ctx context.Context) error {
-					_, err := mutex.UnlockContext(ctx)
-					return err
-				}, mutex.LockContext(ctx)
-			}
-		}),
-	}
-	for _, n := range waiters {
-		if err := p.crowds(ctx, s.name, n, all, redisRequests(client), "requests for each"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// crowd is a peer's, over as many clients as ours.
-func (s redisServer) crowd(name string, acquirerOf func(*redis.Client) acquirer) crowd {
-	return crowd{name, func(_ context.Context, members int) (all []acquirer, leave func(), err error) {
-		var open []*redis.Client
-		leave = func() {
-			for _, c := range open {
-				_ = c.Close()
-			}
-		}
-		for i := range clients {
-			client, err := s.open()
-			if err != nil {
-				leave()
-				return nil, nil, err
-			}
-			open = append(open, client)
-			for range share(members, clients, i) {
-				all = append(all, acquirerOf(client))
-			}
-		}
-		return all, leave, nil
-	}}
-}
-
-// commandCalls finds the commands that these libraries send; what a script calls is not among them.
-var commandCalls = regexp.MustCompile(`(?m)^cmdstat_(?:set|eval|evalsha|subscribe|unsubscribe|ping|info):calls=(\d+)`)
-
-// redisRequests counts what clients have sent.
-func redisRequests(client *redis.Client) meter {
-	return func(ctx context.Context) (float64, error) {
-		text, err := client.Info(ctx, "commandstats").Result()
-		if err != nil {
-			return 0, err
-		}
-		var sum float64
-		for _, found := range commandCalls.FindAllStringSubmatch(text, -1) {
-			n, err := strconv.ParseFloat(found[1], 64)
-			if err != nil {
-				return 0, err
-			}
-			sum += n
-		}
-		return sum, nil
+		return func(ctx context.Context) (held, error) {
+			return held{release: push}, client.BLPop(ctx, time.Minute, t.Name).Err()
+		}, err
 	}
 }

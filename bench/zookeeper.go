@@ -4,58 +4,61 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
-	"net"
-	"os"
-	"regexp"
-	"strconv"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rowlock/rowlock/bench/report"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-const zooKeeperSession = 10 * time.Second
+const bareZooKeeper = "create and delete"
 
-// zooKeeper is one server or an ensemble.
-type zooKeeper struct {
-	name    string
-	servers []string
+var anybody = zk.WorldACL(zk.PermAll)
+
+// zooKeeperStore is the server of the environment, or several that are started for it.
+func zooKeeperStore(servers int) store {
+	s := store{
+		id: "zookeeper", title: "ZooKeeper, one server", product: "ZooKeeper", serve: environment(testserver.ZooKeeper), prepare: prepareZooKeeper,
+		counted: "commits", count: countZooKeeper, version: zooKeeperVersion,
+		many: []string{"ZooKeeper"}, modules: []string{"github.com/go-zookeeper/zk"},
+		locks: []lock{
+			{name: bareZooKeeper, kind: report.Floor, floor: bareZooKeeper, alone: true, open: zooKeeperBare},
+			ours("ZooKeeper", bareZooKeeper, func(_ context.Context, at []string) (driver.Backend, func(), error) {
+				backend := zklock.New(at)
+				return backend, backend.Close, nil
+			}),
+			// A Lock knows no ctx, so that at the end each waiter has it once more.
+			{name: "go-zookeeper's Lock", kind: report.Peer, floor: bareZooKeeper, most: 150, keeps: true, open: zooKeeperLock},
+		},
+	}
+	if servers > 1 {
+		s.nodes = servers
+		s.id, s.title = fmt.Sprintf("zookeeper%d", servers), fmt.Sprintf("ZooKeeper, %d servers", servers)
+		s.serve = func(ctx context.Context, w *world) ([]string, error) {
+			return w.once(s.id, func() (at []string, stop func(), err error) {
+				ensemble, err := testserver.StartZooKeeperEnsemble(ctx, servers, testserver.Options{Durable: true})
+				if err != nil {
+					return nil, nil, err
+				}
+				for _, n := range ensemble.Nodes {
+					at = append(at, n.DSN)
+				}
+				return at, ensemble.Stop, nil
+			})
+		}
+	}
+	return s
 }
 
-// zooKeeperTables measures on the server of the environment, and on three that are started for it.
-func zooKeeperTables(ctx context.Context, p plan) error {
-	server := os.Getenv("ROWLOCK_TEST_ZOOKEEPER")
-	if server == "" {
-		return nil
+// openZooKeeper connects, and returns once there is a session.
+func openZooKeeper(ctx context.Context, at []string, timeout time.Duration) (*zk.Conn, error) {
+	if timeout == 0 {
+		timeout = 10 * time.Second
 	}
-	ensemble, err := testserver.StartZooKeeperEnsemble(ctx, 3, testserver.Options{Durable: true})
-	if err != nil {
-		return err
-	}
-	defer ensemble.Stop()
-	three := zooKeeper{name: "ZooKeeper, three servers"}
-	for _, n := range ensemble.Nodes {
-		three.servers = append(three.servers, n.DSN)
-	}
-	for _, z := range []zooKeeper{{"ZooKeeper, one server", []string{server}}, three} {
-		if err := z.cycles(ctx, p.short); err != nil {
-			return err
-		}
-		if err := z.handOvers(ctx, p.handOver, p.waiters); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// open connects, and returns once there is a session.
-func (z zooKeeper) open(ctx context.Context) (*zk.Conn, error) {
-	conn, events, err := zk.Connect(z.servers, zooKeeperSession, zk.WithLogInfo(false), zk.WithLogger(silent{}))
+	conn, events, err := zk.Connect(at, timeout, zk.WithLogInfo(false), zk.WithLogger(silent{}))
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +79,9 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-var anybody = zk.WorldACL(zk.PermAll)
-
-// cycles is acquire and release of a free name, beside the two commits that they are at least.
-func (z zooKeeper) cycles(ctx context.Context, p runs) error {
-	conn, err := z.open(ctx)
+// prepareZooKeeper makes the folder of the bare nodes.
+func prepareZooKeeper(ctx context.Context, at []string) error {
+	conn, err := openZooKeeper(ctx, at, 0)
 	if err != nil {
 		return err
 	}
@@ -88,101 +89,31 @@ func (z zooKeeper) cycles(ctx context.Context, p runs) error {
 	if _, err := conn.Create("/bench", nil, 0, anybody); err != nil && !errors.Is(err, zk.ErrNodeExists) {
 		return err
 	}
-	backend := zklock.New(z.servers)
-	rowlock, err := ours("rowlock", backend)
-	if err != nil {
-		return err
-	}
-	defer backend.Close()
-	lock := zk.NewLock(conn, "/bench-lock", anybody)
-	return p.contest(ctx, contest{store: z.name, count: z.commits, counted: "commits", contenders: []contender{
-		{name: "two bare commits: create and delete", cycle: func(context.Context) error {
-			path, err := conn.Create("/bench/bare-", []byte(driver.NewNonce().String()), zk.FlagEphemeral|zk.FlagSequence, anybody)
-			if err != nil {
-				return err
-			}
-			return conn.Delete(path, -1)
-		}},
-		rowlock,
-		{name: "go-zookeeper's Lock", cycle: func(context.Context) error {
-			if err := lock.Lock(); err != nil {
-				return err
-			}
-			return lock.Unlock()
-		}},
-	}})
-}
-
-// handOvers is hand-over to one of few and of many waiters.
-func (z zooKeeper) handOvers(ctx context.Context, p runs, waiters []int) error {
-	open := func() (driver.Backend, func(), error) {
-		backend := zklock.New(z.servers)
-		return backend, backend.Close, nil
-	}
-	all := []crowd{
-		ourCrowd(fmt.Sprintf("rowlock, %d lockers", clients), clients, open),
-		ourCrowd("rowlock, one locker", 1, open),
-		{"go-zookeeper's Lock", z.locks},
-	}
-	for _, n := range waiters {
-		if n > 100 {
-			continue // a Lock knows no ctx, so that at the end each waiter has it in turn
-		}
-		if err := p.crowds(ctx, z.name, n, all, z.commits, "commits for each"); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
-// locks knows no ctx: at the end each waiter has the lock once more.
-func (z zooKeeper) locks(ctx context.Context, members int) (all []acquirer, leave func(), err error) {
-	var open []*zk.Conn
-	leave = func() {
-		for _, c := range open {
-			c.Close()
-		}
+// zooKeeperBare is the two commits that a lock is at least.
+func zooKeeperBare(ctx context.Context, at []string, _ task) (*party, error) {
+	conn, err := openZooKeeper(ctx, at, 0)
+	if err != nil {
+		return nil, err
 	}
-	for i := range clients {
-		conn, err := z.open(ctx)
-		if err != nil {
-			leave()
-			return nil, nil, err
-		}
-		open = append(open, conn)
-		for range share(members, clients, i) {
-			lock := zk.NewLock(conn, "/crowd-lock", anybody)
-			all = append(all, func(context.Context) (func(context.Context) error, error) {
-				return func(context.Context) error { return lock.Unlock() }, lock.Lock()
-			})
-		}
-	}
-	return all, leave, nil
+	var path string
+	return single(conn.Close, func(context.Context) (err error) {
+		path, err = conn.Create("/bench/bare-", []byte(driver.NewNonce().String()), zk.FlagEphemeral|zk.FlagSequence, anybody)
+		return err
+	}, func(context.Context) error { return conn.Delete(path, -1) }), nil
 }
 
-var zxid = regexp.MustCompile(`(?m)^Zxid: 0x([0-9a-f]+)$`)
-
-// commits counts transactions, which the servers number.
-func (z zooKeeper) commits(ctx context.Context) (float64, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", z.servers[0])
+func zooKeeperLock(ctx context.Context, at []string, t task) (*party, error) {
+	conn, err := openZooKeeper(ctx, at, t.TTL)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer func() { _ = conn.Close() }()
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(deadline)
-	}
-	if _, err := conn.Write([]byte("srvr")); err != nil {
-		return 0, err
-	}
-	text, err := io.ReadAll(conn)
-	if err != nil {
-		return 0, err
-	}
-	found := zxid.FindSubmatch(text)
-	if found == nil {
-		return 0, errors.New("the server does not tell the number of its last transaction")
-	}
-	n, err := strconv.ParseUint(string(found[1]), 16, 64)
-	return float64(n & math.MaxUint32), err // the upper half is the number of the leader's term
+	return gather(t.Members, conn.Close, func() (acquirer, error) {
+		lock := zk.NewLock(conn, "/bench/lock-"+t.Name, anybody)
+		return func(context.Context) (held, error) {
+			return held{release: func(context.Context) error { return lock.Unlock() }}, lock.Lock()
+		}, nil
+	})
 }

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlock/rowlock/bench/report"
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+const (
+	bloatNames   = 100
+	bloatClients = 10 // each with a tenth of the names
+)
+
+// bloat is how to see what a table of leases takes.
+type bloat struct {
+	engine string // "": a file
+	size   string // of the table and of its indexes, in bytes
+	hot    string // the share of updates that touched no index, where the server tells
+}
+
+// bloats is the size of table and index after so many cycles on a hundred names. The server flushes nothing, which changes nothing of that.
+func (b *bench) bloats(ctx context.Context, s store) ([]report.Row, error) {
+	d := s.sql
+	at, err := s.serve(ctx, b.world)
+	if err != nil {
+		return nil, err
+	}
+	if d.bloat.engine != "" && !b.plan.quick {
+		if at, err = b.world.started(ctx, "bloat "+s.id, d.bloat.engine, 1, testserver.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	dsn, err := d.fresh(ctx, b.world, at[0], "bench_bloat")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.prepare(ctx, []string{dsn}); err != nil {
+		return nil, err
+	}
+	db, err := sql.Open(d.driver, dsn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = db.Close() }()
+	var rows []report.Row
+	done := 0
+	for _, n := range b.plan.cyclesOf(s) {
+		if err := b.churn(ctx, s, dsn, n-done); err != nil {
+			return nil, err
+		}
+		done = n
+		if d.bloat.hot != "" {
+			sleep(ctx, 1200*time.Millisecond) // Postgres tells its statistics once a second
+		}
+		row := report.Row{Lock: fmt.Sprintf("after %d cycles", n), Kind: report.Rowlock, Figures: map[string]float64{"cycles": float64(n)}}
+		var table, index, hot float64
+		if err := db.QueryRowContext(ctx, d.bloat.size).Scan(&table, &index); err != nil {
+			return nil, err
+		}
+		row.Figures["table_bytes"] = table
+		if index > 0 {
+			row.Figures["index_bytes"] = index
+		}
+		if d.bloat.hot != "" {
+			if err := db.QueryRowContext(ctx, d.bloat.hot).Scan(&hot); err != nil {
+				return nil, err
+			}
+			row.Figures["hot_share"] = hot
+		}
+		b.log("%s: %s: %v", s.title, row.Lock, row.Figures)
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// churn is so many cycles, by clients that do not get in each other's way.
+func (b *bench) churn(ctx context.Context, s store, dsn string, cycles int) error {
+	l, _ := s.lock(s.sql.rows)
+	locker, leave, err := l.locker(ctx, []string{dsn})
+	if err != nil {
+		return err
+	}
+	defer leave()
+	var done atomic.Int64
+	var group sync.WaitGroup
+	errs := make([]error, bloatClients)
+	for client := range bloatClients {
+		group.Go(func() {
+			for i := client; done.Add(1) <= int64(cycles); i += bloatClients {
+				lease, err := locker.Acquire(ctx, fmt.Sprintf("lock %d", i%bloatNames))
+				if err == nil {
+					err = lease.Release(ctx)
+				}
+				if err != nil {
+					errs[client] = err
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import "github.com/rowlock/rowlock/bench/report"
+
+// picture is a chart of one figure of a table.
+type picture struct {
+	name, table string
+	chart       report.Chart
+	show        func(report.Row) bool
+	value, to   string // keys
+	label       func(report.Row) string
+}
+
+func pictures() []picture {
+	name := func(r report.Row) string { return r.Lock }
+	clients := func(r report.Row) string { return orDash(r.Contenders) + " clients" }
+	eight := func(r report.Row) bool { return r.Contenders == 8 && r.Processes == 8 }
+	one := func(r report.Row) bool { return r.Kind != report.Floor }
+	all := func(report.Row) bool { return true }
+	return []picture{
+		{"handover", "handover", report.Chart{Title: "Hand-over between eight processes", Log: true, Words: report.Micros,
+			Note: "From the call of the release to the return of the next holder's acquire: median … 99th percentile, on a logarithmic scale. Shorter is better."},
+			eight, "p50_us", "p99_us", name},
+		{"fairness", "handover", report.Chart{Title: "The least served of eight processes", Words: report.Share, Line: 0.5,
+			Note: "Its share of what would be fair, when all take the lock again and again. At the dashed line it gets half of it."},
+			eight, "least", "", name},
+		{"cycle", "cycle", report.Chart{Title: "Acquire and release of a free name", Words: report.Share, Line: 1,
+			Note: "How many in a second, as a share of what the store's bare statements allow (the dashed line). Longer is better."},
+			one, "ratio", "", name},
+		{"herd", "herd", report.Chart{Title: "What a hand-over costs when a thousand wait", Log: true, Words: report.Tenths,
+			Note: "Statements, requests or commits for each hand-over, counted by the server, on a logarithmic scale. Fewer is better."},
+			all, "counted", "", name},
+		{"death", "death", report.Chart{Title: "When the holder's process is killed", Words: millis,
+			Note: "Until another one has the lock. Leases with a TTL of three seconds end by it, session locks with the connection."},
+			all, "killed_next_ms", "", name},
+		{"rows", "rows", report.Chart{Title: "Cost of a cycle in a table of many rows", Words: report.Share, Line: 1,
+			Note: "The median in a table of one row (the dashed line) as a share of the median here. Longer is better."},
+			one, "ratio_p50", "", name},
+		{"clients", "clients", report.Chart{Title: "Many clients, each with a name of its own", Log: true, Words: report.Count,
+			Note: "Acquire and release in a second, on a logarithmic scale, beside the bare statements of as many clients."},
+			all, "per_s", "", clients},
+		{"bloat", "bloat", report.Chart{Title: "Size of the table after so many cycles on a hundred names", Words: report.Bytes,
+			Note: "Without its indexes where they are apart. It does not grow with the number of cycles."},
+			all, "table_bytes", "", name},
+	}
+}
+
+// draw makes a chart of what was measured; ok is false if nothing was.
+func (p picture) draw(t report.Table) (svg []byte, ok bool) {
+	c := p.chart
+	for _, s := range t.Sections {
+		g := report.Group{Title: s.Title}
+		for _, r := range s.Rows {
+			v, found := r.Figures[p.value]
+			if found && p.show(r) {
+				g.Marks = append(g.Marks, report.Mark{Name: p.label(r), Kind: r.Kind, Value: v, To: r.Figures[p.to]})
+			}
+		}
+		if len(g.Marks) > 0 {
+			c.Groups = append(c.Groups, g)
+		}
+	}
+	return c.SVG(), len(c.Groups) > 0
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rowlock/rowlock/bench/report"
+)
+
+// choice is one store of a table.
+type choice struct {
+	table table
+	store store
+}
+
+// choose finds what is meant by such as handover,cycle/redis; nothing means all.
+func choose(only string) (chosen []choice, err error) {
+	known := map[string]bool{"": true}
+	for _, t := range tables() {
+		known[t.name] = true
+		for _, id := range t.stores {
+			name := t.name + "/" + id
+			known[name] = true
+			wanted := strings.Split(only, ",")
+			if only == "" || slices.Contains(wanted, t.name) || slices.Contains(wanted, name) {
+				s, _ := storeOf(id)
+				chosen = append(chosen, choice{t, s})
+			}
+		}
+	}
+	for _, name := range strings.Split(only, ",") {
+		if !known[name] {
+			return nil, fmt.Errorf("-only=%s: there are %s, each with or without /%s", name, strings.Join(tableNames(), ", "), strings.Join(everywhere, ", /"))
+		}
+	}
+	return chosen, nil
+}
+
+// unmeasured leaves out what is in that folder, unless it is of a quick run.
+func unmeasured(all []choice, folder string) (left []choice, err error) {
+	for _, c := range all {
+		kept, err := report.Load(folder, c.table.name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(kept.Sections, func(s report.Section) bool { return s.Store == c.store.id && !s.Quick }) {
+			left = append(left, c)
+		}
+	}
+	return left, nil
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// event is what a worker tells.
+type event struct {
+	kind   string
+	member int
+	at     time.Time
+	text   string
+}
+
+// crew is the processes of one crowd, and what they have told. While it is polite, whoever has released the lock stands in
+// line again when the next one has it, so that each hand-over is from one to another.
+type crew struct {
+	mu        sync.Mutex
+	events    []event
+	polite    bool
+	holder    int // the member that got the lock last, -1: nobody yet
+	processes []*process
+	news      chan struct{}
+}
+
+// hire starts so many processes with so many members in all, and returns when all of them are connected.
+func hire(ctx context.Context, j job, processes int) (*crew, error) {
+	c := &crew{polite: true, holder: -1, news: make(chan struct{}, 1)}
+	members := j.Task.Members
+	for i := range processes {
+		j.First = members * i / processes
+		j.Task.Members = members*(i+1)/processes - j.First
+		if err := c.start(ctx, j); err != nil {
+			c.dismiss()
+			return nil, err
+		}
+	}
+	if err := c.await(ctx, func() bool { return c.count("ready") == processes }); err != nil {
+		c.dismiss()
+		return nil, fmt.Errorf("not all are connected: %w", err)
+	}
+	return c, nil
+}
+
+func (c *crew) note(e event) {
+	c.mu.Lock()
+	c.events = append(c.events, e)
+	before, polite := c.holder, c.polite
+	if e.kind == "got" {
+		c.holder = e.member
+	}
+	c.mu.Unlock()
+	if e.kind == "got" && polite && before >= 0 && before != e.member {
+		c.tell(before, fmt.Sprintf("go %d", before))
+	}
+	select {
+	case c.news <- struct{}{}:
+	default:
+	}
+}
+
+// tell sends a command to the process of a member.
+func (c *crew) tell(member int, command string) {
+	i, found := slices.BinarySearchFunc(c.processes, member, func(p *process, m int) int { return cmp.Compare(p.first, m) })
+	if !found {
+		i--
+	}
+	_, _ = fmt.Fprintln(c.processes[i].in, command)
+}
+
+func (c *crew) tellAll(command string) {
+	if command == "greedy" {
+		c.mu.Lock()
+		c.polite = false
+		c.mu.Unlock()
+	}
+	for _, p := range c.processes {
+		_, _ = fmt.Fprintln(p.in, command)
+	}
+}
+
+// count is how many events of that kind there were. The caller is await, or nobody tells any more.
+func (c *crew) count(kind string) (n int) {
+	for _, e := range c.events {
+		if e.kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// await returns when it is so, or one of the processes has failed.
+func (c *crew) await(ctx context.Context, so func() bool) error {
+	for {
+		c.mu.Lock()
+		done, err := so(), c.failure()
+		c.mu.Unlock()
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-c.news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (c *crew) failure() error {
+	for _, e := range c.events {
+		if e.kind == "failed" {
+			return errors.New(e.text)
+		}
+	}
+	return nil
+}
+
+// find returns the first event of that kind.
+func (c *crew) find(kind string) (event, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.events, func(e event) bool { return e.kind == kind })
+	if i < 0 {
+		return event{}, false
+	}
+	return c.events[i], true
+}
+
+// since returns the events from that time on and before the other, in their order.
+func (c *crew) since(from, to time.Time) (all []event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.events {
+		if !e.at.Before(from) && e.at.Before(to) {
+			all = append(all, e)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b event) int { return a.at.Compare(b.at) })
+	return all
+}
+
+// kill ends all processes as a crash would.
+func (c *crew) kill() {
+	for _, p := range c.processes {
+		_ = p.cmd.Process.Kill()
+	}
+}
+
+// dismiss ends all processes. There is nothing to do for nil.
+func (c *crew) dismiss() {
+	if c == nil {
+		return
+	}
+	c.tellAll("stop")
+	limit := time.After(10 * time.Second)
+	for _, p := range c.processes {
+		select {
+		case <-p.ended:
+		case <-limit:
+			_ = p.cmd.Process.Kill()
+			<-p.ended
+		}
+		_ = p.in.Close()
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import "time"
+
+// plan is how long to measure what.
+type plan struct {
+	quick bool
+
+	cycles, fences, sizes, many runs
+
+	handOver, herds runs
+	contenders      []int
+	herd            int
+	patience        time.Duration // for the first hand-over of those who ask seldom
+
+	ttl    time.Duration
+	deaths int
+
+	leases int
+	hold   time.Duration
+
+	rows    []int
+	clients []int
+	churn   []int // cycles on Postgres; a tenth elsewhere
+}
+
+var long = plan{
+	cycles: runs{9, 200 * time.Millisecond}, fences: runs{7, 200 * time.Millisecond}, sizes: runs{9, 300 * time.Millisecond}, many: runs{3, 500 * time.Millisecond},
+	handOver: runs{3, 300 * time.Millisecond}, herds: runs{3, 500 * time.Millisecond}, contenders: []int{2, 8, 100}, herd: 1000, patience: 4 * time.Second,
+	ttl: 3 * time.Second, deaths: 3,
+	leases: 10_000, hold: time.Minute,
+	rows: []int{1, 1000, 1_000_000}, clients: []int{1, 4, 16, 64}, churn: []int{1000, 10_000, 100_000, 1_000_000},
+}
+
+var brief = plan{
+	quick:  true,
+	cycles: runs{1, 20 * time.Millisecond}, fences: runs{1, 15 * time.Millisecond}, sizes: runs{1, 20 * time.Millisecond}, many: runs{1, 50 * time.Millisecond},
+	handOver: runs{1, 50 * time.Millisecond}, herds: runs{1, 100 * time.Millisecond}, contenders: []int{8}, herd: 100, patience: 1500 * time.Millisecond,
+	ttl: 3 * time.Second, deaths: 1,
+	leases: 200, hold: time.Second,
+	rows: []int{1, 1000}, clients: []int{4}, churn: []int{500},
+}
+
+// scaled measures for so much longer.
+func (p plan) scaled(by float64) plan {
+	for _, r := range []*runs{&p.cycles, &p.fences, &p.sizes, &p.many, &p.handOver, &p.herds} {
+		r.round = time.Duration(float64(r.round) * by)
+	}
+	p.hold = time.Duration(float64(p.hold) * by)
+	return p
+}
+
+// cyclesOf is after how many cycles a table is looked at.
+func (p plan) cyclesOf(s store) []int {
+	if s.id == "postgres" || len(p.churn) == 1 {
+		return p.churn
+	}
+	return p.churn[:len(p.churn)-1]
+}

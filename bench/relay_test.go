@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+// A hand-over is from the last call of a release to the next one's return, whoever tells first; two holders at once are seen.
+func TestPasses(t *testing.T) {
+	began := time.Unix(0, 0)
+	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
+	events := []event{
+		{kind: "got", member: 0, at: at(0)}, {kind: "released", member: 0, at: at(10)},
+		{kind: "got", member: 1, at: at(13)}, {kind: "released", member: 1, at: at(20)},
+		{kind: "got", member: 0, at: at(21)},
+	}
+	if got := passes(events); len(got) != 2 || got[0] != 3*time.Millisecond || got[1] != time.Millisecond {
+		t.Errorf("passes are %v, not 3 ms and 1 ms", got)
+	}
+	if n := holders(events); n != 0 {
+		t.Errorf("%d times two held it, where nobody did", n)
+	}
+	if n := holders(append(events, event{kind: "got", member: 1, at: at(22)})); n != 1 {
+		t.Errorf("%d times two held it, where they did once", n)
+	}
+	figures := map[string]float64{}
+	greedFigures(figures, append(events, event{kind: "got", member: 0}), 2, time.Second)
+	if _, ok := figures["least"]; ok {
+		t.Error("four turns say nothing of who is served least")
+	}
+	var many []event
+	for i := range 40 {
+		many = append(many, event{kind: "got", member: min(1, i%4)})
+	}
+	if greedFigures(figures, many, 2, time.Second); figures["least"] != 0.5 {
+		t.Errorf("who gets 10 of 40 among two is served %v of its share, not 0.5", figures["least"])
+	}
+}

@@ -1,0 +1,128 @@
+// Package report keeps what was measured, as JSON for programs, and makes tables and charts of it for people.
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Kinds of rows.
+const (
+	Floor   = "floor"   // what any lock in that store must do
+	Rowlock = "rowlock" // ours
+	Peer    = "peer"    // another library
+)
+
+// Table is what was measured of one question, a section for each store.
+type Table struct {
+	Name     string
+	Sections []Section
+}
+
+// Section is one store, and how it was measured: each may have been measured in a run of its own.
+type Section struct {
+	Store    string            `json:"store"`
+	Title    string            `json:"title"`
+	Measured time.Time         `json:"measured"`
+	How      string            `json:"how"` // how often and how long
+	Quick    bool              `json:"quick,omitempty"`
+	Machine  string            `json:"machine"`
+	Load     float64           `json:"load,omitempty"` // average of the minute before, where it is told: what else the machine had to do
+	Versions map[string]string `json:"versions"`       // of the server and of the libraries
+	Rows     []Row             `json:"-"`
+}
+
+// Row is one thing that was measured. The unit of a figure is the end of its key: _us, _ms, _bytes, _per_s;
+// without one it is a count or a ratio.
+type Row struct {
+	Lock       string             `json:"lock"`
+	Kind       string             `json:"kind"`
+	Contenders int                `json:"contenders,omitempty"`
+	Processes  int                `json:"processes,omitempty"`
+	Figures    map[string]float64 `json:"figures,omitempty"`
+	Error      string             `json:"error,omitempty"` // why there are no figures, or not all
+}
+
+// Load reads a table, which is empty if it was never measured.
+func Load(folder, name string) (Table, error) {
+	t := Table{Name: name}
+	text, err := os.ReadFile(t.path(folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	var file struct {
+		Sections []struct {
+			Section
+			Rows []Row `json:"rows"`
+		} `json:"sections"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return t, fmt.Errorf("%s: %w", t.path(folder), err)
+	}
+	for _, s := range file.Sections {
+		s.Section.Rows = s.Rows
+		t.Sections = append(t.Sections, s.Section)
+	}
+	return t, nil
+}
+
+// Put replaces the section of the same store, or adds it. Of a figure five digits are kept.
+func (t *Table) Put(s Section) {
+	for _, r := range s.Rows {
+		for key, v := range r.Figures {
+			r.Figures[key], _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 5, 64), 64)
+		}
+	}
+	if i := slices.IndexFunc(t.Sections, func(old Section) bool { return old.Store == s.Store }); i >= 0 {
+		t.Sections[i] = s
+		return
+	}
+	t.Sections = append(t.Sections, s)
+}
+
+// Save writes the table, with each row in a line of its own.
+func (t Table) Save(folder string) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "{\"table\": %q, \"sections\": [", t.Name)
+	for i, s := range t.Sections {
+		head, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%s\n%s, \"rows\": [", comma(i), bytes.TrimSuffix(head, []byte("}")))
+		for j, r := range s.Rows {
+			row, err := json.Marshal(r)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "%s\n  %s", comma(j), row)
+		}
+		b.WriteString("\n]}")
+	}
+	b.WriteString("\n]}\n")
+	half := t.path(folder) + ".half"
+	if err := os.WriteFile(half, b.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(half, t.path(folder))
+}
+
+func (t Table) path(folder string) string { return filepath.Join(folder, t.Name+".json") }
+
+func comma(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return ","
+}

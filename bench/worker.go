@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// workerVariable makes this program one of the processes of a crowd.
+const workerVariable = "ROWLOCK_BENCH_WORKER"
+
+// hold is how long whoever has the lock keeps it.
+const hold = time.Millisecond
+
+// The roles of a worker's members.
+const (
+	relayRole = "relay" // acquire, hold for a moment, release, and again
+	keepRole  = "keep"  // acquire once, and tell of the loss
+	manyRole  = "many"  // hold as many leases as there are members, each of a name of its own
+)
+
+// job is the first line that a worker reads.
+type job struct {
+	Store, Lock string
+	At          []string
+	Task        task
+	Role        string
+	First       int // number of its first member
+}
+
+// worker is one process of a crowd. It tells what happens in lines: the kind of event, the member and the time. It
+// reads commands: start; go and a member's number, for which the lock has been passed on; greedy; stop.
+type worker struct {
+	job    job
+	out    io.Writer
+	mu     sync.Mutex
+	passed []chan struct{} // to each member that waits until another one has the lock
+	greedy chan struct{}   // closed: nobody waits for that any more
+}
+
+// work is the main function of a worker.
+func work(in io.Reader, out io.Writer) error {
+	commands := bufio.NewScanner(in)
+	w := &worker{out: out, greedy: make(chan struct{})}
+	if !commands.Scan() {
+		return errors.New("there is no job")
+	}
+	if err := json.Unmarshal(commands.Bytes(), &w.job); err != nil {
+		return err
+	}
+	s, _ := storeOf(w.job.Store)
+	l, ok := s.lock(w.job.Lock)
+	if !ok {
+		return fmt.Errorf("no lock %q in store %q", w.job.Lock, w.job.Store)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if w.job.Role == manyRole {
+		go w.obey(commands, cancel, func() {})
+		return w.many(ctx, l)
+	}
+	p, err := l.join(ctx, w.job.At, w.job.Task)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	for range p.members {
+		w.passed = append(w.passed, make(chan struct{}, 1))
+	}
+	w.say("ready", 0, time.Now())
+	started := make(chan struct{})
+	go w.obey(commands, cancel, sync.OnceFunc(func() { close(started) }))
+	select {
+	case <-started:
+	case <-ctx.Done():
+		return nil
+	}
+	return w.run(ctx, p)
+}
+
+// obey reads commands until it is told to stop, or whoever gives them is gone.
+func (w *worker) obey(commands *bufio.Scanner, cancel, start func()) {
+	greedy := sync.OnceFunc(func() { close(w.greedy) })
+	for commands.Scan() {
+		switch command, argument, _ := strings.Cut(commands.Text(), " "); command {
+		case "start":
+			start()
+		case "greedy":
+			greedy()
+		case "go":
+			if member, err := strconv.Atoi(argument); err == nil {
+				select {
+				case w.passed[member-w.job.First] <- struct{}{}:
+				default:
+				}
+			}
+		case "stop":
+			w.stop(cancel)
+			return
+		}
+	}
+	w.stop(cancel)
+}
+
+// stop gives what is under way a few seconds: some libraries know no ctx.
+func (w *worker) stop(cancel func()) {
+	time.AfterFunc(5*time.Second, func() { os.Exit(0) })
+	cancel()
+}
+
+func (w *worker) run(ctx context.Context, p *party) error {
+	var group sync.WaitGroup
+	failures := make(chan error, len(p.members))
+	for i, acquire := range p.members {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				err := w.leg(ctx, i, acquire)
+				if err != nil && ctx.Err() == nil {
+					failures <- err
+					return
+				}
+			}
+		})
+	}
+	go func() { group.Wait(); close(failures) }()
+	return <-failures
+}
+
+// leg is one holding of the lock by one member.
+func (w *worker) leg(ctx context.Context, i int, acquire acquirer) error {
+	h, err := acquire(ctx)
+	if err != nil {
+		return err
+	}
+	w.say("got", i, time.Now())
+	if w.job.Role == keepRole {
+		return w.keep(ctx, i, h)
+	}
+	select {
+	case <-time.After(hold):
+	case <-ctx.Done():
+	}
+	before := time.Now()
+	err = h.release(context.WithoutCancel(ctx))
+	w.say("released", i, before)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-w.passed[i]:
+	case <-w.greedy:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// keep holds the lock until the process is ended.
+func (w *worker) keep(ctx context.Context, i int, h held) error {
+	select {
+	case <-h.lost:
+		w.say("lost", i, time.Now())
+	case <-ctx.Done():
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (w *worker) say(kind string, member int, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fmt.Fprintln(w.out, kind, w.job.First+member, at.UnixNano())
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// world is the servers: those of the environment, and those that are started when they are first asked for.
+type world struct {
+	folder string
+
+	mu    sync.Mutex
+	got   map[string]func() ([]string, error)
+	stops []func()
+}
+
+func newWorld() (*world, error) {
+	folder, err := os.MkdirTemp("", "rowlock-bench")
+	return &world{folder: folder, got: map[string]func() ([]string, error){}}, err
+}
+
+func (w *world) close() {
+	for _, stop := range w.stops {
+		stop()
+	}
+	_ = os.RemoveAll(w.folder)
+}
+
+// once keeps what start returns under that key. Others who want it wait; other keys do not.
+func (w *world) once(key string, start func() ([]string, func(), error)) ([]string, error) {
+	w.mu.Lock()
+	get, ok := w.got[key]
+	if !ok {
+		get = sync.OnceValues(func() ([]string, error) {
+			at, stop, err := start()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if stop != nil && err == nil {
+				w.stops = append(w.stops, stop)
+			}
+			return at, err
+		})
+		w.got[key] = get
+	}
+	w.mu.Unlock()
+	return get()
+}
+
+// ready is a store's addresses, with its tables made.
+func (w *world) ready(ctx context.Context, s store) ([]string, error) {
+	at, err := s.serve(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return w.once("prepared "+s.id+" "+at[0], func() ([]string, func(), error) {
+		if s.prepare == nil {
+			return at, nil, nil
+		}
+		return at, nil, s.prepare(ctx, at)
+	})
+}
+
+// errMissing is left out, unless ROWLOCK_REQUIRE=all.
+var errMissing = errors.New("there is no server")
+
+// environment is a server that the environment names.
+func environment(engine string) func(context.Context, *world) ([]string, error) {
+	return func(context.Context, *world) ([]string, error) {
+		at := os.Getenv(testserver.Variable(engine))
+		if at == "" {
+			return nil, fmt.Errorf("%w: %s is not set", errMissing, testserver.Variable(engine))
+		}
+		return []string{at}, nil
+	}
+}
+
+// started is so many servers of our own, each alone.
+func (w *world) started(ctx context.Context, key, engine string, n int, o testserver.Options) ([]string, error) {
+	return w.once(key, func() (at []string, stop func(), err error) {
+		var all []*testserver.Server
+		stop = func() {
+			for _, s := range all {
+				s.Stop()
+			}
+		}
+		for range n {
+			s, err := testserver.Start(ctx, engine, o)
+			if err != nil {
+				stop()
+				return nil, nil, err
+			}
+			all, at = append(all, s), append(at, s.DSN)
+		}
+		return at, stop, nil
+	})
+}
+
+func (w *world) file(name string) string { return filepath.Join(w.folder, name) }
