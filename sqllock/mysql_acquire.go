@@ -78,8 +78,12 @@ func (s *mysqlServer) look(ctx context.Context, r driver.Request, waiter string)
 	if err == nil && !found {
 		err = s.metaMissing()
 	}
-	if err == nil && (a.verdict == vContended || a.verdict == vMissing) {
+	switch {
+	case err != nil:
+	case a.verdict == vContended || a.verdict == vMissing:
 		s.standing.Store(&standing{epoch: a.epoch, floor: a.floor, closed: closedFor(r), asked: sent})
+	case a.verdict == vEpoch || a.verdict == vQuarantine:
+		s.standing.Store(nil)
 	}
 	return a, err
 }

@@ -96,6 +96,7 @@ func (c *crowd) contest(t *testing.T, waitersEach int, d time.Duration) (served 
 	served = make([]int, len(c.members))
 	var mu sync.Mutex
 	var released time.Time
+	there := false // everybody was served once
 	var group sync.WaitGroup
 	for i, m := range c.members {
 		for range waitersEach {
@@ -107,7 +108,11 @@ func (c *crowd) contest(t *testing.T, waitersEach int, d time.Duration) (served 
 						return
 					}
 					mu.Lock()
-					served[i]++
+					if served[i]++; !there && slices.Min(served) > 0 {
+						there = true
+						clear(served)
+						took = nil
+					}
 					if !released.IsZero() {
 						took = append(took, time.Since(released))
 					}
@@ -153,17 +158,16 @@ func TestPostgresReleaseWakesTheWaiterOfAnotherProcess(t *testing.T) {
 	t.Logf("from the release to the next lease: median %s, most %s", took[5], took[9])
 }
 
-// The lock goes round: the least served of eight processes gets at least half of its fair share.
+// The lock goes round: the least served of eight processes gets at least half of its fair share. It does not run beside the
+// other tests, which would take the time from one or the other; and it counts from when all are there.
 func TestPostgresNobodyStarves(t *testing.T) {
-	t.Parallel()
 	c := newCrowd(t, 8)
 	served, took := c.contest(t, 1, 2*time.Second)
-	total, statements := 0, 0
-	for i, n := range served {
+	total := 0
+	for _, n := range served {
 		total += n
-		statements += len(c.members[i].sent.take())
 	}
-	t.Logf("%d hand-overs, p50 %s, p99 %s, %.1f statements each, served %v", total, took[len(took)/2], took[len(took)*99/100], float64(statements)/float64(total), served)
+	t.Logf("%d hand-overs, p50 %s, p99 %s, served %v", total, took[len(took)/2], took[len(took)*99/100], served)
 	assert.GreaterOrEqual(t, slices.Min(served), total/len(served)/2)
 }
 
