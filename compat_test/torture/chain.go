@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -106,8 +107,14 @@ var errNotCommitted = errors.New("before the commit")
 
 // within is a transaction by hand, at any isolation level.
 func (c *chained) within(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
-	tx, err := c.data.BeginTx(ctx, &sql.TxOptions{Isolation: c.data.levels[c.random.IntN(len(c.data.levels))]})
+	conn, err := c.data.Conn(ctx)
 	if err != nil {
+		return errors.Join(errNotCommitted, err)
+	}
+	defer conn.Close() //nolint:errcheck // back to the pool
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: c.data.levels[c.random.IntN(len(c.data.levels))]})
+	if err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // SQLite's may have begun all the same
 		return errors.Join(errNotCommitted, err)
 	}
 	defer func() { _ = tx.Rollback() }()

@@ -52,9 +52,12 @@ func (r *run) hitHolder(s step, e *history.Event) error {
 		p.stdin.Close()
 		return r.fleet.start(p.slot, p.network, p.addrs)
 	}
+	p.frozen.Lock()
+	defer p.frozen.Unlock()
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
+	e.At = history.Now()
 	e.Hit = r.holds(p, s.Name)
 	time.Sleep(s.For)
 	return p.cmd.Process.Signal(syscall.SIGCONT)
@@ -157,20 +160,32 @@ func (r *run) hitNetwork(ctx context.Context, s step, e *history.Event) {
 	e.Hit = e.Hit || all.sent() > before
 }
 
-// evict ends a live lease, whose holder hears of it with his next renewal.
+// evict ends a live lease, whose holder hears of it with his next renewal. With N he is stopped meanwhile, until somebody
+// else has the lock, and goes on while he may still believe in it.
 func (r *run) evict(ctx context.Context, s step) {
-	p, held := r.fleet.holder(s.Name)
+	p, held := r.fleet.awaitHolder(s.Name, r.ttl/4)
 	if p == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.ttl)
 	defer cancel()
+	if s.N > 0 && p.frozen.TryLock() {
+		defer p.frozen.Unlock()
+		_ = p.cmd.Process.Signal(syscall.SIGSTOP)
+		defer p.cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // it may have been killed
+	} else {
+		s.N = 0
+	}
 	e := history.Event{Kind: history.Evict, Name: s.Name, Token: held.Token, Victim: p.worker, Outcome: history.OK, Wall: time.Now().UnixNano(), At: history.Now()}
+	token := driver.Token(held.Token)
+	if r.anonymous {
+		token, e.Victim = 0, 0 // whoever it is
+	}
 	// Written before as well: what is sent may arrive although its reply does not.
 	begin := e
 	begin.Outcome = history.Unknown
 	r.log.Write(begin)
-	err := r.inspector.ForceRelease(ctx, driver.Key{Name: s.Name}, driver.Token(held.Token), true)
+	err := r.inspector.ForceRelease(ctx, driver.Key{Name: s.Name}, token, true)
 	e.End = history.Now()
 	switch {
 	case errors.Is(err, driver.ErrNotHeld):
@@ -179,6 +194,11 @@ func (r *run) evict(ctx context.Context, s step) {
 		e.Outcome, e.Detail = history.Failed, err.Error()
 	}
 	r.log.Write(e)
+	for end := time.Now().Add(r.ttl / 2); s.N > 0 && err == nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if _, now := r.fleet.holder(s.Name); now.Token > held.Token {
+			return
+		}
+	}
 }
 
 func wait(ctx context.Context, d time.Duration) {

@@ -38,6 +38,7 @@ type process struct {
 	addrs   []string
 	done    chan struct{}
 	killed  bool
+	frozen  sync.Mutex // held by who has stopped it
 
 	tail  *os.File
 	part  []byte

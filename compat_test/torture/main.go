@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/rowlock/rowlock/compat_test/torture/check"
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
@@ -33,6 +35,7 @@ type settings struct {
 }
 
 func main() {
+	_ = mysql.SetLogger(&mysql.NopLogger{}) // it tells of each broken connection
 	if len(os.Args) == 3 && os.Args[1] == workerArgument {
 		if err := runWorker(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, "torture: worker:", err)

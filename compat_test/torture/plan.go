@@ -102,7 +102,7 @@ func newPlan(s store, seed uint64, workers int, ttl, long time.Duration) plan {
 	p.faults = slices.DeleteFunc(p.faults, func(f step) bool { return f.At >= long })
 	evictable := []string{"chain-0", "chain-1", pairName, controlName}
 	for at := ttl; at < long; at += between(ttl/5, ttl) {
-		p.evictions = append(p.evictions, step{At: at, Kind: evict, Name: evictable[r.IntN(len(evictable))]})
+		p.evictions = append(p.evictions, step{At: at, Kind: evict, Name: evictable[r.IntN(len(evictable))], N: r.IntN(2)})
 	}
 	return p
 }

@@ -22,6 +22,7 @@ type run struct {
 	fleet     *fleet
 	log       *history.Log
 	inspector driver.Inspector
+	anonymous bool // the store does not tell holders apart
 }
 
 // torture runs the plan and leaves the history in the folder. An error is that of the torture itself: what the library
@@ -44,6 +45,9 @@ func torture(ctx context.Context, s store, o settings, folder string) (err error
 	}
 	defer supervisor.close()
 	r.inspector = supervisor.backend.(driver.Inspector)
+	if d, ok := supervisor.backend.(driver.Describer); ok {
+		r.anonymous = d.Capabilities().Anonymous
+	}
 
 	r.fleet = &fleet{world: r.world, log: r.log, places: make([]*process, o.workers)}
 	defer r.fleet.abandon()

@@ -80,11 +80,8 @@ func (c *client) claimed(d *data) *client {
 
 func (c *client) then(f func()) { c.closers = append(c.closers, f) }
 
-// Names of faults that may give a name away early, in the words of the plan.
-var (
-	evicted    = []string{evict}
-	sessionEnd = []string{evict, reset, cut, dropReset, dropHang, slow, halfOpen, serverKill, serverRestart, serverStop}
-)
+// What may end a session before its holder knows, and with it all locks that live on it.
+var sessionEnd = []string{evict, reset, cut, dropReset, dropHang, slow, halfOpen, serverKill, serverRestart, serverStop}
 
 const crashBound = 10 * time.Second // besides the TTL: for a loaded machine
 

@@ -20,7 +20,14 @@ var mysqlArgs = []string{"--innodb-flush-log-at-trx-commit=2"}
 
 // rows is what is expected of a lease row.
 func rows(claims string) history.Expect {
-	return history.Expect{Claims: claims, Tokens: linearizable, Audited: true, Pruned: true, Overlap: evicted, Crash: crashBound}
+	return history.Expect{Claims: claims, Tokens: linearizable, Audited: true, Pruned: true, Crash: crashBound}
+}
+
+// unaudited is what is expected of a lease row on MySQL, which, unlike MariaDB, does not tell the client LAST_INSERT_ID of
+// a statement that fires a trigger, by which the token comes: nothing can be written down there.
+func unaudited(e history.Expect) history.Expect {
+	e.Audited = false
+	return e
 }
 
 // stores are all that can be tortured.
@@ -44,7 +51,7 @@ var stores = []store{
 	},
 	{
 		name: "mysql", servers: []server{{engine: testserver.MySQL, options: testserver.Options{Args: mysqlArgs}}}, open: openMySQL,
-		expect: rows("sqllock/mysql"), network: true, crash: true, stop: true, shutdown: true,
+		expect: unaudited(rows("sqllock/mysql")), network: true, crash: true, stop: true, shutdown: true,
 	},
 	{
 		name: "mariadb", servers: []server{{engine: testserver.MariaDB, options: testserver.Options{Args: mysqlArgs}}}, open: openMySQL,
@@ -55,32 +62,32 @@ var stores = []store{
 	},
 	{
 		name: "advisory", servers: []server{{engine: testserver.Postgres}}, open: openAdvisory,
-		expect:  history.Expect{Claims: "advisory/postgres", Tokens: linearizable, Overlap: sessionEnd, Crash: crashBound},
+		expect:  history.Expect{Claims: "advisory/postgres", Tokens: linearizable, Told: true, Overlap: sessionEnd, Crash: crashBound},
 		network: true, crash: true, stop: true, shutdown: true,
 	},
 	{
 		name: "mysqlock", servers: []server{{engine: testserver.MariaDB, options: testserver.Options{Args: mysqlArgs}}}, open: openGetLock,
-		expect:  history.Expect{Claims: "mysqlock", Tokens: linearizable, Overlap: sessionEnd, Crash: crashBound},
+		expect:  history.Expect{Claims: "mysqlock", Tokens: linearizable, Told: true, Overlap: sessionEnd, Crash: crashBound},
 		network: true, crash: true, stop: true, shutdown: true,
 	},
 	{
 		name: "redis", servers: []server{{engine: testserver.Redis, options: testserver.Options{Clock: true}}}, open: openRedis,
-		expect:  history.Expect{Claims: "redislock", Tokens: bestEffort, Overlap: []string{evict, serverKill, clockForward, clockBack}, Regress: []string{serverKill}, Crash: crashBound},
+		expect:  history.Expect{Claims: "redislock", Tokens: bestEffort, Overlap: []string{serverKill, clockForward, clockBack}, Regress: []string{serverKill}, Crash: crashBound},
 		network: true, crash: true, stop: true, clock: true,
 	},
 	{
 		name: "redlock", servers: []server{{engine: testserver.Redis}, {engine: testserver.Redis}, {engine: testserver.Redis}}, open: openRedlock, settle: giveVotes,
-		expect:  history.Expect{Claims: "redislock/redlock", Tokens: bestEffort, Minted: true, Overlap: evicted, Crash: crashBound},
+		expect:  history.Expect{Claims: "redislock/redlock", Tokens: bestEffort, Minted: true, Crash: crashBound},
 		network: true, crash: true, stop: true,
 	},
 	{
 		name: "etcd", servers: []server{{engine: testserver.Etcd}}, open: openEtcd,
-		expect:  history.Expect{Claims: "etcdlock", Tokens: linearizable, Overlap: evicted, Crash: 2*time.Second + crashBound},
+		expect:  history.Expect{Claims: "etcdlock", Tokens: linearizable, Crash: 2*time.Second + crashBound},
 		network: true, crash: true, stop: true,
 	},
 	{
 		name: "zookeeper", servers: []server{{engine: testserver.ZooKeeper}}, open: openZooKeeper,
-		expect:  history.Expect{Claims: "zklock", Tokens: linearizable, Overlap: evicted, Crash: 2*time.Second + crashBound},
+		expect:  history.Expect{Claims: "zklock", Tokens: linearizable, Crash: 2*time.Second + crashBound},
 		network: true, crash: true, stop: true,
 	},
 }

@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 	"github.com/rowlock/rowlock/fence"
@@ -54,7 +52,7 @@ func runWorker(text string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(3) // nobody is left to end it
 	}()
-	_ = mysql.SetLogger(&mysql.NopLogger{}) // it tells of each broken connection
+
 	s, err := findStore(j.Store)
 	if err != nil {
 		return err

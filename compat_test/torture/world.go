@@ -165,7 +165,7 @@ func (w *world) harvest(ctx context.Context, r *history.Run) error {
 	if err := rows.Err(); err != nil || !w.expect.Audited {
 		return err
 	}
-	audit, err := c.data.QueryContext(ctx, "SELECT seq, name, gone, holder, old_token, old_nonce, old_expires, token, nonce, expires, at FROM torture_audit ORDER BY seq")
+	audit, err := c.data.QueryContext(ctx, "SELECT seq, name, gone, holder, old_token, old_nonce, old_expires, token, nonce, expires, at FROM torture_audit ORDER BY name, seq")
 	if err != nil {
 		return err
 	}

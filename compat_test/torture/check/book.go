@@ -59,7 +59,7 @@ func newBook(r *history.Run) *book {
 		name  string
 		token int64
 	}
-	evictions := map[key]history.Event{}
+	sent, evicted := map[key]int64{}, map[key]int64{} // what was sent and not answered counts as done
 	for _, e := range r.Events {
 		b.ended = max(b.ended, e.At)
 		switch e.Kind {
@@ -70,8 +70,17 @@ func newBook(r *history.Run) *book {
 		case history.Fault:
 			b.faults = append(b.faults, fault{e.Outcome, e.At, e.End, e.Victim, e.Hit})
 		case history.Evict:
-			if k := (key{e.Name, e.Token}); e.End != 0 || evictions[k].At == 0 {
-				evictions[k] = e
+			k := key{e.Name, e.Token}
+			switch {
+			case e.End == 0:
+				sent[k] = e.At
+				continue
+			case e.Outcome != history.Ended && evicted[k] == 0:
+				evicted[k] = e.At
+			}
+			delete(sent, k)
+			if e.Outcome != history.Ended {
+				b.faults = append(b.faults, fault{faultEvict, e.At, e.End, e.Victim, true})
 			}
 		default:
 			b.add(e)
@@ -81,8 +90,9 @@ func newBook(r *history.Run) *book {
 		if !a.held {
 			continue
 		}
-		if e, ok := evictions[key{a.name, a.token}]; ok && e.Outcome != history.Ended {
-			a.evicted = e.At
+		k := key{a.name, a.token}
+		if a.evicted = evicted[k]; a.evicted == 0 {
+			a.evicted = sent[k]
 		}
 		b.grants[a.name] = append(b.grants[a.name], a)
 	}

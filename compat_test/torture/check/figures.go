@@ -48,7 +48,7 @@ func (b *book) figures() *Figures {
 				f.UnknownGranted++
 			}
 		}
-		if a.lost.At != 0 {
+		if a.lost.At != 0 && a.held {
 			f.Lost++
 			f.LiveExpiries++
 			if next := b.next(a.name, a.granted); next != nil && next.granted < a.lost.At {
@@ -57,6 +57,9 @@ func (b *book) figures() *Figures {
 		}
 	}
 	for _, one := range b.faults {
+		if one.kind == faultEvict {
+			continue
+		}
 		f.Faults[one.kind]++
 		if one.hit {
 			f.Effective[one.kind]++
@@ -76,7 +79,7 @@ func (b *book) figures() *Figures {
 			}
 		}
 	}
-	f.Faults["evict"], f.Effective["evict"] = f.Evictions, f.Evictions
+	f.Faults[faultEvict], f.Effective[faultEvict] = f.Evictions, f.Evictions
 	f.ControlLost, f.ControlTotal = b.controlLosses()
 	f.Bypass = b.bypass()
 	return f

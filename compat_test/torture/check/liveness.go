@@ -14,6 +14,8 @@ const patience = 10 * time.Second
 const (
 	faultKill     = "kill"
 	faultHalfOpen = "half-open"
+	faultStop     = "stop"
+	faultEvict    = "evict"
 )
 
 // afterCrash: what a killed worker held is free within the TTL and what the store needs to notice; longer only by as
@@ -157,8 +159,8 @@ func (b *book) recovery() *Verdict {
 func (b *book) reported() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "S8'", Property: "a loss is reported", Need: true}
 	for _, a := range b.attempts {
-		if a.lost.At == 0 {
-			continue
+		if a.lost.At == 0 || !a.held {
+			continue // or lost before its worker had heard of it, as while it was sealed
 		}
 		v.Judged++
 		late := a.lost.At - a.until
@@ -167,7 +169,7 @@ func (b *book) reported() (v *Verdict, took []time.Duration) {
 		}
 		stopped := int64(0)
 		for _, f := range b.faults {
-			if f.victim == a.worker && f.kind == "stop" {
+			if f.victim == a.worker && f.kind == faultStop {
 				stopped += max(0, min(a.lost.At, f.end)-max(a.until, f.begin))
 			}
 		}

@@ -54,13 +54,17 @@ func Check(r *history.Run) *Report {
 	f.TokenFaults, f.Overlaps, f.Explained = tokens.Broken+realTime.Broken, view.Broken, explained
 	f.StaleCommitted, f.Undecided, f.Applied = stale.Broken+lost.Broken, undecided, applied
 	f.LossReport, f.Stuck, f.WakeUp = latency, stuck, handOvers
-	report.Missing = f.missing()
+	report.Missing = f.missing(r.Meta.Expect.Told)
 	report.Took = time.Since(begin)
 	return report
 }
 
 // missing is what a run that says something has seen.
-func (f *Figures) missing() (missing []string) {
+func (f *Figures) missing(told bool) (missing []string) {
+	refused := f.StaleRefused
+	if told {
+		refused += f.StaleKnown
+	}
 	for _, need := range []struct {
 		n    int
 		what string
@@ -68,7 +72,7 @@ func (f *Figures) missing() (missing []string) {
 		{f.Granted, "a lock was granted"},
 		{sum(f.Effective), "a fault found something to disturb"},
 		{f.LiveExpiries, "a live holder lost its lease"},
-		{f.StaleRefused, "the database refused a stale write"},
+		{refused, "the database refused a stale write"},
 		{f.StaleKnown, "a holder that knew was refused a write"},
 		{f.ControlLost, "the control without fence lost an update: the faults are too weak for the rest to say anything"},
 		{f.Evictions, "a live lease was ended by force"},

@@ -39,6 +39,7 @@ type Expect struct {
 	Audited bool     // the store writes every change down
 	Pruned  bool     // rows of free locks are deleted all the time
 	Minted  bool     // the data mint the token: those of the ledger are not those of the lock
+	Told    bool     // a holder hears of its loss at once, so that its stale writes may not reach the data
 	Overlap []string // faults that may give a name to a second holder while the first one trusts
 	Regress []string // faults after which a token may be smaller than one before
 	Crash   time.Duration

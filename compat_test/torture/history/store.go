@@ -3,7 +3,7 @@ package history
 // Change is one change of a lease's row, as a trigger of the store wrote it down in the same transaction. The instants
 // are microseconds of the store's wall clock. A zero token or an empty nonce is one that there is not.
 type Change struct {
-	Seq    int64  `json:"seq"`
+	Seq    int64  `json:"seq"` // rises for each name
 	Name   string `json:"n"`
 	Gone   bool   `json:"gone,omitempty"` // the row was pruned; only the old values are there
 	Holder string `json:"h,omitempty"`
