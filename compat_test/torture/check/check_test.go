@@ -181,7 +181,7 @@ func overlap(f *forge) {
 func TestWhatIsDeclaredIsExplained(t *testing.T) {
 	f := sound()
 	f.Meta.Expect.Overlap, f.Meta.Expect.Regress = []string{"server kill"}, []string{"server kill"}
-	f.Meta.Expect.Audited, f.Audit = false, nil
+	f.Meta.Expect.Audited = false
 	first := f.ask(1, "churn-0").granted()
 	f.event(history.Event{Kind: history.Fault, Outcome: "server kill", At: f.now, End: f.now + ms, Hit: true})
 	f.now += ms
@@ -189,6 +189,7 @@ func TestWhatIsDeclaredIsExplained(t *testing.T) {
 	second := f.ask(2, "churn-0").granted()
 	first.released()
 	second.released()
+	f.Audit = nil
 	r := Check(f.Run)
 	assert.True(t, r.OK(), "%s", r)
 	assert.Equal(t, 2, r.Figures.Explained)
