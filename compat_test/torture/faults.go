@@ -50,6 +50,9 @@ func (r *run) hitHolder(s step, e *history.Event) error {
 		r.fleet.kill(p)
 		e.Hit = r.holds(p, s.Name)
 		p.stdin.Close()
+		if e.Hit {
+			r.fleet.saw(func(s *seen) { s.kills++ })
+		}
 		return r.fleet.start(p.slot, p.network, p.addrs)
 	}
 	p.frozen.Lock()
@@ -67,7 +70,7 @@ func (r *run) hitHolder(s step, e *history.Event) error {
 func (r *run) holds(p *process, name string) bool {
 	r.fleet.mu.Lock()
 	defer r.fleet.mu.Unlock()
-	p.read(r.world.folder)
+	r.fleet.read(p)
 	_, held := p.holds[name]
 	return held
 }
@@ -192,6 +195,8 @@ func (r *run) evict(ctx context.Context, s step) {
 		e.Outcome = history.Ended
 	case err != nil:
 		e.Outcome, e.Detail = history.Failed, err.Error()
+	default:
+		r.fleet.saw(func(s *seen) { s.evicted++ })
 	}
 	r.log.Write(e)
 	for end := time.Now().Add(r.ttl / 2); s.N > 0 && err == nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {

@@ -25,6 +25,7 @@ type fleet struct {
 	mu      sync.Mutex
 	places  []*process
 	started int
+	seen    seen
 	died    error // a worker that nobody killed
 }
 
@@ -117,7 +118,7 @@ func (f *fleet) holder(name string) (*process, history.Event) {
 	var found *process
 	var newest history.Event
 	for _, p := range f.places {
-		p.read(f.world.folder)
+		f.read(p)
 		if e, ok := p.holds[name]; ok && e.Token > newest.Token {
 			found, newest = p, e
 		}
@@ -130,7 +131,7 @@ func (f *fleet) grantedSince(name string, at int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.places {
-		if p.read(f.world.folder); p.since[name] > at {
+		if f.read(p); p.since[name] > at {
 			return true
 		}
 	}
@@ -139,17 +140,17 @@ func (f *fleet) grantedSince(name string, at int64) bool {
 
 // awaitHolder waits until somebody holds a name; nil if nobody does for that long.
 func (f *fleet) awaitHolder(name string, limit time.Duration) (*process, history.Event) {
-	for end := time.Now().Add(limit); ; time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
 		if p, e := f.holder(name); p != nil || time.Now().After(end) {
 			return p, e
 		}
 	}
 }
 
-// read reads what was added to the log.
-func (p *process) read(folder string) {
+// read reads what was added to the log of a worker; the caller holds mu.
+func (f *fleet) read(p *process) {
 	if p.tail == nil {
-		p.tail, _ = os.Open(history.LogFile(folder, p.worker)) // there is none yet
+		p.tail, _ = os.Open(history.LogFile(f.world.folder, p.worker)) // there is none yet
 	}
 	if p.tail == nil {
 		return
@@ -166,6 +167,7 @@ func (p *process) read(folder string) {
 		if json.Unmarshal(line, &e) != nil {
 			continue
 		}
+		f.seen.add(e)
 		if e.Kind == history.Granted {
 			p.since[e.Name] = e.At
 		}
@@ -176,6 +178,13 @@ func (p *process) read(folder string) {
 			delete(p.holds, e.Name)
 		}
 	}
+}
+
+// saw counts something that the workers cannot.
+func (f *fleet) saw(what func(*seen)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	what(&f.seen)
 }
 
 // end lets every worker end in good order.

@@ -31,6 +31,7 @@ type settings struct {
 	seed      uint64
 	workers   int
 	ttl, long time.Duration
+	grace     time.Duration
 	pace      time.Duration
 }
 
@@ -51,9 +52,11 @@ func command() int {
 	backends := flag.String("backend", "postgres", "which stores, with commas between, or all")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the plan")
 	flag.DurationVar(&o.long, "for", time.Minute, "how long the faults go on")
+	flag.DurationVar(&o.grace, "grace", 2*time.Minute, "how much longer, if too little was seen by then")
 	flag.DurationVar(&o.ttl, "ttl", time.Second, "of the leases")
 	flag.IntVar(&o.workers, "workers", 4, "processes")
 	flag.DurationVar(&o.pace, "pace", 10*time.Millisecond, "mean pause between two turns of a loop")
+	together := flag.Int("together", 4, "how many stores at the same time")
 	parent := flag.String("dir", "", "keep the histories in this folder")
 	planOnly := flag.Bool("plan", false, "print the plan and do nothing")
 	again := flag.String("check", "", "check the history in this folder and do nothing else")
@@ -79,7 +82,7 @@ func command() int {
 	if *planOnly {
 		for _, s := range chosen {
 			fmt.Printf("%s, seed %d\n", s.name, o.seed)
-			newPlan(s, o.seed, o.workers, o.ttl, o.long).print(os.Stdout)
+			newPlan(s, o.seed, o.workers, o.ttl, o.long+o.grace).print(os.Stdout)
 		}
 		return 0
 	}
@@ -88,8 +91,11 @@ func command() int {
 	good := true
 	var mu sync.Mutex
 	var group sync.WaitGroup
+	turns := make(chan struct{}, *together)
 	for _, s := range chosen {
 		group.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
 			ok := one(ctx, s, o, *parent, *markdown, &mu)
 			mu.Lock()
 			good = good && ok

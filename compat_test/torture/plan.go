@@ -68,9 +68,14 @@ func newPlan(s store, seed uint64, workers int, ttl, long time.Duration) plan {
 		return least + time.Duration(r.Int64N(int64(most-least)))
 	}
 	deck := s.deck()
-	for at := ttl; at < long; {
+	first := []string{kill, stop, kill, stop} // so that a short run has them
+	for at := ttl; at < long; first = nil {
+		dealt := slices.Clone(first)
 		for _, i := range r.Perm(len(deck)) {
-			f := step{At: at, Kind: deck[i], Name: targets[r.IntN(len(targets))], Slot: r.IntN(workers), N: 1 + r.IntN(3)}
+			dealt = append(dealt, deck[i])
+		}
+		for _, kind := range dealt {
+			f := step{At: at, Kind: kind, Name: targets[r.IntN(len(targets))], Slot: r.IntN(workers), N: 1 + r.IntN(3)}
 			if len(s.servers) > 0 {
 				f.Node = r.IntN(len(s.crashable()))
 			}
@@ -109,7 +114,7 @@ func newPlan(s store, seed uint64, workers int, ttl, long time.Duration) plan {
 
 // deck is what can be done to a store, in no order; it is dealt again and again.
 func (s store) deck() []string {
-	deck := []string{kill, kill, stop, stop, stop, stop}
+	deck := []string{kill, kill, stop, stop, stop}
 	if s.network {
 		deck = append(deck, halfOpen, reset, reset, cut, cut, dropHang, dropReset, dropReset, slow)
 	}

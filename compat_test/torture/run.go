@@ -22,6 +22,7 @@ type run struct {
 	fleet     *fleet
 	log       *history.Log
 	inspector driver.Inspector
+	data      *data
 	anonymous bool // the store does not tell holders apart
 }
 
@@ -29,7 +30,7 @@ type run struct {
 // did wrong is the checker's to find.
 func torture(ctx context.Context, s store, o settings, folder string) (err error) {
 	r := &run{settings: o, store: s}
-	p := newPlan(s, o.seed, o.workers, o.ttl, o.long)
+	p := newPlan(s, o.seed, o.workers, o.ttl, o.long+o.grace)
 	if r.log, err = history.OpenLog(folder, 0); err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func torture(ctx context.Context, s store, o settings, folder string) (err error
 		return err
 	}
 	defer supervisor.close()
-	r.inspector = supervisor.backend.(driver.Inspector)
+	r.inspector, r.data = supervisor.backend.(driver.Inspector), supervisor.data
 	if d, ok := supervisor.backend.(driver.Describer); ok {
 		r.anonymous = d.Capabilities().Anonymous
 	}
@@ -77,12 +78,18 @@ func torture(ctx context.Context, s store, o settings, folder string) (err error
 	return result.Write(folder)
 }
 
-// disturb goes through the plan.
+// disturb goes through the plan, for as long as was asked for, and longer if too little was seen by then.
 func (r *run) disturb(ctx context.Context, p plan, begin time.Time) error {
-	ctx, cancel := context.WithDeadline(ctx, begin.Add(r.long))
+	ctx, cancel := context.WithDeadline(ctx, begin.Add(r.long+r.grace))
 	defer cancel()
 	var beside sync.WaitGroup
 	defer beside.Wait()
+	beside.Go(func() {
+		defer cancel()
+		for wait(ctx, r.long); ctx.Err() == nil && !r.enough(ctx); {
+			wait(ctx, time.Second)
+		}
+	})
 	beside.Go(func() {
 		for _, s := range p.evictions {
 			if wait(ctx, time.Until(begin.Add(s.At))); ctx.Err() == nil {
@@ -120,9 +127,9 @@ func (r *run) heal(ctx context.Context) error {
 	healed := history.Event{Kind: history.Healed, At: history.Now()}
 	r.log.Write(healed)
 	limit := time.Now().Add(2*r.ttl + 30*time.Second)
-	for _, name := range []string{"chain-0", "chain-1", pairName, controlName, relayName, "churn-0", "churn-1", "churn-2"} {
+	for _, name := range names(lockNames) {
 		for !r.fleet.grantedSince(name, healed.At) && time.Now().Before(limit) { // else the checker says so
-			if wait(ctx, time.Millisecond); ctx.Err() != nil {
+			if wait(ctx, 20*time.Millisecond); ctx.Err() != nil {
 				return ctx.Err()
 			}
 		}
@@ -131,7 +138,7 @@ func (r *run) heal(ctx context.Context) error {
 }
 
 func (o settings) repeat(backend string) string {
-	return fmt.Sprintf("make torture BACKEND=%s SEED=%d FOR=%s FLAGS='-workers=%d -ttl=%s'", backend, o.seed, o.long, o.workers, o.ttl)
+	return fmt.Sprintf("make torture BACKEND=%s SEED=%d FOR=%s FLAGS='-workers=%d -ttl=%s -pace=%s'", backend, o.seed, o.long, o.workers, o.ttl, o.pace)
 }
 
 func newFolder(parent, name string) (string, error) {

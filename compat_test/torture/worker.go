@@ -156,6 +156,8 @@ func refusal(ctx context.Context, err error) string {
 		return history.Unavailable
 	case errors.Is(err, rowlock.ErrClosed), ctx.Err() != nil:
 		return history.Cancelled
+	case brokenConnection(err):
+		return history.Unsealed
 	}
 	return history.Failed
 }
