@@ -58,7 +58,7 @@ func (f *fleet) start(slot int, n network, addrs []string) (err error) {
 	defer f.mu.Unlock()
 	f.started++
 	j := f.world.direct
-	j.Nodes, j.Worker = addrs, f.started
+	j.Nodes, j.Worker, j.Slot = addrs, f.started, slot
 	text, err := json.Marshal(j)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ type job struct {
 	Nodes  []string // host:port of each of the store's nodes, as this worker reaches them
 	Data   string   // the file of the data, where they are not in the store
 	Folder string   // of the logs
+	Slot   int      // its place in the fleet, which decides its chain
 	Worker int      // each process has a number of its own, from 1
 	Seed   uint64
 	TTL    time.Duration

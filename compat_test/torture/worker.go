@@ -98,7 +98,7 @@ func ignoreUnknown(err error) error {
 
 // loops are what a worker does all the time.
 func (w *worker) loops() []func(context.Context, *rand.Rand) {
-	mine := "chain-" + strconv.Itoa(w.Worker%chains)
+	mine := "chain-" + strconv.Itoa(w.Slot%chains)
 	return []func(context.Context, *rand.Rand){
 		func(ctx context.Context, r *rand.Rand) { w.chain(ctx, r, mine, w.sealer, true, mine) },
 		func(ctx context.Context, r *rand.Rand) { w.chain(ctx, r, pairName, w.pair, true, left, right) },

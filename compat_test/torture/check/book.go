@@ -156,7 +156,7 @@ func (b *book) yields(a *attempt) int64 {
 		at = min(at, a.evicted)
 	}
 	for _, f := range b.faults {
-		if f.end >= a.granted && slices.Contains(b.Meta.Expect.Overlap, f.kind) && (f.victim == 0 || f.victim == a.worker) {
+		if f.end >= a.asked && slices.Contains(b.Meta.Expect.Overlap, f.kind) && (f.victim == 0 || f.victim == a.worker) {
 			at = min(at, f.begin)
 		}
 	}
