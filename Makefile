@@ -18,7 +18,7 @@ GOTEST  = test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FL
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fmt bench bench-quick fuzz torture torture-quick servers
+.PHONY: help test race lint fmt bench bench-quick fuzz torture torture-quick mutants servers
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -58,7 +58,10 @@ torture: ## BACKEND=postgres SEED=42 FOR=10m: locks under faults, with many proc
 	@$(TORTURE) -backend=$(BACKEND) -for=$(FOR) $(FLAGS)
 
 torture-quick: ## the same in short: all backends at once
-	@$(TORTURE) -backend=$(QUICK) -for=12s -workers=3 -pace=50ms $(FLAGS)
+	@$(TORTURE) -backend=$(QUICK) -for=15s -ttl=1500ms -workers=3 -pace=50ms $(FLAGS)
+
+mutants: ## the checker of the torture finds each of these defects
+	@$(TORTURE) -mutants -for=15s -grace=0s -workers=3 $(FLAGS)
 
 servers: ## start the servers and print how to reach them; Ctrl-C stops them
 	@$(SERVERS)

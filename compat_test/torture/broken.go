@@ -28,5 +28,5 @@ func brokenConnection(err error) bool {
 		errors.Is(err, context.DeadlineExceeded):
 		return true
 	}
-	return errors.As(err, &network) || pgconn.Timeout(err)
+	return errors.As(err, &network) || pgconn.Timeout(err) || pgconn.SafeToRetry(err)
 }

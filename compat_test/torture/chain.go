@@ -79,14 +79,14 @@ func (c *chained) work() {
 
 // attempt runs one transaction. Its context has the lease and does not end with it, so that nothing but the fence keeps
 // a stale holder from writing.
-func (c *chained) attempt(fn func(context.Context, *sql.Tx) error) (outcome string, err error) {
+func (c *chained) attempt(fenced bool, fn func(context.Context, *sql.Tx) error) (outcome string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.lease.Context()), longestTx)
 	defer cancel()
-	definite := c.fenced && c.random.IntN(2) == 0
+	definite := fenced && c.random.IntN(2) == 0
 	if definite {
 		err = c.guard.Tx(ctx, fn, c.resources...)
 	} else {
-		err = c.within(ctx, fn)
+		err = c.within(ctx, fenced, fn)
 	}
 	switch {
 	case err == nil:
@@ -106,7 +106,7 @@ func (c *chained) attempt(fn func(context.Context, *sql.Tx) error) (outcome stri
 var errNotCommitted = errors.New("before the commit")
 
 // within is a transaction by hand, at any isolation level.
-func (c *chained) within(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
+func (c *chained) within(ctx context.Context, fenced bool, fn func(context.Context, *sql.Tx) error) error {
 	conn, err := c.data.Conn(ctx)
 	if err != nil {
 		return errors.Join(errNotCommitted, err)
@@ -118,7 +118,7 @@ func (c *chained) within(ctx context.Context, fn func(context.Context, *sql.Tx) 
 		return errors.Join(errNotCommitted, err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if c.fenced {
+	if fenced {
 		if err := c.guard.Check(ctx, tx, c.resources...); err != nil {
 			return errors.Join(errNotCommitted, err)
 		}
@@ -126,13 +126,16 @@ func (c *chained) within(ctx context.Context, fn func(context.Context, *sql.Tx) 
 	if err := fn(ctx, tx); err != nil {
 		return errors.Join(errNotCommitted, err)
 	}
+	if c.mutant.rash && c.random.IntN(10) == 0 {
+		return nil
+	}
 	return tx.Commit()
 }
 
 // read reads the ends; that of an empty chain is 0. It tries again what the database has undone.
 func (c *chained) read() bool {
 	for range stubborn {
-		outcome, err := c.attempt(func(ctx context.Context, tx *sql.Tx) error {
+		outcome, err := c.attempt(c.fenced && !c.mutant.unchecked && !c.mutant.blind, func(ctx context.Context, tx *sql.Tx) error {
 			for i, resource := range c.resources {
 				err := tx.QueryRowContext(ctx, c.data.bind("SELECT new_val FROM torture_ledger WHERE resource = ? ORDER BY seq DESC LIMIT 1"), resource).Scan(&c.ends[i])
 				if errors.Is(err, sql.ErrNoRows) {
@@ -164,7 +167,7 @@ func (c *chained) write() (outcome string) {
 	e.Resource, e.Read, e.Value = c.resources[0], c.ends[0], next
 	c.log.Write(e)
 	var err error
-	outcome, err = c.attempt(func(ctx context.Context, tx *sql.Tx) error {
+	outcome, err = c.attempt(c.fenced && !c.mutant.unchecked, func(ctx context.Context, tx *sql.Tx) error {
 		for i, resource := range c.resources {
 			if _, err := tx.ExecContext(ctx, c.data.bind("INSERT INTO torture_ledger (resource, token, nonce, worker, read_val, new_val) VALUES (?, ?, ?, ?, ?, ?)"),
 				resource, int64(c.lease.Token()), c.lease.Nonce().String(), c.Worker, c.ends[i], next); err != nil {

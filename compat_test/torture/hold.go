@@ -30,10 +30,13 @@ func (h *hold) look() bool {
 	before := time.Now()
 	err := h.lease.Err()
 	expires := h.lease.ExpiresAt()
-	if err != nil {
+	if err != nil && !h.mutant.deaf {
 		e.Outcome = history.Ended
 	} else {
-		e.Outcome, e.Late = history.Trusted, max(0, int64(before.Sub(expires)))
+		e.Outcome = history.Trusted
+		if err == nil {
+			e.Late = max(0, int64(before.Sub(expires)))
+		}
 	}
 	h.log.Write(e)
 	return err == nil

@@ -16,6 +16,7 @@ type job struct {
 	Worker int      // each process has a number of its own, from 1
 	Seed   uint64
 	TTL    time.Duration
+	Mutant string        // a defect that it has; mostly none
 	Pace   time.Duration // mean pause between two turns of a loop
 }
 

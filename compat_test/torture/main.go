@@ -33,6 +33,7 @@ type settings struct {
 	ttl, long time.Duration
 	grace     time.Duration
 	pace      time.Duration
+	mutant    string
 }
 
 func main() {
@@ -60,6 +61,7 @@ func command() int {
 	parent := flag.String("dir", "", "keep the histories in this folder")
 	planOnly := flag.Bool("plan", false, "print the plan and do nothing")
 	again := flag.String("check", "", "check the history in this folder and do nothing else")
+	kills := flag.Bool("mutants", false, "run with defects that the checker must find, and do nothing else")
 	markdown := flag.String("markdown", "", "write the figures to this folder, a page for each backend")
 	flag.Parse()
 
@@ -88,6 +90,9 @@ func command() int {
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
+	if *kills {
+		return exit(killMutants(ctx, o, *together))
+	}
 	good := true
 	var mu sync.Mutex
 	var group sync.WaitGroup

@@ -46,7 +46,7 @@ func openRedlock(j job) (*client, error) {
 		c.then(func() { _ = node.Close() })
 		nodes = append(nodes, node)
 	}
-	locks := redislock.NewRedlock(nodes, redislock.MaxTTL(j.TTL))
+	locks := redislock.NewRedlock(nodes, redislock.MaxTTL(j.TTL), redislock.NodeTimeout(j.TTL/5)) // for a loaded machine
 	c.then(func() { _ = locks.Close() })
 	c.backend = locks
 	return c.claimed(db), nil

@@ -35,7 +35,7 @@ func torture(ctx context.Context, s store, o settings, folder string) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, r.log.Close()) }()
-	base := job{Store: s.name, Folder: folder, Seed: o.seed, TTL: o.ttl, Pace: o.pace}
+	base := job{Store: s.name, Folder: folder, Seed: o.seed, TTL: o.ttl, Pace: o.pace, Mutant: o.mutant}
 	if r.world, err = newWorld(ctx, s, folder, base); err != nil {
 		return err
 	}

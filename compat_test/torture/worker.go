@@ -30,6 +30,7 @@ type worker struct {
 	job
 	*client
 	log    *history.Log
+	mutant *mutant
 	locker *rowlock.Locker
 	tries  atomic.Int64
 	leases sync.Map // Name and token: *rowlock.Lease
@@ -66,7 +67,13 @@ func runWorker(text string) error {
 		return err
 	}
 	defer c.close()
-	w := &worker{job: j, client: c, log: log}
+	w := &worker{job: j, client: c, log: log, mutant: findMutant(j.Mutant)}
+	if w.mutant.backend != nil {
+		c.backend = w.mutant.backend(c.backend)
+	}
+	if w.mutant.client != nil {
+		w.mutant.client(c)
+	}
 	// Renewed late, an evicted holder goes on for a while before it hears of it.
 	w.locker, err = rowlock.New(c.backend, rowlock.TTL(j.TTL), rowlock.RenewEvery(j.TTL/2), rowlock.Tracing(w.trace()))
 	if err != nil {
