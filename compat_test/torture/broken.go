@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"io"
@@ -24,7 +25,7 @@ func brokenConnection(err error) bool {
 	case errors.As(err, &server): // connection exceptions, operator intervention, sessions that idled for too long
 		return strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "57") || server.Code == "25P03"
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPIPE),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPIPE), errors.Is(err, sql.ErrTxDone),
 		errors.Is(err, context.DeadlineExceeded):
 		return true
 	}

@@ -201,6 +201,7 @@ func (r *run) evict(ctx context.Context, s step) {
 	r.log.Write(e)
 	for end := time.Now().Add(r.ttl / 2); s.N > 0 && err == nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if _, now := r.fleet.holder(s.Name); now.Token > held.Token {
+			time.Sleep(r.ttl / 100) // it reads, and has not written yet
 			return
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlock/rowlock/compat_test/torture/check"
 	"github.com/rowlock/rowlock/compat_test/torture/history"
@@ -37,7 +38,8 @@ type settings struct {
 }
 
 func main() {
-	_ = mysql.SetLogger(&mysql.NopLogger{}) // it tells of each broken connection
+	_ = mysql.SetLogger(&mysql.NopLogger{}) // these two tell of each broken connection
+	redis.SetLogger(quiet{})
 	if len(os.Args) == 3 && os.Args[1] == workerArgument {
 		if err := runWorker(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, "torture: worker:", err)
@@ -47,6 +49,11 @@ func main() {
 	}
 	os.Exit(command())
 }
+
+// quiet is a log of the Redis client that nobody reads.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
 
 func command() int {
 	var o settings
