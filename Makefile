@@ -61,7 +61,7 @@ torture-quick: ## the same in short: all backends at once
 	@$(TORTURE) -backend=$(QUICK) -for=15s -ttl=1500ms -workers=3 -pace=50ms $(FLAGS)
 
 mutants: ## the checker of the torture finds each of these defects
-	@$(TORTURE) -mutants -for=15s -grace=0s -workers=3 $(FLAGS)
+	@$(TORTURE) -mutants -for=20s -grace=0s -workers=3 $(FLAGS)
 
 servers: ## start the servers and print how to reach them; Ctrl-C stops them
 	@$(SERVERS)

@@ -40,6 +40,9 @@ func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, sealer ro
 	if !c.read() {
 		return
 	}
+	if w.mutant.blind {
+		time.Sleep(w.TTL / 10) // the window between the first read and the first write, which the defect leaves open
+	}
 	refused := 0
 	for range 1 + r.IntN(4) {
 		c.work()

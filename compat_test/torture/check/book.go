@@ -16,7 +16,6 @@ type attempt struct {
 	worker    int
 	asked     int64
 	refused   history.Event
-	answered  int64
 
 	held     bool // it was granted, and its worker knew
 	token    int64
