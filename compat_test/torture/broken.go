@@ -20,10 +20,13 @@ import (
 // returns what the driver said.
 func brokenConnection(err error) bool {
 	var server *pgconn.PgError
+	var mysqlServer *mysql.MySQLError
 	var network net.Error
 	switch {
 	case errors.As(err, &server): // connection exceptions, operator intervention, sessions that idled for too long
 		return strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "57") || server.Code == "25P03"
+	case errors.As(err, &mysqlServer):
+		return strings.HasPrefix(string(mysqlServer.SQLState[:]), "08")
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPIPE), errors.Is(err, sql.ErrTxDone),
 		errors.Is(err, context.DeadlineExceeded):
