@@ -3,18 +3,23 @@
 SERVERS = go run ./internal/testserver/cmd/testservers
 COMPAT  = $(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new
 BENCH   = $(SERVERS) -durable -engines=postgres,mysql,mariadb,redis,etcd,zookeeper -- go -C bench run .
+QUICK   = zookeeper,mysql,mysqlock,mariadb,postgres,advisory,redlock,etcd,redis,sqlite
+TORTURE = go -C compat_test run ./torture $(if $(SEED),-seed=$(SEED))
 TOOL    = go tool -modfile=$(CURDIR)/internal/tools/go.mod
 
 PKG      ?= ./...
 RUN      ?=
 FLAGS    ?=
 FUZZTIME ?= 20s
+BACKEND  ?= postgres
+FOR      ?= 10m
+SEED     ?=
 
 GOTEST  = test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FLAGS)
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fmt bench bench-quick fuzz servers
+.PHONY: help test race lint fmt bench bench-quick fuzz torture torture-quick mutants servers
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -22,7 +27,7 @@ help: ## this list
 # tested runs the tests of our module, of compat_test, which is a module of its own, or of both.
 tested = $(if $(filter ./compat_test,$(PKG)),,$(SERVERS) -- go $(GOTEST) $(1) $(PKG)) \
 	$(if $(filter ./...,$(PKG)),&&) \
-	$(if $(filter ./... ./compat_test,$(PKG)),$(COMPAT) -- go -C compat_test $(GOTEST) $(1) .)
+	$(if $(filter ./... ./compat_test,$(PKG)),$(COMPAT) -- go -C compat_test $(GOTEST) $(1) ./...)
 
 test: ## all tests; PKG=./sqllock RUN=TestAcquire FLAGS=-v for some
 	$(call tested)
@@ -50,6 +55,15 @@ fuzz: ## every fuzz target for FUZZTIME=20s
 		target=$${target#func }; echo "fuzz $$target"; \
 		go -C "$$(dirname "$$file")" test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) .; \
 	done
+
+torture: ## BACKEND=postgres SEED=42 FOR=10m: locks under faults, with many processes, and a checker of what they wrote down
+	@$(TORTURE) -backend=$(BACKEND) -for=$(FOR) $(FLAGS)
+
+torture-quick: ## the same in short: all backends at once
+	@$(TORTURE) -backend=$(QUICK) -for=15s -ttl=1500ms -workers=3 -pace=50ms $(FLAGS)
+
+mutants: ## the checker of the torture finds each of these defects
+	@$(TORTURE) -mutants -for=20s -grace=0s -workers=3 $(FLAGS)
 
 servers: ## start the servers and print how to reach them; Ctrl-C stops them
 	@$(SERVERS)

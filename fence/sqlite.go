@@ -70,6 +70,7 @@ func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 func (s *sqlite) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
 	q := sqlQuerier{conn}
 	if err := untilFree(ctx, func() error { return q.exec(ctx, s.sql["begin_immediate"]) }); err != nil {
+		discard(conn) // it may have begun all the same
 		return err
 	}
 	err := work(q)

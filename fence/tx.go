@@ -69,7 +69,7 @@ func (g *Guard) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
 		if err == nil {
 			return conn, tx, nil
 		}
-		_ = conn.Close()
+		discard(conn) // it may have begun all the same
 		if !errors.Is(err, sqldriver.ErrBadConn) || try == maxTries {
 			return nil, nil, err
 		}

@@ -1,0 +1,196 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+	"github.com/rowlock/rowlock/fence"
+)
+
+// longestTx bounds what a worker does in one transaction, and wait how long it waits for a lock.
+const (
+	longestTx   = 5 * time.Second
+	longestWait = 5 * time.Second
+)
+
+// stubborn is how often a holder goes on writing after it was refused.
+const stubborn = 6
+
+// chain is a holder at work: it reads the ends of the chains once, and appends to all of them in one transaction, a few
+// times, mostly without asking its lease. One that is refused goes on trying.
+func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, sealer rowlock.Sealer, fenced bool, resources ...string) {
+	var opts []rowlock.Option
+	if sealer != nil {
+		opts = append(opts, rowlock.Fenced(sealer))
+	}
+	h, ok := w.acquire(ctx, w.locker.Acquire, name, append(opts, rowlock.Wait(longestWait))...)
+	if !ok {
+		return
+	}
+	defer h.release()
+	c := &chained{hold: h, random: r, fenced: fenced, resources: resources, ends: make([]int64, len(resources))}
+	if !c.read() {
+		return
+	}
+	if w.mutant.blind {
+		time.Sleep(w.TTL / 10) // the window between the first read and the first write, which the defect leaves open
+	}
+	refused := 0
+	for range 1 + r.IntN(4) {
+		c.work()
+		if r.IntN(2) == 0 {
+			h.look()
+		}
+		for outcome := c.write(); outcome != history.OK; outcome = c.write() {
+			if refused++; refused > stubborn || outcome == history.Unknown {
+				return // who does not know whether he has written must read before he writes
+			}
+			time.Sleep(w.TTL / 50)
+		}
+		if refused > 0 {
+			return
+		}
+	}
+	h.look()
+}
+
+// chained is a hold, and what it knows of the chains.
+type chained struct {
+	*hold
+	random    *rand.Rand
+	fenced    bool
+	resources []string
+	ends      []int64
+}
+
+// work is what takes time between reading and writing.
+func (c *chained) work() {
+	longest := c.TTL / 100
+	if c.random.IntN(4) == 0 {
+		longest = c.TTL / 5
+	}
+	time.Sleep(time.Duration(c.random.Int64N(int64(longest))))
+}
+
+// attempt runs one transaction. Its context has the lease and does not end with it, so that nothing but the fence keeps
+// a stale holder from writing.
+func (c *chained) attempt(fenced bool, fn func(context.Context, *sql.Tx) error) (outcome string, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.lease.Context()), longestTx)
+	defer cancel()
+	definite := fenced && c.random.IntN(2) == 0
+	if definite {
+		err = c.guard.Tx(ctx, fn, c.resources...)
+	} else {
+		err = c.within(ctx, fenced, fn)
+	}
+	switch {
+	case err == nil:
+		return history.OK, nil
+	case errors.Is(err, fence.ErrStale):
+		return history.Stale, err
+	case errors.Is(err, rowlock.ErrNotHeld):
+		return history.LeaseLost, err
+	case errors.Is(err, fence.ErrUnknown):
+		return history.Unknown, err
+	case definite, errors.Is(err, errNotCommitted):
+		return history.Undone, err
+	}
+	return history.Unknown, err // at the commit
+}
+
+var errNotCommitted = errors.New("before the commit")
+
+// within is a transaction by hand, at any isolation level.
+func (c *chained) within(ctx context.Context, fenced bool, fn func(context.Context, *sql.Tx) error) error {
+	conn, err := c.data.Conn(ctx)
+	if err != nil {
+		return errors.Join(errNotCommitted, err)
+	}
+	defer conn.Close() //nolint:errcheck // back to the pool
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: c.data.levels[c.random.IntN(len(c.data.levels))]})
+	if err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // SQLite's may have begun all the same
+		return errors.Join(errNotCommitted, err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if fenced {
+		if err := c.guard.Check(ctx, tx, c.resources...); err != nil {
+			return errors.Join(errNotCommitted, err)
+		}
+	}
+	if err := fn(ctx, tx); err != nil {
+		return errors.Join(errNotCommitted, err)
+	}
+	if c.mutant.rash && c.random.IntN(10) == 0 {
+		return nil
+	}
+	return tx.Commit()
+}
+
+// read reads the ends; that of an empty chain is 0. It tries again what the database has undone.
+func (c *chained) read() bool {
+	for range stubborn {
+		outcome, err := c.attempt(c.fenced && !c.mutant.unchecked && !c.mutant.blind, func(ctx context.Context, tx *sql.Tx) error {
+			for i, resource := range c.resources {
+				err := tx.QueryRowContext(ctx, c.data.bind("SELECT new_val FROM torture_ledger WHERE resource = ? ORDER BY seq DESC LIMIT 1"), resource).Scan(&c.ends[i])
+				if errors.Is(err, sql.ErrNoRows) {
+					c.ends[i] = 0
+				} else if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		e := c.event(history.Read)
+		e.Resource, e.Outcome, e.Value = c.resources[0], outcome, c.ends[0]
+		if err != nil {
+			e.Detail = err.Error()
+		}
+		c.log.Write(e)
+		if outcome != history.Undone && outcome != history.Unknown {
+			return outcome == history.OK
+		}
+		time.Sleep(c.TTL / 50)
+	}
+	return false
+}
+
+// write appends one link to each chain. Values are random: no two writers agree by chance.
+func (c *chained) write() (outcome string) {
+	next := c.random.Int64()
+	e := c.event(history.Write)
+	e.Resource, e.Read, e.Value = c.resources[0], c.ends[0], next
+	c.log.Write(e)
+	var err error
+	outcome, err = c.attempt(c.fenced && !c.mutant.unchecked, func(ctx context.Context, tx *sql.Tx) error {
+		for i, resource := range c.resources {
+			if _, err := tx.ExecContext(ctx, c.data.bind("INSERT INTO torture_ledger (resource, token, nonce, worker, read_val, new_val) VALUES (?, ?, ?, ?, ?, ?)"),
+				resource, int64(c.lease.Token()), c.lease.Nonce().String(), c.Worker, c.ends[i], next); err != nil {
+				return err
+			}
+		}
+		if c.random.IntN(8) == 0 {
+			time.Sleep(time.Duration(c.random.Int64N(int64(c.TTL / 50)))) // the work before the commit
+		}
+		return nil
+	})
+	e.At, e.Wall, e.Kind, e.Outcome = 0, 0, history.Wrote, outcome
+	if err != nil {
+		e.Detail = err.Error()
+	}
+	c.log.Write(e)
+	if outcome == history.OK {
+		for i := range c.ends {
+			c.ends[i] = next
+		}
+	}
+	return outcome
+}

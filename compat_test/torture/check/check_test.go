@@ -1,0 +1,270 @@
+package check
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+)
+
+// A sound history passes, and every property has been judged.
+func TestASoundHistoryPasses(t *testing.T) {
+	r := Check(sound().Run)
+	assert.True(t, r.OK(), "%s", r)
+	for _, v := range r.Verdicts {
+		assert.Positive(t, v.Judged, "%s", v)
+	}
+	assert.Contains(t, r.Markdown(), "| S5' | no update is lost |")
+}
+
+// find returns the first event that matches, to be spoilt.
+func find(f *forge, match func(history.Event) bool) *history.Event {
+	return &f.Events[slices.IndexFunc(f.Events, match)]
+}
+
+func kind(k history.Kind) func(history.Event) bool {
+	return func(e history.Event) bool { return e.Kind == k }
+}
+
+// change returns the nth step of a kind in the audit.
+func change(f *forge, s history.Step) *history.Change {
+	return &f.Audit[slices.IndexFunc(f.Audit, func(c history.Change) bool { return c.Step() == s })]
+}
+
+// move shifts an event to another moment.
+func move(f *forge, e *history.Event, at int64) {
+	e.At, e.Wall = at, at+wall
+	slices.SortStableFunc(f.Events, func(a, b history.Event) int { return int(a.At - b.At) })
+}
+
+// Each property refuses the history in which it is broken.
+func TestEveryPropertyRefusesItsForgery(t *testing.T) {
+	for _, forgery := range []struct {
+		id, what string
+		spoil    func(f *forge)
+	}{
+		{"S1", "the store grants before the lease before has expired", func(f *forge) {
+			c := change(f, history.Grant)
+			c.OldNonce, c.OldExpires = "another", c.At+1
+		}},
+		{"S1", "a grant has no moment after the one before", func(f *forge) { overlap(f) }},
+		{"S2", "the store grants a smaller token", func(f *forge) {
+			f.change(history.Change{Name: "chain-0", Token: 1, Nonce: "late", At: micros(f.now)})
+		}},
+		{"S2", "two holders are told one token", func(f *forge) {
+			a, b := f.ask(1, "churn-0").granted(), f.ask(2, "churn-0")
+			a.released()
+			f.token--
+			b.granted().released()
+		}},
+		{"S2'", "who asks later gets a smaller token", func(f *forge) {
+			f.ask(1, "churn-0").granted().released()
+			f.token -= 2
+			f.ask(2, "churn-0").granted().released()
+		}},
+		{"S3", "a holder trusts for longer than the store grants", func(f *forge) { find(f, kind(history.Granted)).Until += ttl }},
+		{"S3", "a grant is not in the store's own history", func(f *forge) { change(f, history.Grant).Nonce = "another" }},
+		{"S4", "two holders trust at once", func(f *forge) { overlap(f) }},
+		{"S5", "an older token writes after a newer one", func(f *forge) {
+			f.Ledger = append(f.Ledger, history.Link{Resource: "chain-0", Token: 1, Nonce: "stale", Read: 16, Value: 17})
+		}},
+		{"S5", "a holder writes again after its successor", func(f *forge) {
+			first := f.Ledger[0]
+			first.Token, first.Read, first.Value = 1000, 16, 17
+			f.Ledger = append(f.Ledger, first)
+		}},
+		{"S5'", "a writer has not read the link before", func(f *forge) { f.Ledger[1].Read = 0 }},
+		{"S6", "a grant is released whose holder did not", func(f *forge) {
+			e := find(f, kind(history.Release))
+			move(f, e, f.now)
+		}},
+		{"S6", "something is released that nobody asked for", func(f *forge) { change(f, history.Free).OldNonce = "another" }},
+		{"S7", "a renewal revives an expired lease", func(f *forge) {
+			c := change(f, history.Renew)
+			c.OldExpires = c.Expires - ttl/1000 - 1
+		}},
+		{"S7", "a holder trusts again after its loss", func(f *forge) {
+			e := *find(f, kind(history.Lost))
+			f.event(history.Event{Kind: history.Seen, Worker: e.Worker, Try: e.Try, Name: e.Name, Token: e.Token, Outcome: history.Trusted})
+		}},
+		{"S7", "a lease that said it was over is trusted again", func(f *forge) {
+			e := *find(f, func(e history.Event) bool { return e.Outcome == history.Ended })
+			f.Events = slices.DeleteFunc(f.Events, kind(history.Lost))
+			f.event(history.Event{Kind: history.Seen, Worker: e.Worker, Try: e.Try, Name: e.Name, Token: e.Token, Outcome: history.Trusted})
+		}},
+		{"S8", "a lease says that it is held after its deadline", func(f *forge) { find(f, kind(history.Seen)).Late = 1 }},
+		{"S8'", "a loss is told much later", func(f *forge) {
+			e := find(f, kind(history.Lost))
+			move(f, e, f.now+int64(time.Minute))
+		}},
+		{"S9", "one token writes for two holders", func(f *forge) { f.Ledger[1].Token = f.Ledger[0].Token }},
+		{"S10", "the row of a live lease is pruned", func(f *forge) {
+			c := change(f, history.Prune)
+			c.OldExpires = c.At + 1
+		}},
+		{"S11", "the holder is told another token than the store granted", func(f *forge) { change(f, history.Grant).Token-- }},
+		{"S11", "two acquisitions have one nonce", func(f *forge) {
+			h := f.ask(1, "churn-0").granted()
+			h.released()
+			again := f.ask(2, "churn-0").granted()
+			again.released()
+			for i := range f.Events {
+				if f.Events[i].Nonce == again.nonce {
+					f.Events[i].Nonce = h.nonce
+				}
+			}
+		}},
+		{"S12", "the backend claims more than it keeps", func(f *forge) { f.Meta.Expect.Tokens = "best effort" }},
+		{"W", "what was told to be committed is not there", func(f *forge) { f.Ledger = f.Ledger[:len(f.Ledger)-1] }},
+		{"W", "what was told not to be committed is there", func(f *forge) {
+			f.Ledger = append(f.Ledger, history.Link{Resource: "chain-0", Token: 1000, Nonce: "x", Read: 16, Value: 14})
+		}},
+		{"W", "half of a transaction is there", func(f *forge) {
+			e := find(f, func(e history.Event) bool { return e.Kind == history.Write && e.Value == 11 })
+			e.Resource = "left"
+			find(f, func(e history.Event) bool { return e.Kind == history.Wrote && e.Value == 11 }).Resource = "left"
+		}},
+		{"W", "one write is there twice", func(f *forge) { f.Ledger = append(f.Ledger, f.Ledger[len(f.Ledger)-1]) }},
+		{"L1", "nobody follows a holder that crashed", func(f *forge) {
+			died := find(f, kind(history.Death)).At
+			f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool { return e.Name == "chain-0" && e.At > died })
+			f.now += int64(time.Minute)
+			f.event(history.Event{Kind: history.Start})
+		}},
+		{"L2", "a waiter sleeps through a release", func(f *forge) {
+			e := find(f, func(e history.Event) bool { return e.Kind == history.Granted && e.Name == relay && e.Worker == 2 })
+			try := e.Try
+			for i := range f.Events {
+				if f.Events[i].Try == try && f.Events[i].Kind != history.Acquire {
+					f.Events[i].At += int64(time.Minute)
+				}
+			}
+			f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool { return e.Name == relay && e.Try > try })
+		}},
+		{"L3", "a request that was given up is kept alive", func(f *forge) {
+			e := find(f, kind(history.Refused))
+			nonce := "nonce of " + e.Try
+			f.change(history.Change{Name: e.Name, Holder: e.Try, OldToken: 1, OldNonce: nonce, Token: 1, Nonce: nonce, Expires: micros(e.At + int64(time.Minute)), OldExpires: micros(e.At + int64(time.Minute))})
+		}},
+		{"L0", "a lock is granted no more", func(f *forge) {
+			healed := find(f, kind(history.Healed)).At
+			f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool { return e.Name == relay && e.At > healed })
+		}},
+		{"P", "no order fits", func(f *forge) { overlap(f) }},
+	} {
+		t.Run(forgery.id+" "+forgery.what, func(t *testing.T) {
+			f := sound()
+			forgery.spoil(f)
+			r := Check(f.Run)
+			i := slices.IndexFunc(r.Verdicts, func(v *Verdict) bool { return v.ID == forgery.id })
+			require.NotEqual(t, -1, i)
+			assert.Positive(t, r.Verdicts[i].Broken, "%s", r)
+			assert.False(t, r.OK())
+		})
+	}
+}
+
+// overlap grants a lock to a second holder while the first one trusts.
+func overlap(f *forge) {
+	first := f.ask(1, "churn-0").granted()
+	second := f.ask(2, "churn-0").granted()
+	first.released()
+	second.released()
+}
+
+// What was to be expected is no violation: a lease that was ended by force, one that a fault of the store ended that it
+// is not promised to withstand, and a token that falls with the store's memory.
+func TestWhatIsDeclaredIsExplained(t *testing.T) {
+	f := sound()
+	f.Meta.Expect.Overlap, f.Meta.Expect.Regress = []string{"server kill"}, []string{"server kill"}
+	f.Meta.Expect.Audited = false
+	first := f.ask(1, "churn-0").granted()
+	f.event(history.Event{Kind: history.Fault, Outcome: "server kill", At: f.now, End: f.now + ms, Hit: true})
+	f.now += ms
+	f.token -= 3
+	second := f.ask(2, "churn-0").granted()
+	first.released()
+	second.released()
+	f.Audit = nil
+	r := Check(f.Run)
+	assert.True(t, r.OK(), "%s", r)
+	assert.Equal(t, 2, r.Figures.Explained)
+}
+
+// A fault that hit another worker, or that the store must withstand, explains nothing.
+func TestOtherFaultsExplainNothing(t *testing.T) {
+	for _, e := range []history.Event{
+		{Kind: history.Fault, Outcome: "reset"},
+		{Kind: history.Fault, Outcome: "server kill", Victim: 2},
+	} {
+		f := sound()
+		f.Meta.Expect.Overlap = []string{"server kill"}
+		first := f.ask(1, "churn-0").granted()
+		e.At, e.End = f.now, f.now+ms
+		f.event(e)
+		second := f.ask(2, "churn-0").granted()
+		first.released()
+		second.released()
+		v, _ := newBook(f.Run).holderView()
+		assert.Equal(t, 1, v.Broken)
+	}
+}
+
+// An eviction that found nothing explains nothing, and takes nothing back of one before.
+func TestAnEvictionThatFoundNothing(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		f := sound()
+		first := f.ask(1, "churn-0").granted()
+		evict := func(outcome string) {
+			at := f.now
+			f.event(history.Event{Kind: history.Evict, Victim: 1, Name: "churn-0", Token: first.token, Outcome: history.Unknown, At: at})
+			f.event(history.Event{Kind: history.Evict, Victim: 1, Name: "churn-0", Token: first.token, Outcome: outcome, At: at, End: f.now})
+		}
+		if before {
+			evict(history.OK)
+		}
+		evict(history.Ended)
+		f.ask(2, "churn-0").granted().released()
+		first.released()
+		v, _ := newBook(f.Run).holderView()
+		assert.Equal(t, before, v.Broken == 0)
+	}
+}
+
+// A run that saw too little fails, whatever it did see.
+func TestTooLittleIsAFailure(t *testing.T) {
+	for what, spoil := range map[string]func(*forge){
+		"the control without fence": func(f *forge) { f.Ledger[4].Read = f.Ledger[3].Value },
+		"the database refused": func(f *forge) {
+			find(f, func(e history.Event) bool { return e.Outcome == history.Stale }).Outcome = history.Undone
+		},
+		"a live holder lost": func(f *forge) { f.Events = slices.DeleteFunc(f.Events, kind(history.Lost)) },
+		"a fault found something": func(f *forge) {
+			f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool { return e.Kind == history.Fault || e.Kind == history.Evict })
+		},
+		"a live lease was ended": func(f *forge) { f.Events = slices.DeleteFunc(f.Events, kind(history.Evict)) },
+		"a holder that knew was ref": func(f *forge) {
+			find(f, func(e history.Event) bool { return e.Outcome == history.LeaseLost }).Outcome = history.Undone
+		},
+	} {
+		f := sound()
+		spoil(f)
+		r := Check(f.Run)
+		assert.False(t, r.OK(), what)
+		assert.Contains(t, r.String(), what)
+	}
+	assert.False(t, Check(new(history.Run)).OK())
+}
+
+// What Porcupine cannot decide in its time is a failure, and so is an error that nothing explains.
+func TestUndecidedIsAFailure(t *testing.T) {
+	v := &Verdict{Judged: 10, Unknown: 1, Need: true}
+	assert.False(t, v.OK())
+	f := sound()
+	f.event(history.Event{Kind: history.Refused, Worker: 1, Try: f.ask(1, "churn-0").try, Outcome: history.Failed})
+	assert.False(t, Check(f.Run).OK())
+}

@@ -1,0 +1,131 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+)
+
+// Figures are what a run is told by.
+type Figures struct {
+	Granted, Held, Unknown, Unavailable, Unsealed, Cancelled, Failed int
+	UnknownGranted                                                   int // by the audit
+	Renewed, Lost                                                    int
+	Faults, Effective                                                map[string]int
+	Evictions                                                        int
+	LiveExpiries                                                     int // losses of holders that were alive
+	Steals                                                           int // of them, those whose name another had before they had said so
+	StaleRefused, StaleKnown, StaleCommitted                         int
+	Overlaps, Explained                                              int
+	ControlLost, ControlTotal                                        int
+	Writes, Undecided, Applied                                       int
+	TokenFaults                                                      int
+	LossReport, Stuck, WakeUp                                        []time.Duration
+	Bypass                                                           int
+}
+
+func (b *book) figures() *Figures {
+	f := &Figures{Faults: map[string]int{}, Effective: map[string]int{}}
+	outcomes := map[string]*int{
+		history.Held: &f.Held, history.Unknown: &f.Unknown, history.Unavailable: &f.Unavailable,
+		history.Unsealed: &f.Unsealed, history.Cancelled: &f.Cancelled, history.Failed: &f.Failed,
+	}
+	granted := map[string]bool{}
+	for _, try := range b.tryOf {
+		granted[try] = true
+	}
+	for _, a := range b.attempts {
+		if a.held {
+			f.Granted++
+			f.Renewed += len(a.trust) - 1
+		}
+		if n := outcomes[a.refused.Outcome]; n != nil {
+			*n++
+			if granted[a.try] && (a.refused.Outcome == history.Unknown || a.refused.Outcome == history.Unavailable) {
+				f.UnknownGranted++
+			}
+		}
+		if a.lost.At != 0 && a.held {
+			f.Lost++
+			f.LiveExpiries++
+			if next := b.next(a.name, a.granted); next != nil && next.granted < a.lost.At {
+				f.Steals++
+			}
+		}
+	}
+	for _, one := range b.faults {
+		if one.kind == faultEvict {
+			continue
+		}
+		f.Faults[one.kind]++
+		if one.hit {
+			f.Effective[one.kind]++
+		}
+	}
+	for _, e := range b.Events {
+		switch {
+		case e.Kind == history.Evict && e.End != 0 && e.Outcome == history.OK:
+			f.Evictions++
+		case e.Kind == history.Wrote && fenced(e.Name):
+			f.Writes++
+			switch e.Outcome {
+			case history.Stale:
+				f.StaleRefused++
+			case history.LeaseLost:
+				f.StaleKnown++
+			}
+		}
+	}
+	f.Faults[faultEvict], f.Effective[faultEvict] = f.Evictions, f.Evictions
+	f.ControlLost, f.ControlTotal = b.controlLosses()
+	f.Bypass = b.bypass()
+	return f
+}
+
+func sum(of map[string]int) (n int) {
+	for _, one := range of {
+		n += one
+	}
+	return n
+}
+
+func quantiles(d []time.Duration) string {
+	if len(d) == 0 {
+		return "-"
+	}
+	d = slices.Sorted(slices.Values(d))
+	at := func(q int) time.Duration { return d[(len(d)-1)*q/100].Round(100 * time.Microsecond) }
+	return fmt.Sprintf("%s / %s / %s of %d", at(50), at(99), at(100), len(d))
+}
+
+// lines are the figures by name.
+func (f *Figures) lines() [][2]string {
+	kinds := make([]string, 0, len(f.Faults))
+	for kind, n := range f.Faults {
+		kinds = append(kinds, fmt.Sprintf("%s %d", kind, n))
+	}
+	slices.Sort(kinds)
+	percent := func(n, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(of, 1))) }
+	return [][2]string{
+		{"acquisitions", fmt.Sprint(f.Granted)},
+		{"refused: held, unavailable, unsealed, cancelled", fmt.Sprintf("%d, %d, %d, %d", f.Held, f.Unavailable, f.Unsealed, f.Cancelled)},
+		{"outcome unknown or unavailable, and granted at the store", fmt.Sprint(f.UnknownGranted)},
+		{"renewals; losses", fmt.Sprintf("%d; %d", f.Renewed, f.Lost)},
+		{"faults injected / effective", fmt.Sprintf("%d / %d", sum(f.Faults), sum(f.Effective))},
+		{"of them", strings.Join(kinds, ", ")},
+		{"live holders that lost / whose name was another's before", fmt.Sprintf("%d / %d", f.LiveExpiries, f.Steals)},
+		{"fenced writes; of unknown outcome / applied", fmt.Sprintf("%d; %d / %d", f.Writes, f.Undecided, f.Applied)},
+		{"stale writes attempted: at the database / known before", fmt.Sprintf("%d / %d", f.StaleRefused, f.StaleKnown)},
+		{"stale writes committed", fmt.Sprint(f.StaleCommitted)},
+		{"holder-view overlaps: unexplained / by force or as declared", fmt.Sprintf("%d / %d", f.Overlaps, f.Explained)},
+		{"token regressions and duplicates", fmt.Sprint(f.TokenFaults)},
+		{"control without fence: updates lost", fmt.Sprintf("%d of %d (%s)", f.ControlLost, f.ControlTotal, percent(f.ControlLost, f.ControlTotal))},
+		{"loss report after the deadline p50 / p99 / max", quantiles(f.LossReport)},
+		{"lock stuck after a crash p50 / p99 / max", quantiles(f.Stuck)},
+		{"hand-over to a waiter p50 / p99 / max", quantiles(f.WakeUp)},
+		{"most waiters that overtook one", fmt.Sprint(f.Bypass)},
+	}
+}

@@ -1,0 +1,158 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+)
+
+// forge writes a history as a sound run leaves it, for tests to spoil.
+type forge struct {
+	*history.Run
+	now   int64 // of the machine's clock; the wall clock is wall ahead
+	token int64
+	seq   int64
+	tries int
+}
+
+const (
+	wall = int64(1_000_000 * time.Second)
+	ttl  = int64(time.Second)
+	ms   = int64(time.Millisecond)
+)
+
+func micros(at int64) int64 { return (at + wall) / 1000 }
+
+func (f *forge) event(e history.Event) *history.Event {
+	f.now += ms
+	if e.At == 0 {
+		e.At = f.now
+	}
+	e.Wall = e.At + wall
+	f.Events = append(f.Events, e)
+	return &f.Events[len(f.Events)-1]
+}
+
+func (f *forge) change(c history.Change) {
+	f.seq++
+	c.Seq = f.seq
+	f.Audit = append(f.Audit, c)
+}
+
+// held is one lease of a forged history.
+type held struct {
+	*forge
+	name, try, nonce string
+	token, expires   int64
+	worker           int
+}
+
+func (f *forge) event2(h held, kind history.Kind, outcome string) *history.Event {
+	return f.event(history.Event{Kind: kind, Worker: h.worker, Try: h.try, Name: h.name, Token: h.token, Nonce: h.nonce, Outcome: outcome})
+}
+
+// ask is a request.
+func (f *forge) ask(worker int, name string) held {
+	f.tries++
+	h := held{forge: f, name: name, try: fmt.Sprintf("w%d-%d", worker, f.tries), worker: worker}
+	f.event(history.Event{Kind: history.Acquire, Worker: worker, Try: h.try, Name: name})
+	return h
+}
+
+// granted answers it.
+func (h held) granted() held {
+	h.forge.token++
+	h.token, h.nonce = h.forge.token, "nonce of "+h.try
+	h.now += ms
+	h.expires = h.now + ttl
+	h.change(history.Change{Name: h.name, Holder: h.try, Token: h.token, Nonce: h.nonce, Expires: micros(h.expires), At: micros(h.now)})
+	h.event2(h, history.Granted, "").Until = h.expires - ttl/10
+	h.event2(h, history.Seen, history.Trusted)
+	return h
+}
+
+func (h held) write(read, value int64, outcome string) held {
+	resource := h.name
+	h.event2(h, history.Write, "")
+	w := &h.Events[len(h.Events)-1]
+	w.Resource, w.Read, w.Value = resource, read, value
+	if outcome == history.OK {
+		h.Ledger = append(h.Ledger, history.Link{Seq: int64(len(h.Ledger)), Resource: resource, Token: h.token, Nonce: h.nonce, Worker: h.worker, Read: read, Value: value})
+	}
+	e := h.event2(h, history.Wrote, outcome)
+	e.Resource, e.Read, e.Value = resource, read, value
+	return h
+}
+
+func (h held) released() {
+	h.event2(h, history.Release, "")
+	h.now += ms
+	h.change(history.Change{Name: h.name, Holder: h.try, OldToken: h.token, OldNonce: h.nonce, OldExpires: micros(h.expires), Token: h.token, Expires: micros(h.expires), At: micros(h.now)})
+	h.event2(h, history.Released, history.OK)
+}
+
+// sound is a small history in which everything was seen that a run must see, and nothing is wrong.
+func sound() *forge {
+	f := &forge{Run: &history.Run{Meta: history.Meta{Backend: "forged", TTL: time.Duration(ttl), Expect: history.Expect{
+		Claims: "sqllock/forged", Tokens: "linearizable", Audited: true, Pruned: true, Crash: 10 * time.Second,
+	}}}, now: ttl, token: 100}
+	for worker := 1; worker <= 3; worker++ {
+		f.event(history.Event{Kind: history.Start, Worker: worker, Name: "sqllock/forged", Outcome: "linearizable"})
+	}
+	f.ask(1, "chain-0").granted().write(0, 11, history.OK).released()
+	f.ask(2, "chain-0").granted().write(11, 12, history.OK).write(12, 13, history.OK).released()
+	f.ask(1, control).granted().write(0, 21, history.OK).released()
+	f.ask(2, control).granted().write(0, 22, history.OK).released() // a lost update
+	first, second := f.ask(1, relay).granted(), f.ask(2, relay)
+	first.released()
+	second.granted().released()
+
+	// One that gave up, and was granted all the same.
+	up := f.ask(1, "churn-0")
+	granted := up.granted()
+	f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool {
+		return e.Try == up.try && e.Kind != history.Acquire
+	})
+	f.event(history.Event{Kind: history.Refused, Worker: 1, Try: up.try, Name: "churn-0", Outcome: history.Unknown})
+	f.change(history.Change{Name: "churn-0", Holder: up.try, OldToken: granted.token, OldNonce: granted.nonce, OldExpires: micros(granted.expires), Token: granted.token, Expires: micros(granted.expires), At: micros(f.now)})
+
+	// A holder who is evicted, goes on, and is refused; and hears of it.
+	victim := f.ask(1, "chain-0").granted()
+	at := f.now
+	f.event(history.Event{Kind: history.Evict, Victim: 1, Name: victim.name, Token: victim.token, Outcome: history.Unknown, At: at})
+	f.change(history.Change{Name: victim.name, Holder: victim.try, OldToken: victim.token, OldNonce: victim.nonce, OldExpires: micros(victim.expires), Token: victim.token, Expires: micros(victim.expires), At: micros(f.now)})
+	f.event(history.Event{Kind: history.Evict, Victim: 1, Name: victim.name, Token: victim.token, Outcome: history.OK, At: at, End: f.now})
+	next := f.ask(2, "chain-0").granted()
+	victim.write(13, 14, history.Stale)
+	f.event2(victim, history.Lost, "taken")
+	f.event2(victim, history.Seen, history.Ended)
+	victim.write(13, 15, history.LeaseLost)
+	next.write(13, 16, history.OK).released()
+
+	// One that renews, is killed, and is followed after its lease.
+	dead := f.ask(3, "chain-0").granted()
+	f.now += 500 * ms
+	dead.renewed()
+	f.event(history.Event{Kind: history.Seen, Worker: 3, Try: dead.try, Name: dead.name, Token: dead.token, Nonce: dead.nonce, Outcome: history.Trusted})
+	f.event(history.Event{Kind: history.Death, Worker: 3})
+	f.event(history.Event{Kind: history.Fault, Outcome: faultKill, Victim: 3, Hit: true, At: f.now - ms, End: f.now})
+	waiter := f.ask(1, "chain-0")
+	f.now += ttl
+	f.change(history.Change{Name: "chain-0", Gone: true, OldToken: dead.token, OldNonce: dead.nonce, OldExpires: micros(f.now - 2*ms), At: micros(f.now)})
+	waiter.granted().released()
+
+	f.event(history.Event{Kind: history.Healed})
+	for _, name := range []string{"chain-0", control, relay} {
+		f.ask(2, name).granted().released()
+	}
+	return f
+}
+
+// renewed counts a lease anew.
+func (h held) renewed() {
+	h.now += ms
+	h.change(history.Change{Name: h.name, Holder: h.try, OldToken: h.token, OldNonce: h.nonce, OldExpires: micros(h.expires), Token: h.token, Nonce: h.nonce, Expires: micros(h.now + ttl), At: micros(h.now)})
+	h.event2(h, history.Renewed, "").Until = h.now + ttl - ttl/10
+}

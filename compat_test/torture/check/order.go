@@ -1,0 +1,118 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+)
+
+// serverOrder: a grant follows a release, an expiry by the store's clock, or a forced release. The store's own words
+// are taken where there are some; and everywhere the grants, in the order of their tokens, must find each a moment
+// between its request and its answer, after the one before may have ended.
+func (b *book) serverOrder() *Verdict {
+	v := &Verdict{ID: "S1", Property: "grants of a name do not overlap in the store's order", Need: true}
+	for _, c := range b.Audit {
+		if c.Step() != history.Grant {
+			continue
+		}
+		v.Judged++
+		if c.OldNonce != "" && c.OldExpires > c.At {
+			v.broken("%s: token %d was granted %d µs before token %d had expired", c.Name, c.Token, c.OldExpires-c.At, c.OldToken)
+		}
+	}
+	for _, name := range b.names() {
+		of := slices.Clone(b.grants[name])
+		slices.SortStableFunc(of, func(x, y *attempt) int {
+			return cmp.Or(cmp.Compare(b.era(x.granted), b.era(y.granted)), cmp.Compare(x.token, y.token))
+		})
+		earliest := int64(0)
+		var before *attempt
+		for _, a := range of {
+			v.Judged++
+			if earliest = max(earliest, a.asked); earliest > a.granted {
+				v.broken("%s: token %d was granted %d ns before token %d could have ended", name, a.token, earliest-a.granted, before.token)
+				earliest = a.granted
+			}
+			earliest, before = max(earliest, b.yields(a)), a
+		}
+	}
+	return v
+}
+
+// tokenOrder: tokens rise strictly, for ever, and no token has two holders.
+func (b *book) tokenOrder() *Verdict {
+	v := &Verdict{ID: "S2", Property: "tokens rise with each grant, through pruning and restarts", Need: true}
+	newest := map[string]int64{}
+	for _, c := range b.Audit {
+		if c.Step() != history.Grant {
+			continue
+		}
+		v.Judged++
+		if c.Token <= newest[c.Name] {
+			v.broken("%s: token %d was granted after %d", c.Name, c.Token, newest[c.Name])
+		}
+		newest[c.Name] = max(newest[c.Name], c.Token)
+	}
+	for _, name := range b.names() {
+		owner := map[[2]int64]string{}
+		for _, a := range b.grants[name] {
+			v.Judged++
+			key := [2]int64{a.token, int64(b.era(a.granted))}
+			if first, ok := owner[key]; ok || a.token <= 0 {
+				v.broken("%s: token %d was granted to %q and to %q", name, a.token, first, a.try)
+			}
+			owner[key] = a.try
+		}
+	}
+	return v
+}
+
+// realTime: who asked after another was answered has the larger token.
+func (b *book) realTime() *Verdict {
+	v := &Verdict{ID: "S2'", Property: "who asks after a grant gets a larger token", Need: true}
+	for _, name := range b.names() {
+		answered := b.grants[name] // by the time of the grant
+		asking := slices.Clone(answered)
+		slices.SortStableFunc(asking, func(x, y *attempt) int { return cmp.Compare(x.asked, y.asked) })
+		next, era := 0, 0
+		var newest *attempt
+		for _, a := range asking {
+			for ; next < len(answered) && answered[next].granted < a.asked; next++ {
+				if now := b.era(answered[next].granted); newest == nil || now > era || answered[next].token > newest.token {
+					newest, era = answered[next], now
+				}
+			}
+			if newest == nil || b.era(a.granted) != era {
+				continue
+			}
+			v.Judged++
+			if a.token <= newest.token {
+				v.broken("%s: %s got token %d when %s had had %d", name, a.try, a.token, newest.try, newest.token)
+			}
+		}
+	}
+	return v
+}
+
+// holderView: no two holders believe at the same moment. explained counts those that had to be expected.
+func (b *book) holderView() (v *Verdict, explained int) {
+	v = &Verdict{ID: "S4", Property: "no two holders trust at the same moment", Need: true}
+	for _, name := range b.names() {
+		var longest *attempt
+		for _, a := range b.grants[name] {
+			v.Judged++
+			if longest != nil && b.end(longest) > a.granted {
+				if b.yields(longest) <= a.granted {
+					explained++
+				} else {
+					v.broken("%s: token %d of %s was trusted for %d ns after token %d was granted to %s", name, longest.token, longest.try, b.end(longest)-a.granted, a.token, a.try)
+				}
+			}
+			if longest == nil || b.end(a) > b.end(longest) {
+				longest = a
+			}
+		}
+	}
+	return v, explained
+}

@@ -1,0 +1,141 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+)
+
+// Report is what a run has shown.
+type Report struct {
+	Meta     history.Meta
+	Verdicts []*Verdict
+	Figures  *Figures
+	Missing  []string // what a run must have seen
+	Took     time.Duration
+}
+
+// Check judges a run.
+func Check(r *history.Run) *Report {
+	begin := time.Now()
+	b := newBook(r)
+	f := b.figures()
+	report := &Report{Meta: r.Meta, Figures: f}
+	add := func(v *Verdict) *Verdict {
+		report.Verdicts = append(report.Verdicts, v)
+		return v
+	}
+	add(b.serverOrder())
+	tokens, realTime := add(b.tokenOrder()), add(b.realTime())
+	add(b.containment())
+	view, explained := b.holderView()
+	add(view)
+	stale, lost := add(b.staleWrites()), add(b.noLostUpdate())
+	add(b.ownRelease())
+	add(b.ownRenewal())
+	add(b.noLateTrust())
+	reported, latency := b.reported()
+	add(reported)
+	add(b.oneSealer())
+	add(b.pruned())
+	add(b.oneToken())
+	add(b.honesty())
+	answers, undecided, applied := b.answers()
+	add(answers)
+	crash, stuck := b.afterCrash()
+	add(crash)
+	wakes, handOvers := b.wakeUps()
+	add(wakes)
+	add(b.abandoned())
+	add(b.recovery())
+	add(b.linearizable())
+	f.TokenFaults, f.Overlaps, f.Explained = tokens.Broken+realTime.Broken, view.Broken, explained
+	f.StaleCommitted, f.Undecided, f.Applied = stale.Broken+lost.Broken, undecided, applied
+	f.LossReport, f.Stuck, f.WakeUp = latency, stuck, handOvers
+	report.Missing = f.missing(r.Meta.Expect.Told)
+	report.Took = time.Since(begin)
+	return report
+}
+
+// missing is what a run that says something has seen.
+func (f *Figures) missing(told bool) (missing []string) {
+	refused := f.StaleRefused
+	if told {
+		refused += f.StaleKnown
+	}
+	for _, need := range []struct {
+		n    int
+		what string
+	}{
+		{f.Granted, "a lock was granted"},
+		{sum(f.Effective), "a fault found something to disturb"},
+		{f.LiveExpiries, "a live holder lost its lease"},
+		{refused, "the database refused a stale write"},
+		{f.StaleKnown, "a holder that knew was refused a write"},
+		{f.ControlLost, "the control without fence lost an update: the faults are too weak for the rest to say anything"},
+		{f.Evictions, "a live lease was ended by force"},
+	} {
+		if need.n == 0 {
+			missing = append(missing, need.what)
+		}
+	}
+	return missing
+}
+
+// OK says whether every property holds and enough was seen.
+func (r *Report) OK() bool {
+	for _, v := range r.Verdicts {
+		if !v.OK() {
+			return false
+		}
+	}
+	return len(r.Missing) == 0 && r.Figures.Failed == 0
+}
+
+func (r *Report) title() string {
+	return fmt.Sprintf("%s, seed %d, TTL %s, %d workers, %s", r.Meta.Backend, r.Meta.Seed, r.Meta.TTL, r.Meta.Workers, r.Meta.Took.Round(time.Second))
+}
+
+// String is the figures and the verdicts as text.
+func (r *Report) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "== %s\n", r.title())
+	for _, line := range r.Figures.lines() {
+		fmt.Fprintf(&s, "%-62s %s\n", line[0], line[1])
+	}
+	for _, v := range r.Verdicts {
+		fmt.Fprintln(&s, v)
+		for _, example := range v.Examples {
+			fmt.Fprintf(&s, "        %s\n", example)
+		}
+	}
+	if r.Figures.Failed > 0 {
+		fmt.Fprintf(&s, "FAILED: %d calls ended with an error that nothing explains\n", r.Figures.Failed)
+	}
+	for _, what := range r.Missing {
+		fmt.Fprintf(&s, "TOO LITTLE: it was not seen that %s\n", what)
+	}
+	fmt.Fprintf(&s, "checked in %s\n", r.Took.Round(time.Millisecond))
+	return s.String()
+}
+
+// Markdown is the same as a page.
+func (r *Report) Markdown() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "# Torture: %s\n\nSeed %d, TTL %s, %d workers, %s. Again:\n\n    %s\n\n", r.Meta.Backend, r.Meta.Seed, r.Meta.TTL, r.Meta.Workers, r.Meta.Took.Round(time.Second), r.Meta.Repeat)
+	s.WriteString("| figure | |\n|---|---|\n")
+	for _, line := range r.Figures.lines() {
+		fmt.Fprintf(&s, "| %s | %s |\n", line[0], line[1])
+	}
+	s.WriteString("\n| | property | judged | broken | undecided |\n|---|---|---:|---:|---:|\n")
+	for _, v := range r.Verdicts {
+		property := v.Property
+		if v.NotSeen != "" {
+			property += " (" + v.NotSeen + ")"
+		}
+		fmt.Fprintf(&s, "| %s | %s | %d | %d | %d |\n", v.ID, property, v.Judged, v.Broken, v.Unknown)
+	}
+	return s.String()
+}

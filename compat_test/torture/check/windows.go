@@ -1,0 +1,102 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Porcupine needs memory with the square of the length, and time beyond measure for what is ambiguous: so the history of
+// a name is cut into windows, each with the last grant of the one before, and no operation is left open.
+const (
+	window       = 500
+	windowLimit  = 10 * time.Second
+	undecidedFor = "a window of the history could not be decided in time"
+)
+
+// lockState is a lock in the specification: the token of its holder, or 0, and the largest token granted.
+type lockState struct{ holder, newest int64 }
+
+type lockInput struct {
+	token int64
+	frees bool
+}
+
+// lockModel is the specification: a free lock can be granted with a larger token, and its holder's grant ends once.
+func lockModel(newest int64) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return lockState{newest: newest} },
+		Step: func(state, input, _ any) (bool, any) {
+			s, in := state.(lockState), input.(lockInput)
+			switch {
+			case !in.frees:
+				return s.holder == 0 && in.token > s.newest, lockState{in.token, in.token}
+			case s.holder == in.token:
+				return true, lockState{newest: s.newest}
+			}
+			return false, s
+		},
+		Hash: func(state any) uint64 {
+			s := state.(lockState)
+			return uint64(s.holder)*31 + uint64(s.newest)
+		},
+	}
+}
+
+// linearizable asks Porcupine, which knows nothing of tokens' order but by the specification, whether the grants and
+// their ends can be put into one order that fits in with when they were asked for and answered.
+func (b *book) linearizable() (v *Verdict) {
+	v = &Verdict{ID: "P", Property: "windows of each name are linearizable (Porcupine)", Need: true}
+	for _, name := range b.names() {
+		of := slices.Clone(b.grants[name])
+		slices.SortStableFunc(of, func(x, y *attempt) int {
+			return cmp.Or(cmp.Compare(b.era(x.granted), b.era(y.granted)), cmp.Compare(x.token, y.token))
+		})
+		for len(of) > 0 {
+			n := min(window, len(of))
+			for i := range n { // tokens begin anew with an era
+				if b.era(of[i].granted) != b.era(of[0].granted) {
+					n = i
+					break
+				}
+			}
+			v.Judged++
+			switch porcupine.CheckOperationsTimeout(lockModel(of[0].token-1), b.operations(of[:n]), windowLimit) {
+			case porcupine.Illegal:
+				v.broken("%s: no order fits the grants from token %d to %d", name, of[0].token, of[n-1].token)
+			case porcupine.Unknown:
+				v.Unknown++
+				v.Examples = append(v.Examples, name+": "+undecidedFor)
+			}
+			switch {
+			case n == len(of):
+				of = nil
+			case b.era(of[n].granted) != b.era(of[0].granted) || n == 1:
+				of = of[n:]
+			default:
+				of = of[n-1:]
+			}
+		}
+	}
+	return v
+}
+
+// operations are two for each grant: it, and its end, which is a release, or at the store's discretion from when on it
+// may yield until somebody else has the name.
+func (b *book) operations(of []*attempt) (all []porcupine.Operation) {
+	for i, a := range of {
+		all = append(all, porcupine.Operation{ClientId: a.worker, Input: lockInput{token: a.token}, Call: a.asked, Return: a.granted})
+		from, to := b.yields(a), b.ended
+		if i+1 < len(of) {
+			to = of[i+1].granted
+		}
+		if a.release != 0 && a.release <= from && a.released.Outcome == "ok" {
+			to = min(to, a.released.At)
+		}
+		// What began after its successor was granted is a second holder: it is left to the specification to refuse it.
+		all = append(all, porcupine.Operation{ClientId: a.worker, Input: lockInput{token: a.token, frees: true}, Call: from, Return: max(from, to)})
+	}
+	return all
+}

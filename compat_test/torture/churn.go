@@ -1,0 +1,51 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rowlock/rowlock"
+)
+
+// churn acquires and releases; sometimes it gives up in the middle, and sometimes it holds beyond a few renewals.
+func (w *worker) churn(ctx context.Context, r *rand.Rand, name string) {
+	ask := w.locker.TryAcquire
+	if r.IntN(2) == 0 {
+		ask = w.locker.Acquire
+	}
+	if r.IntN(10) == 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.Int64N(int64(w.TTL/100))))
+		defer cancel()
+	}
+	h, ok := w.acquire(ctx, ask, name, rowlock.Wait(w.TTL))
+	if !ok {
+		return
+	}
+	defer h.release()
+	long := w.TTL / 50
+	if r.IntN(20) == 0 {
+		long = 2 * w.TTL
+	}
+	for begin, hold := time.Now(), time.Duration(r.Int64N(int64(long))); ; {
+		if !h.look() || time.Since(begin) >= hold {
+			return
+		}
+		time.Sleep(min(hold, w.TTL/20))
+	}
+}
+
+// relay waits with all the others for one name, and hands it on.
+func (w *worker) relay(ctx context.Context, r *rand.Rand) {
+	h, ok := w.acquire(ctx, w.locker.Acquire, relayName, rowlock.Wait(longestWait))
+	if !ok {
+		return
+	}
+	defer h.release()
+	h.look()
+	time.Sleep(time.Duration(r.Int64N(int64(w.TTL / 50))))
+	h.look()
+}

@@ -1,0 +1,215 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+)
+
+// inflict does one fault of the plan, and returns when it is over. An error is the fault of the torture, not of the
+// library.
+func (r *run) inflict(ctx context.Context, s step) error {
+	e := history.Event{Kind: history.Fault, Outcome: s.Kind, Name: s.Name, Wall: time.Now().UnixNano(), At: history.Now()}
+	var err error
+	switch s.Kind {
+	case kill, stop:
+		err = r.hitHolder(s, &e)
+	case halfOpen:
+		err = r.halfOpen(ctx, s, &e)
+	case serverKill, serverRestart, serverStop, clockForward, clockBack:
+		e.Hit = true
+		err = r.hitServer(ctx, s)
+	default:
+		r.hitNetwork(ctx, s, &e)
+	}
+	e.End = history.Now()
+	r.log.Write(e)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s, err)
+	}
+	return nil
+}
+
+// hitHolder kills or stops whoever holds a lock just then.
+func (r *run) hitHolder(s step, e *history.Event) error {
+	p, _ := r.fleet.awaitHolder(s.Name, r.ttl)
+	if p == nil {
+		p = r.fleet.places[s.Slot]
+	}
+	e.Victim = p.worker
+	e.At = history.Now()
+	if s.Kind == kill {
+		r.fleet.kill(p)
+		e.Hit = r.holds(p, s.Name)
+		p.stdin.Close()
+		if e.Hit {
+			r.fleet.saw(func(s *seen) { s.kills++ })
+		}
+		return r.fleet.start(p.slot, p.network, p.addrs)
+	}
+	p.frozen.Lock()
+	defer p.frozen.Unlock()
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	e.At = history.Now()
+	e.Hit = r.holds(p, s.Name)
+	time.Sleep(s.For)
+	return p.cmd.Process.Signal(syscall.SIGCONT)
+}
+
+// holds says whether a worker who can do nothing more had the lock at the end.
+func (r *run) holds(p *process, name string) bool {
+	r.fleet.mu.Lock()
+	defer r.fleet.mu.Unlock()
+	r.fleet.read(p)
+	_, held := p.holds[name]
+	return held
+}
+
+// halfOpen makes a worker vanish without a word, as a machine does that loses its power. Its connections stay.
+func (r *run) halfOpen(ctx context.Context, s step, e *history.Event) error {
+	p := r.fleet.places[s.Slot]
+	e.Victim = p.worker
+	p.network.each((*faultproxy.Proxy).Cut)
+	r.fleet.kill(p)
+	e.Hit = len(p.holds) > 0
+	p.stdin.Close()
+	if err := r.fleet.start(p.slot, nil, nil); err != nil {
+		return err
+	}
+	wait(ctx, s.For)
+	p.network.each((*faultproxy.Proxy).Close)
+	return nil
+}
+
+func (r *run) hitServer(ctx context.Context, s step) error {
+	server := r.world.running[s.Node]
+	restart := func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		return server.Restart(ctx)
+	}
+	switch s.Kind {
+	case serverKill:
+		server.Kill()
+		wait(ctx, s.For)
+		return restart()
+	case serverRestart:
+		if err := server.Shutdown(); err != nil {
+			return err
+		}
+		wait(ctx, s.For)
+		return restart()
+	case serverStop:
+		signalAll(server, syscall.SIGSTOP)
+		wait(ctx, s.For)
+		signalAll(server, syscall.SIGCONT)
+		return nil
+	}
+	shift := 2 * r.ttl
+	if s.Kind == clockBack {
+		shift = -shift
+	}
+	if err := server.SetClock(shift); err != nil {
+		return err
+	}
+	wait(ctx, s.For)
+	return server.SetClock(0)
+}
+
+func (r *run) hitNetwork(ctx context.Context, s step, e *history.Event) {
+	var all network
+	for slot, p := range r.fleet.places {
+		if s.Slot < 0 || slot == s.Slot {
+			all = append(all, p.network...)
+			e.Victim = p.worker
+		}
+	}
+	if s.Slot < 0 {
+		e.Victim = 0
+	}
+	before := all.sent()
+	switch s.Kind {
+	case reset:
+		all.each((*faultproxy.Proxy).Reset)
+		wait(ctx, r.ttl/10)
+	case cut:
+		all.each((*faultproxy.Proxy).Cut)
+		wait(ctx, s.For)
+		all.each((*faultproxy.Proxy).Restore)
+		e.Hit = true // what was sent meanwhile is not counted as sent
+	case slow:
+		all.each(func(p *faultproxy.Proxy) { p.Delay(time.Duration(s.N) * time.Millisecond) })
+		wait(ctx, s.For)
+		all.each(func(p *faultproxy.Proxy) { p.Delay(0) })
+	case dropHang, dropReset:
+		fate := faultproxy.Hang
+		if s.Kind == dropReset {
+			fate = faultproxy.Reset
+		}
+		all.each(func(p *faultproxy.Proxy) { p.DropReplies(s.N, fate) })
+		wait(ctx, s.For)
+		all.each(func(p *faultproxy.Proxy) { p.DropReplies(0, fate) })
+	}
+	e.Hit = e.Hit || all.sent() > before
+}
+
+// evict ends a live lease, whose holder hears of it with his next renewal. With N he is stopped meanwhile, until somebody
+// else has the lock, and goes on while he may still believe in it.
+func (r *run) evict(ctx context.Context, s step) {
+	p, held := r.fleet.awaitHolder(s.Name, r.ttl/4)
+	if p == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.ttl)
+	defer cancel()
+	if s.N > 0 && p.frozen.TryLock() {
+		defer p.frozen.Unlock()
+		_ = p.cmd.Process.Signal(syscall.SIGSTOP)
+		defer p.cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // it may have been killed
+	} else {
+		s.N = 0
+	}
+	e := history.Event{Kind: history.Evict, Name: s.Name, Token: held.Token, Victim: p.worker, Outcome: history.OK, Wall: time.Now().UnixNano(), At: history.Now()}
+	token := driver.Token(held.Token)
+	if r.anonymous {
+		token, e.Victim = 0, 0 // whoever it is
+	}
+	// Written before as well: what is sent may arrive although its reply does not.
+	begin := e
+	begin.Outcome = history.Unknown
+	r.log.Write(begin)
+	err := r.inspector.ForceRelease(ctx, driver.Key{Name: s.Name}, token, true)
+	e.End = history.Now()
+	switch {
+	case errors.Is(err, driver.ErrNotHeld):
+		e.Outcome = history.Ended
+	case err != nil:
+		e.Outcome, e.Detail = history.Failed, err.Error()
+	default:
+		r.fleet.saw(func(s *seen) { s.evicted++ })
+	}
+	r.log.Write(e)
+	for end := time.Now().Add(r.ttl / 2); s.N > 0 && err == nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if _, now := r.fleet.holder(s.Name); now.Token > held.Token {
+			time.Sleep(r.ttl / 100) // it reads, and has not written yet
+			return
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,224 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+)
+
+// fleet is the worker processes of one run, each at a place of its own.
+type fleet struct {
+	world *world
+	log   *history.Log
+
+	mu      sync.Mutex
+	places  []*process
+	started int
+	seen    seen
+	died    error // a worker that nobody killed
+}
+
+// process is one worker, as far as its log tells.
+type process struct {
+	cmd     *exec.Cmd
+	stdin   io.Closer
+	worker  int
+	slot    int
+	network network
+	addrs   []string
+	done    chan struct{}
+	killed  bool
+	frozen  sync.Mutex // held by who has stopped it
+
+	tail  *os.File
+	part  []byte
+	holds map[string]history.Event // by name: the newest event of the lease that it holds
+	since map[string]int64         // by name: its last grant
+}
+
+// start starts a worker at a place, by the network that is given or a new one.
+func (f *fleet) start(slot int, n network, addrs []string) (err error) {
+	if n == nil {
+		if n, addrs, err = f.world.newNetwork(); err != nil {
+			return err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.started++
+	j := f.world.direct
+	j.Nodes, j.Worker, j.Slot = addrs, f.started, slot
+	text, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	p := &process{worker: j.Worker, slot: slot, network: n, addrs: addrs, done: make(chan struct{}), holds: map[string]history.Event{}, since: map[string]int64{}}
+	p.cmd = exec.Command(self, workerArgument, string(text))
+	p.cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	p.cmd.Stderr = os.Stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // whose end would be the worker's
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			f.ended(p, p.cmd.Wait())
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	f.places[slot] = p
+	return nil
+}
+
+func (f *fleet) ended(p *process, err error) {
+	f.log.Write(history.Event{Kind: history.Death, Worker: p.worker})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil && !p.killed && f.died == nil {
+		f.died = fmt.Errorf("worker %d: %w", p.worker, err)
+	}
+	close(p.done)
+}
+
+// kill ends a worker at once.
+func (f *fleet) kill(p *process) {
+	f.mu.Lock()
+	p.killed = true
+	f.mu.Unlock()
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// holder is the worker that holds a name, and its lease, by what the logs say by now.
+func (f *fleet) holder(name string) (*process, history.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var found *process
+	var newest history.Event
+	for _, p := range f.places {
+		f.read(p)
+		if e, ok := p.holds[name]; ok && e.Token > newest.Token {
+			found, newest = p, e
+		}
+	}
+	return found, newest
+}
+
+// grantedSince says whether anybody was granted a name after an instant.
+func (f *fleet) grantedSince(name string, at int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.places {
+		if f.read(p); p.since[name] > at {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitHolder waits until somebody holds a name; nil if nobody does for that long.
+func (f *fleet) awaitHolder(name string, limit time.Duration) (*process, history.Event) {
+	for end := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
+		if p, e := f.holder(name); p != nil || time.Now().After(end) {
+			return p, e
+		}
+	}
+}
+
+// read reads what was added to the log of a worker; the caller holds mu.
+func (f *fleet) read(p *process) {
+	if p.tail == nil {
+		p.tail, _ = os.Open(history.LogFile(f.world.folder, p.worker)) // there is none yet
+	}
+	if p.tail == nil {
+		return
+	}
+	more, _ := io.ReadAll(p.tail)
+	p.part = append(p.part, more...)
+	for {
+		line, rest, found := bytes.Cut(p.part, []byte{'\n'})
+		if !found {
+			return
+		}
+		p.part = rest
+		var e history.Event
+		if json.Unmarshal(line, &e) != nil {
+			continue
+		}
+		f.seen.add(e)
+		if e.Kind == history.Granted {
+			p.since[e.Name] = e.At
+		}
+		switch e.Kind {
+		case history.Granted, history.Seen, history.Read, history.Write, history.Wrote:
+			p.holds[e.Name] = e
+		case history.Release, history.Released:
+			delete(p.holds, e.Name)
+		}
+	}
+}
+
+// saw counts something that the workers cannot.
+func (f *fleet) saw(what func(*seen)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	what(&f.seen)
+}
+
+// end lets every worker end in good order.
+func (f *fleet) end(limit time.Duration) error {
+	for _, p := range f.places {
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	late := time.After(limit)
+	for _, p := range f.places {
+		select {
+		case <-p.done:
+		case <-late:
+			_ = p.cmd.Process.Signal(syscall.SIGQUIT) // it prints where it hangs
+			return fmt.Errorf("worker %d does not end", p.worker)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.died
+}
+
+// abandon ends what is left, by force.
+func (f *fleet) abandon() {
+	for _, p := range f.places {
+		if p == nil {
+			continue
+		}
+		f.kill(p)
+		p.stdin.Close()
+		for _, n := range p.network {
+			n.Close()
+		}
+		if p.tail != nil {
+			p.tail.Close()
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package history
+
+// Change is one change of a lease's row, as a trigger of the store wrote it down in the same transaction. The instants
+// are microseconds of the store's wall clock. A zero token or an empty nonce is one that there is not.
+type Change struct {
+	Seq    int64  `json:"seq"` // rises for each name
+	Name   string `json:"n"`
+	Gone   bool   `json:"gone,omitempty"` // the row was pruned; only the old values are there
+	Holder string `json:"h,omitempty"`
+
+	OldToken   int64  `json:"ot,omitempty"`
+	OldNonce   string `json:"ox,omitempty"`
+	OldExpires int64  `json:"oe,omitempty"`
+	Token      int64  `json:"t,omitempty"`
+	Nonce      string `json:"x,omitempty"`
+	Expires    int64  `json:"e,omitempty"`
+	At         int64  `json:"at"`
+}
+
+// Step says what a change was.
+type Step string
+
+const (
+	Grant Step = "grant"
+	Renew Step = "renew"
+	Free  Step = "free"  // by release or by force
+	Prune Step = "prune" // of the row
+	Other Step = "other"
+)
+
+// Step tells a grant, a renewal and a release apart.
+func (c Change) Step() Step {
+	switch {
+	case c.Gone:
+		return Prune
+	case c.Nonce != "" && c.Nonce != c.OldNonce:
+		return Grant
+	case c.Nonce != "" && c.Token == c.OldToken:
+		return Renew
+	case c.Nonce == "" && c.OldNonce != "":
+		return Free
+	}
+	return Other
+}
+
+// Link is one write that the database accepted, in the order of the resource.
+type Link struct {
+	Seq      int64  `json:"seq"`
+	Resource string `json:"r"`
+	Token    int64  `json:"t"`
+	Nonce    string `json:"x"`
+	Worker   int    `json:"w"`
+	Read     int64  `json:"rv"`
+	Value    int64  `json:"v"`
+}

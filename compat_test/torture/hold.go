@@ -1,0 +1,63 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+)
+
+// hold is one lease of a worker.
+type hold struct {
+	*worker
+	lease *rowlock.Lease
+	try   string
+}
+
+func (h *hold) event(kind history.Kind) history.Event {
+	return history.Event{Kind: kind, Try: h.try, Name: h.lease.Name(), Token: int64(h.lease.Token()), Nonce: h.lease.Nonce().String()}
+}
+
+// look asks the lease whether it is held, and writes down what it says. The end of the trust is read after that, so that
+// a renewal in between makes it later and never earlier.
+func (h *hold) look() bool {
+	e := h.event(history.Seen)
+	e.Wall, e.At = time.Now().UnixNano(), history.Now()
+	before := time.Now()
+	err := h.lease.Err()
+	expires := h.lease.ExpiresAt()
+	if err != nil && !h.mutant.deaf {
+		e.Outcome = history.Ended
+	} else {
+		e.Outcome = history.Trusted
+		if err == nil {
+			e.Late = max(0, int64(before.Sub(expires)))
+		}
+	}
+	h.log.Write(e)
+	return err == nil
+}
+
+func (h *hold) release() {
+	h.log.Write(h.event(history.Release))
+	err := h.lease.Release(context.Background())
+	e := h.event(history.Released)
+	switch {
+	case err == nil:
+		e.Outcome = history.OK
+	case errors.Is(err, rowlock.ErrLost):
+		e.Outcome = history.LeaseLost
+	case errors.Is(err, rowlock.ErrUnknown):
+		e.Outcome = history.Unknown
+	case errors.Is(err, rowlock.ErrUnavailable):
+		e.Outcome = history.Unavailable
+	default:
+		e.Outcome, e.Detail = history.Failed, err.Error()
+	}
+	h.log.Write(e)
+	h.leases.Delete(grantKey{h.lease.Name(), h.lease.Token()})
+}

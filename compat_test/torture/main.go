@@ -1,0 +1,176 @@
+//go:build linux
+
+// Command torture runs a store's locks under faults, with many processes, and checks what they wrote down:
+//
+//	make torture BACKEND=postgres SEED=42 FOR=10m
+//
+// All faults are laid out from the seed before the first one; -plan prints them. Processes and servers are real, so that
+// a run with the same plan is not the same run. The history stays in its folder when the check fails, and -check checks
+// it again.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/compat_test/torture/check"
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+)
+
+// settings are those of one run.
+type settings struct {
+	seed      uint64
+	workers   int
+	ttl, long time.Duration
+	grace     time.Duration
+	pace      time.Duration
+	mutant    string
+}
+
+func main() {
+	_ = mysql.SetLogger(&mysql.NopLogger{}) // these two tell of each broken connection
+	redis.SetLogger(quiet{})
+	if len(os.Args) == 3 && os.Args[1] == workerArgument {
+		if err := runWorker(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "torture: worker:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(command())
+}
+
+// quiet is a log of the Redis client that nobody reads.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+func command() int {
+	var o settings
+	backends := flag.String("backend", "postgres", "which stores, with commas between, or all")
+	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the plan")
+	flag.DurationVar(&o.long, "for", time.Minute, "how long the faults go on")
+	flag.DurationVar(&o.grace, "grace", 2*time.Minute, "how much longer, if too little was seen by then")
+	flag.DurationVar(&o.ttl, "ttl", time.Second, "of the leases")
+	flag.IntVar(&o.workers, "workers", 4, "processes")
+	flag.DurationVar(&o.pace, "pace", 10*time.Millisecond, "mean pause between two turns of a loop")
+	together := flag.Int("together", 4, "how many stores at the same time")
+	parent := flag.String("dir", "", "keep the histories in this folder")
+	planOnly := flag.Bool("plan", false, "print the plan and do nothing")
+	again := flag.String("check", "", "check the history in this folder and do nothing else")
+	kills := flag.Bool("mutants", false, "run with defects that the checker must find, and do nothing else")
+	markdown := flag.String("markdown", "", "write the figures to this folder, a page for each backend")
+	flag.Parse()
+
+	if *again != "" {
+		ok, err := report(*again, *markdown)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "torture:", err)
+		}
+		return exit(ok && err == nil)
+	}
+	var chosen []store
+	for _, name := range names(*backends) {
+		s, err := findStore(name)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "torture: -backend %q: there are %s\n", name, strings.Join(names("all"), ", "))
+			return 2
+		}
+		chosen = append(chosen, s)
+	}
+	if *planOnly {
+		for _, s := range chosen {
+			fmt.Printf("%s, seed %d\n", s.name, o.seed)
+			newPlan(s, o.seed, o.workers, o.ttl, o.long+o.grace).print(os.Stdout)
+		}
+		return 0
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer cancel()
+	if *kills {
+		return exit(killMutants(ctx, o, *together))
+	}
+	good := true
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	turns := make(chan struct{}, *together)
+	for _, s := range chosen {
+		group.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			ok := one(ctx, s, o, *parent, *markdown, &mu)
+			mu.Lock()
+			good = good && ok
+			mu.Unlock()
+		})
+	}
+	group.Wait()
+	return exit(good)
+}
+
+// one tortures one store, and prints the verdict.
+func one(ctx context.Context, s store, o settings, parent, markdown string, mu *sync.Mutex) bool {
+	folder, err := newFolder(parent, s.name)
+	if err == nil {
+		err = torture(ctx, s, o, folder)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	ok := false
+	if err == nil {
+		ok, err = report(folder, markdown)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "torture: %s: %v\n", s.name, err)
+	}
+	switch {
+	case ok && err == nil && parent == "":
+		_ = os.RemoveAll(folder)
+	case !ok || err != nil:
+		fmt.Printf("%s FAILED, seed %d; the history is in %s\nagain: %s\n", s.name, o.seed, folder, o.repeat(s.name))
+	}
+	return ok && err == nil
+}
+
+// report checks a history, and says what it found.
+func report(folder, markdown string) (bool, error) {
+	r, err := history.Open(folder)
+	if err != nil {
+		return false, err
+	}
+	result := check.Check(r)
+	fmt.Println(result)
+	if markdown != "" {
+		if err := os.WriteFile(markdown+"/"+r.Meta.Backend+".md", []byte(result.Markdown()), 0o644); err != nil {
+			return false, err
+		}
+	}
+	return result.OK(), nil
+}
+
+func names(list string) (all []string) {
+	if list != "all" {
+		return strings.Split(list, ",")
+	}
+	for _, s := range stores {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+func exit(ok bool) int {
+	if ok {
+		return 0
+	}
+	return 1
+}

@@ -1,0 +1,72 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rowlock/rowlock/compat_test/torture/check"
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+)
+
+// killMutants runs every mutant and reports whether each was caught by a property that is named for it.
+func killMutants(ctx context.Context, o settings, together int) bool {
+	s, err := findStore("sqlite")
+	if err != nil {
+		return false
+	}
+	lines, killed := make([]string, len(mutants)), make([]bool, len(mutants))
+	turns := make(chan struct{}, together)
+	var group sync.WaitGroup
+	for i, m := range mutants {
+		group.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			o := o
+			o.mutant = m.name
+			broken, err := mutate(ctx, s, o)
+			killed[i] = slices.ContainsFunc(m.caughtBy, func(id string) bool { return slices.Contains(broken, id) })
+			lines[i] = fmt.Sprintf("| %s | %s | %s |", m.name, strings.Join(m.caughtBy, " or "), strings.Join(broken, ", "))
+			if err != nil {
+				lines[i] += " " + err.Error()
+			}
+		})
+	}
+	group.Wait()
+	fmt.Println("| defect | must break | broken |\n|---|---|---|")
+	dead := 0
+	for i := range mutants {
+		if fmt.Println(lines[i]); killed[i] {
+			dead++
+		}
+	}
+	fmt.Printf("%d of %d mutants caught\n", dead, len(mutants))
+	return dead == len(mutants)
+}
+
+// mutate is the properties that a run of a mutant finds broken.
+func mutate(ctx context.Context, s store, o settings) (broken []string, err error) {
+	folder, err := newFolder("", "mutant")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	if err := torture(ctx, s, o, folder); err != nil {
+		return nil, err
+	}
+	r, err := history.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range check.Check(r).Verdicts {
+		if v.Broken > 0 {
+			broken = append(broken, v.ID)
+		}
+	}
+	return broken, nil
+}

@@ -1,0 +1,110 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/mysqlock"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+func postgresDSN(addr string) string {
+	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable&connect_timeout=3", addr)
+}
+
+// go-sql-driver waits for a commit without regard to any context: its own limits must.
+func mysqlDSN(addr string) string {
+	return fmt.Sprintf("root@tcp(%s)/rowlock?timeout=3s&readTimeout=4s&writeTimeout=4s", addr)
+}
+
+func sqliteDSN(path string) string {
+	return "file:" + path + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(2000)&_pragma=synchronous(FULL)"
+}
+
+func newClient(d dialect, dsn string) (*client, *data, error) {
+	db, err := d.open(dsn)
+	if err != nil {
+		return nil, nil, err
+	}
+	db.SetMaxOpenConns(16)
+	c := new(client)
+	c.then(func() { _ = db.Close() })
+	return c, db, nil
+}
+
+// openPostgres has one handle for locks and data: a grant seals in its own step.
+func openPostgres(j job) (*client, error) {
+	c, db, err := newClient(postgresData, postgresDSN(j.Nodes[0]))
+	if err != nil {
+		return nil, err
+	}
+	c.backend = sqllock.Postgres(db.DB)
+	return c.guarded(db), nil
+}
+
+// openPgx has two: the guard seals by itself.
+func openPgx(j job) (*client, error) {
+	c, db, err := newClient(postgresData, postgresDSN(j.Nodes[0]))
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.New(context.Background(), postgresDSN(j.Nodes[0])+"&pool_max_conns=12")
+	if err != nil {
+		return nil, err
+	}
+	c.then(pool.Close)
+	c.backend = sqllock.Pgx(pool)
+	return c.guarded(db), nil
+}
+
+func openAdvisory(j job) (*client, error) {
+	c, err := openPgx(j)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.New(context.Background(), postgresDSN(j.Nodes[0])+"&pool_max_conns=12")
+	if err != nil {
+		return nil, err
+	}
+	c.then(pool.Close)
+	c.backend = advisory.New(pool)
+	return c, nil
+}
+
+func openMySQL(j job) (*client, error) {
+	c, db, err := newClient(mysqlData, mysqlDSN(j.Nodes[0]))
+	if err != nil {
+		return nil, err
+	}
+	c.backend = sqllock.MySQL(db.DB)
+	return c.guarded(db), nil
+}
+
+func openGetLock(j job) (*client, error) {
+	c, err := openMySQL(j)
+	if err != nil {
+		return nil, err
+	}
+	locks, err := mysqlData.open(mysqlDSN(j.Nodes[0]))
+	if err != nil {
+		return nil, err
+	}
+	locks.SetMaxOpenConns(16)
+	c.then(func() { _ = locks.Close() })
+	c.backend = mysqlock.New(locks.DB, mysqlock.Sessions(12))
+	return c, nil
+}
+
+func openSQLite(j job) (*client, error) {
+	c, db, err := newClient(sqliteData, sqliteDSN(j.Data))
+	if err != nil {
+		return nil, err
+	}
+	c.backend = sqllock.SQLite(db.DB)
+	return c.guarded(db), nil
+}

@@ -1,0 +1,150 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// run is one store under torture.
+type run struct {
+	settings
+	store     store
+	world     *world
+	fleet     *fleet
+	log       *history.Log
+	inspector driver.Inspector
+	data      *data
+	anonymous bool // the store does not tell holders apart
+}
+
+// torture runs the plan and leaves the history in the folder. An error is that of the torture itself: what the library
+// did wrong is the checker's to find.
+func torture(ctx context.Context, s store, o settings, folder string) (err error) {
+	r := &run{settings: o, store: s}
+	p := newPlan(s, o.seed, o.workers, o.ttl, o.long+o.grace)
+	if r.log, err = history.OpenLog(folder, 0); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.log.Close()) }()
+	base := job{Store: s.name, Folder: folder, Seed: o.seed, TTL: o.ttl, Pace: o.pace, Mutant: o.mutant}
+	if r.world, err = newWorld(ctx, s, folder, base); err != nil {
+		return err
+	}
+	defer r.world.stop()
+	supervisor, err := s.open(r.world.direct)
+	if err != nil {
+		return err
+	}
+	defer supervisor.close()
+	r.inspector, r.data = supervisor.backend.(driver.Inspector), supervisor.data
+	if d, ok := supervisor.backend.(driver.Describer); ok {
+		r.anonymous = d.Capabilities().Anonymous
+	}
+
+	r.fleet = &fleet{world: r.world, log: r.log, places: make([]*process, o.workers)}
+	defer r.fleet.abandon()
+	for slot := range r.fleet.places {
+		if err := r.fleet.start(slot, nil, nil); err != nil {
+			return err
+		}
+	}
+	begin := time.Now()
+	if err := r.disturb(ctx, p, begin); err != nil {
+		return err
+	}
+	if err := r.heal(ctx); err != nil {
+		return err
+	}
+	if err := r.fleet.end(time.Minute); err != nil {
+		return err
+	}
+	result := &history.Run{Meta: history.Meta{
+		Backend: s.name, Seed: o.seed, TTL: o.ttl, Workers: o.workers, Took: time.Since(begin), Repeat: o.repeat(s.name), Expect: s.expect,
+	}}
+	harvesting, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := r.world.harvest(harvesting, result); err != nil {
+		return err
+	}
+	return result.Write(folder)
+}
+
+// disturb goes through the plan, for as long as was asked for, and longer if too little was seen by then.
+func (r *run) disturb(ctx context.Context, p plan, begin time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, begin.Add(r.long+r.grace))
+	defer cancel()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() {
+		defer cancel()
+		for wait(ctx, r.long); ctx.Err() == nil && !r.enough(ctx); {
+			wait(ctx, time.Second)
+		}
+	})
+	beside.Go(func() {
+		for _, s := range p.evictions {
+			if wait(ctx, time.Until(begin.Add(s.At))); ctx.Err() == nil {
+				r.evict(ctx, s)
+			}
+		}
+	})
+	if r.store.expect.Pruned {
+		beside.Go(func() {
+			for ; ctx.Err() == nil; wait(ctx, 100*time.Millisecond) {
+				_, _ = r.inspector.Prune(ctx, 0) // the store may be away
+			}
+		})
+	}
+	for _, s := range p.faults {
+		if wait(ctx, time.Until(begin.Add(s.At))); ctx.Err() != nil {
+			break
+		}
+		if err := r.inflict(ctx, s); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// heal lets everything work again, and wants every lock granted once more: who survives all faults and then stands
+// still has not survived.
+func (r *run) heal(ctx context.Context) error {
+	for _, p := range r.fleet.places {
+		for _, n := range p.network {
+			n.Restore()
+		}
+	}
+	healed := history.Event{Kind: history.Healed, At: history.Now()}
+	r.log.Write(healed)
+	limit := time.Now().Add(2*r.ttl + 30*time.Second)
+	for _, name := range names(lockNames) {
+		for !r.fleet.grantedSince(name, healed.At) && time.Now().Before(limit) { // else the checker says so
+			if wait(ctx, 20*time.Millisecond); ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+	}
+	return nil
+}
+
+func (o settings) repeat(backend string) string {
+	return fmt.Sprintf("make torture BACKEND=%s SEED=%d FOR=%s FLAGS='-workers=%d -ttl=%s -pace=%s'", backend, o.seed, o.long, o.workers, o.ttl, o.pace)
+}
+
+func newFolder(parent, name string) (string, error) {
+	if parent != "" {
+		folder := parent + "/" + name
+		return folder, os.MkdirAll(folder, 0o755)
+	}
+	return os.MkdirTemp("", "rowlock-torture-"+name+"-")
+}

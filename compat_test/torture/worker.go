@@ -1,0 +1,191 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+	"github.com/rowlock/rowlock/fence"
+)
+
+// workerArgument makes a worker of this program; the job follows it.
+const workerArgument = "-worker"
+
+// worker is one process: some loops on one locker.
+type worker struct {
+	job
+	*client
+	log    *history.Log
+	mutant *mutant
+	locker *rowlock.Locker
+	tries  atomic.Int64
+	leases sync.Map // Name and token: *rowlock.Lease
+}
+
+type grantKey struct {
+	name  string
+	token rowlock.Token
+}
+
+// runWorker works until it is told to stop, or killed, or until the supervisor is gone.
+func runWorker(text string) error {
+	var j job
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(3) // nobody is left to end it
+	}()
+
+	s, err := findStore(j.Store)
+	if err != nil {
+		return err
+	}
+	log, err := history.OpenLog(j.Folder, j.Worker)
+	if err != nil {
+		return err
+	}
+	c, err := s.open(j)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	w := &worker{job: j, client: c, log: log, mutant: findMutant(j.Mutant)}
+	if w.mutant.backend != nil {
+		c.backend = w.mutant.backend(c.backend)
+	}
+	if w.mutant.client != nil {
+		w.mutant.client(c)
+	}
+	// Renewed late, an evicted holder goes on for a while before it hears of it.
+	w.locker, err = rowlock.New(c.backend, rowlock.TTL(j.TTL), rowlock.RenewEvery(j.TTL/2), rowlock.Tracing(w.trace()))
+	if err != nil {
+		return err
+	}
+	caps := w.locker.Capabilities()
+	log.Write(history.Event{Kind: history.Start, Name: caps.Backend, Outcome: caps.Token.String()})
+	var loops sync.WaitGroup
+	for id, loop := range w.loops() {
+		random := rand.New(rand.NewPCG(j.Seed, uint64(j.Worker)<<8|uint64(id)))
+		loops.Go(func() {
+			for ctx.Err() == nil {
+				loop(ctx, random)
+				pause(ctx, random, j.Pace)
+			}
+		})
+	}
+	loops.Wait()
+	return ignoreUnknown(w.locker.Close())
+}
+
+// ignoreUnknown lets a locker end that could not release everything: the store may be away.
+func ignoreUnknown(err error) error {
+	if errors.Is(err, rowlock.ErrUnknown) || errors.Is(err, rowlock.ErrUnavailable) || errors.Is(err, rowlock.ErrLost) {
+		return nil
+	}
+	return err
+}
+
+// loops are what a worker does all the time.
+func (w *worker) loops() []func(context.Context, *rand.Rand) {
+	mine := "chain-" + strconv.Itoa(w.Slot%chains)
+	return []func(context.Context, *rand.Rand){
+		func(ctx context.Context, r *rand.Rand) { w.chain(ctx, r, mine, w.sealer, true, mine) },
+		func(ctx context.Context, r *rand.Rand) { w.chain(ctx, r, pairName, w.pair, true, left, right) },
+		func(ctx context.Context, r *rand.Rand) { w.chain(ctx, r, controlName, nil, false, controlName) },
+		func(ctx context.Context, r *rand.Rand) { w.churn(ctx, r, "churn-"+strconv.Itoa(r.IntN(churns))) },
+		w.relay,
+	}
+}
+
+// pause is about d.
+func pause(ctx context.Context, r *rand.Rand, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-time.After(time.Duration(r.Int64N(int64(2 * d)))):
+	case <-ctx.Done():
+	}
+}
+
+// acquire asks for a lock, and writes down what came of it.
+func (w *worker) acquire(ctx context.Context, ask func(context.Context, string, ...rowlock.Option) (*rowlock.Lease, error), name string, opts ...rowlock.Option) (*hold, bool) {
+	try := fmt.Sprintf("w%d-%d", w.Worker, w.tries.Add(1))
+	w.log.Write(history.Event{Kind: history.Acquire, Try: try, Name: name})
+	lease, err := ask(ctx, name, append(opts, rowlock.Holder(try))...)
+	if err != nil {
+		w.log.Write(history.Event{Kind: history.Refused, Try: try, Name: name, Outcome: refusal(ctx, err), Detail: err.Error()})
+		return nil, false
+	}
+	w.leases.Store(grantKey{name, lease.Token()}, lease)
+	h := &hold{worker: w, lease: lease, try: try}
+	e := h.event(history.Granted)
+	e.Until = trustEnd(&e, lease)
+	w.log.Write(e)
+	return h, true
+}
+
+// trustEnd sets the instants of an event, and returns the end of the trust, never too late: the clocks are read before.
+func trustEnd(e *history.Event, lease *rowlock.Lease) int64 {
+	e.Wall = time.Now().UnixNano()
+	e.At = history.Now()
+	return e.At + int64(time.Until(lease.ExpiresAt()))
+}
+
+// refusal is why the lock was not to be had.
+func refusal(ctx context.Context, err error) string {
+	switch {
+	case errors.Is(err, rowlock.ErrHeld):
+		return history.Held
+	case errors.Is(err, fence.ErrStale), errors.Is(err, fence.ErrRetry), errors.Is(err, rowlock.ErrNotHeld):
+		return history.Unsealed
+	case errors.Is(err, rowlock.ErrUnknown):
+		return history.Unknown
+	case errors.Is(err, rowlock.ErrUnavailable):
+		return history.Unavailable
+	case errors.Is(err, rowlock.ErrClosed), ctx.Err() != nil:
+		return history.Cancelled
+	case brokenConnection(err):
+		return history.Unsealed
+	}
+	return history.Failed
+}
+
+// trace writes down what the library says by itself.
+func (w *worker) trace() *rowlock.Trace {
+	event := func(kind history.Kind, l rowlock.LeaseInfo) history.Event {
+		return history.Event{Kind: kind, Name: l.Name, Token: int64(l.Token), Try: l.Holder}
+	}
+	return &rowlock.Trace{
+		Renewed: func(r rowlock.RenewedEvent) {
+			if lease, ok := w.leases.Load(grantKey{r.Name, r.Token}); ok {
+				e := event(history.Renewed, r.LeaseInfo)
+				e.Until = trustEnd(&e, lease.(*rowlock.Lease))
+				w.log.Write(e)
+			}
+		},
+		Lost: func(l rowlock.LostEvent) {
+			e := event(history.Lost, l.LeaseInfo)
+			e.Outcome = l.Reason.String()
+			w.log.Write(e)
+		},
+	}
+}
