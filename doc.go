@@ -36,6 +36,9 @@ ends when the lease does. [Locker.Acquire] and [Lease.Release] are the parts of 
 [Locker.TryAcquire] and [Locker.TryDo] do not wait. The ctx of a call bounds its waiting and nothing
 else; [Wait] does so, too. [FromContext] finds the lease further down in the program.
 
+[Lead] is for what one process of many does for as long as it can, a scheduler for one: it campaigns,
+runs a function while it leads, and campaigns again when it has lost the name.
+
 Names are exact: up to 512 bytes of UTF-8, case and trailing space significant. The one character
 that no name may have is NUL, which no SQL database can keep in a text.
 
