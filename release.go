@@ -39,6 +39,9 @@ func (le *Lease) release(ctx context.Context) error {
 	if before == nil {
 		if !le.endedBy(ctx, other) {
 			err = le.letGo(ctx)
+			if reason := lostReason(err); reason != 0 {
+				emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), reason, now.since(le.granted), le.ctx})
+			}
 		}
 	} else if reason := lostReason(before); reason != LostTaken && reason != LostSession {
 		le.locker.janitor.takeBack(le.leftover()) // frees the name sooner, if the store answers again
@@ -47,7 +50,7 @@ func (le *Lease) release(ctx context.Context) error {
 		le.locker.janitor.takeBack(le.doubt.leftover(le.cfg, le.grant))
 	}
 	le.locker.queues.wake(le.grant.Key)
-	emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.since(le.granted), err})
+	emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.since(le.granted), err, le.ctx})
 	return err
 }
 

@@ -125,3 +125,40 @@ func (b tokenless) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 	g.Token = 0
 	return g, err
 }
+
+// A call that brings no lease is told of with what it returns, and a loss that only the release finds is a
+// loss like any other, told once. Every trace is told, with the values of the caller's ctx.
+func TestFailuresAndLateLossesAreTold(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		var failed []rowlock.AcquireFailedEvent
+		var lost []rowlock.LostEvent
+		l := locker(t, store, rowlock.Tracing(
+			&rowlock.Trace{AcquireFailed: func(e rowlock.AcquireFailedEvent) { failed = append(failed, e) }}, nil,
+			&rowlock.Trace{Lost: func(e rowlock.LostEvent) { lost = append(lost, e) }},
+		))
+		ctx := context.WithValue(background, requestID{}, 7)
+		lease, err := l.Acquire(ctx, "a")
+		require.NoError(t, err)
+		_, err = l.Acquire(ctx, "a", rowlock.Wait(time.Minute))
+		require.ErrorIs(t, err, rowlock.ErrHeld)
+		require.Len(t, failed, 1)
+		assert.Equal(t, err, failed[0].Err)
+		assert.Equal(t, time.Minute, failed[0].Waited)
+		assert.Positive(t, failed[0].Attempts)
+		assert.Zero(t, failed[0].Unanswered)
+		assert.Equal(t, 7, failed[0].Context.Value(requestID{}))
+
+		store.Lose("a")
+		require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
+		synctest.Wait()
+		require.Len(t, lost, 1)
+		assert.Equal(t, rowlock.LostTaken, lost[0].Reason)
+		assert.Equal(t, 7, lost[0].Context.Value(requestID{}))
+
+		store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{LoseReply: true} })
+		_, err = l.TryAcquire(background, "b")
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		assert.Equal(t, failed[1].Attempts, failed[1].Unanswered)
+		store.Intercept(nil)
+	})
+}
