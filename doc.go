@@ -105,8 +105,8 @@ also one of your own, which package driver tells how to write.
 # Telling what happens
 
 The library logs nothing unless it is given a [Logger]. [Tracing] takes functions that are called as
-things happen. Both may be given, and package otel makes metrics
-and spans of the same events. Goroutines, timers and connections are per Locker, never per lease;
-after [Locker.Close] none is left.
+things happen. Both may be given, and package otel makes metrics and spans of the same events.
+
+Goroutines, timers and connections are per Locker, never per lease; after [Locker.Close] none is left.
 */
 package rowlock

@@ -62,10 +62,10 @@ func (r *recorder) acquired(e rowlock.AcquiredEvent) {
 }
 
 func (r *recorder) acquireFailed(e rowlock.AcquireFailedEvent) {
-	result := failure(e.Err)
-	r.acquire.Record(e.Context, e.Waited.Seconds(), r.with(e.LockInfo, outcome(result)))
+	why := failure(e.Err)
+	r.acquire.Record(e.Context, e.Waited.Seconds(), r.with(e.LockInfo, outcome(why)))
 	r.asked(e.Context, e.LockInfo, e.Attempts, e.Unanswered)
-	r.acquireSpan(e.Context, e.LockInfo, e.Waited, e.Attempts, result, e.Err)
+	r.acquireSpan(e.Context, e.LockInfo, e.Waited, e.Attempts, why, e.Err)
 }
 
 func (r *recorder) asked(ctx context.Context, lock rowlock.LockInfo, attempts, unanswered int) {
@@ -124,14 +124,14 @@ func (r *recorder) ended(ctx context.Context, lease rowlock.LeaseInfo, held time
 }
 
 func (r *recorder) wasResolved(e rowlock.ResolvedEvent) {
-	result := "nothing"
+	became := "nothing"
 	switch {
 	case e.Err != nil:
-		result = "given_up"
+		became = "given_up"
 	case e.Freed:
-		result = "freed"
+		became = "freed"
 	}
-	r.resolved.Add(context.Background(), 1, r.with(e.LockInfo, attribute.String("rowlock.result", result)))
+	r.resolved.Add(context.Background(), 1, r.with(e.LockInfo, result(became)))
 }
 
 // with is the attributes of a measurement.

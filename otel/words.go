@@ -24,6 +24,7 @@ const (
 func outcome(s string) attribute.KeyValue   { return outcomeKey.String(s) }
 func reason(s string) attribute.KeyValue    { return attribute.String("rowlock.reason", s) }
 func operation(s string) attribute.KeyValue { return attribute.String("rowlock.operation", s) }
+func result(s string) attribute.KeyValue    { return attribute.String("rowlock.result", s) }
 
 // failure is the outcome of an acquire that brought no lease.
 func failure(err error) string {
@@ -70,6 +71,9 @@ func (r *recorder) zero(all []attribute.KeyValue) {
 	}
 	for _, word := range []string{"unavailable", "unknown"} {
 		add(r.failures, outcome(word))
+	}
+	for _, word := range []string{"freed", "nothing", "given_up"} {
+		add(r.resolved, result(word))
 	}
 	add(r.regressions)
 }
