@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,13 +42,35 @@ func TestRulesAndDashboardNameWhatIsScraped(t *testing.T) {
 		for _, selector := range selectors {
 			var ours []*labels.Matcher // the others are Prometheus's own: job, instance
 			for _, m := range selector {
-				if m.Name == labels.MetricName || strings.HasPrefix(m.Name, "rowlock_") {
+				if m.Name == "__name__" || strings.HasPrefix(m.Name, "rowlock_") {
 					ours = append(ours, m)
 				}
 			}
 			assert.NotEmpty(t, scraped.matching(ours), "%v in %s", ours, text)
 		}
 	}
+}
+
+// The table of metrics is complete and has no more than there is.
+func TestDocumentedMetricsAreScraped(t *testing.T) {
+	text, err := os.ReadFile("../../docs/observability.md")
+	require.NoError(t, err)
+	documented, scraped := map[string]bool{}, map[string]bool{}
+	for _, found := range regexp.MustCompile("`rowlock\\.[a-z.]+` \\| `(rowlock_[a-z_]+)`").FindAllStringSubmatch(string(text), -1) {
+		documented[found[1]] = true
+	}
+	all := lively(t)
+	for _, one := range all {
+		name := one.labels.Get("__name__")
+		for _, part := range []string{"_bucket", "_sum", "_count"} {
+			name = strings.TrimSuffix(name, part)
+		}
+		if strings.HasPrefix(name, "rowlock_") {
+			scraped[name] = true
+		}
+	}
+	assert.Equal(t, scraped, documented)
+	t.Log(len(all), "series")
 }
 
 // alerts is the expressions of the alert rules, each of which says what it means, and what to do.
