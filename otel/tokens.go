@@ -36,8 +36,8 @@ func (t *tokens) fell(e rowlock.AcquiredEvent, now time.Time) bool {
 		t.last = make(map[[2]string]granted)
 	}
 	if !known && len(t.last) >= maxTokens {
-		for any := range t.last { // any of them
-			delete(t.last, any)
+		for some := range t.last { // whichever comes first
+			delete(t.last, some)
 			break
 		}
 	}

@@ -30,6 +30,8 @@ func run(ctx context.Context, address string) error {
 		return err
 	}
 	defer locker.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics)
@@ -51,8 +53,9 @@ func work(ctx context.Context, locker *rowlock.Locker) {
 			}
 			return ctx.Err()
 		})
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			log.Print(err)
+			time.Sleep(time.Second)
 		}
 	}
 }
