@@ -24,10 +24,13 @@ MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mo
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-# tested runs the tests of our module, of compat_test, which is a module of its own, or of both.
-tested = $(if $(filter ./compat_test,$(PKG)),,$(SERVERS) -- go $(GOTEST) $(1) $(PKG)) \
+# tested runs the tests of our module, of a module of its own, or of all.
+OWN    = ./compat_test ./examples/prometheus
+tested = $(if $(filter $(OWN),$(PKG)),,$(SERVERS) -- go $(GOTEST) $(1) $(PKG)) \
 	$(if $(filter ./...,$(PKG)),&&) \
-	$(if $(filter ./... ./compat_test,$(PKG)),$(COMPAT) -- go -C compat_test $(GOTEST) $(1) ./...)
+	$(if $(filter ./... ./compat_test,$(PKG)),$(COMPAT) -- go -C compat_test $(GOTEST) $(1) ./...) \
+	$(if $(filter ./...,$(PKG)),&&) \
+	$(if $(filter ./... ./examples/prometheus,$(PKG)),go -C examples/prometheus $(GOTEST) $(1) .)
 
 test: ## all tests; PKG=./sqllock RUN=TestAcquire FLAGS=-v for some
 	$(call tested)

@@ -151,7 +151,7 @@ func (a *acquisition) granted(g driver.Grant, sent, now instant) (*Lease, verdic
 	}
 	le.watch()
 	emit(a.cfg, func(t *Trace) func(AcquiredEvent) { return t.Acquired },
-		AcquiredEvent{LeaseInfo: le.info(), Waited: time.Since(a.started), Attempts: a.attempts, TTL: g.TTL, HandedOver: le.burst.handed > 0})
+		AcquiredEvent{le.info(), time.Since(a.started), a.attempts, a.doubt.requests, g.TTL, le.burst.handed > 0, a.ctx})
 	return le, stop
 }
 
@@ -160,6 +160,14 @@ func (a *acquisition) giveUp() error {
 	if a.doubt.requests > 0 {
 		a.locker.janitor.takeBack(a.doubt.leftover(a.cfg, driver.Grant{Key: a.key, TTL: a.cfg.ttl}))
 	}
+	err := a.failure()
+	emit(a.cfg, func(t *Trace) func(AcquireFailedEvent) { return t.AcquireFailed },
+		AcquireFailedEvent{lockInfo(a.key, a.cfg.holder), err, time.Since(a.started), a.attempts, a.doubt.requests, a.ctx})
+	return err
+}
+
+// failure is why there is no lease.
+func (a *acquisition) failure() error {
 	if a.locker.closing.Err() != nil {
 		return ErrClosed
 	}

@@ -36,6 +36,9 @@ ends when the lease does. [Locker.Acquire] and [Lease.Release] are the parts of 
 [Locker.TryAcquire] and [Locker.TryDo] do not wait. The ctx of a call bounds its waiting and nothing
 else; [Wait] does so, too. [FromContext] finds the lease further down in the program.
 
+[Lead] is for what one process of many does for as long as it can, a scheduler for one: it campaigns,
+runs a function while it leads, and campaigns again when it has lost the name.
+
 Names are exact: up to 512 bytes of UTF-8, case and trailing space significant. The one character
 that no name may have is NUL, which no SQL database can keep in a text.
 
@@ -104,7 +107,8 @@ also one of your own, which package driver tells how to write.
 # Telling what happens
 
 The library logs nothing unless it is given a [Logger]. [Tracing] takes functions that are called as
-things happen. Both may be given. Goroutines, timers and connections are per Locker, never per lease;
-after [Locker.Close] none is left.
+things happen. Both may be given, and package otel makes metrics and spans of the same events.
+
+Goroutines, timers and connections are per Locker, never per lease; after [Locker.Close] none is left.
 */
 package rowlock

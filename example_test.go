@@ -95,3 +95,21 @@ func ExampleLease_Context() {
 	// true
 	// true
 }
+
+// One of many processes leads: it works while it holds the name, and another takes over when it cannot.
+func ExampleLead() {
+	locker, _ := rowlock.New(memlock.New())
+	defer locker.Close()
+
+	ctx, shutdown := context.WithCancel(context.Background())
+	err := rowlock.Lead(ctx, locker, "scheduler", func(ctx context.Context, lease *rowlock.Lease) error {
+		fmt.Println("leading", lease.Name())
+		shutdown()   // for this example
+		<-ctx.Done() // work until the process stops or somebody else leads
+		return nil
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// leading scheduler
+	// error: <nil>
+}

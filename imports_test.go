@@ -85,6 +85,17 @@ func TestNobodyImportsTwoClients(t *testing.T) {
 	}
 }
 
+// Only who imports the package for it compiles OpenTelemetry.
+func TestTelemetryIsAPackageOfItsOwn(t *testing.T) {
+	others := slices.DeleteFunc(packages(t), func(pkg string) bool { return pkg == module+"/otel" })
+	for _, dep := range deps(t, others...) {
+		assert.False(t, startsWithAny(dep, []string{"go.opentelemetry.io"}), "a package besides otel reaches %s", dep)
+	}
+	for _, dep := range deps(t, module+"/otel") {
+		assert.False(t, startsWithAny(dep, []string{"go.opentelemetry.io/otel/sdk", "github.com/prometheus"}), "the SDK is the program's choice: %s", dep)
+	}
+}
+
 // Testing tools are reached by tests only, and never end up in a user's program.
 func TestTestingToolsStayInTests(t *testing.T) {
 	for _, dep := range deps(t, packages(t)...) {

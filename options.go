@@ -66,8 +66,9 @@ func Logger(l *slog.Logger) Option {
 	}
 }
 
-// Tracing calls the functions of t as things happen. It and [Logger] do not replace one another.
-func Tracing(t *Trace) Option { return func(s *settings) { s.trace = t } }
+// Tracing calls the functions of each of traces as things happen. It and [Logger] do not replace one
+// another.
+func Tracing(traces ...*Trace) Option { return func(s *settings) { s.traces = traces } }
 
 // Require makes New fail unless the backend's capabilities meet every requirement.
 func Require(requirements ...Requirement) Option {
@@ -88,7 +89,8 @@ type settings struct {
 
 	renewSet, marginSet, waitSet bool
 	namespace, holder, note      string
-	trace, log                   *Trace
+	traces                       []*Trace
+	log                          *Trace
 	require                      []Requirement
 	guard                        Sealer
 	fenced                       bool

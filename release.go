@@ -45,6 +45,9 @@ func (le *Lease) release(ctx context.Context) error {
 	if before == nil {
 		if !le.endedBy(ctx, other) {
 			handed, err = le.passOn(ctx, other == nil, now)
+			if reason := lostReason(err); reason != 0 {
+				emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), reason, now.since(le.granted), le.ctx})
+			}
 		}
 	} else if reason := lostReason(before); reason != LostTaken && reason != LostSession {
 		le.locker.janitor.takeBack(le.leftover()) // frees the name sooner, if the store answers again
@@ -55,7 +58,7 @@ func (le *Lease) release(ctx context.Context) error {
 	if !handed {
 		le.wakeNext()
 	}
-	emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.since(le.granted), err})
+	emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.since(le.granted), err, le.ctx})
 	return err
 }
 

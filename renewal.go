@@ -144,7 +144,7 @@ func (r *renewals) tellLost(now instant) {
 	for _, le := range lost {
 		r.locker.queues.wake(le.grant.Key)
 		le.letSessionGo(lostReason(le.err))
-		emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), lostReason(le.err), now.since(le.granted)})
+		emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), lostReason(le.err), now.since(le.granted), le.ctx})
 	}
 }
 

@@ -1,6 +1,7 @@
 package rowlock
 
 import (
+	"context"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -14,6 +15,9 @@ type Trace struct {
 	Waiting func(WaitingEvent)
 	// Acquired: a lease was granted.
 	Acquired func(AcquiredEvent)
+	// AcquireFailed: an Acquire, TryAcquire, Do, TryDo or campaign of Lead ended without a lease. A lease
+	// that could not be sealed is told as acquired and released instead.
+	AcquireFailed func(AcquireFailedEvent)
 	// HeldByOther: an attempt was refused. A waiter that polls reports each refusal.
 	HeldByOther func(HeldByOtherEvent)
 	// Renewed: the store renewed the lease.
@@ -21,7 +25,8 @@ type Trace struct {
 	// RenewalFailed: a renewal failed or its outcome is unknown; it is tried again until the
 	// deadline.
 	RenewalFailed func(RenewalFailedEvent)
-	// Lost: the lease ended before it was released.
+	// Lost: the lease ended before it was released. It is told once, at the latest by the Release that
+	// finds out.
 	Lost func(LostEvent)
 	// Released: the holder released the lease.
 	Released func(ReleasedEvent)
@@ -51,11 +56,22 @@ type WaitingEvent struct {
 // AcquiredEvent is the event of [Trace.Acquired].
 type AcquiredEvent struct {
 	LeaseInfo
-	Waited   time.Duration // since the call
-	Attempts int           // requests sent
-	TTL      time.Duration
+	Waited     time.Duration // since the call
+	Attempts   int           // requests sent
+	Unanswered int           // of these, with an outcome that did not become known
+	TTL        time.Duration
+	HandedOver bool            // by a holder of the same Locker, in the request that released it
+	Context    context.Context // the caller's, for its values, such as a span
+}
 
-	HandedOver bool // by a holder of the same Locker, in the request that released it
+// AcquireFailedEvent is the event of [Trace.AcquireFailed].
+type AcquireFailedEvent struct {
+	LockInfo
+	Err        error           // what the call returns
+	Waited     time.Duration   // since the call
+	Attempts   int             // requests sent
+	Unanswered int             // of these, with an outcome that did not become known
+	Context    context.Context // the caller's, for its values, such as a span
 }
 
 // HeldByOtherEvent is the event of [Trace.HeldByOther].
@@ -83,15 +99,17 @@ type RenewalFailedEvent struct {
 // LostEvent is the event of [Trace.Lost].
 type LostEvent struct {
 	LeaseInfo
-	Reason LostReason
-	Held   time.Duration // since the grant
+	Reason  LostReason
+	Held    time.Duration   // since the grant
+	Context context.Context // of the lease, for its values
 }
 
 // ReleasedEvent is the event of [Trace.Released].
 type ReleasedEvent struct {
 	LeaseInfo
-	Held time.Duration // since the grant
-	Err  error         // nil, an ErrLost, or an ErrUnknown that the janitor goes on with
+	Held    time.Duration   // since the grant
+	Err     error           // nil, an ErrLost, or an ErrUnknown that the janitor goes on with
+	Context context.Context // of the lease, for its values
 }
 
 // ResolvedEvent is the event of [Trace.Resolved].

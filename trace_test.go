@@ -3,7 +3,12 @@ package rowlock_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"log/slog"
+	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -124,4 +129,80 @@ func (b tokenless) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 	g, err := b.Backend.Acquire(ctx, r)
 	g.Token = 0
 	return g, err
+}
+
+// The table of log lines in docs/observability.md has every message and its keys, which programs search for.
+func TestLogKeysAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("docs/observability.md")
+	require.NoError(t, err)
+	var log bytes.Buffer
+	trace := rowlock.LogTrace(slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	failure := errors.New("connection refused")
+	trace.Waiting(rowlock.WaitingEvent{})
+	trace.Acquired(rowlock.AcquiredEvent{})
+	trace.AcquireFailed(rowlock.AcquireFailedEvent{Err: failure})
+	trace.HeldByOther(rowlock.HeldByOtherEvent{Held: &rowlock.HeldError{}})
+	trace.Renewed(rowlock.RenewedEvent{})
+	trace.RenewalFailed(rowlock.RenewalFailedEvent{Err: failure})
+	trace.Lost(rowlock.LostEvent{})
+	trace.Released(rowlock.ReleasedEvent{Err: failure})
+	trace.Resolved(rowlock.ResolvedEvent{})
+	trace.Resolved(rowlock.ResolvedEvent{Err: failure})
+	lines := 0
+	for line := range strings.Lines(log.String()) {
+		lines++
+		var entry map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &entry))
+		msg := strings.TrimPrefix(entry["msg"].(string), "rowlock: ")
+		_, row, found := strings.Cut(string(text), "\n| `"+msg+"` |")
+		require.True(t, found, msg)
+		row, _, _ = strings.Cut(row, "\n")
+		_, row, _ = strings.Cut(row, "| ")
+		var keys []string
+		for key := range entry {
+			if !slices.Contains([]string{"time", "level", "msg", "name", "namespace", "token"}, key) {
+				keys = append(keys, "`"+key+"`")
+			}
+		}
+		assert.ElementsMatch(t, keys, strings.Split(strings.TrimSuffix(row, " |"), ", "), msg)
+	}
+	assert.Equal(t, 10, lines)
+	assert.Equal(t, reflect.TypeFor[rowlock.Trace]().NumField(), 9, "a new event is logged and documented")
+}
+
+// A call that brings no lease is told of with what it returns, and a loss that only the release finds is a
+// loss like any other, told once. Every trace is told, with the values of the caller's ctx.
+func TestFailuresAndLateLossesAreTold(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		var failed []rowlock.AcquireFailedEvent
+		var lost []rowlock.LostEvent
+		l := locker(t, store, rowlock.Tracing(
+			&rowlock.Trace{AcquireFailed: func(e rowlock.AcquireFailedEvent) { failed = append(failed, e) }}, nil,
+			&rowlock.Trace{Lost: func(e rowlock.LostEvent) { lost = append(lost, e) }},
+		))
+		ctx := context.WithValue(background, requestID{}, 7)
+		lease, err := l.Acquire(ctx, "a")
+		require.NoError(t, err)
+		_, err = l.Acquire(ctx, "a", rowlock.Wait(time.Minute))
+		require.ErrorIs(t, err, rowlock.ErrHeld)
+		require.Len(t, failed, 1)
+		assert.Equal(t, err, failed[0].Err)
+		assert.Equal(t, time.Minute, failed[0].Waited)
+		assert.Positive(t, failed[0].Attempts)
+		assert.Zero(t, failed[0].Unanswered)
+		assert.Equal(t, 7, failed[0].Context.Value(requestID{}))
+
+		store.Lose("a")
+		require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
+		synctest.Wait()
+		require.Len(t, lost, 1)
+		assert.Equal(t, rowlock.LostTaken, lost[0].Reason)
+		assert.Equal(t, 7, lost[0].Context.Value(requestID{}))
+
+		store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{LoseReply: true} })
+		_, err = l.TryAcquire(background, "b")
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		assert.Equal(t, failed[1].Attempts, failed[1].Unanswered)
+		store.Intercept(nil)
+	})
 }

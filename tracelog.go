@@ -2,6 +2,7 @@ package rowlock
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 )
 
@@ -17,6 +18,13 @@ func LogTrace(l *slog.Logger) *Trace {
 		},
 		Acquired: func(e AcquiredEvent) {
 			log(slog.LevelInfo, "acquired", e.attrs(), slog.Duration("waited", e.Waited), slog.Int("attempts", e.Attempts), slog.Duration("ttl", e.TTL))
+		},
+		AcquireFailed: func(e AcquireFailedEvent) {
+			level := slog.LevelDebug // whoever called is told
+			if errors.Is(e.Err, ErrUnavailable) {
+				level = slog.LevelWarn
+			}
+			log(level, "not acquired", e.attrs(), slog.Any("error", e.Err), slog.Duration("waited", e.Waited), slog.Int("attempts", e.Attempts))
 		},
 		HeldByOther: func(e HeldByOtherEvent) {
 			log(slog.LevelDebug, "held by other", e.attrs(), slog.String("by", e.Held.Holder), slog.Int64("by_token", int64(e.Held.Token)), slog.Duration("expires_in", e.Held.ExpiresIn))

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	otellock "github.com/rowlock/rowlock/otel"
+)
+
+// observed returns a locker on backend, and what serves its metrics.
+func observed(backend driver.Backend, opts ...rowlock.Option) (*rowlock.Locker, http.Handler, error) {
+	registry := prometheus.NewRegistry()
+	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo())
+	if err != nil {
+		return nil, nil, err
+	}
+	trace, err := otellock.New(
+		otellock.Meters(metric.NewMeterProvider(metric.WithReader(reader))),
+		otellock.Names(class),
+	)
+	if err != nil {
+		return nil, nil, err
+	}
+	locker, err := rowlock.New(backend, append(opts, rowlock.Tracing(trace))...)
+	return locker, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), err
+}
+
+// class is the attribute for a lock's name. This program has few jobs, and each is to be seen; of names that it does
+// not know there may be any number.
+func class(_, name string) string {
+	switch name {
+	case "report", "invoices":
+		return name
+	default:
+		return "other"
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// What an operator of locks watches is in the scrape: waiting, failures, renewal delay, session expiries, tokens that
+// rise, partitions; and each series counts what happened.
+func TestScrapeShowsEveryMetric(t *testing.T) {
+	scraped := lively(t)
+	for series, least := range map[string]float64{
+		`rowlock_acquire_duration_seconds_count{rowlock_name="report", rowlock_outcome="acquired"}`:    2, // wait time
+		`rowlock_acquire_duration_seconds_count{rowlock_name="report", rowlock_outcome="held"}`:        1, // failure rate
+		`rowlock_acquire_duration_seconds_count{rowlock_name="report", rowlock_outcome="unavailable"}`: 1,
+		`rowlock_acquire_requests_total{rowlock_name="report"}`:                                        4,
+		`rowlock_acquire_refusals_total{rowlock_name="report", rowlock_reason="held"}`:                 1,
+		`rowlock_leases{rowlock_name="report"}`:                                                        0,
+		`rowlock_leases{rowlock_name="invoices"}`:                                                      1,
+		`rowlock_hold_duration_seconds_count{rowlock_name="report", rowlock_outcome="released"}`:       1,
+		`rowlock_hold_duration_seconds_count{rowlock_name="report", rowlock_outcome="lost"}`:           1,
+		`rowlock_renewal_duration_seconds_count{rowlock_name="report"}`:                                1, // renewal delay
+		`rowlock_renewal_margin_seconds_count{rowlock_name="report"}`:                                  1,
+		`rowlock_renewal_failures_total{rowlock_name="report", rowlock_outcome="unavailable"}`:         1, // partitions
+		`rowlock_renewal_failures_total{rowlock_name="report", rowlock_outcome="unknown"}`:             0,
+		`rowlock_lost_total{rowlock_name="report", rowlock_reason="expired"}`:                          1,
+		`rowlock_lost_total{rowlock_name="report", rowlock_reason="taken"}`:                            0,
+		`rowlock_lost_total{rowlock_name="report", rowlock_reason="max_hold"}`:                         0,
+		`rowlock_lost_total{rowlock_name="report", rowlock_reason="session"}`:                          0, // session expiries
+		`rowlock_unknown_total{rowlock_name="report", rowlock_operation="acquire"}`:                    0,
+		`rowlock_resolved_total{rowlock_name="report", rowlock_result="freed"}`:                        1,
+		`rowlock_token{rowlock_name="report"}`:                                                         1, // token monotonicity
+		`rowlock_token_regressions_total{rowlock_name="report"}`:                                       0,
+	} {
+		value, found := scraped.value(t, series)
+		assert.True(t, found, series)
+		assert.GreaterOrEqual(t, value, least, series)
+	}
+}
+
+// lively is what is scraped from a worker to which most things have happened.
+func lively(t *testing.T) scrape {
+	t.Helper()
+	store := memlock.New()
+	locker, metrics, err := observed(store, rowlock.TTL(2*time.Second))
+	require.NoError(t, err)
+	defer func() { _ = locker.Close() }()
+	ctx := t.Context()
+	_, err = locker.Acquire(ctx, "invoices", rowlock.TTL(time.Hour))
+	require.NoError(t, err)
+
+	require.NoError(t, locker.Do(ctx, "report", func(ctx context.Context, lease *rowlock.Lease) error {
+		_, err := locker.TryAcquire(ctx, "report")
+		require.ErrorIs(t, err, rowlock.ErrHeld)
+		return lease.Renew(ctx)
+	}))
+	lease, err := locker.Acquire(ctx, "report")
+	require.NoError(t, err)
+	store.Intercept(func(memlock.Call) memlock.Fault {
+		return memlock.Fault{Fail: driver.NotApplied(errors.New("connection refused"))}
+	})
+	_, err = locker.TryAcquire(ctx, "report", rowlock.TTL(time.Second))
+	require.ErrorIs(t, err, rowlock.ErrUnavailable)
+	<-lease.Context().Done()
+	store.Intercept(nil)
+	require.ErrorIs(t, lease.Release(ctx), rowlock.ErrLost)
+
+	var s scrape
+	resolved := func() bool {
+		s = scrapeOf(t, metrics)
+		freed, _ := s.value(t, `rowlock_resolved_total{rowlock_name="report", rowlock_result="freed"}`)
+		lost, _ := s.value(t, `rowlock_lost_total{rowlock_name="report", rowlock_reason="expired"}`)
+		return freed > 0 && lost > 0
+	}
+	require.Eventually(t, resolved, 10*time.Second, 10*time.Millisecond)
+	return s
+}
+
+type sample struct {
+	labels labels.Labels
+	value  string
+}
+
+type scrape []sample
+
+func scrapeOf(t *testing.T, metrics http.Handler) scrape {
+	t.Helper()
+	reply := httptest.NewRecorder()
+	metrics.ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	require.Equal(t, http.StatusOK, reply.Code)
+	var s scrape
+	for line := range strings.Lines(reply.Body.String()) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		at := strings.LastIndexByte(line, ' ')
+		series, err := parser.ParseMetric(line[:at])
+		require.NoError(t, err, line)
+		s = append(s, sample{series, strings.TrimSpace(line[at:])})
+	}
+	return s
+}
+
+// matching is the samples that a selector selects.
+func (s scrape) matching(selector []*labels.Matcher) scrape {
+	var found scrape
+	for _, one := range s {
+		matches := true
+		for _, m := range selector {
+			matches = matches && m.Matches(one.labels.Get(m.Name))
+		}
+		if matches {
+			found = append(found, one)
+		}
+	}
+	return found
+}

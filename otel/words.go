@@ -1,0 +1,79 @@
+package otellock
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Attributes. Each has few values, which are listed here and do not change.
+const (
+	nameKey      = attribute.Key("rowlock.name")
+	namespaceKey = attribute.Key("rowlock.namespace")
+	holderKey    = attribute.Key("rowlock.holder")
+	tokenKey     = attribute.Key("rowlock.token")
+	outcomeKey   = attribute.Key("rowlock.outcome")
+	attemptsKey  = attribute.Key("rowlock.attempts")
+)
+
+func outcome(s string) attribute.KeyValue   { return outcomeKey.String(s) }
+func reason(s string) attribute.KeyValue    { return attribute.String("rowlock.reason", s) }
+func operation(s string) attribute.KeyValue { return attribute.String("rowlock.operation", s) }
+func result(s string) attribute.KeyValue    { return attribute.String("rowlock.result", s) }
+
+// failure is the outcome of an acquire that brought no lease.
+func failure(err error) string {
+	switch {
+	case errors.Is(err, rowlock.ErrClosed):
+		return "closed"
+	case errors.Is(err, rowlock.ErrUnavailable):
+		return "unavailable"
+	default:
+		return "held"
+	}
+}
+
+var losses = map[rowlock.LostReason]string{
+	rowlock.LostExpired: "expired", rowlock.LostTaken: "taken", rowlock.LostMaxHold: "max_hold", rowlock.LostSession: "session",
+}
+
+func loss(r rowlock.LostReason) string {
+	if word, ok := losses[r]; ok {
+		return word
+	}
+	return "other"
+}
+
+// refusal is held, or closed: nobody holds the name, and it is not granted yet.
+func refusal(r driver.Reason) string {
+	if r == driver.Leased {
+		return "held"
+	}
+	return "closed"
+}
+
+// zero makes the counters of rare events exist before the first of them: an increase from nothing to one is
+// none to Prometheus. The attributes are those that all of them have.
+func (r *recorder) zero(all []attribute.KeyValue) {
+	add := func(c metric.Int64Counter, attrs ...attribute.KeyValue) {
+		c.Add(context.Background(), 0, metric.WithAttributes(append(attrs, all...)...))
+	}
+	for _, word := range losses {
+		add(r.lost, reason(word))
+	}
+	for _, word := range []string{"acquire", "renew", "release"} {
+		add(r.unknown, operation(word))
+	}
+	for _, word := range []string{"unavailable", "unknown"} {
+		add(r.failures, outcome(word))
+	}
+	for _, word := range []string{"freed", "nothing", "given_up"} {
+		add(r.resolved, result(word))
+	}
+	add(r.regressions)
+}
