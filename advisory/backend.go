@@ -33,6 +33,7 @@ type store struct {
 
 var (
 	_ driver.Backend   = (*Backend)(nil)
+	_ driver.Queuer    = (*Backend)(nil)
 	_ driver.Session   = (*Backend)(nil)
 	_ driver.Inspector = (*Backend)(nil)
 	_ driver.Describer = (*Backend)(nil)
@@ -64,7 +65,7 @@ func build(src source, opts []Option) *Backend {
 	}
 	table, err := o.check(src.most())
 	s := &store{source: src, table: table, opts: o, keyOf: keyOf, err: err}
-	s.locks.Most = o.sessions
+	s.locks.Most, s.locks.Waiting, s.locks.Together = o.sessions, o.sessions/2, true
 	s.locks.Link = func(base *sessionlock.Session[int64]) sessionlock.Link[int64] {
 		return &session{Session: base, store: s}
 	}
@@ -96,13 +97,24 @@ func (b *Backend) Session(g driver.Grant) context.Context { return b.locks.Sessi
 // Acquire implements [driver.Backend]. A name that is held through this backend is refused without
 // asking the server, which would grant it again to the session that has it.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	return b.acquire(ctx, r, b.locks.Acquire)
+}
+
+// AcquireQueued implements [driver.Queuer]: it waits until ctx ends, on a connection of its own, which
+// holds nothing else and is closed if the wait is cut short. When there may be no more connections it
+// is [Backend.Acquire].
+func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	return b.acquire(ctx, r, b.locks.AcquireQueued)
+}
+
+func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(context.Context, int64, bool, driver.Request) (driver.Grant, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err
 	}
 	err := sessionlock.Keepable(r)
 	var g driver.Grant
 	if err == nil {
-		g, err = b.locks.Acquire(ctx, b.keyOf(r.Key), b.shared, r)
+		g, err = by(ctx, b.keyOf(r.Key), b.shared, r)
 	}
 	return g, explain(ctx, b.table, "acquire", r.Key, err)
 }

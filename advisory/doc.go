@@ -34,8 +34,10 @@
 // A backend borrows a connection of the caller's pool with the first lock, puts any number of locks on
 // it, and gives it back with the last. Another, up to [Sessions], is borrowed only while all are busy
 // with a statement. The pool must have room for them beside the work; one of pgx is closed only when
-// they are back, so close the Locker first. Waiting holds no connection and no transaction: it polls
-// with one short statement.
+// they are back, so close the Locker first. Whoever waits stands in the server's queue, on a
+// connection of its own that holds nothing else, half a second at a time: the server wakes it at once,
+// and no snapshot is kept for longer, which would hold up vacuum and CREATE INDEX CONCURRENTLY. When no
+// more connections may be taken, waiting is by polling with one short statement.
 //
 // The server would grant a lock again to the session that has it. So a name that is held through a
 // backend is refused without asking, and two names with one key are in each other's way and never both

@@ -14,8 +14,20 @@ import (
 // larger timeline, so its tokens are larger even if it never saw the last numbers of the old primary.
 const timelineShift = 40
 
+// lockNotAvailable is the error of a wait that was long enough.
+const lockNotAvailable = "55P03"
+
 // Lock makes one try.
 func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
+	token, had, err := se.take(ctx, "lock", h)
+	if err == nil && !had {
+		err = se.refusal(ctx, h)
+	}
+	return token, err
+}
+
+// take asks for the lock by one statement, and reports whether it was to be had.
+func (se *session) take(ctx context.Context, verb string, h *holding) (token driver.Token, had bool, err error) {
 	o := &se.store.opts
 	var at int64
 	var number sql.NullInt64
@@ -23,21 +35,21 @@ func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 	if !o.noToken {
 		dest = append(dest, new(sql.NullString))
 	}
-	err := se.query(ctx, o.lockVerb(h.Shared), []any{h.ID, int64(se.pid)}, dest...)
+	err = se.query(ctx, o.verb(verb, h.Shared), []any{h.ID, int64(se.pid)}, dest...)
 	switch {
 	case err != nil && se.Broken != nil:
-		return 0, err
+		return 0, false, err
+	case sqlerror.State(err) == lockNotAvailable:
+		return 0, false, nil
 	case err != nil:
-		return 0, se.failed(ctx, h, err)
+		return 0, false, se.failed(ctx, h, err)
 	case at != int64(se.pid):
 		se.Broken = se.moved(at)
-		return 0, driver.Permanent(se.Broken)
-	case !number.Valid:
-		return 0, se.refusal(ctx, h)
-	case o.noToken:
-		return 0, nil
+		return 0, false, driver.Permanent(se.Broken)
+	case !number.Valid || o.noToken:
+		return 0, number.Valid, nil
 	}
-	return driver.Token(se.timeline<<timelineShift | number.Int64), nil
+	return driver.Token(se.timeline<<timelineShift | number.Int64), true, nil
 }
 
 // failed takes back what a statement that failed may have locked: the lock comes before the token.

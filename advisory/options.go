@@ -19,8 +19,10 @@ type options struct {
 }
 
 // Sessions is how many connections of the pool the locks are held on at most. One holds any number
-// of locks; another is taken when one is needed while all are busy with a statement. The default is
-// 4, but no more than half of what the pool allows, so that the work under a lock finds a connection.
+// of locks; another is taken when one is needed while all are busy with a statement, up to half of them. The
+// other half is for those who wait in the server's queue, each of whom needs a connection of his own:
+// with Sessions(1) nobody does, and waiting is by polling. The default is 4, but no more than half of
+// what the pool allows, so that the work under a lock finds a connection.
 func Sessions(n int) Option { return func(o *options) { o.sessions = n } }
 
 // Table names the lease table, as sqllock.Table does, because the sequence of tokens is called like

@@ -24,7 +24,7 @@ type session struct {
 	watched  chan struct{} // closed when nobody reads between turns any more; nil when nobody does
 }
 
-var _ sessionlock.Link[int64] = (*session)(nil)
+var _ sessionlock.Queuer[int64] = (*session)(nil)
 
 // Ended reports whether the connection is known to have ended.
 func (se *session) Ended() bool { return se.conn != nil && se.conn.closed() }

@@ -15,9 +15,8 @@ type statements map[string]string
 // load reads every statement, with the sequence of t in place of the default one.
 func load(t sqltable.Table) statements { return t.Statements(sqlFiles, "sql", `"`) }
 
-// lockVerb is the statement that takes a lock of this kind.
-func (o *options) lockVerb(shared bool) string {
-	verb := "lock"
+// verb is the statement that takes a lock of this kind: "lock" at once, "wait" in the server's queue.
+func (o *options) verb(verb string, shared bool) string {
 	if shared {
 		verb += "_shared"
 	}

@@ -16,6 +16,7 @@ func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	verbs := []string{
 		"find_trace", "holders", "leave_trace", "lock", "lock_only", "lock_shared", "lock_shared_only", "owned", "start",
 		"terminate", "tx_lock", "tx_lock_shared", "unlock", "unlock_shared",
+		"wait", "wait_only", "wait_shared", "wait_shared_only",
 	}
 	table, err := sqltable.Parse("ops.jobs")
 	require.NoError(t, err)
@@ -32,7 +33,8 @@ func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	}
 	for _, o := range []options{{}, {noToken: true}} {
 		for _, shared := range []bool{false, true} {
-			assert.Contains(t, s, o.lockVerb(shared))
+			assert.Contains(t, s, o.verb("lock", shared))
+			assert.Contains(t, s, o.verb("wait", shared))
 			assert.Contains(t, s, unlockVerb(shared))
 		}
 	}

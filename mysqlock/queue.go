@@ -12,17 +12,17 @@ import (
 // outlast a client that is gone; MySQL rounds to seconds, and MariaDB takes no −1 for ever.
 const serverWait = 1
 
-// Await waits until h is granted. A connection that is in doubt holds nothing, or soon: it is closed.
-func (se *session) Await(ctx context.Context, h *holding) error {
+// Await waits until h is granted, which has no token yet. A connection that is in doubt holds nothing, or soon: it is closed.
+func (se *session) Await(ctx context.Context, h *holding) (driver.Token, error) {
 	held := error(&driver.Held{Reason: driver.Leased})
 	for {
 		if refusal := se.refusal(ctx, h); se.Broken == nil {
 			held = refusal
 		} else if ctx.Err() == nil {
-			return refusal
+			return 0, refusal
 		}
 		if ctx.Err() != nil {
-			return held
+			return 0, held
 		}
 		var answer sql.NullInt64
 		err := se.wait(ctx, h, &answer)
@@ -32,9 +32,9 @@ func (se *session) Await(ctx context.Context, h *holding) error {
 			if ctx.Err() != nil {
 				err = held
 			}
-			return err
+			return 0, err
 		case answer.Int64 == 1:
-			return nil
+			return 0, nil
 		}
 	}
 }

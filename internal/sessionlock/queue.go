@@ -9,9 +9,9 @@ import (
 // Queuer is a [Link] to a server that keeps waiters in a queue.
 type Queuer[K comparable] interface {
 	Link[K]
-	// Await waits until it has the lock of h, or until ctx ends. After an error the session does not
-	// hold it, or is broken.
-	Await(ctx context.Context, h *Holding[K]) error
+	// Await waits until it has the lock of h, and returns its token as Lock does, or until ctx ends. After
+	// an error the session does not hold it, or is broken.
+	Await(ctx context.Context, h *Holding[K]) (driver.Token, error)
 }
 
 // AcquireQueued is Acquire, but that it waits, until ctx ends: for what is held here, and in the
@@ -54,13 +54,14 @@ func (s *Store[K]) queue(ctx context.Context, se *Session[K], h *Holding[K]) (g 
 	if err = se.link.Connect(ctx); err == nil {
 		err = se.settle(h)
 	}
+	var token driver.Token
 	if err == nil {
-		err = se.link.(Queuer[K]).Await(ctx, h)
+		token, err = se.link.(Queuer[K]).Await(ctx, h)
 	}
 	s.mu.Lock()
 	s.waits--
 	if err == nil {
-		g = h.grantedWith(0)
+		g = h.grantedWith(token)
 		s.sessions = append(s.sessions, se)
 	} else {
 		s.drop(h)

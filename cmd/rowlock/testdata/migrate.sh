@@ -11,9 +11,13 @@ grep -q 'nothing is dropped while a lock is held' err
 until rowlock migrate status | grep -Eq '^00002_fence.sql +-'; do
 	rowlock migrate down
 done
-rowlock run job -- true # the fence went, the locks are there
-rowlock migrate down
-rowlock migrate status | grep -Eq '^00001_lease.sql +-'
+rowlock run job -- true 2>err && exit 1 # what it needs came after the fence
+grep -q 'create it with: rowlock migrate up' err
+rowlock migrate up
+rowlock run job -- true
+until rowlock migrate status | grep -Eq '^00001_lease.sql +-'; do
+	rowlock migrate down
+done
 
 rowlock migrate up --table mine
 rowlock run job --table mine -- true

@@ -1,0 +1,203 @@
+package advisory_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// waitFor starts AcquireQueued and returns once the server has it in its queue.
+func (w watcher) waitFor(ctx context.Context, b *advisory.Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
+	w.tb.Helper()
+	got, failed = make(chan driver.Grant, 1), make(chan error, 1)
+	go func() {
+		g, err := b.AcquireQueued(ctx, r)
+		if err != nil {
+			failed <- err
+			return
+		}
+		got <- g
+	}()
+	w.becomes("the server has a waiter", w.hasWaiter)
+	return got, failed
+}
+
+func (w watcher) hasWaiter() bool { return w.number("SELECT count(*)"+here+" AND NOT granted") > 0 }
+
+func limited(tb testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+func refusal(tb testing.TB, err error) *driver.Held {
+	tb.Helper()
+	var held *driver.Held
+	require.ErrorAs(tb, err, &held)
+	return held
+}
+
+// A waiter stands in the server's queue, longer than one of its waits, and is granted the lock when it is
+// released; then its connection is one like the others.
+func TestQueue(t *testing.T) {
+	eachPool(t, func(t *testing.T, open func(dsn string, opts ...advisory.Option) *advisory.Backend) {
+		dsn := database(t)
+		for _, opts := range [][]advisory.Option{nil, {advisory.NoToken()}} {
+			w := watch(t, dsn)
+			a, b := open(dsn, opts...), open(dsn, opts...)
+			g := acquire(t, a, "a")
+			got, failed := w.waitFor(limited(t), b, request("a"))
+			w.becomes("the first of its waits is over", func() bool { return !w.hasWaiter() })
+			w.becomes("it waits again", w.hasWaiter)
+			require.Empty(t, got, "granted while another holds it")
+			require.NoError(t, a.Release(limited(t), g))
+			var next driver.Grant
+			select {
+			case next = <-got:
+			case err := <-failed:
+				require.NoError(t, err)
+			}
+			assert.True(t, next.Token > g.Token || opts != nil)
+			second := acquire(t, b, "b")
+			assert.Equal(t, 1, w.sessions(), "on the waiter's connection")
+			outcomes, err := b.Renew(limited(t), []driver.Grant{next, second})
+			require.NoError(t, err)
+			assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
+			require.NoError(t, b.Release(limited(t), next))
+			require.NoError(t, b.Release(limited(t), second))
+			assert.Zero(t, w.locks())
+		}
+	})
+}
+
+// Shared grants wait for an exclusive one and are made together.
+func TestQueueOfReaders(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	w := watch(t, dsn)
+	a, b := advisory.New(openPool(t, dsn)), advisory.New(openPool(t, dsn))
+	g := acquire(t, a, "a")
+	first, failed := w.waitFor(limited(t), b.Shared(), request("a"))
+	c := advisory.New(openPool(t, dsn)).Shared()
+	second := make(chan error, 1)
+	go func() {
+		g, err := c.AcquireQueued(limited(t), request("a"))
+		if err == nil {
+			err = c.Release(limited(t), g)
+		}
+		second <- err
+	}()
+	require.NoError(t, a.Release(limited(t), g))
+	select {
+	case g := <-first:
+		require.NoError(t, <-second, "while the first is held")
+		require.NoError(t, b.Shared().Release(limited(t), g))
+	case err := <-failed:
+		require.NoError(t, err)
+	}
+}
+
+// A wait that is cut short is a refusal that says who holds the lock, and its connection is closed: the lock is
+// not granted to what is left of it.
+func TestACancelledWait(t *testing.T) {
+	eachPool(t, func(t *testing.T, open func(dsn string, opts ...advisory.Option) *advisory.Backend) {
+		dsn := database(t)
+		w := watch(t, dsn)
+		a, b := open(dsn), open(dsn)
+		g := acquire(t, a, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		_, failed := w.waitFor(ctx, b, request("a"))
+		cancel()
+		assert.NotEmpty(t, refusal(t, <-failed).Holder)
+		w.becomes("the server has forgotten it", func() bool { return !w.hasWaiter() })
+		require.NoError(t, a.Release(limited(t), g))
+		require.NoError(t, a.Release(limited(t), acquire(t, a, "a")))
+	})
+}
+
+// No more than half of the connections wait, so that locks can be taken and proven meanwhile; whoever finds none
+// is refused at once and polls.
+func TestWaitersAreBounded(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	w := watch(t, dsn)
+	a, b := advisory.New(openPool(t, dsn)), advisory.New(openPool(t, dsn), advisory.Sessions(2))
+	g := acquire(t, a, "a")
+	got, failed := w.waitFor(limited(t), b, request("a"))
+	_, err := b.AcquireQueued(limited(t), request("a"))
+	refusal(t, err)
+	require.Empty(t, failed, "it waited until then")
+	require.NoError(t, b.Release(limited(t), acquire(t, b, "b")))
+	require.NoError(t, a.Release(limited(t), g))
+	require.NoError(t, b.Release(limited(t), <-got))
+}
+
+// A waiter whose server falls silent gives up after one of the server's waits and a TTL, with an error that is no refusal.
+func TestAWaitForASilentServer(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	w := watch(t, dsn)
+	reached, proxy, err := through(dsn)
+	require.NoError(t, err)
+	t.Cleanup(proxy.Close)
+	a, b := advisory.New(openPool(t, dsn)), advisory.New(openPool(t, reached))
+	g := acquire(t, a, "a")
+	r := request("a")
+	r.TTL = time.Second
+	_, failed := w.waitFor(limited(t), b, r)
+	proxy.Cut()
+	err = <-failed
+	var held *driver.Held
+	require.NotErrorAs(t, err, &held)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, a.Release(limited(t), g))
+}
+
+// Of eight who want the same lock again and again nobody starves: each gets at least half of its fair share, once all
+// are there.
+func TestNobodyStarves(t *testing.T) {
+	t.Parallel()
+	const members, grants = 8, 400
+	dsn := database(t)
+	var mu sync.Mutex
+	served, total := make([]int, members), 0
+	ctx, cancel := context.WithCancel(limited(t))
+	defer cancel()
+	var group sync.WaitGroup
+	for i := range members {
+		l := locker(t, advisory.New(openPool(t, dsn, conns(4))))
+		group.Go(func() {
+			for ctx.Err() == nil {
+				err := l.Do(ctx, "a", func(context.Context, *rowlock.Lease) error {
+					time.Sleep(time.Millisecond) // the work
+					mu.Lock()
+					defer mu.Unlock()
+					if served[i]++; total == 0 && slices.Min(served) == 0 {
+						return nil
+					} else if total == 0 {
+						clear(served)
+					}
+					if total++; total == grants {
+						cancel()
+					}
+					return nil
+				})
+				if ctx.Err() == nil {
+					assert.NoError(t, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	t.Logf("served %v", served)
+	assert.GreaterOrEqual(t, slices.Min(served), grants/members/2)
+}
