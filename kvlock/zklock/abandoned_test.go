@@ -55,6 +55,14 @@ func anAbandonedSessionsPlaceIsNobodys(t *testing.T, n *network) {
 	cut.Abandon()
 	require.NoError(t, n.Restore(cut))
 	stands(4)
+	q, err = n.queue(key)
+	require.NoError(t, err)
+	require.Eventually(t, func() (waits bool) {
+		for _, s := range n.servers {
+			waits = waits || watches(t, s, n.watching.Container(key)+"/"+q[2]) > 0
+		}
+		return waits
+	}, 10*time.Second, 5*time.Millisecond, "nobody waits for who came between")
 	require.NoError(t, first.Release(t.Context()))
 	require.NoError(t, n.endSession(left.EphemeralOwner))
 	one := <-granted
@@ -93,7 +101,8 @@ func aLostReplyIsNotThatOfAnEarlierSession(t *testing.T, n *network) {
 		g, err := enter(ctx, later, r)
 		done <- result{g, err}
 	}()
-	require.Eventually(t, func() bool { return entries(t, n, r.Key) == 2 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(done) == 1 || watching(t, n, r.Key) == 2 }, 20*time.Second, 5*time.Millisecond)
+	require.Empty(t, done, "two hold the lock")
 	require.NoError(t, n.watching.Release(t.Context(), first))
 	second := <-done
 	require.NoError(t, second.error)
