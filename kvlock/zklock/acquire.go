@@ -155,10 +155,12 @@ func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began 
 }
 
 // ahead is the part of a queue, in which e stands, that ends with whom e must wait for; empty if that is
-// nobody.
+// nobody. Of the same nonce there may be another node, of a session that is trusted no more and that the
+// servers have not ended yet: its place is not e's, and would go with that session.
 func (e *entry) ahead(q []place) ([]place, error) {
+	container := e.store.container(e.key) + "/"
 	for i, p := range q {
-		if p.nonce == e.nonce {
+		if container+p.node == e.path {
 			return before(q[:i], e.shared), nil
 		}
 	}

@@ -33,7 +33,8 @@ func (e *entry) find(container string) error {
 	}
 }
 
-// search finds e's node by its nonce; zk.ErrNoNode if there is none.
+// search finds e's node by its nonce and its session; zk.ErrNoNode if there is none. An earlier session
+// of this process may have left another.
 func (e *entry) search(container string) (string, *zk.Stat, error) {
 	children, err := synced(e.session.conn, container)
 	if err != nil {
@@ -43,7 +44,12 @@ func (e *entry) search(container string) (string, *zk.Stat, error) {
 		if p.nonce == e.nonce {
 			path := container + "/" + p.node
 			_, stat, err := e.session.conn.Get(path)
-			return path, stat, err
+			if err == nil && stat.EphemeralOwner == e.session.conn.SessionID() {
+				return path, stat, nil
+			}
+			if err != nil && !errors.Is(err, zk.ErrNoNode) {
+				return "", nil, err
+			}
 		}
 	}
 	return "", nil, zk.ErrNoNode

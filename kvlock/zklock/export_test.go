@@ -1,7 +1,9 @@
 package zklock
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -33,4 +35,15 @@ func (b *Backend) ClientWatches() (n int) {
 		}
 	}
 	return n
+}
+
+// Abandon ends the sessions of b as it does itself when nothing proves that they live. The servers hear of
+// it if the network lets them.
+func (b *Backend) Abandon() {
+	b.mu.Lock()
+	all := slices.Collect(maps.Values(b.places))
+	b.mu.Unlock()
+	for _, s := range all {
+		s.finish(errUnproven)
+	}
 }

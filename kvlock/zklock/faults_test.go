@@ -17,6 +17,8 @@ var faults = map[string]func(*testing.T, *network){
 	"readers-and-writers": readersAndWritersQueue,
 	"lost-session":        aLostSessionEndsAllItsLeasesAndNoOthers,
 	"expiry-in-the-queue": sessionExpiryWhileWaiting,
+	"abandoned-session":   anAbandonedSessionsPlaceIsNobodys,
+	"lost-reply-again":    aLostReplyIsNotThatOfAnEarlierSession,
 }
 
 func faultsOn(t *testing.T, servers ...string) {

@@ -41,14 +41,14 @@ func fourLetters(tb testing.TB, addr, command string) string {
 	return string(text)
 }
 
-// watches is how many watches of all clients there are below a path.
+// watches is how many watches of all clients there are on a path and below it.
 func watches(tb testing.TB, addr, path string) (n int) {
 	tb.Helper()
 	below := false
 	for line := range strings.Lines(fourLetters(tb, addr, "wchp")) { // a path, and below it those who watch it
 		line = strings.TrimRight(line, "\n")
 		if strings.HasPrefix(line, "/") {
-			below = strings.HasPrefix(line, path+"/")
+			below = strings.HasPrefix(line+"/", path+"/")
 		} else if below && strings.TrimSpace(line) != "" {
 			n++
 		}

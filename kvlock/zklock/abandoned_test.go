@@ -1,0 +1,113 @@
+package zklock_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+)
+
+// anAbandonedSessionsPlaceIsNobodys: a waiter whose session is trusted no more queues again on another, behind
+// who came meanwhile. The node of the first session, which the servers keep until they end it, has the same nonce,
+// and is not the waiter's place: it would be granted out of turn, and who came meanwhile with that session's end.
+func anAbandonedSessionsPlaceIsNobodys(t *testing.T, n *network) {
+	key := driver.Key{Name: "a"}
+	first, err := lockerOn(t, n.watching).Acquire(t.Context(), key.Name)
+	require.NoError(t, err)
+	type grant struct {
+		who   string
+		lease *rowlock.Lease
+	}
+	granted := make(chan grant, 2)
+	stands := func(want int) {
+		t.Helper()
+		require.Eventually(t, func() bool { return entries(t, n, key) == want }, 20*time.Second, time.Millisecond)
+	}
+	wait := func(who string, b driver.Backend) {
+		l := lockerOn(t, b, rowlock.TTL(time.Minute))
+		go func() {
+			lease, err := l.Acquire(t.Context(), key.Name)
+			assert.NoError(t, err)
+			granted <- grant{who, lease}
+		}()
+	}
+	cut, err := n.open()
+	require.NoError(t, err)
+	wait("cut off", cut)
+	stands(2)
+	q, err := n.queue(key)
+	require.NoError(t, err)
+	_, left, err := n.direct.Get(n.watching.Container(key) + "/" + q[1])
+	require.NoError(t, err)
+	between, err := n.open()
+	require.NoError(t, err)
+	wait("between", between)
+	stands(3)
+
+	require.NoError(t, n.each(cut, func(p *faultproxy.Proxy) { p.CutFrom(func(net.Addr) bool { return true }) }))
+	cut.Abandon()
+	require.NoError(t, n.Restore(cut))
+	stands(4)
+	q, err = n.queue(key)
+	require.NoError(t, err)
+	require.Eventually(t, func() (waits bool) {
+		for _, s := range n.servers {
+			waits = waits || watches(t, s, n.watching.Container(key)+"/"+q[2]) > 0
+		}
+		return waits
+	}, 10*time.Second, 5*time.Millisecond, "nobody waits for who came between")
+	require.NoError(t, first.Release(t.Context()))
+	require.NoError(t, n.endSession(left.EphemeralOwner))
+	one := <-granted
+	require.NotNil(t, one.lease)
+	require.Equal(t, "between", one.who)
+	require.Empty(t, granted, "two hold the lock")
+	require.NoError(t, one.lease.Release(t.Context()))
+	two := <-granted
+	require.NotNil(t, two.lease)
+	require.Greater(t, two.lease.Token(), one.lease.Token())
+	require.NoError(t, two.lease.Renew(t.Context()))
+}
+
+// aLostReplyIsNotThatOfAnEarlierSession: a request whose reply is lost is found again by its nonce, but not where
+// another session has a node of the same nonce, whose token is another and whose end is not its own.
+func aLostReplyIsNotThatOfAnEarlierSession(t *testing.T, n *network) {
+	later, err := n.open()
+	require.NoError(t, err)
+	warm := request("a")
+	g, err := later.Acquire(t.Context(), warm)
+	require.NoError(t, err)
+	require.NoError(t, later.Release(t.Context(), g))
+
+	r := request("a")
+	first, err := n.watching.Acquire(t.Context(), r)
+	require.NoError(t, err)
+	require.NoError(t, n.DropReply(later))
+	type result struct {
+		driver.Grant
+		error
+	}
+	done := make(chan result, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		g, err := enter(ctx, later, r)
+		done <- result{g, err}
+	}()
+	require.Eventually(t, func() bool { return len(done) == 1 || watching(t, n, r.Key) == 2 }, 20*time.Second, 5*time.Millisecond)
+	require.Empty(t, done, "two hold the lock")
+	require.NoError(t, n.watching.Release(t.Context(), first))
+	second := <-done
+	require.NoError(t, second.error)
+	_, stat, err := n.head(r.Key)
+	require.NoError(t, err)
+	require.EqualValues(t, stat.Czxid, second.Token)
+	require.Greater(t, second.Token, first.Token)
+}
