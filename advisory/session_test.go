@@ -57,7 +57,7 @@ func TestManyNamesOnFewConnections(t *testing.T) {
 // A session that is busy with a statement does not delay the acquire of another name.
 func TestABusySessionDelaysNobody(t *testing.T) {
 	t.Parallel()
-	b := advisory.New(openPool(t, database(t)), advisory.Sessions(2))
+	b := advisory.New(openPool(t, database(t)), advisory.Sessions(3)) // of which one is for waiters
 	acquire(t, b, "a")
 	leave, err := b.Busy(t.Context())
 	require.NoError(t, err)
