@@ -97,7 +97,7 @@ func (s *mysqlServer) compete(ctx context.Context, key driver.Key, refusal *answ
 	}
 	done, err := s.q.exec(ctx, s.sql["wait"], args...)
 	next := err == nil && done.affected > 0
-	s.waiters.isNext(key, next)
+	s.waiters.isNext(key, next || err != nil) // without an answer it may be
 	if !next {
 		refusal.ahead = 1
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"runtime"
 	"strings"
 	"time"
@@ -85,20 +86,34 @@ func sqliteDSN(path string) string {
 	return u.String()
 }
 
-// prepareSQLite creates the lock table in a file that holds nothing else. An application's database
-// is left as it is: its owner runs migrate up.
+// prepareSQLite creates the lock table in a file that holds nothing else, and brings it up to date: another process
+// may be at it just now. An application's database is left as it is: its owner runs migrate up.
 func (s *store) prepareSQLite(ctx context.Context) error {
 	ready, others, err := s.tablesOfFile(ctx)
 	if err != nil {
 		return fail(exitUnavailable, "open %s: %w", s.at.shown, err)
 	}
-	if ready > 0 || others > 0 {
+	if others > 0 {
 		return nil
+	}
+	if ready > 0 {
+		if complete, err := s.migrated(ctx); err != nil || complete {
+			return err
+		}
 	}
 	if err := migrations.Up(ctx, s.db, migrations.SQLite, migrations.Table(s.table.String())); err != nil {
 		return fail(exitUnavailable, "create the lock table in %s: %w", s.at.shown, err)
 	}
 	return nil
+}
+
+// migrated reports whether the file has all migrations of this version.
+func (s *store) migrated(ctx context.Context) (bool, error) {
+	list, err := migrations.Status(ctx, s.db, migrations.SQLite, migrations.Table(s.table.String()))
+	if err != nil {
+		return false, fail(exitUnavailable, "look at the lock table in %s: %w", s.at.shown, err)
+	}
+	return !slices.ContainsFunc(list, func(m migrations.MigrationStatus) bool { return !m.Applied }), nil
 }
 
 // tablesOfFile counts the lock table, and the tables of others. Opening a new file makes it a WAL

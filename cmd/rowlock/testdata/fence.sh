@@ -83,9 +83,14 @@ refused '--unused=soon: write a number with a unit' prune --unused soon
 until rowlock migrate status | grep -Eq '^00002_fence.sql +-'; do
 	rowlock migrate down
 done
-for command in 'ls' 'reset --all' 'reset rowlock-demo --token 7' 'prune --unused 30d'; do
-	code=0; rowlock fence $command 2>err || code=$?
-	test $code = 69
-	grep -q 'the fence table rowlock_lease_fence is missing or out of date in .*; create it with: rowlock migrate up' err
-done
+case ${ROWLOCK_STORE:-sqlite:} in
+sqlite:*) rowlock fence ls | grep -q '^RESOURCE ' ;; # a file of its own it brings up to date itself
+*)
+	for command in 'ls' 'reset --all' 'reset rowlock-demo --token 7' 'prune --unused 30d'; do
+		code=0; rowlock fence $command 2>err || code=$?
+		test $code = 69
+		grep -q 'the fence table rowlock_lease_fence is missing or out of date in .*; create it with: rowlock migrate up' err
+	done
+	;;
+esac
 rowlock fence --help | grep -q 'prune'

@@ -11,8 +11,14 @@ grep -q 'nothing is dropped while a lock is held' err
 until rowlock migrate status | grep -Eq '^00002_fence.sql +-'; do
 	rowlock migrate down
 done
-rowlock run job -- true 2>err && exit 1 # what it needs came after the fence
-grep -q 'create it with: rowlock migrate up' err
+# What it needs came after the fence. A file of its own it brings up to date itself.
+case ${ROWLOCK_STORE:-sqlite:} in
+sqlite:*) rowlock run job -- true ;;
+*)
+	rowlock run job -- true 2>err && exit 1
+	grep -q 'create it with: rowlock migrate up' err
+	;;
+esac
 rowlock migrate up
 rowlock run job -- true
 until rowlock migrate status | grep -Eq '^00001_lease.sql +-'; do
