@@ -15,6 +15,9 @@ import (
 //
 //	txn := client.Txn(ctx).If(guard).Then(clientv3.OpPut(key, value))
 //
+// The transaction must do something: etcd answers one without operations from whichever member was asked, which may lag behind
+// (IsTxnSerializable, server/etcdserver/txn/txn.go). A read in it is enough, unless it is WithSerializable.
+//
 // Data in etcd need no fence besides. Data elsewhere take the token, with package fence.
 func (b *Backend) Guard(lease *rowlock.Lease) (clientv3.Cmp, error) {
 	if kind := lease.Backend(); kind != backendName {

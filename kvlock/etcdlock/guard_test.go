@@ -52,7 +52,7 @@ func TestGuardOfAReader(t *testing.T) {
 		guard, err := n.watching.Guard(lease)
 		require.NoError(t, err)
 		holds := func() bool {
-			reply, err := n.direct.Txn(t.Context()).If(guard).Commit()
+			reply, err := n.direct.Txn(t.Context()).If(guard).Then(clientv3.OpGet("data")).Commit()
 			require.NoError(t, err)
 			return reply.Succeeded
 		}
