@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
@@ -239,7 +240,7 @@ func TestARefusedCommit(t *testing.T) {
 func TestACommitThatFindsTheFileBusy(t *testing.T) {
 	t.Parallel()
 	s := engines[6].fresh(t)
-	writers := s.open(t, s.dsn+"&_pragma=busy_timeout(1)")
+	writers := s.open(t, strings.Replace(s.dsn, "busy_timeout(5000)", "busy_timeout(1)", 1))
 	writers.SetMaxOpenConns(1)
 	guard := fence.SQLite(writers)
 	lease := s.lease(t, "r")
