@@ -141,17 +141,13 @@ func (p *place) follows(a *acquisition) bool {
 // rest pauses until d has passed, the waiter is woken or a lease is offered to it, and says whether ctx
 // outlived it.
 func (a *acquisition) rest(ctx context.Context, p *place, d time.Duration) bool {
-	offers := p.takes(a)
-	if offers == nil {
-		return p.sleep(ctx, d)
-	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case <-p.woken:
 	case <-ctx.Done():
-	case o := <-offers:
+	case o := <-p.takes(a): // never, if nobody may offer
 		if ctx.Err() != nil {
 			o.ended <- errKept
 			return false

@@ -1,9 +1,7 @@
 package rowlock
 
 import (
-	"context"
 	"sync"
-	"time"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -122,18 +120,6 @@ func (p *place) poke() {
 	case p.woken <- struct{}{}:
 	default:
 	}
-}
-
-// sleep pauses until d has passed or the waiter is woken, and says whether ctx outlived it.
-func (p *place) sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-p.woken:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }
 
 // wake tells the first waiter for key that it may be free now.
