@@ -154,26 +154,33 @@ func (s refusing) Enter(ctx context.Context, r driver.Request, _ func(*driver.He
 func TestAPlaceLostAfterALongWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
-		before := acquire(t, locker(t, store), "a")
-		got := make(chan error, 1)
-		go func() { _, err := locker(t, s, rowlock.TTL(ttl)).Acquire(t.Context(), "a"); got <- err }()
-		inQueue := func() {
-			select {
-			case <-s.inQueue:
-			case err := <-got:
-				t.Fatal("it waits no more:", err)
-			}
-		}
-		for range 3 {
-			inQueue()
-			time.Sleep(time.Minute)
-			s.answers <- driver.NotApplied(errors.New("the place is gone"))
-		}
-		inQueue()
-		require.NoError(t, before.Release(t.Context()))
-		s.answers <- nil
-		require.NoError(t, <-got)
+		losesItsPlace(t, store, s, s.inQueue, s.answers, driver.NotApplied(errors.New("the place is gone")))
 	})
+}
+
+// losesItsPlace waits for a name of the store by a backend that tells who is in its queue, loses the place there by err
+// after each of three long waits, and has the name all the same as soon as it is free.
+func losesItsPlace(t *testing.T, store, by driver.Backend, inQueue <-chan driver.Request, answers chan<- error, err error) {
+	t.Helper()
+	before := acquire(t, locker(t, store), "a")
+	got := make(chan error, 1)
+	go func() { _, err := locker(t, by, rowlock.TTL(ttl)).Acquire(t.Context(), "a"); got <- err }()
+	waits := func() {
+		select {
+		case <-inQueue:
+		case err := <-got:
+			t.Fatal("it waits no more:", err)
+		}
+	}
+	for range 3 {
+		waits()
+		time.Sleep(time.Minute)
+		answers <- err
+	}
+	waits()
+	require.NoError(t, before.Release(t.Context()))
+	answers <- nil
+	require.NoError(t, <-got)
 }
 
 // A store that is silent from some time of the wait on ends it all the same.

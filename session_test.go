@@ -188,24 +188,6 @@ func TestTheEndOfAQueuedWaitIsARefusal(t *testing.T) {
 func TestAConnectionThatBreaksAfterALongWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
-		before := acquire(t, locker(t, store), "a")
-		got := make(chan error, 1)
-		go func() { _, err := locker(t, s, rowlock.TTL(ttl)).Acquire(t.Context(), "a"); got <- err }()
-		queued := func() {
-			select {
-			case <-s.queued:
-			case err := <-got:
-				t.Fatal("it waits no more:", err)
-			}
-		}
-		for range 3 {
-			queued()
-			time.Sleep(time.Minute)
-			s.answers <- errors.New("broken pipe")
-		}
-		queued()
-		require.NoError(t, before.Release(t.Context()))
-		s.answers <- nil
-		require.NoError(t, <-got)
+		losesItsPlace(t, store, s, s.queued, s.answers, errors.New("broken pipe"))
 	})
 }
