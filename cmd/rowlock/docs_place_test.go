@@ -188,7 +188,12 @@ func securedPostgres(tb testing.TB, p pair) string {
 // securedMySQL has a certificate, and takes nobody who does without TLS.
 func securedMySQL(tb testing.TB, p pair) string {
 	tb.Helper()
-	s := startServer(tb, testserver.MySQL, "--ssl-ca="+p.cert, "--ssl-cert="+p.cert, "--ssl-key="+p.key, "--require-secure-transport=ON")
+	s := startServer(tb, testserver.MySQL, "--ssl-ca="+p.cert, "--ssl-cert="+p.cert, "--ssl-key="+p.key)
+	db, err := sql.Open("mysql", s.DSN)
+	require.NoError(tb, err)
+	defer db.Close()
+	_, err = db.ExecContext(tb.Context(), "SET GLOBAL require_secure_transport = ON")
+	require.NoError(tb, err)
 	config, err := mysql.ParseDSN(s.DSN)
 	require.NoError(tb, err)
 	return "mysql://" + config.User + "@" + s.Addr + "/" + config.DBName

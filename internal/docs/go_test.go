@@ -47,7 +47,8 @@ const given = `
 	pool *pgxpool.Pool
 	cli *clientv3.Client
 	one, two, three *redis.Client
-	config *tls.Config
+	roots *x509.CertPool
+	own tls.Certificate
 	locker *rowlock.Locker
 	lease *rowlock.Lease
 	guard *fence.Guard
