@@ -78,12 +78,9 @@ type step struct {
 	shown         []string
 }
 
-// named is the first line of a block that is a whole file of the reader's.
-var named = regexp.MustCompile(`^(?://|--|#) ([\w./-]+\.(?:go|sql|sh))\n`)
-
 func (c *console) add(b docs.Block) {
-	if m := named.FindStringSubmatch(b.Text); m != nil {
-		c.steps = append(c.steps, &step{block: b, file: m[1]})
+	if file := b.File(); file != "" {
+		c.steps = append(c.steps, &step{block: b, file: file})
 	}
 	if b.Language != "console" {
 		return

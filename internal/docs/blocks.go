@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,6 +21,18 @@ type Block struct {
 }
 
 func (b Block) String() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
+
+// named is the first line of a block that is a whole file of the reader's.
+var named = regexp.MustCompile(`^(?://|--|#) ([\w./-]+\.(?:go|sql|sh))\n`)
+
+// File is the path of the file that the block is; empty if it is only a part of one. What is in such a file is used by the
+// console of its page.
+func (b Block) File() string {
+	if m := named.FindStringSubmatch(b.Text); m != nil {
+		return m[1]
+	}
+	return ""
+}
 
 // Pages are the Markdown files that people write: those of the root and of the folder docs, without the reports of single
 // torture runs.

@@ -27,7 +27,7 @@ import (
 
 // imported is what the pages take for granted; a whole file says its own imports, from among these.
 var imported = strings.Fields(`
-	context crypto/tls crypto/x509 database/sql errors fmt log log/slog net net/http os os/signal strings sync syscall time testing
+	context crypto/tls crypto/x509 database/sql embed errors fmt io/fs log log/slog net net/http os os/signal strings sync syscall time testing
 	github.com/go-sql-driver/mysql github.com/jackc/pgx/v5 github.com/jackc/pgx/v5/pgxpool github.com/jackc/pgx/v5/stdlib
 	github.com/redis/go-redis/v9 go.etcd.io/etcd/client/v3 github.com/go-zookeeper/zk modernc.org/sqlite
 	github.com/pressly/goose/v3 golang.org/x/sync/errgroup
@@ -75,10 +75,18 @@ func TestGoIsCompiled(t *testing.T) {
 		}
 	}
 	compiler := newCompiler(t)
+	programs := map[string][]docs.Block{} // of several files, which belong together
 	for _, b := range blocks(t, "go") {
-		if !strings.Contains(shown.String(), b.Text) {
+		switch {
+		case strings.Contains(shown.String(), b.Text):
+		case b.File() != "":
+			programs[b.Page] = append(programs[b.Page], b)
+		default:
 			assert.NoError(t, compiler.check(b), b.String())
 		}
+	}
+	for page, files := range programs {
+		assert.NoError(t, compiler.check(files...), page)
 	}
 }
 
@@ -120,8 +128,7 @@ func newCompiler(t *testing.T) *compiler {
 
 // exported are the files in which the go command keeps the types of each package.
 var exported = sync.OnceValues(func() (map[string]string, error) {
-	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export"}, imported...)
-	cmd := exec.Command("go", append(args, "io/fs")...)
+	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Export"}, imported...)...)
 	cmd.Dir, cmd.Stderr = root, os.Stderr
 	output, err := cmd.Output()
 	if err != nil {
@@ -139,16 +146,21 @@ var exported = sync.OnceValues(func() (map[string]string, error) {
 	}
 })
 
-func (c *compiler) check(b docs.Block) error {
-	whole := strings.HasPrefix(b.Text, "package ")
-	text := fmt.Sprintf("//line %s:%d\n%s", b.Page, b.Line, elided(b.Text))
-	if !whole {
-		text = "package page\n" + imports() + "var (\n" + given + givenOn[b.Page] + "\n)\n" +
-			"func _() error {\n" + text + "\npanic(0)\n}\n"
-	}
-	file, err := parser.ParseFile(c.files, "", text, parser.SkipObjectResolution)
-	if err != nil {
-		return err
+// check compiles whole files as one package, or a single block of statements.
+func (c *compiler) check(blocks ...docs.Block) error {
+	var files []*ast.File
+	whole := true
+	for _, b := range blocks {
+		text := fmt.Sprintf("//line %s:%d\n%s", b.Page, b.Line, elided(b.Text))
+		if whole = b.File() != "" || strings.HasPrefix(b.Text, "package "); !whole {
+			text = "package page\n" + imports() + "var (\n" + given + givenOn[b.Page] + "\n)\n" +
+				"func _() error {\n" + text + "\npanic(0)\n}\n"
+		}
+		file, err := parser.ParseFile(c.files, "", text, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		files = append(files, file)
 	}
 	var errs []error
 	config := types.Config{Importer: c.types, Error: func(err error) {
@@ -157,14 +169,17 @@ func (c *compiler) check(b docs.Block) error {
 			errs = append(errs, err)
 		}
 	}}
-	_, _ = config.Check("page", c.files, []*ast.File{file}, nil)
+	_, _ = config.Check("page", c.files, files, nil)
 	return errors.Join(errs...)
 }
 
 func imports() string {
 	var b strings.Builder
-	b.WriteString("import (\n\"io/fs\"\n")
+	b.WriteString("import (\n")
 	for _, path := range imported {
+		if path == "embed" {
+			b.WriteString("_ ")
+		}
 		if path == "go.etcd.io/etcd/client/v3" {
 			b.WriteString("clientv3 ")
 		}

@@ -37,6 +37,9 @@ var ofOne = regexp.MustCompile(`^-- (PostgreSQL|MySQL and MariaDB|SQLite)\b`)
 func TestSQLRuns(t *testing.T) {
 	t.Parallel()
 	for _, b := range blocks(t, "sql") {
+		if b.File() != "" {
+			continue // TestConsolesRun runs it
+		}
 		on := servers[b.Page]
 		if m := ofOne.FindStringSubmatch(b.Text); m != nil {
 			on = strings.Split(m[1], " and ")
