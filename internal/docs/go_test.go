@@ -55,6 +55,7 @@ const given = `
 	files fs.FS
 	work func(context.Context, *rowlock.Lease) error
 	report func(context.Context, rowlock.Token) error
+	old func(context.Context, string, func(context.Context) error) error
 	logger *slog.Logger
 `
 
