@@ -53,7 +53,13 @@ func publish(folder string) error {
 	if err := parsed.Execute(&text, nil); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "README.md"), []byte(strings.TrimRight(text.String(), "\n")+"\n"), 0o644)
+	if err := os.WriteFile(filepath.Join(folder, "README.md"), []byte(strings.TrimRight(text.String(), "\n")+"\n"), 0o644); err != nil {
+		return err
+	}
+	if filepath.Clean(folder) != filepath.FromSlash("../docs/benchmarks") {
+		return nil // figures of no account
+	}
+	return renew("..", folder)
 }
 
 func columnsOf(name string) []report.Column {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +25,13 @@ import (
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "rowlock" {
 		main()
+	}
+	if filepath.Base(os.Args[0]) == "sqlite3" { // of the pages' consoles
+		if err := sqlite3(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
 }

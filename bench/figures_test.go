@@ -1,0 +1,38 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// The figures of the pages are those of the JSON; "go -C bench run . -render" puts them there. A figure that was changed is found.
+func TestThePagesShowWhatWasMeasured(t *testing.T) {
+	pages, err := pagesWithFigures("..")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	for path, text := range pages {
+		for _, seen := range []string{text, strings.ReplaceAll(text, " µs |", " ns |")} {
+			now, err := withFigures("../docs/benchmarks", seen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if now != text {
+				t.Errorf("%s is not what was measured: go -C bench run . -render", path)
+			}
+		}
+	}
+}
+
+// Every candidate has a figure, so that none is left out because a row was renamed.
+func TestEveryCandidateWasMeasured(t *testing.T) {
+	text, err := withFigures("../docs/benchmarks", "<!-- figures: all -->\n<!-- end of figures -->")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		if strings.HasSuffix(line, "| – | – | – | – |\n") {
+			t.Error(line)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/docs"
+)
+
+// notRun are the commands of the pages that are not run, and why.
+var notRun = map[string]string{
+	"make ":        "it runs these tests, or takes minutes",
+	"git clone ":   "it is this repository",
+	"cd rowlock":   "the same",
+	"go install ":  "the command is built with the tests",
+	"etcdctl ":     "no server brings it; the rights are those of TestLeastPrivileges",
+	"etcdutl ":     "no server brings it; TestARestoredSnapshot restores as it does",
+	"zkCli.sh ":    "no server brings it; the rights are those of TestLeastPrivileges",
+	"kubectl ":     "it takes a cluster; the files are checked in examples/deploy",
+	"systemctl ":   "it takes systemd; the files are checked in examples/deploy",
+	"install ":     "it writes into the system's folders",
+	"journalctl ":  "it takes systemd",
+	"redlocks://":  "the servers have no vote for the first minutes; TLS is that of rediss",
+	"rowlock demo": "TestScripts and package cli run it, and it takes seconds",
+}
+
+// Every console of every page is run, page by page, from the top to the bottom, as a reader pastes it: against SQLite, or
+// the store that it names, which is a real server. Each command succeeds, unless the next one asks for its exit code; what
+// the page shows of the output is what comes, but for numbers, times and names of machines.
+func TestConsolesRun(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	pages, err := docs.Pages(root)
+	require.NoError(t, err)
+	ran := 0
+	for _, page := range pages {
+		blocks, err := docs.Blocks(root, page)
+		require.NoError(t, err)
+		c := &console{root: root, stands: map[string]string{}}
+		for _, b := range blocks {
+			c.add(b)
+		}
+		ran += len(c.steps)
+		if len(c.steps) > 0 {
+			t.Run(page, func(t *testing.T) {
+				t.Parallel()
+				c.run(t)
+			})
+		}
+	}
+	require.NotZero(t, ran)
+}
+
+// console is what is done at a terminal on one page.
+type console struct {
+	root   string
+	steps  []*step
+	place  workplace
+	ours   pair
+	stands map[string]string // what stands for the stores of the page
+}
+
+// step is one command, or a file that the reader has to write.
+type step struct {
+	block         docs.Block
+	command, file string
+	shown         []string
+}
+
+func (c *console) add(b docs.Block) {
+	if file := b.File(); file != "" {
+		c.steps = append(c.steps, &step{block: b, file: file})
+	}
+	if b.Language != "console" {
+		return
+	}
+	var last *step
+	for line := range strings.Lines(b.Text) {
+		line = strings.TrimSuffix(line, "\n")
+		command, ok := strings.CutPrefix(line, "$ ")
+		switch {
+		case ok:
+			last = &step{block: b, command: command}
+			c.steps = append(c.steps, last)
+		case last != nil && strings.HasSuffix(last.command, `\`):
+			last.command += "\n" + line
+		case last != nil:
+			last.shown = append(last.shown, line)
+		}
+	}
+}
+
+func (c *console) run(t *testing.T) {
+	c.place = newWorkplace(t)
+	c.furnish(t)
+	var script strings.Builder
+	var judged []int
+	for i, s := range c.steps {
+		switch {
+		case s.file != "":
+			block := filepath.Join(c.place.dir, fmt.Sprintf("block-%d", i))
+			require.NoError(t, os.WriteFile(block, []byte(c.real(t, s.block.Text)), 0o600))
+			fmt.Fprintf(&script, "mkdir -p %q && cp %q %q\n", filepath.Dir(s.file), block, s.file)
+		case !excepted(s.command):
+			fmt.Fprint(&script, asked(i, c.real(t, s.command)))
+			judged = append(judged, i)
+		}
+	}
+	c.finish(t, script.String())
+	for _, i := range judged {
+		assert.NoError(t, c.judge(i))
+	}
+}
+
+// asked runs a command and keeps what it says, and its exit code, also for the command behind it. One in the background is
+// waited for until it is at work.
+func asked(i int, command string) string {
+	if strings.HasSuffix(command, "&") {
+		command = "HOLD=1 " + command + "\nuntil [ -e \"$FOLDER/at-work\" ]; do sleep 0.02; done"
+	}
+	return fmt.Sprintf("exec >\"$FOLDER/out-%[1]d\" 2>&1; (exit $code)\n%[2]s\ncode=$?; echo $code >\"$FOLDER/code-%[1]d\"\n", i, command)
+}
+
+func (c *console) finish(t *testing.T, script string) {
+	t.Helper()
+	folder := c.place.dir
+	script = "FOLDER='" + folder + "'; export FOLDER; code=0\n" + script + "touch \"$FOLDER/done\"\nwait\n"
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "script"), []byte(script), 0o600))
+	output, err := c.place.command(t, scriptTimeout, "sh", "script").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+}
+
+// judge compares what a command did with what the page says.
+func (c *console) judge(i int) error {
+	s := c.steps[i]
+	out, err := os.ReadFile(filepath.Join(c.place.dir, fmt.Sprintf("out-%d", i)))
+	code, err2 := os.ReadFile(filepath.Join(c.place.dir, fmt.Sprintf("code-%d", i)))
+	if err := errors.Join(err, err2); err != nil {
+		return fmt.Errorf("%s: %s: it was not reached: %w", s.block, s.command, err)
+	}
+	looked := i+1 < len(c.steps) && c.steps[i+1].command == "echo $?"
+	if !looked && string(code) != "0\n" {
+		return fmt.Errorf("%s: %s: exit code %s%s", s.block, s.command, code, out)
+	}
+	if page := strings.Join(s.shown, "\n"); page != "" && alike(page) != alike(string(out)) {
+		return fmt.Errorf("%s: %s: the page shows\n%s\nand it is\n%s", s.block, s.command, page, out)
+	}
+	return nil
+}
+
+func excepted(command string) bool {
+	for what := range notRun {
+		if strings.HasPrefix(command, what) || strings.Contains(what, "://") && strings.Contains(command, what) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	dates     = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?( UTC|Z)?`)
+	spans     = regexp.MustCompile(`\b(\d+(\.\d+)?(h|ms|m|µs|s))+\b`)
+	holders   = regexp.MustCompile(`\S+@\S+:\d+`)
+	numbers   = regexp.MustCompile(`\d{4,}`)
+	blanks    = regexp.MustCompile(` +`)
+	otherwise = strings.NewReplacer("\t", " ")
+)
+
+// alike is a text without what differs from one run to the next.
+func alike(text string) string {
+	text = dates.ReplaceAllString(otherwise.Replace(text), "DATE")
+	text = spans.ReplaceAllString(text, "SPAN")
+	text = holders.ReplaceAllString(text, "HOLDER")
+	text = numbers.ReplaceAllString(text, "NUMBER")
+	return strings.TrimSpace(blanks.ReplaceAllString(text, " "))
+}
+
+// A console that does not do what the page says is found, so that the test above can fail.
+func TestConsolesThatLieAreFound(t *testing.T) {
+	t.Parallel()
+	for text, right := range map[string]bool{
+		"$ rowlock run a -- echo hi\nhi\n":                  true,
+		"$ rowlock run a -- echo hi\nho\n":                  false,
+		"$ rowlock run a -- false\n":                        false,
+		"$ rowlock run a -- sh -c 'exit 7'\n$ echo $?\n7\n": true,
+		"$ rowlock run a -- sh -c 'exit 7'\n$ echo $?\n8\n": false,
+	} {
+		c := &console{}
+		c.add(docs.Block{Page: "a.md", Language: "console", Text: text})
+		c.place = newWorkplace(t)
+		var script string
+		for i, s := range c.steps {
+			script += asked(i, s.command)
+		}
+		c.finish(t, script)
+		var err error
+		for i := range c.steps {
+			err = errors.Join(err, c.judge(i))
+		}
+		assert.Equal(t, right, err == nil, "%s\n%v", text, err)
+	}
+}

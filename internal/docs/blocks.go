@@ -1,0 +1,99 @@
+// Package docs reads the project's pages, so that tests can hold them to what they say: every block of code is compiled or
+// run, every figure is that of the benchmarks, every test that is named exists.
+package docs
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Block is a fenced block of code of a page.
+type Block struct {
+	Page     string // its path below the root, with slashes
+	Line     int    // of its first line of code
+	Language string
+	Text     string
+}
+
+func (b Block) String() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
+
+// named is the first line of a block that is a whole file of the reader's.
+var named = regexp.MustCompile(`^(?://|--|#) ([\w./-]+\.(?:go|sql|sh))\n`)
+
+// File is the path of the file that the block is; empty if it is only a part of one. What is in such a file is used by the
+// console of its page.
+func (b Block) File() string {
+	if m := named.FindStringSubmatch(b.Text); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// Pages are the Markdown files that people write: those of the root and of the folder docs, without the reports of single
+// torture runs.
+func Pages(root string) ([]string, error) {
+	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"}
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		report := filepath.Base(filepath.Dir(path)) == "torture" && filepath.Base(path) != "README.md"
+		if err != nil || filepath.Ext(path) != ".md" || report {
+			return err
+		}
+		below, err := filepath.Rel(root, path)
+		pages = append(pages, filepath.ToSlash(below))
+		return err
+	})
+	slices.Sort(pages)
+	return pages, err
+}
+
+// Blocks are the fenced blocks of one page. A fence that does not end is an error, and so is code that is only indented,
+// which says no language.
+func Blocks(root, page string) ([]Block, error) {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
+	if err != nil {
+		return nil, err
+	}
+	var blocks []Block
+	var open *Block
+	blank := false
+	for i, line := range strings.Split(string(text), "\n") {
+		language, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && open == nil:
+			open = &Block{Page: page, Line: i + 2, Language: language}
+		case fence:
+			blocks, open = append(blocks, *open), nil
+		case open != nil:
+			open.Text += line + "\n"
+		case blank && (strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "    ")):
+			return nil, fmt.Errorf("%s:%d: code that is only indented: put it between fences, with its language", page, i+1)
+		}
+		blank = line == ""
+	}
+	if open != nil {
+		return nil, fmt.Errorf("%s: it does not end", open)
+	}
+	return blocks, nil
+}
+
+// AllBlocks are those of all pages.
+func AllBlocks(root string) ([]Block, error) {
+	pages, err := Pages(root)
+	if err != nil {
+		return nil, err
+	}
+	var all []Block
+	for _, page := range pages {
+		blocks, err := Blocks(root, page)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, blocks...)
+	}
+	return all, nil
+}

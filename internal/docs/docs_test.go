@@ -1,0 +1,157 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rowlock/rowlock/internal/docs"
+)
+
+const root = "../.."
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// testedBy says which test compiles or runs the blocks of each language: all of them, but for what that test names.
+var testedBy = map[string]string{
+	"go":      "TestGoIsCompiled",
+	"sql":     "TestSQLRuns",
+	"console": "TestConsolesRun",
+	"text":    "", // drawings and what other programs print: nothing to run
+}
+
+// Every block of every page has a language, and a test that compiles or runs all blocks of it.
+func TestEveryBlockIsTested(t *testing.T) {
+	t.Parallel()
+	tests := testsOfTheProject(t)
+	for _, b := range blocks(t, "") {
+		test, ok := testedBy[b.Language]
+		require.True(t, ok, "%s: no test knows blocks of %q", b, b.Language)
+		require.True(t, test == "" || tests[test], "%s: there is no %s", b, test)
+	}
+}
+
+// Every test that a page names exists.
+func TestEveryTestThatIsNamedExists(t *testing.T) {
+	t.Parallel()
+	tests := testsOfTheProject(t)
+	named := regexp.MustCompile("`((?:Test|Example)[A-Z][A-Za-z0-9_]*)[`/]")
+	found := 0
+	for page, text := range pages(t) {
+		for _, m := range named.FindAllStringSubmatch(text, -1) {
+			found++
+			assert.True(t, tests[m[1]], "%s names %s, which does not exist", page, m[1])
+		}
+	}
+	require.NotZero(t, found)
+}
+
+// Every line of the table of guarantees names a test that shows it.
+func TestEveryGuaranteeNamesItsTest(t *testing.T) {
+	t.Parallel()
+	lines := 0
+	for _, line := range strings.Split(pages(t)["docs/guarantees.md"], "\n") {
+		if strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| ---") && !strings.HasPrefix(line, "| promise") {
+			lines++
+			assert.Regexp(t, "`(Test|Example)[A-Z]", line)
+		}
+	}
+	require.Greater(t, lines, 20)
+}
+
+// Links between the pages lead to what exists, headings included.
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	headings := regexp.MustCompile(`(?m)^#+ (.*)$`)
+	anchors := func(text string) map[string]bool {
+		found := map[string]bool{}
+		for _, m := range headings.FindAllStringSubmatch(text, -1) {
+			plain := regexp.MustCompile("[^a-z0-9 _-]").ReplaceAllString(strings.ToLower(m[1]), "")
+			found[strings.ReplaceAll(plain, " ", "-")] = true
+		}
+		return found
+	}
+	all := pages(t)
+	for page, text := range all {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			to := page
+			if target != "" {
+				to = filepath.ToSlash(filepath.Join(filepath.Dir(page), target))
+				_, err := os.Stat(filepath.Join(root, to))
+				assert.NoError(t, err, page)
+			}
+			if anchor != "" {
+				assert.True(t, anchors(all[to])[anchor], "%s: no heading for %s", page, m[1])
+			}
+		}
+	}
+}
+
+// blocks are those of all pages in one language, or in any.
+func blocks(t *testing.T, language string) []docs.Block {
+	t.Helper()
+	all, err := docs.AllBlocks(root)
+	require.NoError(t, err)
+	var found []docs.Block
+	for _, b := range all {
+		if language == "" || b.Language == language {
+			found = append(found, b)
+		}
+	}
+	require.NotEmpty(t, found)
+	return found
+}
+
+// pages are the texts of all pages.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := docs.Pages(root)
+	require.NoError(t, err)
+	texts := map[string]string{}
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		require.NoError(t, err)
+		texts[name] = string(text)
+	}
+	return texts
+}
+
+// testsOfTheProject are the names of all tests and examples in all modules.
+func testsOfTheProject(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Example)\w*)\(`)
+	for _, text := range sources(t, "_test.go") {
+		for _, m := range function.FindAllStringSubmatch(text, -1) {
+			found[m[1]] = true
+		}
+	}
+	return found
+}
+
+// sources are the project's files whose names end so.
+func sources(t *testing.T, end string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, end) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		found[path] = string(text)
+		return err
+	})
+	require.NoError(t, err)
+	return found
+}

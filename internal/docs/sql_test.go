@@ -1,0 +1,112 @@
+package docs_test
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/docs"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// servers are those that a block of a page is for. A block that begins with a comment that names one is for that one.
+var servers = map[string][]string{
+	"docs/postgres.md": {"PostgreSQL"},
+	"docs/advisory.md": {"PostgreSQL"},
+	"docs/mysql.md":    {"MySQL", "MariaDB"},
+	"docs/getlock.md":  {"MySQL", "MariaDB"},
+	"docs/fencing.md":  {"PostgreSQL", "MySQL", "MariaDB"},
+}
+
+// ofOne is a block for one server, or for both that are much alike.
+var ofOne = regexp.MustCompile(`^-- (PostgreSQL|MySQL and MariaDB|SQLite)\b`)
+
+// Every block of SQL runs on each server that it is for, in a database of its own with all tables of the migrations. What is
+// granted is granted to an account of the test's own.
+func TestSQLRuns(t *testing.T) {
+	t.Parallel()
+	for _, b := range blocks(t, "sql") {
+		if b.File() != "" {
+			continue // TestConsolesRun runs it
+		}
+		on := servers[b.Page]
+		if m := ofOne.FindStringSubmatch(b.Text); m != nil {
+			on = strings.Split(m[1], " and ")
+		}
+		require.NotEmpty(t, on, "%s: its first line says for which server it is", b)
+		for _, server := range on {
+			t.Run(b.String()+" on "+server, func(t *testing.T) {
+				t.Parallel()
+				run(t, server, b)
+			})
+		}
+	}
+}
+
+func run(t *testing.T, server string, b docs.Block) {
+	t.Helper()
+	db, account := database(t, server)
+	_, err := db.ExecContext(t.Context(), "CREATE TABLE orders (id bigint PRIMARY KEY, total bigint NOT NULL)")
+	require.NoError(t, err)
+	for _, statement := range statements(b.Text) {
+		statement = regexp.MustCompile(`\b(TO|FROM|ROLE|USER) app\b`).ReplaceAllString(statement, "$1 "+account)
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err, "%s\n%s", b, statement)
+	}
+}
+
+// statements are those of a script, without its comments.
+func statements(text string) (all []string) {
+	text = regexp.MustCompile(`(?m)--.*$`).ReplaceAllString(text, "")
+	for _, s := range strings.Split(text, ";") {
+		if s = strings.TrimSpace(s); s != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// database is a fresh one with all tables, and an account to grant something to.
+func database(t *testing.T, server string) (db *sql.DB, account string) {
+	t.Helper()
+	account = "app_" + driver.NewNonce().String()[:8]
+	open := func(name, dsn string, dialect migrations.Dialect) {
+		var err error
+		db, err = sql.Open(name, dsn)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = db.Close() })
+		require.NoError(t, migrations.Up(t.Context(), db, dialect))
+	}
+	exec := func(statement string) {
+		_, err := db.ExecContext(context.Background(), statement)
+		require.NoError(t, err)
+	}
+	switch server {
+	case "PostgreSQL":
+		open("pgx", testenv.Postgres(t), migrations.Postgres)
+		exec("CREATE ROLE " + account)
+		t.Cleanup(func() { exec("DROP OWNED BY " + account); exec("DROP ROLE " + account) })
+	case "MySQL":
+		open("mysql", testenv.MySQL(t), migrations.MySQL)
+		exec("CREATE USER " + account)
+		t.Cleanup(func() { exec("DROP USER " + account) })
+	case "MariaDB":
+		open("mysql", testenv.MariaDB(t), migrations.MySQL)
+		exec("CREATE USER " + account)
+		t.Cleanup(func() { exec("DROP USER " + account) })
+	default:
+		open("sqlite", filepath.Join(t.TempDir(), "app.db"), migrations.SQLite)
+	}
+	return db, account
+}
