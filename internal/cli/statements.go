@@ -16,6 +16,10 @@ var statementFiles embed.FS
 
 // statement is the text of sql/<dialect>/<verb>.sql for the store's table, and arguments are what it takes.
 func (s *store) statement(verb string, args []any) (string, []any) {
+	return s.statementOf(statementFiles, "sql/"+s.at.dialect.String(), verb, args)
+}
+
+func (s *store) statementOf(files embed.FS, folder, verb string, args []any) (string, []any) {
 	quote := `"`
 	switch s.at.dialect {
 	case migrations.MySQL:
@@ -23,7 +27,7 @@ func (s *store) statement(verb string, args []any) (string, []any) {
 	case migrations.Postgres:
 		args = append([]any{pgx.QueryExecModeExec}, args...) // a statement that is prepared by name may be another's behind a pooler
 	}
-	return s.table.Statements(statementFiles, "sql/"+s.at.dialect.String(), quote)[verb], args
+	return s.table.Statements(files, folder, quote)[verb], args
 }
 
 func (s *store) exec(ctx context.Context, verb string, args ...any) error {

@@ -100,6 +100,7 @@ func openRedis(_ context.Context, s *store) error {
 	}
 	s.closers = append(s.closers, func() { _ = client.Close() })
 	s.backend = redislock.New(client, opts...)
+	s.examined = redisChecks(client, at.prefix(redislock.DefaultPrefix))
 	return nil
 }
 
