@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -106,7 +107,7 @@ func openRedis(_ context.Context, s *store) error {
 
 // redisClient is how one server is talked to.
 func (at *keyValue) redisClient(server string) (*redis.Options, error) {
-	redis.SetLogger(silent{}) // every error is reported once, by us
+	beSilent()
 	secure, err := at.tls()
 	if err != nil {
 		return nil, err
@@ -121,6 +122,9 @@ func (at *keyValue) redisClient(server string) (*redis.Options, error) {
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // a question less for each connection
 	}, nil
 }
+
+// beSilent has the client write no log: every error is reported once, by us.
+var beSilent = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
 
 // silent writes no log.
 type silent struct{}

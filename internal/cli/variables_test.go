@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,6 +17,8 @@ import (
 // call runs the command in this process, and returns its exit code and what it wrote.
 func call(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	dir := t.TempDir()
 	files := map[string]*os.File{}
 	for _, name := range []string{"in", "out", "err"} {
@@ -23,7 +27,7 @@ func call(t *testing.T, env []string, args ...string) (code int, stdout, stderr 
 		defer f.Close()
 		files[name] = f
 	}
-	code = Main(t.Context(), args, Stdio{In: files["in"], Out: files["out"], Err: files["err"], Env: env})
+	code = Main(ctx, args, Stdio{In: files["in"], Out: files["out"], Err: files["err"], Env: env})
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
