@@ -7,6 +7,10 @@ QUICK   = zookeeper,mysql,mysqlock,mariadb,postgres,advisory,redlock,etcd,redis,
 TORTURE = go -C compat_test run ./torture $(if $(SEED),-seed=$(SEED))
 TOOL    = go tool -modfile=$(CURDIR)/internal/tools/go.mod
 
+# What make release builds. The version is that of the last tag, as git sees it.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+
 PKG      ?= ./...
 RUN      ?=
 FLAGS    ?=
@@ -19,7 +23,7 @@ GOTEST  = test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FL
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fmt bench bench-quick fuzz torture torture-quick mutants servers
+.PHONY: help test race lint fmt bench bench-quick fuzz torture torture-quick mutants servers release vulncheck
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -70,3 +74,18 @@ mutants: ## the checker of the torture finds each of these defects
 
 servers: ## start the servers and print how to reach them; Ctrl-C stops them
 	@$(SERVERS)
+
+release: ## dist: the command for PLATFORMS, static and the same wherever it is built, its manual page, and SHA256SUMS
+	@rm -rf dist && mkdir -p dist
+	@set -e; for platform in $(PLATFORMS); do \
+		os=$${platform%/*} arch=$${platform#*/}; \
+		file=dist/rowlock_$${os}_$${arch}; if [ $$os = windows ]; then file=$$file.exe; fi; \
+		echo "$$file"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -buildvcs=false -tags grpcnotrace \
+			-ldflags "-s -w -X github.com/rowlock/rowlock/internal/cli.released=$(VERSION)" -o $$file ./cmd/rowlock; \
+	done
+	@go run ./cmd/rowlock man >dist/rowlock.1
+	@cd dist && sha256sum rowlock* >SHA256SUMS
+
+vulncheck: ## known vulnerabilities of what is imported; asks https://vuln.go.dev, so it is no part of .ci/run
+	@set -e; for module in $(MODULES); do (cd $$module; echo "vulncheck $$module"; $(TOOL) govulncheck ./...); done

@@ -23,6 +23,8 @@
 // On Postgres rowlock_lease_token is the sequence of package advisory's tokens.
 // On SQLite rowlock_lease_waiter has one row for each process and name that waits.
 //
+// rowlock_lease_run is the history of the command: what became of the last runs under each name. No lock depends on it.
+//
 // # Who may do what
 //
 // Whoever migrates owns the tables. The programs that lock need less. On Postgres, for everything
@@ -62,6 +64,10 @@
 //
 //	GRANT USAGE ON SEQUENCE rowlock_lease_token TO app;
 //
+// and for the history of the command, which does without where it may not:
+//
+//	GRANT SELECT, INSERT, DELETE ON rowlock_lease_run TO app;
+//
 // They also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and
 // pg_control_system, which every role may unless that was revoked. Whoever only looks, with
 // List or Inspect, needs SELECT on rowlock_lease; with a guard's Marks, on rowlock_lease_fence.
@@ -73,6 +79,7 @@
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_fence TO app;
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_outcome TO app;
 //	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_counter TO app; -- for package mysqlock, whose last tokens it has
+//	GRANT SELECT, INSERT, DELETE ON app.rowlock_lease_run TO app; -- for the history of the command
 //
 // # Your own migrations
 //

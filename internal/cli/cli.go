@@ -5,8 +5,10 @@ package cli
 import (
 	"context"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Stdio is what the command is given by the system. The files are handed to the command that runs
@@ -60,8 +62,23 @@ type app struct {
 	code    int    // when there is no error
 }
 
-// globalFlags are those that also have a variable.
+// globalFlags are those of every command; each has a variable.
 var globalFlags = []string{"store", "namespace", "table", "log-format", "quiet"}
+
+// withVariables are the flags that also have a variable: the global ones, and all of run, by which a job is set up, but
+// the one that keeps it from running. What an operator does once, such as release --token, has none.
+func withVariables(cmd *cobra.Command) []string {
+	names := slices.Clone(globalFlags)
+	if cmd.Name() != "run" {
+		return names
+	}
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "dry-run" && f.Name != "help" {
+			names = append(names, f.Name)
+		}
+	})
+	return names
+}
 
 func (a *app) rootCommand() *cobra.Command {
 	a.hint = "rowlock --help"
@@ -95,7 +112,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fromEnvironment(cmd.Flags(), environment(a.std.Env), append(globalFlags, "holder", "note")...); err != nil {
+			if err := fromEnvironment(cmd.Flags(), environment(a.std.Env), withVariables(cmd)...); err != nil {
 				return err
 			}
 			a.log = newMessages(a.std.Err, a.format, a.quiet)
@@ -103,7 +120,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
-			return usage("say what to do: run, ls, status, release, fence, migrate, demo or version")
+			return usage("say what to do: run, ls, status, release, history, doctor, fence, migrate, demo, completion, man or version")
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -117,7 +134,8 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
 	flags.Var(choiceValue{&a.format, []string{formatText, formatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no messages but errors ($ROWLOCK_QUIET)")
-	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.releaseCommand(), a.fenceCommand(), a.migrateCommand(), a.demoCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.releaseCommand(), a.historyCommand(), a.doctorCommand(), a.fenceCommand(), a.migrateCommand(), a.demoCommand(), a.completionCommand(), a.manCommand(), a.versionCommand())
+	completeWords(root)
 	return root
 }
 

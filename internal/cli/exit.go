@@ -33,7 +33,7 @@ var exitCodes = []struct {
 	meaning string
 }{
 	{"0", "done; run: the command's own code; status: the lock is free"},
-	{"1", "release, fence reset: there is no lock, or no mark, with that token"},
+	{"1", "release, fence reset: there is no lock, or no mark, with that token; doctor: a problem"},
 	{"64", "usage: an argument or option that cannot work"},
 	{"69", "unavailable: the store could not be asked, or lacks a table"},
 	{"74", "unknown: the store was asked and gave no answer; it may have been done"},

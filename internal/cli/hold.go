@@ -32,6 +32,9 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	if f.holder == "" {
 		f.holder = defaultHolder(argv[0])
 	}
+	if f.dryRun {
+		return exitOK, a.plan(ctx, f, name, path, argv)
+	}
 	sig := catchSignals()
 	defer sig.release()
 	waitCtx, interrupted := sig.during(ctx)
@@ -51,6 +54,7 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	}
 	defer func() { _ = locker.Close() }() // what it could not release was told of by then
 
+	asked := time.Now()
 	lease, err := locker.Acquire(waitCtx, name)
 	if got := interrupted(); got != nil {
 		if lease != nil {
@@ -58,11 +62,22 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 		}
 		return a.interrupted(got, name), nil
 	}
+	key := driver.Key{Namespace: a.namespace, Name: name}
 	if err != nil {
-		return a.refused(f, s.explain(acquireFailure(err)))
+		code, failure := a.refused(f, s.explain(acquireFailure(err)))
+		s.recordRefusal(key, f, err, code)
+		return code, failure
 	}
+	granted := time.Now()
 	j := &job{log: a.log, lease: lease, signals: sig, timeout: f.timeout, grace: f.grace}
-	return j.run(path, argv, a.std)
+	code, err := j.run(path, argv, a.std)
+	r := record{key: key, outcome: j.outcome, code: code, token: lease.Token(), holder: lease.Holder(), note: f.note}
+	if err != nil {
+		r.code = exitCode(err)
+	}
+	r.waited, r.took = granted.Sub(asked), time.Since(granted)
+	s.record(r)
+	return code, err
 }
 
 // interrupted is the end of a wait by a signal.

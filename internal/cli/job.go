@@ -19,16 +19,18 @@ type job struct {
 	signals        *signals
 	terminal       terminal
 	timeout, grace time.Duration
+	outcome        string // of the run, once it has ended
 }
 
 // run starts the command, stays with it until nobody of its group is left, and releases.
 func (j *job) run(path string, argv []string, std Stdio) (int, error) {
 	child, err := startChild(path, argv, environment(std.Env).under(j.lease), std)
 	if err != nil {
+		j.outcome = outcomeFailed
 		_ = j.lease.Release(context.Background()) // its failure is not what went wrong
 		return 0, err
 	}
-	j.child = child
+	j.child, j.outcome = child, outcomeExited
 	j.signals.forwardStops()
 	code := j.supervise()
 	j.terminal.takeBack()
@@ -67,12 +69,12 @@ func (j *job) supervise() int {
 			}
 			return code
 		case <-lost:
-			lost, leftovers, stopped = nil, nil, exitLost
+			lost, leftovers, stopped, j.outcome = nil, nil, exitLost, outcomeLost
 			j.say(levelError, "lost", plain(j.lease.Err())+"; stopping the command")
 			kill = j.stop(kill)
 		case <-timeout:
 			if stopped == 0 {
-				stopped = exitTimeout
+				stopped, j.outcome = exitTimeout, outcomeTimeout
 			}
 			j.say(levelError, "timeout", fmt.Sprintf("stopping the command after %s", j.timeout))
 			kill = j.stop(kill)
@@ -103,6 +105,7 @@ func (j *job) release(code int) int {
 		return code
 	case errors.Is(err, rowlock.ErrLost):
 		j.say(levelError, "lost", fmt.Sprintf("%s, before the command ended with exit code %d", plain(err), code))
+		j.outcome = outcomeLost
 		return exitLost
 	default:
 		j.say(levelWarn, "not released", fmt.Sprintf("the command has ended; its lock frees itself when its time is over: %s", plain(err)))

@@ -110,3 +110,11 @@ func (at *keyValue) shown(servers string, u *url.URL) string {
 
 // option is the value of one; empty if it is not given.
 func (at *keyValue) option(name string) string { return at.query.Get(name) }
+
+// prefix is what the keys of all locks begin with.
+func (at *keyValue) prefix(unlessGiven string) string {
+	if at.query.Has("prefix") {
+		return at.option("prefix")
+	}
+	return unlessGiven
+}

@@ -21,6 +21,7 @@ type runFlags struct {
 	onConflict   string
 	conflictCode int
 	holder, note string
+	dryRun       bool
 
 	wait, ttl, minHold, maxHold, timeout, grace, handover time.Duration
 }
@@ -33,6 +34,10 @@ stdout and stderr untouched, and in its environment:
   ROWLOCK_TOKEN       the fencing token: larger with each grant of the name
   ROWLOCK_HOLDER      who holds it, as others are told
   ROWLOCK_EXPIRES_AT  until when the lock is certain at the start; it is renewed from then on
+
+Each option but --dry-run has a variable, which counts where the option is not given: ROWLOCK_TTL for --ttl,
+ROWLOCK_ON_CONFLICT for --on-conflict, ROWLOCK_CONFLICT_EXIT_CODE for -E. Variables are inherited by runs inside
+of the command.
 
 When the lock is held by somebody else, --on-conflict decides: fail (the default) exits with 75, skip
 with 0, wait waits. --wait=DURATION waits for so long first, whatever the policy.
@@ -77,12 +82,14 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Var(durationValue{&f.handover, false}, "handover-delay", "keep the lock closed so long after it expired without release")
 	flags.StringVar(&f.holder, "holder", "", "who holds the lock, for people (default COMMAND@host:pid; $ROWLOCK_HOLDER, but not inside a run)")
 	flags.StringVar(&f.note, "note", "", "what for, for people ($ROWLOCK_NOTE)")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and who has the lock; start nothing")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		a.hint = "rowlock run --help"
 		return checkRunArgs(cmd.ArgsLenAtDash(), args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := f.settle(cmd.Flags().Changed("wait"), cmd.Flags().Changed("conflict-exit-code")); err != nil {
+		waitGiven := cmd.Flags().Changed("wait") || environment(a.std.Env).get(variable("wait")) != ""
+		if err := f.settle(waitGiven, cmd.Flags().Changed("conflict-exit-code")); err != nil {
 			return err
 		}
 		code, err := a.run(cmd.Context(), f, args[0], args[1:])

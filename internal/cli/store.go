@@ -32,7 +32,9 @@ type store struct {
 	backend backend
 	leases  backend // the lease rows of the same database, which are backend unless sessions hold the locks
 	db      *sql.DB // for migrations; nil without tables
-	closers []func()
+	// examined is what doctor looks at in a store without tables.
+	examined []check
+	closers  []func()
 }
 
 // backend is what the command needs of one.

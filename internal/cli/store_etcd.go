@@ -51,5 +51,6 @@ func openEtcd(ctx context.Context, s *store) error {
 		opts = append(opts, etcdlock.Prefix(at.option("prefix")))
 	}
 	s.backend = etcdlock.New(client, opts...)
+	s.examined = etcdChecks(client, at.prefix("rowlock"))
 	return nil
 }

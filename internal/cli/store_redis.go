@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -100,12 +101,13 @@ func openRedis(_ context.Context, s *store) error {
 	}
 	s.closers = append(s.closers, func() { _ = client.Close() })
 	s.backend = redislock.New(client, opts...)
+	s.examined = redisChecks(client, at.prefix(redislock.DefaultPrefix))
 	return nil
 }
 
 // redisClient is how one server is talked to.
 func (at *keyValue) redisClient(server string) (*redis.Options, error) {
-	redis.SetLogger(silent{}) // every error is reported once, by us
+	beSilent()
 	secure, err := at.tls()
 	if err != nil {
 		return nil, err
@@ -120,6 +122,9 @@ func (at *keyValue) redisClient(server string) (*redis.Options, error) {
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // a question less for each connection
 	}, nil
 }
+
+// beSilent has the client write no log: every error is reported once, by us.
+var beSilent = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
 
 // silent writes no log.
 type silent struct{}

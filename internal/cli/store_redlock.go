@@ -78,5 +78,6 @@ func openRedlock(_ context.Context, s *store) error {
 		}
 	})
 	s.backend = backend
+	s.examined = redlockChecks(nodes, at.prefix(redislock.DefaultPrefix))
 	return nil
 }

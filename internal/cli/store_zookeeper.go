@@ -42,6 +42,7 @@ func openZooKeeper(ctx context.Context, s *store) error {
 	backend := zklock.New(at.servers, opts...)
 	s.closers = append(s.closers, backend.Close)
 	s.backend = backend
+	s.examined = zookeeperChecks(at.servers, secure)
 	if backend.Validate() != nil {
 		return nil // the caller reports it
 	}

@@ -18,11 +18,17 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
+// released is the version of a build that make release makes; the linker sets it.
+var released string
+
 // version is what is known of how this program was built.
 func version(info *debug.BuildInfo, ok bool) string {
 	number, commit := "(unknown)", ""
 	if ok {
 		number = info.Main.Version
+		if released != "" {
+			number = released
+		}
 		for _, s := range info.Settings {
 			switch {
 			case s.Key == "vcs.revision":

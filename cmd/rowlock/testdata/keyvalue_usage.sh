@@ -18,6 +18,7 @@ rowlock migrate print --dialect postgres | grep -q 'CREATE TABLE'
 refused 'the marks of the fence are in the SQL database' fence ls
 refused 'the marks of the fence are in the SQL database' fence reset --all
 refused 'the marks of the fence are in the SQL database' fence prune --unused 30d
+refused 'keeps no history: it is kept in a table' history job
 refused 'a demonstration needs a table beside the locks' demo --store "$ROWLOCK_STORE"
 refused 'a demonstration needs a table beside the locks' demo stock --store "$ROWLOCK_STORE"
 refused '--table: ' run job --table mine -- touch never

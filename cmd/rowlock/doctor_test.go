@@ -1,0 +1,371 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	etcdserverpb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// diagnosis is what doctor --json writes.
+type diagnosis struct {
+	Store              string
+	Problems, Warnings int
+	Findings           []struct{ Severity, Check, Found, Do string }
+}
+
+// doctor runs the command, wants the exit code that fits what it says, and returns what it found but for what is fine,
+// as "severity check", once each.
+func (w workplace) doctor(tb testing.TB, store string) (found []string, d diagnosis) {
+	tb.Helper()
+	code, output := w.run(tb, "doctor", "--json", "--store", store)
+	require.NoError(tb, json.Unmarshal([]byte(output), &d), output)
+	require.Equal(tb, d.Problems > 0, code != 0, output)
+	for _, f := range d.Findings {
+		if about := f.Severity + " " + f.Check; f.Severity != "ok" && !slices.Contains(found, about) {
+			found = append(found, about)
+		}
+	}
+	slices.Sort(found)
+	return found, d
+}
+
+// text is all that was found.
+func (d diagnosis) text() string {
+	var b strings.Builder
+	for _, f := range d.Findings {
+		b.WriteString(f.Severity + " " + f.Check + ": " + f.Found + " -> " + f.Do + "\n")
+	}
+	return b.String()
+}
+
+// A store that is set up as its page says has nothing that a doctor could find; a plan of it is found the same in text.
+func TestDoctorFindsNothingWhereNothingIs(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	postgres := startDurable(t, testserver.Postgres).DSN
+	for name, store := range map[string]string{
+		"no file yet": "sqlite:none.db",
+		"file":        migrated(t, w, "sqlite:locks.db"),
+		"postgres":    migrated(t, w, postgres),
+		"advisory":    strings.Replace(postgres, "postgres://", "postgres-advisory://", 1),
+		"redis":       strings.Replace(startDurable(t, testserver.Redis).DSN, "/0", "", 1),
+		"etcd":        etcdStore(t, w),
+		"zookeeper":   zookeeperStore(t, w),
+	} {
+		found, d := w.doctor(t, store)
+		assert.Empty(t, found, "%s:\n%s", name, d.text())
+		code, output := w.run(t, "doctor", "--store", store)
+		assert.Zero(t, code, output)
+		assert.Regexp(t, `^ok +\w+ +\S`, output)
+	}
+	require.NoFileExists(t, filepath.Join(w.dir, "none.db"), "it writes nothing")
+}
+
+func startDurable(tb testing.TB, engine string) *testserver.Server {
+	tb.Helper()
+	testenv.DSN(tb, engine)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := testserver.Start(ctx, engine, testserver.Options{Durable: true})
+	require.NoError(tb, err)
+	tb.Cleanup(s.Stop)
+	return s
+}
+
+// Each planted fault of a Postgres server is found, and nothing beside it; the servers of the tests do not flush.
+func TestDoctorOnPostgres(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	const durability = "problem durability"
+	empty := testenv.Postgres(t)
+	found, d := w.doctor(t, empty)
+	assert.Equal(t, []string{durability, "problem schema"}, found, d.text())
+	assert.Contains(t, d.text(), "rowlock migrate up --store 'postgres://")
+	found, d = w.doctor(t, advisoryOf(empty))
+	assert.Equal(t, []string{durability, "problem schema"}, found, d.text())
+
+	good := migrated(t, w, testenv.Postgres(t))
+	found, d = w.doctor(t, good)
+	assert.Equal(t, []string{durability}, found, d.text())
+	found, d = w.doctor(t, with(good, "synchronous_commit", "off"))
+	assert.Equal(t, []string{durability, "warning durability"}, found, d.text())
+	assert.Contains(t, d.text(), "set synchronous_commit=on")
+	found, d = w.doctor(t, with(good, "default_transaction_read_only", "on"))
+	assert.Equal(t, []string{durability, "problem primary"}, found, d.text())
+
+	code, output := w.run(t, "migrate", "down", "--store", good)
+	require.Zero(t, code, output)
+	found, d = w.doctor(t, good)
+	assert.Equal(t, []string{durability, "problem schema"}, found, d.text())
+	assert.Contains(t, d.text(), "00011_run.sql")
+	migrated(t, w, good)
+
+	role := "doctor_" + strings.TrimPrefix(databaseOf(good), "rowlock_")
+	db, err := sql.Open("pgx", good)
+	require.NoError(t, err)
+	defer db.Close()
+	do := func(statement string) {
+		t.Helper()
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	do("CREATE ROLE " + role + " LOGIN")
+	defer do("DROP OWNED BY " + role + "; DROP ROLE " + role)
+	u, err := url.Parse(good)
+	require.NoError(t, err)
+	u.User = url.User(role)
+	do("GRANT SELECT, INSERT ON rowlock_lease TO " + role)
+	found, d = w.doctor(t, u.String())
+	assert.Equal(t, []string{durability, "problem privileges", "warning privileges"}, found, d.text())
+	assert.Contains(t, d.text(), "GRANT UPDATE ON rowlock_lease;")
+	assert.NotContains(t, d.text(), "GRANT INSERT ON rowlock_lease;")
+	found, d = w.doctor(t, advisoryOf(u.String()))
+	assert.Equal(t, []string{durability, "problem privileges", "warning privileges"}, found, d.text())
+	assert.Contains(t, d.text(), "GRANT USAGE ON SEQUENCE rowlock_lease_token")
+	for _, grant := range []string{ // migrations/doc.go
+		"SELECT, INSERT, UPDATE ON rowlock_lease", "SELECT, INSERT, UPDATE, DELETE ON rowlock_lease_waiter",
+		"SELECT, UPDATE (epoch, quarantined_until, longest_ttl_us) ON rowlock_lease_meta", "SELECT, INSERT, DELETE ON rowlock_lease_run",
+		"USAGE ON SEQUENCE rowlock_lease_token",
+	} {
+		do("GRANT " + grant + " TO " + role)
+	}
+	for _, store := range []string{u.String(), advisoryOf(u.String())} {
+		found, d = w.doctor(t, store)
+		assert.Equal(t, []string{durability}, found, d.text())
+	}
+}
+
+func advisoryOf(dsn string) string {
+	return strings.Replace(dsn, "postgres://", "postgres-advisory://", 1)
+}
+
+func databaseOf(dsn string) string {
+	u, _ := url.Parse(dsn) // it is ours
+	return strings.Trim(u.Path, "/")
+}
+
+// with sets a parameter of a URL.
+func with(dsn, name, value string) string {
+	u, _ := url.Parse(dsn) // it is ours
+	query := u.Query()
+	query.Set(name, value)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// A pooler in between is a problem for locks of sessions, and a warning for lease rows, whose waiters are not called.
+func TestDoctorFindsAPooler(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	pooled, direct := testenv.PgBouncer(t)
+	migrated(t, w, direct)
+	found, d := w.doctor(t, pooled)
+	assert.Equal(t, []string{"problem durability", "warning pooler"}, found, d.text())
+	found, d = w.doctor(t, advisoryOf(pooled))
+	assert.Equal(t, []string{"problem durability", "problem pooler"}, found, d.text())
+	assert.Contains(t, d.text(), "name the server itself in --store")
+}
+
+// The same of MySQL and MariaDB, where a session can be given a wrong clock.
+func TestDoctorOnMySQL(t *testing.T) {
+	t.Parallel()
+	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkplace(t)
+			const durability = "problem durability"
+			store := fresh(t)
+			only := func(want []string, store string) string {
+				t.Helper()
+				found, d := w.doctor(t, store)
+				found = slices.DeleteFunc(found, func(f string) bool { return f == "warning durability" }) // the binary log, where there is one
+				assert.Equal(t, want, found, d.text())
+				return d.text()
+			}
+			assert.Contains(t, only([]string{durability, "problem schema"}, store), "innodb_flush_log_at_trx_commit=0")
+			only([]string{durability, "problem schema"}, "mysql-getlock:"+store)
+			migrated(t, w, store)
+			only([]string{durability}, store)
+			only([]string{durability}, "mysql-getlock:"+store)
+			separator := "?"
+			if strings.Contains(store, "?") {
+				separator = "&"
+			}
+			assert.Contains(t, only([]string{durability, "warning clock"}, store+separator+"timestamp=1700000000"), "run NTP")
+
+			db, err := sql.Open("mysql", store)
+			require.NoError(t, err)
+			defer db.Close()
+			do := func(statement string) {
+				t.Helper()
+				_, err := db.ExecContext(t.Context(), statement)
+				require.NoError(t, err)
+			}
+			var database string
+			require.NoError(t, db.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&database))
+			user := "d" + strings.TrimPrefix(database, "rowlock_")
+			do("CREATE USER " + user + "@'%' IDENTIFIED BY 's3cret-Of-doctor'")
+			defer do("DROP USER " + user + "@'%'")
+			do("GRANT SELECT, INSERT ON " + database + ".rowlock_lease TO " + user)
+			_, at, found := strings.Cut(store, "@")
+			require.True(t, found)
+			lesser := user + ":s3cret-Of-doctor@" + at
+			text := only([]string{durability, "problem privileges", "warning privileges"}, lesser)
+			assert.Contains(t, text, "GRANT UPDATE ON rowlock_lease;")
+			assert.NotContains(t, text, "GRANT INSERT ON rowlock_lease;")
+			do("ALTER TABLE rowlock_lease ENGINE = MyISAM")
+			only([]string{durability, "problem engine"}, store)
+		})
+	}
+}
+
+// What a SQLite file lacks is found without a change of it.
+func TestDoctorOnSQLite(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	db, err := sql.Open("sqlite", filepath.Join(w.dir, "app.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), "CREATE TABLE customer (id INTEGER)")
+	require.NoError(t, err)
+	found, d := w.doctor(t, "sqlite:app.db")
+	assert.Equal(t, []string{"problem schema"}, found, d.text())
+	migrated(t, w, "sqlite:app.db")
+	found, d = w.doctor(t, "sqlite:app.db")
+	assert.Empty(t, found, d.text())
+	code, output := w.run(t, "migrate", "down", "--store", "sqlite:app.db")
+	require.Zero(t, code, output)
+	found, d = w.doctor(t, "sqlite:app.db")
+	assert.Equal(t, []string{"problem schema"}, found, d.text())
+	found, d = w.doctor(t, "sqlite:no/such/folder/locks.db")
+	assert.Equal(t, []string{"problem file"}, found, d.text())
+
+	migrated(t, w, "sqlite:own.db")
+	code, output = w.run(t, "migrate", "down", "--store", "sqlite:own.db")
+	require.Zero(t, code, output)
+	found, d = w.doctor(t, "sqlite:own.db")
+	assert.Equal(t, []string{"warning schema"}, found, d.text())
+	code, output = w.run(t, "migrate", "status", "--store", "sqlite:own.db")
+	require.Zero(t, code, output)
+	assert.Regexp(t, `00011_run.sql +-`, output, "it was not brought up to date")
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "no.db"), []byte("this is no database, and longer than a header of one is, so that it is read as such: 100 bytes"+strings.Repeat(".", 100)), 0o600))
+	found, d = w.doctor(t, "sqlite:no.db")
+	assert.Equal(t, []string{"problem connection"}, found, d.text())
+}
+
+// A Redis that evicts, one that is refused a command, and one whose clock is an hour behind are found.
+func TestDoctorOnRedis(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	testenv.DSN(t, testenv.EngineRedis)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := testserver.Start(ctx, testserver.Redis, testserver.Options{Clock: true, Durable: true})
+	require.NoError(t, err)
+	t.Cleanup(s.Stop)
+	store := "redis://" + s.Addr
+	require.NoError(t, s.SetClock(-time.Hour))
+	found, d := w.doctor(t, store)
+	assert.Equal(t, []string{"warning clock"}, found, d.text())
+	assert.Contains(t, d.text(), "is 1h0m0s behind this machine's")
+	require.NoError(t, s.SetClock(0))
+
+	root := redis.NewClient(&redis.Options{Addr: s.Addr})
+	defer root.Close()
+	require.NoError(t, root.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err())
+	found, d = w.doctor(t, store)
+	assert.Equal(t, []string{"problem locks"}, found, d.text())
+	assert.Contains(t, d.text(), "accept it with allow_eviction=true in --store")
+	found, d = w.doctor(t, store+"?allow_eviction=true")
+	assert.Equal(t, []string{"warning settings"}, found, d.text())
+	require.NoError(t, root.ConfigSet(ctx, "maxmemory-policy", "noeviction").Err())
+	require.NoError(t, root.ConfigSet(ctx, "appendonly", "no").Err())
+	found, d = w.doctor(t, store)
+	assert.Equal(t, []string{"warning settings"}, found, d.text())
+	assert.Contains(t, d.text(), "keeps no append-only file")
+	require.NoError(t, root.ACLSetUser(ctx, "app", "on", ">s3cret", "~rowlock:*", "&rowlock:*", "+@connection", "+eval", "+evalsha", "+info", "+scan", "+hmget", "+del", "+time").Err())
+	found, d = w.doctor(t, "redis://app:s3cret@"+s.Addr)
+	assert.Contains(t, found, "problem privileges", d.text())
+	assert.Contains(t, d.text(), "ACL SETUSER … +hset +pexpire +publish")
+
+	require.NoError(t, root.Do(ctx, "CLIENT", "NO-EVICT", "off").Err())
+	found, d = w.doctor(t, "redlock://"+s.Addr+","+strings.Replace(s.Addr, "127.0.0.1", "localhost", 1)+",127.0.0.1:1")
+	assert.Equal(t, []string{"problem node", "warning node"}, found, d.text())
+	assert.Contains(t, d.text(), "are one server")
+	keys, err := root.DBSize(ctx).Result()
+	require.NoError(t, err)
+	assert.Zero(t, keys, "it writes nothing")
+}
+
+// An etcd that has run out of room, and a user who may not write, are found.
+func TestDoctorOnEtcd(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	s := startServer(t, testserver.Etcd)
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.DSN}, Logger: zap.NewNop()})
+	require.NoError(t, err)
+	defer client.Close()
+	ctx := t.Context()
+	alarm := &etcdserverpb.AlarmRequest{Action: etcdserverpb.AlarmRequest_ACTIVATE, Alarm: etcdserverpb.AlarmType_NOSPACE}
+	members, err := client.MemberList(ctx)
+	require.NoError(t, err)
+	alarm.MemberID = members.Members[0].ID
+	_, err = etcdserverpb.NewMaintenanceClient(client.ActiveConnection()).Alarm(ctx, alarm)
+	require.NoError(t, err)
+	found, d := w.doctor(t, "etcd://"+s.Addr)
+	assert.Equal(t, []string{"problem alarm"}, found, d.text())
+	assert.Contains(t, d.text(), "etcdctl alarm disarm")
+	_, err = client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(&etcdserverpb.AlarmMember{MemberID: alarm.MemberID, Alarm: alarm.Alarm}))
+	require.NoError(t, err)
+
+	must := func(_ any, err error) { t.Helper(); require.NoError(t, err) }
+	must(client.UserAdd(ctx, "root", "r"))
+	must(client.UserGrantRole(ctx, "root", "root"))
+	must(client.RoleAdd(ctx, "locks"))
+	must(client.RoleGrantPermission(ctx, "locks", "rowlock/", clientv3.GetPrefixRangeEnd("rowlock/"), clientv3.PermissionType(clientv3.PermRead)))
+	must(client.UserAdd(ctx, "app", "s3cret"))
+	must(client.UserGrantRole(ctx, "app", "locks"))
+	must(client.AuthEnable(ctx))
+	found, d = w.doctor(t, "etcd://app:s3cret@"+s.Addr)
+	assert.Contains(t, found, "problem privileges", d.text())
+	root, err := clientv3.New(clientv3.Config{Endpoints: []string{s.DSN}, Username: "root", Password: "r", Logger: zap.NewNop()})
+	require.NoError(t, err)
+	defer root.Close()
+	answer, err := root.Get(ctx, "", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	require.NoError(t, err)
+	assert.Zero(t, answer.Count, "it writes nothing")
+	must(root.RoleGrantPermission(ctx, "locks", "rowlock/", clientv3.GetPrefixRangeEnd("rowlock/"), clientv3.PermissionType(clientv3.PermReadWrite)))
+	found, d = w.doctor(t, "etcd://app:s3cret@"+s.Addr)
+	assert.NotContains(t, d.text(), "problem", found)
+}
+
+// A store that gives no answer is 69, in bounded time, and no password is shown.
+func TestDoctorOfASilentServer(t *testing.T) {
+	t.Parallel()
+	address := silentServer(t)
+	for _, store := range []string{"postgres://user:secret@" + address + "/db", "mysql://user:secret@" + address + "/db", "redis://user:secret@" + address} {
+		t.Run(strings.SplitN(store, ":", 2)[0], func(t *testing.T) {
+			t.Parallel()
+			unavailable(t, newWorkplace(t), []string{"doctor", "--store", store})
+		})
+	}
+}

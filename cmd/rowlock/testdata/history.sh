@@ -1,0 +1,51 @@
+# What became of the runs of a name is kept where there are tables; a job's exit code never depends on it.
+set -eu
+
+test "$(rowlock history job)" = 'STARTED  OUTCOME  EXIT  TOOK  WAITED  TOKEN  HOLDER  NOTE'
+rowlock history job --json | tr -d ' \n' | grep -q '"refused_in_a_row":0,"runs":\[\]}$'
+
+rowlock run job --note 'of the night' -- true
+code=0; rowlock run job --timeout 100ms --grace 100ms -- sleep 60 || code=$?
+test $code = 124
+touch no-program && chmod +x no-program
+code=0; rowlock run job -- ./no-program || code=$?
+test $code = 126
+mkfifo started block
+rowlock run job --holder somebody -- sh -c 'echo >started; read _ <block; exit 5' &
+read _ <started
+code=0; rowlock run job --note 'too late' -- true || code=$?
+test $code = 75
+rowlock run job --on-conflict skip -- true
+echo >block
+code=0; wait $! || code=$?
+test $code = 5
+
+rowlock history job >out # the newest first, by when it began
+sed -n 2p out | grep -Eq ' UTC  skipped +0 +- +0s +- +true@[^ ]* +held by ' || { cat out; exit 1; }
+sed -n 3p out | grep -Eq ' UTC  held +75 +- +0s +- +true@[^ ]* +held by .* too late$' || { cat out; exit 1; }
+sed -n 4p out | grep -Eq ' UTC  exited +5 .* somebody$' || { cat out; exit 1; }
+sed -n 5p out | grep -Eq ' UTC  failed +126 ' || { cat out; exit 1; }
+sed -n 6p out | grep -Eq ' UTC  timeout +124 ' || { cat out; exit 1; }
+sed -n 7p out | grep -Eq ' UTC  exited +0 .* of the night$' || { cat out; exit 1; }
+sed -n 8p out | grep -Fqx '"job" was refused 2 times in a row since the last run'
+
+rowlock history job --json -n 1 | tr -d ' \n' | grep -Eq '"refused_in_a_row":2,"runs":\[\{"started_at":"20[^"]*Z","outcome":"skipped","exit_code":0,"took_seconds":0[^{]*\}\]\}$'
+test "$(rowlock history job --namespace other | wc -l)" = 1
+code=0; rowlock history job -n 0 2>err || code=$?
+test $code = 64
+grep -q -e '--limit=0: must be at least 1' err
+code=0; rowlock history 2>err || code=$?
+test $code = 64
+
+# Without the table a run is what it was, in silence.
+rowlock migrate down
+case ${ROWLOCK_STORE:-sqlite:} in
+sqlite:*) ;; # a file of its own it brings up to date itself
+*)
+	rowlock run job -- true 2>err
+	test ! -s err
+	code=0; rowlock history job 2>err || code=$?
+	test $code = 69
+	grep -q 'rowlock_lease_run is missing in .*; create it with: rowlock migrate up' err
+	;;
+esac

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// shells are those that completion is written for.
+var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+func (a *app) completionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell",
+		Short: "Write a script by which a shell completes the command line",
+		Long: `Writes a script by which a shell completes commands, options and those of their values that are words:
+
+  source <(rowlock completion bash)                       in ~/.bashrc; needs bash-completion
+  source <(rowlock completion zsh)                        in ~/.zshrc, behind compinit
+  rowlock completion fish | source                        in ~/.config/fish/config.fish
+  rowlock completion powershell | Out-String | Invoke-Expression
+
+` + exitCodeHelp(),
+		DisableFlagsInUseLine: true,
+		ValidArgs:             shells,
+		Args: func(cmd *cobra.Command, args []string) error {
+			a.hint = cmd.CommandPath() + " --help"
+			if len(args) != 1 || !slices.Contains(shells, args[0]) {
+				return usage("say for which shell: rowlock completion bash, zsh, fish or powershell")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			write := map[string]func(io.Writer) error{
+				"bash":       func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+				"zsh":        root.GenZshCompletion,
+				"fish":       func(w io.Writer) error { return root.GenFishCompletion(w, true) },
+				"powershell": root.GenPowerShellCompletionWithDesc,
+			}[args[0]]
+			if err := write(a.std.Out); err != nil {
+				return fmt.Errorf("write to stdout: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// completeWords has the values that are one of a few words completed, and no others, for they are no files.
+func completeWords(root *cobra.Command) {
+	each := func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			values := cobra.NoFileCompletions
+			if choice, ok := f.Value.(choiceValue); ok {
+				values = cobra.FixedCompletions(choice.choices, cobra.ShellCompDirectiveNoFileComp)
+			}
+			if f.Value.Type() != "bool" {
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, values) // registered by the parent before: the same
+			}
+		})
+	}
+	each(root)
+	for _, cmd := range subcommands(root) {
+		each(cmd)
+		if cmd.Name() != "run" && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
+			cmd.ValidArgsFunction = cobra.NoFileCompletions // a name of a lock, or nothing; behind run there is a command
+		}
+	}
+}
+
+// subcommands are all commands below cmd, each before its own.
+func subcommands(cmd *cobra.Command) (all []*cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		if sub.Name() != "help" && !sub.Hidden {
+			all = append(append(all, sub), subcommands(sub)...)
+		}
+	}
+	return all
+}

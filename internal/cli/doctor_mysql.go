@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+func (s *store) mysqlChecks() []check {
+	needed := ofLeaseRows
+	if s.at.session != "" {
+		needed = ofCounter
+	}
+	return []check{{"server", s.mysqlServer}, s.schemaCheck(needed), {"engine", s.engineCheck}, s.privilegesCheck(needed), clockCheck("the server", s.clockOf)}
+}
+
+func (s *store) mysqlServer(ctx context.Context, r *report) error {
+	facts, err := s.facts(ctx, "facts")
+	if err != nil {
+		r.unreachable(err)
+		return nil
+	}
+	r.ok("connection", mysqlName(facts["version"])+" answers")
+	if tooOld := mysqlTooOld(facts["version"]); tooOld != "" {
+		r.problem("version", mysqlName(facts["version"])+" does not do", tooOld)
+	}
+	on := func(name string) bool { return facts[name] == "ON" || facts[name] == "1" }
+	if on("read_only") || on("super_read_only") {
+		r.problem("primary", "the server is read-only (read_only)", "name the one that takes writes in --store")
+	}
+	several := on("wsrep_on") || facts["group_replication_group_name"] != "" && !on("group_replication_single_primary_mode")
+	switch {
+	case several && s.at.session != "":
+		r.problem("cluster", "the server is one of several that take writes, and GET_LOCK excludes on one of them only",
+			"keep locks as lease rows (--store mysql://…), or have every program reach the same node")
+	case several:
+		r.warn("cluster", "the server is one of several that take writes", "have every program reach the same node: where two take turns, nothing is granted")
+	}
+	mysqlDurability(r, facts)
+	return nil
+}
+
+func mysqlDurability(r *report, facts map[string]string) {
+	found := false
+	if v := facts["innodb_flush_log_at_trx_commit"]; v != "1" && v != "3" && v != "" { // 3 is MariaDB's, and flushes as 1 does
+		r.problem("durability", "innodb_flush_log_at_trx_commit="+v+": a crash of the machine forgets the grants of the last second", "set innodb_flush_log_at_trx_commit=1")
+		found = true
+	}
+	if v := facts["sync_binlog"]; facts["log_bin"] == "ON" && v != "1" && v != "" {
+		r.warn("durability", "sync_binlog="+v+": after a crash of the machine a replica may know more, or less, than the server", "set sync_binlog=1")
+		found = true
+	}
+	if facts["log_bin"] == "ON" && facts["binlog_format"] == "STATEMENT" {
+		r.warn("replication", "binlog_format=STATEMENT: the tokens of a replica may differ", "set binlog_format=ROW")
+	}
+	if !found {
+		r.ok("durability", "what is committed is on the disk")
+	}
+}
+
+// engineCheck wants tables that take part in transactions.
+func (s *store) engineCheck(ctx context.Context, r *report) error {
+	table := s.table.Name()
+	engines, err := s.facts(ctx, "engines", s.table.Schema(), table, table, table)
+	if err != nil {
+		return err
+	}
+	for name, engine := range engines {
+		if engine != "InnoDB" {
+			r.problem("engine", fmt.Sprintf("the table %s is kept by %s, which knows no transactions", name, engine), "ALTER TABLE "+name+" ENGINE = InnoDB")
+		}
+	}
+	return nil
+}
+
+func mysqlName(version string) string {
+	if strings.Contains(version, "MariaDB") {
+		return version
+	}
+	return "MySQL " + version
+}
+
+// mysqlTooOld says what to do about a version that does not do; nothing about one that does, or is not understood.
+func mysqlTooOld(version string) string {
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	mariadb := strings.Contains(version, "MariaDB")
+	switch {
+	case strings.Contains(version, "TiDB"):
+		return "keep locks in MySQL, MariaDB, or another store: TiDB is none of them"
+	case err != nil:
+		return ""
+	case mariadb && (major < 10 || major == 10 && minor < 6):
+		return "update it to MariaDB 10.6 or newer"
+	case !mariadb && major < 8:
+		return "update it to MySQL 8.0 or newer"
+	}
+	return ""
+}

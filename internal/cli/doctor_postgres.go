@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// minPostgres is the oldest server, as server_version_num has it.
+const minPostgres = 120000
+
+func (s *store) postgresChecks() []check {
+	if s.at.session != "" {
+		return []check{{"server", s.postgresServer}, {"schema", s.sequenceCheck}, s.privilegesCheck(nil), clockCheck("the server", s.clockOf)}
+	}
+	needed := append(ofLeaseRows[:len(ofLeaseRows):len(ofLeaseRows)], ofWaiters...)
+	return []check{{"server", s.postgresServer}, s.schemaCheck(needed), s.privilegesCheck(needed), clockCheck("the server", s.clockOf)}
+}
+
+func (s *store) postgresServer(ctx context.Context, r *report) error {
+	facts, err := s.facts(ctx, "facts")
+	if err != nil {
+		r.unreachable(err)
+		return nil
+	}
+	r.ok("connection", "PostgreSQL "+facts["server_version"]+" answers")
+	number, err := strconv.Atoi(facts["server_version_num"])
+	if err == nil && number < minPostgres {
+		r.problem("version", "PostgreSQL "+facts["server_version"]+" is too old", "update it to PostgreSQL 12 or newer")
+	}
+	switch {
+	case facts["standby"] == "true":
+		r.problem("primary", "the server is a standby", "name the primary in --store: several hosts, and ?target_session_attrs=read-write")
+	case facts["default_transaction_read_only"] == "on":
+		r.problem("primary", "sessions are read-only (default_transaction_read_only)", "let this user's sessions write")
+	}
+	s.postgresDurability(r, facts)
+	return s.poolerCheck(ctx, r)
+}
+
+func (s *store) postgresDurability(r *report, facts map[string]string) {
+	found := false
+	for _, name := range []string{"fsync", "full_page_writes"} {
+		if facts[name] == "off" {
+			r.problem("durability", name+"=off: a crash of the machine may forget who holds what, and damage the tables", "set "+name+"=on")
+			found = true
+		}
+	}
+	if facts["synchronous_commit"] == "off" {
+		r.warn("durability", "synchronous_commit=off: a grant is flushed to the disk all the same, but a crash may forget the last transactions of the data "+
+			"that a lock protects, the marks of the fence among them", "set synchronous_commit=on for those who write that data")
+		found = true
+	}
+	if !found {
+		r.ok("durability", "what is committed is on the disk")
+	}
+}
+
+// poolerCheck compares the server process that the login was told of with the one that answers: a pooler tells its
+// clients a number of its own.
+func (s *store) poolerCheck(ctx context.Context, r *report) error {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var told, pid uint32
+	err = conn.Raw(func(c any) error {
+		pg := c.(*stdlib.Conn).Conn().PgConn() // openPostgres made it
+		told = pg.PID()
+		answers, err := pg.Exec(ctx, "SELECT pg_backend_pid()").ReadAll()
+		if err != nil {
+			return err
+		}
+		n, err := strconv.ParseUint(string(answers[0].Rows[0][0]), 10, 32)
+		pid = uint32(n)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case told == pid:
+		r.ok("pooler", "none is seen in between")
+	case s.at.session != "":
+		r.problem("pooler", fmt.Sprintf("a pooler is in between (the login said process %d, and process %d answers): a lock of a session would be somebody else's with the next statement", told, pid),
+			"name the server itself in --store, or keep locks as lease rows (--store postgres://…), which need no session")
+	default:
+		r.warn("pooler", fmt.Sprintf("a pooler is in between (the login said process %d, and process %d answers): locks are safe, but nobody can LISTEN through it, so that who waits finds out by asking again", told, pid),
+			"where jobs wait for each other, name the server itself in --store")
+	}
+	return nil
+}
+
+// sequenceCheck looks for what the tokens of advisory locks come from.
+func (s *store) sequenceCheck(ctx context.Context, r *report) error {
+	facts, err := s.facts(ctx, "facts")
+	if err != nil {
+		return err
+	}
+	sequence := s.table.String() + "_token"
+	switch facts["sequence"] {
+	case "missing":
+		r.problem("schema", "the sequence "+sequence+" is missing", "rowlock migrate up"+s.flags())
+	case "true":
+		r.ok("schema", "the sequence of the tokens is there")
+	default:
+		r.problem("privileges", "this user may not use the sequence "+sequence, "as its owner: GRANT USAGE ON SEQUENCE "+sequence+", to this user")
+	}
+	return nil
+}

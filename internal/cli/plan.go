@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// plan says what run would do now, and who has the lock. It takes no lock.
+func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []string) error {
+	if name == "" {
+		return usage("the name of the lock is empty")
+	}
+	if err := checkName("NAME", name, driver.MaxName); err != nil {
+		return err
+	}
+	return a.withStore(ctx, func(ctx context.Context, s *store) error {
+		locker, err := rowlock.New(s.backend, append(f.options(), rowlock.Namespace(a.namespace))...)
+		if err != nil {
+			return acquireFailure(err)
+		}
+		defer func() { _ = locker.Close() }() // it holds nothing
+		key := driver.Key{Namespace: a.namespace, Name: name}
+		status, err := s.backend.Inspect(ctx, key)
+		if err != nil {
+			return inspectFailure(err, exitUnavailable)
+		}
+		words := make([]string, len(argv))
+		for i, word := range argv {
+			words[i] = quoted(word)
+		}
+		words[0] = quoted(path)
+		v := s.view(status)
+		_, err = fmt.Fprintf(a.std.Out, "command:  %s\nlock:     %q in %s\nholder:   %s\ntimes:    %s\nnow:      %s\nthen:     %s\n",
+			strings.Join(words, " "), key.String(), s.at.shown, cell(f.holder), f.times(), v.sentence(), f.outlook(v.available()))
+		if err != nil {
+			return fmt.Errorf("write to stdout: %w", err)
+		}
+		return nil
+	})
+}
+
+// times are the options that are durations, as far as they are set.
+func (f *runFlags) times() string {
+	text := "a crash frees the lock within " + f.ttl.String()
+	for _, of := range []struct {
+		word string
+		v    durationValue
+	}{
+		{"wait", durationValue{&f.wait, true}}, {"min-hold", durationValue{&f.minHold, false}}, {"max-hold", durationValue{&f.maxHold, false}},
+		{"handover-delay", durationValue{&f.handover, false}}, {"timeout", durationValue{&f.timeout, false}}, {"grace", durationValue{&f.grace, false}},
+	} {
+		if v := of.v.String(); v != "" {
+			text += ", " + of.word + " " + v
+		}
+	}
+	return text
+}
+
+// outlook is what would happen now.
+func (f *runFlags) outlook(free bool) string {
+	refused := fmt.Sprintf("exit with code %d", f.conflictCode)
+	if f.onConflict == onConflictSkip {
+		refused = "exit with code 0"
+	}
+	switch {
+	case free:
+		return "the command would start"
+	case f.wait == forever:
+		return "wait until the lock is free, and start the command"
+	case f.wait > 0:
+		return fmt.Sprintf("wait for up to %s, and start the command, or %s", f.wait, refused)
+	default:
+		return refused + ", without starting the command"
+	}
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const password = "s3cret-word"
+
+// brokenStores have a password each: nobody listens there, or they cannot be read.
+var brokenStores = []string{
+	"postgres://user:s3cret-word@127.0.0.1:1/db?sslmode=disable",
+	"postgres://127.0.0.1:1/db?user=user&password=s3cret-word&sslmode=disable",
+	"postgres-advisory://user:s3cret-word@127.0.0.1:1/db?sslmode=disable",
+	"postgres://user:s3cret-word@127.0.0.1:port/db",
+	"postgres://user:s3cret-word@127.0.0.1:1/db?sslmode=nonsense",
+	"postgres://user:s3cret-word@[::1/db",
+	"mysql://user:s3cret-word@127.0.0.1:1/db",
+	"user:s3cret-word@tcp(127.0.0.1:1)/db",
+	"user:s3cret-word@tcp(127.0.0.1:1",
+	"mysql-getlock:user:s3cret-word@tcp(127.0.0.1:1)/db",
+	"mysql://user:s3cret-word@127.0.0.1:1/db?tls=nonsense",
+	"redis://user:s3cret-word@127.0.0.1:1",
+	"redis://user:s3cret-word@127.0.0.1:1/word?bogus=s3cret-word",
+	"redis+cluster://user:s3cret-word@127.0.0.1:1",
+	"redlock://user:s3cret-word@127.0.0.1:1,127.0.0.1:2,127.0.0.1:3?node_timeout=100ms",
+	"etcd://user:s3cret-word@127.0.0.1:1",
+	"etcds://user:s3cret-word@127.0.0.1:1/?ca=no-such-file",
+	"zk://user:s3cret-word@127.0.0.1:1",
+	"zk://user:s3cret-word@127.0.0.1:1/a@b",
+	"s3cret-word",
+}
+
+// argumentsOf are those with which a command gets as far as its store; others have no use for any.
+var argumentsOf = map[string][]string{
+	"run": {"job", "--", "true"}, "release": {"--token", "1", "job"}, "status": {"job"}, "history": {"job"},
+	"fence reset": {"--all"}, "fence prune": {"--unused", "30d"}, "completion": {"bash"},
+}
+
+// No command writes the password of its store, wherever it goes wrong: on stdout, on stderr, in JSON, in its help, whether
+// the store was an option or a variable.
+func TestPasswordsAreNeverWritten(t *testing.T) {
+	t.Parallel()
+	home := "HOME=" + t.TempDir()
+	for path, cmd := range commands(t) {
+		code, stdout, stderr := call(t, []string{home, "ROWLOCK_STORE=" + brokenStores[0]}, append(strings.Fields(path), "--help")...)
+		require.Zero(t, code, path)
+		assert.NotContains(t, stdout+stderr, password, "%s --help", path)
+		if !cmd.Runnable() {
+			continue
+		}
+		arguments, known := argumentsOf[path]
+		if !known && strings.HasSuffix(cmd.Use, "NAME") {
+			arguments = []string{"job"}
+		}
+		for i, store := range brokenStores {
+			env, args := []string{home}, slices.Concat(strings.Fields(path), []string{"--store", store}, arguments)
+			switch {
+			case i%3 == 1: // each command meets each store in one of the ways
+				args = append([]string{"--log-format", "json"}, args...)
+			case i%3 == 2 && cmd.Root().Name()+" demo" != strings.TrimSuffix(cmd.CommandPath(), " stock"): // which heeds no variable
+				env, args = append(env, "ROWLOCK_STORE="+store), slices.Concat(strings.Fields(path), arguments)
+			}
+			t.Run(path+" "+strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				_, stdout, stderr := call(t, env, args...)
+				assert.NotContains(t, stdout+stderr, "s3cret", "%s with %s", path, store)
+			})
+		}
+	}
+}

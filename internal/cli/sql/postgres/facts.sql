@@ -1,0 +1,12 @@
+-- Parameters: none.
+-- Result: rows of a name and a value: settings as this session has them, and what this server is.
+-- Promise: reads only.
+SELECT name, setting AS value
+  FROM pg_settings
+ WHERE name IN ('server_version', 'server_version_num', 'fsync', 'full_page_writes', 'synchronous_commit', 'default_transaction_read_only')
+UNION ALL
+SELECT 'standby', pg_is_in_recovery()::text
+UNION ALL
+SELECT 'pid', pg_backend_pid()::text
+UNION ALL
+SELECT 'sequence', coalesce(has_sequence_privilege(to_regclass('rowlock_lease_token'), 'USAGE, UPDATE')::text, 'missing')

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// call runs the command in this process, and returns its exit code and what it wrote.
+func call(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	files := map[string]*os.File{}
+	for _, name := range []string{"in", "out", "err"} {
+		f, err := os.Create(filepath.Join(dir, name))
+		require.NoError(t, err)
+		defer f.Close()
+		files[name] = f
+	}
+	code = Main(ctx, args, Stdio{In: files["in"], Out: files["out"], Err: files["err"], Env: env})
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		return string(text)
+	}
+	return code, read("out"), read("err")
+}
+
+// commands are all that the command can be told to do, with the path of words that say so.
+func commands(t *testing.T) map[string]*cobra.Command {
+	t.Helper()
+	all := map[string]*cobra.Command{}
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		all[strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "rowlock"), " ")] = c
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk((&app{}).rootCommand())
+	require.Contains(t, all, "run")
+	return all
+}
+
+// Each option that is the same for all commands, and each of run but --dry-run, which would keep jobs from running that
+// nobody looks at, has a variable that does the same. A bad value is refused by the variable's name.
+func TestOptionsHaveVariables(t *testing.T) {
+	t.Parallel()
+	good := map[string]string{
+		"store": "sqlite:" + filepath.Join(t.TempDir(), "locks.db"), "namespace": "space", "table": "mine", "log-format": "json", "quiet": "true",
+		"on-conflict": "skip", "conflict-exit-code": "76", "wait": "1s", "ttl": "41s", "min-hold": "1s", "max-hold": "42s", "timeout": "43s",
+		"grace": "9s", "handover-delay": "2s", "holder": "somebody", "note": "because",
+	}
+	bad := map[string]string{
+		"store": "nothing", "table": "a b", "log-format": "xml", "quiet": "perhaps", "on-conflict": "cry", "conflict-exit-code": "seven",
+		"wait": "5", "ttl": "5", "min-hold": "5", "max-hold": "5", "timeout": "5", "grace": "5", "handover-delay": "5",
+	}
+	root := (&app{}).rootCommand()
+	run, _, err := root.Find([]string{"run"})
+	require.NoError(t, err)
+	var env []string
+	run.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" && f.Name != "dry-run" {
+			require.Contains(t, good, f.Name, "no value for this test")
+		}
+	})
+	names := map[string]bool{}
+	for _, name := range withVariables(run) {
+		names[name] = true
+		require.NoError(t, run.ParseFlags(nil)) // so that it knows the global ones
+		require.NotNil(t, run.Flags().Lookup(name), name)
+		env = append(env, variable(name)+"="+good[name])
+	}
+	require.NoError(t, fromEnvironment(run.Flags(), env, withVariables(run)...))
+	for name, value := range good {
+		assert.True(t, names[name], "--%s has no variable", name)
+		assert.Equal(t, value, run.Flags().Lookup(name).Value.String(), name)
+	}
+	run.Flags().VisitAll(func(f *pflag.Flag) {
+		assert.True(t, names[f.Name] || f.Name == "help" || f.Name == "dry-run", "--%s has no variable", f.Name)
+	})
+	for name, value := range bad {
+		code, _, stderr := call(t, []string{variable(name) + "=" + value, "HOME=" + t.TempDir()}, "run", "job", "--", "true")
+		assert.Equal(t, exitUsage, code, stderr)
+		if name != "store" && name != "table" { // checked where they are used
+			assert.Contains(t, stderr, variable(name)+"="+value)
+		}
+	}
+}
+
+// An option wins over its variable; what an operator says once, such as which token to release, has none, and
+// ROWLOCK_TOKEN, which tells a command its lock, is never taken for it.
+func TestVariablesDoNotSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	env := []string{"HOME=" + t.TempDir(), "ROWLOCK_WAIT=5", "ROWLOCK_TOKEN=7", "ROWLOCK_LIVE=true", "ROWLOCK_DRY_RUN=true"}
+	code, stdout, stderr := call(t, env, "run", "job", "--wait", "0", "--dry-run", "--", "true")
+	assert.Zero(t, code, stderr)
+	assert.Contains(t, stdout, "the command would start")
+	code, _, stderr = call(t, env, "release", "job")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--token is missing")
+}
