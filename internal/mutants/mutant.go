@@ -16,6 +16,9 @@ type mutant struct {
 	tests    suite  // all of which must find it
 }
 
+// and is between two places of one file, in old and in new.
+const and = "\x00"
+
 // suite is some tests of one package.
 type suite struct {
 	pkg   string
@@ -35,7 +38,7 @@ func (s suite) pattern() string {
 	return strings.Join(all, "|")
 }
 
-func mutants() []mutant { return slices.Concat(engine, waiting) }
+func mutants() []mutant { return slices.Concat(engine, waiting, rows, fences) }
 
 // mutated is the file with the defect.
 func (m mutant) mutated() ([]byte, error) {
@@ -43,8 +46,13 @@ func (m mutant) mutated() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := strings.Count(string(text), m.old); n != 1 {
-		return nil, fmt.Errorf("%s has %d times what is to be replaced, not once: %q", m.file, n, m.old)
+	mutated := string(text)
+	becomes := strings.Split(m.new, and)
+	for i, old := range strings.Split(m.old, and) {
+		if n := strings.Count(mutated, old); n != 1 {
+			return nil, fmt.Errorf("%s has %d times what is to be replaced, not once: %q", m.file, n, old)
+		}
+		mutated = strings.Replace(mutated, old, becomes[i], 1)
 	}
-	return []byte(strings.Replace(string(text), m.old, m.new, 1)), nil
+	return []byte(mutated), nil
 }

@@ -9,6 +9,15 @@ func onSQLite(cases ...string) suite {
 	return s
 }
 
+// stepped is what befalls a database whose clock is set.
+func stepped(names ...string) suite {
+	s := suite{pkg: "internal/clockstep"}
+	for _, name := range names {
+		s.names = append(s.names, "TestClockSteps/"+name)
+	}
+	return s
+}
+
 // rows has the defects of the lease rows.
 var rows = []mutant{
 	{"a renewal compares no token", "4, S7", "sqllock/sql/sqlite/renew.sql",
@@ -28,13 +37,13 @@ var rows = []mutant{
 		onSQLite("release-compares-token")},
 	{"tokens are the clock's alone", "3, S2", "sqllock/sql/sqlite/acquire.sql",
 		"ELSE max(l.token + 1, excluded.token) END", "ELSE excluded.token END",
-		suite{"sqllock", []string{"TestClockSteps/sqlite/back"}}},
+		stepped("sqlite/back")},
 	{"one nonce gets two tokens", "5, S11", "sqllock/sql/sqlite/acquire.sql",
 		"SET token = CASE WHEN l.nonce = excluded.nonce THEN l.token ELSE max(l.token + 1, excluded.token) END", "SET token = max(l.token + 1, excluded.token)",
 		onSQLite("same-nonce-same-grant", "acquire-reply-lost")},
 	{"a pruned row takes its token along", "3, S10", "sqllock/sql/sqlite/raise_floor.sql",
 		"SET floor = max(floor, coalesce(", "SET floor = max(floor, 0 * coalesce(",
-		suite{"sqllock", []string{"TestClockSteps/sqlite/back"}}},
+		stepped("sqlite/back")},
 	{"a minimum hold and a hand-over delay are ignored", "1, S1", "sqllock/sql/sqlite/acquire.sql",
 		"WHERE l.held_until <= excluded.acquired_at", "WHERE l.expires_at <= excluded.acquired_at",
 		onSQLite("minimum-hold", "hand-over-delay")},
@@ -50,7 +59,8 @@ var rows = []mutant{
 	{"another server grants at once", "1, S1", "sqllock/sql/postgres/acquire.sql",
 		"WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now\n       AND (l.held_until", "WHERE s.same_epoch AND s.ttl_known\n       AND (l.held_until",
 		suite{"sqllock", []string{"TestANewServerGrantsNothingForOneLongestTTL/postgres-stdlib"}}},
-	{"the client's clock judges", "1, 2, S3", "sqllock/statements.go",
-		"CLIENT", "CLIENT",
-		suite{"sqllock", []string{"TestClockSteps/postgres/back"}}},
+	{"the client's clock judges", "1, 2, S3", "sqllock/postgres.go",
+		"\t\"sync/atomic\"\n" + and + "found, err = queryOne(ctx, p.q, p.sql[verb], args, dest...)",
+		"\t\"sync/atomic\"\n\t\"time\"\n" + and + "clock := \"'\" + time.Now().UTC().Format(time.RFC3339Nano) + \"'::timestamptz\"\n\t\tfound, err = queryOne(ctx, p.q, strings.ReplaceAll(p.sql[verb], \"clock_timestamp()\", clock), args, dest...)",
+		stepped("postgres/forward")},
 }
