@@ -108,27 +108,33 @@ func (b bench) catch(ctx context.Context, m mutant, id string) error {
 	return nil
 }
 
-// overlay writes the file with the defect, and tells the compiler where it is.
+// overlay writes the files with the defect, and tells the compiler where they are.
 func (b bench) overlay(m mutant, id string) (string, error) {
-	text, err := m.mutated()
+	texts, err := m.mutated()
 	if err != nil {
 		return "", err
 	}
-	real, err := filepath.Abs(m.file)
-	if err != nil {
-		return "", err
+	replace := map[string]string{}
+	for file, text := range texts {
+		real, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		replace[real] = filepath.Join(b.folder, id+"-"+filepath.Base(file))
+		if err := os.WriteFile(replace[real], text, 0o600); err != nil {
+			return "", err
+		}
 	}
-	copied := filepath.Join(b.folder, id+filepath.Ext(m.file))
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {real: copied}})
+	list, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(b.folder, id+".json")
-	return path, errors.Join(os.WriteFile(copied, text, 0o600), os.WriteFile(path, list, 0o600))
+	return path, os.WriteFile(path, list, 0o600)
 }
 
 func build(ctx context.Context, pkg, program string, flags ...string) error {
-	argv := append([]string{"test", "-c", "-o", program}, flags...)
+	argv := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", program}, flags...)
 	output, err := exec.CommandContext(ctx, "go", append(argv, "./"+pkg)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, output)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -16,7 +17,8 @@ type mutant struct {
 	tests    suite  // all of which must find it
 }
 
-// and is between two places of one file, in old and in new.
+// and is between two places, in old and in new, and between their files if there is more than one: some promises are kept
+// twice, and only the two defects together show.
 const and = "\x00"
 
 // suite is some tests of one package.
@@ -40,19 +42,23 @@ func (s suite) pattern() string {
 
 func mutants() []mutant { return slices.Concat(engine, waiting, rows, fences) }
 
-// mutated is the file with the defect.
-func (m mutant) mutated() ([]byte, error) {
-	text, err := os.ReadFile(m.file)
-	if err != nil {
-		return nil, err
-	}
-	mutated := string(text)
-	becomes := strings.Split(m.new, and)
+// mutated is the files with the defect.
+func (m mutant) mutated() (map[string][]byte, error) {
+	texts := map[string][]byte{}
+	files, becomes := strings.Split(m.file, and), strings.Split(m.new, and)
 	for i, old := range strings.Split(m.old, and) {
-		if n := strings.Count(mutated, old); n != 1 {
-			return nil, fmt.Errorf("%s has %d times what is to be replaced, not once: %q", m.file, n, old)
+		file := files[min(i, len(files)-1)]
+		text, ok := texts[file]
+		if !ok {
+			var err error
+			if text, err = os.ReadFile(file); err != nil {
+				return nil, err
+			}
 		}
-		mutated = strings.Replace(mutated, old, becomes[i], 1)
+		if n := bytes.Count(text, []byte(old)); n != 1 {
+			return nil, fmt.Errorf("%s has %d times what is to be replaced, not once: %q", file, n, old)
+		}
+		texts[file] = bytes.Replace(text, []byte(old), []byte(becomes[i]), 1)
 	}
-	return []byte(mutated), nil
+	return texts, nil
 }

@@ -24,7 +24,7 @@ func markdown(fates []fate) string {
 		if f.err != nil {
 			by = "**not caught**"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %.0f |\n", f.name, f.file, f.breaks, by, f.took.Round(time.Second).Seconds())
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %.0f |\n", f.name, strings.ReplaceAll(f.file, and, ", "), f.breaks, by, f.took.Round(time.Second).Seconds())
 	}
 	fmt.Fprintf(&b, "\n%d of %d mutants caught.\n", caught(fates), len(fates))
 	return b.String()
