@@ -20,7 +20,7 @@ import (
 
 // turn waits for the name, holds it for a moment, and releases. The TTL is longer than all that can befall it, so
 // nothing may be lost, and whoever waits without a limit is served.
-func (h *history) turn(l *rowlock.Locker, ctx context.Context) string {
+func (v *verdict) turn(l *rowlock.Locker, ctx context.Context) string {
 	lease, err := l.Acquire(ctx, "a")
 	if err != nil {
 		if ctx.Err() == nil {
@@ -31,7 +31,7 @@ func (h *history) turn(l *rowlock.Locker, ctx context.Context) string {
 	s := span{token: lease.Token(), begin: time.Now()}
 	time.Sleep(10 * time.Millisecond)
 	s.end = time.Now()
-	h.add(s)
+	v.add(s)
 	if err := lease.Release(background); errors.Is(err, rowlock.ErrLost) {
 		return err.Error()
 	}
@@ -45,35 +45,27 @@ func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap fun
 		mem := memlock.New()
 		l, other := locker(t, wrap(mem)), locker(t, wrap(mem))
 		first := acquire(t, l, "a")
-		var h history
+		var v verdict
 		results := make([]string, 3)
 		ctx, cancel := context.WithCancel(background)
 		defer cancel()
 		var wg sync.WaitGroup
 		for i, who := range []func() string{
-			func() string { return h.turn(l, ctx) },
-			func() string { return h.turn(l, background) },
-			func() string { return h.turn(other, background) },
+			func() string { return v.turn(l, ctx) },
+			func() string { return v.turn(l, background) },
+			func() string { return v.turn(other, background) },
 		} {
 			wg.Go(func() { results[i] = who() })
 			time.Sleep(time.Microsecond)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		var mu sync.Mutex
-		used := 0
-		mem.Intercept(func(c memlock.Call) memlock.Fault {
-			mu.Lock()
-			defer mu.Unlock()
-			if used++; used > len(path) {
-				return memlock.Fault{}
-			}
-			return fates[path[used-1]]
-		})
+		next := along(path)
+		mem.Intercept(func(memlock.Call) memlock.Fault { return next().Fault })
 		time.AfterFunc(patience, cancel)
 		err := first.Release(background)
 		wg.Wait()
-		wrong = cmp.Or(h.violation(), results[0], results[1], results[2])
+		wrong = cmp.Or(v.of(), results[0], results[1], results[2])
 		if wrong == "" && errors.Is(err, rowlock.ErrLost) {
 			wrong = "the first release: " + err.Error()
 		}
@@ -87,17 +79,9 @@ func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap fun
 
 func exploreHandOver(t *testing.T, depth int, wrap func(*memlock.Backend) driver.Backend) (wrong string, schedules int) {
 	for _, patience := range []time.Duration{time.Hour, 0, 100 * time.Millisecond} {
-		path := make([]int, depth)
-		for next := true; next; {
-			schedules++
-			if wrong := handOverSchedule(t, path, patience, wrap); wrong != "" {
-				return fmt.Sprintf("schedule %v, patience %s: %s", path, patience, wrong), schedules
-			}
-			next = false
-			for i := depth - 1; i >= 0 && !next; i-- {
-				path[i] = (path[i] + 1) % len(fates)
-				next = path[i] != 0
-			}
+		wrong, n := everyPath(depth, 6, func(path []int) string { return handOverSchedule(t, path, patience, wrap) })
+		if schedules += n; wrong != "" {
+			return fmt.Sprintf("patience %s, %s", patience, wrong), schedules
 		}
 	}
 	return "", schedules
@@ -107,14 +91,10 @@ func exploreHandOver(t *testing.T, depth int, wrap func(*memlock.Backend) driver
 // combination of slow, late and lost requests and replies among the first of a release to one who waits, whether it
 // goes on waiting or its ctx ends at once or in the middle.
 func TestEveryScheduleOfAHandOver(t *testing.T) {
-	depth := 4
-	if testing.Short() {
-		depth = 2
-	}
 	start := time.Now()
-	wrong, n := exploreHandOver(t, depth, honest)
+	wrong, n := exploreHandOver(t, exploreDepth(t, 4), honest)
 	require.Empty(t, wrong)
-	t.Logf("%d schedules in %s", n, time.Since(start).Round(time.Millisecond))
+	rate(t, n, start)
 }
 
 // forgetful hands over to a request that is sent again as to a new one, and finds nothing to end.

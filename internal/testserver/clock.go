@@ -14,7 +14,8 @@ import (
 //go:embed scripts/clock.c
 var clockSource []byte
 
-func (f *folder) clock() string { return filepath.Join(f.path, "clock") }
+func (f *folder) clock() string        { return filepath.Join(f.path, "clock") }
+func (f *folder) clockLibrary() string { return filepath.Join(f.path, "clock.so") }
 
 // prepareClock makes the library and the file by which a server's wall clock is shifted.
 func prepareClock(ctx context.Context, f *folder) error {
@@ -25,32 +26,43 @@ func prepareClock(ctx context.Context, f *folder) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(library); err == nil {
-		return nil
-	}
-	return alone("clock", func(cache string) error {
-		source := filepath.Join(cache, "clock.c")
-		if err := os.WriteFile(source, clockSource, 0o644); err != nil {
+	if _, err := os.Stat(library); err != nil {
+		if err := alone("clock", func(cache string) error { return buildClock(ctx, cache, library) }); err != nil {
 			return err
 		}
-		// Under another name first: what is there is whole.
-		if err := runQuietly(ctx, "cc", "-shared", "-fPIC", "-O1", "-o", library+".new", source); err != nil {
-			return &missing{"C compiler", "install it (Debian: apt-get install gcc libc6-dev)", err}
-		}
-		return os.Rename(library+".new", library)
-	})
+	}
+	text, err := os.ReadFile(library)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(f.clockLibrary(), text, 0o755) // the server's account may not be let into the cache
 }
 
-// clockLibrary is kept in the cache: a folder of a server may be on a file system that nothing is run from.
+func buildClock(ctx context.Context, cache, library string) error {
+	source := filepath.Join(cache, "clock.c")
+	if err := os.WriteFile(source, clockSource, 0o644); err != nil {
+		return err
+	}
+	// Under another name first: what is there is whole.
+	if err := runQuietly(ctx, "cc", "-shared", "-fPIC", "-O1", "-o", library+".new", source, "-ldl"); err != nil {
+		return &missing{"C compiler", "install it (Debian: apt-get install gcc libc6-dev)", err}
+	}
+	return os.Rename(library+".new", library)
+}
+
+// clockLibrary is where the library is kept from one run to the next.
 func clockLibrary() (string, error) {
 	cache, err := cacheFolder()
 	sum := sha256.Sum256(clockSource)
 	return filepath.Join(cache, "clock-"+hex.EncodeToString(sum[:4])+".so"), err
 }
 
-func clockEnvironment(f *folder) []string {
-	library, _ := clockLibrary() // it was there when the folder was prepared
-	return []string{"LD_PRELOAD=" + library, "ROWLOCK_CLOCK=" + f.clock()}
+// clockOf is what a server finds in its environment besides that of all.
+func clockOf(f *folder, o Options) []string {
+	if !o.Clock {
+		return nil
+	}
+	return []string{"LD_PRELOAD=" + f.clockLibrary(), "ROWLOCK_CLOCK=" + f.clock()}
 }
 
 // SetClock shifts the wall clock of a server that was started with Options.Clock, from its own, by d: forward, or back

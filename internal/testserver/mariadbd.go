@@ -45,7 +45,12 @@ func (e *mariadbd) provide(ctx context.Context, o Options) error {
 }
 
 // prepare does what mariadb-install-db does, which is in another package: it feeds the packaged SQL to the server.
-func (e *mariadbd) prepare(ctx context.Context, f *folder, _ Options) error {
+func (e *mariadbd) prepare(ctx context.Context, f *folder, o Options) error {
+	if o.Clock {
+		if err := prepareClock(ctx, f); err != nil {
+			return err
+		}
+	}
 	if err := os.MkdirAll(filepath.Join(f.data(), "mysql"), 0o755); err != nil {
 		return err
 	}
@@ -94,7 +99,7 @@ func (e *mariadbd) command(f *folder, port int, o Options) command {
 			"--wsrep-node-address=127.0.0.1", "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:0;gcache.size=1M",
 			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2")
 	}
-	return command{argv: append(argv, mysqlOptions(f, port, o)...)}
+	return command{argv: append(argv, mysqlOptions(f, port, o)...), env: clockOf(f, o)}
 }
 
 func (e *mariadbd) dsn(port int) string { return mysqlDSN(port, testDatabase) }

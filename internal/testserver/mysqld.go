@@ -56,6 +56,11 @@ func (e *mysqld) prepare(ctx context.Context, f *folder, o Options) error {
 			return err
 		}
 	}
+	if o.Clock {
+		if err := prepareClock(ctx, f); err != nil {
+			return err
+		}
+	}
 	return os.CopyFS(f.data(), os.DirFS(template))
 }
 
@@ -86,7 +91,7 @@ func (e *mysqld) initialise(ctx context.Context, template string, f *folder, o O
 
 func (e *mysqld) command(f *folder, port int, o Options) command {
 	argv := append(append([]string{}, e.argv...), "--datadir="+f.data())
-	return command{argv: append(argv, mysqlOptions(f, port, o)...)}
+	return command{argv: append(argv, mysqlOptions(f, port, o)...), env: clockOf(f, o)}
 }
 
 func (e *mysqld) dsn(port int) string { return mysqlDSN(port, testDatabase) }

@@ -21,7 +21,12 @@ func (e *postgres) provide(ctx context.Context, o Options) error {
 	return err
 }
 
-func (e *postgres) prepare(ctx context.Context, f *folder, _ Options) error {
+func (e *postgres) prepare(ctx context.Context, f *folder, o Options) error {
+	if o.Clock {
+		if err := prepareClock(ctx, f); err != nil {
+			return err
+		}
+	}
 	as, err := unprivileged()
 	if err != nil {
 		return err
@@ -46,7 +51,7 @@ func (e *postgres) command(f *folder, port int, o Options) command {
 	}
 	// SIGQUIT is the immediate shutdown: no last checkpoint, but its shared memory is given back. SIGINT is the fast one,
 	// which does not wait for its clients to leave.
-	return command{argv: append(argv, o.Args...), as: as, quit: syscall.SIGQUIT, stop: syscall.SIGINT}
+	return command{argv: append(argv, o.Args...), env: clockOf(f, o), as: as, quit: syscall.SIGQUIT, stop: syscall.SIGINT}
 }
 
 func (e *postgres) dsn(port int) string { return postgresDSN(port) }

@@ -55,11 +55,7 @@ func (e *redis) command(f *folder, port int, o Options) command {
 	if o.Durable {
 		argv = append(argv, "--appendonly", "yes", "--appendfsync", "always")
 	}
-	c := command{argv: append(argv, o.Args...)}
-	if o.Clock {
-		c.env = clockEnvironment(f)
-	}
-	return c
+	return command{argv: append(argv, o.Args...), env: clockOf(f, o)}
 }
 
 func (e *redis) dsn(port int) string { return fmt.Sprintf("redis://127.0.0.1:%d/0", port) }

@@ -68,7 +68,8 @@ type Options struct {
 	// Primary is the address, host:port, of the server that Sentinel watches, which it needs.
 	Primary string
 
-	// Clock lets SetClock shift the server's wall clock. Redis and Valkey only; it takes a C compiler and Linux.
+	// Clock lets SetClock shift the server's wall clock. Postgres, MySQL, MariaDB, Redis and
+	// Valkey only; it takes a C compiler, Linux and glibc.
 	Clock bool
 
 	// Args are added to the server's command line; they win over ours. PgBouncer takes none.
@@ -104,7 +105,7 @@ func Start(ctx context.Context, name string, o Options) (*Server, error) {
 	if err := bounded(ctx, installLimit, func(ctx context.Context) error { return e.provide(ctx, o) }); err != nil {
 		return nil, failure(name, "find or install", err, nil)
 	}
-	f, err := newFolder(name, o.Durable)
+	f, err := newFolder(name, o.Durable || o.Clock) // programs are run from it, which a file system in memory may forbid
 	if err != nil {
 		return nil, failure(name, "make a folder", err, nil)
 	}

@@ -1,0 +1,135 @@
+package clockstep_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+const hour = rowlock.Token(time.Hour / time.Microsecond)
+
+// A database whose clock is set forward ends leases early: a second holder gets the name while the first trusts its
+// lease. Its token is larger, what is fenced takes nothing from the first any more, and the first hears of it with its
+// next renewal.
+//
+// One that is set back ends nothing early and revives nothing: who holds a lock renews it, for as long as was asked
+// for by the clock as it is now; nobody else gets it; tokens rise, also of names whose rows were forgotten. Names may
+// stay closed for as long as the clock was set back, and a forced release opens them.
+func TestClockSteps(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *store) {
+		t.Run("forward", s.forward)
+		t.Run("back", s.back)
+	})
+}
+
+func (s *store) locker(t *testing.T, guard *fence.Guard) *rowlock.Locker {
+	t.Helper()
+	// Nothing is renewed in the background: the steps of the test decide.
+	l, err := rowlock.New(s.backend(s.db), rowlock.Fenced(guard), rowlock.TTL(time.Minute), rowlock.RenewEvery(29*time.Second))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func (s *store) forward(t *testing.T) {
+	guard := s.guard(s.db)
+	first, err := s.locker(t, guard).TryAcquire(t.Context(), "forward")
+	require.NoError(t, err)
+	require.NoError(t, s.write(t, guard, first))
+	s.step(t, time.Hour)
+	second, err := s.locker(t, guard).TryAcquire(t.Context(), "forward")
+	require.NoError(t, err, "by the store's clock the lease is over")
+	require.NoError(t, first.Err(), "it cannot know yet")
+	assert.Greater(t, second.Token(), first.Token()+hour/2)
+
+	require.NoError(t, s.write(t, guard, second))
+	require.ErrorIs(t, s.write(t, guard, first), fence.ErrStale)
+	require.ErrorIs(t, first.Renew(t.Context()), rowlock.ErrLost)
+	require.ErrorIs(t, first.Release(t.Context()), rowlock.ErrLost)
+	require.NoError(t, second.Renew(t.Context()))
+	assert.LessOrEqual(t, time.Until(second.ExpiresAt()), s.left(t, "forward"), "nobody trusts longer than the store grants")
+	require.NoError(t, second.Release(t.Context()))
+}
+
+// write is a transaction of a holder.
+func (s *store) write(t *testing.T, guard *fence.Guard, lease *rowlock.Lease) error {
+	t.Helper()
+	tx, err := s.db.BeginTx(t.Context(), &sql.TxOptions{})
+	require.NoError(t, err)
+	if err := guard.Check(lease.Context(), tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// left is for how long the store has a lock leased.
+func (s *store) left(t *testing.T, name string) time.Duration {
+	t.Helper()
+	status, err := s.backend(s.db).Inspect(t.Context(), driver.Key{Name: name})
+	require.NoError(t, err)
+	require.Equal(t, driver.StateHeld, status.State)
+	return status.ExpiresIn
+}
+
+func (s *store) back(t *testing.T) {
+	b := s.backend(s.db)
+	s.step(t, time.Hour)
+	forgotten := s.acquire(t, b, "forgotten")
+	require.NoError(t, b.Release(t.Context(), forgotten))
+	n, err := b.Prune(t.Context(), 0)
+	require.NoError(t, err)
+	require.Positive(t, n)
+	kept, crashed, released := s.acquire(t, b, "kept"), s.acquire(t, b, "crashed"), s.acquire(t, b, "released")
+	require.NoError(t, b.Release(t.Context(), released))
+
+	s.step(t, 0)
+	assert.Greater(t, s.acquire(t, b, "forgotten").Token, forgotten.Token)
+	outcomes, err := b.Renew(t.Context(), []driver.Grant{kept})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+	assert.InDelta(t, 30, s.left(t, "kept").Seconds(), 20, "a lease is as long as it was asked for")
+	for _, g := range []driver.Grant{kept, crashed} {
+		_, err := b.Acquire(t.Context(), request(g.Key.Name))
+		var held *driver.Held
+		require.ErrorAs(t, err, &held)
+		assert.Positive(t, held.ExpiresIn, g.Key.Name)
+	}
+	require.NoError(t, b.Release(t.Context(), kept))
+	for _, g := range []driver.Grant{kept, crashed, released} {
+		assert.Greater(t, s.open(t, b, g.Key.Name).Token, g.Token, g.Key.Name)
+	}
+}
+
+// open acquires a name, by force if it is closed.
+func (s *store) open(t *testing.T, b *sqllock.Backend, name string) driver.Grant {
+	t.Helper()
+	g, err := b.Acquire(t.Context(), request(name))
+	var held *driver.Held
+	if errors.As(err, &held) {
+		require.NoError(t, b.ForceRelease(t.Context(), driver.Key{Name: name}, held.Token, true))
+		return s.acquire(t, b, name)
+	}
+	require.NoError(t, err)
+	return g
+}
+
+func (s *store) acquire(t *testing.T, b *sqllock.Backend, name string) driver.Grant {
+	t.Helper()
+	g, err := b.Acquire(context.Background(), request(name))
+	require.NoError(t, err, name)
+	return g
+}
+
+func request(name string) driver.Request {
+	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 30 * time.Second, Holder: "tester"}
+}

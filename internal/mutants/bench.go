@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// bench builds and runs the tests.
+type bench struct{ folder string }
+
+// fate is what became of a mutant.
+type fate struct {
+	mutant
+	took time.Duration
+	err  error // why it is not caught
+}
+
+// sound runs all tests without a defect: they must find none.
+func (b bench) sound(ctx context.Context, all []mutant) error {
+	byPackage := map[string]suite{}
+	for _, m := range all {
+		s := byPackage[m.tests.pkg]
+		s.pkg = m.tests.pkg
+		for _, name := range m.tests.names {
+			if !slices.Contains(s.names, name) {
+				s.names = append(s.names, name)
+			}
+		}
+		byPackage[s.pkg] = s
+	}
+	for _, s := range byPackage {
+		program := filepath.Join(b.folder, "sound.test")
+		if err := build(ctx, s.pkg, program); err != nil {
+			return err
+		}
+		output, err := try(ctx, s, program)
+		if err != nil {
+			return fmt.Errorf("without any defect, %s: %w\n%s", s.pkg, err, output)
+		}
+		for _, name := range s.names {
+			if name != leaks && !strings.Contains(output, "--- PASS: "+name+" ") {
+				return fmt.Errorf("%s: %s was not run, or was skipped\n%s", s.pkg, name, output)
+			}
+		}
+	}
+	return nil
+}
+
+func (b bench) run(ctx context.Context, all []mutant, together int) []fate {
+	fates := make([]fate, len(all))
+	turns := make(chan struct{}, together)
+	var group sync.WaitGroup
+	for i, m := range all {
+		group.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			start := time.Now()
+			err := b.catch(ctx, m, strconv.Itoa(i))
+			fates[i] = fate{m, time.Since(start), err}
+			if err != nil {
+				fmt.Fprintf(os.Stderr, "%s: %v\n", m.name, err)
+			}
+		})
+	}
+	group.Wait()
+	return fates
+}
+
+// catch is nil if every test that is named for m finds it.
+func (b bench) catch(ctx context.Context, m mutant, id string) error {
+	overlay, err := b.overlay(m, id)
+	if err != nil {
+		return err
+	}
+	program := filepath.Join(b.folder, id+".test")
+	defer os.Remove(program)
+	if err := build(ctx, m.tests.pkg, program, "-overlay="+overlay); err != nil {
+		return fmt.Errorf("it does not compile: %w", err)
+	}
+	output, err := try(ctx, m.tests, program)
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		return errors.New("it survives")
+	case !errors.As(err, &ended) || ctx.Err() != nil:
+		return err
+	}
+	for _, name := range m.tests.names {
+		found := strings.Contains(output, "--- FAIL: "+name+" ")
+		if name == leaks {
+			found = strings.Contains(output, "goleak: Errors on successful test run")
+		}
+		if !found {
+			return fmt.Errorf("it is not found by %s\n%s", name, output)
+		}
+	}
+	return nil
+}
+
+// overlay writes the files with the defect, and tells the compiler where they are.
+func (b bench) overlay(m mutant, id string) (string, error) {
+	texts, err := m.mutated()
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for file, text := range texts {
+		real, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		replace[real] = filepath.Join(b.folder, id+"-"+filepath.Base(file))
+		if err := os.WriteFile(replace[real], text, 0o600); err != nil {
+			return "", err
+		}
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.folder, id+".json")
+	return path, os.WriteFile(path, list, 0o600)
+}
+
+func build(ctx context.Context, pkg, program string, flags ...string) error {
+	argv := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", program}, flags...)
+	output, err := exec.CommandContext(ctx, "go", append(argv, "./"+pkg)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, output)
+	}
+	return nil
+}
+
+// try runs tests. One that hangs is ended, and has found nothing.
+func try(ctx context.Context, s suite, program string) (output string, err error) {
+	cmd := exec.CommandContext(ctx, program, "-test.v", "-test.count=1", "-test.timeout=1m", "-test.run="+s.pattern())
+	var out bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.pkg, &out, &out
+	cmd.Env = append(os.Environ(), "ROWLOCK_SIMULATE_SCHEDULES=5000") // by chance, a defect might escape a few
+	err = cmd.Run()
+	return out.String(), err
+}

@@ -1,0 +1,45 @@
+package main
+
+// behind is tests of package fence.
+func behind(names ...string) suite { return suite{"fence", names} }
+
+// fences has the defects of what refuses stale writers.
+var fences = []mutant{
+	{"a check lets a larger token pass, and an equal one", "S5, S9", "fence/claim.go",
+		"return m.nonce == c.nonce }", "return m.token <= c.token }",
+		behind("TestTheSameTokenOfAnotherGrantIsRefused/postgres")},
+	{"a check takes any mark", "S5", "fence/claim.go",
+		"return m.nonce == c.nonce }", "return m.nonce != \"\" || m.nonce == c.nonce }",
+		behind("TestNoStaleWriteAtAnyIsolationLevel/postgres")},
+	{"a check holds no lock on the mark", "S5", "fence/sql/postgres/check.sql",
+		"\n   FOR SHARE\n", "\n",
+		behind("TestNoStaleWriteAtAnyIsolationLevel/postgres")},
+	{"a check holds the lock of a foreign key", "S5", "fence/sql/postgres/check.sql",
+		"\n   FOR SHARE\n", "\n   FOR KEY SHARE\n",
+		behind("TestNoStaleWriteAtAnyIsolationLevel/postgres")},
+	{"a check asks outside the transaction", "S5", "fence/postgres.go",
+		"func (p *postgres) check(ctx context.Context, q querier, c claim) error {\n\tfor",
+		"func (p *postgres) check(ctx context.Context, _ querier, c claim) error {\n\treturn p.own(ctx, func(q querier) error { return p.checkIn(ctx, q, c) })\n}\n\nfunc (p *postgres) checkIn(ctx context.Context, q querier, c claim) error {\n\tfor",
+		behind("TestNoStaleWriteAtAnyIsolationLevel/postgres")},
+	{"a seal raises the mark to an older token", "S5, S9", "fence/claim.go" + and + "fence/sql/postgres/raise.sql",
+		"case c.mint == nil && m.token >= c.token:" + and + "WHERE f.token < excluded.token AND", "case c.mint == nil && m.token < 0:" + and + "WHERE",
+		behind("TestSealIsStrict/postgres")},
+	{"a seal writes nothing", "S5'", "fence/marks.go",
+		"return true, q.exec(ctx, m.sql[\"raise\"], append(m.key(c, resource), c.token, c.nonce, m.encode(c.domain))...)", "return false, nil",
+		behind("TestSealIsStrict/postgres", "TestDoFenced/postgres")},
+	{"a grant says that it has sealed, and has not", "S5, S5'", "sqllock/sql/sqlite/seal.sql",
+		"SET token = excluded.token, nonce = excluded.nonce, domain = excluded.domain, sealed_at = excluded.sealed_at", "SET sealed_at = excluded.sealed_at",
+		behind("TestNoStaleWriteBehindASealedGrant/sqlite-wal")},
+	{"a hold believes what has expired", "4, S7", "fence/sql/postgres/hold.sql",
+		"CASE WHEN l.expires_at > clock_timestamp() THEN 'live'", "CASE WHEN l.expires_at IS NOT NULL THEN 'live'",
+		behind("TestHoldAsksTheDatabaseWhetherTheLeaseIsAlive/postgres")},
+	{"a check of SQLite does not lock the file", "S5", "fence/sql/sqlite/lock.sql",
+		"UPDATE rowlock_lease_fence SET token = token WHERE 0", "SELECT token FROM rowlock_lease_fence WHERE 0",
+		behind("TestNoStaleWriteAtAnyIsolationLevel/sqlite-wal")},
+	{"a mark of another lock is compared with ours", "S5", "fence/claim.go",
+		"case m.domain != \"\" && m.domain != c.domain:", "case m.domain != \"\" && m.domain != c.domain && c.token < 0:",
+		behind("TestTokensOfTwoDomainsAreNotCompared/postgres")},
+	{"a protected table takes a write without a check", "S5", "migrations/postgres/00005_fence_protect.sql",
+		"IF nonces IS NULL THEN", "IF nonces IS NULL AND false THEN",
+		behind("TestAProtectedTableTakesCheckedWritesOnly/postgres")},
+}

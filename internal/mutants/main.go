@@ -1,0 +1,67 @@
+// Mutants tests the tests: it builds the library with one defect after another, and runs the tests that must find each.
+//
+// A defect is a few words of one source file replaced by others. The compiler sees them through an overlay, so the code
+// that is shipped has no switch for them. A run fails if a defect is not found by every test that is named for it, if
+// its words are no longer in the file, or are there twice, if it does not compile, and if one of those tests fails
+// without any defect.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+)
+
+func main() {
+	if err := command(); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func command() error {
+	only := flag.String("only", "", "those whose name matches this")
+	together := flag.Int("together", 2, "how many at the same time")
+	page := flag.String("markdown", "", "write the table to this file as well")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+
+	var chosen []mutant
+	for _, m := range mutants() {
+		if regexp.MustCompile(*only).MatchString(m.name) {
+			chosen = append(chosen, m)
+		}
+	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("-only=%q: no mutant is named so", *only)
+	}
+	folder, err := os.MkdirTemp("", "rowlock-mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+
+	bench := bench{folder: folder}
+	if err := bench.sound(ctx, chosen); err != nil {
+		return err
+	}
+	fates := bench.run(ctx, chosen, *together)
+	table := markdown(fates)
+	fmt.Print(table)
+	if *page != "" {
+		if err := os.WriteFile(*page, []byte(preamble+table), 0o644); err != nil {
+			return err
+		}
+	}
+	for _, f := range fates {
+		if f.err != nil {
+			return fmt.Errorf("%d of %d mutants caught", caught(fates), len(fates))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package main
+
+// onSQLite is cases of the conformance suite, on a file.
+func onSQLite(cases ...string) suite {
+	s := suite{pkg: "sqllock"}
+	for _, c := range cases {
+		s.names = append(s.names, "TestConformanceOfSQLite/"+c)
+	}
+	return s
+}
+
+// stepped is what befalls a database whose clock is set.
+func stepped(names ...string) suite {
+	s := suite{pkg: "internal/clockstep"}
+	for _, name := range names {
+		s.names = append(s.names, "TestClockSteps/"+name)
+	}
+	return s
+}
+
+// rows has the defects of the lease rows.
+var rows = []mutant{
+	{"a renewal compares no token", "4, S7", "sqllock/sql/sqlite/renew.sql",
+		"AND l.nonce = a.nonce AND l.token = a.token AND", "AND l.nonce = a.nonce AND",
+		onSQLite("renewal-compares-token")},
+	{"a renewal compares no nonce", "4, S7", "sqllock/sql/sqlite/renew.sql",
+		"AND l.nonce = a.nonce AND l.token", "AND l.nonce IS NOT NULL AND l.token",
+		onSQLite("renewal-compares-nonce")},
+	{"a renewal revives what has expired", "4, S7", "sqllock/sql/sqlite/renew.sql",
+		"AND l.expires_at > a.now", "",
+		onSQLite("renewal-does-not-revive", "loss-is-told")},
+	{"a release compares no nonce", "4, S6", "sqllock/sql/sqlite/release.sql",
+		"AND nonce = ?3 AND", "AND ?3 IS NOT NULL AND",
+		onSQLite("release-compares-nonce", "release-by-nonce")},
+	{"a release compares no token", "4, S6", "sqllock/sql/sqlite/release.sql",
+		"AND nonce = ?3 AND ?4 IN (0, token)", "AND nonce = ?3 AND ?4 IS NOT NULL",
+		onSQLite("release-compares-token")},
+	{"tokens are the clock's alone", "3, S2", "sqllock/sql/sqlite/acquire.sql",
+		"ELSE max(l.token + 1, excluded.token) END", "ELSE excluded.token END",
+		stepped("sqlite/back")},
+	{"one nonce gets two tokens", "5, S11", "sqllock/sql/sqlite/acquire.sql",
+		"SET token = CASE WHEN l.nonce = excluded.nonce THEN l.token ELSE max(l.token + 1, excluded.token) END", "SET token = max(l.token + 1, excluded.token)",
+		onSQLite("same-nonce-same-grant")},
+	{"a pruned row takes its token along", "3, S10", "sqllock/sql/sqlite/raise_floor.sql",
+		"SET floor = max(floor, coalesce(", "SET floor = max(floor, 0 * coalesce(",
+		stepped("sqlite/back")},
+	{"a minimum hold and a hand-over delay are ignored", "1, S1", "sqllock/sql/postgres/acquire.sql",
+		"AND (l.held_until <= clock_timestamp() OR", "AND (l.expires_at <= clock_timestamp() OR",
+		suite{"sqllock", []string{"TestMinHoldKeepsAReleasedLockClosed/postgres-stdlib", "TestHandoverDelayFollowsAnExpiryOnly/postgres-stdlib"}}},
+	{"whoever asks gets what is reserved for another", "9", "sqllock/sql/postgres/acquire_waiting.sql",
+		"OR l.nonce IS NULL AND l.reserved_for = $9::text::uuid)\n       FOR UPDATE", "OR l.nonce IS NULL AND l.reserved_for IS NOT NULL)\n       FOR UPDATE",
+		suite{"sqllock", []string{"TestPostgresNobodyStarves"}}},
+	{"a hand-over keeps the token", "3, S2", "sqllock/sql/sqlite/hand_over.sql",
+		"SET token = CASE WHEN nonce = ?6 THEN token ELSE max(token + 1, m.floor + 1, m.now) END,", "SET token = max(token, m.floor),",
+		onSQLite("hand-over-grants")},
+	{"a hand-over takes what another holds", "4, S6", "sqllock/sql/sqlite/hand_over.sql",
+		"OR nonce = ?3 AND token = ?4 AND expires_at > m.now", "OR (?3, ?4) IS NOT NULL AND expires_at > m.now",
+		onSQLite("hand-over-needs-the-grant")},
+	{"another server grants at once", "1, S1", "sqllock/sql/postgres/acquire.sql",
+		"WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now\n       AND (l.held_until", "WHERE s.same_epoch AND s.ttl_known\n       AND (l.held_until",
+		suite{"sqllock", []string{"TestANewServerGrantsNothingForOneLongestTTL/postgres-stdlib"}}},
+	{"the client's clock judges", "1, 2, S3", "sqllock/postgres.go",
+		"\t\"sync/atomic\"\n" + and + "found, late := false, false\n\terr := p.run(ctx, args, func(args []any) (err error) {\n\t\tfound, err = queryOne(ctx, p.q, p.sql[verb], args, dest...)",
+		"\t\"sync/atomic\"\n\t\"time\"\n" + and + "clock := \"'\" + time.Now().UTC().Format(time.RFC3339Nano) + \"'::timestamptz\"\n\tfound, late := false, false\n\terr := p.run(ctx, args, func(args []any) (err error) {\n\t\tfound, err = queryOne(ctx, p.q, strings.ReplaceAll(p.sql[verb], \"clock_timestamp()\", clock), args, dest...)",
+		stepped("postgres/forward")},
+}

@@ -1,0 +1,170 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// fate is what befalls one request.
+type fate struct {
+	memlock.Fault
+	taken bool // whoever holds the name loses it by force, a moment before the request arrives
+}
+
+// fates are what may befall a request; the first is none.
+var fates = []fate{
+	{},
+	{Fault: memlock.Fault{Request: 200 * time.Millisecond}},
+	{Fault: memlock.Fault{Reply: 200 * time.Millisecond}},
+	{Fault: memlock.Fault{LoseRequest: true}},
+	{Fault: memlock.Fault{LoseReply: true}},
+	{Fault: memlock.Fault{Request: 1200 * time.Millisecond, Late: true}},
+	{Fault: memlock.Fault{Fail: driver.NotApplied(errors.New("simulated: nobody listens"))}},
+	{Fault: memlock.Fault{Request: time.Millisecond}, taken: true},
+}
+
+// stage is one store and what truly happened to its only lock.
+type stage struct {
+	*memlock.Backend
+	mu    sync.Mutex
+	taken map[driver.Token]time.Time // when it was taken by force
+}
+
+// newStage is a store whose requests meet what next says.
+func newStage(next func() fate) *stage {
+	s := &stage{Backend: memlock.New(), taken: map[driver.Token]time.Time{}}
+	s.Intercept(func(memlock.Call) memlock.Fault {
+		f := next()
+		if f.taken {
+			time.AfterFunc(0, s.take)
+		}
+		return f.Fault
+	})
+	return s
+}
+
+var theName = driver.Key{Name: "a"}
+
+func (s *stage) take() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.state(); now.State == driver.StateHeld {
+		s.taken[now.Token] = time.Now()
+		s.Lose(theName.Name)
+	}
+}
+
+func (s *stage) state() driver.Status {
+	now, _ := s.Inspect(background, theName)
+	return now
+}
+
+// takenAt is when a lease was taken by force, or a time that never comes.
+func (s *stage) takenAt(token driver.Token) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.taken[token]; ok {
+		return at
+	}
+	return time.Now().Add(1e6 * time.Hour)
+}
+
+// client is one process's way to the store. It notes what the process was told.
+type client struct {
+	driver.Backend
+	*stage // for the rest
+
+	mu       sync.Mutex
+	refusals int                        // requests that were refused
+	troubled int                        // requests that failed, or took time
+	proven   map[driver.Token]time.Time // before the last request was sent whose answer says that it is held
+	denied   map[driver.Token]bool      // the store has said that it is not held
+}
+
+func newClient(s *stage, backend driver.Backend) *client {
+	return &client{Backend: backend, stage: s, proven: map[driver.Token]time.Time{}, denied: map[driver.Token]bool{}}
+}
+
+func (c *client) Capabilities() driver.Capabilities { return c.stage.Capabilities() }
+
+func (c *client) Notify(ctx context.Context, key driver.Key, wake func()) (func(), error) {
+	return c.stage.Notify(ctx, key, wake)
+}
+
+func (c *client) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	return c.grant(func() (driver.Grant, error) { return c.Backend.Acquire(ctx, r) })
+}
+
+func (c *client) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
+	return c.grant(func() (driver.Grant, error) { return c.Backend.(driver.HandOverer).HandOver(ctx, from, r) })
+}
+
+func (c *client) grant(ask func() (driver.Grant, error)) (driver.Grant, error) {
+	sent := time.Now()
+	g, err := ask()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.weigh(sent, err)
+	if err == nil {
+		c.prove(g.Token, sent)
+	}
+	return g, err
+}
+
+func (c *client) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	sent := time.Now()
+	outcomes, err := c.Backend.Renew(ctx, grants)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.weigh(sent, err)
+	for i, o := range outcomes {
+		switch o {
+		case driver.Renewed:
+			c.prove(grants[i].Token, sent)
+		case driver.Lost:
+			c.denied[grants[i].Token] = true
+		}
+	}
+	return outcomes, err
+}
+
+func (c *client) Release(ctx context.Context, g driver.Grant) error {
+	sent := time.Now()
+	err := c.Backend.Release(ctx, g)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.weigh(sent, err)
+	if errors.Is(err, driver.ErrNotHeld) {
+		c.denied[g.Token] = true
+	}
+	return err
+}
+
+func (c *client) weigh(sent time.Time, err error) {
+	var held *driver.Held
+	switch {
+	case errors.As(err, &held):
+		c.refusals++
+	case err != nil && !errors.Is(err, driver.ErrNotHeld), time.Since(sent) > 0:
+		c.troubled++
+	}
+}
+
+func (c *client) prove(token driver.Token, sent time.Time) {
+	if c.proven[token].Before(sent) {
+		c.proven[token] = sent
+	}
+}
+
+// told is what the process knows by now.
+func (c *client) told(token rowlock.Token) (refusals, troubled int, proven time.Time, denied bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refusals, c.troubled, c.proven[token], c.denied[token]
+}
