@@ -21,8 +21,13 @@ import (
 
 func newSQLiteTest(t *testing.T) *store {
 	t.Helper()
+	return sqliteTestWith(t, "WAL")
+}
+
+func sqliteTestWith(t *testing.T, mode string) *store {
+	t.Helper()
 	t.Parallel()
-	s := sqliteStore(t, "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(60000)")
+	s := sqliteStore(t, "?_pragma=journal_mode("+mode+")&_pragma=busy_timeout(60000)")
 	s.table = "rowlock_lease"
 	testschema.Install(t, s.raw, migrations.SQLite)
 	return s

@@ -145,16 +145,14 @@ func (s *sqlite) leave(key driver.Key, w *sqliteWaiter, place int) {
 	delete(w.wakes, place)
 	last, row := len(w.wakes) == 0, !w.seen.IsZero()
 	w.mu.Unlock()
-	var watcher *sqliteWatcher
 	if last {
 		delete(s.waiters.byKey, key)
 		local.Delete(w.id)
 	}
-	if len(s.waiters.byKey) == 0 {
-		watcher, s.waiters.watcher = s.waiters.watcher, nil
+	if len(s.waiters.byKey) == 0 && s.waiters.watcher != nil {
+		time.AfterFunc(watchLinger, s.unwatch)
 	}
 	s.waiters.mu.Unlock()
-	watcher.stop()
 	if !last || !row {
 		return
 	}

@@ -185,7 +185,12 @@ func TestSQLiteInMemoryWakes(t *testing.T) {
 // Of eight who want the same lock again and again, each with a file handle of its own, none gets less than half
 // of its share.
 func TestSQLiteStarvesNobody(t *testing.T) {
-	s := newSQLiteTest(t)
+	for _, mode := range []string{"WAL", "DELETE"} {
+		t.Run(mode, func(t *testing.T) { starvesNobody(t, sqliteTestWith(t, mode)) })
+	}
+}
+
+func starvesNobody(t *testing.T, s *store) {
 	const members, rounds = 8, 64
 	var asks atomic.Int64
 	var mu sync.Mutex

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -19,16 +18,19 @@ const watchable = runtime.GOOS != "windows"
 const turnLimit = time.Second
 
 // sqliteWatcher looks whether the file has changed, for as long as somebody waits, and then whose turn it is.
-type sqliteWatcher struct {
-	cancel context.CancelFunc
-	done   sync.WaitGroup
-}
+type sqliteWatcher struct{ cancel context.CancelFunc }
 
-// stop ends a watcher; a nil one has ended.
-func (w *sqliteWatcher) stop() {
-	if w != nil {
+// watchLinger is how long the file is watched yet when nobody waits any more: who has released often waits again soon. It is not
+// left before whoever was granted the lock goes on, because to close an inotify instance takes the kernel ten milliseconds and more.
+const watchLinger = 100 * time.Millisecond
+
+// unwatch ends the watching if nobody waits.
+func (s *sqlite) unwatch() {
+	s.waiters.mu.Lock()
+	defer s.waiters.mu.Unlock()
+	if w := s.waiters.watcher; w != nil && len(s.waiters.byKey) == 0 {
 		w.cancel()
-		w.done.Wait()
+		s.waiters.watcher = nil
 	}
 }
 
@@ -44,9 +46,8 @@ func (s *sqlite) watch(file string) *sqliteWatcher {
 	}
 	s.waiters.unseen = ""
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &sqliteWatcher{cancel: cancel}
-	w.done.Go(func() { sqlitefile.Watch(ctx, file, func() { s.wakeByTurn(ctx) }) })
-	return w
+	go sqlitefile.Watch(ctx, file, func() { s.wakeByTurn(ctx) })
+	return &sqliteWatcher{cancel}
 }
 
 // warnings says what weakens the wake-ups.

@@ -20,14 +20,21 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 
 func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	remembered := b.options.retention + max(r.TTL+r.HandoverDelay, r.MinHold)
+	waiter := ""
+	if r.Waiting {
+		waiter = b.places.asks(r.Key)
+	}
 	what := call{acquireScript, []string{b.options.encode(r.Key)}, []any{
-		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), remembered.Milliseconds(),
+		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), remembered.Milliseconds(), waiter,
 	}}
 	cmd, confirmed, err := b.write(ctx, what)
 	if err != nil {
 		return driver.Grant{}, err
 	}
 	token, granted := cmd.Val().(int64)
+	if granted && waiter != "" {
+		b.places.granted(r.Key)
+	}
 	if !granted {
 		a, err := read(cmd)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // answer is what the scripts for one lock return: a word, the token, and of whoever has the lock who,
-// why, and two or three durations in microseconds.
+// why, and two or three numbers: durations in microseconds, and for a waiter the last one is how many are before it.
 type answer struct {
 	verdict      string
 	token        driver.Token
@@ -45,11 +45,11 @@ func read(cmd *redis.Cmd) (answer, error) {
 	return a, nil
 }
 
-var reasons = map[string]driver.Reason{"leased": driver.Leased, "min hold": driver.MinHold, "handover": driver.Handover}
+var reasons = map[string]driver.Reason{"leased": driver.Leased, "min hold": driver.MinHold, "handover": driver.Handover, "reserved": driver.Reserved}
 
 func (a answer) held() *driver.Held {
 	return &driver.Held{
-		Reason: reasons[a.verdict], Holder: a.holder, Note: a.note, Token: a.token, Since: a.times[0], ExpiresIn: a.times[1],
+		Reason: reasons[a.verdict], Holder: a.holder, Note: a.note, Token: a.token, Since: a.times[0], ExpiresIn: a.times[1], Ahead: int(a.times[2] / time.Microsecond),
 	}
 }
 

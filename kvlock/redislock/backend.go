@@ -22,6 +22,7 @@ type Backend struct {
 	heeds    bool                     // the client heeds a deadline while it waits for a reply
 	answers  atomic.Bool              // the last request was answered
 	wakes    subscriber
+	places   *places
 }
 
 var (
@@ -40,8 +41,8 @@ func New(client redis.UniversalClient, opts ...Option) *Backend {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	b := &Backend{client: client, options: o, err: o.validate(client), heeds: heedsDeadlines(client)}
-	b.wakes.client = client
+	b := &Backend{client: client, options: o, err: o.validate(client), heeds: heedsDeadlines(client), places: newPlaces()}
+	b.wakes.client, b.wakes.own = client, o.calls()+b.places.id.String()
 	return b
 }
 

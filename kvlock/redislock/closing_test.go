@@ -43,7 +43,7 @@ func TestNothingRunsAfterClose(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		open := subscriptions(t, direct)
-		return len(open) == 1 && strings.Contains(open[0], " sub=3 ")
+		return len(open) == 1 && strings.Contains(open[0], " sub=4 ")
 	}, atMost, time.Millisecond)
 	require.NoError(t, waiter.Close())
 	for range cap(ended) {

@@ -132,6 +132,7 @@ func TestCluster(t *testing.T) {
 	c, each := nodes(t)
 	for name, test := range map[string]func(*testing.T, *redis.ClusterClient, []*redis.Client){
 		"preflight": testPreflightOfCluster, "batches": testBatchesOnCluster, "migration": testSlotMigration, "replicated": testReplicatedOnCluster,
+		"queue": testQueueOnCluster,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c, each) })
 	}

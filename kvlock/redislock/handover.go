@@ -25,9 +25,10 @@ func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Requ
 
 func (b *Backend) handOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	remembered := b.options.retention + max(r.TTL+r.HandoverDelay, r.MinHold)
+	waiter := b.places.of(r.Key)
 	cmd, confirmed, err := b.write(ctx, call{handOverScript, []string{b.options.encode(from.Key)}, []any{
 		from.Nonce.String(), from.Token.String(), micros(from.MinHold),
-		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), remembered.Milliseconds(),
+		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), remembered.Milliseconds(), waiter,
 	}})
 	if err != nil {
 		return driver.Grant{}, err
@@ -42,6 +43,9 @@ func (b *Backend) handOver(ctx context.Context, from driver.Grant, r driver.Requ
 		return driver.Grant{}, a.held()
 	case token == 0:
 		return driver.Grant{}, driver.ErrNotHeld
+	}
+	if waiter != "" {
+		b.places.granted(r.Key)
 	}
 	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(token), TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
 	if confirmed < b.options.replicas {

@@ -2,12 +2,14 @@ package redislock
 
 import (
 	"context"
+	"sync"
 
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Notify implements [driver.Notifier]. A release publishes on the channel that has the name of the lock's
-// key; an expiry tells nobody. All waiters of a backend share one connection, which is opened with the first of
+// Notify implements [driver.Notifier]. A release calls the process that has waited longest, of those whose requests as waiters
+// were refused, and keeps the lock for it for 50 ms. Without one it tells all who listen on the channel that has the name of the
+// lock's key; an expiry tells nobody. All waiters of a backend share one connection, which is opened with the first of
 // them and closed with the last. When it breaks, everybody is woken as soon as there is another.
 //
 // On a Cluster it is ordinary pub/sub, which every server passes on to the others, because sharded pub/sub
@@ -19,7 +21,13 @@ func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	channel := b.options.encode(key)
 	w := &waiter{wake: wake}
 	ready := b.wakes.add(channel, w)
-	stop = func() { b.wakes.remove(channel, w) }
+	b.places.join(key)
+	stop = sync.OnceFunc(func() {
+		b.wakes.remove(channel, w)
+		if b.places.leave(key) {
+			go b.leave(key)
+		}
+	})
 	select {
 	case <-ready:
 		return stop, nil

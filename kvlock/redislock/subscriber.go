@@ -14,6 +14,7 @@ import (
 // subscriber is the one connection that hears of releases, while anybody wants to.
 type subscriber struct {
 	client redis.UniversalClient
+	own    string // a channel for this process alone, whose messages are channels of topics; empty if there is none
 
 	mu      sync.Mutex
 	topics  map[string]*topic
@@ -25,6 +26,7 @@ type topic struct {
 	waiters map[*waiter]struct{}
 	ready   chan struct{} // closed once the server has confirmed it
 	once    sync.Once
+	left    time.Time // when the last waiter went
 }
 
 type waiter struct{ wake func() }
@@ -33,6 +35,7 @@ const (
 	silence        = 2 * time.Second // without a message the server is asked whether it is there
 	subscribeLimit = 5 * time.Second // for one change of what is subscribed to
 	reconnectPause = 100 * time.Millisecond
+	linger         = 250 * time.Millisecond // a topic is kept for whoever comes again soon
 )
 
 // add returns what is closed once the server has confirmed the subscription.
@@ -65,7 +68,7 @@ func (s *subscriber) remove(channel string, w *waiter) {
 	}
 	delete(t.waiters, w)
 	if len(t.waiters) == 0 {
-		delete(s.topics, channel)
+		t.left = time.Now()
 		s.change()
 	}
 }
@@ -94,6 +97,12 @@ func (s *subscriber) connect(changed chan struct{}) bool {
 		s.listen(conn)
 	}()
 	subscribed := make(map[string]*topic)
+	first := []string{s.own}
+	if s.own == "" {
+		first = nil
+	}
+	idle := time.NewTimer(linger)
+	defer idle.Stop()
 	for {
 		add, drop, wanted := s.difference(subscribed)
 		if !wanted {
@@ -101,15 +110,19 @@ func (s *subscriber) connect(changed chan struct{}) bool {
 			<-broken
 			return false
 		}
-		if err := adjust(conn, add, drop); err != nil {
+		err := adjust(conn, append(first, add...), drop)
+		if first = nil; err != nil {
 			_ = conn.Close()
 			<-broken
 			return true
 		}
 		select {
 		case <-changed:
+			idle.Reset(linger)
+		case <-idle.C:
 		case <-broken:
 			_ = conn.Close()
+			s.forget(0)
 			return true
 		}
 	}
@@ -120,6 +133,7 @@ func (s *subscriber) connect(changed chan struct{}) bool {
 func (s *subscriber) difference(subscribed map[string]*topic) (add, drop []string, wanted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.drop(linger)
 	if len(s.topics) == 0 {
 		s.changed = nil
 		return nil, nil, false
@@ -137,6 +151,22 @@ func (s *subscriber) difference(subscribed map[string]*topic) (add, drop []strin
 		}
 	}
 	return add, drop, true
+}
+
+// forget forgets topics that nobody has waited for of late.
+func (s *subscriber) forget(since time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(since)
+}
+
+// drop is forget. The caller holds mu.
+func (s *subscriber) drop(since time.Duration) {
+	for channel, t := range s.topics {
+		if len(t.waiters) == 0 && time.Since(t.left) >= since {
+			delete(s.topics, channel)
+		}
+	}
 }
 
 // adjust drops first: a channel that was left and is wanted again is subscribed in the end.
@@ -176,7 +206,11 @@ func (s *subscriber) listen(conn *redis.PubSub) {
 		}
 		switch m := message.(type) {
 		case *redis.Message:
-			s.wake(m.Channel, false)
+			channel := m.Channel
+			if channel == s.own {
+				channel = m.Payload
+			}
+			s.wake(channel, false)
 		case *redis.Subscription:
 			if m.Kind == "subscribe" {
 				s.wake(m.Channel, true)

@@ -1,0 +1,296 @@
+package redislock_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// person is one who waits for the name "job", with a backend as of a process of its own.
+type person struct {
+	*redislock.Backend
+	client redis.UniversalClient
+	woken  chan struct{}
+	stop   func()
+}
+
+// line is so many who wait, in the order in which they came.
+func line(tb testing.TB, n int, open func() redis.UniversalClient, opts ...redislock.Option) []*person {
+	tb.Helper()
+	all := make([]*person, n)
+	for i := range all {
+		p := &person{client: open(), woken: make(chan struct{}, 1)}
+		p.Backend = redislock.New(p.client, opts...)
+		ctx, cancel := context.WithTimeout(context.Background(), atMost)
+		stop, err := p.Notify(ctx, driver.Key{Name: "job"}, p.wake)
+		cancel()
+		require.NoError(tb, err)
+		tb.Cleanup(stop)
+		p.stop, all[i] = stop, p
+		assert.Equal(tb, i, p.ask(tb).Ahead)
+		p.drain()
+	}
+	return all
+}
+
+func (p *person) wake() {
+	select {
+	case p.woken <- struct{}{}:
+	default:
+	}
+}
+
+func (p *person) drain() {
+	select {
+	case <-p.woken:
+	default:
+	}
+}
+
+// called returns once p has been called.
+func (p *person) called(tb testing.TB) {
+	tb.Helper()
+	select {
+	case <-p.woken:
+	case <-time.After(atMost):
+		require.FailNow(tb, "was not called")
+	}
+}
+
+// ask is a request of a waiter that is refused.
+func (p *person) ask(tb testing.TB) *driver.Held {
+	tb.Helper()
+	r := request("job")
+	r.Waiting = true
+	_, err := p.Acquire(context.Background(), r)
+	var held *driver.Held
+	require.ErrorAs(tb, err, &held)
+	return held
+}
+
+// take is a request of a waiter that is granted.
+func (p *person) take(tb testing.TB) driver.Grant {
+	tb.Helper()
+	r := request("job")
+	r.Waiting = true
+	return acquire(tb, p, r)
+}
+
+// refused is a request of one that does not wait.
+func refused(tb testing.TB, b driver.Backend) *driver.Held {
+	tb.Helper()
+	_, err := b.Acquire(context.Background(), request("job"))
+	var held *driver.Held
+	require.ErrorAs(tb, err, &held)
+	return held
+}
+
+const job = redislock.DefaultPrefix + ":job"
+
+// stretch makes the 50 ms for which the name is kept an hour, so that a slow machine does not outlast them.
+func stretch(tb testing.TB, c redis.UniversalClient) {
+	tb.Helper()
+	row := c.HMGet(context.Background(), job, "nonce", "reserved_for", "held_until").Val()
+	require.Equal(tb, "", row[0])
+	require.NotEqual(tb, "", row[1], "it is kept for nobody")
+	until, err := strconv.ParseInt(row[2].(string), 10, 64)
+	require.NoError(tb, err)
+	require.NoError(tb, c.HSet(context.Background(), job, "held_until", until+time.Hour.Microseconds()).Err())
+}
+
+// opener makes clients of one server.
+func opener(tb testing.TB, addr string) func() redis.UniversalClient {
+	return func() redis.UniversalClient { return connect(tb, addr) }
+}
+
+// clusterOpener makes clients of the Cluster of which c is one.
+func clusterOpener(tb testing.TB, c *redis.ClusterClient) func() redis.UniversalClient {
+	return func() redis.UniversalClient {
+		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Options().Addrs})
+		tb.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+}
+
+// Promise 9, on one server, with replicas and on a Cluster: a release calls the one that has waited longest and nobody else, and
+// keeps the name for it: whoever has released does not come in between, and neither does one that came later. Nobody asks.
+func testReleaseCalls(t *testing.T, open func() redis.UniversalClient, opts ...redislock.Option) {
+	holder := redislock.New(open(), opts...)
+	g := acquire(t, holder, request("job"))
+	all := line(t, 3, open, opts...)
+	release := func(b *redislock.Backend) {
+		require.NoError(t, b.Release(t.Context(), g))
+		stretch(t, all[0].client)
+	}
+	release(holder)
+	for i, p := range all {
+		p.called(t)
+		held := refused(t, holder)
+		assert.Equal(t, driver.Reserved, held.Reason)
+		for _, later := range all[i+1:] {
+			assert.Equal(t, driver.Reserved, later.ask(t).Reason)
+			assert.Empty(t, later.woken, "it is not its turn")
+		}
+		before := g
+		g = p.take(t)
+		assert.Greater(t, g.Token, before.Token)
+		p.stop()
+		if i < 2 {
+			release(p.Backend)
+		}
+	}
+	require.NoError(t, all[2].Release(t.Context(), g))
+	require.NoError(t, holder.Release(t.Context(), acquire(t, holder, request("job"))), "it is kept for nobody any more")
+}
+
+func TestAReleaseCallsWhoHasWaitedLongest(t *testing.T) {
+	t.Parallel()
+	primary := start(t)
+	testReleaseCalls(t, opener(t, primary.Addr))
+	host, port, err := net.SplitHostPort(primary.Addr)
+	require.NoError(t, err)
+	start(t, "--replicaof", host+" "+port)
+	awaitReplica(t, connect(t, primary.Addr))
+	testReleaseCalls(t, opener(t, primary.Addr), redislock.Replicated(1, 2*time.Second))
+}
+
+// Whose connection is gone is not called: a waiter that was killed costs the others nothing. Nor is one that was not seen for
+// three seconds.
+func TestADeadWaiterIsPassedOver(t *testing.T) {
+	t.Parallel()
+	addr := start(t).Addr
+	open := opener(t, addr)
+	holder := redislock.New(open())
+	g := acquire(t, holder, request("job"))
+	all := line(t, 3, open)
+	admin := connect(t, addr)
+	require.NoError(t, all[0].client.Close())
+	require.Eventually(t, func() bool { return len(subscriptions(t, admin)) == 2 }, atMost, time.Millisecond)
+	queue := admin.HGet(t.Context(), job, "waiters").Val()
+	seen := queue[54+37 : 2*54-1]
+	long, err := strconv.ParseInt(seen, 10, 64)
+	require.NoError(t, err)
+	require.NoError(t, admin.HSet(t.Context(), job, "waiters", strings.Replace(queue, seen, fmt.Sprintf("%016d", long-3_000_000), 1)).Err())
+	require.NoError(t, holder.Release(t.Context(), g))
+	all[2].called(t)
+	stretch(t, admin)
+	assert.Empty(t, all[1].woken)
+	g = all[2].take(t)
+	assert.Empty(t, admin.HGet(t.Context(), job, "waiters").Val(), "both are forgotten")
+	require.NoError(t, all[2].Release(t.Context(), g))
+}
+
+// One that listens and does not come, such as a process that is stopped, costs the others the 50 ms for which the name is kept,
+// once: the next release calls the next one. On a Cluster the same is true of one that was killed.
+func testReservationEnds(t *testing.T, open func() redis.UniversalClient, disturb func(first *person)) {
+	holder := redislock.New(open())
+	g := acquire(t, holder, request("job"))
+	all := line(t, 3, open)
+	disturb(all[0])
+	require.NoError(t, holder.Release(t.Context(), g))
+	assert.NotEmpty(t, all[1].client.HGet(t.Context(), job, "reserved_for").Val())
+	r := request("job")
+	r.Waiting = true
+	require.Eventually(t, func() bool { // without anybody's doing
+		var err error
+		g, err = all[2].Acquire(context.Background(), r)
+		return err == nil
+	}, atMost, time.Millisecond)
+	require.NoError(t, all[2].Release(t.Context(), g))
+	all[1].called(t)
+	stretch(t, all[1].client)
+	g = all[1].take(t)
+	all[1].stop()
+	require.NoError(t, all[1].Release(t.Context(), g))
+}
+
+func TestAWaiterThatDoesNotComeCostsOneReservation(t *testing.T) {
+	t.Parallel()
+	testReservationEnds(t, opener(t, start(t).Addr), func(*person) {})
+}
+
+// On a Cluster, who listens may be connected to any server.
+func testQueueOnCluster(t *testing.T, c *redis.ClusterClient, _ []*redis.Client) {
+	testReleaseCalls(t, clusterOpener(t, c))
+	testReservationEnds(t, clusterOpener(t, c), func(first *person) { require.NoError(t, first.client.Close()) })
+}
+
+// A waiter that gives up leaves nothing behind. If it was called already, the next one is instead.
+func TestAWaiterThatGivesUpIsNotCalled(t *testing.T) {
+	t.Parallel()
+	addr := start(t).Addr
+	open := opener(t, addr)
+	holder, admin := redislock.New(open()), open()
+	g := acquire(t, holder, request("job"))
+	all := line(t, 3, open)
+	all[0].stop()
+	require.Eventually(t, func() bool { return len(admin.HGet(t.Context(), job, "waiters").Val()) == 2*54 }, atMost, time.Millisecond)
+	require.NoError(t, holder.Release(t.Context(), g))
+	all[1].called(t)
+	stretch(t, admin)
+	all[1].stop()
+	all[2].called(t)
+	stretch(t, admin)
+	assert.Equal(t, driver.Reserved, refused(t, holder).Reason)
+	all[2].stop()
+	require.Eventually(t, func() bool {
+		var err error
+		g, err = holder.Acquire(context.Background(), request("job"))
+		return err == nil
+	}, atMost, time.Millisecond, "it is free, although the hour is not over")
+	require.NoError(t, holder.Release(t.Context(), g))
+}
+
+// A minimum hold is kept to, whoever waits: nobody is called before it is over, and nobody is granted.
+func TestAReservationDoesNotShortenAMinimumHold(t *testing.T) {
+	t.Parallel()
+	addr := start(t).Addr
+	open := opener(t, addr)
+	holder := redislock.New(open())
+	r := request("job")
+	r.MinHold = time.Hour
+	g := acquire(t, holder, r)
+	p := line(t, 1, open)[0]
+	require.NoError(t, holder.Release(t.Context(), g))
+	held := p.ask(t)
+	assert.Equal(t, driver.MinHold, held.Reason)
+	assert.InDelta(t, time.Hour, held.ExpiresIn, float64(time.Minute))
+	require.NoError(t, holder.ForceRelease(t.Context(), g.Key, g.Token, false))
+	require.NoError(t, p.Release(t.Context(), p.take(t)))
+}
+
+// A queue is no longer than a hundred: one more only polls, and has its place once the dead ones are forgotten.
+func TestTheQueueIsBounded(t *testing.T) {
+	t.Parallel()
+	addr := start(t).Addr
+	open := opener(t, addr)
+	admin := connect(t, addr)
+	g := acquire(t, redislock.New(admin), request("job"))
+	p := line(t, 1, open)[0]
+	full := func(age int64) string {
+		queue := ""
+		for range 100 {
+			queue += fmt.Sprintf("%s@%016d ", driver.NewNonce(), admin.Time(t.Context()).Val().UnixMicro()-age)
+		}
+		require.NoError(t, admin.HSet(t.Context(), job, "waiters", queue).Err())
+		return queue
+	}
+	queue := full(-time.Hour.Microseconds())
+	assert.Equal(t, 100, p.ask(t).Ahead)
+	assert.Equal(t, queue, admin.HGet(t.Context(), job, "waiters").Val())
+	full(3_000_000)
+	assert.Zero(t, p.ask(t).Ahead)
+	assert.Len(t, admin.HGet(t.Context(), job, "waiters").Val(), 54)
+	require.NoError(t, p.Release(t.Context(), g))
+}
