@@ -64,6 +64,10 @@ type Grant struct {
 	// Sealed says that the mark that Request.Seal asked for was raised with the grant. Where it was
 	// not, for whatever reason, the engine has the guard seal.
 	Sealed bool
+
+	// Earlier says that the store made the grant before this request was sent, to one of the same nonce that was
+	// refused as [Held.Pending]. The engine then trusts it from before that one was sent.
+	Earlier bool
 }
 
 // Outcome says what became of one grant in a renewal.

@@ -31,7 +31,7 @@ func handOver(ctx context.Context, r driver.Request, ask func() (answer, error))
 
 // HandOver takes one round trip.
 func (p *postgres) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
-	args := handOverArgs(from, r)
+	args := append(handOverArgs(from, r), p.waiters.left(r))
 	g, err := handOver(ctx, r, func() (answer, error) {
 		var a answer
 		found, err := p.one(ctx, "hand_over", args, a.dest()...)

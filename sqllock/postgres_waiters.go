@@ -13,11 +13,12 @@ import (
 // whoever releases the name finds it. While there are any, one goroutine says once a second that they
 // still wait, and listens, on a connection of its own, for the releases that call one of them.
 type waiters struct {
-	pg      *postgres
-	open    func(ctx context.Context) (ear, error) // nil if the driver lends nothing that hears
-	channel string
+	pg   *postgres
+	open func(ctx context.Context) (ear, error) // nil if the driver lends nothing that hears
 
 	mu       sync.Mutex
+	channel  string // of the present connection
+	asked    bool   // a request was ever left with a row
 	topics   map[driver.Key]*topic
 	leavers  map[driver.Key]*leaver // who waited until a moment ago
 	missing  map[string]driver.Key  // waiters of others who did not come when they were called, by id
@@ -40,6 +41,8 @@ type topic struct {
 	callers map[*caller]struct{}
 	known   bool // its row was written
 	granted bool // the last answer was a grant
+	left    driver.Nonce
+	call    call // the last one that granted something
 }
 
 // leaver is a row that is to be deleted.
@@ -143,42 +146,49 @@ func (s *waiters) hurry() {
 	}
 }
 
-// waiting is the waiter's id for a request that comes of one, else nil.
-func (s *waiters) waiting(r driver.Request) any {
+// waiting is the waiter's id for a request that comes of one, else nil, and says whether the request is left with
+// the row if it is refused.
+func (s *waiters) waiting(r driver.Request) (id any, leaves bool) {
 	if !r.Waiting {
-		return nil
+		return nil, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.topics[r.Key]; t != nil {
-		return t.id
+	t := s.topics[r.Key]
+	if t == nil {
+		return nil, false
 	}
-	return nil
+	leaves = s.hears && r.Seal == ""
+	if leaves {
+		t.left, s.asked = r.Nonce, true
+	}
+	return t.id, leaves
 }
 
 // answered takes note of what a waiter was told. The row of another, for whom the lock was kept in vain, is
 // deleted: it may be dead. If it lives, it writes the row anew before long.
-func (s *waiters) answered(key driver.Key, a answer) {
+func (s *waiters) answered(r driver.Request, a answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.topics[key]; t != nil {
+	if t := s.topics[r.Key]; t != nil {
 		t.granted = a.verdict == vGranted
 		if a.missed != "" {
-			s.missing[a.missed] = key
+			s.missing[a.missed] = r.Key
 			s.hurry()
 		}
 	}
 }
 
-// leaver is the id of who waited for key until it was granted, and whose row the release is to delete.
-func (s *waiters) leaver(key driver.Key) string {
+// leaver is the id of who waited for key until it was granted, and whose row the release is to delete. Where
+// somebody waited here, or does, others do as well, most likely.
+func (s *waiters) leaver(key driver.Key) (id string, crowded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.leavers[key]; l != nil {
 		l.sent = true
-		return l.id
+		return l.id, true
 	}
-	return ""
+	return "", s.topics[key] != nil
 }
 
 // forget is called when the row of a leaver is gone.
@@ -214,13 +224,16 @@ func (s *waiters) heardOn() string {
 	return ""
 }
 
-// wake wakes whoever waits for what has this id, or everybody if id is empty.
-func (s *waiters) wake(id string) {
+// wake wakes whoever is called, or everybody if it is nobody in particular.
+func (s *waiters) wake(by call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.topics {
-		if t.id != id && (id != "" || !t.known) {
+		if t.id != by.id && (by.id != "" || !t.known) {
 			continue
+		}
+		if by.token > 0 {
+			t.call = by
 		}
 		for c := range t.callers { // they never block
 			c.wake()

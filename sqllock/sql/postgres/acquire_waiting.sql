@@ -1,6 +1,6 @@
--- Parameters: those of acquire.sql, $9 the id of the waiter that asks.
+-- Parameters: those of acquire.sql, $9 the id of the waiter that asks, $10 1 if a release may grant it the lock later on, else 0.
 -- Result: the row of acquire.sql, how many waiters have waited longer, and the id of another for whom the lock was kept and who did not come, or an empty text.
--- Promise: that of acquire.sql; and a lock that was released and is kept for this waiter is granted to it.
+-- Promise: that of acquire.sql, but that a waiter who is refused leaves its request with its row; a lock that was released and is kept for this waiter is granted to it.
 WITH seen AS MATERIALIZED (
     -- All that is not commented is explained in acquire.sql.
     SELECT m.floor,
@@ -50,9 +50,15 @@ WITH seen AS MATERIALIZED (
 ), moved AS (
     -- Whoever waits behind it in the same process waits from now on.
     UPDATE rowlock_lease_waiter w
-       SET since = k.now, seen_at = k.now
+       SET since = k.now, seen_at = k.now, nonce = NULL
       FROM locked k
      WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
+), left_there AS (
+    UPDATE rowlock_lease_waiter w
+       SET nonce = $3::text::uuid, holder = $4::text, note = $5::text, ttl_us = $6::bigint, min_hold_us = $7::bigint, handover_us = $8::bigint
+      FROM seen s
+     WHERE $10::bigint = 1 AND s.token IS NOT NULL AND NOT EXISTS (SELECT FROM locked)
+       AND w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid AND w.nonce IS DISTINCT FROM $3::text::uuid
 ), inserted AS (
     INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
     SELECT $1::text, $2::text,
