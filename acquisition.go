@@ -28,6 +28,7 @@ type acquisition struct {
 	refusal     *driver.Held // the answer to the last request, nil if that was none
 	err         error        // the last failure, nil after a refusal
 	lastCertain bool         // the last failure certainly had no effect
+	waits       bool         // if it is refused
 	told        bool         // that it waits
 	subscribed  bool
 	offer       *offer // of a lease that is to be taken over
@@ -102,7 +103,7 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	a.attempts++
 	request := driver.Request{
 		Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Holder: a.cfg.holder, Note: a.cfg.note,
-		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil,
+		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil, Waits: a.waits,
 	}
 	g, trusted, err := by(ctx, request, sent)
 	now := a.locker.clock()

@@ -49,6 +49,9 @@ type Request struct {
 	// Waiting says that this acquisition was refused before, or another that waited before it in the
 	// same process. A store that reads cheaper than it writes looks first; the answer is the same.
 	Waiting bool
+
+	// Waits says that whoever is refused waits: he asks to be told by a [Notifier], and then asks again.
+	Waits bool
 }
 
 // Grant is one holding of one lock.

@@ -126,12 +126,13 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	}
 	var a answer
 	verb, dest := "acquire", a.dest()
-	waiter, leaves := p.waiters.waiting(r)
+	waiter, leaves, mode := p.waiters.waiting(r)
+	there := false
 	switch {
 	case r.Seal != "":
 		verb, args, dest = "acquire_sealed", append(append(args, waiter), sealedArgs(ctx, r)...), append(dest, &a.ahead, &a.missed, &a.sealed)
 	case waiter != nil:
-		verb, args, dest = "acquire_waiting", append(args, waiter, flag(leaves)), append(dest, &a.ahead, &a.missed)
+		verb, args, dest = "acquire_waiting", append(args, waiter, mode, p.waiters.heardOn()), append(dest, &a.ahead, &a.missed, &there)
 	}
 	found, late := false, false
 	err := p.run(ctx, args, func(args []any) (err error) {
@@ -152,7 +153,9 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	}
 	if waiter != nil && err == nil {
 		a.pending = leaves && a.verdict != vGranted
-		p.waiters.answered(r, a)
+		if p.waiters.answered(r, a, there) {
+			return p.rejoin(ctx, r)
+		}
 	}
 	return a, err
 }
@@ -176,8 +179,5 @@ func (p *postgres) Release(ctx context.Context, g driver.Grant) error {
 		}
 		return err
 	})
-	if leaver != "" && err == nil {
-		p.waiters.forget(g.Key, leaver)
-	}
 	return p.classify(ctx, "release", g.Key, err)
 }

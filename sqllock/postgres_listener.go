@@ -83,8 +83,8 @@ func (s *waiters) listen() ear {
 	channel := "rowlock_" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")
 	e, err := s.open(ctx)
 	if err == nil {
-		if err = e.exec(ctx, `LISTEN "`+channel+`"`); err == nil {
-			err = e.exec(ctx, s.pg.sql["alive"], channel)
+		if err = e.exec(ctx, s.pg.sql["alive"], channel); err == nil {
+			err = e.exec(ctx, `LISTEN "`+channel+`"`)
 		}
 		if err != nil {
 			e.close()
@@ -189,10 +189,11 @@ func (s *waiters) greet(channel string) {
 	_ = s.pg.exec(ctx, "call", channel, hello) // without it, it is taken that nothing is heard
 }
 
-// ids are the rows that exist. The caller holds mu.
+// ids are the rows that exist, by which whoever waits can be called again. The caller holds mu.
 func (s *waiters) ids() (ids []waiterRow) {
 	for key, t := range s.topics {
 		if t.known {
+			t.idle = false
 			ids = append(ids, rowOf(key, t.id))
 		}
 	}
@@ -223,7 +224,11 @@ func (s *waiters) due(e ear, greeted bool) (w work, done bool) {
 		}
 	}
 	for key, l := range s.leavers {
-		if tick || l.now {
+		if l.back {
+			l.back = !tick // he would have come by now
+			continue
+		}
+		if tick || !l.idle {
 			l.sent = true
 			w.leave = append(w.leave, rowOf(key, l.id))
 		}

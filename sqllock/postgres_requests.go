@@ -44,18 +44,45 @@ func (s *waiters) passed(r driver.Request) (token driver.Token, called bool) {
 		return 0, false
 	}
 	token = t.call.token
-	t.call, t.left, t.granted = call{}, driver.Nonce{}, true
+	t.call, t.idle = call{}, true
 	return token, true
 }
 
-// left is the id of the row with which r was left, else nil.
-func (s *waiters) left(r driver.Request) any {
+// called is the id of the row by which whoever waits for key here may be called, else nil.
+func (s *waiters) called(key driver.Key) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.topics[r.Key]; t != nil && t.left == r.Nonce {
+	if t := s.topics[key]; t != nil && !t.idle {
 		return t.id
 	}
 	return nil
+}
+
+// handed takes note that the one who waits for key here got it from another one here.
+func (s *waiters) handed(key driver.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.topics[key]; t != nil {
+		t.idle = true
+	}
+}
+
+// rejoin writes the row anew, and asks again.
+func (p *postgres) rejoin(ctx context.Context, r driver.Request) (answer, error) {
+	s := &p.waiters
+	s.mu.Lock()
+	t := s.topics[r.Key]
+	if t == nil { // nobody waits any more
+		s.mu.Unlock()
+		return p.ask(ctx, r)
+	}
+	t.idle = false
+	row := encodeWaiters([]waiterRow{rowOf(r.Key, t.id)})
+	s.mu.Unlock()
+	if err := p.exec(ctx, "wait", row, s.heardOn(), int64(1)); err != nil {
+		return answer{}, err
+	}
+	return p.ask(ctx, r)
 }
 
 // withdraw has no release grant the request of g's nonce any more, and reports whether it had been left and not

@@ -1,6 +1,6 @@
 -- Parameters: those of release.sql, $6 the id of a waiter who waits no more, or NULL.
 -- Result: that of release.sql.
--- Promise: that of release.sql; the waiter $6 is not called, now or later; and if the one that is called has left a request and its session lives, the lock is granted to that request in the same step, which is then durable, and the call says so.
+-- Promise: that of release.sql; the waiter $6 is not called; and if the one that is called has left a request and its session lives, the lock is granted to that request in the same step, which is then durable, and the call says so.
 WITH ours AS MATERIALIZED (
     -- Lease before waiter, as everywhere: so there are no deadlocks.
     SELECT l.acquired_at + $5::bigint * interval '1 microsecond' AS min_held_until, clock_timestamp() AS now
@@ -8,9 +8,6 @@ WITH ours AS MATERIALIZED (
      WHERE l.namespace = $1::text AND l.name = $2::text
        AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
        FOR UPDATE OF l
-), gone AS (
-    DELETE FROM rowlock_lease_waiter w
-     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $6::text::uuid
 ), next AS MATERIALIZED (
     -- Whoever takes his request back meanwhile is waited for.
     SELECT w.id, w.channel, w.nonce, w.holder, w.note, w.ttl_us, w.min_hold_us, w.handover_us
@@ -40,9 +37,9 @@ WITH ours AS MATERIALIZED (
                 THEN set_config('synchronous_commit', CASE WHEN f.passes THEN 'on' ELSE 'off' END, true) END
       FROM fit f
 ), moved AS (
-    -- Whoever waits behind it in the same process waits from now on.
+    -- As in acquire_waiting.sql.
     UPDATE rowlock_lease_waiter w
-       SET nonce = NULL, since = b.now
+       SET nonce = NULL, since = b.now, seen_at = '-infinity'
       FROM b
      WHERE b.passes AND w.namespace = $1::text AND w.name = $2::text AND w.id = b.id
 )
