@@ -109,6 +109,7 @@ func (a *acquisition) try() (*Lease, error) {
 
 // wait queues behind the waiters of this process, and then asks until the name is had.
 func (a *acquisition) wait() (*Lease, error) {
+	a.waits = true
 	place := a.locker.queues.join(a.key)
 	defer place.leave()
 	var ctx context.Context // made with the first wait: who need not wait pays nothing for it

@@ -23,10 +23,12 @@ type acquisition struct {
 	attempts int
 	doubt    doubt
 
+	pending     instant      // before the first request was sent that the store may grant by itself; zero: there is none
 	held        *HeldError   // the last refusal
 	refusal     *driver.Held // the answer to the last request, nil if that was none
 	err         error        // the last failure, nil after a refusal
 	lastCertain bool         // the last failure certainly had no effect
+	waits       bool         // if it is refused
 	told        bool         // that it waits
 	subscribed  bool
 	offer       *offer // of a lease that is to be taken over
@@ -86,6 +88,9 @@ func (a *acquisition) plain(ctx context.Context, r driver.Request, sent instant)
 		acquire = a.takeOver
 	}
 	g, err := acquire(ctx, r)
+	if err == nil && g.Earlier {
+		return a.afterWait(ctx, g, a.pending, nil)
+	}
 	return g, sent, err
 }
 
@@ -98,16 +103,21 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	a.attempts++
 	request := driver.Request{
 		Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Holder: a.cfg.holder, Note: a.cfg.note,
-		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil,
+		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil, Waits: a.waits,
 	}
-	g, sent, err := by(ctx, request, sent)
+	g, trusted, err := by(ctx, request, sent)
 	now := a.locker.clock()
 	var held *driver.Held
 	a.refusal = nil
 	switch {
+	case err == nil && g.Earlier: // it is held from now on, whatever it is trusted for
+		return a.granted(g, sent, trusted, now)
 	case err == nil:
-		return a.granted(g, sent, now)
+		return a.granted(g, trusted, trusted, now)
 	case errors.As(err, &held):
+		if held.Pending && a.pending == (instant{}) {
+			a.pending = sent
+		}
 		a.refused(held, now)
 		return nil, refused
 	}
@@ -131,15 +141,16 @@ func (a *acquisition) refused(held *driver.Held, now instant) {
 
 // granted makes a lease of a grant, unless it came too late to be of use: after the deadline, after
 // the caller gave up, or after the locker was closed. Then it is given back.
-func (a *acquisition) granted(g driver.Grant, sent, now instant) (*Lease, verdict) {
+func (a *acquisition) granted(g driver.Grant, sent, trusted, now instant) (*Lease, verdict) {
 	a.answered, a.err = now, nil
 	numbered := g.Token > 0 || g.Token == 0 && a.locker.caps.Token == driver.NoToken
-	if !numbered || g.Nonce != a.nonce || g.Key != a.key || g.TTL <= 0 {
+	unasked := g.Earlier && a.pending == (instant{})
+	if unasked || !numbered || g.Nonce != a.nonce || g.Key != a.key || g.TTL <= 0 {
 		a.err = fmt.Errorf("the backend granted %+v for nonce %s", g, a.nonce)
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
 		return nil, stop
 	}
-	le := newLease(a, g, sent)
+	le := newLease(a, g, sent, trusted)
 	le.burst = a.burst
 	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.locker.renewals.add(le) {
 		a.err, a.lastCertain = errors.New("the grant came too late to be used"), false
@@ -159,6 +170,11 @@ func (a *acquisition) granted(g driver.Grant, sent, now instant) (*Lease, verdic
 func (a *acquisition) giveUp() error {
 	if a.doubt.requests > 0 {
 		a.locker.janitor.takeBack(a.doubt.leftover(a.cfg, driver.Grant{Key: a.key, TTL: a.cfg.ttl}))
+	} else if a.pending != (instant{}) {
+		a.locker.janitor.takeBack(leftover{
+			cfg: a.cfg, grant: driver.Grant{Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl},
+			since: a.locker.clock(), certain: true, pending: true,
+		})
 	}
 	err := a.failure()
 	emit(a.cfg, func(t *Trace) func(AcquireFailedEvent) { return t.AcquireFailed },

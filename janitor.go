@@ -15,7 +15,8 @@ type leftover struct {
 	cfg      *settings
 	grant    driver.Grant
 	since    instant // before the last request that may have granted or prolonged it was sent
-	certain  bool    // it was granted, and no request for it is under way
+	certain  bool    // no request for it is under way
+	pending  bool    // the store may grant it by itself; if it did not, there is nothing to tell
 	requests int     // requests that may grant it, if it is not certain
 
 	next   time.Time
@@ -163,6 +164,9 @@ func (j *janitor) drop(item *leftover) {
 }
 
 func (j *janitor) tell(item *leftover) {
+	if item.pending && item.freed == 0 && item.err == nil {
+		return
+	}
 	j.locker.queues.wake(item.grant.Key)
 	emit(item.cfg, func(t *Trace) func(ResolvedEvent) { return t.Resolved },
 		ResolvedEvent{lockInfo(item.grant.Key, item.cfg.holder), item.freed > 0, item.err})

@@ -34,8 +34,8 @@ type Lease struct {
 	plan plan // of the renewals, under their lock
 }
 
-func newLease(a *acquisition, g driver.Grant, sent instant) *Lease {
-	le := &Lease{locker: a.locker, cfg: a.cfg, grant: g, granted: sent, sent: sent, doubt: a.doubt}
+func newLease(a *acquisition, g driver.Grant, sent, counted instant) *Lease {
+	le := &Lease{locker: a.locker, cfg: a.cfg, grant: g, granted: sent, sent: counted, doubt: a.doubt}
 	inner, end := context.WithCancelCause(context.WithoutCancel(a.ctx))
 	le.ctx = trusted{inner, le, end}
 	return le

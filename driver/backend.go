@@ -49,6 +49,9 @@ type Request struct {
 	// Waiting says that this acquisition was refused before, or another that waited before it in the
 	// same process. A store that reads cheaper than it writes looks first; the answer is the same.
 	Waiting bool
+
+	// Waits says that whoever is refused waits: he asks to be told by a [Notifier], and then asks again.
+	Waits bool
 }
 
 // Grant is one holding of one lock.
@@ -64,6 +67,10 @@ type Grant struct {
 	// Sealed says that the mark that Request.Seal asked for was raised with the grant. Where it was
 	// not, for whatever reason, the engine has the guard seal.
 	Sealed bool
+
+	// Earlier says that the store made the grant before this request was sent, to one of the same nonce that was
+	// refused as [Held.Pending]. The engine then trusts it from before that one was sent.
+	Earlier bool
 }
 
 // Outcome says what became of one grant in a renewal.

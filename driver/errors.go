@@ -20,6 +20,11 @@ type Held struct {
 	Since     time.Duration // how long ago it was granted; zero when not known
 	ExpiresIn time.Duration // until it is free unless renewed; zero when not known
 	Ahead     int           // waiters that have waited longer, as far as the store knows any
+
+	// Pending says that the store has taken note of the request, and may grant it by itself when the key becomes
+	// free; it wakes the waiter then. Asking again with the same nonce brings the grant. Who gives up
+	// releases with that nonce and a zero token, which also withdraws the request.
+	Pending bool
 }
 
 func (h *Held) Error() string {

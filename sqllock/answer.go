@@ -50,6 +50,7 @@ type answer struct {
 	since, freeIn int64
 	ahead         int    // waiters that are before this one, as far as the store knows any
 	missed        string // the waiter whom a grant was kept for and who did not come; only grants of a waiter have it
+	pending       bool   // a release may grant the request by itself
 	vacant        bool   // nobody is next
 	epoch         string // the server that answers
 	floor         int64
@@ -64,7 +65,7 @@ func (a *answer) dest() []any {
 func (a *answer) held() *driver.Held {
 	return &driver.Held{
 		Reason: reasons[a.verdict], Holder: a.holder, Note: a.note, Token: driver.Token(a.token),
-		Since: micros(a.since), ExpiresIn: micros(a.freeIn), Ahead: a.ahead,
+		Since: micros(a.since), ExpiresIn: micros(a.freeIn), Ahead: a.ahead, Pending: a.pending,
 	}
 }
 

@@ -31,7 +31,7 @@ func handOver(ctx context.Context, r driver.Request, ask func() (answer, error))
 
 // HandOver takes one round trip.
 func (p *postgres) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
-	args := handOverArgs(from, r)
+	args := append(handOverArgs(from, r), p.waiters.called(r.Key))
 	g, err := handOver(ctx, r, func() (answer, error) {
 		var a answer
 		found, err := p.one(ctx, "hand_over", args, a.dest()...)
@@ -40,6 +40,9 @@ func (p *postgres) HandOver(ctx context.Context, from driver.Grant, r driver.Req
 		}
 		return a, err
 	})
+	if err == nil {
+		p.waiters.handed(r.Key)
+	}
 	return g, p.classify(ctx, "hand over", r.Key, err)
 }
 

@@ -2,8 +2,8 @@ package sqllock
 
 import (
 	"context"
+	"database/sql"
 	"errors"
-	"strings"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -30,7 +30,6 @@ type postgres struct {
 func newPostgres(q querier, t sqltable.Table, open func(context.Context) (ear, error), hears bool) *postgres {
 	p := &postgres{q: q, table: t, sql: load(t, "postgres", `"`)}
 	p.waiters.pg, p.waiters.open, p.waiters.unheard = p, open, !hears
-	p.waiters.channel = "rowlock_" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")
 	return p
 }
 
@@ -91,6 +90,11 @@ func (p *postgres) exec(ctx context.Context, verb string, args ...any) error {
 }
 
 func (p *postgres) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	if token, called := p.waiters.passed(r); called {
+		g := grantOf(r, token)
+		g.Earlier = true
+		return g, nil
+	}
 	closedFor := max(r.TTL+r.HandoverDelay, r.MinHold)
 	a, err := settle(ctx,
 		func() (answer, error) { return p.ask(ctx, r) },
@@ -104,10 +108,13 @@ func (p *postgres) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 	if a.verdict != vGranted {
 		return driver.Grant{}, a.held()
 	}
-	return driver.Grant{
-		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.token),
-		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Sealed: a.sealed,
-	}, nil
+	g := grantOf(r, driver.Token(a.token))
+	g.Sealed = a.sealed
+	return g, nil
+}
+
+func grantOf(r driver.Request, token driver.Token) driver.Grant {
+	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
 }
 
 // ask makes one attempt. Somebody's uncommitted insert of the same name, or an older holder's
@@ -119,12 +126,13 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	}
 	var a answer
 	verb, dest := "acquire", a.dest()
-	waiter := p.waiters.waiting(r)
-	if waiter != nil || r.Seal != "" {
-		verb, args, dest = "acquire_waiting", append(args, waiter), append(dest, &a.ahead, &a.missed)
-	}
-	if r.Seal != "" {
-		verb, args, dest = "acquire_sealed", append(args, sealedArgs(ctx, r)...), append(dest, &a.sealed)
+	waiter, leaves, mode := p.waiters.waiting(r)
+	there := false
+	switch {
+	case r.Seal != "":
+		verb, args, dest = "acquire_sealed", append(append(args, waiter), sealedArgs(ctx, r)...), append(dest, &a.ahead, &a.missed, &a.sealed)
+	case waiter != nil:
+		verb, args, dest = "acquire_waiting", append(args, waiter, mode, p.waiters.heardOn()), append(dest, &a.ahead, &a.missed, &there)
 	}
 	found, late := false, false
 	err := p.run(ctx, args, func(args []any) (err error) {
@@ -144,7 +152,10 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 		err = metaMissing(p.table)
 	}
 	if waiter != nil && err == nil {
-		p.waiters.answered(r.Key, a)
+		a.pending = leaves && a.verdict != vGranted
+		if p.waiters.answered(r, a, there) {
+			return p.rejoin(ctx, r)
+		}
 	}
 	return a, err
 }
@@ -152,9 +163,14 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 func (p *postgres) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
 	verb, args := "release", append(grant, g.MinHold.Microseconds())
-	leaver := p.waiters.leaver(g.Key)
-	if leaver != "" {
-		verb, args = "release_leaving", append(args, leaver)
+	if g.Token == 0 {
+		if withdrawn, err := p.withdraw(ctx, g); withdrawn || err != nil {
+			return p.classify(ctx, "release", g.Key, err)
+		}
+	}
+	leaver, crowded := p.waiters.leaver(g.Key)
+	if crowded {
+		verb, args = "release_passing", append(args, sql.NullString{String: leaver, Valid: leaver != ""})
 	}
 	err := ended(ctx, func(a *answer) error {
 		found, err := p.one(ctx, verb, args, &a.verdict)
@@ -163,8 +179,5 @@ func (p *postgres) Release(ctx context.Context, g driver.Grant) error {
 		}
 		return err
 	})
-	if leaver != "" && err == nil {
-		p.waiters.forget(g.Key, leaver)
-	}
 	return p.classify(ctx, "release", g.Key, err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -14,7 +15,7 @@ import (
 type ear interface {
 	exec(ctx context.Context, statement string, args ...any) error
 	// wait returns the payload of the next notification; it answers false at the deadline, or when it was poked.
-	wait(until time.Time) (id string, heard bool, err error)
+	wait(until time.Time) (payload string, heard bool, err error)
 	poke()
 	close()
 }
@@ -79,14 +80,19 @@ func (s *waiters) listen() ear {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), connectLimit)
 	defer cancel()
+	channel := "rowlock_" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")
 	e, err := s.open(ctx)
 	if err == nil {
-		if err = e.exec(ctx, `LISTEN "`+s.channel+`"`); err != nil {
+		if err = e.exec(ctx, s.pg.sql["alive"], channel); err == nil {
+			err = e.exec(ctx, `LISTEN "`+channel+`"`)
+		}
+		if err != nil {
 			e.close()
 		}
 	}
 	s.mu.Lock()
 	s.pooled = errors.Is(err, errPooler)
+	s.channel = channel
 	s.mu.Unlock()
 	switch {
 	case err == nil:
@@ -122,7 +128,10 @@ func (s *waiters) serve(e ear, fresh bool) bool {
 	var greetedBy time.Time // zero once a notification was heard
 	if fresh && !isDeaf {
 		greetedBy = time.Now().Add(helloLimit)
-		go s.greet()
+		s.mu.Lock()
+		channel := s.channel
+		s.mu.Unlock()
+		go s.greet(channel)
 	}
 	if fresh && s.begin(e, !isDeaf) != nil {
 		return true
@@ -135,14 +144,14 @@ func (s *waiters) serve(e ear, fresh bool) bool {
 		if s.tell(e, w) != nil {
 			return true
 		}
-		id, heard, err := e.wait(s.nextRefresh())
+		payload, heard, err := e.wait(s.nextRefresh())
 		switch {
 		case err != nil:
 			return true
 		case heard:
 			greetedBy = time.Time{}
-			if id != hello {
-				s.wake(id)
+			if payload != hello {
+				s.wake(parseCall(payload))
 			}
 		case !greetedBy.IsZero() && time.Now().After(greetedBy):
 			s.turnDeaf(retryMute)
@@ -168,22 +177,23 @@ func (s *waiters) begin(e ear, hears bool) error {
 	}
 	err := s.tell(e, w)
 	if hears {
-		s.wake("")
+		s.wake(call{})
 	}
 	return err
 }
 
 // greet notifies the listener by way of the pool: what comes from another session must be heard.
-func (s *waiters) greet() {
+func (s *waiters) greet(channel string) {
 	ctx, cancel := context.WithTimeout(context.Background(), helloLimit)
 	defer cancel()
-	_ = s.pg.exec(ctx, "call", s.channel, hello) // without it, it is taken that nothing is heard
+	_ = s.pg.exec(ctx, "call", channel, hello) // without it, it is taken that nothing is heard
 }
 
-// ids are the rows that exist. The caller holds mu.
+// ids are the rows that exist, by which whoever waits can be called again. The caller holds mu.
 func (s *waiters) ids() (ids []waiterRow) {
 	for key, t := range s.topics {
 		if t.known {
+			t.idle = false
 			ids = append(ids, rowOf(key, t.id))
 		}
 	}
@@ -214,7 +224,11 @@ func (s *waiters) due(e ear, greeted bool) (w work, done bool) {
 		}
 	}
 	for key, l := range s.leavers {
-		if tick || l.now {
+		if l.back {
+			l.back = !tick // he would have come by now
+			continue
+		}
+		if tick || !l.idle {
 			l.sent = true
 			w.leave = append(w.leave, rowOf(key, l.id))
 		}

@@ -13,11 +13,12 @@ import (
 // whoever releases the name finds it. While there are any, one goroutine says once a second that they
 // still wait, and listens, on a connection of its own, for the releases that call one of them.
 type waiters struct {
-	pg      *postgres
-	open    func(ctx context.Context) (ear, error) // nil if the driver lends nothing that hears
-	channel string
+	pg   *postgres
+	open func(ctx context.Context) (ear, error) // nil if the driver lends nothing that hears
 
 	mu       sync.Mutex
+	channel  string // of the present connection
+	asked    bool   // a request was ever left with a row
 	topics   map[driver.Key]*topic
 	leavers  map[driver.Key]*leaver // who waited until a moment ago
 	missing  map[string]driver.Key  // waiters of others who did not come when they were called, by id
@@ -39,13 +40,15 @@ type topic struct {
 	id      string
 	callers map[*caller]struct{}
 	known   bool // its row was written
-	granted bool // the last answer was a grant
+	idle    bool // nobody is called by the row
+	call    call // the last one that granted something
 }
 
 // leaver is a row that is to be deleted.
 type leaver struct {
 	id   string
-	now  bool // not only once the second is over: the lock may be released by others before
+	idle bool // nobody is called by the row; else it is deleted before the second is over
+	back bool // a request was left with the row, whose waiter comes back most likely
 	sent bool // a statement that deletes it is under way
 }
 
@@ -60,7 +63,7 @@ const decision = 100 * time.Millisecond
 // registered all the same, and finds out by its poll.
 func (p *postgres) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	s, c := &p.waiters, &caller{wake: wake}
-	id, decided, first := s.join(key, c)
+	id, decided, first, back := s.join(key, c)
 	stop = func() { s.leave(key, c) }
 	timer := time.NewTimer(decision)
 	defer timer.Stop()
@@ -68,6 +71,10 @@ func (p *postgres) Notify(ctx context.Context, key driver.Key, wake func()) (sto
 	case <-decided:
 	case <-timer.C:
 	case <-ctx.Done():
+	}
+	if back {
+		s.registered(key, "")
+		return stop, nil // the request before has written the row
 	}
 	row := encodeWaiters([]waiterRow{rowOf(key, id)})
 	for channel, same := s.heardOn(), false; !same; {
@@ -86,7 +93,7 @@ func (s *waiters) registered(key driver.Key, with string) (channel string, same 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.topics[key]; t != nil {
-		t.known = true
+		t.known, t.idle = true, false
 	}
 	if s.hears {
 		channel = s.channel
@@ -96,7 +103,7 @@ func (s *waiters) registered(key driver.Key, with string) (channel string, same 
 
 // join has the goroutine run, and returns the id of the row and what is closed once it is known whether
 // calls are heard.
-func (s *waiters) join(key driver.Key, c *caller) (id string, decided <-chan struct{}, first bool) {
+func (s *waiters) join(key driver.Key, c *caller) (id string, decided <-chan struct{}, first, back bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.topics[key]
@@ -107,7 +114,7 @@ func (s *waiters) join(key driver.Key, c *caller) (id string, decided <-chan str
 		}
 		s.topics[key] = t
 		if l := s.leavers[key]; l != nil && !l.sent { // it comes back to its row
-			t.id = l.id
+			t.id, t.idle, back = l.id, l.idle, l.back
 			delete(s.leavers, key)
 		} else {
 			t.id = driver.NewNonce().String()
@@ -117,7 +124,7 @@ func (s *waiters) join(key driver.Key, c *caller) (id string, decided <-chan str
 	if !s.running {
 		s.start()
 	}
-	return t.id, s.decided, first
+	return t.id, s.decided, first, back
 }
 
 func (s *waiters) leave(key driver.Key, c *caller) {
@@ -132,7 +139,7 @@ func (s *waiters) leave(key driver.Key, c *caller) {
 		return
 	}
 	delete(s.topics, key)
-	s.leavers[key] = &leaver{id: t.id, now: !t.granted}
+	s.leavers[key] = &leaver{id: t.id, idle: t.idle}
 	s.hurry()
 }
 
@@ -143,52 +150,52 @@ func (s *waiters) hurry() {
 	}
 }
 
-// waiting is the waiter's id for a request that comes of one, else nil.
-func (s *waiters) waiting(r driver.Request) any {
-	if !r.Waiting {
-		return nil
-	}
+// waiting is the id of the row of a waiter that asks, else nil, and says whether its request is left there if it is
+// refused; mode is that for acquire_waiting.sql. Whoever comes back to a row of a moment ago writes it at once.
+func (s *waiters) waiting(r driver.Request) (id any, leaves bool, mode int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.topics[r.Key]; t != nil {
-		return t.id
+	leaves = s.hears && r.Seal == ""
+	if t := s.topics[r.Key]; t != nil && r.Waiting {
+		id = t.id
+	} else if l := s.leavers[r.Key]; t == nil && l != nil && l.idle && !l.sent && r.Waits && leaves {
+		id, mode = l.id, 2
+	} else {
+		return nil, false, 0
 	}
-	return nil
+	s.asked = s.asked || leaves
+	return id, leaves, mode + flag(leaves)
 }
 
 // answered takes note of what a waiter was told. The row of another, for whom the lock was kept in vain, is
-// deleted: it may be dead. If it lives, it writes the row anew before long.
-func (s *waiters) answered(key driver.Key, a answer) {
+// deleted: it may be dead. If it lives, it writes the row anew before long. It reports whether the waiter's own row
+// is to be written anew, because nobody had been called by it.
+func (s *waiters) answered(r driver.Request, a answer, there bool) (anew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.topics[key]; t != nil {
-		t.granted = a.verdict == vGranted
-		if a.missed != "" {
-			s.missing[a.missed] = key
-			s.hurry()
-		}
+	granted := a.verdict == vGranted
+	if t := s.topics[r.Key]; t != nil {
+		anew = t.idle && !granted && !there
+		t.idle = granted || anew
+	} else if l := s.leavers[r.Key]; l != nil {
+		l.idle, l.back = granted, there
 	}
+	if a.missed != "" {
+		s.missing[a.missed] = r.Key
+		s.hurry()
+	}
+	return anew
 }
 
-// leaver is the id of who waited for key until it was granted, and whose row the release is to delete.
-func (s *waiters) leaver(key driver.Key) string {
+// leaver is the id of who waited for key until it was granted, and whose row is to be passed over. Where
+// somebody waited here, or does, others do as well, most likely.
+func (s *waiters) leaver(key driver.Key) (id string, crowded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.leavers[key]; l != nil {
-		l.sent = true
-		return l.id
+		return l.id, true
 	}
-	return ""
-}
-
-// forget is called when the row of a leaver is gone.
-func (s *waiters) forget(key driver.Key, id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if l := s.leavers[key]; l != nil && l.id == id {
-		delete(s.leavers, key)
-		s.hurry()
-	}
+	return "", s.topics[key] != nil
 }
 
 // wakes reports whether waiters are called, as far as is known before anybody has waited.
@@ -214,13 +221,16 @@ func (s *waiters) heardOn() string {
 	return ""
 }
 
-// wake wakes whoever waits for what has this id, or everybody if id is empty.
-func (s *waiters) wake(id string) {
+// wake wakes whoever is called, or everybody if it is nobody in particular.
+func (s *waiters) wake(by call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.topics {
-		if t.id != id && (id != "" || !t.known) {
+		if t.id != by.id && (by.id != "" || !t.known) {
 			continue
+		}
+		if by.token > 0 {
+			t.call = by
 		}
 		for c := range t.callers { // they never block
 			c.wake()

@@ -195,6 +195,7 @@ func TestPostgresReleaseWakesOne(t *testing.T) {
 	r := request("job")
 	r.Waiting = true
 	assert.Equal(t, 3, refused(t, c.members[3].backend, r).Ahead, "three came before it")
+	require.ErrorIs(t, c.members[3].backend.Release(t.Context(), driver.Grant{Key: key, Nonce: r.Nonce}), driver.ErrNotHeld, "and it takes that back")
 	for i := range 7 {
 		for _, m := range c.members {
 			m.sent.take()

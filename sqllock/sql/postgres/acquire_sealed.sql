@@ -65,7 +65,7 @@ WITH seen AS MATERIALIZED (
  RETURNING l.token, d.sealed
 ), moved AS (
     UPDATE rowlock_lease_waiter w
-       SET since = d.now, seen_at = d.now
+       SET since = d.now, seen_at = '-infinity', nonce = NULL
       FROM drained d, won
      WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
 ), inserted AS (

@@ -1,6 +1,6 @@
--- Parameters: those of acquire.sql, $9 the id of the waiter that asks.
--- Result: the row of acquire.sql, how many waiters have waited longer, and the id of another for whom the lock was kept and who did not come, or an empty text.
--- Promise: that of acquire.sql; and a lock that was released and is kept for this waiter is granted to it.
+-- Parameters: those of acquire.sql, $9 the id of the waiter that asks, $10 1 if a release may grant it the lock later on, else 0, and 2 more if its process did not wait before, $11 the channel on which it listens, or an empty text.
+-- Result: the row of acquire.sql, how many waiters have waited longer, the id of another for whom the lock was kept and who did not come, or an empty text, and whether the waiter's row was written.
+-- Promise: that of acquire.sql, but that a waiter who is refused leaves its request with its row; a lock that was released and is kept for this waiter is granted to it.
 WITH seen AS MATERIALIZED (
     -- All that is not commented is explained in acquire.sql.
     SELECT m.floor,
@@ -48,11 +48,21 @@ WITH seen AS MATERIALIZED (
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token
 ), moved AS (
-    -- Whoever waits behind it in the same process waits from now on.
+    -- The process is called no more, until it asks again for whoever waits behind: he waits from now on.
     UPDATE rowlock_lease_waiter w
-       SET since = k.now, seen_at = k.now
+       SET since = k.now, seen_at = '-infinity', nonce = NULL
       FROM locked k
      WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
+), left_there AS (
+    UPDATE rowlock_lease_waiter w
+       SET nonce = CASE WHEN $10::bigint & 1 = 1 THEN $3::text::uuid END, seen_at = clock_timestamp(),
+           since = CASE WHEN $10::bigint & 2 = 2 THEN clock_timestamp() ELSE w.since END,
+           channel = $11::text, holder = $4::text, note = $5::text, ttl_us = $6::bigint, min_hold_us = $7::bigint, handover_us = $8::bigint
+      FROM seen s
+     WHERE s.token IS NOT NULL AND NOT EXISTS (SELECT FROM locked)
+       AND w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
+       AND ($10::bigint & 1 = 1 AND w.nonce IS DISTINCT FROM $3::text::uuid OR w.seen_at = '-infinity')
+ RETURNING w.id
 ), inserted AS (
     INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
     SELECT $1::text, $2::text,
@@ -90,5 +100,6 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
                     FROM rowlock_lease_waiter w
                     JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $9::text::uuid
                    WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
-       CASE WHEN g.token IS NOT NULL AND s.reserved_for IS DISTINCT FROM $9::text::uuid THEN coalesce(s.reserved_for::text, '') ELSE '' END AS missed
+       CASE WHEN g.token IS NOT NULL AND s.reserved_for IS DISTINCT FROM $9::text::uuid THEN coalesce(s.reserved_for::text, '') ELSE '' END AS missed,
+       EXISTS (SELECT FROM left_there) AS there
   FROM seen s LEFT JOIN granted g ON true

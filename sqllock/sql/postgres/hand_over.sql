@@ -1,4 +1,4 @@
--- Parameters: $1 namespace, $2 name; of the grant that ends: $3 nonce, $4 token, $5 minimum hold in microseconds; of the one that begins: $6 nonce, $7 holder, $8 note; in microseconds $9 TTL, $10 minimum hold, $11 hand-over delay.
+-- Parameters: $1 namespace, $2 name; of the grant that ends: $3 nonce, $4 token, $5 minimum hold in microseconds; of the one that begins: $6 nonce, $7 holder, $8 note; in microseconds $9 TTL, $10 minimum hold, $11 hand-over delay; $12 the id of the waiter whose request that is, or NULL.
 -- Result: one row, or none if the meta row is missing: verdict, token, and of whoever has the lock: holder, note, microseconds since the grant and until it is free.
 -- Promise: one statement, which waits for nobody; ends the one grant and makes the other, with a larger token, or writes nothing; a grant is durable.
 WITH seen AS MATERIALIZED (
@@ -41,6 +41,12 @@ WITH seen AS MATERIALIZED (
       FROM locked k
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token
+), moved AS (
+    -- As in acquire_waiting.sql.
+    UPDATE rowlock_lease_waiter w
+       SET since = k.now, seen_at = '-infinity', nonce = NULL
+      FROM locked k
+     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $12::text::uuid AND w.seen_at > '-infinity'
 )
 SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             WHEN s.nonce = $6::text::uuid THEN 'contended'

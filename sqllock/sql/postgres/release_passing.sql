@@ -1,0 +1,62 @@
+-- Parameters: those of release.sql, $6 the id of a waiter who waits no more, or NULL.
+-- Result: that of release.sql.
+-- Promise: that of release.sql; the waiter $6 is not called; and if the one that is called has left a request and its session lives, the lock is granted to that request in the same step, which is then durable, and the call says so.
+WITH ours AS MATERIALIZED (
+    -- Lease before waiter, as everywhere: so there are no deadlocks.
+    SELECT l.acquired_at + $5::bigint * interval '1 microsecond' AS min_held_until, clock_timestamp() AS now
+      FROM rowlock_lease l, (SELECT set_config('lock_timeout', '1s', true)) bounded
+     WHERE l.namespace = $1::text AND l.name = $2::text
+       AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
+       FOR UPDATE OF l
+), next AS MATERIALIZED (
+    -- Whoever takes his request back meanwhile is waited for.
+    SELECT w.id, w.channel, w.nonce, w.holder, w.note, w.ttl_us, w.min_hold_us, w.handover_us
+      FROM ours o, rowlock_lease_waiter w
+     WHERE w.namespace = $1::text AND w.name = $2::text
+       AND w.seen_at > o.now - interval '3 seconds' AND w.id IS DISTINCT FROM $6::text::uuid
+     ORDER BY w.since
+     LIMIT 1
+       FOR UPDATE OF w
+), fit AS MATERIALIZED (
+    -- The time of the grant is read when both rows are locked: what the request says is older. The epoch is
+    -- looked at as acquire.sql does. A session that listens holds the advisory lock of its channel.
+    SELECT o.min_held_until, n.*, m.floor, clock_timestamp() AS now,
+           CASE WHEN n.nonce IS NOT NULL AND n.channel <> '' AND o.min_held_until <= clock_timestamp()
+                     AND m.quarantined_until <= clock_timestamp()
+                     AND m.longest_ttl_us >= greatest(n.ttl_us + n.handover_us, n.min_hold_us)
+                     AND right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
+                             || encode(timestamptz_send(pg_postmaster_start_time()), 'hex')
+                THEN NOT pg_try_advisory_xact_lock_shared(hashtextextended(n.channel, 0))
+                ELSE false END AS passes
+      FROM ours o
+      LEFT JOIN next n ON true
+      LEFT JOIN rowlock_lease_meta m ON m.id = 1
+), b AS MATERIALIZED (
+    SELECT f.*,
+           CASE WHEN NOT f.passes OR current_setting('synchronous_commit') = 'off'
+                THEN set_config('synchronous_commit', CASE WHEN f.passes THEN 'on' ELSE 'off' END, true) END
+      FROM fit f
+), moved AS (
+    -- As in acquire_waiting.sql.
+    UPDATE rowlock_lease_waiter w
+       SET nonce = NULL, since = b.now, seen_at = '-infinity'
+      FROM b
+     WHERE b.passes AND w.namespace = $1::text AND w.name = $2::text AND w.id = b.id
+)
+UPDATE rowlock_lease l
+   SET nonce = CASE WHEN b.passes THEN b.nonce END,
+       token = CASE WHEN b.passes THEN greatest(l.token + 1, b.floor + 1, (extract(epoch FROM b.now) * 1000000)::bigint) ELSE l.token END,
+       holder = CASE WHEN b.passes THEN b.holder ELSE l.holder END,
+       note = CASE WHEN b.passes THEN b.note ELSE l.note END,
+       acquired_at = CASE WHEN b.passes THEN b.now ELSE l.acquired_at END,
+       expires_at = CASE WHEN b.passes THEN b.now + b.ttl_us * interval '1 microsecond' ELSE least(l.expires_at, b.now) END,
+       reserved_for = CASE WHEN NOT b.passes AND b.min_held_until <= b.now THEN b.id END,
+       held_until = CASE WHEN b.passes
+                         THEN b.now + greatest(b.ttl_us + b.handover_us, b.min_hold_us) * interval '1 microsecond'
+                         ELSE greatest(b.min_held_until, CASE WHEN b.id IS NULL THEN b.now ELSE b.now + interval '50 milliseconds' END) END
+  FROM b
+ WHERE l.namespace = $1::text AND l.name = $2::text
+   AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
+RETURNING CASE WHEN b.passes THEN 'released' || pg_notify(b.channel, b.id || ' ' || b.nonce || ' ' || l.token)::text
+               WHEN l.reserved_for IS NULL OR b.channel = '' THEN 'released'
+               ELSE 'released' || pg_notify(b.channel, b.id::text)::text END
