@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"errors"
-	"time"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -57,22 +56,18 @@ func pauseCloses(t *trial) {
 	if held := t.refuse(b, t.request(r.Key)); held.Reason == driver.Paused {
 		t.fatalf("a lease is refused as a pause")
 	}
+	witness := t.request(t.key("witness")) // granted later, for as long, on the same session if there is one
+	witness.TTL = r.TTL
+	t.grant(a, witness)
 	t.pause(p, g, driver.NewNonce())
 	if got := t.renew(a, g); got != driver.Lost {
 		t.fatalf("the grant that became a pause is renewed: want %s, got %s", driver.Lost, got)
 	}
 	t.releaseNot(a, g)
-	if !sessions(b) { // until a lease granted later, for as long, has run out
-		t.release(b, t.lapsed(b, brief))
+	if e, ok := t.harness.(Expirer); ok && sessions(a) {
+		t.expire(e, witness.Key)
 	}
-	if c, ok := t.harness.(Crasher); ok {
-		if err := c.Crash(a); err != nil {
-			t.fatalf("crash: %v", err)
-		}
-	}
-	if e, ok := t.harness.(Expirer); ok && sessions(b) {
-		_ = e.Expire(t.ctx, r.Key) // there is no session any more that could end
-	}
+	t.grantAtLast(b, t.request(witness.Key))
 	held := t.refuse(b, t.request(r.Key))
 	if held.Reason != driver.Paused || held.Holder != r.Holder || held.Note != r.Note || held.Token != g.Token || held.ExpiresIn != 0 {
 		t.fatalf("paused by %q for %q with token %d; others are told %+v", r.Holder, r.Note, g.Token, *held)
@@ -83,15 +78,6 @@ func pauseCloses(t *trial) {
 	if seen.Holder != r.Holder || seen.Note != r.Note || seen.ExpiresIn != 0 || seen.FreeIn != 0 {
 		t.fatalf("paused by %q for %q; an inspector sees %+v", r.Holder, r.Note, seen)
 	}
-}
-
-// lapsed grants a lease and waits until it has run out and its name is granted again.
-func (t *trial) lapsed(b driver.Backend, ttl time.Duration) driver.Grant {
-	r := t.request(t.key("lapsed"))
-	r.TTL = ttl
-	t.grant(b, r)
-	r.Nonce = driver.NewNonce()
-	return t.grantAtLast(b, r)
 }
 
 func pauseNeedsTheGrant(t *trial) {
