@@ -13,7 +13,7 @@ var pauseScript = load("pause")
 var _ driver.Pauser = (*Backend)(nil)
 
 // Pause implements [driver.Pauser]: the hash of a lease that ends in a hundred years, under a nonce that nobody
-// renews or releases, and without a TTL of Redis' own. Where replicas must confirm a grant they must confirm a pause.
+// renews or releases. Where replicas must confirm a grant they must confirm a pause.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	_, err := do(ctx, b, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.pause(ctx, g, as) })
 	if err != nil && !errors.Is(err, driver.ErrNotHeld) {
