@@ -103,7 +103,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
-			return usage("say what to do: run, ls, status, wait, release, pause, resume, fence, migrate, demo or version")
+			return usage("say what to do: run, ls, status, wait, release, pause, resume, prune, fence, migrate, demo or version")
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -117,7 +117,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
 	flags.Var(choiceValue{&a.format, []string{formatText, formatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no messages but errors ($ROWLOCK_QUIET)")
-	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.waitCommand(), a.releaseCommand(), a.pauseCommand(), a.resumeCommand(), a.fenceCommand(), a.migrateCommand(), a.demoCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.waitCommand(), a.releaseCommand(), a.pauseCommand(), a.resumeCommand(), a.pruneCommand(), a.fenceCommand(), a.migrateCommand(), a.demoCommand(), a.versionCommand())
 	return root
 }
 

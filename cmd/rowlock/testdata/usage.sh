@@ -43,6 +43,12 @@ refused '--token=0: must be above 0' resume job --token 0
 refused 'one name, and not 2: b is the second' resume a b
 refused 'the name of the lock is missing: rowlock wait NAME' wait
 refused '--timeout=-1s: must not be negative' wait job --timeout -1s
+refused '--unused is missing: write for how long' prune
+refused '--unused=soon: write a number with a unit' prune --unused soon
+refused 'rowlock prune takes no argument, and job is one' prune --unused 1d job
+refused '--token=seven' release job --token seven
+refused 'one name, and not 2: b is the second' status a b
+refused 'rowlock version takes no argument' version now
 refused '--interval=1ms: must be 100ms at least' ls --watch --interval 1ms
 refused '--interval is for --watch' ls --interval 1s
 refused '--state=lost: write held, paused, closed, expired, free' ls --state lost
