@@ -59,7 +59,7 @@ func (e *HeldError) Error() string {
 	fmt.Fprintf(&b, "%q is %s", driver.Key{Namespace: e.Namespace, Name: e.Name}.String(), e.Reason)
 	if e.Holder != "" {
 		by := " by "
-		if e.Reason != driver.Leased {
+		if e.Reason != driver.Leased && e.Reason != driver.Paused {
 			by = ", last held by "
 		}
 		b.WriteString(by + e.Holder)

@@ -34,6 +34,8 @@ type Capabilities struct {
 	Forgets bool
 	// Inspects says that the backend is an [Inspector].
 	Inspects bool
+	// Pauses says that the backend is a [Pauser].
+	Pauses bool
 	// Warnings are what weakens these promises in the way the store is set up, in sentences for an operator that
 	// say what to change. A backend that has to ask the store knows them after its first call.
 	Warnings []string

@@ -51,6 +51,8 @@ const (
 	Draining
 	// Reserved: nobody holds it, and for a moment it is kept for the waiter that has waited longest.
 	Reserved
+	// Paused: an operator keeps it closed until he opens it; Holder says who, and Note why.
+	Paused
 )
 
 // String names the reason.
@@ -70,6 +72,8 @@ func (r Reason) String() string {
 		return "closed until a transaction of an older holder ends"
 	case Reserved:
 		return "kept for one who waits for it"
+	case Paused:
+		return "paused"
 	default:
 		return fmt.Sprintf("Reason(%d)", uint8(r))
 	}

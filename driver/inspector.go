@@ -16,8 +16,8 @@ type Inspector interface {
 	Inspect(ctx context.Context, key Key) (Status, error)
 
 	// ForceRelease ends whatever holds key, provided that its token is still token, and raises
-	// the token, so that the old holder is fenced. Unless live is set, it refuses a lease that has
-	// not expired with a [*Held]. It returns [ErrNotHeld] when nobody holds the key or the token
+	// the token, so that the old holder is fenced. Unless live is set, it refuses a pause and a lease
+	// that has not expired with a [*Held]. It returns [ErrNotHeld] when nobody holds the key or the token
 	// is another by now.
 	ForceRelease(ctx context.Context, key Key, token Token, live bool) error
 
@@ -34,8 +34,8 @@ type Status struct {
 	Holder    string        // present holder, or the last one
 	Note      string        // that holder's note
 	Age       time.Duration // since the grant; zero when never granted
-	ExpiresIn time.Duration // until the lease ends unless renewed; negative once it has expired
-	FreeIn    time.Duration // until the key can be granted; zero when it can
+	ExpiresIn time.Duration // until the lease ends unless renewed; negative once it has expired; zero of a pause
+	FreeIn    time.Duration // until the key can be granted; zero when it can, and of a pause
 }
 
 // State is the state of a lock.
@@ -50,6 +50,8 @@ const (
 	StateExpired
 	// StateClosed: released or expired, and closed by a minimum hold or a hand-over delay.
 	StateClosed
+	// StatePaused: closed until somebody opens it; the holder is who paused it, and the note says why.
+	StatePaused
 )
 
 // String is the state in one lower-case word.
@@ -61,6 +63,8 @@ func (s State) String() string {
 		return "expired"
 	case StateClosed:
 		return "closed"
+	case StatePaused:
+		return "paused"
 	default:
 		return "free"
 	}

@@ -32,7 +32,7 @@ func cases() []testCase {
 	return slices.Concat(
 		exclusionCases, sharingCases, tokenCases, nonceCases, renewalCases, releaseCases, foreignCases, handOverCases,
 		termCases, closureCases, refusalCases, nameCases, cancelCases,
-		inspectorCases, notifierCases, historyCases,
+		inspectorCases, pauseCases, notifierCases, historyCases,
 		waitingCases, keepingCases, lossCases, partitionCases, doubtCases, closeCases, leftoverCases,
 	)
 }

@@ -69,6 +69,12 @@ func mutants() []mutant {
 		{"does not extend what is handed over again", plain[handsNoAnew], []string{"hand-over-repeats"}},
 		{"hands over in spite of the minimum hold", plain[handsMinimumHold], []string{"hand-over-keeps-the-minimum-hold"}},
 
+		// Pause.
+		{"makes a long lease of a pause", plain[pausesForAnHour], []string{"pause-closes"}},
+		{"pauses nothing, and says so", plain[pausesNothing], []string{"pause-closes", "pause-needs-the-grant", "pause-ends-when-told"}},
+		{"pauses once", plain[pausesOnce], []string{"pause-needs-the-grant"}},
+		{"ends a pause as if it were over", plain[endsPauses], []string{"pause-ends-when-told"}},
+
 		// What others are told.
 		{"does not say who holds a name", plain[saysNothing], []string{"refusal-tells-who"}},
 		{"does not say to who waits who holds a name", plain[saysNothingToWhoWaits], []string{"wait-is-bounded"}},

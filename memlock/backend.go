@@ -48,7 +48,7 @@ func New() *Backend {
 
 // Capabilities are those of a single honest store. Its wake-ups reach every Locker on it.
 func (b *Backend) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Inspects: true}
+	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Inspects: true, Pauses: true}
 }
 
 // Acquire implements [driver.Backend].
@@ -139,7 +139,7 @@ func (l *row) refusal(now time.Time) *driver.Held {
 	case !now.Before(l.expires):
 		h.Reason = driver.Handover
 	}
-	return h
+	return h.KnowPause()
 }
 
 func earlier(a, b time.Time) time.Time {

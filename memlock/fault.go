@@ -15,6 +15,7 @@ const (
 	OpRenew    Op = "renew"
 	OpRelease  Op = "release"
 	OpHandOver Op = "hand over"
+	OpPause    Op = "pause"
 )
 
 // Call is one request on its way.

@@ -50,6 +50,7 @@ func (l *row) status(key driver.Key, now time.Time) driver.Status {
 	case held:
 		s.State = driver.StateExpired
 	}
+	s.KnowPause()
 	return s
 }
 

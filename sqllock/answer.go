@@ -63,10 +63,10 @@ func (a *answer) dest() []any {
 }
 
 func (a *answer) held() *driver.Held {
-	return &driver.Held{
+	return (&driver.Held{
 		Reason: reasons[a.verdict], Holder: a.holder, Note: a.note, Token: driver.Token(a.token),
 		Since: micros(a.since), ExpiresIn: micros(a.freeIn), Ahead: a.ahead, Pending: a.pending,
-	}
+	}).KnowPause()
 }
 
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
@@ -148,6 +148,7 @@ func statusRow(r rows) (driver.Status, error) {
 		return s, fmt.Errorf("state %q of lock %s is none that this version knows", state, s.Key)
 	}
 	s.Age, s.ExpiresIn, s.FreeIn = micros(age), micros(expiresIn), micros(freeIn)
+	s.KnowPause()
 	return s, nil
 }
 

@@ -27,6 +27,7 @@ type dialect interface {
 	driver.Inspector
 	driver.Describer
 	driver.HandOverer
+	driver.Pauser
 	// lockInTx takes the row lock of key in the caller's transaction, or answers *driver.Held
 	// at once. It never waits for another transaction and never leaves tx unusable.
 	lockInTx(ctx context.Context, tx querier, key driver.Key) error

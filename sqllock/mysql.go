@@ -43,7 +43,7 @@ func newMySQL(db *sql.DB, t sqltable.Table) *mysql {
 
 // Capabilities says what lease rows in MySQL and MariaDB promise.
 func (m *mysql) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Backend: "sqllock/mysql", Token: driver.LinearizableToken, Inspects: true}
+	return driver.Capabilities{Backend: "sqllock/mysql", Token: driver.LinearizableToken, Inspects: true, Pauses: true}
 }
 
 // server finds out which of the two servers the pool leads to, once. A failure is not remembered.

@@ -35,7 +35,7 @@ func newPostgres(q querier, t sqltable.Table, open func(context.Context) (ear, e
 
 // Capabilities says what lease rows in Postgres promise.
 func (p *postgres) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: p.waiters.wakes(), Inspects: true}
+	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: p.waiters.wakes(), Inspects: true, Pauses: true}
 	if p.waiters.behindPooler() {
 		c.Warnings = append(c.Warnings, "waiters poll, because a pooler stands before the server, through which nobody can be notified: give the locks a pool of their own that reaches the server directly")
 	}

@@ -24,6 +24,7 @@ func everyCall(t *testing.T, s *store, b *sqllock.Backend) map[string]error {
 	calls["release"] = b.Release(ctx, g)
 	_, calls["list"] = b.List(ctx, "", true)
 	_, calls["inspect"] = b.Inspect(ctx, r.Key)
+	calls["pause"] = b.Pause(ctx, g, driver.NewNonce())
 	calls["force release"] = b.ForceRelease(ctx, r.Key, 1, true)
 	_, calls["prune"] = b.Prune(ctx, time.Hour)
 	tx := s.begin(t)

@@ -48,8 +48,11 @@ var leftOut = map[string][]exception{
 	"held_sentence": {{ofSessions, "no lease ends: session_status has the sentence"}, {ofForgetful, "only the leader knows since when and until when: forgetful has the sentence"}},
 	"migrate":       {{ofSessions, "without the newest migration there are no tokens: session_migrate"}, {ofKeyValues, "there are no tables: keyvalue_usage has the refusal"}},
 	"min_hold":      {{ofSessions, "a session lock is free when it is released: session_usage has the refusal"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful has the refusal"}},
+	"pause":         {{ofSessions, "a session lock cannot be paused: session_usage has the refusal"}, {ofRedlock, "its servers may forget: keyvalue_usage has the refusal"}},
 	"release":       {{ofSessions, "no lease expires, and nothing is closed after a release: session_release"}},
 	"status":        {{ofSessions, "no lease ends, and Postgres keeps no names: session_status"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful"}},
+
+	"watch": {{ofSessions, "Postgres keeps no names: session_status has the list"}, {ofForgetful, "it is the list again and again: forgetful"}, {ofTwins, "it is the list again and again: status"}},
 
 	"session_crash":   {{ofLeases, "a lease is free after its TTL: crash"}},
 	"session_migrate": {{ofKeyValues, "of session locks, and there are no tables: keyvalue_usage"}, {ofLeases, "of session locks: migrate"}},
@@ -71,6 +74,8 @@ var (
 	ofSessions  = regexp.MustCompile("-(advisory|getlock)$")
 	ofLeases    = ofOthers(ofSessions)
 	ofKeyValues = regexp.MustCompile("^(redis|redis-cluster|redlock|etcd|zookeeper)$")
+	ofRedlock   = regexp.MustCompile("^redlock$")
+	ofTwins     = regexp.MustCompile("^(default|mariadb|redis-cluster|redlock)$")
 	ofForgetful = regexp.MustCompile("^(etcd|zookeeper)$")
 )
 

@@ -120,7 +120,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
-			return usage("say what to do: run, ls, status, release, history, doctor, fence, migrate, demo, completion, man or version")
+			return usage("say what to do: run, ls, status, wait, release, pause, resume, history, doctor, prune, fence, migrate, demo, completion, man or version")
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -134,7 +134,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
 	flags.Var(choiceValue{&a.format, []string{formatText, formatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no messages but errors ($ROWLOCK_QUIET)")
-	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.releaseCommand(), a.historyCommand(), a.doctorCommand(), a.fenceCommand(), a.migrateCommand(), a.demoCommand(), a.completionCommand(), a.manCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.waitCommand(), a.releaseCommand(), a.pauseCommand(), a.resumeCommand(), a.historyCommand(), a.doctorCommand(), a.pruneCommand(), a.fenceCommand(), a.migrateCommand(), a.demoCommand(), a.completionCommand(), a.manCommand(), a.versionCommand())
 	completeWords(root)
 	return root
 }

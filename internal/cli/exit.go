@@ -32,12 +32,12 @@ var exitCodes = []struct {
 	code    string
 	meaning string
 }{
-	{"0", "done; run: the command's own code; status: the lock is free"},
-	{"1", "release, fence reset: there is no lock, or no mark, with that token; doctor: a problem"},
+	{"0", "done; run: the command's own code; status, wait: the lock is free"},
+	{"1", "release, resume, fence reset: there is no lock, no pause, or no mark, with that token; doctor: a problem"},
 	{"64", "usage: an argument or option that cannot work"},
 	{"69", "unavailable: the store could not be asked, or lacks a table"},
 	{"74", "unknown: the store was asked and gave no answer; it may have been done"},
-	{"75", "held: somebody else has the lock (run: -E changes this code), or the mark"},
+	{"75", "held: somebody else has the lock (run: -E changes this code), or the mark, or the lock is paused"},
 	{"79", "lost: the lock was lost while the command ran, and the command was stopped"},
 	{"124", "the command was stopped after --timeout"},
 	{"125", "rowlock itself went wrong"},

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rowlock/rowlock"
@@ -47,7 +46,8 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 		return 0, err
 	}
 	defer s.close()
-	opts := append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(a.trace(f)))
+	w := a.newWaiting(f.wait)
+	opts := append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(a.trace(w)))
 	locker, err := rowlock.New(s.backend, opts...)
 	if err != nil {
 		return 0, acquireFailure(err)
@@ -56,6 +56,7 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 
 	asked := time.Now()
 	lease, err := locker.Acquire(waitCtx, name)
+	w.end()
 	if got := interrupted(); got != nil {
 		if lease != nil {
 			_ = lease.Release(ctx)
@@ -104,21 +105,9 @@ func (a *app) refused(f runFlags, err error) (int, error) {
 }
 
 // trace tells of the lock what a person must know, and collectors all that changes.
-func (a *app) trace(f runFlags) *rowlock.Trace {
-	var once sync.Once
+func (a *app) trace(w *waiting) *rowlock.Trace {
 	return &rowlock.Trace{
-		HeldByOther: func(e rowlock.HeldByOtherEvent) {
-			if f.wait == 0 {
-				return
-			}
-			once.Do(func() {
-				limit := "waiting"
-				if f.wait != forever {
-					limit = fmt.Sprintf("waiting for up to %s", f.wait)
-				}
-				a.log.say(levelNotice, "waiting", limit+": "+plain(e.Held), heldAttrs(e.Held)...)
-			})
-		},
+		HeldByOther: func(e rowlock.HeldByOtherEvent) { w.refused(plain(e.Held), heldAttrs(e.Held)) },
 		Acquired: func(e rowlock.AcquiredEvent) {
 			a.log.event("acquired", append(leaseAttrs(e.LeaseInfo), seconds("waited_seconds", e.Waited), slog.Int("attempts", e.Attempts))...)
 		},
@@ -172,7 +161,11 @@ func defaultHolder(command string) string {
 	if err != nil {
 		host = "unknown-host"
 	}
-	const longest = 100 // of the 256 bytes that a holder may have
-	base := filepath.Base(command)
-	return strings.ToValidUTF8(fmt.Sprintf("%s@%s:%d", base[:min(len(base), longest)], host[:min(len(host), longest)], os.Getpid()), "?")
+	return fmt.Sprintf("%s@%s:%d", cut(filepath.Base(command)), cut(host), os.Getpid())
+}
+
+// cut is what s may take of the 256 bytes that a holder may have.
+func cut(s string) string {
+	const longest = 100
+	return strings.ToValidUTF8(s[:min(len(s), longest)], "?")
 }

@@ -15,12 +15,12 @@ import (
 type lockView struct {
 	Namespace string   `json:"namespace"`
 	Name      string   `json:"name"`
-	State     string   `json:"state"` // free, held, expired or closed
+	State     string   `json:"state"` // free, held, expired, closed or paused
 	Token     int64    `json:"token"`
 	Holder    string   `json:"holder"`
 	Note      string   `json:"note"`
 	Age       *float64 `json:"age_seconds"`        // since the grant, or of the session where nothing else is known; null: not known
-	ExpiresIn *float64 `json:"expires_in_seconds"` // until the lease ends unless renewed; null: a session's, which ends with it
+	ExpiresIn *float64 `json:"expires_in_seconds"` // until the lease ends unless renewed; null: a session's, which ends with it, or a pause
 	FreeIn    float64  `json:"free_in_seconds"`    // until the lock can be granted
 
 	status   driver.Status
@@ -40,7 +40,7 @@ func (s *store) view(status driver.Status) lockView {
 	if age := status.Age.Seconds(); status.Age != 0 {
 		v.Age = &age
 	}
-	if expires := status.ExpiresIn.Seconds(); v.ends == "" {
+	if expires := status.ExpiresIn.Seconds(); v.ends == "" && status.State != driver.StatePaused {
 		v.ExpiresIn = &expires
 	}
 	return v
@@ -63,7 +63,7 @@ func (s *store) nameless() bool { return s.backend.Capabilities().Anonymous }
 
 // available says whether the lock can be granted now.
 func (v lockView) available() bool {
-	return v.status.State != driver.StateHeld && v.status.FreeIn <= 0
+	return v.status.State != driver.StateHeld && v.status.State != driver.StatePaused && v.status.FreeIn <= 0
 }
 
 // writeJSON writes v in a form for people and programs.

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/rowlock/rowlock/driver"
 )
 
 func (a *app) lsCommand() *cobra.Command {
-	var asJSON, all, everywhere bool
+	var asJSON, all, everywhere, watch bool
+	var which selection
+	interval := 2 * time.Second
 	cmd := &cobra.Command{
 		Use:   "ls [OPTIONS]",
 		Short: "List the locks",
@@ -23,6 +23,10 @@ every namespace, those of other programs as well, and AGE is that of the session
 "rowlock status". etcd and ZooKeeper know neither AGE nor
 locks that nobody holds, ZooKeeper no EXPIRES IN.
 
+With --watch the list is written again every --interval until rowlock is interrupted: on a terminal in
+place of the one before. With --json it is one JSON object a line for each lock that is new, changed (in
+state, token, holder or note) or gone from the list, with the word in "change" and the time in "time".
+
 ` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
@@ -30,17 +34,32 @@ locks that nobody holds, ZooKeeper no EXPIRES IN.
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON array")
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "list free locks, too")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list the locks of every namespace")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "list again and again")
+	cmd.Flags().Var(durationValue{&interval, false}, "interval", "time between two lists of --watch")
+	which.flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+		if err := which.check(all); err != nil {
+			return err
+		}
+		list := func(ctx context.Context, s *store) ([]lockView, error) {
 			list, err := s.backend.List(ctx, a.namespace, everywhere || s.nameless())
 			if err != nil {
-				return inspectFailure(err, exitUnavailable)
+				return nil, inspectFailure(err, exitUnavailable)
 			}
-			views := []lockView{} // not null in JSON
-			for _, status := range list {
-				if all || status.State != driver.StateFree {
-					views = append(views, s.view(status))
-				}
+			return which.of(s, list), nil
+		}
+		switch {
+		case watch && interval < leastInterval:
+			return usage("--interval=%s: must be %s at least", interval, leastInterval)
+		case watch:
+			return a.watch(cmd.Context(), interval, list, a.lister(asJSON, everywhere, interval))
+		case cmd.Flags().Changed("interval"):
+			return usage("--interval is for --watch")
+		}
+		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			views, err := list(ctx, s)
+			if err != nil {
+				return err
 			}
 			if asJSON {
 				return writeJSON(a.std.Out, views)

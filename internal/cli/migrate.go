@@ -73,8 +73,8 @@ func (s *store) refuseWhileHeld(ctx context.Context) error {
 			return inspectFailure(err, exitUnavailable)
 		}
 		for _, status := range list {
-			if status.State == driver.StateHeld {
-				return fail(exitHeld, "nothing is dropped while a lock is held, unless --live is given: %s", of.view(status).sentence())
+			if status.State == driver.StateHeld || status.State == driver.StatePaused {
+				return fail(exitHeld, "nothing is dropped while a lock is held or paused, unless --live is given: %s", of.view(status).sentence())
 			}
 		}
 	}

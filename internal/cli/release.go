@@ -21,7 +21,8 @@ that ls and status show: if somebody else has got the lock since, nothing is don
 that the old holder is fenced.
 
 A lease that is alive is only taken away with --live. Its holder finds out with its next renewal, and
-"rowlock run" stops its command then; until that has happened two may work at the same time.
+"rowlock run" stops its command then; until that has happened two may work at the same time. A pause is
+ended by "rowlock resume" and not by this.
 
 Of a lock of a session (mysql-getlock, postgres-advisory) --live ends the connection that holds it, and
 with it every other lock that lives on it; the holder finds out at once. The token is 0 where ls and
@@ -43,7 +44,10 @@ status show none: then whoever holds the lock by now is ended.
 		}
 		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
 			key := driver.Key{Namespace: a.namespace, Name: args[0]}
-			err := s.backend.ForceRelease(ctx, key, driver.Token(token), live)
+			err := s.spared(ctx, key, driver.Token(token), live)
+			if err == nil {
+				err = s.backend.ForceRelease(ctx, key, driver.Token(token), live)
+			}
 			if err != nil {
 				return a.notReleased(ctx, s, key, token, err)
 			}
@@ -54,11 +58,25 @@ status show none: then whoever holds the lock by now is ended.
 	return cmd
 }
 
+// spared refuses to end a pause, which is nobody's lease that is in the way.
+func (s *store) spared(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
+	if !live || !s.backend.Capabilities().Pauses {
+		return nil // without live, the store refuses
+	}
+	now, err := s.backend.Inspect(ctx, key)
+	if err != nil || now.State != driver.StatePaused || now.Token != token {
+		return nil // an error is told by what follows
+	}
+	return &driver.Held{Reason: driver.Paused, Holder: now.Holder, Note: now.Note, Token: now.Token}
+}
+
 // notReleased says what stands in the way, as the store sees it now.
 func (a *app) notReleased(ctx context.Context, s *store, key driver.Key, token int64, err error) error {
 	err = inspectFailure(err, exitUnknown)
 	name := fmt.Sprintf("%q", key.String())
 	sentence := ""
+	var held *driver.Held
+	paused := errors.As(err, &held) && held.Reason == driver.Paused
 	if code := exitCode(err); code == exitHeld || code == exitNotHeld {
 		if now, err := s.backend.Inspect(ctx, key); err == nil {
 			sentence = ": " + s.view(now).sentence()
@@ -66,6 +84,9 @@ func (a *app) notReleased(ctx context.Context, s *store, key driver.Key, token i
 	}
 	switch exitCode(err) {
 	case exitHeld:
+		if paused {
+			return fail(exitHeld, "%s is not released, because it is paused; end that with: rowlock resume %s%s", name, quoted(key.Name), sentence)
+		}
 		if s.at.session != "" {
 			return fail(exitHeld, "%s is not released, because its connection stands; --live ends it%s", name, sentence)
 		}

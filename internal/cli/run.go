@@ -16,6 +16,9 @@ const (
 	onConflictFail = "fail"
 )
 
+// defaultTTL is the library's.
+const defaultTTL = 30 * time.Second
+
 // runFlags are the options of run.
 type runFlags struct {
 	onConflict   string
@@ -63,7 +66,7 @@ answer. --min-hold and --handover-delay are refused there.
 `
 
 func (a *app) runCommand() *cobra.Command {
-	f := runFlags{onConflict: onConflictFail, conflictCode: exitHeld, ttl: 30 * time.Second, grace: 10 * time.Second}
+	f := runFlags{onConflict: onConflictFail, conflictCode: exitHeld, ttl: defaultTTL, grace: 10 * time.Second}
 	cmd := &cobra.Command{
 		Use:                   "run [OPTIONS] NAME [OPTIONS] -- COMMAND [ARGUMENT]...",
 		Short:                 "Run a command while holding a lock",

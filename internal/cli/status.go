@@ -15,7 +15,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status [OPTIONS] NAME",
 		Short: "Say whether a lock is free, and who has it",
 		Long: `Says whether a lock is free, and who has it. The exit code is 0 if the lock can be had now, and 75 if it
-is held, or closed after it was.
+is held, paused, or closed after it was held.
 
 ` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
@@ -61,6 +61,8 @@ func (v lockView) sentence() string {
 			return fmt.Sprintf("%s is held by %s%s, until it is released or its %s ends%s", name, cell(v.Holder), v.heldFor(), v.ends, tail)
 		}
 		return fmt.Sprintf("%s is held by %s%s, lease ends in %s unless renewed%s", name, cell(v.Holder), v.heldFor(), span(expires), tail)
+	case driver.StatePaused:
+		return fmt.Sprintf("%s is paused by %s%s, until it is resumed%s", name, cell(v.Holder), v.heldFor(), tail)
 	case driver.StateClosed:
 		return fmt.Sprintf("%s is closed, free in %s, last held by %s, granted %s ago%s", name, span(v.status.FreeIn), cell(v.Holder), age, tail)
 	case driver.StateExpired:

@@ -187,6 +187,16 @@ func (c *client) Release(ctx context.Context, g driver.Grant) error {
 	return err
 }
 
+// Pause is what a client of a store can do that declares it.
+func (c *client) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
+	p, ok := c.Store.(driver.Pauser)
+	if !ok {
+		return driver.Permanent(errors.ErrUnsupported)
+	}
+	_, err := carry(ctx, c, func() (struct{}, error) { return struct{}{}, p.Pause(ctx, g, as) })
+	return err
+}
+
 // Notify passes no wake-up on to a client that is cut off.
 func (c *notifying) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	return c.notifier.Notify(ctx, key, func() {

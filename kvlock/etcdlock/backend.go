@@ -30,6 +30,7 @@ type store struct {
 	holds    map[driver.Nonce]*hold
 	busy     map[driver.Nonce]bool // acquisitions under way, and entries that are being taken back
 	released memory
+	paused   memory
 }
 
 var (
@@ -90,6 +91,6 @@ const backendName = "etcdlock"
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
-		Sessions: true, Forgets: true, Inspects: true,
+		Sessions: true, Forgets: true, Inspects: true, Pauses: !b.shared,
 	}
 }

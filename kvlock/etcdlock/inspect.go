@@ -33,7 +33,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 			continue
 		}
 		seen[key] = true
-		if _, asked := left[kv.Lease]; !asked {
+		if _, asked := left[kv.Lease]; !asked && kv.Lease != 0 {
 			if left[kv.Lease], err = b.left(ctx, kv); err != nil {
 				return nil, err
 			}
@@ -56,14 +56,20 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	if first == nil {
 		return driver.Status{Key: key}, nil
 	}
+	if first.Lease == 0 {
+		return status(key, first, 0), nil
+	}
 	left, err := b.left(ctx, first)
 	return status(key, first, left), err
 }
 
 func status(key driver.Key, first *mvccpb.KeyValue, left time.Duration) driver.Status {
-	v := parseValue(first.Value)
+	v, state := parseValue(first.Value), driver.StateHeld
+	if first.Lease == 0 {
+		state = driver.StatePaused
+	}
 	return driver.Status{
-		Key: key, State: driver.StateHeld, Token: driver.Token(first.CreateRevision), Holder: v.Holder, Note: v.Note,
+		Key: key, State: state, Token: driver.Token(first.CreateRevision), Holder: v.Holder, Note: v.Note,
 		ExpiresIn: left, FreeIn: left,
 	}
 }

@@ -66,6 +66,9 @@ func (s *store) oldest(ctx context.Context, key driver.Key) (*mvccpb.KeyValue, e
 
 // refusal tells of a holder. Since when and until when, only etcd's leader knows.
 func refusal(oldest *mvccpb.KeyValue) *driver.Held {
-	v := parseValue(oldest.Value)
-	return &driver.Held{Reason: driver.Leased, Holder: v.Holder, Note: v.Note, Token: driver.Token(oldest.CreateRevision)}
+	v, reason := parseValue(oldest.Value), driver.Leased
+	if oldest.Lease == 0 {
+		reason = driver.Paused
+	}
+	return &driver.Held{Reason: reason, Holder: v.Holder, Note: v.Note, Token: driver.Token(oldest.CreateRevision)}
 }

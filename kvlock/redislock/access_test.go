@@ -56,6 +56,9 @@ func TestLeastPrivileges(t *testing.T) {
 	waiting[0].await(t, "of a release")
 	g = acquire(t, b, request("0"))
 	require.NoError(t, b.ForceRelease(ctx, g.Key, g.Token, true))
+	g = acquire(t, b, request("0"))
+	require.NoError(t, b.Pause(ctx, g, driver.NewNonce()))
+	require.NoError(t, b.ForceRelease(ctx, g.Key, g.Token, true))
 	_, err = b.Prune(ctx, 0)
 	require.NoError(t, err)
 

@@ -48,9 +48,9 @@ func read(cmd *redis.Cmd) (answer, error) {
 var reasons = map[string]driver.Reason{"leased": driver.Leased, "min hold": driver.MinHold, "handover": driver.Handover, "reserved": driver.Reserved}
 
 func (a answer) held() *driver.Held {
-	return &driver.Held{
+	return (&driver.Held{
 		Reason: reasons[a.verdict], Holder: a.holder, Note: a.note, Token: a.token, Since: a.times[0], ExpiresIn: a.times[1], Ahead: int(a.times[2] / time.Microsecond),
-	}
+	}).KnowPause()
 }
 
 // micros rounds up: no lease is shorter than it was asked for.

@@ -53,7 +53,7 @@ func (b *Backend) Validate() error { return b.err }
 // is survived only as far as the clocks of the two servers agree. The warnings are of what the first call
 // has found, if there was one: persistence that is weak, replicas that are not waited for, eviction.
 func (b *Backend) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Inspects: true}
+	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Inspects: true, Pauses: true}
 	if b.isCluster() {
 		c.Backend = "redislock/cluster"
 	}

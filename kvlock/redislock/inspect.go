@@ -40,6 +40,7 @@ func status(key driver.Key, cmd *redis.Cmd) (driver.Status, error) {
 	}
 	s.State, s.Token, s.Holder, s.Note = states[a.verdict], a.token, a.holder, a.note
 	s.Age, s.ExpiresIn, s.FreeIn = a.times[0], a.times[1], a.times[2]
+	s.KnowPause()
 	return s, nil
 }
 

@@ -39,6 +39,7 @@ type store struct {
 	entries  map[driver.Nonce]*entry
 	busy     map[driver.Nonce]bool // acquisitions under way
 	released ring[ended, struct{}]
+	paused   ring[ended, struct{}] // by the nonces of the pauses
 	versions ring[driver.Key, int32]
 	running  sync.WaitGroup // sessions
 }
@@ -138,7 +139,7 @@ const backendName = "zklock"
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
-		Sessions: true, Forgets: true, Inspects: true,
+		Sessions: true, Forgets: true, Inspects: true, Pauses: !b.shared,
 	}
 }
 

@@ -42,7 +42,7 @@ func (s *store) enter(open *session, r driver.Request, shared bool, version int3
 	s.mu.Lock()
 	s.entries[r.Nonce] = e
 	s.mu.Unlock()
-	go e.create(value{r.Holder, r.Note}.String(), version)
+	go e.create(value{Holder: r.Holder, Note: r.Note}.String(), version)
 	return e
 }
 

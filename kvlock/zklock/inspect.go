@@ -86,7 +86,11 @@ func (s *store) head(ctx context.Context, open *session, key driver.Key) (first,
 		if errors.Is(err, zk.ErrNoNode) { // it has just gone
 			continue
 		}
-		return first{driver.Status{Key: key, State: driver.StateHeld, Token: n.token, Holder: n.Holder, Note: n.Note}, path}, err
+		state := driver.StateHeld
+		if n.paused {
+			state = driver.StatePaused
+		}
+		return first{driver.Status{Key: key, State: state, Token: n.token, Holder: n.Holder, Note: n.Note}, path}, err
 	}
 }
 
@@ -106,7 +110,7 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	case f.State == driver.StateFree || f.Token != token:
 		return driver.ErrNotHeld
 	case !live:
-		return &driver.Held{Reason: driver.Leased, Holder: f.Holder, Note: f.Note, Token: f.Token}
+		return node{value: value{Holder: f.Holder, Note: f.Note}, token: f.Token, paused: f.State == driver.StatePaused}.holds()
 	}
 	open, err := b.any()
 	if err != nil {

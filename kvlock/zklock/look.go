@@ -77,16 +77,26 @@ func (s *store) refusal(ctx context.Context, open *session, key driver.Key, firs
 // node is what is known of an entry's node.
 type node struct {
 	value
-	token driver.Token
+
+	token  driver.Token
+	paused bool // no session ends it
 }
 
 func parseNode(data []byte, stat *zk.Stat) node {
-	return node{parseValue(data), driver.Token(stat.Czxid)}
+	n := node{parseValue(data), driver.Token(stat.Czxid), stat.EphemeralOwner == 0}
+	if n.paused && n.Token != 0 {
+		n.token = n.Token
+	}
+	return n
 }
 
 // holds is the refusal of whoever asks while n is the holder's.
 func (n node) holds() *driver.Held {
-	return &driver.Held{Reason: driver.Leased, Holder: n.Holder, Note: n.Note, Token: n.token}
+	reason := driver.Leased
+	if n.paused {
+		reason = driver.Paused
+	}
+	return &driver.Held{Reason: reason, Holder: n.Holder, Note: n.Note, Token: n.token}
 }
 
 func (s *store) read(ctx context.Context, open *session, path string) (node, error) {

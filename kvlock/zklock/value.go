@@ -1,15 +1,21 @@
 package zklock
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/rowlock/rowlock/driver"
+)
 
 // value is what a node says to people.
 type value struct {
 	Holder string `json:"holder,omitempty"`
 	Note   string `json:"note,omitempty"`
+
+	Token driver.Token `json:"token,omitempty"` // of a pause, which was granted before its node was created
 }
 
 func (v value) String() string {
-	text, _ := json.Marshal(v) // two strings never fail
+	text, _ := json.Marshal(v) // what never fails
 	return string(text)
 }
 

@@ -31,7 +31,11 @@ zk:*) refused 'zk:// has no options' ls --store "$ROWLOCK_STORE?bogus=1" ;;
 	;;
 esac
 case $ROWLOCK_STORE in
-redlock:*) refused 'redlock:// grants for at most 1m0s: write max_ttl=… in --store' run job --ttl 61s -- touch never ;;
+redlock:*)
+	refused 'redlock:// grants for at most 1m0s: write max_ttl=… in --store' run job --ttl 61s -- touch never
+	refused 'the servers of this store may forget what they are told, so nothing can be paused' pause job --reason why
+	refused 'the servers of this store may forget what they are told, so nothing can be paused' resume job
+	;;
 esac
 test ! -e never
 test "$(rowlock ls --all --json)" = '[]'

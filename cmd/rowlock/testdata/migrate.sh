@@ -7,7 +7,12 @@ rowlock migrate status | grep -Eq '^00001_lease.sql +20'
 rowlock run job -- true
 
 rowlock run job -- rowlock migrate down 2>err && exit 1
-grep -q 'nothing is dropped while a lock is held' err
+grep -q 'nothing is dropped while a lock is held or paused, unless --live is given: "job" is held by ' err
+rowlock pause job --reason 'month end'
+code=0; rowlock migrate down 2>err || code=$?
+test $code = 75
+grep -q 'unless --live is given: "job" is paused by .*: month end$' err
+rowlock resume job
 until rowlock migrate status | grep -Eq '^00002_fence.sql +-'; do
 	rowlock migrate down
 done

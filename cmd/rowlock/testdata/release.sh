@@ -15,8 +15,9 @@ code=0; rowlock release job --live --token $((token - 1)) 2>err || code=$?
 test $code = 1
 grep -q 'nobody holds it with token' err
 
-rowlock release job --live --token "$token" >out 2>err
-test ! -s out -a ! -s err
+rowlock --log-format=json release job --live --token "$token" >out 2>err
+test ! -s out
+grep -q '"event":"released","namespace":"","name":"job","token":'$token'}$' err
 code=0; rowlock release job --live --token "$token" 2>/dev/null || code=$?
 test $code = 1
 code=0; wait $rowlock || code=$?

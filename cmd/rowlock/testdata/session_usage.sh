@@ -16,6 +16,8 @@ refused '--handover-delay: a lock of ' run job --handover-delay 1s -- touch neve
 refused 'a demonstration is of leases that expire' demo --store "$ROWLOCK_STORE"
 refused 'a demonstration is of leases that expire' demo stock --store "$ROWLOCK_STORE"
 grep -q 'use lease rows (--store [a-z]*://' err
+refused 'ends with its connection, so nothing can be paused: keep the lock as a lease row (--store ' pause job --reason why
+refused 'ends with its connection, so nothing can be paused' resume job
 test ! -e never
 
 test "$(rowlock fence ls)" = 'RESOURCE  TOKEN  AGE  ERA  DOMAIN'

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whoever waits at a terminal sees for how long by now, and for whom, in one line that gives way to what follows.
+func TestWaitIsShownAtATerminal(t *testing.T) {
+	t.Parallel()
+	for _, waits := range []string{"wait job --timeout 1500ms", "run job --wait 1500ms -- true", "pause job --reason why --wait 1500ms"} {
+		t.Run(waits, func(t *testing.T) {
+			t.Parallel()
+			user := login(t, `rowlock run job --holder me -- sh -c 'rowlock `+waits+`; echo "code $?"'`)
+			user.sees("code 75")
+			shown := user.seen.String()
+			require.Contains(t, shown, `rowlock: waiting for up to 1.5s: "job" is held by me`)
+			require.Contains(t, shown, "\r\x1b[Krowlock: waiting for 1s: \"job\" is held by me")
+			require.Contains(t, shown, "\r\x1b[Krowlock: \"job\" is held by me", "the line is cleared away before the last message")
+		})
+	}
+}
+
+// ls --watch at a terminal draws the list again in its place, until the interrupt key is pressed.
+func TestListIsDrawnAgainAtATerminal(t *testing.T) {
+	t.Parallel()
+	user := login(t, `trap : INT; rowlock ls --watch --interval 100ms; echo "code $?"`)
+	for range 3 {
+		user.sees("\x1b[H\x1b[Jevery 100ms until interrupted, last at ")
+		user.sees("NAME  STATE  HOLDER")
+	}
+	user.types("\x03")
+	user.sees("code 130")
+}

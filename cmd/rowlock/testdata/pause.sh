@@ -1,0 +1,64 @@
+# A paused lock is nobody's: whoever asks is told who paused it and why, until it is resumed. The holder
+# finishes first. release does not end a pause, and resume ends nothing else.
+set -eu
+mkfifo started block messages
+
+rowlock run job -- sh -c 'echo >started; read _ <block' &
+holder=$!
+read _ <started
+code=0; rowlock pause job --reason now --wait=0 2>err || code=$?
+test $code = 75
+grep -q '^rowlock: "job" is held by sh@' err
+code=0; rowlock resume job 2>err || code=$?
+test $code = 1
+grep -q '^rowlock: "job" is not resumed, because it is not paused, or not with that token: "job" is held by sh@' err
+rowlock pause job --reason 'month end' --holder ann@desk 2>messages >out &
+pause=$!
+read line <messages
+case $line in 'rowlock: waiting: "job" is held by '*) ;; *) echo "$line"; exit 1 ;; esac
+echo >block
+wait $holder
+wait $pause
+test ! -s out
+
+code=0; rowlock run job -- touch never 2>err || code=$?
+test $code = 75
+grep -Eq '^rowlock: "job" is paused by ann@desk( since 20..-..-.. ..:..:.. UTC)? \(token [0-9]+\): month end$' err
+rowlock run job --on-conflict=skip -- touch never 2>err
+grep -q '^rowlock: skipped: "job" is paused by ann@desk' err
+test ! -e never
+code=0; rowlock pause job --wait=0 --reason twice 2>err || code=$?
+test $code = 75
+grep -q '"job" is paused by ann@desk' err
+code=0; rowlock status job >out || code=$?
+test $code = 75
+grep -Eq '^"job" is paused by ann@desk( for [0-9.]+m?s)?, until it is resumed \(token [0-9]+\): month end$' out
+rowlock ls | grep -Eq '^job +paused +ann@desk +(-|[0-9.]+m?s) +- +[0-9]+ +month end$'
+code=0; rowlock status job --json >out || code=$?
+test $code = 75
+grep -q '"state": "paused",' out
+grep -q '"expires_in_seconds": null,' out
+token=$(sed -n 's/.*"token": \([0-9]*\),/\1/p' out)
+
+for live in '' --live; do
+	code=0; rowlock release job $live --token "$token" 2>err || code=$?
+	test $code = 75
+	grep -q '"job" is not released, because it is paused; end that with: rowlock resume job: "job" is paused by ann@desk' err
+done
+code=0; rowlock release job --live --token $((token + 1)) 2>/dev/null || code=$?
+test $code = 1
+code=0; rowlock resume job --token $((token + 1)) 2>/dev/null || code=$?
+test $code = 1
+
+rowlock run job --wait=inf -- sh -c 'echo $ROWLOCK_TOKEN >token' 2>messages &
+waiter=$!
+read line <messages
+case $line in 'rowlock: waiting: "job" is paused by ann@desk'*) ;; *) echo "$line"; exit 1 ;; esac
+rowlock --log-format=json resume job 2>err >out
+grep -q '"event":"resumed","namespace":"","name":"job"' err
+test ! -s out
+wait $waiter
+test "$(cat token)" -gt "$token"
+rowlock --log-format=json pause job --namespace other --reason why 2>err
+grep -q '"event":"paused","namespace":"other","name":"job","token":[0-9]*}$' err
+rowlock run job -- true

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// selection is which locks ls shows, and in what order.
+type selection struct {
+	name, holder string
+	states       []string
+	sort         string
+	reverse      bool
+	all          bool
+}
+
+var (
+	allStates = []string{"held", "paused", "closed", "expired", "free"}
+	sortKeys  = []string{"name", "state", "holder", "age", "token"}
+)
+
+func (w *selection) flags(flags *pflag.FlagSet) {
+	w.sort = sortKeys[0]
+	flags.StringVar(&w.name, "name", "", "only locks whose names match a pattern in which * is any text and ? any character")
+	flags.StringVar(&w.holder, "holder", "", "only locks whose holder contains the text")
+	flags.StringSliceVar(&w.states, "state", nil, "only locks in these states: "+strings.Join(allStates, ", "))
+	flags.Var(choiceValue{&w.sort, sortKeys}, "sort", "what the list is sorted by")
+	flags.BoolVarP(&w.reverse, "reverse", "r", false, "the last one first")
+}
+
+func (w *selection) check(all bool) error {
+	w.all = all
+	if _, err := path.Match(pattern(w.name), ""); err != nil {
+		return usage("--name=%s: %w", w.name, err)
+	}
+	for _, state := range w.states {
+		if !slices.Contains(allStates, state) {
+			return usage("--state=%s: write %s", state, strings.Join(allStates, ", "))
+		}
+	}
+	return nil
+}
+
+// pattern is what package path matches: to it, a slash is more than a character.
+func pattern(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
+
+// of is what is shown of a list; never nil, which is not null in JSON.
+func (w *selection) of(s *store, list []driver.Status) []lockView {
+	views := []lockView{}
+	for _, status := range list {
+		if w.shows(status) {
+			views = append(views, s.view(status))
+		}
+	}
+	slices.SortStableFunc(views, w.compare) // equals stay in the order of their names
+	if w.reverse {
+		slices.Reverse(views)
+	}
+	return views
+}
+
+func (w *selection) shows(s driver.Status) bool {
+	if len(w.states) > 0 && !slices.Contains(w.states, s.State.String()) || len(w.states) == 0 && !w.all && s.State == driver.StateFree {
+		return false
+	}
+	if !strings.Contains(s.Holder, w.holder) {
+		return false
+	}
+	matches, _ := path.Match(pattern(w.name), pattern(s.Key.Name)) // check was here
+	return w.name == "" || matches
+}
+
+func (w *selection) compare(x, y lockView) int {
+	switch w.sort {
+	case "state":
+		return cmp.Compare(slices.Index(allStates, x.State), slices.Index(allStates, y.State))
+	case "holder":
+		return cmp.Compare(x.Holder, y.Holder)
+	case "age":
+		return cmp.Compare(x.status.Age, y.status.Age)
+	case "token":
+		return cmp.Compare(x.Token, y.Token)
+	default:
+		return 0 // as the store lists them
+	}
+}

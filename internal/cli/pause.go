@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+func (a *app) pauseCommand() *cobra.Command {
+	f := runFlags{onConflict: onConflictWait, wait: forever, ttl: pauseTTL}
+	reason := ""
+	cmd := &cobra.Command{
+		Use:   "pause [OPTIONS] --reason TEXT NAME",
+		Short: "Keep a lock from everybody until it is resumed",
+		Long: `Closes a lock until "rowlock resume": nobody gets it, and whoever asks is told who has paused it, since
+when, and the reason. The pause is kept in the store, and outlasts this machine.
+
+Whoever holds the lock now finishes first: rowlock waits for that, --wait at most, and has the lock next.
+With --wait=0 it does not wait, and exits with 75 if the lock is held.
+
+Where a lock ends with a connection (mysql-getlock, postgres-advisory), and where servers may forget it
+(redlock), nothing can be paused.
+
+` + exitCodeHelp(),
+		DisableFlagsInUseLine: true,
+		Args:                  a.key,
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+	cmd.Flags().Var(durationValue{&f.wait, true}, "wait", "wait for who holds it for so long, 0 for not at all, inf for ever")
+	cmd.Flags().StringVar(&f.holder, "holder", "", "who pauses it, for people (default USER@host; $ROWLOCK_HOLDER, but not inside a run)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if reason == "" {
+			return usage("--reason is missing: say why, for those who find the lock paused")
+		}
+		if f.holder == "" {
+			f.holder = person(environment(a.std.Env))
+		}
+		code, err := a.pause(cmd.Context(), f, args[0], reason)
+		a.code = code
+		return err
+	}
+	return cmd
+}
+
+// pauseTTL is how soon a pause that dies on its way frees the lock.
+const pauseTTL = defaultTTL
+
+// pause waits for the lock and closes it.
+func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, error) {
+	sig := catchSignals()
+	defer sig.release()
+	ctx, interrupted := sig.during(ctx)
+	defer interrupted()
+	s, err := a.openStore(ctx)
+	if err == nil {
+		defer s.close()
+		err = s.checkPauses()
+	}
+	if err != nil {
+		if got := interrupted(); got != nil {
+			return a.interrupted(got, name), nil
+		}
+		return 0, err
+	}
+	w := a.newWaiting(f.wait)
+	locker, err := rowlock.New(s.backend, append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(&rowlock.Trace{
+		HeldByOther: func(e rowlock.HeldByOtherEvent) { w.refused(plain(e.Held), heldAttrs(e.Held)) },
+	}))...)
+	if err != nil {
+		return 0, acquireFailure(err)
+	}
+	defer func() { _ = locker.Close() }() // nothing is held by then
+	token, err := locker.Pause(ctx, name, reason)
+	w.end()
+	got := interrupted()
+	switch {
+	case err == nil:
+		a.log.event("paused", keyAttrs(driver.Key{Namespace: a.namespace, Name: name}, token)...)
+		return exitOK, nil
+	case got != nil && errors.Is(err, context.Canceled):
+		return a.interrupted(got, name), nil
+	default:
+		return 0, s.explain(pauseFailure(err))
+	}
+}
+
+// checkPauses refuses a store in which nothing can be paused.
+func (s *store) checkPauses() error {
+	switch {
+	case s.at.session != "":
+		return usage("a lock of %s ends with its connection, so nothing can be paused: keep the lock as a lease row (--store %s)", s.at.session, s.at.leaseRows())
+	case !s.backend.Capabilities().Pauses:
+		return usage("the servers of this store may forget what they are told, so nothing can be paused: keep the lock in one Redis, etcd or ZooKeeper, or as a lease row (--store postgres://…)")
+	}
+	return nil
+}
+
+// pauseFailure gives an error of Pause or Resume its code.
+func pauseFailure(err error) error {
+	switch {
+	case errors.Is(err, rowlock.ErrUnknown):
+		return fail(exitUnknown, "%w; look with: rowlock status", err)
+	case errors.Is(err, rowlock.ErrLost):
+		return &failure{exitLost, err}
+	case errors.Is(err, rowlock.ErrNotPaused):
+		return &failure{exitNotHeld, err}
+	default:
+		return acquireFailure(err)
+	}
+}
+
+// person is who works at this machine.
+func person(env environment) string {
+	name := env.get("USER")
+	if name == "" {
+		name = fmt.Sprintf("user-%d", os.Getuid())
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return cut(name) + "@" + cut(host)
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+func (a *app) pruneCommand() *cobra.Command {
+	var unused time.Duration
+	cmd := &cobra.Command{
+		Use:   "prune --unused DURATION",
+		Short: "Forget the locks that nobody has held for a long time",
+		Long: `Forgets the locks of every namespace that are free, and have been for as long as --unused. Tokens go on
+rising: those that are granted later are larger than any that were forgotten. It is for tables that fill up
+with names that are used once; etcd, ZooKeeper and Redis forget by themselves.
+
+` + exitCodeHelp(),
+		DisableFlagsInUseLine: true,
+		Args:                  a.noArgs,
+	}
+	cmd.Flags().Var(durationValue{&unused, false}, "unused", "for how long nobody must have held a lock, such as 30d")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("unused") {
+			return usage("--unused is missing: write for how long nobody must have held a lock, such as --unused 30d")
+		}
+		return a.withStoreFor(cmd.Context(), pruneTimeout, func(ctx context.Context, s *store) error {
+			n, err := s.backend.Prune(ctx, unused)
+			if err != nil {
+				code := exitUnavailable
+				if !driver.IsNotApplied(err) {
+					code = exitUnknown
+				}
+				return fail(code, "%d locks forgotten, then: %w", n, err)
+			}
+			a.log.say(levelNotice, "pruned", fmt.Sprintf("%d locks forgotten", n), slog.Int("forgotten", n))
+			return nil
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,46 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var _ driver.Pauser = (*Backend)(nil)
+
+// Pause takes the entry of g off the lease that it lives on: it keeps its place at the head of the queue, and the
+// revision that is its token, and no session ends it. Its key is not used again for as long as the session lasts.
+func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
+	if err := errors.Join(b.err, ctx.Err()); err != nil {
+		return driver.NotApplied(err)
+	}
+	paused := driver.Grant{Nonce: as, Token: g.Token}
+	b.mu.Lock()
+	before := b.paused.has(paused)
+	b.mu.Unlock()
+	h := b.held(g)
+	switch {
+	case before:
+		return nil
+	case h == nil || b.shared: // others who share it would hold on
+		return driver.ErrNotHeld
+	}
+	reply, err := b.client.Txn(undated{ctx}).
+		If(clientv3.Compare(clientv3.CreateRevision(h.entry), "=", int64(g.Token))).
+		Then(clientv3.OpPut(h.entry, "", clientv3.WithIgnoreValue())).
+		Commit()
+	switch {
+	case err != nil:
+		return classify(err)
+	case !reply.Succeeded:
+		return driver.ErrNotHeld
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.holds, g.Nonce)
+	b.paused.add(paused)
+	return nil
+}

@@ -1,0 +1,13 @@
+-- Parameters: KEYS[1] the lock; ARGV of the grant: nonce, token; the nonce of the pause, and when it ends in microseconds.
+-- Result: 1 when the grant is a pause now; 0 when it is not held any more.
+-- Promise: makes a pause of this grant only, and never of one that has expired; the lock is remembered for as long as the pause lasts, and needs no right that a lease does not.
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'expires_at', 'clock')
+local time = redis.call('TIME')
+local now = math.max(time[1] * 1000000 + time[2], tonumber(row[4]) or 0)
+if row[2] ~= ARGV[2] or row[1] ~= ARGV[3] and (row[1] ~= ARGV[1] or tonumber(row[3]) <= now) then
+    return 0
+end
+local never = string.format('%.0f', now + ARGV[4])
+redis.call('HSET', KEYS[1], 'nonce', ARGV[3], 'expires_at', never, 'held_until', never, 'clock', string.format('%.0f', now))
+redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ARGV[4] / 1000))
+return 1

@@ -1,0 +1,42 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var pauseScript = load("pause")
+
+var _ driver.Pauser = (*Backend)(nil)
+
+// Pause implements [driver.Pauser]: the hash of a lease that ends in a hundred years, under a nonce that nobody
+// renews or releases. Where replicas must confirm a grant they must confirm a pause.
+func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
+	_, err := do(ctx, b, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.pause(ctx, g, as) })
+	if err != nil && !errors.Is(err, driver.ErrNotHeld) {
+		err = describe(ctx, "pause", g.Key, err)
+	}
+	return err
+}
+
+func (b *Backend) pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
+	cmd, confirmed, err := b.write(ctx, call{pauseScript, []string{b.options.encode(g.Key)}, []any{
+		g.Nonce.String(), g.Token.String(), as.String(), micros(driver.Endless),
+	}})
+	if err != nil {
+		return err
+	}
+	done, err := cmd.Bool()
+	switch {
+	case err != nil:
+		return err
+	case !done:
+		return driver.ErrNotHeld
+	case confirmed < b.options.replicas:
+		return fmt.Errorf("%d of %d replicas confirmed the pause within %s", confirmed, b.options.replicas, b.options.replicaWait)
+	}
+	return nil
+}

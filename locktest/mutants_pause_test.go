@@ -1,0 +1,44 @@
+package locktest
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// pausesForAnHour keeps the nonce and makes the lease a long one: whoever held it renews it away.
+type pausesForAnHour struct{ *memlock.Backend }
+
+func (m pausesForAnHour) Pause(ctx context.Context, g driver.Grant, _ driver.Nonce) error {
+	g.TTL = time.Hour
+	outcomes, err := m.Renew(ctx, []driver.Grant{g})
+	if err == nil && outcomes[0] != driver.Renewed {
+		return driver.ErrNotHeld
+	}
+	return err
+}
+
+// pausesNothing says that it has.
+type pausesNothing struct{ *memlock.Backend }
+
+func (pausesNothing) Pause(context.Context, driver.Grant, driver.Nonce) error { return nil }
+
+// pausesOnce does not know its own pause again.
+type pausesOnce struct{ *memlock.Backend }
+
+func (m pausesOnce) Pause(ctx context.Context, g driver.Grant, _ driver.Nonce) error {
+	return m.Backend.Pause(ctx, g, driver.NewNonce())
+}
+
+// endsPauses takes a pause for a lease that has expired.
+type endsPauses struct{ *memlock.Backend }
+
+func (m endsPauses) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
+	seen, err := m.Inspect(ctx, key)
+	if err != nil {
+		return err
+	}
+	return m.Backend.ForceRelease(ctx, key, token, live || seen.State == driver.StatePaused)
+}

@@ -1,0 +1,130 @@
+package locktest
+
+import (
+	"errors"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var pauseCases = []testCase{
+	{
+		name:    "pause-closes",
+		promise: "A pause keeps a name from everybody, says who paused it and why, and is no lease: no TTL, session or former holder ends it.",
+		run:     pauseCloses,
+	},
+	{
+		name:    "pause-needs-the-grant",
+		promise: "Only a grant that is held becomes a pause: none that has expired, was released, or has another nonce or token. The same request again changes nothing.",
+		run:     pauseNeedsTheGrant,
+	},
+	{
+		name:    "pause-ends-when-told",
+		promise: "A forced release ends the pause with the token that was seen, when told to, and the next token is larger.",
+		run:     pauseEndsWhenTold,
+	},
+}
+
+// needPauser skips a case on a backend that declares that it cannot pause.
+func (t *trial) needPauser(b driver.Backend) (driver.Pauser, driver.Inspector) {
+	p, ok := b.(driver.Pauser)
+	d, describes := b.(driver.Describer)
+	if !ok || !describes || !d.Capabilities().Pauses {
+		t.skipf("the backend cannot pause (driver.Capabilities.Pauses)")
+	}
+	return p, t.needInspector(b)
+}
+
+func (t *trial) pause(p driver.Pauser, g driver.Grant, as driver.Nonce) {
+	if err := p.Pause(t.ctx, g, as); err != nil {
+		t.fatalf("pause token %d: %v", g.Token, err)
+	}
+}
+
+func (t *trial) pauseNot(p driver.Pauser, g driver.Grant, what string) {
+	if err := p.Pause(t.ctx, g, driver.NewNonce()); !errors.Is(err, driver.ErrNotHeld) {
+		t.fatalf("pause of %s: want driver.ErrNotHeld, got %v", what, err)
+	}
+}
+
+func pauseCloses(t *trial) {
+	a, b := t.open(), t.open()
+	p, inspector := t.needPauser(a)
+	r := t.request(t.key("x"))
+	r.Holder, r.Note = "operator@desk", "Grüße, \"month end\""
+	r.TTL = brief // which passes before the case is over
+	g := t.grant(a, r)
+	if held := t.refuse(b, t.request(r.Key)); held.Reason == driver.Paused {
+		t.fatalf("a lease is refused as a pause")
+	}
+	witness := t.request(t.key("witness")) // granted later, for as long, on the same session if there is one
+	witness.TTL = r.TTL
+	t.grant(a, witness)
+	t.pause(p, g, driver.NewNonce())
+	if got := t.renew(a, g); got != driver.Lost {
+		t.fatalf("the grant that became a pause is renewed: want %s, got %s", driver.Lost, got)
+	}
+	t.releaseNot(a, g)
+	if e, ok := t.harness.(Expirer); ok && sessions(a) {
+		t.expire(e, witness.Key)
+	}
+	t.grantAtLast(b, t.request(witness.Key))
+	held := t.refuse(b, t.request(r.Key))
+	if held.Reason != driver.Paused || held.Holder != r.Holder || held.Note != r.Note || held.Token != g.Token || held.ExpiresIn != 0 {
+		t.fatalf("paused by %q for %q with token %d; others are told %+v", r.Holder, r.Note, g.Token, *held)
+	}
+	_, inspector = t.needPauser(b)
+	seen := t.inspect(inspector, r.Key)
+	t.checkStatus(seen, driver.StatePaused, g.Token)
+	if seen.Holder != r.Holder || seen.Note != r.Note || seen.ExpiresIn != 0 || seen.FreeIn != 0 {
+		t.fatalf("paused by %q for %q; an inspector sees %+v", r.Holder, r.Note, seen)
+	}
+}
+
+func pauseNeedsTheGrant(t *trial) {
+	a := t.open()
+	p, inspector := t.needPauser(a)
+	dead := t.expired(t.open(), t.request(t.key("expired")))
+	t.pauseNot(p, dead, "a lease that has expired")
+	g := t.grant(a, t.request(t.key("x")))
+	other := g
+	other.Nonce = driver.NewNonce()
+	t.pauseNot(p, other, "another's grant")
+	other = g
+	other.Token++
+	t.pauseNot(p, other, "another token")
+	t.release(a, g)
+	t.pauseNot(p, g, "a grant that was released")
+
+	r := t.request(g.Key)
+	r.Nonce = driver.NewNonce()
+	g = t.grant(a, r)
+	as := driver.NewNonce()
+	t.pause(p, g, as)
+	t.pause(p, g, as)
+	t.checkStatus(t.inspect(inspector, g.Key), driver.StatePaused, g.Token)
+}
+
+func pauseEndsWhenTold(t *trial) {
+	a, b := t.open(), t.open()
+	p, _ := t.needPauser(a)
+	_, inspector := t.needPauser(b)
+	g := t.grant(a, t.request(t.key("x")))
+	t.pause(p, g, driver.NewNonce())
+	if err := inspector.ForceRelease(t.ctx, g.Key, g.Token+1, true); !errors.Is(err, driver.ErrNotHeld) {
+		t.fatalf("end of a pause with another token: want driver.ErrNotHeld, got %v", err)
+	}
+	var held *driver.Held
+	if err := inspector.ForceRelease(t.ctx, g.Key, g.Token, false); !errors.As(err, &held) || held.Reason != driver.Paused {
+		t.fatalf("end of a pause without being told to: want a *driver.Held that says paused, got %v", err)
+	}
+	if err := inspector.ForceRelease(t.ctx, g.Key, g.Token, true); err != nil {
+		t.fatalf("end of a pause: %v", err)
+	}
+	if seen := t.inspect(inspector, g.Key); seen.State != driver.StateFree {
+		t.fatalf("after the end of a pause an inspector sees %s", seen.State)
+	}
+	next := t.grantAtLast(b, t.request(g.Key))
+	t.rises(g.Token, next.Token)
+	t.release(b, next)
+	t.rises(next.Token, t.grantAtLast(a, t.request(g.Key)).Token)
+}

@@ -1,0 +1,177 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// stateOf is what the store has of a name.
+func stateOf(t *testing.T, store *memlock.Backend, name string) driver.State {
+	t.Helper()
+	status, err := store.Inspect(t.Context(), driver.Key{Name: name})
+	require.NoError(t, err)
+	return status.State
+}
+
+// A pause closes the name to everybody, outlives who made it, says who and why, and ends with Resume only.
+func TestPauseClosesUntilResume(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		operator := locker(t, store, rowlock.Holder("ann@desk"), rowlock.MinHold(time.Minute))
+		token, err := operator.Pause(t.Context(), "a", "month end")
+		require.NoError(t, err)
+		require.NoError(t, operator.Close())
+		time.Sleep(30 * 24 * time.Hour)
+
+		l := locker(t, store)
+		_, err = l.TryAcquire(t.Context(), "a")
+		var held *rowlock.HeldError
+		require.ErrorAs(t, err, &held)
+		assert.Equal(t, driver.Paused, held.Reason)
+		assert.Equal(t, "month end", held.Note)
+		assert.Equal(t, token, held.Token)
+		assert.Regexp(t, `^"a" is paused by ann@desk since 2000-01-01 00:00:00 UTC \(token \d+\): month end$`, err.Error())
+		_, err = l.Pause(t.Context(), "a", "again", rowlock.Wait(0))
+		require.ErrorIs(t, err, rowlock.ErrHeld)
+
+		waited := make(chan error, 1)
+		go func() {
+			lease, err := l.Acquire(background, "a")
+			if err == nil {
+				assert.Greater(t, lease.Token(), token)
+				err = lease.Release(background)
+			}
+			waited <- err
+		}()
+		synctest.Wait()
+		assert.Empty(t, waited)
+		require.ErrorIs(t, l.Resume(t.Context(), "a", token+1), rowlock.ErrNotPaused)
+		require.NoError(t, l.Resume(t.Context(), "a", token))
+		require.NoError(t, <-waited)
+		err = l.Resume(t.Context(), "a", 0)
+		require.ErrorIs(t, err, rowlock.ErrNotPaused)
+		require.ErrorIs(t, err, rowlock.ErrNotHeld)
+	})
+}
+
+// Pause lets the holder finish, whom Resume does not touch, and has a bound.
+func TestPauseWaitsForTheHolder(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l, operator := locker(t, store), locker(t, store)
+		lease := acquire(t, l, "a")
+		_, err := operator.Pause(t.Context(), "a", "why", rowlock.Wait(time.Minute))
+		var held *rowlock.HeldError
+		require.ErrorAs(t, err, &held)
+		assert.Equal(t, driver.Leased, held.Reason)
+		require.ErrorIs(t, operator.Resume(t.Context(), "a", 0), rowlock.ErrNotPaused)
+		require.NoError(t, lease.Err())
+
+		done := make(chan error, 1)
+		go func() {
+			_, err := operator.Pause(background, "a", "why")
+			done <- err
+		}()
+		synctest.Wait()
+		require.NoError(t, lease.Release(background))
+		require.NoError(t, <-done)
+		assert.Equal(t, driver.StatePaused, stateOf(t, store, "a"))
+	})
+}
+
+// A request to pause whose reply is lost is sent again, and is the same pause.
+func TestPauseIsSentAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		store.LoseReply(memlock.OpPause)
+		token, err := locker(t, store).Pause(t.Context(), "a", "why")
+		require.NoError(t, err)
+		assert.Equal(t, 2, store.Calls(memlock.OpPause))
+		require.NoError(t, locker(t, store).Resume(t.Context(), "a", token))
+	})
+}
+
+// When no answer comes the outcome is unknown, unless the name can be released: then it is not paused. Either
+// way it is a pause or free, and nobody waits for a TTL.
+func TestPauseOfUnknownOutcome(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault memlock.Fault
+		kind  error
+		state driver.State
+	}{
+		"replies lost":   {memlock.Fault{LoseReply: true}, rowlock.ErrUnknown, driver.StatePaused},
+		"requests lost":  {memlock.Fault{LoseRequest: true}, rowlock.ErrUnavailable, driver.StateFree},
+		"requests late":  {memlock.Fault{Request: time.Hour, Late: true}, rowlock.ErrUnavailable, driver.StateFree},
+		"refused":        {memlock.Fault{Fail: driver.NotApplied(errors.New("full"))}, rowlock.ErrUnavailable, driver.StateFree},
+		"refused always": {memlock.Fault{Fail: driver.Permanent(errors.New("no right"))}, rowlock.ErrUnavailable, driver.StateFree},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				faults(store, map[memlock.Op]memlock.Fault{memlock.OpPause: test.fault})
+				began := time.Now()
+				_, err := locker(t, store, rowlock.TTL(time.Hour)).Pause(t.Context(), "a", "why")
+				require.ErrorIs(t, err, test.kind)
+				assert.Less(t, time.Since(began), time.Minute)
+				time.Sleep(2 * time.Hour) // what was late has arrived
+				assert.Equal(t, test.state, stateOf(t, store, "a"))
+			})
+		})
+	}
+}
+
+// A name that an operator takes away before it is paused is lost, and not paused.
+func TestPauseOfALostName(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(rowlock.AcquiredEvent) { store.Lose("a") }}))
+		_, err := l.Pause(t.Context(), "a", "why")
+		require.ErrorIs(t, err, rowlock.ErrLost)
+		assert.Equal(t, driver.StateFree, stateOf(t, store, "a"))
+	})
+}
+
+// What cannot work says what: the reason, the name, and a backend that cannot pause.
+func TestPauseRefusesWhatCannotWork(t *testing.T) {
+	l := locker(t, memlock.New())
+	for reason, want := range map[string]string{
+		"": "the reason of the pause is empty", strings.Repeat("x", 1025): "the reason of the pause, \"xxx", "\xff": "not valid UTF-8",
+	} {
+		_, err := l.Pause(t.Context(), "a", reason)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := l.Pause(t.Context(), "", "why")
+	require.ErrorContains(t, err, "name is empty")
+	require.ErrorContains(t, l.Resume(t.Context(), "", 0), "name is empty")
+
+	l = locker(t, struct{ driver.Backend }{memlock.New()})
+	_, err = l.Pause(t.Context(), "a", "why")
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.ErrorIs(t, l.Resume(t.Context(), "a", 0), errors.ErrUnsupported)
+}
+
+// Who cannot ask the store is told so, and not that the name is not paused.
+func TestResumeOfAStoreThatIsAway(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	away := errors.New("away")
+	err := locker(t, unseeing{memlock.New(), away}).Resume(ctx, "a", 0)
+	require.ErrorIs(t, err, rowlock.ErrUnavailable)
+	require.ErrorIs(t, err, away)
+}
+
+type unseeing struct {
+	*memlock.Backend
+
+	err error
+}
+
+func (u unseeing) Inspect(context.Context, driver.Key) (driver.Status, error) {
+	return driver.Status{}, u.err
+}

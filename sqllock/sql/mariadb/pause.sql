@@ -1,0 +1,10 @@
+-- Parameters: the nonce of the pause, when it ends in microseconds, twice; namespace, name; of the grant: token, nonce; the nonce of the pause. The names are in hexadecimal digits.
+-- Result: one row changed if this grant is a pause now. Error 1205: the row is locked.
+-- Promise: makes a pause of this grant only, and never of one that has expired; waits for nobody.
+SET STATEMENT innodb_lock_wait_timeout = 0 FOR
+UPDATE rowlock_lease
+   SET nonce = ?,
+       expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
+       held_until = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+ WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND token = ?
+   AND (nonce = ? AND expires_at > UTC_TIMESTAMP(6) OR nonce = ?)

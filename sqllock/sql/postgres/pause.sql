@@ -1,0 +1,13 @@
+-- Parameters: $1 namespace, $2 name; of the grant: $3 nonce, $4 token; $5 the nonce of the pause, $6 when it ends in microseconds.
+-- Result: one row, 'paused', if this grant is a pause now, else none.
+-- Promise: makes a pause of this grant only, and never of one that has expired; waits at most 1 s for the row; a pause is durable.
+UPDATE rowlock_lease l
+   SET nonce = $5::text::uuid,
+       expires_at = b.now + $6::bigint * interval '1 microsecond',
+       held_until = b.now + $6::bigint * interval '1 microsecond'
+  FROM (SELECT clock_timestamp() AS now,
+               set_config('lock_timeout', '1s', true),
+               CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END) b
+ WHERE l.namespace = $1::text AND l.name = $2::text AND l.token = $4::bigint
+   AND (l.nonce = $3::text::uuid AND l.expires_at > clock_timestamp() OR l.nonce = $5::text::uuid)
+RETURNING 'paused'
