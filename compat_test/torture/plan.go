@@ -84,7 +84,7 @@ func newPlan(s store, seed uint64, workers int, ttl, long time.Duration) plan {
 		return least + time.Duration(r.Int64N(int64(most-least)))
 	}
 	deck := s.deck()
-	first := []string{kill, stop, kill, stop} // so that a short run has them
+	first := slices.Concat([]string{kill, stop}, slices.Compact(slices.Sorted(slices.Values(s.dealt(s.own)))), []string{kill, stop}) // so that a short run has them
 	for at := ttl; at < long; first = nil {
 		dealt := slices.Clone(first)
 		for _, i := range r.Perm(len(deck)) {
@@ -148,8 +148,12 @@ func (s store) deck() []string {
 	if s.clock {
 		deck = append(deck, clockForward, clockBack)
 	}
-	deck = append(deck, s.own...)
-	return slices.DeleteFunc(deck, func(kind string) bool {
+	return s.dealt(append(deck, s.own...))
+}
+
+// dealt are those of some kinds that this run deals.
+func (s store) dealt(deck []string) []string {
+	return slices.DeleteFunc(slices.Clone(deck), func(kind string) bool {
 		return len(s.only) > 0 && kind != kill && kind != stop && !slices.Contains(s.only, kind)
 	})
 }
