@@ -1,9 +1,9 @@
 # Tests run against real database servers, which the launcher starts and stops around them: nothing to set up.
 
 SERVERS = go run ./internal/testserver/cmd/testservers
-COMPAT  = $(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new
+COMPAT  = $(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new,mysql,mariadb
 BENCH   = $(SERVERS) -durable -engines=postgres,mysql,mariadb,redis,etcd,zookeeper -- go -C bench run .
-QUICK   = zookeeper,mysql,mysqlock,mariadb,postgres,advisory,redlock,etcd,redis,sqlite
+QUICK   = zookeeper,postgres-async,mysql,mysqlock,mariadb,postgres,pgbouncer,advisory,redlock,etcd,redis-replica,redis,sqlite
 TORTURE = go -C compat_test run ./torture $(if $(SEED),-seed=$(SEED))
 TOOL    = go tool -modfile=$(CURDIR)/internal/tools/go.mod
 
@@ -23,7 +23,7 @@ GOTEST  = test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FL
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fmt bench bench-quick fuzz torture torture-quick mutants servers release vulncheck
+.PHONY: help test race lint fmt bench bench-quick fuzz torture torture-quick torture-nightly torture-release mutants servers release vulncheck
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -66,8 +66,14 @@ fuzz: ## every fuzz target for FUZZTIME=20s
 torture: ## BACKEND=postgres SEED=42 FOR=10m: locks under faults, with many processes, and a checker of what they wrote down
 	@$(TORTURE) -backend=$(BACKEND) -for=$(FOR) $(FLAGS)
 
-torture-quick: ## the same in short: all backends at once
+torture-quick: ## the same in short: all backends, four at a time
 	@$(TORTURE) -backend=$(QUICK) -for=15s -ttl=1500ms -workers=3 -pace=50ms $(FLAGS)
+
+torture-nightly: ## every backend and every cluster for ten minutes, two at a time
+	@$(TORTURE) -backend=all -together=2 -for=10m $(FLAGS)
+
+torture-release: ## the same for thirty minutes each
+	@$(TORTURE) -backend=all -together=2 -for=30m $(FLAGS)
 
 mutants: ## the checker of the torture finds each of these defects
 	@$(TORTURE) -mutants -for=20s -grace=0s -workers=3 $(FLAGS)

@@ -27,6 +27,9 @@ func (r *run) inflict(ctx context.Context, s step) error {
 	case serverKill, serverRestart, serverStop, clockForward, clockBack:
 		e.Hit = true
 		err = r.hitServer(ctx, s)
+	case failover, lossy, leaderKill, leaderStop, partition, diskFull:
+		e.Hit = true
+		err = r.world.whole.hit(ctx, s)
 	default:
 		r.hitNetwork(ctx, s, &e)
 	}

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,6 +36,7 @@ type settings struct {
 	grace     time.Duration
 	pace      time.Duration
 	mutant    string
+	only      []string // kinds of faults besides kill and stop; none: all
 }
 
 func main() {
@@ -64,6 +66,7 @@ func command() int {
 	flag.DurationVar(&o.ttl, "ttl", time.Second, "of the leases")
 	flag.IntVar(&o.workers, "workers", 4, "processes")
 	flag.DurationVar(&o.pace, "pace", 10*time.Millisecond, "mean pause between two turns of a loop")
+	only := flag.String("fault", "", "besides kill and stop only these kinds of faults, with commas between")
 	together := flag.Int("together", 4, "how many stores at the same time")
 	parent := flag.String("dir", "", "keep the histories in this folder")
 	planOnly := flag.Bool("plan", false, "print the plan and do nothing")
@@ -88,10 +91,19 @@ func command() int {
 		}
 		chosen = append(chosen, s)
 	}
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
+		for _, kind := range o.only {
+			if !slices.Contains(kinds, kind) {
+				fmt.Fprintf(os.Stderr, "torture: -fault %q: there are %s\n", kind, strings.Join(kinds, ", "))
+				return 2
+			}
+		}
+	}
 	if *planOnly {
 		for _, s := range chosen {
 			fmt.Printf("%s, seed %d\n", s.name, o.seed)
-			newPlan(s, o.seed, o.workers, o.ttl, o.long+o.grace).print(os.Stdout)
+			newPlan(s.under(o.only), o.seed, o.workers, o.ttl, o.long+o.grace).print(os.Stdout)
 		}
 		return 0
 	}

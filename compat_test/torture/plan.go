@@ -26,7 +26,21 @@ const (
 	serverStop    = "server stop"    // for a while
 	clockForward  = "clock forward"  // of the server, and back
 	clockBack     = "clock back"     // and forward again
+
+	// Of stores of several nodes; see cluster.go.
+	failover   = "failover"       // the primary dies, and the standby takes its place
+	lossy      = "lossy failover" // a standby that has not got the last writes
+	leaderKill = "leader kill"    // and start again
+	leaderStop = "leader stop"    // for a while
+	partition  = "partition"      // the leader is cut off from its peers, and not from its clients
+	diskFull   = "disk full"      // for a while
 )
+
+// kinds are all that can be asked for.
+var kinds = []string{
+	kill, stop, halfOpen, reset, cut, dropHang, dropReset, slow, serverKill, serverRestart, serverStop, clockForward, clockBack,
+	failover, lossy, leaderKill, leaderStop, partition, diskFull,
+}
 
 // step is one fault of the plan.
 type step struct {
@@ -51,6 +65,8 @@ func (s step) String() string {
 		whom = "worker " + fmt.Sprint(s.Slot)
 	case serverKill, serverRestart, serverStop, clockForward, clockBack:
 		whom = "node " + fmt.Sprint(s.Node)
+	case failover, lossy, leaderKill, leaderStop, partition, diskFull:
+		whom = "the store"
 	}
 	return fmt.Sprintf("%8s  %-14s %-24s for %s", s.At.Round(time.Millisecond), s.Kind, whom, s.For.Round(time.Millisecond))
 }
@@ -68,7 +84,7 @@ func newPlan(s store, seed uint64, workers int, ttl, long time.Duration) plan {
 		return least + time.Duration(r.Int64N(int64(most-least)))
 	}
 	deck := s.deck()
-	first := []string{kill, stop, kill, stop} // so that a short run has them
+	first := slices.Concat([]string{kill, stop}, slices.Compact(slices.Sorted(slices.Values(s.dealt(s.own)))), []string{kill, stop}) // so that a short run has them
 	for at := ttl; at < long; first = nil {
 		dealt := slices.Clone(first)
 		for _, i := range r.Perm(len(deck)) {
@@ -76,7 +92,7 @@ func newPlan(s store, seed uint64, workers int, ttl, long time.Duration) plan {
 		}
 		for _, kind := range dealt {
 			f := step{At: at, Kind: kind, Name: targets[r.IntN(len(targets))], Slot: r.IntN(workers), N: 1 + r.IntN(3)}
-			if len(s.servers) > 0 {
+			if len(s.crashable()) > 0 {
 				f.Node = r.IntN(len(s.crashable()))
 			}
 			calm := between(ttl/10, ttl/2)
@@ -85,12 +101,14 @@ func newPlan(s store, seed uint64, workers int, ttl, long time.Duration) plan {
 				calm += 2 * ttl // to see when its locks are free
 			case stop:
 				f.For = between(ttl+ttl/10, 3*ttl)
-			case serverStop, cut, halfOpen:
+			case serverStop, cut, halfOpen, leaderStop, partition, diskFull:
 				f.For = between(ttl/3, 5*ttl/2)
-			case serverKill, serverRestart:
+			case serverKill, serverRestart, leaderKill:
 				f.For = between(0, 3*ttl/2)
 			case clockForward, clockBack:
 				f.For = between(ttl, 2*ttl)
+			case failover, lossy:
+				f.For = between(ttl/2, 3*ttl/2)
 			case slow:
 				f.For = between(ttl, 2*ttl)
 				f.N = 5 + r.IntN(int(ttl.Milliseconds())/5)
@@ -130,7 +148,20 @@ func (s store) deck() []string {
 	if s.clock {
 		deck = append(deck, clockForward, clockBack)
 	}
-	return deck
+	return s.dealt(append(deck, s.own...))
+}
+
+// dealt are those of some kinds that this run deals.
+func (s store) dealt(deck []string) []string {
+	return slices.DeleteFunc(slices.Clone(deck), func(kind string) bool {
+		return len(s.only) > 0 && kind != kill && kind != stop && !slices.Contains(s.only, kind)
+	})
+}
+
+// under is the store with these kinds of faults only, besides those of the workers without which a run shows nothing.
+func (s store) under(only []string) store {
+	s.only = only
+	return s
 }
 
 // crashable are the nodes that may be killed and stopped: not a pooler, which keeps nothing.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type run struct {
 // torture runs the plan and leaves the history in the folder. An error is that of the torture itself: what the library
 // did wrong is the checker's to find.
 func torture(ctx context.Context, s store, o settings, folder string) (err error) {
+	s = s.under(o.only)
 	r := &run{settings: o, store: s}
 	p := newPlan(s, o.seed, o.workers, o.ttl, o.long+o.grace)
 	if r.log, err = history.OpenLog(folder, 0); err != nil {
@@ -138,7 +140,11 @@ func (r *run) heal(ctx context.Context) error {
 }
 
 func (o settings) repeat(backend string) string {
-	return fmt.Sprintf("make torture BACKEND=%s SEED=%d FOR=%s FLAGS='-workers=%d -ttl=%s -pace=%s'", backend, o.seed, o.long, o.workers, o.ttl, o.pace)
+	only := ""
+	if len(o.only) > 0 {
+		only = fmt.Sprintf(` -fault="%s"`, strings.Join(o.only, ","))
+	}
+	return fmt.Sprintf("make torture BACKEND=%s SEED=%d FOR=%s FLAGS='-workers=%d -ttl=%s -pace=%s%s'", backend, o.seed, o.long, o.workers, o.ttl, o.pace, only)
 }
 
 func newFolder(parent, name string) (string, error) {

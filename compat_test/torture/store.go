@@ -24,7 +24,11 @@ type store struct {
 	// kinds of faults besides those of the workers, of which a SQLite file has no others
 	network, crash, stop, clock bool
 	shutdown                    bool
-	settle                      func(ctx context.Context, addrs []string) error // once, before the first worker
+	place                       string                                                    // of the data's file in the folder of the run
+	own                         []string                                                  // kinds that only this store knows
+	only                        []string                                                  // if any, these kinds and no others
+	settle                      func(ctx context.Context, addrs []string) error           // once, before the first worker
+	cluster                     func(ctx context.Context, folder string) (cluster, error) // in place of servers
 }
 
 // server is one node of a store.

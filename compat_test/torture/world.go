@@ -22,7 +22,8 @@ import (
 type world struct {
 	store
 	running []*testserver.Server
-	direct  job // how the supervisor reaches the store, past the proxies
+	whole   cluster // nil unless the store is one
+	direct  job     // how the supervisor reaches the store, past the proxies
 	folder  string
 }
 
@@ -56,7 +57,13 @@ func newWorld(ctx context.Context, s store, folder string, base job) (w *world, 
 			w.direct.Nodes = append(w.direct.Nodes, w.running[i].Addr)
 		}
 	}
-	w.direct.Data = filepath.Join(folder, "data.db")
+	if s.cluster != nil {
+		if w.whole, err = s.cluster(ctx, folder); err != nil {
+			return w, err
+		}
+		w.direct.Nodes = w.whole.addrs()
+	}
+	w.direct.Data = filepath.Join(folder, s.place, "data.db")
 	if s.settle != nil {
 		if err := s.settle(ctx, w.direct.Nodes); err != nil {
 			return w, err
@@ -76,6 +83,9 @@ func (w *world) stop() {
 		if s != nil {
 			group.Go(s.Stop)
 		}
+	}
+	if w.whole != nil {
+		group.Go(w.whole.stop)
 	}
 	group.Wait()
 }

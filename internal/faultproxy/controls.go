@@ -78,3 +78,11 @@ func (p *Proxy) Sent() int {
 	defer p.mu.Unlock()
 	return p.sent
 }
+
+// PointAt leads all connections that are made from now on to another server, host:port, as a virtual address does after a failover.
+// Those that stand go on.
+func (p *Proxy) PointAt(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}

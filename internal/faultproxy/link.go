@@ -57,8 +57,9 @@ func (l *link) run() {
 
 func (l *link) dial() bool {
 	d := net.Dialer{Timeout: 5 * time.Second}
-	conn, err := d.DialContext(l.proxy.ctx, "tcp", l.proxy.target)
-	for end := time.Now().Add(l.proxy.patience); err != nil; conn, err = d.DialContext(l.proxy.ctx, "tcp", l.proxy.target) {
+	to := func() (net.Conn, error) { return d.DialContext(l.proxy.ctx, "tcp", l.proxy.pointsAt()) }
+	conn, err := to()
+	for end := time.Now().Add(l.proxy.patience); err != nil; conn, err = to() {
 		if !time.Now().Before(end) || l.proxy.ctx.Err() != nil {
 			return false
 		}

@@ -12,7 +12,6 @@ import (
 
 // Proxy forwards connections to one server. All its methods are safe for concurrent use.
 type Proxy struct {
-	target   string
 	patience time.Duration
 	listener net.Listener
 	ctx      context.Context // ends with Close
@@ -20,6 +19,7 @@ type Proxy struct {
 	running  sync.WaitGroup
 
 	mu     sync.Mutex
+	target string
 	closed bool
 	cut    bool
 	// cutFrom recognises the clients that are cut off; nil if none are
@@ -95,4 +95,10 @@ func (p *Proxy) remove(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.links, l)
+}
+
+func (p *Proxy) pointsAt() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.target
 }

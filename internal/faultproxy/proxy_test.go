@@ -300,3 +300,17 @@ func TestAllAtOnce(t *testing.T) {
 	close(end)
 	clients.Wait()
 }
+
+// After PointAt connections lead to the other server; those that stand go on.
+func TestPointAt(t *testing.T) {
+	p, one := newProxy(t)
+	other := newServer(t)
+	before := dial(t, p)
+	roundTrip(t, before, one, "a")
+	p.PointAt(other.listener.Addr().String())
+	after := dial(t, p)
+	roundTrip(t, after, other, "b")
+	roundTrip(t, before, one, "c")
+	require.NoError(t, after.Close())
+	p.Close() // before the servers, which wait for their connections
+}

@@ -14,6 +14,7 @@ const folderPrefix = "rowlock-server-"
 type folder struct {
 	path  string
 	owner *os.File
+	disk  *Disk // nil if the data are where the rest is
 }
 
 func (f *folder) data() string { return filepath.Join(f.path, "data") }
@@ -52,6 +53,9 @@ func (f *folder) give(a *account) error {
 }
 
 func (f *folder) remove() {
+	if f.disk != nil {
+		f.disk.Remove()
+	}
 	// A server that was killed may write its last file while we delete.
 	for range 50 {
 		if os.RemoveAll(f.path) == nil {
@@ -116,6 +120,7 @@ func sweep(parent string) {
 			continue
 		}
 		if lock(owner, false) == nil {
+			unmount(filepath.Join(filepath.Dir(path), "data")) // if it was a disk of its own
 			_ = os.RemoveAll(filepath.Dir(path))
 		}
 		owner.Close()

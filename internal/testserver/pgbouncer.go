@@ -96,6 +96,7 @@ default_pool_size = 40
 max_client_conn = 1000
 server_idle_timeout = 10
 server_check_delay = 0
+server_login_retry = 1
 ignore_startup_parameters = extra_float_digits
 logfile =
 pidfile =

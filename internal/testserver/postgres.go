@@ -3,6 +3,7 @@ package testserver
 import (
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
 	"syscall"
 
@@ -34,9 +35,22 @@ func (e *postgres) prepare(ctx context.Context, f *folder, o Options) error {
 	if err := f.give(as); err != nil {
 		return err
 	}
+	if o.Primary != "" {
+		return e.follow(ctx, f, as, o.Primary)
+	}
 	// Each server has an initdb of its own, half a second dearer than a copy: the system identifier tells servers apart.
 	initdb := []string{filepath.Join(e.bin, "initdb"), "-D", f.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"}
 	return runStep(ctx, command{argv: initdb, as: as}, f, nil)
+}
+
+// follow copies a primary, whose standby the server is then.
+func (e *postgres) follow(ctx context.Context, f *folder, as *account, primary string) error {
+	host, port, err := net.SplitHostPort(primary)
+	if err != nil {
+		return fmt.Errorf("Options.Primary %q: %w", primary, err)
+	}
+	backup := []string{filepath.Join(e.bin, "pg_basebackup"), "-h", host, "-p", port, "-U", "postgres", "-D", f.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync"}
+	return runStep(ctx, command{argv: backup, as: as}, f, nil)
 }
 
 func (e *postgres) command(f *folder, port int, o Options) command {

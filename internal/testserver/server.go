@@ -65,8 +65,12 @@ type Options struct {
 	// CertFile and KeyFile are what a single etcd speaks TLS with, and nothing else.
 	CertFile, KeyFile string
 
-	// Primary is the address, host:port, of the server that Sentinel watches, which it needs.
+	// Primary is the address, host:port, of the server that Sentinel watches, which it needs; and of the one that a Postgres, if it is
+	// set, copies and follows as its standby.
 	Primary string
+
+	// Disk gives the server's data a file system of their own with so many bytes, in memory, which Server.Disk fills. Linux only, as root.
+	Disk int64
 
 	// Clock lets SetClock shift the server's wall clock. Postgres, MySQL, MariaDB, Redis and
 	// Valkey only; it takes a C compiler, Linux and glibc.
@@ -86,6 +90,7 @@ type Server struct {
 	Addr   string // host:port
 	PID    int    // of its main process
 	Folder string // its data and its log, removed by Stop
+	Disk   *Disk  // nil without Options.Disk
 
 	folder  *folder
 	process *process
@@ -108,6 +113,12 @@ func Start(ctx context.Context, name string, o Options) (*Server, error) {
 	f, err := newFolder(name, o.Durable || o.Clock) // programs are run from it, which a file system in memory may forbid
 	if err != nil {
 		return nil, failure(name, "make a folder", err, nil)
+	}
+	if o.Disk > 0 {
+		if f.disk, err = NewDisk(f.data(), o.Disk); err != nil {
+			f.remove()
+			return nil, failure(name, "make a disk", err, nil)
+		}
 	}
 	if err := bounded(ctx, prepareLimit, func(ctx context.Context) error { return e.prepare(ctx, f, o) }); err != nil {
 		err = failure(name, "initialise data", err, f)
@@ -142,7 +153,7 @@ func launch(ctx context.Context, name string, e engine, f *folder, o Options) (*
 			}
 			return &Server{
 				Engine: name, DSN: e.dsn(port), Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
-				PID: p.pid, Folder: f.path, folder: f, process: p, restart: run,
+				PID: p.pid, Folder: f.path, Disk: f.disk, folder: f, process: p, restart: run,
 			}, nil
 		}
 		errs = append(errs, err)
@@ -151,6 +162,16 @@ func launch(ctx context.Context, name string, e engine, f *folder, o Options) (*
 		}
 	}
 	return nil, errs[len(errs)-1]
+}
+
+// Running says whether the server has not ended by itself.
+func (s *Server) Running() bool {
+	select {
+	case <-s.process.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // Kill ends the server as a crash would. Its data stay for Restart.

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"fmt"
 	"os"
 	"syscall"
 )
@@ -49,3 +50,10 @@ func memoryFolders() []string {
 	}
 	return []string{path}
 }
+
+func mount(path string, size int64) error {
+	return syscall.Mount("rowlock", path, "tmpfs", 0, fmt.Sprintf("size=%d", size))
+}
+
+// unmount does nothing where nothing is mounted.
+func unmount(path string) { _ = syscall.Unmount(path, syscall.MNT_DETACH) }

@@ -3,6 +3,7 @@
 package testserver
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -23,3 +24,7 @@ func signalGroup(p *os.Process, s syscall.Signal) {
 func lock(*os.File, bool) error { return nil }
 
 func memoryFolders() []string { return nil }
+
+func mount(string, int64) error { return errors.ErrUnsupported }
+
+func unmount(string) {}

@@ -150,6 +150,20 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 			nonce := "nonce of " + e.Try
 			f.change(history.Change{Name: e.Name, Holder: e.Try, OldToken: 1, OldNonce: nonce, Token: 1, Nonce: nonce, Expires: micros(e.At + int64(time.Minute)), OldExpires: micros(e.At + int64(time.Minute))})
 		}},
+		{"L4", "nobody comes after a transaction that stood still", func(f *forge) {
+			stopped := find(f, func(e history.Event) bool { return e.Outcome == faultStop }).At
+			f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool { return e.Name == "chain-1" && e.Worker == 2 && e.At > stopped })
+			f.now += int64(time.Minute)
+			f.event(history.Event{Kind: history.Start})
+		}},
+		{"L5", "a waiter is overtaken by all who come later", func(f *forge) {
+			f.now += 2 * ttl
+			waiter := f.ask(3, relay)
+			for range 4 {
+				f.ask(1, relay).granted().released()
+			}
+			waiter.granted().released()
+		}},
 		{"L0", "a lock is granted no more", func(f *forge) {
 			healed := find(f, kind(history.Healed)).At
 			f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool { return e.Name == relay && e.At > healed })

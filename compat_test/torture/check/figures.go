@@ -23,8 +23,8 @@ type Figures struct {
 	ControlLost, ControlTotal                                        int
 	Writes, Undecided, Applied                                       int
 	TokenFaults                                                      int
-	LossReport, Stuck, WakeUp                                        []time.Duration
-	Bypass                                                           int
+	LossReport, Stuck, WakeUp, HeldUp                                []time.Duration
+	Overtaken                                                        int
 }
 
 func (b *book) figures() *Figures {
@@ -81,7 +81,7 @@ func (b *book) figures() *Figures {
 	}
 	f.Faults[faultEvict], f.Effective[faultEvict] = f.Evictions, f.Evictions
 	f.ControlLost, f.ControlTotal = b.controlLosses()
-	f.Bypass = b.bypass()
+	f.Overtaken = slices.Max(append(b.overtaken(), 0))
 	return f
 }
 
@@ -126,6 +126,7 @@ func (f *Figures) lines() [][2]string {
 		{"loss report after the deadline p50 / p99 / max", quantiles(f.LossReport)},
 		{"lock stuck after a crash p50 / p99 / max", quantiles(f.Stuck)},
 		{"hand-over to a waiter p50 / p99 / max", quantiles(f.WakeUp)},
-		{"most waiters that overtook one", fmt.Sprint(f.Bypass)},
+		{"next holder behind a transaction that stood still p50 / p99 / max", quantiles(f.HeldUp)},
+		{"most waiters that overtook one that nothing disturbed", fmt.Sprint(f.Overtaken)},
 	}
 }

@@ -96,7 +96,7 @@ func (h held) released() {
 // sound is a small history in which everything was seen that a run must see, and nothing is wrong.
 func sound() *forge {
 	f := &forge{Run: &history.Run{Meta: history.Meta{Backend: "forged", TTL: time.Duration(ttl), Expect: history.Expect{
-		Claims: "sqllock/forged", Tokens: "linearizable", Audited: true, Pruned: true, Crash: 10 * time.Second,
+		Claims: "sqllock/forged", Tokens: "linearizable", Audited: true, Pruned: true, Crash: 10 * time.Second, Overtaken: 3,
 	}}}, now: ttl, token: 100}
 	for worker := 1; worker <= 3; worker++ {
 		f.event(history.Event{Kind: history.Start, Worker: worker, Name: "sqllock/forged", Outcome: "linearizable"})
@@ -143,8 +143,17 @@ func sound() *forge {
 	f.change(history.Change{Name: "chain-0", Gone: true, OldToken: dead.token, OldNonce: dead.nonce, OldExpires: micros(f.now - 2*ms), At: micros(f.now)})
 	waiter.granted().released()
 
+	// One that is stopped in the middle of a transaction, and who comes after.
+	still := f.ask(1, "chain-1").granted()
+	f.event2(still, history.Write, "").Value = 31
+	f.event(history.Event{Kind: history.Fault, Outcome: faultStop, Victim: 1, Hit: true, At: f.now + ms, End: f.now + 2*ttl})
+	f.now += 2 * ttl
+	after := f.ask(2, "chain-1").granted()
+	f.event2(still, history.Wrote, history.Undone).Value = 31
+	after.released()
+
 	f.event(history.Event{Kind: history.Healed})
-	for _, name := range []string{"chain-0", control, relay} {
+	for _, name := range []string{"chain-0", "chain-1", control, relay} {
 		f.ask(2, name).granted().released()
 	}
 	return f

@@ -16,6 +16,7 @@ const (
 	faultHalfOpen = "half-open"
 	faultStop     = "stop"
 	faultEvict    = "evict"
+	faultCut      = "black hole"
 )
 
 // afterCrash: what a killed worker held is free within the TTL and what the store needs to notice; longer only by as
@@ -122,21 +123,6 @@ func (b *book) abandoned() *Verdict {
 		}
 	}
 	return v
-}
-
-// bypass is by how many later ones the unluckiest waiter of the relay was overtaken.
-func (b *book) bypass() (most int) {
-	of := b.grants[relay]
-	for i, a := range of {
-		n := 0
-		for j := i - 1; j >= 0 && of[j].granted > a.asked; j-- {
-			if of[j].asked > a.asked {
-				n++
-			}
-		}
-		most = max(most, n)
-	}
-	return most
 }
 
 // recovery: when all is healed, every lock is granted again.

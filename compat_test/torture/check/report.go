@@ -49,11 +49,14 @@ func Check(r *history.Run) *Report {
 	wakes, handOvers := b.wakeUps()
 	add(wakes)
 	add(b.abandoned())
+	standing, heldUp := b.heldUp()
+	add(standing)
+	add(b.inTurn())
 	add(b.recovery())
 	add(b.linearizable())
 	f.TokenFaults, f.Overlaps, f.Explained = tokens.Broken+realTime.Broken, view.Broken, explained
 	f.StaleCommitted, f.Undecided, f.Applied = stale.Broken+lost.Broken, undecided, applied
-	f.LossReport, f.Stuck, f.WakeUp = latency, stuck, handOvers
+	f.LossReport, f.Stuck, f.WakeUp, f.HeldUp = latency, stuck, handOvers, heldUp
 	report.Missing = f.missing(r.Meta.Expect.Told)
 	report.Took = time.Since(begin)
 	return report

@@ -43,6 +43,8 @@ type Expect struct {
 	Overlap []string // faults that may give a name to a second holder while the first one trusts
 	Regress []string // faults after which a token may be smaller than one before
 	Crash   time.Duration
+	// Overtaken is by how many others that asked later a waiter may be overtaken; 0: by any number.
+	Overtaken int
 }
 
 const (

@@ -1,0 +1,104 @@
+package check
+
+import (
+	"time"
+
+	"github.com/rowlock/rowlock/compat_test/torture/history"
+)
+
+// inFlight is a write that had been sent and not been answered: its transaction may have the mark.
+type inFlight struct {
+	of       *attempt
+	from, to int64
+}
+
+func (b *book) inFlight() (all []inFlight) {
+	open := map[string]int64{}
+	for _, e := range b.Events {
+		switch e.Kind {
+		case history.Write:
+			open[e.Try] = e.At
+		case history.Wrote:
+			if from, sent := open[e.Try]; sent && fenced(e.Name) {
+				all = append(all, inFlight{b.byTry[e.Try], from, e.At})
+			}
+			delete(open, e.Try)
+		}
+	}
+	for try, from := range open {
+		if a := b.byTry[try]; fenced(a.name) {
+			all = append(all, inFlight{a, from, never})
+		}
+	}
+	return all
+}
+
+// held up: a transaction whose worker is stopped, cut off or killed in the middle keeps the next holder from sealing no longer than that
+// lasts. took is from the beginning of the fault.
+func (b *book) heldUp() (v *Verdict, took []time.Duration) {
+	v = &Verdict{ID: "L4", Property: "a transaction that stands still holds up the next holder no longer"}
+	for _, w := range b.inFlight() {
+		for _, f := range b.faults {
+			disturbs := f.kind == faultStop || f.kind == faultCut || f.kind == faultHalfOpen || f.kind == faultKill
+			if !disturbs || f.victim != 0 && f.victim != w.of.worker || w.from >= f.begin || w.to <= f.begin {
+				continue
+			}
+			bound := f.end + int64(b.Meta.TTL+b.Meta.Expect.Crash)
+			next := b.next(w.of.name, f.begin)
+			limit := bound + b.disturbed(f.end, bound)
+			if next == nil && b.ended <= limit {
+				continue
+			}
+			v.Judged++
+			if next == nil || next.granted > limit {
+				v.broken("%s: nobody had it in time after token %d, whose transaction was under way when its worker met: %s", w.of.name, w.of.token, f.kind)
+				continue
+			}
+			took = append(took, time.Duration(next.granted-f.begin))
+		}
+	}
+	return v, took
+}
+
+// overtaken is, for each waiter of the relay that nothing disturbed, by how many it was overtaken who had asked later.
+func (b *book) overtaken() (counts []int) {
+	of := b.grants[relay]
+	for i, a := range of {
+		if !b.calm(a.asked-int64(b.Meta.TTL), a.granted) {
+			continue
+		}
+		n := 0
+		for j := i - 1; j >= 0 && of[j].granted > a.asked; j-- {
+			if of[j].asked > a.asked {
+				n++
+			}
+		}
+		counts = append(counts, n)
+	}
+	return counts
+}
+
+// calm says whether nothing was done to anybody but single holders between two instants.
+func (b *book) calm(from, to int64) bool {
+	for _, f := range b.faults {
+		if f.kind != faultEvict && f.begin < to && f.end > from {
+			return false
+		}
+	}
+	return true
+}
+
+// inTurn: nobody who waits is overtaken again and again.
+func (b *book) inTurn() *Verdict {
+	v := &Verdict{ID: "L5", Property: "nobody who waits undisturbed is overtaken again and again"}
+	if b.Meta.Expect.Overtaken == 0 {
+		v.NotSeen = "no turn is promised; the figures say by how many others a waiter was overtaken"
+		return v
+	}
+	for _, n := range b.overtaken() {
+		if v.Judged++; n > b.Meta.Expect.Overtaken {
+			v.broken("%s: %d others had it who had asked later", relay, n)
+		}
+	}
+	return v
+}

@@ -1,0 +1,43 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// openApart has the locks in Postgres and the data in a SQLite file: a failover that loses the last writes must not lose the data's.
+func openApart(j job) (*client, error) {
+	c, db, err := newClient(sqliteData, sqliteDSN(j.Data))
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.New(context.Background(), postgresDSN(j.Nodes[0])+"&pool_max_conns=12")
+	if err != nil {
+		return nil, err
+	}
+	c.then(pool.Close)
+	c.backend = sqllock.Pgx(pool)
+	return c.guarded(db), nil
+}
+
+// makeLocks makes the tables of the locks, and says that no lease was ever granted yet: a failover closes all names for as long as the
+// longest was, a minute unless it is known better, in which nothing would be tested.
+func makeLocks(ctx context.Context, addrs []string) error {
+	db, err := sql.Open("pgx", postgresDSN(addrs[0]))
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // nothing of it is kept
+	if err := migrations.Up(ctx, db, migrations.Postgres); err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "UPDATE rowlock_lease_meta SET longest_ttl_us = 1")
+	return err
+}

@@ -1,0 +1,35 @@
+package testserver
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+)
+
+// A pooler lets its clients in again soon after the server behind it is back. By its own default it refuses everybody for
+// fifteen seconds after a login that failed.
+func TestAPoolerComesBackWithItsServer(t *testing.T) {
+	t.Parallel()
+	testenv.DSN(t, NewPgBouncer) // where the launcher could not start one, neither can this test
+	behind, err := Start(t.Context(), Postgres, Options{Logf: t.Logf})
+	require.NoError(t, err)
+	t.Cleanup(behind.Stop)
+	pooler, err := Start(t.Context(), NewPgBouncer, Options{Postgres: behind.DSN, Logf: t.Logf})
+	require.NoError(t, err)
+	t.Cleanup(pooler.Stop)
+	answers := func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the pooler lets some wait
+		defer cancel()
+		_, err := queryPostgres(ctx, pooler.DSN, "SELECT 'up'")
+		return err == nil
+	}
+	require.True(t, answers())
+	behind.Kill()
+	require.Eventually(t, func() bool { return !answers() }, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, behind.Restart(t.Context()))
+	require.Eventually(t, answers, 10*time.Second, 10*time.Millisecond)
+}
