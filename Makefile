@@ -29,12 +29,13 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 # tested runs the tests of our module, of a module of its own, or of all.
-OWN    = ./compat_test ./examples/prometheus
+EXAMPLES = $(patsubst %/go.mod,./%,$(wildcard examples/*/go.mod))
+OWN      = ./compat_test $(EXAMPLES)
 tested = $(if $(filter $(OWN),$(PKG)),,$(SERVERS) -- go $(GOTEST) $(1) $(PKG)) \
 	$(if $(filter ./...,$(PKG)),&&) \
 	$(if $(filter ./... ./compat_test,$(PKG)),$(COMPAT) -- go -C compat_test $(GOTEST) $(1) ./...) \
-	$(if $(filter ./...,$(PKG)),&&) \
-	$(if $(filter ./... ./examples/prometheus,$(PKG)),go -C examples/prometheus $(GOTEST) $(1) .)
+	$(foreach example,$(if $(filter ./...,$(PKG)),$(EXAMPLES),$(filter $(EXAMPLES),$(PKG))), \
+		$(if $(filter ./...,$(PKG)),&&) go -C $(example) $(GOTEST) $(1) .)
 
 test: ## all tests; PKG=./sqllock RUN=TestAcquire FLAGS=-v for some
 	$(call tested)

@@ -3,3 +3,5 @@
 package main
 
 var raced []string // none: see raced_test.go
+
+var racedPages []string // all: see raced_test.go

@@ -34,10 +34,10 @@ func (b Block) File() string {
 	return ""
 }
 
-// Pages are the Markdown files that people write: those of the root and of the folder docs, without the reports of single
+// Pages are the Markdown files that people write: those of the root, of examples and of the folder docs, without the reports of single
 // torture runs.
 func Pages(root string) ([]string, error) {
-	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"}
+	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md"}
 	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		report := filepath.Base(filepath.Dir(path)) == "torture" && filepath.Base(path) != "README.md"
 		if err != nil || filepath.Ext(path) != ".md" || report {

@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"encoding/xml"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -95,6 +96,31 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				assert.True(t, anchors(all[to])[anchor], "%s: no heading for %s", page, m[1])
 			}
 		}
+	}
+}
+
+// The drawings are whole SVG, say in words what they show, and are shown on a page.
+func TestDrawingsAreWhole(t *testing.T) {
+	t.Parallel()
+	drawings, err := filepath.Glob(root + "/docs/diagrams/*.svg")
+	require.NoError(t, err)
+	require.NotEmpty(t, drawings)
+	var all strings.Builder
+	for _, text := range pages(t) {
+		all.WriteString(text)
+	}
+	for _, path := range drawings {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		var svg struct {
+			XMLName xml.Name `xml:"http://www.w3.org/2000/svg svg"`
+			Title   string   `xml:"title"`
+			Desc    string   `xml:"desc"`
+		}
+		require.NoError(t, xml.Unmarshal(text, &svg), path)
+		assert.NotEmpty(t, svg.Title, path)
+		assert.NotEmpty(t, svg.Desc, path)
+		assert.Contains(t, all.String(), "diagrams/"+filepath.Base(path))
 	}
 }
 

@@ -56,7 +56,7 @@ func TestSQLRuns(t *testing.T) {
 
 func run(t *testing.T, server string, b docs.Block) {
 	t.Helper()
-	db, account := database(t, server)
+	db, _, account := database(t, server)
 	_, err := db.ExecContext(t.Context(), "CREATE TABLE orders (id bigint PRIMARY KEY, total bigint NOT NULL)")
 	require.NoError(t, err)
 	for _, statement := range statements(b.Text) {
@@ -78,11 +78,12 @@ func statements(text string) (all []string) {
 }
 
 // database is a fresh one with all tables, and an account to grant something to.
-func database(t *testing.T, server string) (db *sql.DB, account string) {
+func database(t *testing.T, server string) (db *sql.DB, dsn, account string) {
 	t.Helper()
 	account = "app_" + driver.NewNonce().String()[:8]
-	open := func(name, dsn string, dialect migrations.Dialect) {
+	open := func(name, at string, dialect migrations.Dialect) {
 		var err error
+		dsn = at
 		db, err = sql.Open(name, dsn)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = db.Close() })
@@ -108,5 +109,5 @@ func database(t *testing.T, server string) (db *sql.DB, account string) {
 	default:
 		open("sqlite", filepath.Join(t.TempDir(), "app.db"), migrations.SQLite)
 	}
-	return db, account
+	return db, dsn, account
 }

@@ -1,0 +1,111 @@
+package docs_test
+
+import (
+	"database/sql"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// hostile is what somebody tries with the grants that he has.
+var hostile = map[string]string{
+	"look":         "SELECT count(*) FROM rowlock_lease",
+	"marks":        "SELECT count(*) FROM rowlock_lease_fence",
+	"hold":         "UPDATE rowlock_lease SET note = 'mine'",
+	"delete":       "DELETE FROM rowlock_lease",
+	"lower":        "UPDATE rowlock_lease_meta SET floor = 0",
+	"reset a mark": "UPDATE rowlock_lease_fence SET token = 0",
+	"write data":   "UPDATE orders SET total = 0",
+	"drop":         "DROP TABLE rowlock_lease",
+	"alter":        "ALTER TABLE rowlock_lease ADD COLUMN x int",
+	"empty":        "TRUNCATE TABLE rowlock_lease",
+}
+
+// What SECURITY.md grants to a program and to an observer is what they may do, and nobody may do what the page says he may not.
+func TestGrantsAreWhatTheySay(t *testing.T) {
+	t.Parallel()
+	may := map[string][]string{"a stranger": nil, "an observer": {"look", "marks"}, "a program": {"look", "hold"}}
+	for _, server := range []string{"PostgreSQL", "MySQL", "MariaDB"} {
+		for who, allowed := range may {
+			if server != "PostgreSQL" && who == "a program" {
+				allowed = slices.Concat(allowed, []string{"lower"}) // MySQL's grant is for the whole row
+			}
+			t.Run(server+": "+who, func(t *testing.T) {
+				t.Parallel()
+				owner, dsn, account := database(t, server)
+				_, err := owner.ExecContext(t.Context(), "CREATE TABLE orders (id bigint PRIMARY KEY, total bigint NOT NULL)")
+				require.NoError(t, err)
+				for _, statement := range granted(t, server, who, account) {
+					_, err := owner.ExecContext(t.Context(), statement)
+					require.NoError(t, err, statement)
+				}
+				enter(t, owner, server, account)
+				his := as(t, server, dsn, account)
+				for what, statement := range hostile {
+					_, err := his.ExecContext(t.Context(), statement)
+					if slices.Contains(allowed, what) {
+						assert.NoError(t, err, what)
+						continue
+					}
+					require.Error(t, err, what)
+					assert.Regexp(t, "denied|must be owner", err.Error(), what)
+				}
+			})
+		}
+	}
+}
+
+// granted are the statements of that block of the page.
+func granted(t *testing.T, server, who, account string) []string {
+	t.Helper()
+	if who == "a stranger" {
+		return nil
+	}
+	for _, b := range blocks(t, "sql") {
+		first, _, _ := strings.Cut(b.Text, "\n")
+		if b.Page == "SECURITY.md" && strings.Contains(first, server) && strings.HasSuffix(first, ": "+who) {
+			return statements(strings.ReplaceAll(b.Text, "TO app", "TO "+account))
+		}
+	}
+	t.Fatalf("SECURITY.md grants nothing to %s on %s", who, server)
+	return nil
+}
+
+// enter lets the account into the database, and no further.
+func enter(t *testing.T, owner *sql.DB, server, account string) {
+	t.Helper()
+	statement := "ALTER ROLE " + account + " LOGIN"
+	if server != "PostgreSQL" {
+		statement = "GRANT CREATE TEMPORARY TABLES ON * TO " + account
+	}
+	_, err := owner.ExecContext(t.Context(), statement)
+	require.NoError(t, err)
+}
+
+// as is a connection of that account.
+func as(t *testing.T, server, dsn, account string) *sql.DB {
+	t.Helper()
+	name := "pgx"
+	if server == "PostgreSQL" {
+		u, err := url.Parse(dsn)
+		require.NoError(t, err)
+		u.User = url.User(account)
+		dsn = u.String()
+	} else {
+		name = "mysql"
+		config, err := mysql.ParseDSN(dsn)
+		require.NoError(t, err)
+		config.User, config.Passwd = account, ""
+		dsn = config.FormatDSN()
+	}
+	db, err := sql.Open(name, dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	require.NoError(t, db.PingContext(t.Context()))
+	return db
+}
