@@ -36,7 +36,7 @@ refused 'the name of the lock is missing: rowlock status NAME' status
 refused '--token is missing' release job
 refused '--reason is missing: say why' pause job
 refused 'the name of the lock is missing: rowlock pause NAME' pause --reason why
-refused 'the reason of the pause, "xxxx' pause job --reason "$(printf 'x%.0s' $(seq 1025))"
+refused 'the reason of the pause, "xxxx' pause job --store sqlite:usage.db --reason "$(printf %1025d 0 | tr ' 0' xx)"
 refused '--wait=soon: write a number with a unit' pause job --reason why --wait soon
 refused 'the name of the lock is missing: rowlock resume NAME' resume
 refused '--token=0: must be above 0' resume job --token 0
