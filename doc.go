@@ -39,6 +39,9 @@ else; [Wait] does so, too. [FromContext] finds the lease further down in the pro
 [Lead] is for what one process of many does for as long as it can, a scheduler for one: it campaigns,
 runs a function while it leads, and campaigns again when it has lost the name.
 
+[Locker.Pause] closes a name for maintenance, and [Locker.Resume] opens it: whoever asks meanwhile is told
+who has paused it, and why.
+
 Names are exact: up to 512 bytes of UTF-8, case and trailing space significant. The one character
 that no name may have is NUL, which no SQL database can keep in a text.
 

@@ -14,8 +14,9 @@ import (
 var ErrNotPaused = fmt.Errorf("%w: not paused", ErrNotHeld)
 
 // Pause closes the name until [Locker.Resume] opens it: nobody is granted it, and whoever asks is told who
-// has paused it (the option [Holder]), since when, and the reason. A pause is no lease: it outlives this
-// Locker, this process and its host. The reason is the note of the pause, 1,024 bytes at most.
+// has paused it (the option [Holder]), since when, and the reason, which is the note of the pause: 1 to 1,024
+// bytes. A pause is no lease: it outlives this Locker, this process and its host, for as long as the store
+// remembers. The options MinHold, MaxHold and HandoverDelay are without effect.
 //
 // It waits as [Locker.Acquire] does until whoever holds the name has released it, and takes no lease away;
 // with [Wait] of zero it does not wait. ctx and Wait bound the waiting. The token is that of the pause, for

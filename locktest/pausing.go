@@ -48,7 +48,8 @@ func (t *trial) pauseNot(p driver.Pauser, g driver.Grant, what string) {
 
 func pauseCloses(t *trial) {
 	a, b := t.open(), t.open()
-	p, inspector := t.needPauser(a)
+	p, _ := t.needPauser(a)
+	_, inspector := t.needPauser(b)
 	r := t.request(t.key("x"))
 	r.Holder, r.Note = "operator@desk", "Grüße, \"month end\""
 	r.TTL = brief // which passes before the case is over
@@ -72,7 +73,6 @@ func pauseCloses(t *trial) {
 	if held.Reason != driver.Paused || held.Holder != r.Holder || held.Note != r.Note || held.Token != g.Token || held.ExpiresIn != 0 {
 		t.fatalf("paused by %q for %q with token %d; others are told %+v", r.Holder, r.Note, g.Token, *held)
 	}
-	_, inspector = t.needPauser(b)
 	seen := t.inspect(inspector, r.Key)
 	t.checkStatus(seen, driver.StatePaused, g.Token)
 	if seen.Holder != r.Holder || seen.Note != r.Note || seen.ExpiresIn != 0 || seen.FreeIn != 0 {

@@ -52,7 +52,11 @@ var leftOut = map[string][]exception{
 	"release":       {{ofSessions, "no lease expires, and nothing is closed after a release: session_release"}},
 	"status":        {{ofSessions, "no lease ends, and Postgres keeps no names: session_status"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful"}},
 
+	"prune": {{ofSessions, "of locks in memory nothing is kept: session_status"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful"}, {ofTwins, "the backend does it: status"}},
+	"wait":  {{ofSessions, "it is the state again and again: session_status"}, {ofForgetful, "it is the state again and again: forgetful"}, {ofTwins, "it is the state again and again: status"}},
 	"watch": {{ofSessions, "Postgres keeps no names: session_status has the list"}, {ofForgetful, "it is the list again and again: forgetful"}, {ofTwins, "it is the list again and again: status"}},
+
+	"operator_usage": {{ofSessions, "said before the store is opened: session_usage has more"}, {ofForgetful, "said before the store is opened: usage"}, {ofTwins, "said before the store is opened: usage"}},
 
 	"session_crash":   {{ofLeases, "a lease is free after its TTL: crash"}},
 	"session_migrate": {{ofKeyValues, "of session locks, and there are no tables: keyvalue_usage"}, {ofLeases, "of session locks: migrate"}},

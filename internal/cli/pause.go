@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -117,10 +117,7 @@ func pauseFailure(err error) error {
 
 // person is who works at this machine.
 func person(env environment) string {
-	name := env.get("USER")
-	if name == "" {
-		name = fmt.Sprintf("user-%d", os.Getuid())
-	}
+	name := cmp.Or(env.get("USER"), env.get("USERNAME"), "unknown-user") // the second on Windows
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown-host"

@@ -36,13 +36,10 @@ func (a *app) newWaiting(limit time.Duration) *waiting {
 
 // refused is told of every refusal: a sentence, and the same for collectors.
 func (w *waiting) refused(sentence string, attrs []slog.Attr) {
-	if w.limit == 0 {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refusal = sentence
-	if !w.began.IsZero() {
+	if w.limit == 0 || !w.began.IsZero() {
 		return
 	}
 	w.began = time.Now()

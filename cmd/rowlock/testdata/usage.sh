@@ -34,27 +34,6 @@ refused 'say what to do' --quiet=false
 refused 'unknown command "lock"' lock
 refused 'the name of the lock is missing: rowlock status NAME' status
 refused '--token is missing' release job
-refused '--reason is missing: say why' pause job
-refused 'the name of the lock is missing: rowlock pause NAME' pause --reason why
-refused 'the reason of the pause, "xxxx' pause job --reason "$(printf 'x%.0s' $(seq 1025))"
-refused '--wait=soon: write a number with a unit' pause job --reason why --wait soon
-refused 'the name of the lock is missing: rowlock resume NAME' resume
-refused '--token=0: must be above 0' resume job --token 0
-refused 'one name, and not 2: b is the second' resume a b
-refused 'the name of the lock is missing: rowlock wait NAME' wait
-refused '--timeout=-1s: must not be negative' wait job --timeout -1s
-refused '--unused is missing: write for how long' prune
-refused '--unused=soon: write a number with a unit' prune --unused soon
-refused 'rowlock prune takes no argument, and job is one' prune --unused 1d job
-refused '--token=seven' release job --token seven
-refused 'one name, and not 2: b is the second' status a b
-refused 'rowlock version takes no argument' version now
-refused '--interval=1ms: must be 100ms at least' ls --watch --interval 1ms
-refused '--interval is for --watch' ls --interval 1s
-refused '--state=lost: write held, paused, closed, expired, free' ls --state lost
-refused '--sort=size: write name, state, holder, age, token' ls --sort size
-refused '--name=[: syntax error in pattern' ls --name '['
-refused 'rowlock ls takes no argument, and job is one' ls job
 refused 'say which: migrate up, down, status or print' migrate sideways
 refused '--dialect=oracle' migrate print --dialect oracle
 ROWLOCK_LOG_FORMAT=xml refused 'ROWLOCK_LOG_FORMAT=xml: write text, json' ls

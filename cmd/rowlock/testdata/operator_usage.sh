@@ -1,0 +1,34 @@
+# What an operator asks for that cannot work is 64 and one clear sentence.
+set -eu
+
+refused() {
+	want=$1
+	shift
+	code=0; rowlock "$@" >out 2>err || code=$?
+	if test $code != 64 || ! grep -Fqe "$want" err || test -s out; then
+		echo "rowlock $*: $code"
+		cat err
+		exit 1
+	fi
+}
+refused '--reason is missing: say why' pause job
+refused 'the name of the lock is missing: rowlock pause NAME' pause --reason why
+refused 'the reason of the pause, "xxxx' pause job --store sqlite:usage.db --reason "$(printf %1025d 0 | tr ' 0' xx)"
+refused '--wait=soon: write a number with a unit' pause job --reason why --wait soon
+refused 'the name of the lock is missing: rowlock resume NAME' resume
+refused '--token=0: must be above 0' resume job --token 0
+refused 'one name, and not 2: b is the second' resume a b
+refused 'the name of the lock is missing: rowlock wait NAME' wait
+refused '--timeout=-1s: must not be negative' wait job --timeout -1s
+refused '--unused is missing: write for how long' prune
+refused '--unused=soon: write a number with a unit' prune --unused soon
+refused 'rowlock prune takes no argument, and job is one' prune --unused 1d job
+refused '--token=seven' release job --token seven
+refused 'one name, and not 2: b is the second' status a b
+refused 'rowlock version takes no argument' version now
+refused '--interval=1ms: must be 100ms at least' ls --watch --interval 1ms
+refused '--interval is for --watch' ls --interval 1s
+refused '--state=lost: write held, paused, closed, expired, free' ls --state lost
+refused '--sort=size: write name, state, holder, age, token' ls --sort size
+refused '--name=[: syntax error in pattern' ls --name '['
+refused 'rowlock ls takes no argument, and job is one' ls job
