@@ -13,7 +13,7 @@ are in ` + "`internal/mutants`" + `: words of one source file that are replaced 
 has no switch for them. All tests that are named for a defect must fail by their own checks; without it they pass. A defect that is not
 found fails the run, and so does one that no longer fits the source. The seconds are those of building and running, two at a time.
 
-What it breaks are the promises of DESIGN.md by number, and the properties of the [torture](README.md).
+S1 to S12 and L3 are the properties of the [torture](README.md).
 
 ## Found by the tests
 
