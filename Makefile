@@ -18,12 +18,14 @@ FUZZTIME ?= 20s
 BACKEND  ?= postgres
 FOR      ?= 10m
 SEED     ?=
+DEPTH    ?= 6
+SCHEDULES ?= 200000
 
 GOTEST  = test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FLAGS)
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fmt bench bench-quick fuzz torture torture-quick torture-nightly torture-release mutants servers release vulncheck
+.PHONY: help test race lint fmt bench bench-quick fuzz torture torture-quick torture-nightly torture-release mutants simulate servers release vulncheck
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -76,8 +78,12 @@ torture-nightly: ## every backend and every cluster for ten minutes, two at a ti
 torture-release: ## the same for thirty minutes each
 	@$(TORTURE) -backend=all -together=2 -for=30m $(FLAGS)
 
-mutants: ## the checker of the torture finds each of these defects
-	@$(TORTURE) -mutants -for=20s -grace=0s -workers=3 $(FLAGS)
+mutants: ## the tests and the checker of the torture find each of these defects, in the library and in the torture's client
+	@$(SERVERS) -engines=postgres -- go run ./internal/mutants -markdown=docs/torture/mutants.md $(FLAGS)
+	@$(TORTURE) -mutants -for=20s -grace=0s -workers=3 -markdown=$(CURDIR)/docs/torture
+
+simulate: ## the engine in virtual time: all schedules of DEPTH=6 requests, and SCHEDULES=200000 random ones
+	ROWLOCK_SIMULATE_DEPTH=$(DEPTH) ROWLOCK_SIMULATE_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout=2h -v -run '^(TestEvery|TestSimulation)' .
 
 servers: ## start the servers and print how to reach them; Ctrl-C stops them
 	@$(SERVERS)

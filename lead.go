@@ -23,7 +23,7 @@ import (
 // process. When run panics, the lease is released.
 //
 // Lead ends when ctx ends: with what run returned, or, if it did not lead, with an error that is ctx's
-// and, if another led, an [ErrHeld] that says who. It outlasts a store that is away, and asks it again after
+// and, if another led, an [ErrHeld] that says who. It outlasts a store or a guard's database that is away, and asks it again after
 // pauses of a few seconds at most. But where the store has not answered yet and refuses in a way that
 // asking again does not mend (no table, no privilege), that is a mistake in the set-up, and Lead returns an
 // [ErrUnavailable]. It also returns [ErrClosed], what a guard says that cannot seal, and which option or

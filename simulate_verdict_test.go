@@ -110,7 +110,7 @@ func (w *watched) believed(until time.Time, state driver.Status) {
 
 // release judges what a release says.
 func (w *watched) release() {
-	_, before, _, _ := w.c.told(w.Token())
+	_, before, proven, _ := w.c.told(w.Token())
 	lost := errors.Is(w.Err(), rowlock.ErrLost)
 	if !lost {
 		w.believed(time.Now(), w.c.state())
@@ -126,7 +126,7 @@ func (w *watched) release() {
 		w.v.broken("token %d was released, and the store has %+v", w.Token(), state)
 	case errors.Is(err, rowlock.ErrLost) && !lost && !denied:
 		w.v.broken("token %d was lost by its release, and the store has not said so", w.Token())
-	case errors.Is(err, rowlock.ErrLost) && !lost && time.Now().Before(w.c.takenAt(w.Token())) && time.Since(w.begin) < w.trust:
+	case errors.Is(err, rowlock.ErrLost) && !lost && time.Now().Before(w.c.takenAt(w.Token())) && time.Since(proven) < w.trust:
 		w.v.broken("token %d was lost by its release, and nobody has taken it", w.Token())
 	case (errors.Is(err, rowlock.ErrUnknown) || errors.Is(err, rowlock.ErrUnavailable)) && before == after:
 		w.v.broken("token %d was released with %v, and no request had failed", w.Token(), err)

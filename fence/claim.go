@@ -107,6 +107,14 @@ func left(ctx context.Context) time.Duration {
 	return max(time.Until(deadline), time.Millisecond)
 }
 
+// subject is the resources, and the lock if that is another name.
+func (c claim) subject() string {
+	if name := c.lease.Name(); len(c.resources) != 1 || c.resources[0] != name {
+		return fmt.Sprintf("%q for the lock %q", c.resources, name)
+	}
+	return fmt.Sprintf("%q", c.resources[0])
+}
+
 // wrap says what was being done, and keeps the end of the caller's ctx or of the lease as a cause.
 // Where neither has ended, it was the bound of within that did, and it is to be run again: nobody is
 // to take that for the end of his own ctx.
@@ -115,10 +123,11 @@ func (c claim) wrap(ctx context.Context, operation string, err error) error {
 		return err
 	}
 	lost, ended := c.lease.Err(), ctx.Err()
-	if lost == nil && ended == nil && !errors.Is(err, rowlock.ErrUnknown) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+	told := errors.Is(err, rowlock.ErrUnknown) || errors.Is(err, rowlock.ErrUnavailable)
+	if lost == nil && ended == nil && !told && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		err = fmt.Errorf("%w: no answer for as long as the lease was trusted when it was asked: %v", ErrRetry, err) //nolint:errorlint // see above
 	}
-	err = fmt.Errorf("fence: %s %q: %w", operation, c.resources, err)
+	err = fmt.Errorf("fence: %s %s: %w", operation, c.subject(), err)
 	for _, cause := range []error{lost, ended} {
 		if cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", err, cause)

@@ -38,7 +38,7 @@ const explainLimit = time.Second
 //
 // A lease of a store that grants no tokens cannot seal: see [Guard.Claim]. One that has ended gets
 // what ended it (rowlock.ErrLost, rowlock.ErrReleased); a table that is missing is a
-// [*SchemaError].
+// [*SchemaError]. A database that cannot be asked, or hangs up, is a rowlock.ErrUnavailable.
 func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
 		return g.err
@@ -59,6 +59,9 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	bounded, cancel := c.within(ctx)
 	defer cancel()
 	err = insist(bounded, func() error { return g.dialect.seal(bounded, c) })
+	if bounded.Err() == nil && unanswered(err) {
+		err = fmt.Errorf("%w: %w", rowlock.ErrUnavailable, err)
+	}
 	var stale *StaleError
 	if errors.As(err, &stale) {
 		stale.Ahead = stillHeld(bounded, lease)

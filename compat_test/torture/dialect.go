@@ -13,6 +13,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 	"github.com/rowlock/rowlock/migrations"
 )
 
@@ -66,18 +67,8 @@ func (d *data) prepare(ctx context.Context, audited bool) error {
 
 // bind writes the parameters of a statement as the driver wants them.
 func (d dialect) bind(statement string) string {
-	if d.migration != migrations.Postgres {
-		return statement
+	if d.migration == migrations.Postgres {
+		return sqlbind.Dollars(statement)
 	}
-	var bound strings.Builder
-	n := byte('0')
-	for _, c := range []byte(statement) {
-		if c != '?' {
-			bound.WriteByte(c)
-			continue
-		}
-		n++
-		bound.Write([]byte{'$', n})
-	}
-	return bound.String()
+	return statement
 }

@@ -110,7 +110,7 @@ func command() int {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
 	if *kills {
-		return exit(killMutants(ctx, o, *together))
+		return exit(killMutants(ctx, o, *together, *markdown))
 	}
 	good := true
 	var mu sync.Mutex

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -14,8 +15,9 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// killMutants runs every mutant and reports whether each was caught by a property that is named for it.
-func killMutants(ctx context.Context, o settings, together int) bool {
+// killMutants runs every mutant and reports whether each was caught by a property that is named for it. The table is added
+// to mutants.md in the folder page, unless that is empty.
+func killMutants(ctx context.Context, o settings, together int, page string) bool {
 	s, err := findStore("sqlite")
 	if err != nil {
 		return false
@@ -38,15 +40,32 @@ func killMutants(ctx context.Context, o settings, together int) bool {
 		})
 	}
 	group.Wait()
-	fmt.Println("| defect | must break | broken |\n|---|---|---|")
+	var table strings.Builder
+	table.WriteString("| defect | must break | broken |\n|---|---|---|\n")
 	dead := 0
 	for i := range mutants {
-		if fmt.Println(lines[i]); killed[i] {
+		if fmt.Fprintln(&table, lines[i]); killed[i] {
 			dead++
 		}
 	}
-	fmt.Printf("%d of %d mutants caught\n", dead, len(mutants))
+	fmt.Fprintf(&table, "\n%d of %d mutants caught.\n", dead, len(mutants))
+	fmt.Print(table.String())
+	if page != "" {
+		if err := appendTo(page+"/mutants.md", "\n## Found by the checker of the torture\n\n"+table.String()); err != nil {
+			fmt.Fprintln(os.Stderr, "torture:", err)
+			return false
+		}
+	}
 	return dead == len(mutants)
+}
+
+func appendTo(path, text string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
 }
 
 // mutate is the properties that a run of a mutant finds broken.

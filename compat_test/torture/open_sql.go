@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -37,15 +38,23 @@ func newClient(d dialect, dsn string) (*client, *data, error) {
 	return c, db, nil
 }
 
-// openPostgres has one handle for locks and data: a grant seals in its own step.
-func openPostgres(j job) (*client, error) {
-	c, db, err := newClient(postgresData, postgresDSN(j.Nodes[0]))
-	if err != nil {
-		return nil, err
+// onOneHandle has one handle for locks and data: where the store can, a grant seals in its own step.
+func onOneHandle(d dialect, dsn func(job) string, backend func(*sql.DB, ...sqllock.Option) *sqllock.Backend) func(job) (*client, error) {
+	return func(j job) (*client, error) {
+		c, db, err := newClient(d, dsn(j))
+		if err != nil {
+			return nil, err
+		}
+		c.backend = backend(db.DB)
+		return c.guarded(db), nil
 	}
-	c.backend = sqllock.Postgres(db.DB)
-	return c.guarded(db), nil
 }
+
+var (
+	openPostgres = onOneHandle(postgresData, func(j job) string { return postgresDSN(j.Nodes[0]) }, sqllock.Postgres)
+	openMySQL    = onOneHandle(mysqlData, func(j job) string { return mysqlDSN(j.Nodes[0]) }, sqllock.MySQL)
+	openSQLite   = onOneHandle(sqliteData, func(j job) string { return sqliteDSN(j.Data) }, sqllock.SQLite)
+)
 
 // openPgx has two: the guard seals by itself.
 func openPgx(j job) (*client, error) {
@@ -76,15 +85,6 @@ func openAdvisory(j job) (*client, error) {
 	return c, nil
 }
 
-func openMySQL(j job) (*client, error) {
-	c, db, err := newClient(mysqlData, mysqlDSN(j.Nodes[0]))
-	if err != nil {
-		return nil, err
-	}
-	c.backend = sqllock.MySQL(db.DB)
-	return c.guarded(db), nil
-}
-
 func openGetLock(j job) (*client, error) {
 	c, err := openMySQL(j)
 	if err != nil {
@@ -98,13 +98,4 @@ func openGetLock(j job) (*client, error) {
 	c.then(func() { _ = locks.Close() })
 	c.backend = mysqlock.New(locks.DB, mysqlock.Sessions(12))
 	return c, nil
-}
-
-func openSQLite(j job) (*client, error) {
-	c, db, err := newClient(sqliteData, sqliteDSN(j.Data))
-	if err != nil {
-		return nil, err
-	}
-	c.backend = sqllock.SQLite(db.DB)
-	return c.guarded(db), nil
 }

@@ -34,6 +34,7 @@ type worker struct {
 	locker *rowlock.Locker
 	tries  atomic.Int64
 	leases sync.Map // Name and token: *rowlock.Lease
+	grants sync.Map // what has been granted, by try; Acquire has not returned yet
 }
 
 type grantKey struct {
@@ -131,8 +132,9 @@ func (w *worker) acquire(ctx context.Context, ask func(context.Context, string, 
 	try := fmt.Sprintf("w%d-%d", w.Worker, w.tries.Add(1))
 	w.log.Write(history.Event{Kind: history.Acquire, Try: try, Name: name})
 	lease, err := ask(ctx, name, append(opts, rowlock.Holder(try))...)
+	_, granted := w.grants.LoadAndDelete(try)
 	if err != nil {
-		w.log.Write(history.Event{Kind: history.Refused, Try: try, Name: name, Outcome: refusal(ctx, err), Detail: err.Error()})
+		w.log.Write(history.Event{Kind: history.Refused, Try: try, Name: name, Outcome: refusal(ctx, granted, err), Detail: err.Error()})
 		return nil, false
 	}
 	w.leases.Store(grantKey{name, lease.Token()}, lease)
@@ -150,12 +152,13 @@ func trustEnd(e *history.Event, lease *rowlock.Lease) int64 {
 	return e.At + int64(time.Until(lease.ExpiresAt()))
 }
 
-// refusal is why the lock was not to be had.
-func refusal(ctx context.Context, err error) string {
+// refusal is why the lock was not to be had. One that was granted is given back if it cannot be sealed.
+func refusal(ctx context.Context, granted bool, err error) string {
 	switch {
 	case errors.Is(err, rowlock.ErrHeld):
 		return history.Held
-	case errors.Is(err, fence.ErrStale), errors.Is(err, fence.ErrRetry), errors.Is(err, rowlock.ErrNotHeld):
+	case errors.Is(err, fence.ErrStale), errors.Is(err, fence.ErrRetry), errors.Is(err, rowlock.ErrNotHeld),
+		granted && errors.Is(err, rowlock.ErrUnavailable):
 		return history.Unsealed
 	case errors.Is(err, rowlock.ErrUnknown):
 		return history.Unknown
@@ -163,8 +166,6 @@ func refusal(ctx context.Context, err error) string {
 		return history.Unavailable
 	case errors.Is(err, rowlock.ErrClosed), ctx.Err() != nil:
 		return history.Cancelled
-	case brokenConnection(err):
-		return history.Unsealed
 	}
 	return history.Failed
 }
@@ -175,6 +176,7 @@ func (w *worker) trace() *rowlock.Trace {
 		return history.Event{Kind: kind, Name: l.Name, Token: int64(l.Token), Try: l.Holder}
 	}
 	return &rowlock.Trace{
+		Acquired: func(l rowlock.AcquiredEvent) { w.grants.Store(l.Holder, struct{}{}) },
 		Renewed: func(r rowlock.RenewedEvent) {
 			if lease, ok := w.leases.Load(grantKey{r.Name, r.Token}); ok {
 				e := event(history.Renewed, r.LeaseInfo)

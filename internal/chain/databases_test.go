@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	_ "github.com/go-sql-driver/mysql"
@@ -16,6 +15,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -78,18 +78,8 @@ func (d database) prepare(t *testing.T) (dsn string, db *sql.DB) {
 
 // bind writes the parameters of a statement as the driver wants them.
 func (d database) bind(statement string) string {
-	if d.dialect != migrations.Postgres {
-		return statement
+	if d.dialect == migrations.Postgres {
+		return sqlbind.Dollars(statement)
 	}
-	var bound strings.Builder
-	n := byte('0')
-	for _, c := range []byte(statement) {
-		if c != '?' {
-			bound.WriteByte(c)
-			continue
-		}
-		n++
-		bound.Write([]byte{'$', n})
-	}
-	return bound.String()
+	return statement
 }

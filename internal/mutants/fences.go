@@ -30,7 +30,7 @@ var fences = []mutant{
 	{"a grant says that it has sealed, and has not", "S5, S5'", "sqllock/sql/sqlite/seal.sql",
 		"SET token = excluded.token, nonce = excluded.nonce, domain = excluded.domain, sealed_at = excluded.sealed_at", "SET sealed_at = excluded.sealed_at",
 		behind("TestNoStaleWriteBehindASealedGrant/sqlite-wal")},
-	{"a hold believes what has expired", "4, S7", "fence/sql/postgres/hold.sql",
+	{"a hold believes what has expired", "own grant only, S7", "fence/sql/postgres/hold.sql",
 		"CASE WHEN l.expires_at > clock_timestamp() THEN 'live'", "CASE WHEN l.expires_at IS NOT NULL THEN 'live'",
 		behind("TestHoldAsksTheDatabaseWhetherTheLeaseIsAlive/postgres")},
 	{"a check of SQLite does not lock the file", "S5", "fence/sql/sqlite/lock.sql",

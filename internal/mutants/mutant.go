@@ -11,7 +11,7 @@ import (
 // mutant is a defect that the library might have.
 type mutant struct {
 	name     string // what it does
-	breaks   string // the promise of DESIGN.md, or the property of docs/torture, that it breaks
+	breaks   string // the promises that it breaks, and the properties of docs/torture
 	file     string // from the root of the module
 	old, new string // what stands in the file, exactly once, and what in its place
 	tests    suite  // all of which must find it

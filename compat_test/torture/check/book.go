@@ -4,6 +4,7 @@ package check
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 
@@ -198,4 +199,24 @@ func (b *book) names() (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// of is what the store has written down of one kind of step.
+func (b *book) of(kind history.Step) iter.Seq[history.Change] {
+	return func(yield func(history.Change) bool) {
+		for _, c := range b.Audit {
+			if c.Step() == kind && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// audited is a verdict that needs what the store writes down, and whether there is any.
+func (b *book) audited(id, property, instead string) (v *Verdict, ok bool) {
+	v = &Verdict{ID: id, Property: property, Need: true}
+	if !b.Meta.Expect.Audited {
+		v.NotSeen = "the store writes nothing down" + instead
+	}
+	return v, b.Meta.Expect.Audited
 }

@@ -8,9 +8,8 @@ const microsecond = 1000
 
 // containment: the trust of a holder ends before the store's lease does.
 func (b *book) containment() *Verdict {
-	v := &Verdict{ID: "S3", Property: "trust ends before the store's lease", Need: true}
-	if !b.Meta.Expect.Audited {
-		v.NotSeen = "the store writes nothing down; see S4"
+	v, ok := b.audited("S3", "trust ends before the store's lease", "; see S4")
+	if !ok {
 		return v
 	}
 	expires := map[string]int64{}
@@ -36,15 +35,11 @@ func (b *book) containment() *Verdict {
 
 // ownRelease: nothing but the holder, the janitor, or force ends a grant.
 func (b *book) ownRelease() *Verdict {
-	v := &Verdict{ID: "S6", Property: "nobody's grant is ended by another's release", Need: true}
-	if !b.Meta.Expect.Audited {
-		v.NotSeen = "the store writes nothing down"
+	v, ok := b.audited("S6", "nobody's grant is ended by another's release", "")
+	if !ok {
 		return v
 	}
-	for _, c := range b.Audit {
-		if c.Step() != history.Free {
-			continue
-		}
+	for c := range b.of(history.Free) {
 		v.Judged++
 		a := b.byTry[b.tryOf[c.OldNonce]]
 		switch {
@@ -65,10 +60,7 @@ const clockGrain = 2000
 func (b *book) ownRenewal() *Verdict {
 	v := &Verdict{ID: "S7", Property: "nothing revives a lease that has ended", Need: true}
 	ttl := b.Meta.TTL.Microseconds()
-	for _, c := range b.Audit {
-		if c.Step() != history.Renew {
-			continue
-		}
+	for c := range b.of(history.Renew) {
 		v.Judged++
 		a := b.byTry[b.tryOf[c.Nonce]]
 		sent := c.Expires - ttl // by the store's clock, as the statement read it
@@ -123,10 +115,7 @@ func (b *book) pruned() *Verdict {
 		v.NotSeen = "nothing is pruned, or nothing written down; see S2"
 		return v
 	}
-	for _, c := range b.Audit {
-		if c.Step() != history.Prune {
-			continue
-		}
+	for c := range b.of(history.Prune) {
 		v.Judged++
 		if c.OldNonce != "" && c.OldExpires > c.At {
 			v.broken("%s: the row of token %d was pruned while it was held", c.Name, c.OldToken)
@@ -139,10 +128,8 @@ func (b *book) pruned() *Verdict {
 func (b *book) oneToken() *Verdict {
 	v := &Verdict{ID: "S11", Property: "one acquisition gets one token", Need: true}
 	tokens := map[string]int64{}
-	for _, c := range b.Audit {
-		if c.Step() == history.Grant {
-			tokens[c.Nonce] = c.Token
-		}
+	for c := range b.of(history.Grant) {
+		tokens[c.Nonce] = c.Token
 	}
 	owner := map[string]string{}
 	for _, a := range b.attempts {

@@ -1,0 +1,40 @@
+package fence
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/rowlock/rowlock/internal/sqlerror"
+)
+
+// Numbers by which MySQL and MariaDB end a session or refuse to begin one.
+// https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html
+// https://mariadb.com/kb/en/mariadb-error-code-reference/
+const (
+	mysqlTooManyConnections = 1040
+	mysqlShutdown           = 1053
+	mariadbKilled           = 1927
+	mysqlKilled             = 3169
+)
+
+// unanswered says whether err is what becomes of a statement when the connection or the server goes, or
+// when there is none to be had: it is no answer to what was asked.
+func unanswered(err error) bool {
+	var schema *SchemaError
+	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrDomain) || errors.Is(err, ErrRetry) || errors.As(err, &schema) {
+		return false
+	}
+	// Connection exceptions, operator intervention but for a statement that was cancelled, too many connections.
+	// https://www.postgresql.org/docs/current/errcodes-appendix.html
+	if state := sqlerror.State(err); state != "" {
+		return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || state == "53300"
+	}
+	switch sqlerror.MySQL(err) {
+	case 0:
+		return sqlerror.SQLite(err) == 0 // a driver's own error
+	case mysqlTooManyConnections, mysqlShutdown, mariadbKilled, mysqlKilled:
+		return true
+	default:
+		return false
+	}
+}
