@@ -1,7 +1,7 @@
 # Tests run against real database servers, which the launcher starts and stops around them: nothing to set up.
 
 SERVERS = go run ./internal/testserver/cmd/testservers
-COMPAT  = $(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new
+COMPAT  = $(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new,mysql,mariadb
 BENCH   = $(SERVERS) -durable -engines=postgres,mysql,mariadb,redis,etcd,zookeeper -- go -C bench run .
 QUICK   = zookeeper,postgres-async,mysql,mysqlock,mariadb,postgres,pgbouncer,advisory,redlock,etcd,redis-replica,redis,sqlite
 TORTURE = go -C compat_test run ./torture $(if $(SEED),-seed=$(SEED))

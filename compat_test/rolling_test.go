@@ -1,0 +1,191 @@
+package compat_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// fleet is a database, and clients of two versions.
+type fleet struct {
+	dialect migrations.Dialect
+	open    func() *sql.DB
+	server  string
+	now     func(*sql.DB) *sqllock.Backend
+}
+
+func eachFleet(t *testing.T, do func(t *testing.T, f fleet)) {
+	on := func(driverName string, dsn func(testing.TB) string, f fleet) {
+		t.Run(f.server, func(t *testing.T) {
+			t.Parallel()
+			at := dsn(t)
+			f.open = func() *sql.DB { return open(t, driverName, at) }
+			do(t, f)
+		})
+	}
+	postgres := func(db *sql.DB) *sqllock.Backend { return sqllock.Postgres(db) }
+	mySQL := func(db *sql.DB) *sqllock.Backend { return sqllock.MySQL(db) }
+	on("pgx", testenv.Postgres, fleet{dialect: migrations.Postgres, server: "postgres", now: postgres})
+	on("mysql", testenv.MySQL, fleet{dialect: migrations.MySQL, server: "mysql", now: mySQL})
+	on("mysql", testenv.MariaDB, fleet{dialect: migrations.MySQL, server: "mariadb", now: mySQL})
+	file := func(tb testing.TB) string {
+		return "file:" + filepath.Join(tb.TempDir(), "locks.db") + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)"
+	}
+	on("sqlite", file, fleet{dialect: migrations.SQLite, server: "sqlite", now: func(db *sql.DB) *sqllock.Backend { return sqllock.SQLite(db) }})
+}
+
+func (f fleet) earlier(t *testing.T) driver.Backend { return newEarlier(t, f.open(), f.server) }
+func (f fleet) present() driver.Backend             { return f.now(f.open()) }
+
+// ready makes the tables as they were before, and grants once: the version before did in other statements what a first grant needs.
+func (f fleet) ready(t *testing.T) *sql.DB {
+	db := f.open()
+	require.NoError(t, migrations.Up(t.Context(), db, f.dialect))
+	locker, err := rowlock.New(f.present(), rowlock.TTL(time.Minute))
+	require.NoError(t, err)
+	lease, err := locker.Acquire(t.Context(), "job")
+	require.NoError(t, err)
+	require.NoError(t, lease.Release(t.Context()))
+	require.NoError(t, locker.Close())
+	for waiters := true; waiters; {
+		require.NoError(t, migrations.Down(t.Context(), db, f.dialect))
+		_, err := db.ExecContext(t.Context(), "UPDATE rowlock_lease SET reserved_for = NULL WHERE name = 'nobody'")
+		waiters = err == nil
+	}
+	return db
+}
+
+// While a fleet is upgraded, clients of the version before and of this one use one table, and the table is brought up to date
+// under those of the version before: no two hold a lock at a time, tokens rise, and nobody hears of anything but that somebody else has
+// the lock. Those of the version before poll, and are called by nobody: they have their turn less often.
+func TestRollingUpgrade(t *testing.T) {
+	t.Parallel()
+	eachFleet(t, func(t *testing.T, f fleet) {
+		db := f.ready(t)
+		r := &relay{}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var running sync.WaitGroup
+		for range 2 {
+			running.Go(func() { r.run(ctx, t, f.earlier(t), &r.earlier) })
+		}
+		r.until(t, func() bool { return r.earlier.Load() >= 10 })
+		require.NoError(t, migrations.Up(ctx, db, f.dialect))
+		for range 2 {
+			running.Go(func() { r.run(ctx, t, f.present(), &r.present) })
+		}
+		r.until(t, func() bool { return r.present.Load() >= 20 })
+		cancel()
+		running.Wait()
+		t.Logf("%d grants of clients of the version before, %d of this one", r.earlier.Load(), r.present.Load())
+	})
+}
+
+// relay is one lock that all want.
+type relay struct {
+	inside           atomic.Int32
+	newest           atomic.Uint64
+	earlier, present atomic.Int32
+}
+
+func (r *relay) until(t *testing.T, enough func() bool) {
+	t.Helper()
+	require.Eventually(t, func() bool { return enough() || t.Failed() }, 45*time.Second, 5*time.Millisecond)
+}
+
+func (r *relay) run(ctx context.Context, t *testing.T, b driver.Backend, count *atomic.Int32) {
+	locker, err := rowlock.New(b, rowlock.TTL(10*time.Second), rowlock.RenewEvery(20*time.Millisecond))
+	if !assert.NoError(t, err) {
+		return
+	}
+	defer func() { assert.NoError(t, locker.Close()) }()
+	for ctx.Err() == nil {
+		lease, err := locker.Acquire(ctx, "job", rowlock.Wait(10*time.Second))
+		if err != nil {
+			assert.True(t, errors.Is(err, rowlock.ErrHeld) || ctx.Err() != nil, "%v", err)
+			continue
+		}
+		assert.EqualValues(t, 1, r.inside.Add(1), "two hold the lock")
+		before := r.newest.Swap(uint64(lease.Token()))
+		assert.Greater(t, uint64(lease.Token()), before)
+		if count.Add(1)%8 == 0 {
+			time.Sleep(50 * time.Millisecond) // until it was renewed
+		}
+		assert.NoError(t, lease.Err())
+		r.inside.Add(-1)
+		assert.NoError(t, lease.Release(context.Background()))
+	}
+}
+
+// A minimum hold that a client of the version before asked for is kept from the clients of this one. On Postgres and SQLite it is not
+// kept from a waiter that missed its turn just before (docs/compatibility.md).
+func TestRollingMinHold(t *testing.T) {
+	t.Parallel()
+	eachFleet(t, func(t *testing.T, f fleet) {
+		db := f.ready(t)
+		require.NoError(t, migrations.Up(t.Context(), db, f.dialect))
+		old, err := rowlock.New(f.earlier(t))
+		require.NoError(t, err)
+		defer old.Close() //nolint:errcheck // released below
+		lease, err := old.Acquire(t.Context(), "job", rowlock.MinHold(30*time.Second))
+		require.NoError(t, err)
+		present, err := rowlock.New(f.present())
+		require.NoError(t, err)
+		defer present.Close() //nolint:errcheck // nothing is held
+		waited := make(chan error, 1)
+		go func() {
+			_, err := present.Acquire(t.Context(), "job", rowlock.Wait(2*time.Second))
+			waited <- err
+		}()
+		if f.dialect == migrations.MySQL { // the waiter has the place that the release of this version looks at
+			require.Eventually(t, func() bool {
+				n := 0
+				return db.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease WHERE reserved_for IS NOT NULL").Scan(&n) == nil && n == 1
+			}, 10*time.Second, 10*time.Millisecond)
+		}
+		require.NoError(t, lease.Release(t.Context()))
+		require.ErrorIs(t, <-waited, rowlock.ErrHeld)
+	})
+}
+
+// A client of the version before that dies is followed by one of this version after its lease, and the other way round.
+func TestRollingCrash(t *testing.T) {
+	t.Parallel()
+	eachFleet(t, func(t *testing.T, f fleet) {
+		db := f.ready(t)
+		require.NoError(t, migrations.Up(t.Context(), db, f.dialect))
+		var last driver.Token
+		for i, pair := range [][2]driver.Backend{{f.earlier(t), f.present()}, {f.present(), f.earlier(t)}} {
+			r := driver.Request{Key: driver.Key{Name: "job"}, Nonce: driver.NewNonce(), Holder: "dead", TTL: 300 * time.Millisecond}
+			dead, err := pair[0].Acquire(t.Context(), r)
+			require.NoError(t, err)
+			locker, err := rowlock.New(pair[1])
+			require.NoError(t, err)
+			lease, err := locker.Acquire(t.Context(), "job", rowlock.Wait(10*time.Second))
+			require.NoError(t, err, i)
+			assert.Greater(t, dead.Token, last)
+			assert.Greater(t, lease.Token(), dead.Token)
+			last = lease.Token()
+			outcome, err := pair[0].Renew(t.Context(), []driver.Grant{dead})
+			require.NoError(t, err)
+			assert.Equal(t, []driver.Outcome{driver.Lost}, outcome)
+			require.NoError(t, lease.Release(t.Context()))
+			require.NoError(t, locker.Close())
+		}
+	})
+}

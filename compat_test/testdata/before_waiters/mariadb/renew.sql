@@ -1,0 +1,25 @@
+-- Parameters: the grants, a JSON array of objects {n, namespace, name, nonce, token, ttl, min_hold, handover_delay}: names in hexadecimal digits, durations in microseconds.
+-- Result: the number of rows renewed; LAST_INSERT_ID is the time of it in microseconds since 1970.
+-- Promise: revives nothing, inserts nothing, waits for nobody: a row that another transaction has locked is left out, and the others are renewed. Rows are found by the primary key, in the order in which the tables stand.
+SET STATEMENT sql_safe_updates = 0 FOR
+UPDATE (SELECT r.namespace, r.name, g.ttl, g.min_hold, g.handover_delay
+          FROM JSON_TABLE(?, '$[*]' COLUMNS (
+                   n INT PATH '$.n',
+                   namespace VARCHAR(256) CHARACTER SET ascii PATH '$.namespace',
+                   name VARCHAR(1024) CHARACTER SET ascii PATH '$.name',
+                   nonce CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.nonce',
+                   token BIGINT PATH '$.token',
+                   ttl BIGINT PATH '$.ttl',
+                   min_hold BIGINT PATH '$.min_hold',
+                   handover_delay BIGINT PATH '$.handover_delay')) AS g
+         STRAIGHT_JOIN rowlock_lease AS r FORCE INDEX (PRIMARY)
+            ON r.namespace = UNHEX(g.namespace) AND r.name = UNHEX(g.name)
+         WHERE r.nonce = g.nonce AND r.token = g.token AND r.expires_at > UTC_TIMESTAMP(6)
+         LIMIT 1000000
+           FOR UPDATE SKIP LOCKED) AS alive
+STRAIGHT_JOIN rowlock_lease AS l FORCE INDEX (PRIMARY)
+    ON l.namespace = alive.namespace AND l.name = alive.name
+   SET l.expires_at = '1970-01-01' + INTERVAL (LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) + alive.ttl) MICROSECOND,
+       l.held_until = GREATEST(
+           UTC_TIMESTAMP(6) + INTERVAL (alive.ttl + alive.handover_delay) MICROSECOND,
+           l.acquired_at + INTERVAL alive.min_hold MICROSECOND)

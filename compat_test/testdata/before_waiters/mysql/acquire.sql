@@ -1,0 +1,29 @@
+-- Parameters: nonce, nonce, nonce, holder, note; in microseconds TTL, TTL + hand-over delay, minimum hold; namespace, name, nonce; namespace, name, nonce, the longer of TTL + hand-over delay and minimum hold in microseconds. Names and texts are in hexadecimal digits.
+-- Result: LAST_INSERT_ID is the token, 0 if nothing was granted: look.sql tells why, insert.sql makes a missing row.
+-- Promise: waits for nobody and writes nothing unless it grants: the subquery, evaluated before a row is touched, skips what another transaction has locked. Assignments are evaluated from left to right.
+UPDATE rowlock_lease
+   SET token = LAST_INSERT_ID(IF(nonce <=> ?, token, GREATEST(
+           token + 1,
+           COALESCE((SELECT m.floor + 1 FROM rowlock_lease_meta AS m WHERE m.id = 1 FOR SHARE SKIP LOCKED), 0),
+           TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))),
+       acquired_at = IF(nonce <=> ?, acquired_at, UTC_TIMESTAMP(6)),
+       nonce = ?,
+       holder = CONVERT(UNHEX(?) USING utf8mb4),
+       note = CONVERT(UNHEX(?) USING utf8mb4),
+       expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
+       held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, acquired_at + INTERVAL ? MICROSECOND)
+ WHERE namespace = UNHEX(?) AND name = UNHEX(?)
+   AND (held_until <= UTC_TIMESTAMP(6) OR nonce = ?)
+   AND (SELECT free.one FROM (
+           SELECT 1 AS one
+             FROM rowlock_lease AS l
+            WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+              AND (l.held_until <= UTC_TIMESTAMP(6) OR l.nonce = ?)
+              AND @@autocommit = 1
+              AND (SELECT m.id
+                     FROM rowlock_lease_meta AS m
+                    WHERE m.id = 1 AND m.epoch = @@server_uuid
+                      AND m.quarantined_until <= UTC_TIMESTAMP(6) AND m.longest_ttl_us >= ?
+                      FOR SHARE SKIP LOCKED) = 1
+            LIMIT 1
+              FOR UPDATE SKIP LOCKED) AS free) = 1

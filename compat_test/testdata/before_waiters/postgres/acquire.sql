@@ -1,0 +1,83 @@
+-- Parameters: $1 namespace, $2 name, $3 nonce, $4 holder, $5 note; in microseconds $6 TTL, $7 minimum hold, $8 hand-over delay.
+-- Result: one row, or none if the meta row is missing: verdict, token, and of whoever has the lock: holder, note, microseconds since the grant and until it is free.
+-- Promise: one statement; waits for nobody but an insert of the same name (25 ms); writes nothing unless it grants; a grant is durable.
+WITH seen AS MATERIALIZED (
+    -- The epoch is system identifier/timeline/start of the server. Reading the identifier opens a
+    -- file (8 us), so it is read only when timeline or start are not those seen last: adopt_epoch.sql.
+    -- pg_control_checkpoint() would be cheaper than pg_walfile_name(), and lags behind a promotion.
+    SELECT m.floor,
+           right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
+               || encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS same_epoch,
+           m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
+           m.quarantined_until,
+           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until,
+           clock_timestamp() AS now
+      FROM rowlock_lease_meta m
+      LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
+     WHERE m.id = 1
+), locked AS MATERIALIZED (
+    -- A grant must survive a crash, whatever the session's default is.
+    SELECT l.token, l.nonce = $3::text::uuid AS same, l.acquired_at, s.floor, clock_timestamp() AS now,
+           CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
+      FROM seen s
+      JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
+     WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
+       AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid)
+       FOR UPDATE OF l SKIP LOCKED
+), unpruned AS MATERIALIZED (
+    -- A name without a row may have been forgotten a moment ago, with a token that this snapshot
+    -- does not know. So the floor is read again, and nobody raises it until this insert is visible.
+    SELECT m.floor, clock_timestamp() AS now,
+           set_config('lock_timeout', '25ms', true),
+           CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
+      FROM seen s
+      JOIN rowlock_lease_meta m ON m.id = 1
+     WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
+       AND s.token IS NULL
+       FOR SHARE OF m SKIP LOCKED
+), won AS (
+    UPDATE rowlock_lease l
+       SET token = CASE WHEN k.same THEN k.token
+                        ELSE greatest(k.token + 1, k.floor + 1, (extract(epoch FROM k.now) * 1000000)::bigint) END,
+           nonce = $3::text::uuid,
+           holder = $4::text,
+           note = $5::text,
+           acquired_at = CASE WHEN k.same THEN k.acquired_at ELSE k.now END,
+           expires_at = k.now + $6::bigint * interval '1 microsecond',
+           held_until = greatest(
+               k.now + ($6::bigint + $8::bigint) * interval '1 microsecond',
+               CASE WHEN k.same THEN k.acquired_at ELSE k.now END + $7::bigint * interval '1 microsecond')
+      FROM locked k
+     WHERE l.namespace = $1::text AND l.name = $2::text
+ RETURNING l.token
+), inserted AS (
+    INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
+    SELECT $1::text, $2::text,
+           greatest(u.floor + 1, (extract(epoch FROM u.now) * 1000000)::bigint),
+           $3::text::uuid, $4::text, $5::text,
+           u.now,
+           u.now + $6::bigint * interval '1 microsecond',
+           u.now + greatest($6::bigint + $8::bigint, $7::bigint) * interval '1 microsecond'
+      FROM unpruned u
+        ON CONFLICT (namespace, name) DO NOTHING
+ RETURNING l.token
+), granted AS (
+    SELECT token FROM won UNION ALL SELECT token FROM inserted
+)
+SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
+            WHEN NOT s.same_epoch THEN 'epoch'
+            WHEN s.held_until > s.now AND s.nonce IS DISTINCT FROM $3::text::uuid THEN
+                 CASE WHEN s.nonce IS NULL THEN 'min hold'
+                      WHEN s.expires_at > s.now THEN 'leased'
+                      ELSE 'handover' END
+            WHEN s.quarantined_until > s.now THEN 'quarantine'
+            WHEN NOT s.ttl_known THEN 'ttl'
+            ELSE 'contended' END AS verdict,
+       coalesce(g.token, s.token, 0) AS token,
+       coalesce(s.holder, '') AS holder,
+       coalesce(s.note, '') AS note,
+       CASE WHEN g.token IS NULL AND s.token > 0
+            THEN (extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
+       CASE WHEN g.token IS NULL
+            THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now) * 1000000)::bigint ELSE 0 END AS free_in_us
+  FROM seen s LEFT JOIN granted g ON true

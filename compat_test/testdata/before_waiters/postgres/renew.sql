@@ -1,0 +1,41 @@
+-- Parameters: $1 the grants, a JSON array of objects {n, namespace, name, nonce, token, ttl, min_hold, handover_delay}, durations in microseconds.
+-- Result: one row a grant: n, and its outcome: 'renewed', 'lost' or 'unknown'.
+-- Promise: revives nothing, inserts nothing, waits for nobody: a row that another transaction has locked is unknown, and the others are renewed.
+WITH asked AS MATERIALIZED (
+    SELECT a.n, a.namespace, a.name, a.nonce, a.token, a.ttl, a.min_hold, a.handover_delay
+      FROM json_to_recordset($1::text::json) AS a(
+           n integer, namespace text, name text, nonce uuid, token bigint, ttl bigint, min_hold bigint, handover_delay bigint)
+), locked AS MATERIALIZED (
+    -- A renewal that is lost in a crash would end the lease before its holder's deadline.
+    SELECT a.n, a.ttl, a.min_hold, a.handover_delay, l.row, l.acquired_at, l.now,
+           CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
+      FROM asked a
+     CROSS JOIN LATERAL (
+           SELECT l.ctid AS row, l.acquired_at, clock_timestamp() AS now
+             FROM rowlock_lease l
+            WHERE l.namespace = a.namespace AND l.name = a.name
+              AND l.nonce = a.nonce AND l.token = a.token AND l.expires_at > clock_timestamp()
+              FOR UPDATE SKIP LOCKED) l
+), renewed AS (
+    -- A row that changed after this statement began has a place that the statement cannot see: it
+    -- is left as it is, and unknown.
+    UPDATE rowlock_lease l
+       SET expires_at = k.now + k.ttl * interval '1 microsecond',
+           held_until = greatest(k.now + (k.ttl + k.handover_delay) * interval '1 microsecond',
+                                 k.acquired_at + k.min_hold * interval '1 microsecond')
+      FROM locked k
+     WHERE l.ctid = k.row
+ RETURNING k.n
+)
+SELECT a.n,
+       CASE WHEN r.n IS NOT NULL THEN 'renewed'
+            WHEN l.alive THEN 'unknown'
+            ELSE 'lost' END AS outcome
+  FROM asked a
+  LEFT JOIN renewed r ON r.n = a.n
+  LEFT JOIN LATERAL (
+       SELECT true AS alive
+         FROM rowlock_lease l
+        WHERE l.namespace = a.namespace AND l.name = a.name
+          AND l.nonce = a.nonce AND l.token = a.token AND l.expires_at > clock_timestamp()
+        LIMIT 1) l ON true
