@@ -57,7 +57,7 @@ func all() (list []server) {
 	add(server{name: "TiDB", absent: "refused by sqllock, because it ignores SKIP LOCKED"})
 	add(server{name: "SQLite, modernc", version: "v1.60.1", suites: []suite{{pkg: "sqllock", run: "^TestConformanceOfSQLite$"}}})
 	for _, d := range []string{"mattn", "ncruces"} {
-		add(server{name: "SQLite, " + d, suites: []suite{{pkg: here, run: "^TestConformanceOfSQLiteDrivers$/^" + d + "$", tags: "sqlite_drivers"}}})
+		add(server{name: "SQLite, " + d, suites: []suite{{pkg: here, run: "^TestConformanceOfSQLiteDrivers$", tags: "sqlite_" + d}}})
 	}
 	add(server{name: "Redis", engine: testserver.Redis, suites: onRedis})
 	add(server{name: "Redis", engine: testserver.Redis, version: "sid", suites: onRedis})
