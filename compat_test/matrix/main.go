@@ -20,7 +20,7 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	only := flag.String("only", "", "servers whose name contains this")
+	only := flag.String("only", "", "servers whose name and version contain this; the page stays as it is")
 	page := flag.String("page", "", "write the table into this file, between its two marks")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -35,7 +35,7 @@ func run() int {
 	good := true
 	var lines []string
 	for _, s := range servers {
-		if !strings.Contains(s.name, *only) {
+		if !strings.Contains(s.name+" "+s.version, *only) {
 			continue
 		}
 		for _, r := range s.run(ctx, suites) {
@@ -44,7 +44,7 @@ func run() int {
 			lines = append(lines, r.String())
 		}
 	}
-	if *page != "" {
+	if *page != "" && *only == "" {
 		if err := write(*page, lines); err != nil {
 			fmt.Fprintln(os.Stderr, "matrix:", err)
 			return 1

@@ -74,7 +74,7 @@ func (s *suites) do(ctx context.Context, r result, environment []string) result 
 		return r
 	}
 	began := time.Now()
-	cmd := exec.CommandContext(ctx, path, "-test.v", "-test.timeout=5m", "-test.parallel=8", "-test.run", r.run)
+	cmd := exec.CommandContext(ctx, path, "-test.v", "-test.timeout=5m", "-test.parallel=4", "-test.run", r.run)
 	cmd.Dir, cmd.Env = filepath.Join("..", r.pkg), append(os.Environ(), environment...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
