@@ -25,7 +25,7 @@ GOTEST  = test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FL
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fmt bench bench-quick fuzz torture torture-quick torture-nightly torture-release mutants simulate servers release vulncheck
+.PHONY: help test race lint fmt bench bench-quick compat fuzz torture torture-quick torture-nightly torture-release mutants simulate servers release vulncheck
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,9 @@ bench: ## docs/benchmarks: beside other libraries, on servers that write to the 
 bench-quick: ## the same in short: does it run, not how fast
 	go -C bench test -count=1 ./...
 	$(BENCH) -quick $(FLAGS)
+
+compat: ## docs/compatibility.md: the conformance suite on every release of a server that can be had; FLAGS=-only=Redis for some
+	CGO_ENABLED=1 go -C compat_test run ./matrix -page=../docs/compatibility.md $(FLAGS)
 
 fuzz: ## every fuzz target for FUZZTIME=20s
 	@set -e; grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' --with-filename . | \

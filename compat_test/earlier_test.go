@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -111,10 +112,23 @@ func (e *earlier) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 		case renewed:
 			outcomes[i] = driver.Renewed
 		default:
-			outcomes[i] = driver.Lost
+			if outcomes[i], err = e.notRenewed(ctx, g); err != nil {
+				return outcomes, err
+			}
 		}
 	}
 	return outcomes, nil
+}
+
+// notRenewed tells a lease that is lost from one whose row another transaction had just then.
+func (e *earlier) notRenewed(ctx context.Context, g driver.Grant) (driver.Outcome, error) {
+	now := map[string]string{"postgres": "clock_timestamp()", "mysql": "UTC_TIMESTAMP(6)", "mariadb": "UTC_TIMESTAMP(6)", "sqlite": "(julianday('now') - 2440587.5) * 86400000000"}
+	alive := 0
+	err := e.db.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*) FROM rowlock_lease WHERE nonce = '%s' AND token = %d AND expires_at > %s", g.Nonce, g.Token, now[e.server])).Scan(&alive)
+	if alive > 0 {
+		return driver.Unknown, err
+	}
+	return driver.Lost, err
 }
 
 func (e *earlier) Release(ctx context.Context, g driver.Grant) error {

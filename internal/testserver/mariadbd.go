@@ -27,20 +27,41 @@ func (e *mariadbd) provide(ctx context.Context, o Options) error {
 			return err
 		}
 	}
+	if o.Version != "" {
+		return e.provideFrom(ctx, o)
+	}
 	path, err := provideWithApt(ctx, o, "MariaDB", "mariadb-server-core", func() string { return find("mariadbd", nil, nil) })
 	if err != nil {
 		return err
 	}
-	prefix := filepath.Dir(filepath.Dir(path))
+	e.provider = library
+	return e.installed(filepath.Dir(filepath.Dir(path)), []string{path})
+}
+
+// provideFrom unpacks the release of another suite beside the host's.
+func (e *mariadbd) provideFrom(ctx context.Context, o Options) error {
+	u, err := unpack(ctx, o, o.Version, "mariadb-server-core")
+	if err != nil {
+		return &missing{"MariaDB of Debian " + o.Version, "use a Debian with its package tools", err}
+	}
+	prefix := filepath.Join(u.root, "usr")
+	if err := e.installed(prefix, u.argv("usr/sbin/mariadbd")); err != nil {
+		return err
+	}
+	e.argv = append(e.argv, "--plugin-dir="+filepath.Join(prefix, "lib/mysql/plugin"))
+	return nil
+}
+
+// installed is how to run the program whose files are under prefix.
+func (e *mariadbd) installed(prefix string, argv []string) error {
 	tables := firstMatch(filepath.Join(prefix, "share/*/mariadb_system_tables.sql"), filepath.Join(prefix, "share/*/mysql_system_tables.sql"))
 	if tables == "" {
 		return errors.New("no mariadb_system_tables.sql under " + prefix + "/share; the installation is not complete")
 	}
 	e.share = filepath.Dir(tables)
-	e.argv = append([]string{path, "--no-defaults", "--basedir=" + prefix, "--lc-messages-dir=" + e.share,
-		"--character-sets-dir=" + filepath.Join(e.share, "charsets")}, asRoot()...)
+	e.argv = append(argv, append([]string{"--no-defaults", "--basedir=" + prefix, "--lc-messages-dir=" + e.share,
+		"--character-sets-dir=" + filepath.Join(e.share, "charsets")}, asRoot()...)...)
 	e.argv = append(e.argv, "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M")
-	e.provider = library
 	return nil
 }
 

@@ -4,15 +4,24 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
 )
 
-type postgres struct{ bin string }
+type postgres struct {
+	bin   string
+	cache string // of a release that is not this machine's
+	env   []string
+}
 
-func (e *postgres) provide(ctx context.Context, o Options) error {
+func (e *postgres) provide(ctx context.Context, o Options) (err error) {
+	if o.Version != "" {
+		e.cache, err = providePostgres(ctx, o)
+		return err
+	}
 	look := func() string {
 		complete := func(path string) bool { return executable(filepath.Join(filepath.Dir(path), "initdb")) }
 		return find("postgres", []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"}, complete)
@@ -32,6 +41,13 @@ func (e *postgres) prepare(ctx context.Context, f *folder, o Options) error {
 	if err != nil {
 		return err
 	}
+	if e.cache != "" { // the account that the server runs as cannot look into it
+		root := filepath.Join(f.path, "root")
+		if err := os.CopyFS(root, os.DirFS(e.cache)); err != nil {
+			return err
+		}
+		e.bin, e.env = filepath.Join(root, "bin"), []string{"LD_LIBRARY_PATH=" + filepath.Join(root, "lib")}
+	}
 	if err := f.give(as); err != nil {
 		return err
 	}
@@ -40,7 +56,7 @@ func (e *postgres) prepare(ctx context.Context, f *folder, o Options) error {
 	}
 	// Each server has an initdb of its own, half a second dearer than a copy: the system identifier tells servers apart.
 	initdb := []string{filepath.Join(e.bin, "initdb"), "-D", f.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"}
-	return runStep(ctx, command{argv: initdb, as: as}, f, nil)
+	return runStep(ctx, command{argv: initdb, env: e.env, as: as}, f, nil)
 }
 
 // follow copies a primary, whose standby the server is then.
@@ -50,7 +66,7 @@ func (e *postgres) follow(ctx context.Context, f *folder, as *account, primary s
 		return fmt.Errorf("Options.Primary %q: %w", primary, err)
 	}
 	backup := []string{filepath.Join(e.bin, "pg_basebackup"), "-h", host, "-p", port, "-U", "postgres", "-D", f.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync"}
-	return runStep(ctx, command{argv: backup, as: as}, f, nil)
+	return runStep(ctx, command{argv: backup, env: e.env, as: as}, f, nil)
 }
 
 func (e *postgres) command(f *folder, port int, o Options) command {
@@ -65,7 +81,7 @@ func (e *postgres) command(f *folder, port int, o Options) command {
 	}
 	// SIGQUIT is the immediate shutdown: no last checkpoint, but its shared memory is given back. SIGINT is the fast one,
 	// which does not wait for its clients to leave.
-	return command{argv: append(argv, o.Args...), env: clockOf(f, o), as: as, quit: syscall.SIGQUIT, stop: syscall.SIGINT}
+	return command{argv: append(argv, o.Args...), env: append(clockOf(f, o), e.env...), as: as, quit: syscall.SIGQUIT, stop: syscall.SIGINT}
 }
 
 func (e *postgres) dsn(port int) string { return postgresDSN(port) }

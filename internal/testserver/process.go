@@ -113,7 +113,7 @@ func runStep(ctx context.Context, c command, f *folder, stdin *os.File) error {
 	}
 	defer log.Close()
 	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = f.path, environment(f), log, log
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = f.path, append(environment(f), c.env...), log, log
 	if stdin != nil {
 		cmd.Stdin = stdin
 	}

@@ -20,6 +20,14 @@ type redis struct {
 }
 
 func (e *redis) provide(ctx context.Context, o Options) error {
+	if e.engine == Redis && o.Version != "" {
+		u, err := unpack(ctx, o, o.Version, "redis-server")
+		if err != nil {
+			return &missing{"Redis of Debian " + o.Version, "use a Debian with its package tools", err}
+		}
+		e.argv = u.argv("usr/bin/redis-server")
+		return nil
+	}
 	if e.engine == Redis {
 		path, err := provideWithApt(ctx, o, "Redis", "redis-server", func() string { return inPath("redis-server") })
 		e.argv = []string{path}

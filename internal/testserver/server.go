@@ -59,7 +59,8 @@ type Options struct {
 	// SessionPooling makes PgBouncer keep a server connection for each client until it leaves; else for each transaction.
 	SessionPooling bool
 
-	// Version is a release of etcd other than [EtcdVersion]; the other servers come as they come.
+	// Version is a release other than the usual one: of etcd, see [EtcdVersion]; of Postgres, one of [PostgresVersions]; of Redis and MariaDB
+	// the suite of Debian that has it. The other servers come as they come.
 	Version string
 
 	// CertFile and KeyFile are what a single etcd speaks TLS with, and nothing else.

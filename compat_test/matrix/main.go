@@ -1,0 +1,74 @@
+// Command matrix runs the conformance suite of every backend on every release of its servers that can be had here, and writes the table
+// of docs/compatibility.md:
+//
+//	make compat
+//
+// What cannot be had is a row of the table, too, with the reason.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	only := flag.String("only", "", "servers whose name and version contain this; the page stays as it is")
+	page := flag.String("page", "", "write the table into this file, between its two marks")
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer cancel()
+	folder, err := os.MkdirTemp("", "rowlock-matrix-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "matrix:", err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	suites := &suites{folder: folder, built: map[string]string{}}
+	good := true
+	var lines []string
+	for _, s := range servers {
+		if !strings.Contains(s.name+" "+s.version, *only) {
+			continue
+		}
+		for _, r := range s.run(ctx, suites) {
+			fmt.Println(r)
+			good = good && r.failed == 0 && r.problem == ""
+			lines = append(lines, r.String())
+		}
+	}
+	if *page != "" && *only == "" {
+		if err := write(*page, lines); err != nil {
+			fmt.Fprintln(os.Stderr, "matrix:", err)
+			return 1
+		}
+	}
+	if !good {
+		return 1
+	}
+	return 0
+}
+
+// The table is between these two lines of the page.
+const begin, end = "<!-- make compat: begin -->", "<!-- end -->"
+
+func write(page string, lines []string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		return fmt.Errorf("%s has no lines %q and %q", filepath.Base(page), begin, end)
+	}
+	table := fmt.Sprintf("\n%s, by `make compat`:\n\n%s\n%s\n", time.Now().Format("January 2006"), header, strings.Join(lines, "\n"))
+	return os.WriteFile(page, []byte(before+begin+table+end+after), 0o644)
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// server is one release of a server, and what is run on it.
+type server struct {
+	name    string
+	engine  string // none: nothing is started
+	version string // as testserver wants it
+	as      string // the engine that the tests know it by, if that is another
+	suites  []suite
+	absent  string // why it cannot be had
+}
+
+var (
+	onPostgres = []suite{{pkg: "sqllock", run: "^TestConformance$/^(postgres|pgx)$"}, {pkg: "advisory", run: "^TestConformance$/^(pgx|stdlib|one-session|pgx-no-token)$"}}
+	onPooler   = []suite{{pkg: "sqllock", run: "^TestConformance$/^pgbouncer(-pgx)?$"}}
+	onMySQL    = []suite{{pkg: "sqllock", run: "^TestConformance$/^mysql$"}, {pkg: "mysqlock", run: "^TestConformance$/^(mysql|interpolating|mysql-no-token)$"}}
+	onMariaDB  = []suite{{pkg: "sqllock", run: "^TestConformance$/^mariadb$"}, {pkg: "mysqlock", run: "^TestConformance$/^(mariadb|one-session|mariadb-no-token)$"}}
+	onRedis    = []suite{{pkg: "kvlock/redislock", run: "^TestConformance$/^redis(-deadlines-not-heeded)?$"}}
+	onValkey   = []suite{{pkg: "kvlock/redislock", run: "^TestConformance$/^valkey$"}}
+	onEtcd     = []suite{{pkg: "kvlock/etcdlock", run: "^TestConformance$"}}
+	onZoo      = []suite{{pkg: "kvlock/zklock", run: "^TestConformance$"}}
+)
+
+var servers = all()
+
+func all() (list []server) {
+	add := func(s server) { list = append(list, s) }
+	add(server{name: "PostgreSQL", engine: testserver.Postgres, suites: onPostgres})
+	for _, v := range testserver.PostgresVersions {
+		add(server{name: "PostgreSQL", engine: testserver.Postgres, version: v, suites: onPostgres})
+	}
+	add(server{name: "PostgreSQL", version: "12", absent: "out of support"})
+	add(server{name: "PgBouncer, transactions", engine: testserver.PgBouncer, suites: onPooler})
+	add(server{name: "PgBouncer, transactions", engine: testserver.NewPgBouncer, as: testserver.PgBouncer, suites: onPooler})
+	add(server{name: "MySQL", engine: testserver.MySQL, suites: onMySQL})
+	add(server{name: "MySQL", version: "8.0, 8.4", absent: "no suite of Debian has it"})
+	add(server{name: "MariaDB", engine: testserver.MariaDB, suites: onMariaDB})
+	add(server{name: "MariaDB", engine: testserver.MariaDB, version: "trixie", suites: onMariaDB})
+	add(server{name: "TiDB", absent: "refused by sqllock, because it ignores SKIP LOCKED"})
+	add(server{name: "SQLite, modernc", version: "v1.60.1", suites: []suite{{pkg: "sqllock", run: "^TestConformanceOfSQLite$"}}})
+	for _, d := range []string{"mattn", "ncruces"} {
+		add(server{name: "SQLite, " + d, suites: []suite{{pkg: here, run: "^TestConformanceOfSQLiteDrivers$", tags: "sqlite_" + d}}})
+	}
+	add(server{name: "Redis", engine: testserver.Redis, suites: onRedis})
+	add(server{name: "Redis", engine: testserver.Redis, version: "sid", suites: onRedis})
+	add(server{name: "Valkey", engine: testserver.Valkey, suites: onValkey})
+	add(server{name: "etcd", engine: testserver.Etcd, version: testserver.EtcdVersion, suites: onEtcd})
+	add(server{name: "etcd", engine: testserver.Etcd, version: testserver.EtcdOldVersion, suites: onEtcd})
+	add(server{name: "ZooKeeper", engine: testserver.ZooKeeper, suites: onZoo})
+	add(server{name: "ZooKeeper, three servers", version: "3.9, of Debian sid", suites: []suite{{pkg: "kvlock/zklock", run: "^TestEnsemble$"}}})
+	return list
+}
+
+// run starts the server, and runs its suites.
+func (s server) run(ctx context.Context, all *suites) (rows []result) {
+	row := result{server: s.name, version: s.version}
+	if s.absent != "" {
+		row.problem = s.absent
+		return []result{row}
+	}
+	var environment []string
+	if s.engine != "" {
+		o := testserver.Options{Version: s.version, Logf: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }}
+		if s.engine == testserver.PgBouncer || s.engine == testserver.NewPgBouncer {
+			behind, err := testserver.Start(ctx, testserver.Postgres, testserver.Options{})
+			if err != nil {
+				row.problem = err.Error()
+				return []result{row}
+			}
+			defer behind.Stop()
+			o.Postgres = behind.DSN
+			environment = append(environment, testserver.Variable(testserver.Postgres)+"="+behind.DSN)
+		}
+		server, err := testserver.Start(ctx, s.engine, o)
+		if err != nil {
+			row.problem = strings.Join(strings.Fields(err.Error()), " ")
+			return []result{row}
+		}
+		defer server.Stop()
+		known := s.engine
+		if s.as != "" {
+			known = s.as
+		}
+		environment = append(environment, testserver.Variable(known)+"="+server.DSN)
+		if v := release(server); v != "" {
+			row.version = v
+		}
+	} else if s.name == "ZooKeeper, three servers" { // which start their own
+		environment = append(environment, testserver.Variable(testserver.ZooKeeper)+"=none")
+	}
+	for _, of := range s.suites {
+		row.suite = of
+		rows = append(rows, all.do(ctx, row, environment))
+	}
+	return rows
+}
+
+// release is what a server calls itself; empty if it is known by its program.
+func release(s *testserver.Server) (v string) {
+	switch s.Engine {
+	case testserver.Postgres:
+		v = ask("pgx", s.DSN, "SHOW server_version")
+		v, _, _ = strings.Cut(v, " ")
+	case testserver.MySQL, testserver.MariaDB:
+		v = ask("mysql", s.DSN, "SELECT VERSION()")
+		v, _, _ = strings.Cut(v, "-")
+	case testserver.PgBouncer, testserver.NewPgBouncer: // which says it when it starts
+		text, _ := os.ReadFile(filepath.Join(s.Folder, "log"))
+		v = first(`PgBouncer ([0-9.]+)`, string(text))
+	case testserver.Redis, testserver.Valkey:
+		v = first(`(?:valkey|redis)_version:(\S+)`, talk(s.Addr, "INFO server\r\n"))
+		if s.Engine == testserver.Valkey {
+			v = first(`valkey_version:(\S+)`, talk(s.Addr, "INFO server\r\n"))
+		}
+	case testserver.ZooKeeper:
+		v = first(`version: ([0-9.]+)`, talk(s.Addr, "srvr"))
+	}
+	return v
+}
+
+func ask(driver, dsn, query string) (answer string) {
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		return ""
+	}
+	defer db.Close() //nolint:errcheck // nothing of it is kept
+	_ = db.QueryRow(query).Scan(&answer)
+	return answer
+}
+
+// talk sends a line and reads what comes within a second.
+func talk(addr, line string) string {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return ""
+	}
+	defer conn.Close() //nolint:errcheck // nothing of it is kept
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	_, _ = io.WriteString(conn, line)
+	text, _ := io.ReadAll(conn)
+	return string(text)
+}
+
+func first(pattern, text string) string {
+	if m := regexp.MustCompile(pattern).FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return ""
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// suites are the test programs of packages, built once.
+type suites struct {
+	folder string
+	built  map[string]string
+}
+
+// suite is the conformance tests of a package for one server.
+type suite struct {
+	pkg  string // its folder in the module
+	run  string // as -run wants it
+	tags string
+}
+
+// result is a row of the table.
+type result struct {
+	server, version string
+	suite
+	passed, skipped, failed int
+	problem                 string
+	took                    time.Duration
+}
+
+const header = "| server | release | package | tests | cases kept | declared exceptions | broken |\n|---|---|---|---|---:|---:|---:|"
+
+func (r result) String() string {
+	if r.problem != "" {
+		return fmt.Sprintf("| %s | %s | %s | not run: %s | | | |", r.server, r.version, r.pkg, r.problem)
+	}
+	return fmt.Sprintf("| %s | %s | %s | `%s` | %d | %d | %d |", r.server, r.version, r.pkg, strings.ReplaceAll(r.run, "|", `\|`), r.passed, r.skipped, r.failed)
+}
+
+func (s *suites) build(ctx context.Context, of suite) (string, error) {
+	key := of.pkg + of.tags
+	if path := s.built[key]; path != "" {
+		return path, nil
+	}
+	path := filepath.Join(s.folder, strings.ReplaceAll(key, "/", "-")+".test")
+	module, pkg := "..", "./"+of.pkg
+	if of.pkg == here {
+		module, pkg = ".", "."
+	}
+	cmd := exec.CommandContext(ctx, "go", "-C", module, "test", "-c", "-tags="+of.tags, "-o", path, pkg)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	s.built[key] = path
+	return path, nil
+}
+
+// here is the package of this module.
+const here = "compat_test"
+
+var verdict = regexp.MustCompile(`(?m)^ *--- (PASS|SKIP|FAIL): (\S+)`)
+
+// do runs a suite with these variables.
+func (s *suites) do(ctx context.Context, r result, environment []string) result {
+	path, err := s.build(ctx, r.suite)
+	if err != nil {
+		r.problem = err.Error()
+		return r
+	}
+	began := time.Now()
+	cmd := exec.CommandContext(ctx, path, "-test.v", "-test.timeout=5m", "-test.parallel=4", "-test.run", r.run)
+	cmd.Dir, cmd.Env = filepath.Join("..", r.pkg), append(os.Environ(), environment...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	r.took = time.Since(began)
+	found := verdict.FindAllStringSubmatch(out.String(), -1)
+	for _, v := range found {
+		leaf := true
+		for _, other := range found {
+			leaf = leaf && !strings.HasPrefix(other[2], v[2]+"/")
+		}
+		if !leaf {
+			continue
+		}
+		switch v[1] {
+		case "PASS":
+			r.passed++
+		case "SKIP":
+			r.skipped++
+		default:
+			r.failed++
+		}
+	}
+	if err != nil || r.passed == 0 {
+		r.failed = max(r.failed, 1)
+		fmt.Fprintln(os.Stderr, out.String())
+	}
+	return r
+}
