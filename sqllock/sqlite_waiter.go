@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
 const (
@@ -109,7 +110,8 @@ func (s *sqlite) Notify(ctx context.Context, key driver.Key, wake func()) (stop 
 	}
 	w, place := s.join(key, wake, file)
 	leave := func() { s.leave(key, w, place) }
-	if err := s.register(ctx, key, w, true); err != nil {
+	// While the file is busy the row cannot be written: the next refusal does it. Who does not watch only polls, and is passed by.
+	if err := s.register(ctx, key, w, true); err != nil && (!sqlitefile.Busy(err) || ctx.Err() != nil) {
 		leave()
 		return nil, s.classify(ctx, "wait for", key, err)
 	}
@@ -169,10 +171,13 @@ func (s *sqlite) seen(ctx context.Context, key driver.Key, w *sqliteWaiter) {
 		return
 	}
 	w.mu.Lock()
-	due := time.Since(w.seen) >= seenEvery
+	due, limit := time.Since(w.seen) >= seenEvery, seenWait
+	if w.seen.IsZero() { // it is not in line yet
+		limit = writerWait
+	}
 	w.mu.Unlock()
 	if due {
-		ctx, cancel := context.WithTimeout(ctx, seenWait)
+		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		_ = s.register(ctx, key, w, false) // it can be done with the next attempt
 	}

@@ -183,15 +183,15 @@ func TestSQLiteInMemoryWakes(t *testing.T) {
 }
 
 // Of eight who want the same lock again and again, each with a file handle of its own, none gets less than half
-// of its share.
+// of its share. So it is with a rollback journal, which is slower, of four.
 func TestSQLiteStarvesNobody(t *testing.T) {
-	for _, mode := range []string{"WAL", "DELETE"} {
-		t.Run(mode, func(t *testing.T) { starvesNobody(t, sqliteTestWith(t, mode)) })
+	for mode, members := range map[string]int{"WAL": 8, "DELETE": 4} {
+		t.Run(mode, func(t *testing.T) { starvesNobody(t, sqliteTestWith(t, mode), members) })
 	}
 }
 
-func starvesNobody(t *testing.T, s *store) {
-	const members, rounds = 8, 64
+func starvesNobody(t *testing.T, s *store, members int) {
+	rounds := 8 * members
 	var asks atomic.Int64
 	var mu sync.Mutex
 	served, total := make([]int, members), 0

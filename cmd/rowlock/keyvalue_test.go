@@ -102,11 +102,17 @@ func redlockStore(tb testing.TB) func(testing.TB, workplace) string {
 		for _, addr := range servers() {
 			node := redis.NewClient(&redis.Options{Addr: addr})
 			defer node.Close()
-			run := node.InfoMap(tb.Context(), "server").Item("Server", "run_id")
-			require.NoError(tb, node.HSet(tb.Context(), prefix+"node", "run_id", run, "since", 0, "admitted", 1, "top", 0, "floor", 0).Err())
+			giveVote(tb, node, prefix)
 		}
 		return "redlock://" + strings.Join(servers(), ",") + "?node_timeout=5s&prefix=" + prefix
 	}
+}
+
+// giveVote lets a server vote as one of a Redlock.
+func giveVote(tb testing.TB, node *redis.Client, prefix string) {
+	tb.Helper()
+	run := node.InfoMap(tb.Context(), "server").Item("Server", "run_id")
+	require.NoError(tb, node.HSet(tb.Context(), prefix+"node", "run_id", run, "since", 0, "admitted", 1, "top", 0, "floor", 0).Err())
 }
 
 // startServer starts a server of a test's own, which may be killed.

@@ -39,12 +39,13 @@ func TestSecuredStores(t *testing.T) {
 	t.Parallel()
 	ours, stranger := certificate(t), certificate(t)
 	for scheme, start := range map[string]func(testing.TB, pair) string{
-		"rediss": func(tb testing.TB, p pair) string { return securedRedis(tb, p) },
+		"rediss": func(tb testing.TB, p pair) string { return securedRedis(tb, p) + "/?prefix=secured&" },
 		"rediss+cluster": func(tb testing.TB, p pair) string {
-			return securedRedis(tb, p, "--cluster-enabled", "yes", "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1")
+			return securedRedis(tb, p, "--cluster-enabled", "yes", "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1") + "/?prefix=secured&"
 		},
-		"etcds": securedEtcd,
-		"zks":   securedZooKeeper,
+		"redlocks": securedRedlock,
+		"etcds":    securedEtcd,
+		"zks":      securedZooKeeper,
 	} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
@@ -104,10 +105,16 @@ func securedRedis(tb testing.TB, p pair, args ...string) string {
 	}
 	root := redis.NewClient(&redis.Options{Addr: plain})
 	defer root.Close()
+	giveVote(tb, root, "secured") // for redlocks
 	require.NoError(tb, root.ACLSetUser(tb.Context(), "app", "on", ">"+secret, "~secured*", "&secured*",
 		"+eval", "+evalsha", "+info", "+scan", "+subscribe", "+ssubscribe", "+publish", "+time", "+cluster|shards", "+cluster|slots",
-		"+hmget", "+hset", "+del", "+pexpire").Err())
-	return addr + "/?prefix=secured&"
+		"+hget", "+hmget", "+hset", "+del", "+pexpire").Err())
+	return addr
+}
+
+func securedRedlock(tb testing.TB, p pair) string {
+	tb.Helper()
+	return securedRedis(tb, p) + "," + securedRedis(tb, p) + "," + securedRedis(tb, p) + "?node_timeout=5s&prefix=secured&"
 }
 
 // securedEtcd wants a certificate of its clients, too.

@@ -4,7 +4,8 @@
 //
 // A lock is one hash: token, nonce, holder, note, and when it was granted, expires and can be had again. Each
 // step is one script and one request; time is the server's. Renewals travel together, a hundred in a
-// run of the script, on a Cluster a hundred of one slot. Releases wake waiters by pub/sub.
+// run of the script, on a Cluster a hundred of one slot. A release calls the
+// process that has waited longest, by pub/sub, and keeps the lock for it for a moment.
 //
 // A token is the larger of the last one plus one and the server's clock in microseconds, so it rises through release, expiry,
 // FLUSHALL, a restart without data and a failover that lost the last grants, as long as the clock of the new server is

@@ -1,0 +1,43 @@
+package zklock_test
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/kvlock/zklock"
+)
+
+// Promise 8: the servers are asked for a timeout of twice the TTL, and grant it between their minimum and maximum: so
+// long, and a tick, a crash keeps the name. A lease is trusted for four tenths of what was granted, or its TTL.
+func TestTheTimeoutIsTwiceTheTTL(t *testing.T) {
+	t.Parallel()
+	addr := alone(t).Addr
+	least := number(t, addr, "conf", `minSessionTimeout=(\d+)`)
+	most := number(t, addr, "conf", `maxSessionTimeout=(\d+)`)
+	assert.Equal(t, 2*number(t, addr, "conf", `tickTime=(\d+)`), least, "as it is unless set")
+	for _, c := range []struct{ ttl, trusted time.Duration }{
+		{3 * time.Second, 2400 * time.Millisecond},
+		{time.Millisecond * time.Duration(least) / 10, time.Millisecond * time.Duration(least) / 10}, // less than the least
+		{time.Millisecond * time.Duration(most), time.Millisecond * time.Duration(most) * 4 / 10},
+	} {
+		b := zklock.New([]string{addr}, root())
+		r := request("a")
+		r.TTL = c.ttl
+		g, err := b.Acquire(context.Background(), r)
+		require.NoError(t, err)
+		assert.Equal(t, c.trusted, g.TTL)
+		granted := regexp.MustCompile(`,to=(\d+),`).FindStringSubmatch(fourLetters(t, addr, "cons"))
+		require.NotNil(t, granted)
+		ms, err := strconv.ParseInt(granted[1], 10, 64)
+		require.NoError(t, err)
+		assert.Equal(t, min(max(2*c.ttl.Milliseconds(), least), most), ms)
+		b.Close()
+		require.Eventually(t, func() bool { return !regexp.MustCompile(`,to=`).MatchString(fourLetters(t, addr, "cons")) }, 10*time.Second, time.Millisecond)
+	}
+}
