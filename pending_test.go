@@ -89,7 +89,7 @@ func (b *granting) HandOver(context.Context, driver.Grant, driver.Request) (driv
 // Promise 2: what the store grants by itself is trusted from before the request was sent that it took note of, because
 // when it was granted is not known. After a long wait the store is asked again.
 func TestTrustInWhatTheStoreGrantsByItself(t *testing.T) {
-	for name, wait := range map[string]time.Duration{"soon": ttl / 10, "after a long wait": 2 * ttl} {
+	for name, wait := range map[string]time.Duration{"soon": ttl / 4, "after a long wait": 2 * ttl} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, store *memlock.Backend) {
 				b := &granting{Backend: store}
