@@ -128,6 +128,11 @@ func (l *Locker) Close() error {
 		l.abandon()
 		l.janitor.stop()
 		l.running.Wait()
+		if idler, ok := l.backend.(driver.Idler); ok {
+			ctx, cancel := context.WithTimeout(l.patience, closeTimeout)
+			idler.CloseIdle(ctx)
+			cancel()
+		}
 		l.closed = errors.Join(errs...)
 	})
 	return l.closed

@@ -5,7 +5,7 @@
 // in package rowlock: waiting, renewal, deadlines, retries with jitter, the local queue, taking
 // back grants of unknown outcome, tracing. What only some stores can do are small optional
 // interfaces, found once when a Locker is made: [Notifier], [Queuer], [Enterer], [Session],
-// [Inspector], [Describer], [GrantSealer], [HandOverer], [Pauser].
+// [Inspector], [Describer], [GrantSealer], [HandOverer], [Pauser], [Idler].
 //
 // # The rules
 //

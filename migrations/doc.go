@@ -55,7 +55,8 @@
 // through the same user, for Hold the first of these, and for ReleaseOnCommit both:
 //
 //	GRANT SELECT ON rowlock_lease TO app;
-//	GRANT UPDATE (nonce, expires_at, held_until) ON rowlock_lease TO app;
+//	GRANT UPDATE (nonce, expires_at, held_until, reserved_for) ON rowlock_lease TO app;
+//	GRANT SELECT ON rowlock_lease_waiter TO app; -- on Postgres, whose waiters are called
 //
 // fence.Protect is for the owner of the table that it protects. Who writes there needs no more than
 // that, on all databases: not to rowlock_lease_fence_pass either.

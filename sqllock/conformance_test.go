@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"testing"
+	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -23,20 +24,29 @@ import (
 
 func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // it reports each connection that is cut
 
+// closeIdle ends what b keeps for those who might wait again, as the end of a Locker does.
+func closeIdle(b *sqllock.Backend) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	b.CloseIdle(ctx)
+}
+
 // Every way to every database server keeps every promise, also when its clients die, are cut off,
 // and lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	pgxSQL := func(dsn string) (driver.Backend, func(), error) {
 		db, err := sql.Open("pgx", dsn)
-		return sqllock.Postgres(db), func() { _ = db.Close() }, err
+		b := sqllock.Postgres(db)
+		return b, func() { closeIdle(b); _ = db.Close() }, err
 	}
 	pgxPool := func(dsn string) (driver.Backend, func(), error) {
 		pool, err := pgxpool.New(context.Background(), dsn)
 		if err != nil {
 			return nil, nil, err
 		}
-		return sqllock.Pgx(pool), pool.Close, nil
+		b := sqllock.Pgx(pool)
+		return b, func() { closeIdle(b); pool.Close() }, nil
 	}
 	mysql := func(dsn string) (driver.Backend, func(), error) {
 		db, err := sql.Open("mysql", dsn)

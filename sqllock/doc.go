@@ -36,7 +36,8 @@
 //
 // Waiters are woken. Whoever waits has a row in the table of waiters, and one connection of the pool listens for as
 // long as a backend has waiters, and five seconds longer. A release, in its one statement, notifies the one process that
-// has waited longest, and keeps the lock for it for 50 ms; a release that finds no waiter notifies nobody. What is lost
+// has waited longest, and keeps the lock for it for 50 ms, or, where many want it, grants it to the request that was left
+// with the row; a release that finds no waiter notifies nobody. What is lost
 // on the way is found by the poll. Through a pooler nobody listens, nor with another driver than pgx, nor on a
 // pool of database/sql that is limited to one connection: there waiters poll, and Capabilities say so.
 //

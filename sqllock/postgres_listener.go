@@ -35,7 +35,7 @@ const (
 
 // start has the goroutine run. The caller holds mu.
 func (s *waiters) start() {
-	s.running = true
+	s.running, s.hasty, s.ended = true, false, make(chan struct{})
 	kept := s.parked
 	if kept != nil {
 		s.unpark.Stop()
@@ -43,11 +43,12 @@ func (s *waiters) start() {
 	} else {
 		s.hears, s.decided = false, make(chan struct{})
 	}
-	go s.run(kept)
+	go s.run(kept, s.ended)
 }
 
 // run serves with one connection after the other until nobody waits.
-func (s *waiters) run(e ear) {
+func (s *waiters) run(e ear, ended chan<- struct{}) {
+	defer close(ended)
 	for {
 		fresh := e == nil
 		if fresh {
@@ -137,8 +138,11 @@ func (s *waiters) serve(e ear, fresh bool) bool {
 		return true
 	}
 	for {
-		w, done := s.due(e, greetedBy.IsZero())
+		w, done, kept := s.due(e, greetedBy.IsZero())
 		if done {
+			if !kept {
+				e.close()
+			}
 			return false
 		}
 		if s.tell(e, w) != nil {
@@ -206,14 +210,13 @@ type work struct {
 	sweep       bool
 }
 
-// due is what is to be written now. When nobody waits any more it ends the goroutine.
-func (s *waiters) due(e ear, greeted bool) (w work, done bool) {
+// due is what is to be written now. When nobody waits any more it ends the goroutine, and says whether e is kept.
+func (s *waiters) due(e ear, greeted bool) (w work, done, kept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.topics)+len(s.leavers)+len(s.missing) == 0 {
 		s.running = false
-		s.park(e, greeted)
-		return w, true
+		return w, true, s.park(e, greeted)
 	}
 	now := time.Now()
 	tick := now.Sub(s.renewed) >= refreshEvery
@@ -224,11 +227,7 @@ func (s *waiters) due(e ear, greeted bool) (w work, done bool) {
 		}
 	}
 	for key, l := range s.leavers {
-		if l.back {
-			l.back = !tick // he would have come by now
-			continue
-		}
-		if tick || !l.idle {
+		if tick || s.hasty || !l.idle && !l.back {
 			l.sent = true
 			w.leave = append(w.leave, rowOf(key, l.id))
 		}
@@ -236,7 +235,7 @@ func (s *waiters) due(e ear, greeted bool) (w work, done bool) {
 	for id, key := range s.missing {
 		w.leave = append(w.leave, rowOf(key, id))
 	}
-	return w, false
+	return w, false, false
 }
 
 // tell writes what is due.
@@ -277,24 +276,4 @@ func (s *waiters) mayListen() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open != nil && !time.Now().Before(s.deafTill)
-}
-
-// park keeps a connection that hears for the next waiter, for a while. The caller holds mu.
-func (s *waiters) park(e ear, greeted bool) {
-	if !greeted || !s.hears {
-		go e.close()
-		return
-	}
-	s.parked = e
-	s.unpark = time.AfterFunc(idleLimit, func() {
-		s.mu.Lock()
-		mine := s.parked == e
-		if mine {
-			s.parked = nil
-		}
-		s.mu.Unlock()
-		if mine {
-			e.close()
-		}
-	})
 }

@@ -23,6 +23,8 @@ type waiters struct {
 	leavers  map[driver.Key]*leaver // who waited until a moment ago
 	missing  map[string]driver.Key  // waiters of others who did not come when they were called, by id
 	running  bool
+	ended    chan struct{} // closed when the goroutine that runs has ended
+	hasty    bool          // nothing is kept for those who might come back
 	hears    bool          // notifications have been seen to arrive on the present connection
 	pooled   bool          // a pooler was found in between
 	unheard  bool          // notifications are not known to arrive, or known not to
@@ -121,6 +123,7 @@ func (s *waiters) join(key driver.Key, c *caller) (id string, decided <-chan str
 		}
 	}
 	t.callers[c] = struct{}{}
+	s.hasty = false
 	if !s.running {
 		s.start()
 	}

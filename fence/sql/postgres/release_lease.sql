@@ -1,9 +1,21 @@
 -- Parameters: $1 minimum hold in microseconds, $2 namespace, $3 name of the lock, $4 nonce, $5 token.
 -- Result: none; one row changed if the lease was alive and has ended.
--- Promise: with the commit, and not before, this lease ends, and no other; the row stays; nobody is granted the lock in between.
+-- Promise: with the commit, and not before, this lease ends, and no other, and the waiter that has waited longest is called, for whom the lock is kept for 50 ms if its minimum hold is over; the row stays; nobody is granted the lock in between.
 UPDATE rowlock_lease l
    SET nonce = NULL,
-       expires_at = clock_timestamp(),
-       held_until = greatest(clock_timestamp(), l.acquired_at + $1::bigint * interval '1 microsecond')
+       expires_at = b.now,
+       reserved_for = CASE WHEN l.acquired_at + $1::bigint * interval '1 microsecond' <= b.now
+                           THEN (b.called).id END,
+       held_until = greatest(l.acquired_at + $1::bigint * interval '1 microsecond',
+                             CASE WHEN (b.called).id IS NULL THEN b.now ELSE b.now + interval '50 milliseconds' END)
+  FROM (SELECT clock_timestamp() AS now,
+               (SELECT w
+                  FROM rowlock_lease_waiter w
+                 WHERE w.namespace = $2::text AND w.name = $3::text
+                   AND w.seen_at > clock_timestamp() - interval '3 seconds'
+                 ORDER BY w.since
+                 LIMIT 1) AS called) b
  WHERE l.namespace = $2::text AND l.name = $3::text
    AND l.nonce = $4::text::uuid AND l.token = $5::bigint AND l.expires_at > clock_timestamp()
+RETURNING CASE WHEN l.reserved_for IS NOT NULL AND (b.called).channel <> ''
+               THEN pg_notify((b.called).channel, l.reserved_for::text) END

@@ -1,0 +1,172 @@
+package rowlock_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// granting is a store that takes note of a request that it refuses, and grants it with the release of the holder.
+type granting struct {
+	*memlock.Backend
+
+	mu     sync.Mutex
+	left   *driver.Request
+	given  *driver.Grant // not told of yet
+	wake   func()
+	asked  int
+	proven int
+	taken  []driver.Grant // released with a zero token
+}
+
+func (b *granting) Notify(_ context.Context, _ driver.Key, wake func()) (func(), error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wake = wake
+	return func() {}, nil
+}
+
+func (b *granting) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked++
+	if b.given != nil && b.given.Nonce == r.Nonce {
+		g := *b.given
+		g.Earlier, b.given = true, nil
+		return g, nil
+	}
+	g, err := b.Backend.Acquire(ctx, r)
+	if held, refused := err.(*driver.Held); refused && r.Waits { //nolint:errorlint // memlock's own
+		held.Pending = true
+		b.left = &r
+	}
+	return g, err
+}
+
+func (b *granting) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	b.mu.Lock()
+	b.proven++
+	b.mu.Unlock()
+	return b.Backend.Renew(ctx, grants)
+}
+
+func (b *granting) Release(ctx context.Context, g driver.Grant) error {
+	err := b.Backend.Release(ctx, g)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if g.Token == 0 {
+		b.taken = append(b.taken, g)
+		if b.left != nil && b.left.Nonce == g.Nonce {
+			b.left = nil
+		}
+		return err
+	}
+	if b.left != nil && err == nil {
+		given, err := b.Backend.Acquire(ctx, *b.left)
+		if err != nil {
+			return err
+		}
+		b.given, b.left = &given, nil
+		b.wake()
+	}
+	return err
+}
+
+// HandOver is not to come first: the holder is of another process.
+func (b *granting) HandOver(context.Context, driver.Grant, driver.Request) (driver.Grant, error) {
+	return driver.Grant{}, driver.Permanent(driver.ErrNotHeld)
+}
+
+// Promise 2: what the store grants by itself is trusted from before the request was sent that it took note of, because
+// when it was granted is not known. After a long wait the store is asked again.
+func TestTrustInWhatTheStoreGrantsByItself(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"soon": ttl / 4, "after a long wait": 2 * ttl} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				b := &granting{Backend: store}
+				holder, waiter := locker(t, b, rowlock.TTL(ttl)), locker(t, b, rowlock.TTL(ttl))
+				lease := acquire(t, holder, "a")
+				got := make(chan *rowlock.Lease)
+				asked := time.Now()
+				go func() { got <- acquire(t, waiter, "a") }()
+				time.Sleep(wait)
+				synctest.Wait()
+				b.mu.Lock()
+				before, proven := b.asked, b.proven
+				b.mu.Unlock()
+				require.NoError(t, lease.Release(background))
+				next := <-got
+				b.mu.Lock()
+				assert.Equal(t, before+1, b.asked, "by the first question after it was woken")
+				if wait > ttl {
+					assert.Greater(t, b.proven, proven, "the store was asked")
+				} else {
+					assert.Equal(t, proven, b.proven)
+				}
+				b.mu.Unlock()
+				status, err := store.Inspect(t.Context(), driver.Key{Name: "a"})
+				require.NoError(t, err)
+				assert.Equal(t, next.Token(), status.Token)
+				require.NoError(t, next.Err())
+				assert.LessOrEqual(t, time.Until(next.ExpiresAt()), status.ExpiresIn)
+				if wait < ttl {
+					assert.False(t, next.ExpiresAt().After(asked.Add(ttl)), "from before its first request")
+				}
+				require.NoError(t, next.Release(background))
+			})
+		})
+	}
+}
+
+// Promise 5: a request that the store may grant by itself is taken back when it is given up, and nobody is told of a
+// doubt that there was not.
+func TestGivenUpWaitIsTakenBack(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		b := &granting{Backend: store}
+		resolved := 0
+		holder := locker(t, b, rowlock.TTL(ttl))
+		waiter := locker(t, b, rowlock.TTL(ttl), rowlock.Tracing(&rowlock.Trace{Resolved: func(rowlock.ResolvedEvent) { resolved++ }}))
+		lease := acquire(t, holder, "a")
+		_, err := waiter.Acquire(background, "a", rowlock.Wait(time.Second))
+		require.ErrorIs(t, err, rowlock.ErrHeld)
+		synctest.Wait()
+		b.mu.Lock()
+		assert.Len(t, b.taken, 1)
+		assert.Nil(t, b.left)
+		b.mu.Unlock()
+		require.NoError(t, lease.Release(background))
+		require.NoError(t, acquire(t, holder, "a").Release(background), "the name is free")
+		assert.Zero(t, resolved)
+		_, err = holder.TryAcquire(background, "a")
+		require.NoError(t, err)
+		_, err = waiter.TryAcquire(background, "a")
+		require.ErrorIs(t, err, rowlock.ErrHeld)
+		assert.Len(t, b.taken, 1, "who does not wait leaves nothing")
+	})
+}
+
+// A store cannot grant what it was never asked for.
+func TestAGrantThatNobodyLeftARequestForIsNotTrusted(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, early{store})
+		_, err := l.Acquire(background, "a")
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+	})
+}
+
+type early struct{ *memlock.Backend }
+
+func (e early) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := e.Backend.Acquire(ctx, r)
+	g.Earlier = err == nil
+	return g, err
+}

@@ -1,0 +1,50 @@
+package sqllock
+
+import (
+	"context"
+	"time"
+)
+
+// park keeps a connection that hears for the next waiter, for a while. The caller holds mu.
+func (s *waiters) park(e ear, greeted bool) (kept bool) {
+	if !greeted || !s.hears || s.hasty {
+		return false
+	}
+	s.parked = e
+	s.unpark = time.AfterFunc(idleLimit, func() { s.closeParked(e) })
+	return true
+}
+
+// closeParked closes e, unless somebody waits with it again.
+func (s *waiters) closeParked(e ear) {
+	s.mu.Lock()
+	mine := s.parked == e
+	if mine {
+		s.parked = nil
+	}
+	s.mu.Unlock()
+	if mine {
+		e.close()
+	}
+}
+
+// CloseIdle implements [driver.Idler].
+func (p *postgres) CloseIdle(ctx context.Context) {
+	s := &p.waiters
+	s.mu.Lock()
+	running, ended, parked := s.running && len(s.topics) == 0, s.ended, s.parked
+	if running {
+		s.hasty = true
+		s.hurry()
+	}
+	s.mu.Unlock()
+	if running {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+	} else if parked != nil {
+		s.unpark.Stop()
+		s.closeParked(parked)
+	}
+}

@@ -1,0 +1,211 @@
+package sqllock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// passing is a lock whose holder waits for it again, as where many want it, and another one that waits before him.
+type passing struct {
+	*crowd
+
+	holder, waiter *member
+	held           driver.Grant
+	request        driver.Request // the waiter's, which it has left with its row
+	woken          chan struct{}
+}
+
+func newPassing(t *testing.T, held driver.Request) *passing {
+	t.Helper()
+	p := &passing{crowd: newCrowd(t, 2), request: request("job"), woken: make(chan struct{}, 10)}
+	p.holder, p.waiter = p.members[0], p.members[1]
+	p.held = acquire(t, p.holder.backend, held)
+	p.request.Waiting = true
+	for _, b := range []*member{p.waiter, p.holder} {
+		stop, err := b.backend.Notify(t.Context(), p.held.Key, func() {
+			if b == p.waiter {
+				p.woken <- struct{}{}
+			}
+		})
+		require.NoError(t, err)
+		t.Cleanup(stop)
+	}
+	until(t, "both listen", func() bool { return p.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 2 })
+	assert.True(t, refused(t, p.waiter.backend, p.request).Pending)
+	assert.Equal(t, int64(1), p.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL"))
+	return p
+}
+
+func (p *passing) holds(t *testing.T, r driver.Request) bool {
+	t.Helper()
+	return p.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce = '"+r.Nonce.String()+"' AND expires_at > clock_timestamp()") == 1
+}
+
+// A release grants the lock to the request that the waiter has left with its row, and tells him: he sends nothing.
+func TestPostgresReleaseGrantsToWhoWaits(t *testing.T) {
+	t.Parallel()
+	p := newPassing(t, request("job"))
+	p.waiter.sent.take()
+	require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
+	within(t, p.woken)
+	assert.True(t, p.holds(t, p.request))
+	g, err := p.waiter.backend.Acquire(t.Context(), p.request)
+	require.NoError(t, err)
+	assert.True(t, g.Earlier)
+	assert.Greater(t, g.Token, p.held.Token)
+	for _, s := range p.waiter.sent.take() {
+		assert.NotContains(t, s.SQL, "inserted", "the lock was asked for")
+	}
+	assert.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, p.waiter.backend, g))
+	status := inspect(t, p.holder.backend, "job")
+	assert.Equal(t, g.Token, status.Token)
+	assert.Equal(t, p.request.Holder, status.Holder)
+	require.NoError(t, p.waiter.backend.Release(t.Context(), g))
+}
+
+// A request that is given up is granted no more, and one that was granted meanwhile is released.
+func TestPostgresARequestIsTakenBack(t *testing.T) {
+	t.Parallel()
+	for name, granted := range map[string]bool{"before it is granted": false, "after that": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPassing(t, request("job"))
+			takeBack := func() error {
+				return p.waiter.backend.Release(t.Context(), driver.Grant{Key: p.held.Key, Nonce: p.request.Nonce})
+			}
+			if granted {
+				require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
+				assert.True(t, p.holds(t, p.request))
+				require.NoError(t, takeBack())
+			} else {
+				require.ErrorIs(t, takeBack(), driver.ErrNotHeld)
+				require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
+			}
+			assert.False(t, p.holds(t, p.request))
+			require.ErrorIs(t, takeBack(), driver.ErrNotHeld)
+		})
+	}
+}
+
+// Where a release must not grant, or whoever waits may be dead, it keeps the lock for him as if he had left no request.
+func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]string{
+		"nobody listens any more":   "UPDATE rowlock_lease_waiter SET channel = 'rowlock_nobody'",
+		"after a change of server":  "UPDATE rowlock_lease_meta SET epoch = 'another'",
+		"in quarantine":             "UPDATE rowlock_lease_meta SET quarantined_until = clock_timestamp() + interval '1 hour'",
+		"for longer than is known":  "UPDATE rowlock_lease_meta SET longest_ttl_us = 1",
+		"a waiter without requests": "UPDATE rowlock_lease_waiter SET nonce = NULL",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPassing(t, request("job"))
+			p.exec(t, change)
+			require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
+			assert.False(t, p.holds(t, p.request))
+			assert.Equal(t, int64(1), p.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce IS NULL AND reserved_for IS NOT NULL"))
+		})
+	}
+	t.Run("while a minimum hold runs", func(t *testing.T) {
+		t.Parallel()
+		closed := request("job")
+		closed.MinHold = time.Hour
+		p := newPassing(t, closed)
+		require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
+		assert.False(t, p.holds(t, p.request))
+		assert.Empty(t, p.woken)
+	})
+}
+
+// A grant that a release makes is durable whatever the session's default is; without one there is no flush.
+func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ change, session, want string }{
+		"grants":                              {"SELECT 1", "off", "on"},
+		"grants, where users chose another":   {"SELECT 1", "local", "local"},
+		"keeps the lock for whoever it calls": {"UPDATE rowlock_lease_waiter SET nonce = NULL", "on", "off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPassing(t, request("job"))
+			p.exec(t, c.change)
+			p.exec(t, "CREATE TABLE before AS SELECT * FROM rowlock_lease")
+			p.exec(t, "CREATE TABLE before_waiter AS SELECT * FROM rowlock_lease_waiter")
+			p.holder.sent.take()
+			require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
+			statement := p.holder.sent.take()[0]
+			tx := p.begin(t) // the same again
+			for _, s := range []string{
+				"DELETE FROM rowlock_lease", "INSERT INTO rowlock_lease SELECT * FROM before",
+				"DELETE FROM rowlock_lease_waiter", "INSERT INTO rowlock_lease_waiter SELECT * FROM before_waiter",
+				"SET LOCAL synchronous_commit = " + c.session,
+			} {
+				_, err := tx.ExecContext(t.Context(), s)
+				require.NoError(t, err)
+			}
+			_, err := tx.ExecContext(t.Context(), statement.SQL, statement.Args...)
+			require.NoError(t, err)
+			var set string
+			require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT current_setting('synchronous_commit')").Scan(&set))
+			assert.Equal(t, c.want, set)
+		})
+	}
+}
+
+// A call that is lost costs no more than the poll: whoever waits finds that he has the lock.
+func TestPostgresALostCallIsFoundByThePoll(t *testing.T) {
+	t.Parallel()
+	p := newPassing(t, request("job"))
+	third := p.join(t, p.dsn)
+	got := make(chan *rowlock.Lease, 1)
+	go func() {
+		lease, err := third.Acquire(t.Context(), "job")
+		assert.NoError(t, err)
+		got <- lease
+	}()
+	until(t, "it has left its request", func() bool { return p.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL") == 2 })
+	deaf, err := p.raw.Conn(t.Context())
+	require.NoError(t, err)
+	_, err = deaf.ExecContext(t.Context(), "SELECT pg_advisory_lock(hashtextextended('elsewhere', 0))")
+	require.NoError(t, err)
+	// It is called where nobody hears.
+	_, err = deaf.ExecContext(t.Context(), "UPDATE rowlock_lease_waiter SET channel = 'elsewhere', since = '-infinity' WHERE nonce <> '"+p.request.Nonce.String()+"'")
+	require.NoError(t, err)
+	require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
+	granted := p.int(t, "SELECT token FROM rowlock_lease WHERE nonce IS NOT NULL")
+	lease := within(t, got)
+	assert.Equal(t, driver.Token(granted), lease.Token(), "the grant that the release has made")
+	require.NoError(t, lease.Release(t.Context()))
+	require.NoError(t, deaf.Close())
+}
+
+// With Close the connection that listens is closed, and not seconds later.
+func TestPostgresCloseEndsTheListener(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 2)
+	lease, err := c.members[0].Acquire(t.Context(), "job")
+	require.NoError(t, err)
+	got := make(chan *rowlock.Lease, 1)
+	go func() {
+		next, err := c.members[1].Acquire(t.Context(), "job")
+		assert.NoError(t, err)
+		got <- next
+	}()
+	until(t, "it listens", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1 })
+	require.NoError(t, lease.Release(t.Context()))
+	require.NoError(t, within(t, got).Release(t.Context()))
+	kept, known := c.members[1].backend.Listens()
+	assert.True(t, kept, "it is kept for the next one")
+	assert.True(t, known)
+	require.NoError(t, c.members[1].Close())
+	kept, known = c.members[1].backend.Listens()
+	assert.False(t, kept)
+	assert.False(t, known, "the row is gone")
+	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter"))
+}
