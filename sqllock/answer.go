@@ -50,7 +50,7 @@ type answer struct {
 	since, freeIn int64
 	ahead         int    // waiters that are before this one, as far as the store knows any
 	missed        string // the waiter whom a grant was kept for and who did not come; only grants of a waiter have it
-	vacant        bool   // nobody is next
+	unlisted      bool   // the waiter should say that it waits
 	epoch         string // the server that answers
 	floor         int64
 	sealed        bool // only grants that were to be sealed have it

@@ -67,7 +67,7 @@ func (s *mysqlServer) handOver(ctx context.Context, from driver.Grant, r driver.
 	args := []any{
 		nonce, nonce, nonce, hexedText(r.Holder), hexedText(r.Note),
 		r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds(),
-		s.waiters.id.String(), namespace, name, nonce, before, token, minHeld,
+		namespace, name, nonce, before, token, minHeld,
 	}
 	if !s.mariadb {
 		args = append(args, namespace, name, nonce, before)

@@ -121,16 +121,19 @@ func TestMySQLServesAllWhoWait(t *testing.T) {
 	})
 }
 
-// Promise 9: a thousand waiters in eight processes cost about as few statements for each hand-over as eight do.
+// Promise 9: a thousand waiters in eight processes cost two or three statements for each hand-over, more when the machine
+// is overloaded; and each process gets half of its share or more.
 func TestMySQLAThousandWaiters(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, dsn string) {
 		c := contend(t, dsn)
 		before := c.statements(t)
-		served, took := c.run(t, 125, 300)
+		served, took := c.run(t, 125, 600)
 		spent := float64(c.statements(t)-before) / float64(len(took))
 		slices.Sort(took)
+		share := float64(len(took)+1) / float64(len(served))
 		t.Logf("%d hand-overs, p50 %s, p99 %s, %.1f statements for each, served %v",
 			len(took), took[len(took)/2], took[len(took)*99/100], spent, served)
-		assert.Less(t, spent, 20.0, "of a thousand waiters eight ask")
+		assert.Less(t, spent, 6.0, "of a thousand waiters eight ask, and one of them often")
+		assert.GreaterOrEqual(t, float64(slices.Min(served)), share/2)
 	})
 }
