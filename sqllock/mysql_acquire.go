@@ -139,13 +139,13 @@ func (s *mysqlServer) acquireArgs(r driver.Request, looked answer) []any {
 	ttl, closing, minHold := r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds()
 	if s.mariadb {
 		return []any{
-			closing, nonce, minHold, nonce, looked.floor, nonce, nonce, holder, note, ttl, waiter,
+			closing, nonce, minHold, nonce, looked.floor, nonce, nonce, holder, note, ttl, waiter, waiter,
 			namespace, name, nonce, waiter, looked.epoch,
 		}
 	}
 	return []any{
 		namespace, name, nonce, waiter, looked.epoch,
-		nonce, looked.floor, nonce, holder, note, nonce, ttl, closing, nonce, minHold, waiter,
+		nonce, looked.floor, nonce, holder, note, nonce, ttl, closing, nonce, minHold, waiter, waiter,
 	}
 }
 

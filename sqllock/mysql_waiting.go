@@ -14,7 +14,7 @@ const leaveLimit = time.Second
 // mysqlWaiters are the names that this process waits for. Each process that waits for one writes itself into the lock's
 // row, once, behind those that are there. The first in line says again about once a second that it is there, and a release
 // keeps the name for it for a moment. Whoever has released cannot come in between, and who stands further back asks less
-// often. A grant takes the first out of the line. Who has died there costs those behind it that moment when it is first.
+// often. A grant takes its process out of the line. Who has died there costs those behind it that moment, three times at most.
 //
 // Nobody is woken: neither server can tell, unless a connection waits in it.
 type mysqlWaiters struct {
