@@ -98,7 +98,7 @@ func (s *mysqlServer) ask(ctx context.Context, r driver.Request, known *standing
 		a.epoch, a.floor = known.epoch, known.floor
 	}
 	if err == nil && a.verdict == vContended {
-		token, err := s.attempt(ctx, "acquire", s.acquireArgs(r, a))
+		token, err := s.attempt(ctx, r, "acquire", s.acquireArgs(r, a))
 		if err != nil || token != 0 {
 			return answer{verdict: vGranted, token: token}, err
 		}
@@ -110,7 +110,7 @@ func (s *mysqlServer) ask(ctx context.Context, r driver.Request, known *standing
 	if err != nil || a.verdict != vMissing {
 		return a, err
 	}
-	token, err := s.attempt(ctx, "insert", s.insertArgs(r))
+	token, err := s.attempt(ctx, r, "insert", s.insertArgs(r))
 	if err != nil || token != 0 {
 		return answer{verdict: vGranted, token: token}, err
 	}
@@ -118,10 +118,11 @@ func (s *mysqlServer) ask(ctx context.Context, r driver.Request, known *standing
 	return a, nil
 }
 
-// attempt runs a statement that grants. The token is 0 if it did not, or somebody else was first.
-func (s *mysqlServer) attempt(ctx context.Context, verb string, args []any) (int64, error) {
+// attempt runs a statement that grants r. The token is 0 if it did not, or somebody else was first. A trigger of the
+// user's that runs any statement hides LAST_INSERT_ID; then the row, which has been changed, tells.
+func (s *mysqlServer) attempt(ctx context.Context, r driver.Request, verb string, args []any) (token int64, err error) {
 	var done result
-	err := s.run(ctx, func() (err error) {
+	err = s.run(ctx, func() (err error) {
 		done, err = s.q.exec(ctx, s.sql[verb], args...)
 		switch n := sqlerror.MySQL(err); {
 		case n == mysqlDuplicate, n == mysqlNoWait, n == mysqlLockWait && s.mariadb:
@@ -129,7 +130,11 @@ func (s *mysqlServer) attempt(ctx context.Context, verb string, args []any) (int
 		}
 		return err
 	})
-	return done.lastID, err
+	if err != nil || done.lastID != 0 || done.affected == 0 {
+		return done.lastID, err
+	}
+	_, err = s.one(ctx, "granted", []any{hexed(r.Key.Namespace), hexed(r.Key.Name), r.Nonce.String()}, &token)
+	return token, err
 }
 
 // acquireArgs are the parameters of acquire.sql.
