@@ -68,6 +68,30 @@ func TestQueue(t *testing.T) {
 	})
 }
 
+// Who waits has nothing locked but its place: neither the row of its tokens nor the one that prune writes.
+func TestAWaiterLocksNoRow(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		a, b := New(s.open(t)), New(s.open(t))
+		g := grant(t, a, "a")
+		got, failed := s.waitFor(t, limited(t), b, request("a"))
+		tx, err := s.raw.BeginTx(limited(t), nil)
+		require.NoError(t, err)
+		for _, table := range []string{"rowlock_lease_meta", "rowlock_lease_counter"} {
+			_, err = tx.ExecContext(limited(t), "SELECT * FROM "+table+" FOR UPDATE NOWAIT")
+			require.NoError(t, err, table)
+		}
+		require.NoError(t, tx.Rollback())
+		require.NoError(t, a.Release(limited(t), g))
+		select {
+		case next := <-got:
+			assert.Greater(t, next.Token, g.Token)
+			require.NoError(t, b.Release(limited(t), next))
+		case err := <-failed:
+			require.NoError(t, err)
+		}
+	})
+}
+
 // A wait that is cut short is a refusal that says who holds the lock, its connection is closed, and the
 // lock is never granted to what is left of it for longer than the server needs to notice.
 func TestACancelledWait(t *testing.T) {
