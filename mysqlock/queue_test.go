@@ -9,20 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/contest"
 )
 
 // waitFor starts AcquireQueued and returns once the server has it in its queue.
 func (s *store) waitFor(t *testing.T, ctx context.Context, b *Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
 	t.Helper()
-	got, failed = make(chan driver.Grant, 1), make(chan error, 1)
-	go func() {
-		g, err := b.AcquireQueued(ctx, r)
-		if err != nil {
-			failed <- err
-			return
-		}
-		got <- g
-	}()
+	got, failed = contest.Queue(ctx, b, r)
 	becomes(t, "the server has a waiter", s.hasWaiter(t))
 	return got, failed
 }
@@ -49,12 +42,7 @@ func TestQueue(t *testing.T) {
 		require.Empty(t, got, "granted while another holds it")
 		require.Empty(t, failed)
 		require.NoError(t, a.Release(limited(t), g))
-		var next driver.Grant
-		select {
-		case next = <-got:
-		case err := <-failed:
-			require.NoError(t, err)
-		}
+		next := contest.Granted(t, got, failed)
 		assert.Greater(t, next.Token, g.Token)
 		second := grant(t, b, "b")
 		assert.Equal(t, s.holds(t, "a"), s.holds(t, "b"), "on the waiter's connection")
@@ -82,13 +70,9 @@ func TestAWaiterLocksNoRow(t *testing.T) {
 		}
 		require.NoError(t, tx.Rollback())
 		require.NoError(t, a.Release(limited(t), g))
-		select {
-		case next := <-got:
-			assert.Greater(t, next.Token, g.Token)
-			require.NoError(t, b.Release(limited(t), next))
-		case err := <-failed:
-			require.NoError(t, err)
-		}
+		next := contest.Granted(t, got, failed)
+		assert.Greater(t, next.Token, g.Token)
+		require.NoError(t, b.Release(limited(t), next))
 	})
 }
 

@@ -1,7 +1,6 @@
 package sqllock_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/contest"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -87,48 +87,14 @@ func within[T any](t *testing.T, from <-chan T) (next T) {
 	return next
 }
 
-// contest has every member acquire, hold for a millisecond and release, for so long. It returns how often each was served, and what the hand-overs
-// took, from before the release until the next one had the lock.
-func (c *crowd) contest(t *testing.T, waitersEach int, d time.Duration) (served []int, took []time.Duration) {
+// contest has every member want one name until there were so many hand-overs.
+func (c *crowd) contest(t *testing.T, grants int) contest.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	defer cancel()
-	served = make([]int, len(c.members))
-	var mu sync.Mutex
-	var released time.Time
-	there := false // everybody was served once
-	var group sync.WaitGroup
-	for i, m := range c.members {
-		for range waitersEach {
-			group.Go(func() {
-				for ctx.Err() == nil {
-					lease, err := m.Acquire(ctx, "job")
-					if err != nil {
-						assert.ErrorIs(t, err, context.DeadlineExceeded)
-						return
-					}
-					mu.Lock()
-					if served[i]++; !there && slices.Min(served) > 0 {
-						there = true
-						clear(served)
-						took = nil
-					}
-					if !released.IsZero() {
-						took = append(took, time.Since(released))
-					}
-					mu.Unlock()
-					time.Sleep(time.Millisecond)
-					mu.Lock()
-					released = time.Now()
-					mu.Unlock()
-					assert.NoError(t, lease.Release(t.Context()))
-				}
-			})
-		}
+	var lockers []*rowlock.Locker
+	for _, m := range c.members {
+		lockers = append(lockers, m.Locker)
 	}
-	group.Wait()
-	slices.Sort(took)
-	return served, took
+	return contest.Run(t, lockers, 1, grants, time.Minute)
 }
 
 // A release wakes a waiter of another process at once, and not with its poll.
@@ -162,13 +128,8 @@ func TestPostgresReleaseWakesTheWaiterOfAnotherProcess(t *testing.T) {
 // other tests, which would take the time from one or the other; and it counts from when all are there.
 func TestPostgresNobodyStarves(t *testing.T) {
 	c := newCrowd(t, 8)
-	served, took := c.contest(t, 1, 2*time.Second)
-	total := 0
-	for _, n := range served {
-		total += n
-	}
-	t.Logf("%d hand-overs, p50 %s, p99 %s, served %v", total, took[len(took)/2], took[len(took)*99/100], served)
-	assert.GreaterOrEqual(t, slices.Min(served), total/len(served)/2)
+	r := c.contest(t, 400)
+	assert.GreaterOrEqual(t, r.Least(), 0.5)
 }
 
 // A release tells one of those who wait, the one that has waited longest, and asks nothing of the others.
@@ -227,20 +188,20 @@ func TestPostgresADeadWaiterCostsOneReservation(t *testing.T) {
 	// It is registered for longer than all others, says again and again that it waits, and never asks.
 	var called sync.WaitGroup
 	called.Add(1)
-	dead, err := c.members[2].backend.Notify(t.Context(), driver.Key{Name: "job"}, sync.OnceFunc(called.Done))
+	dead, err := c.members[2].backend.Notify(t.Context(), driver.Key{Name: contest.Name}, sync.OnceFunc(called.Done))
 	require.NoError(t, err)
 	defer dead()
 	c.members = c.members[:2]
-	served, took := c.contest(t, 1, 2*time.Second)
+	r := c.contest(t, 100)
 	called.Wait()
 	slow := 0
-	for _, d := range took {
+	for _, d := range r.Took {
 		if d >= 50*time.Millisecond {
 			slow++
 		}
 	}
-	t.Logf("%v served, p50 %s, %d of them took 50 ms and more", served, took[len(took)/2], slow)
-	assert.Greater(t, served[0]+served[1], 50, "a reservation at each release would leave 40")
+	t.Logf("%d of them took 50 ms and more", slow)
+	assert.Less(t, slow, len(r.Took)/2, "it would be all of them if a release kept the lock for it each time")
 }
 
 // When the connection that listens is cut, another one is opened and everybody is woken; meanwhile the poll finds
