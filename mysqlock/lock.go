@@ -29,7 +29,10 @@ func (se *session) take(ctx context.Context, h *holding, wait int) (driver.Token
 		err := se.query(ctx, "lock", []any{se.name(h), wait}, &answer)
 		return 0, answer.Int64 == 1, err
 	}
-	token, err := se.exec(ctx, "acquire", append(names(h.Key), hexedText(h.Holder), hexedText(h.Note), se.name(h), wait)...)
+	token, changed, err := se.exec(ctx, "acquire", append(names(h.Key), hexedText(h.Holder), hexedText(h.Note), se.name(h), wait)...)
+	if err == nil && token == 0 && changed {
+		err = driver.Permanent(errHidden)
+	}
 	return driver.Token(token), token != 0, err
 }
 
@@ -41,6 +44,9 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	var released sql.NullInt64
 	if undone := se.query(ctx, "unlock", []any{se.name(h)}, &released); undone != nil {
 		se.Broken = errors.Join(err, undone)
+	}
+	if driver.IsPermanent(err) {
+		return err
 	}
 	return driver.NotApplied(err)
 }
