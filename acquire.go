@@ -175,7 +175,7 @@ func (a *acquisition) wait() (*Lease, error) {
 				continue // into the store's queue
 			}
 		}
-		pause := poll.pause(a.refusal, queued || place.notified() && a.locker.Capabilities().Wakes)
+		pause := poll.pause(a.refusal, queued || place.follows(a) || place.notified() && a.locker.Capabilities().Wakes)
 		if queued {
 			pause -= time.Since(began)
 		}

@@ -14,8 +14,15 @@ const maxBatch = 1000
 
 var errUntold = errors.New("the store could not tell of this lease")
 
-// renew sends one batch and plans what comes next for each of its leases.
+// mostBatches is how many requests of a locker are under way at the same time. More make a store that works at its
+// limit no faster but each of them slower, until none is done in its time; with fewer a connection that hangs, which
+// holds one up for an attempt, would hold up too many others.
+const mostBatches = 4
+
+// renew sends one batch, in its turn, and plans what comes next for each of its leases.
 func (r *renewals) renew(batch []*Lease) {
+	r.turns <- struct{}{}
+	defer func() { <-r.turns }()
 	sent := r.locker.clock()
 	ctx, cancel := context.WithTimeout(r.locker.requests, attemptTimeout(batch, sent))
 	defer cancel()

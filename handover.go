@@ -83,11 +83,11 @@ func (le *Lease) mayPassOn(now instant) bool {
 		(le.grant.MinHold == 0 || now.since(le.granted) > le.grant.MinHold)
 }
 
-// wakeNext wakes the first who waits for the name, now that it may be free. After a burst the store does, and wakes
-// others at the same time, who would come too late otherwise.
+// wakeNext wakes the first who waits for the name, now that it may be free. After a burst the store does where it can,
+// and wakes others at the same time, who would come too late otherwise.
 func (le *Lease) wakeNext() {
 	wake := func() { le.locker.queues.wake(le.grant.Key) }
-	if le.burst.handed > 0 && le.locker.queues.told(le.grant.Key) {
+	if le.burst.handed > 0 && le.locker.Capabilities().Wakes && le.locker.queues.told(le.grant.Key) {
 		time.AfterFunc(headStart, wake)
 		return
 	}

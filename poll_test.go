@@ -23,6 +23,7 @@ type silent struct {
 	mu    sync.Mutex
 	asked []time.Time
 	ahead int
+	burst bool // it always says that the name was granted a millisecond ago
 }
 
 func (s *silent) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -32,6 +33,9 @@ func (s *silent) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	if held, ok := err.(*driver.Held); ok { //nolint:errorlint // memlock's own
 		s.asked = append(s.asked, time.Now())
 		held.Ahead, held.Since = s.ahead, max(held.Since, time.Microsecond) // zero is not known
+		if s.burst {
+			held.Since = time.Millisecond
+		}
 	}
 	return g, err
 }
@@ -82,6 +86,59 @@ func TestThePollFollowsTheHold(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Promise 9: whoever waits while another process hands the name from holder to holder asks less often the longer that
+// lasts, though each hold is short; never less often than that.
+func TestThePollFollowsTheBurst(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		acquire(t, locker(t, store), "a", rowlock.TTL(2*time.Hour))
+		s := &silent{Backend: store, burst: true}
+		l := locker(t, s)
+		ctx, cancel := context.WithCancel(background)
+		defer cancel()
+		go func() { _, _ = l.Acquire(ctx, "a") }()
+		synctest.Wait()
+		began := time.Now()
+		time.Sleep(100 * time.Millisecond)
+		got := s.questions(began)
+		assert.GreaterOrEqual(t, got, 7)
+		assert.LessOrEqual(t, got, 18, "every four milliseconds would be 25 times")
+		began = time.Now()
+		time.Sleep(time.Second)
+		assert.GreaterOrEqual(t, s.questions(began), 26)
+	})
+}
+
+// Promise 9: who stands behind a holder of its own process is told by that one's release, and asks the store only to
+// make sure.
+func TestWhoFollowsAsksSeldom(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s := &silent{Backend: store}
+		l := locker(t, struct {
+			*silent
+			driver.HandOverer
+		}{s, store})
+		first, leases := acquire(t, l, "a"), make(chan *rowlock.Lease, 2)
+		for range 2 {
+			go func() {
+				lease, err := l.Acquire(background, "a")
+				assert.NoError(t, err)
+				leases <- lease
+			}()
+			synctest.Wait()
+		}
+		require.NoError(t, first.Release(background))
+		second := <-leases
+		began := time.Now()
+		time.Sleep(time.Second)
+		assert.LessOrEqual(t, s.questions(began), 8)
+		began = time.Now()
+		require.NoError(t, second.Release(background))
+		third := <-leases
+		assert.Less(t, time.Since(began), 10*time.Millisecond)
+		require.NoError(t, third.Release(background))
+	})
 }
 
 // Promise 9: without wake-ups, a waiter is late by an eighth of the hold on average, a second at most.

@@ -16,6 +16,7 @@ const maxNap = time.Second
 type renewals struct {
 	locker *Locker
 	pokes  chan struct{} // holds one
+	turns  chan struct{} // holds one for each request that is under way
 
 	mu      sync.Mutex
 	held    schedule
@@ -26,7 +27,7 @@ type renewals struct {
 }
 
 func (r *renewals) init(l *Locker) {
-	r.locker, r.pokes = l, make(chan struct{}, 1)
+	r.locker, r.pokes, r.turns = l, make(chan struct{}, 1), make(chan struct{}, mostBatches)
 }
 
 // add keeps le alive from now on. It refuses once the locker is closed.

@@ -18,7 +18,7 @@ type queue struct {
 	refusal    *HeldError  // what the store last said to the first one
 	stopNotify func()      // ends what the store tells the queue; nil while it tells nothing
 	offers     chan *offer // to the first one while it rests; nil before it first did
-	passed     bool        // whoever was the first before has got the name
+	passed     bool        // whoever was the first before has got the name, and has not let it go
 }
 
 // place is where one waiter stands.
@@ -127,6 +127,7 @@ func (q *queues) wake(key driver.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if of := q.byKey[key]; of != nil {
+		of.passed = false
 		of.places[0].poke()
 	}
 }

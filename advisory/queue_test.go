@@ -2,8 +2,6 @@ package advisory_test
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,20 +11,13 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/advisory"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/contest"
 )
 
 // waitFor starts AcquireQueued and returns once the server has it in its queue.
 func (w watcher) waitFor(ctx context.Context, b *advisory.Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
 	w.tb.Helper()
-	got, failed = make(chan driver.Grant, 1), make(chan error, 1)
-	go func() {
-		g, err := b.AcquireQueued(ctx, r)
-		if err != nil {
-			failed <- err
-			return
-		}
-		got <- g
-	}()
+	got, failed = contest.Queue(ctx, b, r)
 	w.becomes("the server has a waiter", w.hasWaiter)
 	return got, failed
 }
@@ -60,12 +51,7 @@ func TestQueue(t *testing.T) {
 			w.becomes("it waits again", w.hasWaiter)
 			require.Empty(t, got, "granted while another holds it")
 			require.NoError(t, a.Release(limited(t), g))
-			var next driver.Grant
-			select {
-			case next = <-got:
-			case err := <-failed:
-				require.NoError(t, err)
-			}
+			next := contest.Granted(t, got, failed)
 			assert.True(t, next.Token > g.Token || opts != nil)
 			second := acquire(t, b, "b")
 			assert.Equal(t, 1, w.sessions(), "on the waiter's connection")
@@ -166,38 +152,11 @@ func TestAWaitForASilentServer(t *testing.T) {
 // are there.
 func TestNobodyStarves(t *testing.T) {
 	t.Parallel()
-	const members, grants = 8, 400
 	dsn := database(t)
-	var mu sync.Mutex
-	served, total := make([]int, members), 0
-	ctx, cancel := context.WithCancel(limited(t))
-	defer cancel()
-	var group sync.WaitGroup
-	for i := range members {
-		l := locker(t, advisory.New(openPool(t, dsn, conns(4))))
-		group.Go(func() {
-			for ctx.Err() == nil {
-				err := l.Do(ctx, "a", func(context.Context, *rowlock.Lease) error {
-					time.Sleep(time.Millisecond) // the work
-					mu.Lock()
-					defer mu.Unlock()
-					if served[i]++; total == 0 && slices.Min(served) == 0 {
-						return nil
-					} else if total == 0 {
-						clear(served)
-					}
-					if total++; total == grants {
-						cancel()
-					}
-					return nil
-				})
-				if ctx.Err() == nil {
-					assert.NoError(t, err)
-				}
-			}
-		})
+	var lockers []*rowlock.Locker
+	for range 8 {
+		lockers = append(lockers, locker(t, advisory.New(openPool(t, dsn, conns(4)))))
 	}
-	group.Wait()
-	t.Logf("served %v", served)
-	assert.GreaterOrEqual(t, slices.Min(served), grants/members/2)
+	r := contest.Run(t, lockers, 1, 400, 30*time.Second)
+	assert.GreaterOrEqual(t, r.Least(), 0.5)
 }

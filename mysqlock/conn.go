@@ -76,22 +76,16 @@ func (c *conn) rows(ctx context.Context, text string, args []any, scan func(*sql
 	return rows.Err()
 }
 
-// exec runs a statement that makes a token, 0 if it made none.
-func (c *conn) exec(ctx context.Context, text string, args []any) (int64, error) {
+// exec runs a statement that answers no rows.
+func (c *conn) exec(ctx context.Context, text string, args []any) (sql.Result, error) {
 	s, err := c.statement(ctx, text)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var r sql.Result
 	if s != nil {
-		r, err = s.ExecContext(ctx, args...)
-	} else {
-		r, err = c.ExecContext(ctx, text, args...)
+		return s.ExecContext(ctx, args...)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return r.LastInsertId()
+	return c.ExecContext(ctx, text, args...)
 }
 
 // alive looks at the connection without asking the server: go-sql-driver reads from the socket, without

@@ -28,6 +28,7 @@ func (e *SchemaError) Unwrap() error { return e.Err }
 
 var (
 	errClosed   = errors.New("the server has closed the connection")
+	errHidden   = errors.New("a trigger on the table of tokens hides LAST_INSERT_ID, by which the server tells the token: drop it, or do without tokens by mysqlock.NoToken")
 	errReadOnly = errors.New("this server is read-only (read_only), and its locks are not those of the primary: use a DSN that leads to the primary")
 )
 

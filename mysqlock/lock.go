@@ -9,27 +9,31 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// Lock makes one try. The first lock of a connection gets its token by the same statement.
+// Lock makes one try.
 func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
-	alone := !se.Has(func(other *holding) bool { return other != h })
-	var token int64
-	var granted bool
-	var err error
-	if alone && !se.backend.opts.noToken {
-		token, err = se.exec(ctx, "acquire", append(names(h.Key), hexedText(h.Holder), hexedText(h.Note), se.name(h))...)
-		granted = token != 0
-	} else {
-		var answer sql.NullInt64
-		err = se.query(ctx, "lock", []any{se.name(h), 0}, &answer)
-		granted = answer.Int64 == 1
-	}
+	token, granted, err := se.take(ctx, h, 0)
 	switch {
 	case err != nil:
 		return 0, se.failed(ctx, h, err)
 	case !granted:
 		return 0, se.refusal(ctx, h)
 	}
-	return driver.Token(token), nil
+	return token, nil
+}
+
+// take asks for the lock, which the server lets it wait for so many seconds for, and reports whether it was granted. The
+// first lock of a connection gets its token by the same statement.
+func (se *session) take(ctx context.Context, h *holding, wait int) (driver.Token, bool, error) {
+	if se.backend.opts.noToken || se.Has(func(other *holding) bool { return other != h }) {
+		var answer sql.NullInt64
+		err := se.query(ctx, "lock", []any{se.name(h), wait}, &answer)
+		return 0, answer.Int64 == 1, err
+	}
+	token, changed, err := se.exec(ctx, "acquire", append(names(h.Key), hexedText(h.Holder), hexedText(h.Note), se.name(h), wait)...)
+	if err == nil && token == 0 && changed {
+		err = driver.Permanent(errHidden)
+	}
+	return driver.Token(token), token != 0, err
 }
 
 // failed takes back what a statement that failed may have locked: the lock comes before the token.
@@ -40,6 +44,9 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	var released sql.NullInt64
 	if undone := se.query(ctx, "unlock", []any{se.name(h)}, &released); undone != nil {
 		se.Broken = errors.Join(err, undone)
+	}
+	if driver.IsPermanent(err) {
+		return err
 	}
 	return driver.NotApplied(err)
 }

@@ -45,7 +45,7 @@ func (b *Backend) mint(ctx context.Context, se *session, args []any) (token int6
 				return 0, err
 			}
 			err = se.Run(ctx, nil, func(ctx context.Context) (err error) {
-				token, err = se.exec(ctx, "mint", args...)
+				token, _, err = se.exec(ctx, "mint", args...)
 				return err
 			})
 		} else {

@@ -9,20 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/contest"
 )
 
 // waitFor starts AcquireQueued and returns once the server has it in its queue.
 func (s *store) waitFor(t *testing.T, ctx context.Context, b *Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
 	t.Helper()
-	got, failed = make(chan driver.Grant, 1), make(chan error, 1)
-	go func() {
-		g, err := b.AcquireQueued(ctx, r)
-		if err != nil {
-			failed <- err
-			return
-		}
-		got <- g
-	}()
+	got, failed = contest.Queue(ctx, b, r)
 	becomes(t, "the server has a waiter", s.hasWaiter(t))
 	return got, failed
 }
@@ -49,12 +42,7 @@ func TestQueue(t *testing.T) {
 		require.Empty(t, got, "granted while another holds it")
 		require.Empty(t, failed)
 		require.NoError(t, a.Release(limited(t), g))
-		var next driver.Grant
-		select {
-		case next = <-got:
-		case err := <-failed:
-			require.NoError(t, err)
-		}
+		next := contest.Granted(t, got, failed)
 		assert.Greater(t, next.Token, g.Token)
 		second := grant(t, b, "b")
 		assert.Equal(t, s.holds(t, "a"), s.holds(t, "b"), "on the waiter's connection")
@@ -65,6 +53,26 @@ func TestQueue(t *testing.T) {
 		require.NoError(t, b.Release(limited(t), second))
 		idle(t, a)
 		idle(t, b)
+	})
+}
+
+// Who waits has nothing locked but its place: neither the row of its tokens nor the one that prune writes.
+func TestAWaiterLocksNoRow(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		a, b := New(s.open(t)), New(s.open(t))
+		g := grant(t, a, "a")
+		got, failed := s.waitFor(t, limited(t), b, request("a"))
+		tx, err := s.raw.BeginTx(limited(t), nil)
+		require.NoError(t, err)
+		for _, table := range []string{"rowlock_lease_meta", "rowlock_lease_counter"} {
+			_, err = tx.ExecContext(limited(t), "SELECT * FROM "+table+" FOR UPDATE NOWAIT")
+			require.NoError(t, err, table)
+		}
+		require.NoError(t, tx.Rollback())
+		require.NoError(t, a.Release(limited(t), g))
+		next := contest.Granted(t, got, failed)
+		assert.Greater(t, next.Token, g.Token)
+		require.NoError(t, b.Release(limited(t), next))
 	})
 }
 

@@ -49,9 +49,17 @@ func (se *session) query(ctx context.Context, verb string, args []any, dest ...a
 	return se.note(ctx, se.conn.query(ctx, se.backend.sql[verb], args, dest...))
 }
 
-func (se *session) exec(ctx context.Context, verb string, args ...any) (int64, error) {
-	token, err := se.conn.exec(ctx, se.backend.sql[verb], args)
-	return token, se.note(ctx, err)
+// exec runs a statement that makes a token, 0 if it made none, and reports whether it changed the row of tokens.
+func (se *session) exec(ctx context.Context, verb string, args ...any) (token int64, changed bool, err error) {
+	r, err := se.conn.exec(ctx, se.backend.sql[verb], args)
+	if err != nil {
+		return 0, false, se.note(ctx, err)
+	}
+	rows, err := r.RowsAffected()
+	if err == nil {
+		token, err = r.LastInsertId()
+	}
+	return token, rows > 0, err
 }
 
 func (se *session) note(ctx context.Context, err error) error {

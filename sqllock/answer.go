@@ -51,7 +51,7 @@ type answer struct {
 	ahead         int    // waiters that are before this one, as far as the store knows any
 	missed        string // the waiter whom a grant was kept for and who did not come; only grants of a waiter have it
 	pending       bool   // a release may grant the request by itself
-	vacant        bool   // nobody is next
+	unlisted      bool   // the waiter should say that it waits
 	epoch         string // the server that answers
 	floor         int64
 	sealed        bool // only grants that were to be sealed have it

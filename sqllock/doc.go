@@ -55,8 +55,8 @@
 // # MySQL and MariaDB
 //
 // Neither server can tell a client anything, so who waits asks: after a quarter of the time for which the name has
-// been held, at least 4 ms and a second at most. One of the waiters is written into the row as the one that is next, and a
-// release keeps the name for it for 50 ms. Whoever asks in between is told that it is reserved.
+// been held, at least 4 ms and a second at most. Each process that waits is written into the row, in the order in which they
+// came, and a release keeps the name for the first of them for 50 ms. Whoever asks in between is told that it is reserved.
 //
 // A release is durable like every other commit: innodb_flush_log_at_trx_commit is the server's.
 // It waits a second at most for another transaction that has locked the row; no other statement waits for any.

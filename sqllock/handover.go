@@ -5,7 +5,6 @@ import (
 	"database/sql"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
@@ -70,21 +69,14 @@ func (s *mysqlServer) handOver(ctx context.Context, from driver.Grant, r driver.
 	args := []any{
 		nonce, nonce, nonce, hexedText(r.Holder), hexedText(r.Note),
 		r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds(),
-		s.waiters.id.String(), namespace, name, nonce, before, token, minHeld,
+		namespace, name, nonce, before, token, minHeld,
 	}
 	if !s.mariadb {
 		args = append(args, namespace, name, nonce, before)
 	}
-	var done result
-	err := s.run(ctx, func() (err error) {
-		done, err = s.q.exec(ctx, s.sql["hand_over"], append(args, closed)...)
-		if sqlerror.MySQL(err) == mysqlLockWait {
-			done, err = result{}, nil
-		}
-		return err
-	})
-	if err != nil || done.lastID != 0 {
-		return answer{verdict: vGranted, token: done.lastID}, err
+	begun, err := s.attempt(ctx, r, "hand_over", append(args, closed))
+	if err != nil || begun != 0 {
+		return answer{verdict: vGranted, token: begun}, err
 	}
 	var a answer
 	found, err := s.one(ctx, "hand_over_refused", []any{nonce, before, token, closed, minHeld, namespace, name}, a.dest()...)

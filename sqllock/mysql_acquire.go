@@ -36,11 +36,11 @@ func (m *mysql) Acquire(ctx context.Context, r driver.Request) (driver.Grant, er
 	}
 	if a.verdict != vGranted {
 		if r.Waiting {
-			s.compete(ctx, r.Key, &a)
+			s.standInLine(ctx, r.Key, a)
 		}
 		return driver.Grant{}, a.held()
 	}
-	s.waiters.isNext(r.Key, false)
+	s.waiters.listed(r.Key, false)
 	return driver.Grant{
 		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.token),
 		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
@@ -68,13 +68,13 @@ func (s *mysqlServer) mends(ctx context.Context, closed int64) map[verdict]func(
 	}
 }
 
-// look reads why a lock is not to be had by waiter.
-func (s *mysqlServer) look(ctx context.Context, r driver.Request, waiter string) (answer, error) {
+// look reads why a lock is not to be had.
+func (s *mysqlServer) look(ctx context.Context, r driver.Request) (answer, error) {
 	var a answer
-	sent := time.Now()
+	waiter, sent := s.waiters.id.String(), time.Now()
 	found, err := s.one(ctx, "look",
-		[]any{waiter, waiter, waiter, waiter, closedFor(r), r.Nonce.String(), hexed(r.Key.Namespace), hexed(r.Key.Name)},
-		append(a.dest(), &a.ahead, &a.vacant, &a.epoch, &a.floor)...)
+		[]any{closedFor(r), r.Nonce.String(), waiter, waiter, hexed(r.Key.Namespace), hexed(r.Key.Name)},
+		append(a.dest(), &a.ahead, &a.unlisted, &a.epoch, &a.floor)...)
 	if err == nil && !found {
 		err = s.metaMissing()
 	}
@@ -90,20 +90,19 @@ func (s *mysqlServer) look(ctx context.Context, r driver.Request, waiter string)
 
 // ask makes one attempt, and looks if nothing was granted; first, if nothing is known.
 func (s *mysqlServer) ask(ctx context.Context, r driver.Request, known *standing) (answer, error) {
-	waiter := s.waiters.of(r.Key)
 	a := answer{verdict: vContended}
 	var err error
 	if known == nil {
-		a, err = s.look(ctx, r, waiter)
+		a, err = s.look(ctx, r)
 	} else {
 		a.epoch, a.floor = known.epoch, known.floor
 	}
 	if err == nil && a.verdict == vContended {
-		token, err := s.attempt(ctx, "acquire", s.acquireArgs(r, waiter, a))
+		token, err := s.attempt(ctx, r, "acquire", s.acquireArgs(r, a))
 		if err != nil || token != 0 {
 			return answer{verdict: vGranted, token: token}, err
 		}
-		a, err = s.look(ctx, r, waiter)
+		a, err = s.look(ctx, r)
 		if err != nil {
 			return a, err
 		}
@@ -111,7 +110,7 @@ func (s *mysqlServer) ask(ctx context.Context, r driver.Request, known *standing
 	if err != nil || a.verdict != vMissing {
 		return a, err
 	}
-	token, err := s.attempt(ctx, "insert", s.insertArgs(r))
+	token, err := s.attempt(ctx, r, "insert", s.insertArgs(r))
 	if err != nil || token != 0 {
 		return answer{verdict: vGranted, token: token}, err
 	}
@@ -119,10 +118,11 @@ func (s *mysqlServer) ask(ctx context.Context, r driver.Request, known *standing
 	return a, nil
 }
 
-// attempt runs a statement that grants. The token is 0 if it did not, or somebody else was first.
-func (s *mysqlServer) attempt(ctx context.Context, verb string, args []any) (int64, error) {
+// attempt runs a statement that grants r. The token is 0 if it did not, or somebody else was first. A trigger of the
+// user's that runs any statement hides LAST_INSERT_ID; then the row, which has been changed, tells.
+func (s *mysqlServer) attempt(ctx context.Context, r driver.Request, verb string, args []any) (token int64, err error) {
 	var done result
-	err := s.run(ctx, func() (err error) {
+	err = s.run(ctx, func() (err error) {
 		done, err = s.q.exec(ctx, s.sql[verb], args...)
 		switch n := sqlerror.MySQL(err); {
 		case n == mysqlDuplicate, n == mysqlNoWait, n == mysqlLockWait && s.mariadb:
@@ -130,23 +130,27 @@ func (s *mysqlServer) attempt(ctx context.Context, verb string, args []any) (int
 		}
 		return err
 	})
-	return done.lastID, err
+	if err != nil || done.lastID != 0 || done.affected == 0 {
+		return done.lastID, err
+	}
+	_, err = s.one(ctx, "granted", []any{hexed(r.Key.Namespace), hexed(r.Key.Name), r.Nonce.String()}, &token)
+	return token, err
 }
 
 // acquireArgs are the parameters of acquire.sql.
-func (s *mysqlServer) acquireArgs(r driver.Request, waiter string, looked answer) []any {
-	namespace, name, nonce := hexed(r.Key.Namespace), hexed(r.Key.Name), r.Nonce.String()
+func (s *mysqlServer) acquireArgs(r driver.Request, looked answer) []any {
+	namespace, name, nonce, waiter := hexed(r.Key.Namespace), hexed(r.Key.Name), r.Nonce.String(), s.waiters.id.String()
 	holder, note := hexedText(r.Holder), hexedText(r.Note)
 	ttl, closing, minHold := r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds()
 	if s.mariadb {
 		return []any{
-			closing, nonce, minHold, nonce, looked.floor, nonce, nonce, holder, note, ttl, waiter,
+			closing, nonce, minHold, nonce, looked.floor, nonce, nonce, holder, note, ttl, waiter, waiter,
 			namespace, name, nonce, waiter, looked.epoch,
 		}
 	}
 	return []any{
 		namespace, name, nonce, waiter, looked.epoch,
-		nonce, looked.floor, nonce, holder, note, nonce, ttl, closing, nonce, minHold, waiter,
+		nonce, looked.floor, nonce, holder, note, nonce, ttl, closing, nonce, minHold, waiter, waiter,
 	}
 }
 

@@ -74,7 +74,7 @@ func (s *mysqlServer) lockRow(ctx context.Context, tx querier, key driver.Key) (
 // lookBeside says, outside of the caller's transaction, why the lock is closed, or that nothing
 // speaks against it; then there is a row to lock.
 func (s *mysqlServer) lookBeside(ctx context.Context, key driver.Key) (answer, error) {
-	a, err := s.look(ctx, driver.Request{Key: key}, "")
+	a, err := s.look(ctx, driver.Request{Key: key})
 	if err == nil && a.verdict == vMissing {
 		_, err = s.exec(ctx, "create", hexed(key.Namespace), hexed(key.Name))
 		if sqlerror.MySQL(err) == mysqlDuplicate {

@@ -20,7 +20,7 @@ func (m *mysql) Release(ctx context.Context, g driver.Grant) error {
 			waits, cancel = context.WithTimeout(ctx, patience)
 		}
 		defer cancel()
-		err = s.end(waits, "release", []any{minHold, minHold, minHold, namespace, name, nonce, token}, func() (answer, error) {
+		err = s.end(waits, "release", []any{minHold, minHold, namespace, name, nonce, token}, func() (answer, error) {
 			var a answer
 			found, err := s.one(waits, "released", []any{token, token, nonce, token, namespace, name}, &a.verdict)
 			if !found {

@@ -1,6 +1,7 @@
 package sqllock
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -64,7 +65,7 @@ func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
 			require.NoError(t, tx.Rollback())
 			r.Waiting = true
 			g = mustAcquire(t, first, r)
-			assert.Zero(t, refusedAgain(t, second, mysqlRequest("a")).Ahead, "the place was vacant again")
+			assert.Zero(t, refusedAgain(t, second, mysqlRequest("a")).Ahead, "it is next")
 			require.NoError(t, first.Release(limited(t), g))
 			r = mysqlRequest("a")
 			r.Waiting = true
@@ -73,52 +74,97 @@ func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
 	})
 }
 
-// The process that has a name does not take the place of the next at once: others that wait are not to be too late for it.
-func TestMySQLTheHoldersProcessIsNotNextAtOnce(t *testing.T) {
+// Processes that wait are served in the order in which they came, each knows how many are before it, whoever comes
+// again stands behind all, and one that gives up in the middle keeps nobody behind it waiting.
+func TestMySQLServesInTheOrderInWhichTheyCame(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
-		a, b := MySQL(f.db), MySQL(f.db)
+		processes := []*Backend{MySQL(f.db), MySQL(f.db), MySQL(f.db), MySQL(f.db)}
 		g := mustAcquire(t, f, mysqlRequest("a"))
-		r := mysqlRequest("a")
-		_, stop := waits(t, a, r)
-		defer stop()
-		require.NoError(t, f.Release(limited(t), g))
-		r.Waiting = true
-		g = mustAcquire(t, a, r)
-		f.exec(t, "UPDATE rowlock_lease SET acquired_at = acquired_at + INTERVAL 1 HOUR WHERE name = 'a'") // the moment lasts
-		refusedAgain(t, a, mysqlRequest("a"))
-		held, stop := waits(t, b, mysqlRequest("a"))
-		assert.Zero(t, held.Ahead)
-		assert.Equal(t, 1, refusedAgain(t, a, mysqlRequest("a")).Ahead)
-		stop()
-		f.exec(t, "UPDATE rowlock_lease SET acquired_at = acquired_at - INTERVAL 2 HOUR WHERE name = 'a'")
-		refusedAgain(t, a, mysqlRequest("a"))
-		held, stop = waits(t, b, mysqlRequest("a"))
-		defer stop()
-		assert.Equal(t, 1, held.Ahead)
-		require.NoError(t, a.Release(limited(t), g))
+		var stops []func()
+		for i, b := range processes {
+			for range 2 { // asking again changes nothing
+				held, stop := waits(t, b, mysqlRequest("a"))
+				stop = sync.OnceFunc(stop)
+				defer stop()
+				assert.Equal(t, i, held.Ahead)
+				stops = append(stops, stop)
+			}
+		}
+		turn := func(by, next *Backend, from driver.Grant) driver.Grant {
+			require.NoError(t, by.Release(limited(t), from))
+			f.stretch(t)
+			for _, other := range processes {
+				if other != next {
+					assert.Equal(t, driver.Reserved, refusedAgain(t, other, mysqlRequest("a")).Reason)
+				}
+			}
+			r := mysqlRequest("a")
+			r.Waiting = true
+			return mustAcquire(t, next, r)
+		}
+		g = turn(f.Backend, processes[0], g)
+		assert.Equal(t, 3, refusedAgain(t, processes[0], mysqlRequest("a")).Ahead)
+		assert.Equal(t, 1, refusedAgain(t, processes[2], mysqlRequest("a")).Ahead)
+		stops[4]()
+		stops[5]()
+		assert.Equal(t, 1, refusedAgain(t, processes[3], mysqlRequest("a")).Ahead)
+		assert.Equal(t, 2, refusedAgain(t, processes[0], mysqlRequest("a")).Ahead)
+		processes = append(processes[:2], processes[3])
+		g = turn(processes[0], processes[1], g)
+		g = turn(processes[1], processes[2], g)
+		g = turn(processes[2], processes[0], g)
+		require.NoError(t, processes[0].Release(limited(t), g))
 	})
 }
 
-// A waiter that is dead costs the others its 50 ms, and nothing once it was not seen for three seconds.
+// A line has room for a hundred processes. Whoever comes then is told how long it is, and asks all the same.
+func TestMySQLALineThatIsFull(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		g := mustAcquire(t, f, mysqlRequest("a"))
+		_, stop := waits(t, MySQL(f.db), mysqlRequest("a"))
+		defer stop()
+		f.exec(t, "UPDATE rowlock_lease SET waiters = TRIM(TRAILING ',' FROM REPEAT(CONCAT(waiters, ','), 99)) WHERE name = 'a'")
+		last := MySQL(f.db)
+		held, stop := waits(t, last, mysqlRequest("a"))
+		defer stop()
+		assert.Equal(t, 99, held.Ahead)
+		assert.Equal(t, 99, refusedAgain(t, last, mysqlRequest("a")).Ahead)
+		held, stop = waits(t, MySQL(f.db), mysqlRequest("a"))
+		defer stop()
+		assert.Equal(t, 100, held.Ahead)
+		assert.EqualValues(t, 3699, f.int(t, "SELECT CHAR_LENGTH(waiters) FROM rowlock_lease WHERE name = 'a'"))
+		require.NoError(t, f.Release(limited(t), g))
+	})
+}
+
+// A waiter that is dead costs the others its 50 ms three times at most, and nothing once it was not seen for three seconds.
 func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
 		dead, other := MySQL(f.db), MySQL(f.db)
 		g := mustAcquire(t, f, mysqlRequest("a"))
 		_, _ = waits(t, dead, mysqlRequest("a"))
 		_, stop := waits(t, other, mysqlRequest("a"))
+		stop = sync.OnceFunc(stop)
 		defer stop()
 		require.NoError(t, f.Release(limited(t), g))
-		began := time.Now()
-		r := mysqlRequest("a")
-		r.Waiting = true
-		require.Eventually(t, func() bool {
-			var err error
-			g, err = other.Acquire(limited(t), r)
-			return err == nil
-		}, 10*time.Second, time.Millisecond)
-		t.Log("granted after", time.Since(began))
-		require.NoError(t, other.Release(limited(t), g))
-		g = mustAcquire(t, f, mysqlRequest("a")) // nobody was next any more
+		began, kept := time.Now(), 0
+		for ; f.int(t, "SELECT held_until > expires_at FROM rowlock_lease WHERE name = 'a'") == 1; kept++ {
+			r := mysqlRequest("a")
+			require.Eventually(t, func() bool {
+				var err error
+				g, err = f.Acquire(limited(t), r)
+				return err == nil
+			}, 10*time.Second, time.Millisecond)
+			require.NoError(t, f.Release(limited(t), g))
+		}
+		t.Logf("kept %d times, for %s in all", kept, time.Since(began))
+		assert.Positive(t, kept)
+		assert.LessOrEqual(t, kept, 3)
+		g = mustAcquire(t, f, mysqlRequest("a")) // nobody is next any more
+		assert.Zero(t, refusedAgain(t, other, mysqlRequest("a")).Ahead)
+		stop()
+		require.NoError(t, f.Release(limited(t), g))
+		g = mustAcquire(t, f, mysqlRequest("a"))
 
 		_, _ = waits(t, dead, mysqlRequest("a"))
 		f.exec(t, "UPDATE rowlock_lease SET reserved_at = reserved_at - INTERVAL 3 SECOND WHERE name = 'a'")
@@ -126,7 +172,7 @@ func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 		g = mustAcquire(t, f, mysqlRequest("a"))
 		_, _ = waits(t, dead, mysqlRequest("a"))
 		f.exec(t, "UPDATE rowlock_lease SET reserved_at = reserved_at - INTERVAL 3 SECOND WHERE name = 'a'")
-		assert.Zero(t, refusedAgain(t, other, mysqlRequest("a")).Ahead, "the place of one that was not seen is vacant")
+		assert.Zero(t, refusedAgain(t, other, mysqlRequest("a")).Ahead, "one that was not seen is not next")
 		require.NoError(t, f.Release(limited(t), g))
 	})
 }
@@ -175,7 +221,7 @@ func TestMySQLAReservationDoesNotShortenAMinimumHold(t *testing.T) {
 		_, stop := waits(t, MySQL(f.db), mysqlRequest("a"))
 		defer stop()
 		first := MySQL(f.db)
-		f.exec(t, "UPDATE rowlock_lease SET reserved_at = NULL WHERE name = 'a'")
+		f.exec(t, "UPDATE rowlock_lease SET waiters = NULL WHERE name = 'a'")
 		_, stop = waits(t, first, mysqlRequest("a"))
 		defer stop()
 		require.NoError(t, f.Release(limited(t), g))
@@ -184,8 +230,5 @@ func TestMySQLAReservationDoesNotShortenAMinimumHold(t *testing.T) {
 			assert.Equal(t, driver.MinHold, held.Reason)
 			assert.InDelta(t, time.Hour, held.ExpiresIn, float64(time.Minute))
 		}
-		// Also where a version that knows of no waiters has released.
-		f.exec(t, "UPDATE rowlock_lease SET reserved_at = UTC_TIMESTAMP(6) WHERE name = 'a'")
-		assert.Equal(t, driver.MinHold, refusedAgain(t, first, mysqlRequest("a")).Reason)
 	})
 }

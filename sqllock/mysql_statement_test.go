@@ -21,7 +21,7 @@ func TestMySQLRefusedAcquireWritesNothing(t *testing.T) {
 		require.NoError(t, err)
 		for _, level := range mysqlIsolations {
 			tx := begin(t, f.open(t, f.isolation(level)))
-			done, err := sqlQuerier{tx}.exec(limited(t), s.sql["acquire"], s.acquireArgs(mysqlRequest("a"), "", answer{epoch: s.standing.Load().epoch})...)
+			done, err := sqlQuerier{tx}.exec(limited(t), s.sql["acquire"], s.acquireArgs(mysqlRequest("a"), answer{epoch: s.standing.Load().epoch})...)
 			require.NoError(t, err)
 			require.Zero(t, done.lastID)
 			_, err = tx.ExecContext(limited(t), "UPDATE rowlock_lease SET note = ?", level)

@@ -11,10 +11,10 @@ import (
 // leaveLimit bounds what a waiter that gives up does for those who wait on.
 const leaveLimit = time.Second
 
-// mysqlWaiters are the names that this process waits for. Of all processes that wait for one, the first that finds the
-// place vacant writes itself into the lock's row, says again about once a second that it is there, and a release keeps the
-// name for it for a moment. Whoever has released cannot come in between, and the others ask half as often. Further waiters of
-// the process that has the name leave the others 20 ms to take the place.
+// mysqlWaiters are the names that this process waits for. Each process that waits for one writes itself into the lock's
+// row, once, behind those that are there. The first in line says again about once a second that it is there, and a release
+// keeps the name for it for a moment. Whoever has released cannot come in between, and who stands further back asks less
+// often. A grant takes its process out of the line. Who has died there costs those behind it that moment, three times at most.
 //
 // Nobody is woken: neither server can tell, unless a connection waits in it.
 type mysqlWaiters struct {
@@ -26,14 +26,14 @@ type mysqlWaiters struct {
 
 type waiter struct {
 	places int  // calls of Notify that have not been stopped
-	next   bool // it is written into the row
+	listed bool // it is written into the row
 }
 
 func newWaiters() *mysqlWaiters {
 	return &mysqlWaiters{id: driver.NewNonce(), byKey: map[driver.Key]*waiter{}}
 }
 
-// Notify has this process compete for the place of the one that is next. It wakes nobody, and asks nothing yet.
+// Notify has this process stand in line from the next refusal on. It wakes nobody, and asks nothing yet.
 func (m *mysql) Notify(_ context.Context, key driver.Key, _ func()) (stop func(), err error) {
 	m.waiters.join(key)
 	return func() {
@@ -61,50 +61,44 @@ func (w *mysqlWaiters) leave(key driver.Key) bool {
 		return false
 	}
 	delete(w.byKey, key)
-	return one.next
+	return one.listed
 }
 
-// of is how the statements for key name this process: "" if it does not wait for it.
-func (w *mysqlWaiters) of(key driver.Key) string {
+// waits reports whether this process waits for key.
+func (w *mysqlWaiters) waits(key driver.Key) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.byKey[key] == nil {
-		return ""
-	}
-	return w.id.String()
+	return w.byKey[key] != nil
 }
 
-// isNext notes whether the row names this process.
-func (w *mysqlWaiters) isNext(key driver.Key, next bool) {
+// listed notes whether the row names this process.
+func (w *mysqlWaiters) listed(key driver.Key, listed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if one := w.byKey[key]; one != nil {
-		one.next = next
+		one.listed = listed
 	}
 }
 
-// compete takes the place of the one that is next, if it is vacant, after a refusal that said so. What comes of it is of
-// no consequence for the refusal: without the place the waiter asks all the same.
-func (s *mysqlServer) compete(ctx context.Context, key driver.Key, refusal *answer) {
-	waiter := s.waiters.of(key)
-	if !refusal.vacant || waiter == "" {
+// standInLine writes this process into the row, after a refusal that said that it should. What comes of it is of no
+// consequence for the refusal: who is not in line asks all the same.
+func (s *mysqlServer) standInLine(ctx context.Context, key driver.Key, refusal answer) {
+	if !refusal.unlisted || !s.waiters.waits(key) {
 		return
 	}
-	namespace, name := hexed(key.Namespace), hexed(key.Name)
-	args := []any{waiter, namespace, name, waiter}
+	namespace, name, waiter := hexed(key.Namespace), hexed(key.Name), s.waiters.id.String()
+	args := []any{waiter, waiter, waiter, waiter, waiter, namespace, name, waiter, waiter}
 	if !s.mariadb {
 		args = append(args, namespace, name)
 	}
 	done, err := s.q.exec(ctx, s.sql["wait"], args...)
-	next := err == nil && done.affected > 0
-	s.waiters.isNext(key, next || err != nil) // without an answer it may be
-	if !next {
-		refusal.ahead = 1
+	if err != nil || done.affected > 0 { // without an answer it may be
+		s.waiters.listed(key, true)
 	}
 }
 
-// leave gives up the place, so that no release keeps the name for who does not wait any more. If that fails, the
-// releases of the next three seconds do, for a moment each.
+// leave gives up the place, so that no release keeps the name for who does not wait any more. If that fails, one does,
+// for a moment.
 func (m *mysql) leave(key driver.Key) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
 	defer cancel()
@@ -112,8 +106,8 @@ func (m *mysql) leave(key driver.Key) {
 	if err != nil {
 		return
 	}
-	namespace, name := hexed(key.Namespace), hexed(key.Name)
-	args := []any{namespace, name, m.waiters.id.String()}
+	namespace, name, waiter := hexed(key.Namespace), hexed(key.Name), m.waiters.id.String()
+	args := []any{waiter, waiter, namespace, name, waiter}
 	if !s.mariadb {
 		args = append(args, namespace, name)
 	}

@@ -1,10 +1,8 @@
 package sqllock_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/contest"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -88,48 +87,14 @@ func within[T any](t *testing.T, from <-chan T) (next T) {
 	return next
 }
 
-// contest has every member acquire, hold for a millisecond and release, for so long. It returns how often each was served, and what the hand-overs
-// took, from before the release until the next one had the lock.
-func (c *crowd) contest(t *testing.T, waitersEach int, d time.Duration) (served []int, took []time.Duration) {
+// contest has every member want one name until there were so many hand-overs.
+func (c *crowd) contest(t *testing.T, grants int) contest.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	defer cancel()
-	served = make([]int, len(c.members))
-	var mu sync.Mutex
-	var released time.Time
-	there := false // everybody was served once
-	var group sync.WaitGroup
-	for i, m := range c.members {
-		for range waitersEach {
-			group.Go(func() {
-				for ctx.Err() == nil {
-					lease, err := m.Acquire(ctx, "job")
-					if err != nil {
-						assert.ErrorIs(t, err, context.DeadlineExceeded)
-						return
-					}
-					mu.Lock()
-					if served[i]++; !there && slices.Min(served) > 0 {
-						there = true
-						clear(served)
-						took = nil
-					}
-					if !released.IsZero() {
-						took = append(took, time.Since(released))
-					}
-					mu.Unlock()
-					time.Sleep(time.Millisecond)
-					mu.Lock()
-					released = time.Now()
-					mu.Unlock()
-					assert.NoError(t, lease.Release(t.Context()))
-				}
-			})
-		}
+	var lockers []*rowlock.Locker
+	for _, m := range c.members {
+		lockers = append(lockers, m.Locker)
 	}
-	group.Wait()
-	slices.Sort(took)
-	return served, took
+	return contest.Run(t, lockers, 1, grants, time.Minute)
 }
 
 // A release wakes a waiter of another process at once, and not with its poll.
@@ -163,13 +128,8 @@ func TestPostgresReleaseWakesTheWaiterOfAnotherProcess(t *testing.T) {
 // other tests, which would take the time from one or the other; and it counts from when all are there.
 func TestPostgresNobodyStarves(t *testing.T) {
 	c := newCrowd(t, 8)
-	served, took := c.contest(t, 1, 2*time.Second)
-	total := 0
-	for _, n := range served {
-		total += n
-	}
-	t.Logf("%d hand-overs, p50 %s, p99 %s, served %v", total, took[len(took)/2], took[len(took)*99/100], served)
-	assert.GreaterOrEqual(t, slices.Min(served), total/len(served)/2)
+	r := c.contest(t, 400)
+	assert.GreaterOrEqual(t, r.Least(), 0.5)
 }
 
 // A release tells one of those who wait, the one that has waited longest, and asks nothing of the others.
@@ -228,21 +188,16 @@ func TestPostgresADeadWaiterCostsOneReservation(t *testing.T) {
 	c := newCrowd(t, 3)
 	// It is registered for longer than all others, says again and again that it waits, and never asks.
 	var called atomic.Int64
-	dead, err := c.members[2].backend.Notify(t.Context(), driver.Key{Name: "job"}, func() { called.Add(1) })
+	dead, err := c.members[2].backend.Notify(t.Context(), driver.Key{Name: contest.Name}, func() { called.Add(1) })
 	require.NoError(t, err)
 	defer dead()
 	c.members = c.members[:2]
 	began := time.Now()
-	served, took := c.contest(t, 1, 2*time.Second)
-	slow := 0
-	for _, d := range took {
-		if d >= 50*time.Millisecond {
-			slow++
-		}
-	}
-	t.Logf("%v served, p50 %s, %d of them took 50 ms and more, called %d times", served, took[len(took)/2], slow, called.Load())
+	r := c.contest(t, 100)
+	t.Logf("it was called %d times", called.Load())
 	assert.Positive(t, called.Load())
 	assert.LessOrEqual(t, called.Load(), int64(time.Since(began)/time.Second)+3, "once for each time that it has written its row, and when its connection was made")
+	assert.Less(t, called.Load(), int64(r.All/4), "each release would call it if it was always the next")
 }
 
 // When the connection that listens is cut, another one is opened and everybody is woken; meanwhile the poll finds

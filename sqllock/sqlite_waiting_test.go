@@ -7,9 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/contest"
 	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -191,48 +190,17 @@ func TestSQLiteStarvesNobody(t *testing.T) {
 }
 
 func starvesNobody(t *testing.T, s *store, members int) {
-	rounds := 8 * members
 	var asks atomic.Int64
-	var mu sync.Mutex
-	served, total := make([]int, members), 0
-	var took []time.Duration
-	var released time.Time
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	var group sync.WaitGroup
-	for i := range members {
+	var lockers []*rowlock.Locker
+	for range members {
 		locker, err := rowlock.New(counting{s.open(), &asks})
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, locker.Close()) })
-		group.Go(func() {
-			for ctx.Err() == nil {
-				lease, err := locker.Acquire(ctx, "job")
-				if err != nil {
-					assert.ErrorIs(t, err, context.Canceled)
-					return
-				}
-				mu.Lock()
-				if !released.IsZero() {
-					took = append(took, time.Since(released))
-				}
-				served[i]++
-				if total++; total == rounds {
-					cancel()
-				}
-				mu.Unlock()
-				time.Sleep(time.Millisecond)
-				mu.Lock()
-				released = time.Now()
-				mu.Unlock()
-				assert.NoError(t, lease.Release(ctx))
-			}
-		})
+		lockers = append(lockers, locker)
 	}
-	group.Wait()
-	slices.Sort(took)
-	t.Logf("served %v; hand-over p50 %s, p90 %s; %.1f attempts for each", served, took[len(took)/2], took[len(took)*9/10], float64(asks.Load())/float64(total))
-	assert.GreaterOrEqual(t, total, rounds)
-	assert.GreaterOrEqual(t, slices.Min(served), rounds/members/2)
+	r := contest.Run(t, lockers, 1, 8*members, 3*time.Minute)
+	t.Logf("%.1f attempts for each", float64(asks.Load())/float64(r.All))
+	assert.GreaterOrEqual(t, r.Least(), 0.5)
 }
 
 // counting counts attempts.

@@ -4,7 +4,8 @@
 -- the lock for it for a moment. Nobody is next of a lock that nobody waits for.
 ALTER TABLE rowlock_lease
     ADD COLUMN reserved_for CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL, -- the process that is next
-    ADD COLUMN reserved_at  DATETIME(6) NULL; -- when it was last seen; NULL if nobody is next
+    ADD COLUMN reserved_at  DATETIME(6) NULL -- when it was last seen; NULL if nobody is next
+;
 
 -- +goose Down
 

@@ -1,9 +1,9 @@
--- Parameters: waiter, four times; how long the lock would be closed at most in microseconds, nonce, namespace, name. The names are in hexadecimal digits.
--- Result: one row, or none if the meta row is missing: verdict, why nothing is granted ('contended': nothing speaks against it); token, holder, note, microseconds since the grant and until it is free; 1 if another waits for it who is next, else 0; 1 if nobody is next, or the waiter that asks is and should say again that it waits, else 0, also for the process that has it itself, in the first 20 ms; the epoch, which is the server that answers; the floor.
+-- Parameters: how long the lock would be closed at most in microseconds, nonce; waiter, twice; namespace, name. The names are in hexadecimal digits.
+-- Result: one row, or none if the meta row is missing: verdict, why nothing is granted ('contended': nothing speaks against it); token, holder, note, microseconds since the grant and until it is free; how many wait for it before this waiter; 1 if this one should say that it waits, because it is not in line, or is next and was not seen for a second, else 0; the epoch, which is the server that answers; the floor.
 -- Promise: reads only, and waits for nobody.
 SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
             WHEN NOT s.same_epoch THEN 'epoch'
-            WHEN s.free_in_us > 0 AND NOT s.mine AND NOT (s.reserved AND s.reserved_for <=> ?) THEN
+            WHEN s.free_in_us > 0 AND NOT s.mine AND NOT (s.reserved AND s.next) THEN
                  CASE WHEN s.reserved THEN 'reserved'
                       WHEN s.nonce IS NULL THEN 'min hold'
                       WHEN s.alive THEN 'leased'
@@ -17,10 +17,13 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
        COALESCE(s.note, '') AS note,
        IF(s.token > 0, s.since_us, 0) AS since_us,
        GREATEST(COALESCE(s.free_in_us, 0), s.quarantine_us, 0) AS free_in_us,
-       COALESCE(s.next_seen_us < 3000000 AND s.reserved_for <> ?, 0) AS ahead,
-       s.nonce IS NOT NULL
-       AND IF(s.next_seen_us IS NULL, NOT s.reserved_for <=> ? OR s.since_us > 20000,
-              s.next_seen_us >= IF(s.reserved_for = ?, 1000000, 3000000)) AS vacant,
+       CASE WHEN s.waiters IS NULL OR s.next_seen_us >= 3000000 THEN 0
+            WHEN s.place > 0 THEN s.place - 1
+            ELSE (CHAR_LENGTH(s.waiters) + 1) DIV 37 END AS ahead,
+       (s.nonce IS NOT NULL OR s.reserved)
+       AND CASE WHEN s.waiters IS NULL OR s.next_seen_us >= 3000000 THEN 1
+                WHEN s.next THEN s.next_seen_us >= 1000000
+                ELSE s.place = 0 AND CHAR_LENGTH(s.waiters) <= 3663 END AS unlisted,
        s.epoch, s.floor
   FROM (SELECT @@autocommit AS autocommit,
                CONCAT(@@server_id, '@', @@hostname, ':', @@port) AS epoch,
@@ -30,8 +33,9 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
                l.token, l.nonce, l.nonce <=> ? AS mine,
                CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
                l.expires_at > UTC_TIMESTAMP(6) AS alive,
-               l.reserved_for, TIMESTAMPDIFF(MICROSECOND, l.reserved_at, UTC_TIMESTAMP(6)) AS next_seen_us,
-               l.nonce IS NULL AND l.reserved_at IS NOT NULL
+               l.waiters, LEFT(l.waiters, 36) <=> ? AS next, FIND_IN_SET(?, l.waiters) AS place,
+               TIMESTAMPDIFF(MICROSECOND, l.reserved_at, UTC_TIMESTAMP(6)) AS next_seen_us,
+               l.nonce IS NULL AND l.waiters IS NOT NULL
                AND l.held_until = l.expires_at + INTERVAL 50000 MICROSECOND AS reserved,
                TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)) AS since_us,
                TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until) AS free_in_us

@@ -1,9 +1,14 @@
--- Parameters: waiter; namespace, name, waiter. The names are in hexadecimal digits.
--- Result: one row changed if the waiter is next. Error 1205: the row is locked.
--- Promise: takes no other waiter's place that was seen in the last three seconds, and none when nobody holds the lock; waits for nobody.
-SET STATEMENT innodb_lock_wait_timeout = 0 FOR
+-- Parameters: waiter, five times; namespace, name, waiter, twice. The names are in hexadecimal digits.
+-- Result: one row changed if the waiter is in line. Error 1205: the row is locked.
+-- Promise: puts the waiter at the end of the line, once; in front if who is next was not seen in the last three seconds, which is forgotten; and notes that a waiter that is next was seen. Nobody is in line for a lock that is free; waits for nobody. Assignments are evaluated from left to right; the mode is set because in others they are not.
+SET STATEMENT innodb_lock_wait_timeout = 0, sql_mode = 'STRICT_ALL_TABLES' FOR
 UPDATE rowlock_lease
-   SET reserved_for = ?,
-       reserved_at = UTC_TIMESTAMP(6)
- WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND nonce IS NOT NULL
-   AND (reserved_for = ? OR reserved_at IS NULL OR reserved_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND)
+   SET waiters = IF(
+           waiters IS NULL OR LEFT(waiters, 36) = ? OR reserved_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND,
+           CONCAT_WS(',', ?, NULLIF(SUBSTRING(REPLACE(SUBSTRING(waiters, 37), CONCAT(',', ?), ''), 2), '')),
+           CONCAT_WS(',', waiters, ?)),
+       reserved_at = IF(LEFT(waiters, 36) = ?, UTC_TIMESTAMP(6), reserved_at)
+ WHERE namespace = UNHEX(?) AND name = UNHEX(?)
+   AND (nonce IS NOT NULL OR waiters IS NOT NULL)
+   AND (waiters IS NULL OR LEFT(waiters, 36) = ? OR reserved_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND
+        OR FIND_IN_SET(?, waiters) = 0 AND CHAR_LENGTH(waiters) <= 3663)

@@ -1,6 +1,6 @@
--- Parameters: the nonce that begins three times, holder, note; in microseconds TTL, TTL + hand-over delay, minimum hold; the process; namespace, name; the nonce that begins, the nonce that ends, its token, its minimum hold in microseconds; namespace, name; the nonce that begins, the nonce that ends; the longer of TTL + hand-over delay and minimum hold in microseconds. Names and texts are in hexadecimal digits.
+-- Parameters: the nonce that begins three times, holder, note; in microseconds TTL, TTL + hand-over delay, minimum hold; namespace, name; the nonce that begins, the nonce that ends, its token, its minimum hold in microseconds; namespace, name; the nonce that begins, the nonce that ends; the longer of TTL + hand-over delay and minimum hold in microseconds. Names and texts are in hexadecimal digits.
 -- Result: LAST_INSERT_ID is the token, 0 if nothing was done: hand_over_refused.sql tells why.
--- Promise: ends the one grant and makes the other, with a larger token, or writes nothing; waits for nobody. Whoever is next stays so, unless it is this process, which has just had its turn. Assignments are evaluated from left to right.
+-- Promise: ends the one grant and makes the other, with a larger token, or writes nothing; waits for nobody. Who waits elsewhere stays in line. Assignments are evaluated from left to right.
 UPDATE rowlock_lease
    SET token = LAST_INSERT_ID(IF(nonce = ?, token, GREATEST(
            token + 1,
@@ -11,8 +11,7 @@ UPDATE rowlock_lease
        holder = CONVERT(UNHEX(?) USING utf8mb4),
        note = CONVERT(UNHEX(?) USING utf8mb4),
        expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
-       held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, acquired_at + INTERVAL ? MICROSECOND),
-       reserved_at = IF(reserved_for = ?, NULL, reserved_at)
+       held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, acquired_at + INTERVAL ? MICROSECOND)
  WHERE namespace = UNHEX(?) AND name = UNHEX(?)
    AND (nonce = ?
         OR nonce = ? AND token = ? AND expires_at > UTC_TIMESTAMP(6)

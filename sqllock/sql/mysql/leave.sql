@@ -1,10 +1,10 @@
--- Parameters: namespace, name, waiter; namespace, name. The names are in hexadecimal digits.
--- Result: one row changed if the waiter was next.
--- Promise: a waiter that gives up is next no more, and a lock that was kept for it is free; waits for nobody. Assignments do not depend on their order.
+-- Parameters: waiter, twice; namespace, name, waiter; namespace, name. The names are in hexadecimal digits.
+-- Result: one row changed if the waiter was in line.
+-- Promise: a waiter that gives up is in line no more, and a lock that was kept for it and for nobody else is free; waits for nobody. What a value is made of is assigned behind it.
 UPDATE rowlock_lease
-   SET held_until = IF(nonce IS NULL AND held_until = expires_at + INTERVAL 50000 MICROSECOND, LEAST(held_until, UTC_TIMESTAMP(6)), held_until),
-       reserved_at = NULL
- WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND reserved_for = ? AND reserved_at IS NOT NULL
+   SET held_until = IF(waiters = ? AND nonce IS NULL AND held_until = expires_at + INTERVAL 50000 MICROSECOND, LEAST(held_until, UTC_TIMESTAMP(6)), held_until),
+       waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', waiters), CONCAT(',', ?), ''), 2), '')
+ WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND FIND_IN_SET(?, waiters) > 0
    AND (SELECT idle.one FROM (
            SELECT 1 AS one
              FROM rowlock_lease AS l

@@ -1,11 +1,16 @@
--- Parameters: waiter; namespace, name, waiter; namespace, name. The names are in hexadecimal digits.
--- Result: one row changed if the waiter is next.
--- Promise: takes no other waiter's place that was seen in the last three seconds, and none when nobody holds the lock; waits for nobody.
+-- Parameters: waiter, five times; namespace, name, waiter, twice; namespace, name. The names are in hexadecimal digits.
+-- Result: one row changed if the waiter is in line.
+-- Promise: puts the waiter at the end of the line, once; in front if who is next was not seen in the last three seconds, which is forgotten; and notes that a waiter that is next was seen. Nobody is in line for a lock that is free; waits for nobody. Assignments are evaluated from left to right.
 UPDATE rowlock_lease
-   SET reserved_for = ?,
-       reserved_at = UTC_TIMESTAMP(6)
- WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND nonce IS NOT NULL
-   AND (reserved_for = ? OR reserved_at IS NULL OR reserved_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND)
+   SET waiters = IF(
+           waiters IS NULL OR LEFT(waiters, 36) = ? OR reserved_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND,
+           CONCAT_WS(',', ?, NULLIF(SUBSTRING(REPLACE(SUBSTRING(waiters, 37), CONCAT(',', ?), ''), 2), '')),
+           CONCAT_WS(',', waiters, ?)),
+       reserved_at = IF(LEFT(waiters, 36) = ?, UTC_TIMESTAMP(6), reserved_at)
+ WHERE namespace = UNHEX(?) AND name = UNHEX(?)
+   AND (nonce IS NOT NULL OR waiters IS NOT NULL)
+   AND (waiters IS NULL OR LEFT(waiters, 36) = ? OR reserved_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND
+        OR FIND_IN_SET(?, waiters) = 0 AND CHAR_LENGTH(waiters) <= 3663)
    AND (SELECT idle.one FROM (
            SELECT 1 AS one
              FROM rowlock_lease AS l

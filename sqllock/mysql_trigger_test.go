@@ -1,0 +1,38 @@
+package sqllock
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Triggers of the user's own on the lease table that insert into a table with AUTO_INCREMENT, which hides what the
+// statement itself said by LAST_INSERT_ID, keep nothing from being granted, handed over, renewed or told apart.
+func TestMySQLWorksUnderTriggers(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		f.exec(t, "CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, token BIGINT NOT NULL)")
+		for _, moment := range []string{"BEFORE INSERT", "BEFORE UPDATE", "AFTER INSERT", "AFTER UPDATE"} {
+			f.exec(t, "CREATE TRIGGER audit_"+moment[:1]+moment[7:8]+moment[len(moment)-6:]+" "+moment+" ON rowlock_lease FOR EACH ROW INSERT INTO audit (token) VALUES (NEW.token)")
+		}
+		r := mysqlRequest("a")
+		first := mustAcquire(t, f, r)
+		assert.Equal(t, first, mustAcquire(t, f, r), "asked again")
+		_, err := f.Acquire(limited(t), mysqlRequest("a"))
+		requireHeld(t, err, driver.Leased)
+		second, err := f.HandOver(limited(t), first, mysqlRequest("a"))
+		require.NoError(t, err)
+		assert.Greater(t, second.Token, first.Token)
+		outcomes, err := f.Renew(limited(t), []driver.Grant{first, second})
+		require.NoError(t, err)
+		assert.Equal(t, []driver.Outcome{driver.Lost, driver.Renewed}, outcomes)
+		require.NoError(t, f.Release(limited(t), second))
+		third := mustAcquire(t, f, mysqlRequest("a"))
+		assert.Greater(t, third.Token, second.Token)
+		assert.EqualValues(t, third.Token, f.int(t, "SELECT token FROM rowlock_lease WHERE name = 'a'"))
+		require.NoError(t, f.Release(limited(t), third))
+		assert.Positive(t, f.int(t, "SELECT COUNT(*) FROM audit"))
+	})
+}
