@@ -62,7 +62,7 @@ func TestOneProcessRunsAJob(t *testing.T) {
 		require.NoError(t, job.RunNow())
 		wait(t, done)
 	}
-	require.ErrorIs(t, <-refused, rowlock.ErrHeld)
+	require.ErrorIs(t, wait(t, refused), rowlock.ErrHeld)
 	assert.Equal(t, int32(1), ran.Load())
 }
 
