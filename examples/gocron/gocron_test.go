@@ -62,7 +62,7 @@ func TestOneProcessRunsAJob(t *testing.T) {
 		require.NoError(t, job.RunNow())
 		wait(t, done)
 	}
-	require.ErrorIs(t, <-refused, rowlock.ErrHeld)
+	require.ErrorIs(t, wait(t, refused), rowlock.ErrHeld)
 	assert.Equal(t, int32(1), ran.Load())
 }
 
@@ -81,31 +81,45 @@ func TestATaskIsToldOfALoss(t *testing.T) {
 	require.ErrorIs(t, wait(t, cause), rowlock.ErrLost)
 }
 
-// One process of two leads and runs the jobs. When it ends, the other does.
+// told is a gocron.Monitor: it hears of each run, and of each that was skipped.
+type told chan upstream.JobStatus
+
+func (c told) IncrementJob(_ uuid.UUID, _ string, _ []string, status upstream.JobStatus) { c <- status }
+func (c told) RecordJobTiming(_, _ time.Time, _ uuid.UUID, _ string, _ []string)         {}
+
+// One process of two leads and runs the jobs; the other skips them, until the first one ends.
 func TestOneProcessLeads(t *testing.T) {
 	store := memlock.New()
 	type candidate struct {
 		elector *gocron.Elector
+		job     upstream.Job
+		told    told
 		stop    func()
 	}
 	var all []candidate
-	for range 2 {
-		e := &gocron.Elector{}
-		_, locker := process(t, store, upstream.WithDistributedElector(e))
+	for i := range 2 {
+		e, monitor := &gocron.Elector{}, make(told, 1)
+		s, locker := process(t, store, upstream.WithDistributedElector(e), upstream.WithMonitor(monitor))
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- e.Campaign(ctx, locker, "scheduler") }()
-		stop := func() { cancel(); <-ended }
 		t.Cleanup(cancel)
-		all = append(all, candidate{e, stop})
-		if len(all) == 1 {
+		all = append(all, candidate{e, start(t, s, upstream.NewTask(func() {})), monitor, func() { cancel(); <-ended }})
+		if i == 0 {
 			leads(t, e)
 		}
 	}
+	status := func(c candidate) upstream.JobStatus {
+		require.NoError(t, c.job.RunNow())
+		return wait(t, c.told)
+	}
 	require.ErrorIs(t, all[1].elector.IsLeader(t.Context()), gocron.ErrNoLeader)
+	assert.Equal(t, upstream.Success, status(all[0]))
+	assert.Equal(t, upstream.Skip, status(all[1]))
 	all[0].stop()
-	require.Error(t, all[0].elector.IsLeader(t.Context()))
 	leads(t, all[1].elector)
+	assert.Equal(t, upstream.Skip, status(all[0]))
+	assert.Equal(t, upstream.Success, status(all[1]))
 	all[1].stop()
 }
 
@@ -114,7 +128,7 @@ func leads(t *testing.T, e *gocron.Elector) {
 	require.Eventually(t, func() bool { return e.IsLeader(t.Context()) == nil }, 10*time.Second, time.Millisecond)
 }
 
-func wait[T any](t *testing.T, c <-chan T) (v T) {
+func wait[T any, C ~chan T](t *testing.T, c C) (v T) {
 	t.Helper()
 	select {
 	case v = <-c:
