@@ -3,7 +3,7 @@
 SERVERS = go run ./internal/testserver/cmd/testservers
 COMPAT  = $(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new,mysql,mariadb
 BENCH   = $(SERVERS) -durable -engines=postgres,mysql,mariadb,redis,etcd,zookeeper -- go -C bench run .
-QUICK   = zookeeper,postgres-async,mysql,mysqlock,mariadb,postgres,pgbouncer,advisory,redlock,etcd,redis-replica,redis,sqlite
+QUICK   = zookeeper,postgres-async,mysql,mysqlock,mariadb,postgres,advisory,redlock,etcd,redis-replica,redis,sqlite
 TORTURE = go -C compat_test run ./torture $(if $(SEED),-seed=$(SEED))
 TOOL    = go tool -modfile=$(CURDIR)/internal/tools/go.mod
 
