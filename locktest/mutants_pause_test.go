@@ -25,6 +25,13 @@ type pausesNothing struct{ *memlock.Backend }
 
 func (pausesNothing) Pause(context.Context, driver.Grant, driver.Nonce) error { return nil }
 
+// opensToPause frees the name and closes nothing.
+type opensToPause struct{ *memlock.Backend }
+
+func (m opensToPause) Pause(ctx context.Context, g driver.Grant, _ driver.Nonce) error {
+	return m.Release(ctx, g)
+}
+
 // pausesOnce does not know its own pause again.
 type pausesOnce struct{ *memlock.Backend }
 

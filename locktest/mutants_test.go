@@ -72,6 +72,7 @@ func mutants() []mutant {
 		// Pause.
 		{"makes a long lease of a pause", plain[pausesForAnHour], []string{"pause-closes"}},
 		{"pauses nothing, and says so", plain[pausesNothing], []string{"pause-closes", "pause-needs-the-grant", "pause-ends-when-told"}},
+		{"frees the name to pause it", plain[opensToPause], []string{"pause-keeps-waiters-out"}},
 		{"pauses once", plain[pausesOnce], []string{"pause-needs-the-grant"}},
 		{"ends a pause as if it were over", plain[endsPauses], []string{"pause-ends-when-told"}},
 

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"errors"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -11,6 +12,11 @@ var pauseCases = []testCase{
 		name:    "pause-closes",
 		promise: "A pause keeps a name from everybody, says who paused it and why, and is no lease: no TTL, session or former holder ends it.",
 		run:     pauseCloses,
+	},
+	{
+		name:    "pause-keeps-waiters-out",
+		promise: "Whoever stands next in the queue when the holder's grant becomes a pause is not granted the name, until the pause ends.",
+		run:     pauseKeepsWaitersOut,
 	},
 	{
 		name:    "pause-needs-the-grant",
@@ -77,6 +83,32 @@ func pauseCloses(t *trial) {
 	t.checkStatus(seen, driver.StatePaused, g.Token)
 	if seen.Holder != r.Holder || seen.Note != r.Note || seen.ExpiresIn != 0 || seen.FreeIn != 0 {
 		t.fatalf("paused by %q for %q; an inspector sees %+v", r.Holder, r.Note, seen)
+	}
+}
+
+// pauseKeepsWaitersOut may miss a waiter that is granted the name late.
+func pauseKeepsWaitersOut(t *trial) {
+	a, b := t.open(), t.open()
+	p, inspector := t.needPauser(a)
+	const enough = 300 * time.Millisecond
+	g := t.grant(a, t.request(t.key("x")))
+	w := t.wait(t.ctx, t.locker(b), g.Key.Name)
+	t.pause(p, g, driver.NewNonce())
+	timer := time.NewTimer(enough)
+	defer timer.Stop()
+	select {
+	case <-w.done:
+		t.fatalf("paused with token %d; a waiter was granted the name, or gave up: %v, error %v", g.Token, w.lease, w.err)
+	case <-timer.C:
+	}
+	t.checkStatus(t.inspect(inspector, g.Key), driver.StatePaused, g.Token)
+	if err := inspector.ForceRelease(t.ctx, g.Key, g.Token, true); err != nil {
+		t.fatalf("end of a pause: %v", err)
+	}
+	next := t.has(w)
+	t.rises(g.Token, next.Token())
+	if err := next.Release(t.ctx); err != nil {
+		t.fatalf("release: %v", err)
 	}
 }
 

@@ -37,6 +37,8 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 		n.Token = e.token
 		_, err = askOnce(ctx, e.session, func(c *zk.Conn) ([]zk.MultiResponse, error) {
 			return c.Multi(
+				// Who is next takes a node that is deleted for a name that is free. A watch tells once, and of this first.
+				&zk.SetDataRequest{Path: e.path, Version: -1},
 				&zk.DeleteRequest{Path: e.path, Version: -1},
 				&zk.CreateRequest{Path: path, Data: []byte(n.value.String()), Acl: b.acl, Flags: zk.FlagPersistent},
 			)

@@ -16,7 +16,7 @@ type watch struct {
 
 	// Guarded by session.mu. Connections are counted from one.
 	stood   int // the connection on which the node was seen, the watch on it; zero if on none
-	deleted int // the connection on which it was told that the node is gone; zero if on none
+	deleted int // the connection on which it was told that the node is gone, and on which it stood; zero if on none
 }
 
 // watch returns the watch on a node. It stays when those who wait leave, so that whoever comes again and
@@ -60,7 +60,7 @@ func (s *session) fire(path string, deleted bool) {
 	if w == nil {
 		return
 	}
-	if deleted {
+	if deleted && w.stood == s.connections { // else it may have been changed before, as a pause does, and we not told
 		w.deleted = s.connections
 	}
 	close(w.fired)
