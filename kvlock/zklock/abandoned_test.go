@@ -111,3 +111,37 @@ func aLostReplyIsNotThatOfAnEarlierSession(t *testing.T, n *network) {
 	require.EqualValues(t, stat.Czxid, second.Token)
 	require.Greater(t, second.Token, first.Token)
 }
+
+// whatStandsIsNotDenied: an attempt that has a node, and reaches no server any more, does not say that nothing was
+// done, which would leave the node at the head of the queue for as long as the session lives; and takes it back.
+func whatStandsIsNotDenied(t *testing.T, n *network) {
+	b, err := n.open()
+	require.NoError(t, err)
+	g, err := b.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	require.NoError(t, b.Release(t.Context(), g))
+
+	r := request("a")
+	require.NoError(t, n.DropReply(b))
+	ctx, cancel := context.WithCancel(t.Context())
+	attempt := make(chan error, 1)
+	go func() {
+		_, err := b.Acquire(ctx, r)
+		attempt <- err
+	}()
+	require.Eventually(t, func() bool { return entries(t, n, r.Key) == 1 }, 20*time.Second, time.Millisecond)
+	cancel()
+	require.Error(t, <-attempt)
+	require.Eventually(t, func() bool { return b.Stands(r.Nonce) }, 20*time.Second, time.Millisecond)
+
+	require.NoError(t, n.Cut(b))
+	require.NoError(t, n.each(b, (*faultproxy.Proxy).Reset))
+	ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = b.Acquire(ctx, r)
+	require.Error(t, err)
+	require.Equal(t, 1, entries(t, n, r.Key))
+	require.False(t, driver.IsNotApplied(err), "the node is there: %v", err)
+	require.NoError(t, n.Restore(b))
+	require.Eventually(t, func() bool { return entries(t, n, r.Key) == 0 }, 20*time.Second, 5*time.Millisecond)
+}

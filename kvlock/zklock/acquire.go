@@ -123,23 +123,13 @@ func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*ent
 	}
 }
 
-// settle makes a grant of an entry whose node is there, unless somebody stands before it: then it
-// leaves. An entry of an earlier request is first proven to be there still.
+// settle makes a grant of an entry whose node is there. If somebody stands before it, or the servers do not say,
+// it leaves: an error of a request that was never sent would deny the node that is there. An entry of an earlier
+// request is first proven to be there still.
 func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began time.Time) (driver.Grant, error) {
 	if !e.first {
-		q, _, err := b.look(ctx, e.session, r.Key)
-		if err == nil {
-			var ahead []place
-			if ahead, err = e.ahead(q); err == nil && len(ahead) > 0 {
-				held, refusalErr := b.refusal(ctx, e.session, r.Key, q[0])
-				if held == nil {
-					held = &driver.Held{Reason: driver.Contended}
-				}
-				return driver.Grant{}, e.leave(ctx, errors.Join(held, refusalErr))
-			}
-		}
-		if err != nil {
-			return driver.Grant{}, err
+		if err := b.turn(ctx, e, r.Key); err != nil {
+			return driver.Grant{}, e.leave(ctx, err)
 		}
 	}
 	if e.sent.Before(began) && !e.session.provenSince(began) {
@@ -148,10 +138,27 @@ func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began 
 				e.forget()
 				return driver.Grant{}, driver.NotApplied(errPlaceLost)
 			}
-			return driver.Grant{}, err
+			return driver.Grant{}, e.leave(ctx, err)
 		}
 	}
 	return e.grant(r.TTL), nil
+}
+
+// turn refuses an entry that somebody stands before.
+func (b *Backend) turn(ctx context.Context, e *entry, key driver.Key) error {
+	q, _, err := b.look(ctx, e.session, key)
+	if err != nil {
+		return err
+	}
+	ahead, err := e.ahead(q)
+	if err != nil || len(ahead) == 0 {
+		return err
+	}
+	held, err := b.refusal(ctx, e.session, key, q[0])
+	if held == nil {
+		held = &driver.Held{Reason: driver.Contended}
+	}
+	return errors.Join(held, err)
 }
 
 // ahead is the part of a queue, in which e stands, that ends with whom e must wait for; empty if that is

@@ -47,3 +47,11 @@ func (b *Backend) Abandon() {
 		s.finish(errUnproven)
 	}
 }
+
+// Stands says whether it is known that the request of this nonce has a node.
+func (b *Backend) Stands(nonce driver.Nonce) bool {
+	b.mu.Lock()
+	e := b.entries[nonce]
+	b.mu.Unlock()
+	return e != nil && e.stands()
+}

@@ -19,6 +19,7 @@ var faults = map[string]func(*testing.T, *network){
 	"expiry-in-the-queue": sessionExpiryWhileWaiting,
 	"abandoned-session":   anAbandonedSessionsPlaceIsNobodys,
 	"lost-reply-again":    aLostReplyIsNotThatOfAnEarlierSession,
+	"denied":              whatStandsIsNotDenied,
 }
 
 func faultsOn(t *testing.T, servers ...string) {
