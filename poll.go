@@ -12,10 +12,6 @@ const (
 	longestPoll  = time.Second
 )
 
-// pendingPoll is the first pause of one whose request the store grants by itself. To ask earlier would only take time
-// from those who hand the name on.
-const pendingPoll = 50 * time.Millisecond
-
 // poll is how a waiter spaces its questions. What was held for long will, as far as one can tell, be held for
 // long yet: a waiter that nobody wakes asks again after a quarter of that time, so that it is late by about an
 // eighth of a hold, and asks about a long one once a second. Of several the store may know the order: who
@@ -34,9 +30,6 @@ func newPoll() poll { return poll{backoff: backoff{next: 20 * time.Millisecond, 
 func (p *poll) pause(held *driver.Held, woken bool) time.Duration {
 	if held == nil {
 		return p.backoff.step()
-	}
-	if held.Pending {
-		p.backoff.next = max(p.backoff.next, pendingPoll)
 	}
 	if p.from.IsZero() || held.Ahead != p.ahead {
 		p.ahead, p.from = held.Ahead, time.Now()

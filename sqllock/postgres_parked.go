@@ -32,19 +32,22 @@ func (s *waiters) closeParked(e ear) {
 func (p *postgres) CloseIdle(ctx context.Context) {
 	s := &p.waiters
 	s.mu.Lock()
-	running, ended, parked := s.running && len(s.topics) == 0, s.ended, s.parked
+	running, waited, ended, parked := s.running, len(s.topics) > 0, s.ended, s.parked
+	if parked != nil {
+		s.unpark.Stop()
+	}
 	if running {
-		s.hasty = true
+		s.hasty = true // also for those who are about to leave
 		s.hurry()
 	}
 	s.mu.Unlock()
-	if running {
+	switch {
+	case running && !waited:
 		select {
 		case <-ended:
 		case <-ctx.Done():
 		}
-	} else if parked != nil {
-		s.unpark.Stop()
+	case parked != nil:
 		s.closeParked(parked)
 	}
 }

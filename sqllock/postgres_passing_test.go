@@ -1,9 +1,11 @@
 package sqllock_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -27,6 +29,16 @@ func newPassing(t *testing.T, held driver.Request) *passing {
 	p.holder, p.waiter = p.members[0], p.members[1]
 	p.held = acquire(t, p.holder.backend, held)
 	p.request.Waiting = true
+	listen := func(n int64) {
+		t.Helper()
+		until(t, "both listen", func() bool { return p.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == n })
+	}
+	for _, b := range p.members { // the connections are made, which wakes
+		stop, err := b.backend.Notify(t.Context(), driver.Key{Name: "another"}, func() {})
+		require.NoError(t, err)
+		t.Cleanup(stop)
+	}
+	listen(2)
 	for _, b := range []*member{p.waiter, p.holder} {
 		stop, err := b.backend.Notify(t.Context(), p.held.Key, func() {
 			if b == p.waiter {
@@ -36,7 +48,7 @@ func newPassing(t *testing.T, held driver.Request) *passing {
 		require.NoError(t, err)
 		t.Cleanup(stop)
 	}
-	until(t, "both listen", func() bool { return p.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 2 })
+	listen(4)
 	assert.True(t, refused(t, p.waiter.backend, p.request).Pending)
 	assert.Equal(t, int64(1), p.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL"))
 	return p
@@ -97,7 +109,8 @@ func TestPostgresARequestIsTakenBack(t *testing.T) {
 func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
-		"nobody listens any more":   "UPDATE rowlock_lease_waiter SET channel = 'rowlock_nobody'",
+		"whose session has ended": "INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, seen_at, nonce, ttl_us) " +
+			"VALUES ('', 'job', '-infinity', gen_random_uuid(), 'rowlock_nobody', now() + interval '1 hour', gen_random_uuid(), 30000000)",
 		"after a change of server":  "UPDATE rowlock_lease_meta SET epoch = 'another'",
 		"in quarantine":             "UPDATE rowlock_lease_meta SET quarantined_until = clock_timestamp() + interval '1 hour'",
 		"for longer than is known":  "UPDATE rowlock_lease_meta SET longest_ttl_us = 1",
@@ -139,7 +152,12 @@ func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 			p.exec(t, "CREATE TABLE before_waiter AS SELECT * FROM rowlock_lease_waiter")
 			p.holder.sent.take()
 			require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
-			statement := p.holder.sent.take()[0]
+			var statement pgx.TraceQueryStartData
+			for _, s := range p.holder.sent.take() { // the connection that listens is among them
+				if strings.Contains(s.SQL, "passes") {
+					statement = s
+				}
+			}
 			tx := p.begin(t) // the same again
 			for _, s := range []string{
 				"DELETE FROM rowlock_lease", "INSERT INTO rowlock_lease SELECT * FROM before",

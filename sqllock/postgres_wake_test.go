@@ -338,6 +338,10 @@ func TestPostgresMinHoldIsKeptFromWaiters(t *testing.T) {
 	closed := request("job")
 	closed.MinHold = time.Hour
 	g := acquire(t, c.members[0].backend, closed)
+	another, err := c.members[1].backend.Notify(t.Context(), driver.Key{Name: "another"}, func() {})
+	require.NoError(t, err)
+	defer another()
+	until(t, "it listens", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1 })
 	stop, err := c.members[1].backend.Notify(t.Context(), g.Key, func() { assert.Fail(t, "woken") })
 	require.NoError(t, err)
 	require.NoError(t, c.members[0].backend.Release(t.Context(), g))
