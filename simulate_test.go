@@ -183,7 +183,11 @@ func simulated(t *testing.T, name string, usual uint64) uint64 {
 // jitter is not, so a rare failure may take some tries.
 func TestSimulation(t *testing.T) {
 	seed := simulated(t, "ROWLOCK_SIMULATE_SEED", uint64(time.Now().UnixNano()))
-	n := simulated(t, "ROWLOCK_SIMULATE_SCHEDULES", 1000)
+	usual := uint64(1000)
+	if raced {
+		usual = 200
+	}
+	n := simulated(t, "ROWLOCK_SIMULATE_SCHEDULES", usual)
 	start := time.Now()
 	for i := range n {
 		wrong := newDrama(seed+i).run(t, honest)
