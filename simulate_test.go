@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -36,6 +37,9 @@ type act struct {
 	pause, wait, hold, renew time.Duration
 	try, with                bool
 }
+
+// beyondTrust is a reply that comes when the shortest lease of a drama is over.
+var beyondTrust = []fate{{Fault: memlock.Fault{Reply: exploreTTL + 200*time.Millisecond}}}
 
 func newDrama(seed uint64) *drama {
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -85,7 +89,7 @@ func (d *drama) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend) (w
 			if healed || dice.Float64() > d.share {
 				return fate{}
 			}
-			return fates[dice.IntN(len(fates))]
+			return slices.Concat(fates, beyondTrust)[dice.IntN(len(fates)+1)]
 		})
 		var lockers []*rowlock.Locker
 		var wg sync.WaitGroup
