@@ -111,6 +111,8 @@ func exploreDepth(t *testing.T, usual int) int {
 		return depth
 	case testing.Short():
 		return usual - 2
+	case raced:
+		return usual - 1
 	}
 	return usual
 }

@@ -33,6 +33,7 @@ func TestFencedSealsBeforeTheWork(t *testing.T) {
 		lease := acquire(t, l, "a")
 		assert.Equal(t, []rowlock.Token{lease.Token()}, sealed)
 		require.NoError(t, l.TryDo(background, "b", func(_ context.Context, lease *rowlock.Lease) error {
+			require.Len(t, sealed, 2)
 			assert.Equal(t, lease.Token(), sealed[1])
 			return nil
 		}))

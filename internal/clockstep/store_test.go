@@ -65,7 +65,6 @@ func eachStore(t *testing.T, test func(t *testing.T, s *store)) {
 func server(engine, driverName string) func(*testing.T, *store) {
 	return func(t *testing.T, s *store) {
 		t.Helper()
-		_ = mysqldriver.SetLogger(&mysqldriver.NopLogger{})
 		testenv.DSN(t, engine) // is that engine wanted here?
 		server, err := testserver.Start(t.Context(), engine, testserver.Options{Clock: true})
 		require.NoError(t, err)
@@ -80,6 +79,7 @@ func server(engine, driverName string) func(*testing.T, *store) {
 var julianday atomic.Int64 // how far ahead it is, in nanoseconds
 
 func init() {
+	_ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) // it reports each connection that is cut
 	sqlite.MustRegisterScalarFunction("julianday", 1, func(_ *sqlite.FunctionContext, args []sqldriver.Value) (sqldriver.Value, error) {
 		if args[0] != "now" {
 			return nil, fmt.Errorf("julianday(%v): this one tells the time of now", args[0])

@@ -29,7 +29,7 @@ var waiting = []mutant{
 		root("TestHangingStoreEndsTheCall")},
 	{"a fenced acquire seals nothing", "S5, S5'", "fenced.go",
 		"if err != nil || !a.cfg.fenced || le.grant.Sealed {", "if err != nil || !a.cfg.fenced || le.grant.Sealed || a.cfg.fenced {",
-		root("TestFencedSealsBeforeTheWork")},
+		root("TestFailedSealReleases")},
 	{"what cannot seal is held all the same", "S5", "fenced.go",
 		"\tif err == nil {\n\t\treturn le, nil\n\t}", "\tif err != nil {\n\t\treturn le, nil\n\t}",
 		root("TestFailedSealReleases")},

@@ -1,0 +1,5 @@
+//go:build !race
+
+package rowlock_test
+
+const raced = false
