@@ -43,6 +43,7 @@ const scriptTimeout = time.Minute
 var leftOut = map[string][]exception{
 	"closed":        {{ofSessions, "a session lock is free when it is released: session_usage has the refusal"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful"}},
 	"demo":          {{ofSessions, "the demonstration is of a lease that expires: session_usage has the refusal"}, {ofKeyValues, "it needs a table: keyvalue_usage has the refusal"}},
+	"dry_run":       {{regexp.MustCompile("^(sqlite|postgres|mysql|mariadb|redis|redis-cluster|redlock)$"), "who has the lock is said as by status"}},
 	"fence":         {{ofSessions, "the demonstration, which seals, needs lease rows: session_usage has fence on these stores"}, {ofKeyValues, "marks are in tables: keyvalue_usage has the refusal"}},
 	"history":       {{ofKeyValues, "it is kept in a table: keyvalue_usage has the refusal"}},
 	"held_sentence": {{ofSessions, "no lease ends: session_status has the sentence"}, {ofForgetful, "only the leader knows since when and until when: forgetful has the sentence"}},

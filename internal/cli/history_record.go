@@ -24,6 +24,8 @@ const (
 const (
 	// recordTimeout bounds what a job's end may wait for its record.
 	recordTimeout = 5 * time.Second
+	// lostRecordTimeout bounds it where the store may be what was lost.
+	lostRecordTimeout = time.Second
 	// recordsKept is how many runs of a name are kept, and how many refusals.
 	recordsKept = 100
 )
@@ -46,7 +48,11 @@ func (s *store) record(r record) {
 	if s.db == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+	limit := recordTimeout
+	if r.outcome == outcomeLost {
+		limit = lostRecordTimeout
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	namespace, name := s.text(r.key.Namespace), s.text(r.key.Name)
 	err := s.exec(ctx, "run_insert", namespace, name, driver.NewNonce().String(), r.took.Microseconds(), r.waited.Microseconds(),
