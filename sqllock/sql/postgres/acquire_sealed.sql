@@ -23,7 +23,7 @@ WITH seen AS MATERIALIZED (
       JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
      WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
        AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid
-            OR l.nonce IS NULL AND l.reserved_for = $9::text::uuid AND l.held_until <= clock_timestamp() + interval '50 milliseconds')
+            OR l.nonce IS NULL AND l.reserved_for = $9::text::uuid)
        FOR UPDATE OF l SKIP LOCKED
 ), unpruned AS MATERIALIZED (
     SELECT m.floor, clock_timestamp() AS now,

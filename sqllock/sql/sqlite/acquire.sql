@@ -22,5 +22,5 @@ SELECT ?1, ?2, max(m.floor + 1, c.now), ?3, ?4, ?5, c.now, c.now + ?6, c.now + m
                         CASE WHEN l.nonce = excluded.nonce THEN l.acquired_at ELSE excluded.acquired_at END + ?7),
        reserved_for = NULL
  WHERE l.held_until <= excluded.acquired_at OR l.nonce = excluded.nonce
-    OR l.nonce IS NULL AND l.reserved_for = ?9 AND l.held_until <= excluded.acquired_at + 50000
+    OR l.nonce IS NULL AND l.reserved_for = ?9
 RETURNING token
