@@ -197,7 +197,11 @@ func TestFewPrivilegesAreNeededToHold(t *testing.T) {
 			require.NoError(t, hold(reader))
 			require.ErrorContains(t, e.guard(reader).ReleaseOnCommit(lease.Context(), nothing), "privilege")
 			require.NoError(t, lease.Err())
-			require.NoError(t, e.guard(s.as(t, marks, "SELECT, UPDATE (nonce, expires_at, held_until, reserved_for)")).ReleaseOnCommit(lease.Context(), nothing))
+			columns := "nonce, expires_at, held_until"
+			if s.dialect == migrations.Postgres { // who waits is called
+				columns += ", reserved_for"
+			}
+			require.NoError(t, e.guard(s.as(t, marks, "SELECT, UPDATE ("+columns+")")).ReleaseOnCommit(lease.Context(), nothing))
 		})
 	}
 }

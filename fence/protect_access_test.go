@@ -151,6 +151,7 @@ func TestTheFunctionIsSafeFromTheSearchPath(t *testing.T) {
 			_, err := tx.ExecContext(ctx, "INSERT INTO elsewhere VALUES (1)")
 			return err
 		}))
+		require.NoError(t, migrations.Down(t.Context(), s.db, s.dialect, migrations.Table(table)), "the history")
 		require.NoError(t, migrations.Down(t.Context(), s.db, s.dialect, migrations.Table(table)), "the requests of waiters")
 		require.NoError(t, migrations.Down(t.Context(), s.db, s.dialect, migrations.Table(table)), "the waiters")
 		require.NoError(t, migrations.Down(t.Context(), s.db, s.dialect, migrations.Table(table)), "the sequence of package advisory")

@@ -137,10 +137,10 @@ func (c *console) server(t *testing.T, scheme, store string) string {
 	case "zk":
 		return zookeeperStore(t, c.place)
 	case "rediss":
-		return secured(func(tb testing.TB, p pair) string { return securedRedis(tb, p) })
+		return secured(func(tb testing.TB, p pair) string { return securedRedis(tb, p) + "/?prefix=secured&" })
 	case "rediss+cluster":
 		return secured(func(tb testing.TB, p pair) string {
-			return securedRedis(tb, p, "--cluster-enabled", "yes", "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1")
+			return securedRedis(tb, p, "--cluster-enabled", "yes", "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1") + "/?prefix=secured&"
 		})
 	case "etcds":
 		return secured(securedEtcd)
