@@ -62,9 +62,13 @@ func (f fleet) ready(t *testing.T) *sql.DB {
 	require.NoError(t, err)
 	require.NoError(t, lease.Release(t.Context()))
 	require.NoError(t, locker.Close())
+	column := "reserved_for"
+	if f.dialect == migrations.MySQL {
+		column = "reserved_at"
+	}
 	for waiters := true; waiters; {
 		require.NoError(t, migrations.Down(t.Context(), db, f.dialect))
-		_, err := db.ExecContext(t.Context(), "UPDATE rowlock_lease SET reserved_for = NULL WHERE name = 'nobody'")
+		_, err := db.ExecContext(t.Context(), "UPDATE rowlock_lease SET "+column+" = NULL WHERE name = 'nobody'")
 		waiters = err == nil
 	}
 	return db
@@ -155,7 +159,7 @@ func TestRollingMinHold(t *testing.T) {
 		if f.dialect == migrations.MySQL { // the waiter has the place that the release of this version looks at
 			require.Eventually(t, func() bool {
 				n := 0
-				return db.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease WHERE reserved_for IS NOT NULL").Scan(&n) == nil && n == 1
+				return db.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease WHERE waiters IS NOT NULL").Scan(&n) == nil && n == 1
 			}, 10*time.Second, 10*time.Millisecond)
 		}
 		require.NoError(t, lease.Release(t.Context()))
