@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -136,8 +137,11 @@ func (f *fleet) at(i int) (*process, event) {
 	return f.running[i], f.running[i].told
 }
 
-// stop lets every worker end in good order.
+// stop lets every worker end in good order, when it can heed a signal.
 func (f *fleet) stop() {
+	require.True(f.t, f.await(time.Minute, func() bool {
+		return !slices.ContainsFunc(f.running, func(p *process) bool { return p.told.What == "" })
+	}), "a worker does not start")
 	for _, p := range f.running {
 		require.NoError(f.t, p.cmd.Process.Signal(syscall.SIGTERM), "worker %d", p.worker)
 	}

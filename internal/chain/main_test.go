@@ -40,6 +40,7 @@ type event struct {
 
 // What a worker tells.
 const (
+	started = "started" // and may be told to stop
 	granted = "granted"
 	ready   = "ready"  // it has read, and will write
 	inside  = "inside" // its transaction is checked and not yet committed

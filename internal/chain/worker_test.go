@@ -42,6 +42,7 @@ func (j job) work() {
 		panic(err)
 	}
 	defer func() { _ = locker.Close() }()
+	w.tell(event{What: started})
 	for ctx.Err() == nil {
 		w.hold(ctx, locker)
 	}
