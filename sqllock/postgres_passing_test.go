@@ -227,3 +227,15 @@ func TestPostgresCloseEndsTheListener(t *testing.T) {
 	assert.False(t, known, "the row is gone")
 	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter"))
 }
+
+// A waiter whose lock's row was pruned meanwhile is granted the lock by a row that is made anew. Its request is taken back by that, too,
+// and is not granted once more when the lock is released.
+func TestPostgresARequestIsGrantedOnce(t *testing.T) {
+	t.Parallel()
+	p := newPassing(t, request("job"))
+	p.exec(t, "DELETE FROM rowlock_lease WHERE name = 'job'")
+	g := acquire(t, p.waiter.backend, p.request)
+	assert.Equal(t, int64(0), p.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL"))
+	require.NoError(t, p.waiter.backend.Release(t.Context(), g))
+	assert.False(t, p.holds(t, p.request))
+}

@@ -282,3 +282,19 @@ func TestUndecidedIsAFailure(t *testing.T) {
 	f.event(history.Event{Kind: history.Refused, Worker: 1, Try: f.ask(1, "churn-0").try, Outcome: history.Failed})
 	assert.False(t, Check(f.Run).OK())
 }
+
+// A release may make the next grant in the same step, but no sooner than it was asked for.
+func TestAReleaseMayGrant(t *testing.T) {
+	for _, early := range []int64{0, 5 * ms} {
+		f := sound()
+		first, second := f.ask(1, "churn-0").granted(), f.ask(2, "churn-0")
+		f.event2(first, history.Release, "")
+		f.now += ms
+		second.granted()
+		c := &f.Audit[len(f.Audit)-1]
+		c.OldToken, c.OldNonce, c.OldExpires, c.At = first.token, first.nonce, micros(first.expires), c.At-early/microsecond
+		f.event2(first, history.Released, history.OK)
+		r := Check(f.Run)
+		assert.Equal(t, early > 0, r.Verdicts[slices.IndexFunc(r.Verdicts, func(v *Verdict) bool { return v.ID == "S1" })].Broken > 0, "%s", r)
+	}
+}

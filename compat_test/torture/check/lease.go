@@ -45,12 +45,16 @@ func (b *book) ownRelease() *Verdict {
 		switch {
 		case a == nil:
 			v.broken("%s: token %d was released, and nobody asked for it", c.Name, c.OldToken)
-		case !a.held || a.evicted != 0 || a.lost.At != 0:
-		case a.release == 0 || a.release-a.grant.At+a.grant.Wall > (c.At+clockGrain)*microsecond:
+		case a.evicted == 0 && !a.letGo(c.At):
 			v.broken("%s: token %d was released before its holder %s did", c.Name, c.OldToken, a.try)
 		}
 	}
 	return v
+}
+
+// letGo says whether the holder had asked by then for the end of its lease. What was given up, or lost, is taken back by the library.
+func (a *attempt) letGo(at int64) bool {
+	return !a.held || a.lost.At != 0 || a.release != 0 && a.release-a.grant.At+a.grant.Wall <= (at+clockGrain)*microsecond
 }
 
 // The clock of SQLite counts milliseconds, and rounds. Microseconds.

@@ -63,11 +63,6 @@ WITH seen AS MATERIALIZED (
       FROM locked k, drained d
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token, d.sealed
-), moved AS (
-    UPDATE rowlock_lease_waiter w
-       SET since = d.now, seen_at = '-infinity', nonce = NULL
-      FROM drained d, won
-     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
 ), inserted AS (
     INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
     SELECT $1::text, $2::text,
@@ -89,6 +84,11 @@ WITH seen AS MATERIALIZED (
  RETURNING f.token
 ), granted AS (
     SELECT token, sealed FROM won UNION ALL SELECT token, EXISTS (SELECT FROM begun) FROM inserted
+), moved AS (
+    UPDATE rowlock_lease_waiter w
+       SET since = clock_timestamp(), seen_at = '-infinity', nonce = NULL
+      FROM granted
+     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
 )
 SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             WHEN NOT s.same_epoch THEN 'epoch'

@@ -47,12 +47,6 @@ WITH seen AS MATERIALIZED (
       FROM locked k
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token
-), moved AS (
-    -- The process is called no more, until it asks again for whoever waits behind: he waits from now on.
-    UPDATE rowlock_lease_waiter w
-       SET since = k.now, seen_at = '-infinity', nonce = NULL
-      FROM locked k
-     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
 ), left_there AS (
     UPDATE rowlock_lease_waiter w
        SET nonce = CASE WHEN $10::bigint & 1 = 1 THEN $3::text::uuid END, seen_at = clock_timestamp(),
@@ -76,6 +70,13 @@ WITH seen AS MATERIALIZED (
  RETURNING l.token
 ), granted AS (
     SELECT token FROM won UNION ALL SELECT token FROM inserted
+), moved AS (
+    -- The process is called no more, until it asks again for whoever waits behind: he waits from now on. A grant takes
+    -- its request back, also that of a row which was pruned meanwhile.
+    UPDATE rowlock_lease_waiter w
+       SET since = clock_timestamp(), seen_at = '-infinity', nonce = NULL
+      FROM granted
+     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
 )
 SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             WHEN NOT s.same_epoch THEN 'epoch'
