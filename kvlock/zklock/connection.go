@@ -49,6 +49,9 @@ func (s *session) negotiated(timeout time.Duration) {
 
 // await returns once requests can be made. Its error means that none was.
 func (s *session) await(ctx context.Context) error {
+	if s.ctx.Err() != nil {
+		return s.over()
+	}
 	s.mu.Lock()
 	up := s.up
 	s.mu.Unlock()
@@ -90,10 +93,13 @@ func (s *session) hangUp() {
 }
 
 // watchdog hangs up on a server that says nothing for a while now that it is asked; the client would
-// wait for two thirds of the timeout. It is stopped when the answer is there.
-func (s *session) watchdog() *time.Timer {
+// wait for two thirds of the timeout. It is told when the answer is there.
+func (s *session) watchdog() (answered func()) {
 	asked := time.Now()
-	return time.AfterFunc(s.patience(), func() {
+	s.mu.Lock()
+	s.asking++
+	s.mu.Unlock()
+	timer := time.AfterFunc(s.patience(), func() {
 		s.mu.Lock()
 		w := s.wire
 		s.mu.Unlock()
@@ -101,6 +107,37 @@ func (s *session) watchdog() *time.Timer {
 			_ = w.Close()
 		}
 	})
+	return func() {
+		timer.Stop()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.asking--; s.asking == 0 && s.idle != nil {
+			close(s.idle)
+			s.idle = nil
+		}
+	}
+}
+
+// quiet waits until nothing is asked, but not for longer than limit.
+func (s *session) quiet(limit time.Duration) bool {
+	s.mu.Lock()
+	if s.asking == 0 {
+		s.mu.Unlock()
+		return true
+	}
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+	}
+	idle := s.idle
+	s.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-idle:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // heed ends the session if the servers know it no more. They need not say so by ending the connection.

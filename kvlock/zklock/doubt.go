@@ -17,9 +17,9 @@ func (e *entry) find(container string) error {
 		if err := s.await(s.ctx); err != nil {
 			return err
 		}
-		impatience := s.watchdog()
+		answered := s.watchdog()
 		path, stat, err := e.search(container)
-		impatience.Stop()
+		answered()
 		switch {
 		case err == nil:
 			e.path, e.token = path, driver.Token(stat.Czxid)

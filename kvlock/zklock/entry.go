@@ -52,13 +52,13 @@ func (e *entry) create(data string, version int32) {
 	if e.shared {
 		mark = sharing
 	}
-	impatience := e.session.watchdog()
+	answered := e.session.watchdog()
 	sent := time.Now()
 	results, err := e.session.conn.Multi(
 		&zk.CreateRequest{Path: container + "/" + protected + e.nonce.String() + mark, Data: []byte(data), Acl: e.store.acl, Flags: zk.FlagEphemeralSequential},
 		&zk.SetDataRequest{Path: container, Version: version},
 	)
-	impatience.Stop()
+	answered()
 	e.session.heed(err)
 	switch {
 	case err == nil:

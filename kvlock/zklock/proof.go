@@ -108,9 +108,9 @@ func askOnce[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, 
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		impatience := s.watchdog() // also when nobody waits for the answer any more
+		answered := s.watchdog() // also when nobody waits for the answer any more
 		v, err := request(s.conn)
-		impatience.Stop()
+		answered()
 		s.heed(err)
 		answers <- answer{v, err}
 	}()

@@ -57,9 +57,12 @@ func (e *entry) deleteNode() error {
 	}
 	s, lost := e.session, false
 	for {
-		impatience := s.watchdog()
+		if s.ctx.Err() != nil {
+			return driver.ErrNotHeld
+		}
+		answered := s.watchdog()
 		err := s.conn.Delete(e.path, -1)
-		impatience.Stop()
+		answered()
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode) && lost: // that was us
 			return nil

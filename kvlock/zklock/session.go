@@ -36,6 +36,8 @@ type session struct {
 	expiry      *time.Timer   // of the trust that it is worth
 	granted     int           // entries that are held
 	watches     map[string]*watch
+	asking      int           // requests under way
+	idle        chan struct{} // closed when there are none; nil if nobody waits for that
 }
 
 // trusted is the part of a session's timeout, in tenths, for which a grant is trusted after it was
@@ -100,11 +102,31 @@ func (s *store) open(asked time.Duration) (*session, error) {
 const sendBuffer = 256 << 10
 
 // run throws the client away when the session is over. A goodbye that arrives ends it at the servers.
+//
+// The requests under way are let end before: one of which the client learns that it was closed, that its bytes could not
+// be written, and that the connection is gone, is answered three times by the client's loop, which has room for two
+// answers, and the loop then never ends (Conn.flushRequests in go-zookeeper 1.0.4). So it is not waited for
+// without a bound either.
 func (s *session) run() {
 	<-s.ctx.Done()
+	const grace, limit = 250 * time.Millisecond, 5 * time.Second
+	if !s.quiet(grace) {
+		s.hangUp()
+		s.quiet(grace)
+	}
 	s.conn.Close()
 	s.hangUp()
-	for range s.loop { // until it has ended
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	for {
+		select {
+		case _, more := <-s.loop:
+			if !more {
+				return
+			}
+		case <-late.C:
+			return
+		}
 	}
 }
 
