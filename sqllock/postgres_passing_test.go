@@ -239,3 +239,38 @@ func TestPostgresARequestIsGrantedOnce(t *testing.T) {
 	require.NoError(t, p.waiter.backend.Release(t.Context(), g))
 	assert.False(t, p.holds(t, p.request))
 }
+
+// So it is when a waiter that comes back to its row is refused, and asks once more before it has said that it waits.
+func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 2)
+	before, b := c.members[0].backend, c.members[1].backend
+	r := request("job")
+	r.Waits = true
+	var tx pgx.Tx
+	until(t, "it has come back to its row", func() bool { // unless that was deleted, which is done once a second
+		g := acquire(t, before, request("job"))
+		stop, err := b.Notify(t.Context(), g.Key, func() {})
+		require.NoError(t, err)
+		until(t, "it listens", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1 })
+		require.NoError(t, before.Release(t.Context(), g))
+		g = acquire(t, b, waiting("job"))
+		stop()
+		require.NoError(t, b.Release(t.Context(), g))
+		tx, err = c.members[0].pool.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), "SELECT FROM rowlock_lease WHERE name = 'job' FOR UPDATE")
+		require.NoError(t, err)
+		if refused(t, b, r).Pending {
+			return true
+		}
+		require.NoError(t, tx.Rollback(t.Context()))
+		return false
+	})
+	_, err := tx.Exec(t.Context(), "DELETE FROM rowlock_lease WHERE name = 'job'")
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	g := acquire(t, b, r)
+	assert.Equal(t, int64(0), c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL"))
+	require.NoError(t, b.Release(t.Context(), g))
+}

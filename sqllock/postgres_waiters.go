@@ -161,7 +161,9 @@ func (s *waiters) waiting(r driver.Request) (id any, leaves bool, mode int64) {
 	leaves = s.hears && r.Seal == ""
 	if t := s.topics[r.Key]; t != nil && r.Waiting {
 		id = t.id
-	} else if l := s.leavers[r.Key]; t == nil && l != nil && l.idle && !l.sent && r.Waits && leaves {
+	} else if l := s.leavers[r.Key]; t == nil && l != nil && l.back && r.Waits { // it has left its request there
+		id = l.id
+	} else if t == nil && l != nil && l.idle && !l.sent && r.Waits && leaves {
 		id, mode = l.id, 2
 	} else {
 		return nil, false, 0
@@ -181,7 +183,7 @@ func (s *waiters) answered(r driver.Request, a answer, there bool) (anew bool) {
 		anew = t.idle && !granted && !there
 		t.idle = granted || anew
 	} else if l := s.leavers[r.Key]; l != nil {
-		l.idle, l.back = granted, there
+		l.idle, l.back = granted, !granted && (l.back || there)
 	}
 	if a.missed != "" {
 		s.missing[a.missed] = r.Key
