@@ -103,5 +103,5 @@ release: ## dist: the command for PLATFORMS, static and the same wherever it is 
 	@go run ./cmd/rowlock man >dist/rowlock.1
 	@cd dist && sha256sum rowlock* >SHA256SUMS
 
-vulncheck: ## known vulnerabilities of what is imported; asks https://vuln.go.dev, so it is no part of .ci/run
+vulncheck: ## known vulnerabilities of what is imported; asks https://vuln.go.dev, without which .ci/run says that it did not run
 	@set -e; for module in $(MODULES); do (cd $$module; echo "vulncheck $$module"; $(TOOL) govulncheck ./...); done
