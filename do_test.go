@@ -3,6 +3,7 @@ package rowlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -133,5 +134,18 @@ func TestNamespacesKeepNamesApart(t *testing.T) {
 		acquire(t, l, "a/b/c", rowlock.Namespace(""))
 		_, err := l.TryAcquire(background, "b/c")
 		require.EqualError(t, err, `"a/b/c" is held by `+lease.Holder()+`, lease ends in 30s unless renewed (token `+lease.Token().String()+`)`)
+	})
+}
+
+// A lease may be printed while it is renewed: the race detector sees whether that reads what changes.
+func TestALeaseIsPrinted(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lease := acquire(t, locker(t, store, rowlock.Namespace("jobs"), rowlock.Holder("web-1")), "report")
+		want := fmt.Sprintf(`"report" in "jobs" of web-1, token %d`, lease.Token())
+		renewed := make(chan error, 1)
+		go func() { renewed <- lease.Renew(t.Context()) }()
+		assert.Equal(t, want, fmt.Sprint(lease))
+		assert.Equal(t, want, fmt.Sprintf("%+v", lease))
+		require.NoError(t, <-renewed)
 	})
 }

@@ -3,6 +3,7 @@ package rowlock
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -64,6 +65,15 @@ func (le *Lease) MinHold() time.Duration { return le.grant.MinHold }
 
 // Holder is what others are told of who holds the name.
 func (le *Lease) Holder() string { return le.cfg.holder }
+
+// String is what a log needs of the lease: its name, namespace, holder and token. It may be called at any time.
+func (le *Lease) String() string {
+	name := strconv.Quote(le.Name())
+	if space := le.Namespace(); space != "" {
+		name += " in " + strconv.Quote(space)
+	}
+	return name + " of " + le.Holder() + ", token " + le.Token().String()
+}
 
 // Context is done when the lease is trusted no more. It keeps the values of the ctx that acquired
 // the lease, not its cancellation. context.Cause says why it ended: a [*LostError] or
