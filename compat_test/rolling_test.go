@@ -113,7 +113,14 @@ func (r *relay) until(t *testing.T, enough func() bool) {
 }
 
 func (r *relay) run(ctx context.Context, t *testing.T, b driver.Backend, count *atomic.Int32) {
-	locker, err := rowlock.New(b, rowlock.TTL(10*time.Second), rowlock.RenewEvery(20*time.Millisecond))
+	renewed := make(chan struct{}, 1)
+	trace := rowlock.Trace{Renewed: func(rowlock.RenewedEvent) {
+		select {
+		case renewed <- struct{}{}:
+		default:
+		}
+	}}
+	locker, err := rowlock.New(b, rowlock.TTL(10*time.Second), rowlock.RenewEvery(20*time.Millisecond), rowlock.Tracing(&trace))
 	if !assert.NoError(t, err) {
 		return
 	}
@@ -128,7 +135,15 @@ func (r *relay) run(ctx context.Context, t *testing.T, b driver.Backend, count *
 		before := r.newest.Swap(uint64(lease.Token()))
 		assert.Greater(t, uint64(lease.Token()), before)
 		if count.Add(1)%8 == 0 {
-			time.Sleep(50 * time.Millisecond) // until it was renewed
+			select {
+			case <-renewed:
+			default:
+			}
+			select {
+			case <-renewed:
+			case <-lease.Context().Done():
+				assert.NoError(t, context.Cause(lease.Context()))
+			}
 		}
 		assert.NoError(t, lease.Err())
 		r.inside.Add(-1)
