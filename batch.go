@@ -66,6 +66,7 @@ func (r *renewals) settle(le *Lease, outcome driver.Outcome, err error, sent, no
 	if err == nil {
 		err = errUntold
 	}
+	le.failed(err)
 	failures := int(le.plan.failures.Add(1))
 	left, _ := le.remaining(now)
 	emit(le.cfg, func(t *Trace) func(RenewalFailedEvent) { return t.RenewalFailed },

@@ -29,6 +29,21 @@ func TestHangingStoreDelaysNoLoss(t *testing.T) {
 	})
 }
 
+// A loss says how the last attempt to renew failed, without being an error of that kind.
+func TestALossSaysHowTheLastRenewalFailed(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
+		time.Sleep(ttl / 2)
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
+		until(t, lease.Context().Done())
+		var lost *rowlock.LostError
+		require.ErrorAs(t, lease.Err(), &lost)
+		require.ErrorIs(t, lost.Err, context.DeadlineExceeded)
+		require.ErrorContains(t, lost, "; the last attempt: ")
+		require.NotErrorIs(t, lost, context.DeadlineExceeded)
+	})
+}
+
 // Promise 2: the deadline counts from before the request was sent, not from its reply.
 func TestDeadlineCountsFromBeforeTheSend(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {

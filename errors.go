@@ -103,10 +103,17 @@ type LostError struct {
 	Name      string
 	Token     Token
 	Reason    LostReason
+	// Err is how the last attempt to renew it failed, with [LostExpired]; nil when the last one succeeded or has not ended. It is
+	// not unwrapped: that an attempt ran into its time limit says nothing of the caller's ctx.
+	Err error
 }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("rowlock: lost %q (token %d): %s", driver.Key{Namespace: e.Namespace, Name: e.Name}.String(), e.Token, e.Reason)
+	text := fmt.Sprintf("rowlock: lost %q (token %d): %s", driver.Key{Namespace: e.Namespace, Name: e.Name}.String(), e.Token, e.Reason)
+	if e.Err != nil {
+		text += "; the last attempt: " + e.Err.Error()
+	}
+	return text
 }
 
 // Is makes a *LostError an [ErrLost] and an [ErrNotHeld].

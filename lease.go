@@ -25,6 +25,7 @@ type Lease struct {
 	mu   sync.Mutex
 	sent instant // before the last successful request was sent
 	err  error   // nil while held; latches
+	fail error   // of the last renewal; nil if it succeeded
 
 	stopWatching func() bool // of the session; nil where there is none
 	ending       *ending     // the last ReleaseWith
@@ -138,11 +139,13 @@ func (le *Lease) expire(now instant) bool {
 	if le.err != nil || le.left(now) > 0 {
 		return false
 	}
-	reason := LostExpired
 	if le.cfg.maxHold > 0 && now.since(le.granted) >= le.cfg.maxHold {
-		reason = LostMaxHold
+		le.err = le.lost(LostMaxHold)
+		return true
 	}
-	le.err = le.lost(reason)
+	lost := le.lost(LostExpired)
+	lost.Err = le.fail
+	le.err = lost
 	return true
 }
 
@@ -171,6 +174,7 @@ func (le *Lease) confirm(sent, now instant) (left time.Duration, held bool) {
 	held = le.err == nil
 	if held {
 		left = le.left(now)
+		le.fail = nil
 		if le.sent.at.Before(sent.at) {
 			le.sent = sent
 		}
@@ -187,6 +191,13 @@ func (le *Lease) ended() {
 	le.unwatch()
 	le.ctx.end(le.err)
 	le.locker.renewals.retire(le)
+}
+
+// failed notes how a renewal failed.
+func (le *Lease) failed(err error) {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	le.fail = err
 }
 
 func (le *Lease) info() LeaseInfo {

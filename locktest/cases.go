@@ -14,6 +14,9 @@ const (
 	// lively is the TTL of leases that the engine keeps alive while something goes wrong: long
 	// enough that a delay of the scheduler is not a loss.
 	lively = time.Second
+	// kept is the TTL of leases of which nothing but renewals may decide: on a machine that is starved no renewal is
+	// answered for a second.
+	kept = 3 * time.Second
 	// slack is how much longer than its limits a call may take on a slow machine.
 	slack = 2 * time.Second
 )

@@ -25,10 +25,10 @@ var keepingCases = []testCase{
 func leaseIsKept(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
-	lease := t.acquire(t.locker(a, rowlock.TTL(lively), rowlock.RenewEvery(lively/10)), name)
-	t.refuseUntil(b, driver.Key{Name: name}, time.Now().Add(lively*3/2))
+	lease := t.acquire(t.locker(a, rowlock.TTL(kept), rowlock.RenewEvery(kept/10)), name)
+	t.refuseUntil(b, driver.Key{Name: name}, time.Now().Add(kept*4/3))
 	if err := lease.Err(); err != nil {
-		t.fatalf("a lease of %s that is renewed every %s: %v", lively, lively/10, err)
+		t.fatalf("a lease of %s that is renewed every %s: %v", kept, kept/10, err)
 	}
 	if err := lease.Renew(t.ctx); err != nil {
 		t.fatalf("renew: %v", err)
@@ -42,7 +42,7 @@ func leasesAreKeptTogether(t *trial) {
 	const many = 30
 	a, b := t.open(), t.open()
 	var renewed, most atomic.Int32
-	l := t.locker(a, rowlock.TTL(lively*3/2), rowlock.RenewEvery(lively/4), rowlock.Tracing(&rowlock.Trace{
+	l := t.locker(a, rowlock.TTL(kept), rowlock.RenewEvery(kept/8), rowlock.Tracing(&rowlock.Trace{
 		Renewed: func(e rowlock.RenewedEvent) {
 			renewed.Add(1)
 			if n := int32(e.Batch); n > most.Load() {
@@ -54,7 +54,7 @@ func leasesAreKeptTogether(t *trial) {
 	for i := range leases {
 		leases[i] = t.acquire(l, t.key(fmt.Sprint(i)).Name)
 	}
-	t.refuseUntil(b, driver.Key{Name: leases[many-1].Name()}, time.Now().Add(2*lively))
+	t.refuseUntil(b, driver.Key{Name: leases[many-1].Name()}, time.Now().Add(kept*4/3))
 	for i, lease := range leases {
 		if err := lease.Err(); err != nil {
 			t.fatalf("lease %d of %d: %v", i, many, err)
