@@ -2,19 +2,20 @@
 -- Result: one row a grant: n, and its outcome: 'renewed', 'lost' or 'unknown'.
 -- Promise: revives nothing, inserts nothing, waits for nobody: a row that another transaction has locked is unknown, and the others are renewed.
 WITH asked AS MATERIALIZED (
-    SELECT a.n, a.namespace, a.name, a.nonce, a.token, a.ttl, a.min_hold, a.handover_delay
+    -- One reading of the clock: a lease that ends between two would be revived.
+    SELECT a.n, a.namespace, a.name, a.nonce, a.token, a.ttl, a.min_hold, a.handover_delay, clock_timestamp() AS now
       FROM json_to_recordset($1::text::json) AS a(
            n integer, namespace text, name text, nonce uuid, token bigint, ttl bigint, min_hold bigint, handover_delay bigint)
 ), locked AS MATERIALIZED (
     -- A renewal that is lost in a crash would end the lease before its holder's deadline.
-    SELECT a.n, a.ttl, a.min_hold, a.handover_delay, l.row, l.acquired_at, l.now,
+    SELECT a.n, a.ttl, a.min_hold, a.handover_delay, l.row, l.acquired_at, a.now,
            CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
       FROM asked a
      CROSS JOIN LATERAL (
-           SELECT l.ctid AS row, l.acquired_at, clock_timestamp() AS now
+           SELECT l.ctid AS row, l.acquired_at
              FROM rowlock_lease l
             WHERE l.namespace = a.namespace AND l.name = a.name
-              AND l.nonce = a.nonce AND l.token = a.token AND l.expires_at > clock_timestamp()
+              AND l.nonce = a.nonce AND l.token = a.token AND l.expires_at > a.now
               FOR UPDATE SKIP LOCKED) l
 ), renewed AS (
     -- A row that changed after this statement began has a place that the statement cannot see: it
