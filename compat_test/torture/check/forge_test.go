@@ -143,6 +143,20 @@ func sound() *forge {
 	f.change(history.Change{Name: "chain-0", Gone: true, OldToken: dead.token, OldNonce: dead.nonce, OldExpires: micros(f.now - 2*ms), At: micros(f.now)})
 	waiter.granted().released()
 
+	// One whose first answer was lost, and whose second request comes when what the first was granted is over.
+	twice := f.ask(1, "chain-1")
+	twice.token, twice.nonce = f.token+1, "nonce of "+twice.try
+	f.token++
+	f.change(history.Change{Name: twice.name, Holder: twice.try, Token: twice.token, Nonce: twice.nonce, Expires: micros(f.now + ttl), At: micros(f.now)})
+	twice.expires = f.now + ttl
+	f.now += 2 * ttl
+	f.change(history.Change{Name: twice.name, Holder: twice.try, OldToken: twice.token, OldNonce: twice.nonce, OldExpires: micros(twice.expires), Token: twice.token, Nonce: twice.nonce, Expires: micros(f.now + ttl), At: micros(f.now)})
+	twice.expires = f.now + ttl
+	f.event2(twice, history.Granted, "").Until = twice.expires - ttl/10
+	twice.renewed()
+	twice.expires = f.now + ttl
+	twice.released()
+
 	// One that is stopped in the middle of a transaction, and who comes after.
 	still := f.ask(1, "chain-1").granted()
 	f.event2(still, history.Write, "").Value = 31
