@@ -129,6 +129,7 @@ func (g *Guard) prove(ctx context.Context, operation string, q querier, begun bo
 		if err == nil {
 			err = work(bounded)
 		}
+		err = interrupted(bounded, err)
 	}
 	return c.wrap(ctx, operation, err)
 }

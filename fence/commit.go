@@ -66,5 +66,5 @@ func (g *Guard) releaseOnCommit(ctx context.Context, resources []string, tx func
 func (c claim) held(ctx context.Context, operation string, step func(ctx context.Context) error) error {
 	bounded, cancel := c.within(ctx)
 	defer cancel()
-	return c.wrap(ctx, operation, step(bounded))
+	return c.wrap(ctx, operation, interrupted(bounded, step(bounded)))
 }

@@ -67,7 +67,7 @@ func (g *Guard) Claim(ctx context.Context, lease *rowlock.Lease, resources ...st
 	}
 	bounded, cancel := c.within(ctx)
 	defer cancel()
-	err = insist(bounded, func() error { return g.dialect.seal(bounded, c) })
+	err = interrupted(bounded, insist(bounded, func() error { return g.dialect.seal(bounded, c) }))
 	if err == nil {
 		err = lease.Err()
 	}

@@ -58,7 +58,7 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	}
 	bounded, cancel := c.within(ctx)
 	defer cancel()
-	err = insist(bounded, func() error { return g.dialect.seal(bounded, c) })
+	err = interrupted(bounded, insist(bounded, func() error { return g.dialect.seal(bounded, c) }))
 	if bounded.Err() == nil && unanswered(err) {
 		err = fmt.Errorf("%w: %w", rowlock.ErrUnavailable, err)
 	}

@@ -1,7 +1,9 @@
 package fence
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/rowlock/rowlock/internal/sqlerror"
@@ -16,6 +18,15 @@ const (
 	mariadbKilled           = 1927
 	mysqlKilled             = 3169
 )
+
+// interrupted makes the end of bounded, within which a call was made, a cause of its error: a driver that closes its connection
+// then may say no more than that it is closed.
+func interrupted(bounded context.Context, err error) error {
+	if ended := bounded.Err(); ended != nil && unanswered(err) && !errors.Is(err, ended) {
+		return fmt.Errorf("%w: %w", ended, err)
+	}
+	return err
+}
 
 // unanswered says whether err is what becomes of a statement when the connection or the server goes, or
 // when there is none to be had: it is no answer to what was asked.
