@@ -107,6 +107,16 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 			c.OldExpires = c.At + 1
 		}},
 		{"S11", "the holder is told another token than the store granted", func(f *forge) { change(f, history.Grant).Token-- }},
+		{"S11", "an acquisition is granted again, and keeps that", func(f *forge) {
+			h := f.ask(1, "chain-1").granted()
+			h.released()
+			f.late(h)
+		}},
+		{"S11", "an acquisition is granted again while it is held", func(f *forge) {
+			h := f.ask(1, "chain-1").granted()
+			f.late(h)
+			h.released()
+		}},
 		{"S11", "two acquisitions have one nonce", func(f *forge) {
 			h := f.ask(1, "churn-0").granted()
 			h.released()

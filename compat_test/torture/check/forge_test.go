@@ -157,6 +157,12 @@ func sound() *forge {
 	twice.expires = f.now + ttl
 	twice.released()
 
+	// One whose request comes once more when it has released, and is taken back.
+	early := f.ask(1, "chain-1").granted()
+	early.released()
+	again := f.late(early)
+	f.change(history.Change{Name: again.name, Holder: again.try, OldToken: again.token, OldNonce: again.nonce, OldExpires: micros(again.expires), Token: again.token, Expires: micros(f.now), At: micros(f.now)})
+
 	// One that is stopped in the middle of a transaction, and who comes after.
 	still := f.ask(1, "chain-1").granted()
 	f.event2(still, history.Write, "").Value = 31
@@ -171,6 +177,16 @@ func sound() *forge {
 		f.ask(2, name).granted().released()
 	}
 	return f
+}
+
+// late is a grant of a request of h's that comes once more. It returns what was granted.
+func (f *forge) late(h held) held {
+	f.token++
+	f.now += ms
+	h.token, h.expires = f.token, f.now+ttl
+	f.change(history.Change{Name: h.name, Holder: h.try, Token: h.token, Nonce: h.nonce, Expires: micros(h.expires), At: micros(f.now)})
+	f.now += 2 * ttl
+	return h
 }
 
 // renewed counts a lease anew.

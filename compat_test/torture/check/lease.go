@@ -133,30 +133,6 @@ func (b *book) pruned() *Verdict {
 	return v
 }
 
-// oneToken: an acquisition has one token, however often its request was sent.
-func (b *book) oneToken() *Verdict {
-	v := &Verdict{ID: "S11", Property: "one acquisition gets one token", Need: true}
-	tokens := map[string]int64{}
-	for c := range b.of(history.Grant) {
-		tokens[c.Nonce] = c.Token
-	}
-	owner := map[string]string{}
-	for _, a := range b.attempts {
-		if !a.held {
-			continue
-		}
-		v.Judged++
-		if first, ok := owner[a.nonce]; ok {
-			v.broken("%s: one nonce is of %s and of %s", a.name, first, a.try)
-		}
-		owner[a.nonce] = a.try
-		if b.Meta.Expect.Audited && tokens[a.nonce] != a.token {
-			v.broken("%s: %s was told token %d, and the store granted it %d", a.name, a.try, a.token, tokens[a.nonce])
-		}
-	}
-	return v
-}
-
 // honesty: the backend claims what is expected of it, and no more.
 func (b *book) honesty() *Verdict {
 	v := &Verdict{ID: "S12", Property: "the backend claims what it keeps", Need: true}
