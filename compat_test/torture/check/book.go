@@ -30,6 +30,8 @@ type attempt struct {
 	trust    []history.Event // grants and renewals
 	seen     []history.Event
 	evicted  int64 // when it was ended by force, or may have been
+	era      int
+	placed   bool // its era is known
 }
 
 // fault is one of the supervisor's.
@@ -94,6 +96,7 @@ func newBook(r *history.Run) *book {
 		if a.evicted = evicted[k]; a.evicted == 0 {
 			a.evicted = sent[k]
 		}
+		a.era, a.placed = b.era(a)
 		b.grants[a.name] = append(b.grants[a.name], a)
 	}
 	for _, of := range b.grants {
@@ -156,21 +159,35 @@ func (b *book) yields(a *attempt) int64 {
 		at = min(at, a.evicted)
 	}
 	for _, f := range b.faults {
-		if f.end >= a.asked && slices.Contains(b.Meta.Expect.Overlap, f.kind) && (f.victim == 0 || f.victim == a.worker) {
+		expected := slices.Contains(b.Meta.Expect.Overlap, f.kind) || f.kind == faultKill // whose death is noted when it is over
+		if f.end >= a.asked && expected && (f.victim == 0 || f.victim == a.worker) {
 			at = min(at, f.begin)
 		}
 	}
 	return at
 }
 
-// era counts the faults so far after which tokens may fall.
-func (b *book) era(at int64) (n int) {
+// era is how many of the faults after which tokens may fall came before a, and whether that is known: what was under way
+// meanwhile may have been granted by the store before or after.
+func (b *book) era(a *attempt) (n int, known bool) {
+	known = true
 	for _, f := range b.faults {
-		if f.begin <= at && slices.Contains(b.Meta.Expect.Regress, f.kind) {
+		switch {
+		case !slices.Contains(b.Meta.Expect.Regress, f.kind):
+		case f.end < a.asked:
 			n++
+		case f.begin <= a.granted:
+			known = false
 		}
 	}
-	return n
+	return n, known
+}
+
+// inOrder are the grants of a name whose era is known, in the order of eras and tokens.
+func (b *book) inOrder(name string) []*attempt {
+	of := slices.DeleteFunc(slices.Clone(b.grants[name]), func(a *attempt) bool { return !a.placed })
+	slices.SortStableFunc(of, func(x, y *attempt) int { return cmp.Or(cmp.Compare(x.era, y.era), cmp.Compare(x.token, y.token)) })
+	return of
 }
 
 // disturbed is for how long something was done between two instants.

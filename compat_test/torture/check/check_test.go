@@ -219,6 +219,65 @@ func TestWhatIsDeclaredIsExplained(t *testing.T) {
 	assert.Equal(t, 2, r.Figures.Explained)
 }
 
+// A holder's end is noted when he is dead: the store may have given the name away since he was hit.
+func TestAKillIsNotedAfterItsEffect(t *testing.T) {
+	f := sound()
+	f.Meta.Expect.Audited = false
+	first := f.ask(1, "churn-0").granted()
+	begin := f.now
+	f.ask(2, "churn-0").granted().released()
+	f.event(history.Event{Kind: history.Death, Worker: 1})
+	v, explained := newBook(f.Run).holderView()
+	assert.Equal(t, 1, v.Broken)
+	f.event(history.Event{Kind: history.Fault, Outcome: faultKill, Victim: first.worker, Hit: true, At: begin, End: f.now})
+	v, after := newBook(f.Run).holderView()
+	assert.Zero(t, v.Broken)
+	assert.Equal(t, explained+1, after)
+	assert.Zero(t, newBook(f.Run).serverOrder().Broken)
+}
+
+// A holder whose session has ended may hear of his grant when the next one has heard of his.
+func TestAnAnswerThatComesAfterTheSuccessors(t *testing.T) {
+	f := sound()
+	f.Meta.Expect.Audited, f.Meta.Expect.Overlap = false, []string{"reset"}
+	late := f.ask(1, "churn-0")
+	next := f.ask(2, "churn-0")
+	f.event(history.Event{Kind: history.Fault, Outcome: "reset", Victim: 1, Hit: true, End: f.now + 2*ms})
+	f.token += 2
+	next = next.granted()
+	f.token -= 2
+	late = late.granted()
+	f.token += 2
+	next.released()
+	late.released()
+	v, _ := newBook(f.Run).holderView()
+	assert.Zero(t, v.Broken)
+	f.Meta.Expect.Overlap = nil
+	v, _ = newBook(f.Run).holderView()
+	assert.Equal(t, 1, v.Broken)
+}
+
+// What is under way while a server is killed may have been granted by it before or after, and is not asked for its token's order.
+func TestAGrantDuringAKillHasNoPlace(t *testing.T) {
+	f := sound()
+	f.Meta.Expect.Overlap, f.Meta.Expect.Regress = []string{"server kill"}, []string{"server kill"}
+	f.Meta.Expect.Audited = false
+	before := f.ask(1, "churn-0")
+	begin := f.now
+	before = before.granted()
+	before.released()
+	f.event(history.Event{Kind: history.Fault, Outcome: "server kill", At: begin, End: f.now, Hit: true})
+	f.now += ms
+	f.token -= 3
+	f.ask(2, "churn-0").granted().released()
+	f.token -= 3
+	f.Audit = nil
+	r := Check(f.Run)
+	assert.True(t, r.OK(), "%s", r)
+	f.ask(2, "churn-0").granted().released()
+	assert.Positive(t, newBook(f.Run).realTime().Broken)
+}
+
 // A fault that hit another worker, or that the store must withstand, explains nothing.
 func TestOtherFaultsExplainNothing(t *testing.T) {
 	for _, e := range []history.Event{

@@ -22,13 +22,9 @@ func (b *book) serverOrder() *Verdict {
 		}
 	}
 	for _, name := range b.names() {
-		of := slices.Clone(b.grants[name])
-		slices.SortStableFunc(of, func(x, y *attempt) int {
-			return cmp.Or(cmp.Compare(b.era(x.granted), b.era(y.granted)), cmp.Compare(x.token, y.token))
-		})
 		earliest := int64(0)
 		var before *attempt
-		for _, a := range of {
+		for _, a := range b.inOrder(name) {
 			v.Judged++
 			if earliest = max(earliest, a.asked); earliest > a.granted {
 				v.broken("%s: token %d was granted %d ns before token %d could have ended", name, a.token, earliest-a.granted, before.token)
@@ -56,9 +52,9 @@ func (b *book) tokenOrder() *Verdict {
 	}
 	for _, name := range b.names() {
 		owner := map[[2]int64]string{}
-		for _, a := range b.grants[name] {
+		for _, a := range b.inOrder(name) {
 			v.Judged++
-			key := [2]int64{a.token, int64(b.era(a.granted))}
+			key := [2]int64{a.token, int64(a.era)}
 			if first, ok := owner[key]; ok || a.token <= 0 {
 				v.broken("%s: token %d was granted to %q and to %q", name, a.token, first, a.try)
 			}
@@ -72,18 +68,19 @@ func (b *book) tokenOrder() *Verdict {
 func (b *book) realTime() *Verdict {
 	v := &Verdict{ID: "S2'", Property: "who asks after a grant gets a larger token", Need: true}
 	for _, name := range b.names() {
-		answered := b.grants[name] // by the time of the grant
-		asking := slices.Clone(answered)
+		asking := b.inOrder(name)
+		answered := slices.Clone(asking)
+		slices.SortStableFunc(answered, func(x, y *attempt) int { return cmp.Compare(x.granted, y.granted) })
 		slices.SortStableFunc(asking, func(x, y *attempt) int { return cmp.Compare(x.asked, y.asked) })
-		next, era := 0, 0
+		next := 0
 		var newest *attempt
 		for _, a := range asking {
 			for ; next < len(answered) && answered[next].granted < a.asked; next++ {
-				if now := b.era(answered[next].granted); newest == nil || now > era || answered[next].token > newest.token {
-					newest, era = answered[next], now
+				if now := answered[next]; newest == nil || now.era > newest.era || now.token > newest.token {
+					newest = now
 				}
 			}
-			if newest == nil || b.era(a.granted) != era {
+			if newest == nil || a.era != newest.era {
 				continue
 			}
 			v.Judged++
@@ -103,7 +100,12 @@ func (b *book) holderView() (v *Verdict, explained int) {
 		for _, a := range b.grants[name] {
 			v.Judged++
 			if longest != nil && b.end(longest) > a.granted {
-				if b.yields(longest) <= a.granted {
+				// The name was taken from whoever has the smaller token, who may have heard of his grant after it had ended.
+				yields := b.yields(longest)
+				if a.token < longest.token && a.era == longest.era {
+					yields = b.yields(a)
+				}
+				if yields <= a.granted {
 					explained++
 				} else {
 					v.broken("%s: token %d of %s was trusted for %d ns after token %d was granted to %s", name, longest.token, longest.try, b.end(longest)-a.granted, a.token, a.try)

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -50,14 +48,10 @@ func lockModel(newest int64) porcupine.Model {
 func (b *book) linearizable() (v *Verdict) {
 	v = &Verdict{ID: "P", Property: "windows of each name are linearizable (Porcupine)", Need: true}
 	for _, name := range b.names() {
-		of := slices.Clone(b.grants[name])
-		slices.SortStableFunc(of, func(x, y *attempt) int {
-			return cmp.Or(cmp.Compare(b.era(x.granted), b.era(y.granted)), cmp.Compare(x.token, y.token))
-		})
-		for len(of) > 0 {
+		for of := b.inOrder(name); len(of) > 0; {
 			n := min(window, len(of))
 			for i := range n { // tokens begin anew with an era
-				if b.era(of[i].granted) != b.era(of[0].granted) {
+				if of[i].era != of[0].era {
 					n = i
 					break
 				}
@@ -73,7 +67,7 @@ func (b *book) linearizable() (v *Verdict) {
 			switch {
 			case n == len(of):
 				of = nil
-			case b.era(of[n].granted) != b.era(of[0].granted) || n == 1:
+			case of[n].era != of[0].era || n == 1:
 				of = of[n:]
 			default:
 				of = of[n-1:]
