@@ -3,6 +3,7 @@ package rowlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -116,6 +117,34 @@ func TestLeadSaysWhoLed(t *testing.T) {
 		var held *rowlock.HeldError
 		require.ErrorAs(t, err, &held)
 		assert.Equal(t, "web-1", held.Holder)
+	})
+}
+
+// A candidate outlasts a guard's database that is away, or that an older transaction keeps busy; what asking again does not
+// mend ends the campaign.
+func TestLeadOutlastsTheGuard(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		back := time.Now().Add(time.Hour)
+		stale := errors.New("not the newest holder")
+		var end error
+		sealed := 0
+		guard := seal(func(context.Context, *rowlock.Lease) error {
+			sealed++
+			if time.Now().Before(back) {
+				return fmt.Errorf("no answer: %w", rowlock.ErrUnavailable)
+			}
+			return end
+		})
+		l := locker(t, store, rowlock.TTL(ttl), rowlock.Fenced(guard))
+		terms := 0
+		run := func(context.Context, *rowlock.Lease) error { terms++; return nil }
+		require.NoError(t, rowlock.Lead(background, l, "a", run))
+		assert.Equal(t, 1, terms)
+		assert.Less(t, time.Since(back), 10*time.Second)
+		assert.Less(t, sealed, 3600, "times in an hour")
+		end = stale
+		require.ErrorIs(t, rowlock.Lead(background, l, "a", run), stale)
+		assert.Equal(t, 1, terms)
 	})
 }
 

@@ -74,7 +74,7 @@ func (g *Guard) Claim(ctx context.Context, lease *rowlock.Lease, resources ...st
 	if err == nil {
 		g.remember(c)
 	}
-	return c.wrap(ctx, "claim", err)
+	return c.waited(ctx, "claim", err)
 }
 
 // Claims makes a guard's [Guard.Claim] what the option rowlock.Fenced calls:

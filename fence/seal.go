@@ -27,7 +27,7 @@ const explainLimit = time.Second
 // calling it again with the same lease is free of effect.
 //
 // The wait is bounded by ctx, whose error it then is, and by the trust that the lease has left when
-// Seal begins, which makes it an [ErrRetry]; it may be both. Nothing was sealed then unless the
+// Seal begins, which makes it an [ErrRetry] and a rowlock.ErrUnavailable; it may be all. Nothing was sealed then unless the
 // reply to the commit was lost, and sealing again settles that. A lease that is not newer than the
 // one that sealed last gets a [*StaleError], and nothing is written: no resource is sealed unless
 // all are. Seal then renews the lease, for at most a second: one that its store still holds for us
@@ -66,7 +66,16 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	if errors.As(err, &stale) {
 		stale.Ahead = stillHeld(bounded, lease)
 	}
-	return c.wrap(ctx, "seal", err)
+	return c.waited(ctx, "seal", err)
+}
+
+// waited is wrap for a call that has waited for as long as anybody can.
+func (c claim) waited(ctx context.Context, operation string, err error) error {
+	err = c.wrap(ctx, operation, err)
+	if errors.Is(err, ErrRetry) && ctx.Err() == nil && c.lease.Err() == nil {
+		return fmt.Errorf("%w: %w", err, rowlock.ErrUnavailable)
+	}
+	return err
 }
 
 // stillHeld asks the lock's store whether it has granted the lock to nobody since. An answer that

@@ -139,6 +139,7 @@ func TestSealIsBounded(t *testing.T) {
 		require.NotErrorIs(t, err, fence.ErrStale)
 		err = s.guard.Seal(t.Context(), brief)
 		require.ErrorIs(t, err, fence.ErrRetry)
+		require.ErrorIs(t, err, rowlock.ErrUnavailable, "a candidate of Lead campaigns again")
 		require.NotErrorIs(t, err, context.DeadlineExceeded, "it is not the caller's ctx that ended")
 		assert.Less(t, time.Since(began), 15*time.Second)
 
