@@ -19,6 +19,14 @@ const (
 	mysqlKilled             = 3169
 )
 
+// Numbers and codes that say that the disk is full.
+// https://www.sqlite.org/rescode.html
+const (
+	mysqlDiskFull  = 1021
+	mysqlTableFull = 1114
+	sqliteFull     = 13
+)
+
 // interrupted makes the end of bounded, within which a call was made, a cause of its error: a driver that closes its connection
 // then may say no more than that it is closed.
 func interrupted(bounded context.Context, err error) error {
@@ -28,22 +36,23 @@ func interrupted(bounded context.Context, err error) error {
 	return err
 }
 
-// unanswered says whether err is what becomes of a statement when the connection or the server goes, or
-// when there is none to be had: it is no answer to what was asked.
+// unanswered says whether err is what becomes of a statement when the connection or the server goes, when
+// there is none to be had, or when the server has no room: it is no answer to what was asked.
 func unanswered(err error) bool {
 	var schema *SchemaError
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrDomain) || errors.Is(err, ErrRetry) || errors.As(err, &schema) {
 		return false
 	}
-	// Connection exceptions, operator intervention but for a statement that was cancelled, too many connections.
+	// Connection exceptions, operator intervention but for a statement that was cancelled, insufficient resources.
 	// https://www.postgresql.org/docs/current/errcodes-appendix.html
 	if state := sqlerror.State(err); state != "" {
-		return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || state == "53300"
+		return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || strings.HasPrefix(state, "53")
 	}
 	switch sqlerror.MySQL(err) {
 	case 0:
-		return sqlerror.SQLite(err) == 0 // a driver's own error
-	case mysqlTooManyConnections, mysqlShutdown, mariadbKilled, mysqlKilled:
+		code := sqlerror.SQLite(err) & 0xff
+		return code == 0 /* a driver's own error */ || code == sqliteFull
+	case mysqlTooManyConnections, mysqlShutdown, mariadbKilled, mysqlKilled, mysqlDiskFull, mysqlTableFull:
 		return true
 	default:
 		return false
