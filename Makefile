@@ -75,11 +75,11 @@ torture: ## BACKEND=postgres SEED=42 FOR=10m: locks under faults, with many proc
 torture-quick: ## the same in short: all backends, four at a time
 	@$(TORTURE) -backend=$(QUICK) -for=15s -ttl=1500ms -workers=3 -pace=50ms $(FLAGS)
 
-torture-nightly: ## every backend and every cluster for ten minutes, two at a time
-	@$(TORTURE) -backend=all -together=2 -for=10m $(FLAGS)
+torture-nightly: ## every backend and every cluster for ten minutes, four at a time
+	@$(TORTURE) -backend=all -together=4 -for=10m -pace=30ms $(FLAGS)
 
 torture-release: ## the same for thirty minutes each
-	@$(TORTURE) -backend=all -together=2 -for=30m $(FLAGS)
+	@$(TORTURE) -backend=all -together=4 -for=30m -pace=30ms $(FLAGS)
 
 mutants: ## the tests and the checker of the torture find each of these defects, in the library and in the torture's client
 	@$(SERVERS) -engines=postgres -- go run ./internal/mutants -markdown=docs/torture/mutants.md $(FLAGS)

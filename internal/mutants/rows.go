@@ -65,6 +65,6 @@ var rows = []mutant{
 		suite{"sqllock", []string{"TestANewServerGrantsNothingForOneLongestTTL/postgres-stdlib"}}},
 	{"the client's clock judges", "exclusion, trust ends first, S3", "sqllock/postgres.go",
 		"\t\"sync/atomic\"\n" + and + "found, late := false, false\n\terr := p.run(ctx, args, func(args []any) (err error) {\n\t\tfound, err = queryOne(ctx, p.q, p.sql[verb], args, dest...)",
-		"\t\"sync/atomic\"\n\t\"time\"\n" + and + "clock := \"'\" + time.Now().UTC().Format(time.RFC3339Nano) + \"'::timestamptz\"\n\tfound, late := false, false\n\terr := p.run(ctx, args, func(args []any) (err error) {\n\t\tfound, err = queryOne(ctx, p.q, strings.ReplaceAll(p.sql[verb], \"clock_timestamp()\", clock), args, dest...)",
+		"\t\"strings\"\n\t\"sync/atomic\"\n\t\"time\"\n" + and + "clock := \"'\" + time.Now().UTC().Format(time.RFC3339Nano) + \"'::timestamptz\"\n\tfound, late := false, false\n\terr := p.run(ctx, args, func(args []any) (err error) {\n\t\tfound, err = queryOne(ctx, p.q, strings.ReplaceAll(p.sql[verb], \"clock_timestamp()\", clock), args, dest...)",
 		stepped("postgres/forward")},
 }
