@@ -153,6 +153,9 @@ func TestPostgresReleaseWakesOne(t *testing.T) {
 		require.NoError(t, err)
 		stops = append(stops, stop)
 	}
+	late := c.join(t, c.dsn).backend
+	stopLate, err := late.Notify(t.Context(), key, func() {})
+	require.NoError(t, err)
 	r := request("job")
 	r.Waiting = true
 	assert.Equal(t, 3, refused(t, c.members[3].backend, r).Ahead, "three came before it")
@@ -165,6 +168,12 @@ func TestPostgresReleaseWakesOne(t *testing.T) {
 		assert.Equal(t, i, within(t, woken), "the first who came")
 		c.reservedFor(t, time.Hour)
 		assert.Equal(t, driver.Reserved, refused(t, c.members[7].backend, request("job")).Reason)
+		if i == 0 {
+			another := request("job")
+			another.Waiting = true
+			assert.Equal(t, driver.Reserved, refused(t, late, another).Reason, "it is kept for the first, and not for whoever waits")
+			stopLate()
+		}
 		g = acquire(t, c.members[i].backend, r)
 		r, holder = request("job"), c.members[i].backend
 		r.Waiting = true

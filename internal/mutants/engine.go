@@ -6,7 +6,7 @@ func root(names ...string) suite { return suite{".", names} }
 // engine has the defects of what keeps a lease and ends it.
 var engine = []mutant{
 	{"the deadline of a grant counts from the reply", "trust ends first, S3", "acquisition.go",
-		"return a.granted(g, sent, now)", "return a.granted(g, now, now)",
+		"return a.granted(g, trusted, trusted, now)", "return a.granted(g, now, now, now)",
 		root("TestDeadlineCountsFromBeforeTheSend", "TestEveryScheduleKeepsThePromises")},
 	{"the deadline of a renewal counts from the reply", "trust ends first, S3", "lease.go",
 		"le.sent = sent\n", "le.sent = now\n",
@@ -36,7 +36,7 @@ var engine = []mutant{
 		"outcome := driver.Unknown\n\t\tif err == nil {\n\t\t\toutcome = outcomes[i]", "outcome := driver.Renewed\n\t\tif err == nil {\n\t\t\toutcome = outcomes[i]",
 		root("TestHangingStoreDelaysNoLoss", "TestEveryScheduleKeepsThePromises", "TestSimulation")},
 	{"a renewal without an answer counts as a loss", "outcomes are told apart", "batch.go",
-		"\tif err == nil {\n\t\terr = errUntold\n\t}\n\tfailures", "\tif err == nil {\n\t\terr = errUntold\n\t}\n\tle.lose(LostTaken)\n\tfailures",
+		"\tle.failed(err)\n", "\tle.failed(err)\n\tle.lose(LostTaken)\n",
 		root("TestLostRenewalRepliesAreTriedAgain", "TestSimulation")},
 	{"a lease that was taken is kept", "outcomes are told apart, S7", "batch.go",
 		"\tcase driver.Lost:\n\t\tle.lose(LostTaken)\n\t\treturn 0", "\tcase driver.Lost:\n\t\treturn le.renewEvery()",

@@ -53,7 +53,7 @@ var rows = []mutant{
 		suite{"sqllock", []string{"TestMinHoldKeepsAReleasedLockClosed/postgres-stdlib", "TestHandoverDelayFollowsAnExpiryOnly/postgres-stdlib"}}},
 	{"whoever asks gets what is reserved for another", "waiters get their turn", "sqllock/sql/postgres/acquire_waiting.sql",
 		"OR l.nonce IS NULL AND l.reserved_for = $9::text::uuid)\n       FOR UPDATE", "OR l.nonce IS NULL AND l.reserved_for IS NOT NULL)\n       FOR UPDATE",
-		suite{"sqllock", []string{"TestPostgresNobodyStarves"}}},
+		suite{"sqllock", []string{"TestPostgresReleaseWakesOne"}}},
 	{"a hand-over keeps the token", "tokens rise, S2", "sqllock/sql/sqlite/hand_over.sql",
 		"SET token = CASE WHEN nonce = ?6 THEN token ELSE max(token + 1, m.floor + 1, m.now) END,", "SET token = max(token, m.floor),",
 		onSQLite("hand-over-grants")},
