@@ -110,6 +110,20 @@ func TestACancelledWait(t *testing.T) {
 	})
 }
 
+// Whoever waits for less than one of the server's waits is told who holds the lock all the same, by the try before it.
+func TestAShortWaitNamesTheHolder(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	holds, waits := locker(t, advisory.New(openPool(t, dsn))), locker(t, advisory.New(openPool(t, dsn)))
+	lease, err := holds.Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	_, err = waits.Acquire(t.Context(), "a", rowlock.Wait(100*time.Millisecond))
+	var held *rowlock.HeldError
+	require.ErrorAs(t, err, &held)
+	assert.NotEmpty(t, held.Holder)
+	require.NoError(t, lease.Release(t.Context()))
+}
+
 // No more than half of the connections wait, so that locks can be taken and proven meanwhile; whoever finds none
 // is refused at once and polls.
 func TestWaitersAreBounded(t *testing.T) {
