@@ -23,6 +23,7 @@ import (
 type Redlock struct {
 	nodes   []*node
 	options options
+	places  *places
 	err     error // what Validate reports
 
 	work     work
@@ -50,10 +51,10 @@ func NewRedlock(nodes []*redis.Client, opts ...Option) *Redlock {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	r := &Redlock{options: o, err: o.validateRedlock(nodes)}
+	r := &Redlock{options: o, places: newPlaces(), err: o.validateRedlock(nodes)}
 	if r.err == nil {
 		for _, client := range nodes {
-			r.nodes = append(r.nodes, newNode(client, &r.work))
+			r.nodes = append(r.nodes, newNode(client, &r.work, o.calls()+r.places.id.String()))
 		}
 	}
 	return r

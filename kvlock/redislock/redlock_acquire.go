@@ -43,6 +43,9 @@ func (r *Redlock) acquire(ctx context.Context, req driver.Request) (driver.Grant
 	if err != nil {
 		return driver.Grant{}, err
 	}
+	if req.Waiting {
+		r.places.granted(req.Key)
+	}
 	return driver.Grant{Key: req.Key, Nonce: req.Nonce, Token: token, TTL: req.TTL, MinHold: req.MinHold, HandoverDelay: req.HandoverDelay}, nil
 }
 

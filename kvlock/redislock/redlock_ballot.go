@@ -16,6 +16,7 @@ type ballot struct {
 	ctx       context.Context
 	req       driver.Request
 	key       string
+	waiter    string    // this process, if it waits for the name, and else empty
 	began     time.Time // before anything was sent
 	strangers bool      // some nodes have not been looked at
 
@@ -38,6 +39,9 @@ func (r *Redlock) newBallot(ctx context.Context, req driver.Request) *ballot {
 		redlock: r, ctx: ctx, req: req, key: r.options.encode(req.Key), began: time.Now(),
 		votes: make(chan vote, n), minted: make(chan struct{}), admitting: make(chan struct{}),
 		confirmations: make(chan bool, n), admitted: make(chan bool, n), over: make(chan struct{}),
+	}
+	if req.Waiting {
+		b.waiter = r.places.asks(req.Key)
 	}
 	for _, n := range r.nodes {
 		n.mu.Lock()
@@ -94,7 +98,7 @@ func (b *ballot) vote(n *node, turn func(context.Context) bool) vote {
 	if err := b.redlock.fit(ctx, n, client); err != nil {
 		return vote{node: n, err: err}
 	}
-	return b.redlock.voteAt(ctx, n, client, b.key, b.req.Nonce.String(), b.req)
+	return b.redlock.voteAt(ctx, n, client, b.key, b.req.Nonce.String(), b.req, b.waiter)
 }
 
 // confirm is the second round at one node.

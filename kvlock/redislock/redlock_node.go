@@ -22,9 +22,10 @@ type node struct {
 	turns map[driver.Nonce]chan struct{} // closed when the last request so far is over
 }
 
-func newNode(client *redis.Client, work *work) *node {
+// newNode is a node that calls this process on the channel own.
+func newNode(client *redis.Client, work *work, own string) *node {
 	n := &node{client: client, work: work, addr: client.Options().Addr, turns: make(map[driver.Nonce]chan struct{})}
-	n.wakes.client = client
+	n.wakes.client, n.wakes.own = client, own
 	return n
 }
 

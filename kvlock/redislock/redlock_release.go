@@ -94,11 +94,11 @@ func (r *Redlock) undecided(known int, failures []string) error {
 
 // releaseAt asks one node.
 func (r *Redlock) releaseAt(ctx context.Context, n *node, limit time.Duration, g driver.Grant, tell bool) *redis.Cmd {
-	told := "0"
+	calls := ""
 	if tell {
-		told = "1"
+		calls = r.options.calls()
 	}
 	return run(ctx, n.within(limit), call{redlockReleaseScript, []string{r.options.encode(g.Key)}, []any{
-		g.Nonce.String(), g.Token.String(), micros(g.MinHold), r.options.retention.Milliseconds(), told,
+		g.Nonce.String(), g.Token.String(), micros(g.MinHold), r.options.retention.Milliseconds(), calls,
 	}})
 }

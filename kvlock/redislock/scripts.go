@@ -43,6 +43,7 @@ var (
 	redlockRenewScript   = load("redlock_renew")
 	redlockFillScript    = load("redlock_fill")
 	redlockReleaseScript = load("redlock_release")
+	redlockLeaveScript   = load("redlock_leave")
 	redlockAdmitScript   = load("redlock_admit")
 	redlockForceScript   = load("redlock_force")
 )

@@ -1,6 +1,6 @@
--- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, empty to ask for nothing but the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine.
+-- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, empty to ask for nothing but the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine; the id of the waiter that asks, or an empty text.
 -- Result: verdict; the token that this lease, or that of whoever has the lock, was confirmed with here, or 0; the last token of the lock and the largest of the node; the server's clock; holder, note, microseconds since the grant and until it is free.
--- Promise: one request; a node that may have forgotten neither grants nor refuses; a lease that is granted has no token until it is confirmed.
+-- Promise: one request; a node that may have forgotten neither grants nor refuses; a lease that is granted has no token until it is confirmed; a waiter that is refused takes its place in the queue of this node.
 local number = function(x) return string.format('%.0f', x) end
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
@@ -30,10 +30,11 @@ if ARGV[1] == '' then
     return {'votes', 0, 0, top, clock, '', '', 0, 0}
 end
 
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least')
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least', 'waiters')
 local nonce, token, confirmed = row[1] or '', tonumber(row[2]) or 0, tonumber(row[9]) or 0
 local acquired, expires, free = tonumber(row[5]) or 0, tonumber(row[6]) or 0, tonumber(row[7]) or 0
 local now = math.max(clock, tonumber(row[8]) or 0)
+local queue, standing = row[11] or '', ARGV[9] ~= '' and string.find(row[11] or '', ARGV[9], 1, true)
 local ttl, minimum, delay, retention = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 
 if free > now and nonce ~= ARGV[1] then
@@ -42,6 +43,17 @@ if free > now and nonce ~= ARGV[1] then
         verdict, confirmed = 'min hold', token
     elseif expires <= now then
         verdict = 'handover'
+    end
+    if ARGV[9] ~= '' then
+        -- The queue is as in acquire.lua. A node without room for it refuses all the same.
+        if not standing and #queue >= 5400 then
+            queue = string.gsub(queue, '[%x-]+@(%d+) ', function(seen) return now - seen >= 3000000 and '' or nil end)
+        end
+        local at = standing or #queue + 1
+        if at <= 5400 then
+            queue = string.sub(queue, 1, at - 1) .. ARGV[9] .. string.format('@%016.0f ', now) .. string.sub(queue, at + 54)
+        end
+        redis.pcall('HSET', KEYS[1], 'waiters', queue)
     end
     return {verdict, confirmed, token, top, clock, row[3] or '', row[4] or '', now - acquired, free - now}
 end
@@ -55,5 +67,8 @@ expires = now + ttl
 free = math.max(expires + delay, acquired + minimum)
 redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', number(token), 'confirmed', number(confirmed), 'least', number(least), 'holder', ARGV[2], 'note', ARGV[3],
     'acquired_at', number(acquired), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now))
+if standing then
+    redis.call('HSET', KEYS[1], 'waiters', string.sub(queue, 1, standing - 1) .. string.sub(queue, standing + 54))
+end
 redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + retention))
 return {'granted', confirmed, math.max(token, least), top, clock, '', '', 0, 0}

@@ -1,0 +1,114 @@
+package redislock_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// candidate is one who waits for the name "job" at a fleet, with a backend as of a process of its own.
+type candidate struct {
+	*redislock.Redlock
+	woken chan struct{}
+	stop  func()
+}
+
+// row is so many candidates, in the order in which they came.
+func row(tb testing.TB, f *fleet, n int) (all []*candidate) {
+	tb.Helper()
+	for range n {
+		c := &candidate{woken: make(chan struct{}, 100)}
+		c.Redlock, _ = f.client(tb, steadily)
+		ctx, cancel := context.WithTimeout(context.Background(), atMost)
+		stop, err := c.Notify(ctx, driver.Key{Name: "job"}, func() { c.woken <- struct{}{} })
+		cancel()
+		require.NoError(tb, err)
+		tb.Cleanup(stop)
+		c.stop = stop
+		r := request("job")
+		r.Waiting = true
+		_, err = c.Acquire(context.Background(), r)
+		var held *driver.Held
+		require.ErrorAs(tb, err, &held)
+		c.Settle()
+		all = append(all, c)
+	}
+	for _, c := range all {
+		for end := time.Now().Add(atMost); len(c.woken) < len(f.servers) && time.Now().Before(end); { // a subscription wakes, too
+			time.Sleep(time.Millisecond)
+		}
+		for len(c.woken) > 0 {
+			<-c.woken
+		}
+	}
+	return all
+}
+
+func (c *candidate) called(tb testing.TB) {
+	tb.Helper()
+	select {
+	case <-c.woken:
+	case <-time.After(atMost):
+		require.FailNow(tb, "was not called")
+	}
+}
+
+// take is the request of one who was called.
+func (c *candidate) take(tb testing.TB) driver.Grant {
+	tb.Helper()
+	r := request("job")
+	r.Waiting = true
+	g, err := c.Acquire(context.Background(), r)
+	require.NoError(tb, err)
+	c.Settle()
+	return g
+}
+
+// Promise 9: a release calls the one that has waited longest, and nobody else; if he has given up since, the next one.
+func TestRedlockReleaseCallsWhoHasWaitedLongest(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3)
+	holder, _ := f.client(t, steadily)
+	g := acquire(t, holder, request("job"))
+	holder.Settle()
+	all := row(t, f, 4)
+	release := func(b *redislock.Redlock) {
+		require.NoError(t, b.Release(t.Context(), g))
+		b.Settle()
+	}
+	release(holder)
+	all[0].called(t)
+	g = all[0].take(t)
+	all[0].stop()
+	release(all[0].Redlock)
+	all[1].called(t)
+	all[1].stop() // it was called, and does not come
+	all[2].called(t)
+	g = all[2].take(t)
+	all[2].stop()
+	assert.Empty(t, all[3].woken, "it was nobody's turn before")
+	release(all[2].Redlock)
+	all[3].called(t)
+}
+
+// Promise 9: of eight processes that want one name again and again the least served gets half of its share or more.
+func TestRedlockNobodyStarves(t *testing.T) {
+	f := newFleet(t, 3)
+	served, requests := contest(t, func() driver.Backend {
+		b, _ := f.client(t, steadily)
+		return b
+	}, f.raw, 1, 400)
+	t.Logf("served %v, %.1f requests for each", served, requests)
+	total := 0
+	for _, n := range served {
+		total += n
+	}
+	assert.GreaterOrEqual(t, slices.Min(served), total/len(served)/2)
+}
