@@ -73,7 +73,7 @@ func all() (list []server) {
 func (s server) run(ctx context.Context, all *suites) (rows []result) {
 	row := result{server: s.name, version: s.version}
 	if s.absent != "" {
-		row.problem = s.absent
+		row.problem, row.absent = s.absent, true
 		return []result{row}
 	}
 	var environment []string

@@ -31,6 +31,7 @@ type result struct {
 	suite
 	passed, skipped, failed int
 	problem                 string
+	absent                  bool // and that is no surprise
 	took                    time.Duration
 }
 
