@@ -39,6 +39,15 @@ func (c *conn) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	return s, err
 }
 
+// ready prepares what will be asked when there is no time for it.
+func (c *conn) ready(ctx context.Context, text string) error {
+	if _, asked := c.prepared[text]; !asked {
+		c.prepared[text] = nil
+	}
+	_, err := c.statement(ctx, text)
+	return err
+}
+
 // query runs a statement that answers with one row.
 func (c *conn) query(ctx context.Context, text string, args []any, dest ...any) error {
 	s, err := c.statement(ctx, text)
