@@ -168,7 +168,7 @@ func (a *acquisition) wait() (*Lease, error) {
 		case next == refused:
 			place.refused(a.held)
 			a.waiting(0)
-			if a.subscribe(place) {
+			if a.subscribe(place) && !a.refusal.Pending {
 				continue // it may have become free before the store was told to tell us
 			}
 			if a.locker.queuer != nil && !queued {

@@ -22,7 +22,7 @@ type Held struct {
 	Ahead     int           // waiters that have waited longer, as far as the store knows any
 
 	// Pending says that the store has taken note of the request, and may grant it by itself when the key becomes
-	// free; it wakes the waiter then. Asking again with the same nonce brings the grant. Who gives up
+	// free; it wakes the waiter then, also one whose Notify comes later. Asking again with the same nonce brings the grant. Who gives up
 	// releases with that nonce and a zero token, which also withdraws the request.
 	Pending bool
 }

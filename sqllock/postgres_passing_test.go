@@ -274,3 +274,55 @@ func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
 	assert.Equal(t, int64(0), c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL"))
 	require.NoError(t, b.Release(t.Context(), g))
 }
+
+// A waiter that comes back to its row leaves its request with its first statement, and does not ask again when it has said that it waits:
+// a release that has granted it the lock in between wakes it then.
+func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 2)
+	before, b := c.members[0].backend, c.members[1].backend
+	another := make(chan struct{}, 100)
+	other := acquire(t, before, request("other"))
+	stop, err := b.Notify(t.Context(), other.Key, func() { another <- struct{}{} })
+	require.NoError(t, err)
+	defer stop()
+	until(t, "it listens", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1 })
+	r := request("job")
+	r.Waits = true
+	var g driver.Grant
+	until(t, "it has come back to its row", func() bool { // unless that was deleted, which is done once a second
+		g = acquire(t, before, request("job"))
+		stop, err := b.Notify(t.Context(), g.Key, func() {})
+		require.NoError(t, err)
+		require.NoError(t, before.Release(t.Context(), g))
+		g = acquire(t, b, waiting("job"))
+		stop()
+		require.NoError(t, b.Release(t.Context(), g))
+		g = acquire(t, before, request("job"))
+		if refused(t, b, r).Pending {
+			return true
+		}
+		require.NoError(t, before.Release(t.Context(), g))
+		return false
+	})
+	alsoWaits, err := before.Notify(t.Context(), g.Key, func() {}) // so its release looks for requests
+	require.NoError(t, err)
+	defer alsoWaits()
+	require.NoError(t, before.Release(t.Context(), g))
+	for len(another) > 0 {
+		<-another
+	}
+	require.NoError(t, before.Release(t.Context(), other))
+	within(t, another) // the call that came before this one was heard, too
+
+	woken := make(chan struct{}, 10)
+	stop, err = b.Notify(t.Context(), g.Key, func() { woken <- struct{}{} })
+	require.NoError(t, err)
+	defer stop()
+	within(t, woken)
+	r.Waiting = true
+	got, err := b.Acquire(t.Context(), r)
+	require.NoError(t, err)
+	assert.True(t, got.Earlier)
+	assert.Greater(t, got.Token, g.Token)
+}

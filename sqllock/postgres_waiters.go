@@ -52,6 +52,9 @@ type leaver struct {
 	idle bool // nobody is called by the row; else it is deleted before the second is over
 	back bool // a request was left with the row, whose waiter comes back most likely
 	sent bool // a statement that deletes it is under way
+
+	called bool // before it came back
+	call   call
 }
 
 type caller struct{ wake func() }
@@ -116,8 +119,11 @@ func (s *waiters) join(key driver.Key, c *caller) (id string, decided <-chan str
 		}
 		s.topics[key] = t
 		if l := s.leavers[key]; l != nil && !l.sent { // it comes back to its row
-			t.id, t.idle, back = l.id, l.idle, l.back
+			t.id, t.idle, t.call, back = l.id, l.idle, l.call, l.back
 			delete(s.leavers, key)
+			if l.called {
+				defer c.wake()
+			}
 		} else {
 			t.id = driver.NewNonce().String()
 		}
@@ -230,6 +236,11 @@ func (s *waiters) heardOn() string {
 func (s *waiters) wake(by call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, l := range s.leavers {
+		if l.id == by.id {
+			l.called, l.call = true, by
+		}
+	}
 	for _, t := range s.topics {
 		if t.id != by.id && (by.id != "" || !t.known) {
 			continue
