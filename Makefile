@@ -3,7 +3,8 @@
 SERVERS = go run ./internal/testserver/cmd/testservers
 COMPAT  = $(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new,mysql,mariadb
 BENCH   = $(SERVERS) -durable -engines=postgres,mysql,mariadb,redis,etcd,zookeeper -- go -C bench run .
-QUICK   = zookeeper,postgres-async,mysql,mysqlock,mariadb,postgres,advisory,redlock,etcd,redis-replica,redis,sqlite
+QUICK   = zookeeper,postgres-async,mysql,mysqlock,mariadb,advisory,redlock,etcd,redis-replica,redis,sqlite
+BRIEFLY = -ttl=1500ms -workers=3 -pace=50ms
 TORTURE = go -C compat_test run ./torture $(if $(SEED),-seed=$(SEED))
 TOOL    = go tool -modfile=$(CURDIR)/internal/tools/go.mod
 
@@ -72,8 +73,10 @@ fuzz: ## every fuzz target for FUZZTIME=20s
 torture: ## BACKEND=postgres SEED=42 FOR=10m: locks under faults, with many processes, and a checker of what they wrote down
 	@$(TORTURE) -backend=$(BACKEND) -for=$(FOR) $(FLAGS)
 
-torture-quick: ## the same in short: all backends, four at a time
-	@$(TORTURE) -backend=$(QUICK) -for=15s -ttl=1500ms -workers=3 -pace=50ms $(FLAGS)
+torture-quick: ## the same in short: a minute of postgres, and beside it half a minute of each other backend, three at a time
+	@$(TORTURE) -backend=postgres -for=60s $(BRIEFLY) $(FLAGS) & postgres=$$!; \
+	$(TORTURE) -backend=$(QUICK) -together=3 -for=30s $(BRIEFLY) $(FLAGS); others=$$?; \
+	wait $$postgres && exit $$others
 
 torture-nightly: ## every backend and every cluster for ten minutes, four at a time
 	@$(TORTURE) -backend=all -together=4 -for=10m -pace=30ms $(FLAGS)
