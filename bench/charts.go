@@ -40,7 +40,7 @@ func pictures() []picture {
 			Note: "Acquire and release in a second, on a logarithmic scale, beside the bare statements of as many clients."},
 			all, "per_s", "", clients},
 		{"bloat", "bloat", report.Chart{Title: "Size of the table after so many cycles on a hundred names", Words: report.Bytes,
-			Note: "Without its indexes where they are apart. It does not grow with the number of cycles."},
+			Note: "Without its indexes where they are apart. The room of old versions is used again, on PostgreSQL once no snapshot needs them."},
 			all, "table_bytes", "", name},
 	}
 }

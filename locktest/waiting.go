@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
 )
 
 var waitingCases = []testCase{
@@ -107,6 +108,11 @@ func waitIsBounded(t *trial) {
 		t.fatalf("waiting for %s: want rowlock.ErrHeld, got lease %v, error %v", bound, got, err)
 	}
 	saysWho(held)
+	r := t.request(driver.Key{Name: name})
+	r.Waiting = true
+	if _, told := t.ask(b, r); told == nil || told.Holder != "the holder" && !anonymous(b) {
+		t.fatalf("held by %q: told %+v to one who was refused before", lease.Holder(), told)
+	}
 	if took < bound || took > bound+slack {
 		t.fatalf("waiting for %s ends after %s", bound, took)
 	}

@@ -47,7 +47,8 @@ func cutOff(t *testing.T, w workplace, direct string) {
 	cut := time.Now()
 	code, messages := end()
 	require.Equal(t, 79, code, messages)
-	require.Contains(t, messages, "no renewal succeeded before the deadline; stopping the command")
+	require.Contains(t, messages, "no renewal succeeded before the deadline; the last attempt: ")
+	require.Contains(t, messages, "; stopping the command")
 	// The TTL, and what is spent on a store that gives no answer to the release.
 	require.Less(t, time.Since(cut), 15*time.Second)
 	output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+grandchild).CombinedOutput()
