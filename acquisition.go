@@ -132,10 +132,10 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	return nil, again
 }
 
-// refused notes who holds the name. A refusal that names nobody, as that of a wait that was cut short, leaves the one before.
+// refused notes who holds the name. A refusal that tells nothing, as that of a wait that was cut short, leaves the one before.
 func (a *acquisition) refused(held *driver.Held, now instant) {
 	a.answered, a.err, a.refusal = now, nil, held
-	if a.held == nil || held.Holder != "" || held.Reason != driver.Leased {
+	if a.held == nil || *held != (driver.Held{Reason: driver.Leased}) {
 		a.held = newHeldError(a.key, held, now.at)
 	}
 	emit(a.cfg, func(t *Trace) func(HeldByOtherEvent) { return t.HeldByOther }, HeldByOtherEvent{lockInfo(a.key, a.cfg.holder), a.held})

@@ -76,10 +76,14 @@ func TestAFailedReleaseWithKeepsTheLease(t *testing.T) {
 func TestAReleaseWithOfUnknownOutcomeIsFoundOut(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")
-		require.ErrorIs(t, lease.ReleaseWith(background, func(ctx context.Context) error {
+		err := lease.ReleaseWith(background, func(ctx context.Context) error {
 			require.NoError(t, store.Release(ctx, grantOf(lease)))
 			return errEnd
-		}), errEnd) // and the loss, if that was found before
+		})
+		require.ErrorIs(t, err, errEnd)
+		if err != errEnd { //nolint:errorlint // nothing else but the loss, if that was found before
+			require.Equal(t, errors.Join(errEnd, lease.Err()), err)
+		}
 		synctest.Wait()
 		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
 	})

@@ -237,8 +237,11 @@ func (s *waiters) wake(by call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.leavers {
-		if l.id == by.id {
-			l.called, l.call = true, by
+		if l.id != by.id && by.id != "" {
+			continue
+		}
+		if l.called = true; by.token > 0 {
+			l.call = by
 		}
 	}
 	for _, t := range s.topics {
