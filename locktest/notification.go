@@ -50,5 +50,5 @@ func releaseWakes(t *trial) {
 	t.release(a, g)
 	r := t.request(g.Key)
 	r.Waiting = true
-	t.grantAtLast(b, r) // a store of several nodes may let go at the last of them a moment later
+	t.grant(b, r)
 }
