@@ -121,7 +121,7 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 		a.refused(held, now)
 		return nil, refused
 	}
-	a.err, a.lastCertain = err, driver.IsNotApplied(err)
+	a.err, a.lastCertain = err, driver.IsNotApplied(err) && g.Nonce != a.nonce // a grant that could not be proven is one
 	if !a.lastCertain {
 		a.doubt.requests++
 		a.doubt.last = sent
