@@ -121,10 +121,14 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 		a.refused(held, now)
 		return nil, refused
 	}
-	a.err, a.lastCertain = err, driver.IsNotApplied(err) && g.Nonce != a.nonce // a grant that could not be proven is one
+	unproven := g.Nonce == a.nonce // granted, and by the wait for it not known when
+	a.err, a.lastCertain = err, driver.IsNotApplied(err) && !unproven
 	if !a.lastCertain {
 		a.doubt.requests++
 		a.doubt.last = sent
+		if unproven {
+			a.doubt.last = now
+		}
 		a.mayBeGranted(sent)
 	}
 	if driver.IsPermanent(err) || now.since(a.answered) >= outageLimit(a.cfg.ttl) {
