@@ -115,21 +115,33 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	case err == nil:
 		return a.granted(g, trusted, trusted, now)
 	case errors.As(err, &held):
-		if held.Pending && a.pending == (instant{}) {
-			a.pending = sent
+		if held.Pending {
+			a.mayBeGranted(sent)
 		}
 		a.refused(held, now)
 		return nil, refused
 	}
-	a.err, a.lastCertain = err, driver.IsNotApplied(err)
+	unproven := g.Nonce == a.nonce // granted, and by the wait for it not known when
+	a.err, a.lastCertain = err, driver.IsNotApplied(err) && !unproven
 	if !a.lastCertain {
 		a.doubt.requests++
 		a.doubt.last = sent
+		if unproven {
+			a.doubt.last = now
+		}
+		a.mayBeGranted(sent)
 	}
 	if driver.IsPermanent(err) || now.since(a.answered) >= outageLimit(a.cfg.ttl) {
 		return nil, stop
 	}
 	return nil, again
+}
+
+// mayBeGranted notes that the store may grant by itself what was sent then; so it may if the reply was lost.
+func (a *acquisition) mayBeGranted(sent instant) {
+	if a.pending == (instant{}) {
+		a.pending = sent
+	}
 }
 
 // refused notes who holds the name. A refusal that tells nothing, as that of a wait that was cut short, leaves the one before.

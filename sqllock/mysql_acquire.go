@@ -3,6 +3,7 @@ package sqllock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -134,6 +135,9 @@ func (s *mysqlServer) attempt(ctx context.Context, r driver.Request, verb string
 		return done.lastID, err
 	}
 	_, err = s.one(ctx, "granted", []any{hexed(r.Key.Namespace), hexed(r.Key.Name), r.Nonce.String()}, &token)
+	if err != nil {
+		err = fmt.Errorf("read the token of what was granted: %s", err) //nolint:errorlint // whatever this had no effect, the grant had
+	}
 	return token, err
 }
 

@@ -36,3 +36,21 @@ func TestMySQLWorksUnderTriggers(t *testing.T) {
 		assert.Positive(t, f.int(t, "SELECT COUNT(*) FROM audit"))
 	})
 }
+
+// A grant whose token could not be read, because a trigger hid it and the statement that reads it could not be sent, is in
+// doubt and not without effect: whoever gives up then takes it back.
+func TestMySQLAGrantWhoseTokenIsHiddenIsInDoubt(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		f.exec(t, "CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, token BIGINT NOT NULL)")
+		f.exec(t, "CREATE TRIGGER audit_update AFTER UPDATE ON rowlock_lease FOR EACH ROW INSERT INTO audit (token) VALUES (NEW.token)")
+		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, mysqlRequest("a"))))
+		s, err := f.dialect.(*mysql).server(limited(t)) //nolint:forcetypeassert // of MySQL
+		require.NoError(t, err)
+		s.sql["granted"] = "SELECT none FROM nowhere"
+		r := mysqlRequest("a")
+		_, err = f.Acquire(limited(t), r)
+		require.Error(t, err)
+		assert.False(t, driver.IsNotApplied(err), "%v", err)
+		require.NoError(t, f.Release(limited(t), driver.Grant{Key: r.Key, Nonce: r.Nonce}), "it was granted")
+	})
+}

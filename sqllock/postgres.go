@@ -96,14 +96,25 @@ func (p *postgres) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 		return g, nil
 	}
 	closedFor := max(r.TTL+r.HandoverDelay, r.MinHold)
+	var left *answer // by which the request was left with its row
 	a, err := settle(ctx,
-		func() (answer, error) { return p.ask(ctx, r) },
+		func() (answer, error) {
+			a, err := p.ask(ctx, r)
+			if err == nil && a.pending {
+				left = &a
+			}
+			return a, err
+		},
 		map[verdict]func() error{
 			vEpoch: func() error { return p.exec(ctx, "adopt_epoch") },
 			vTTL:   func() error { return p.exec(ctx, "raise_longest_ttl", closedFor.Microseconds()) },
 		})
 	if err != nil {
-		return driver.Grant{}, p.classify(ctx, "acquire", r.Key, err)
+		err = p.classify(ctx, "acquire", r.Key, err)
+		if left == nil || !driver.IsNotApplied(err) || driver.IsPermanent(err) {
+			return driver.Grant{}, err
+		}
+		a = *left // what came then had no effect, and this had one
 	}
 	if a.verdict != vGranted {
 		return driver.Grant{}, a.held()

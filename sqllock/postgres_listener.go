@@ -173,7 +173,8 @@ func (s *waiters) begin(e ear, hears bool) error {
 	s.hears = hears
 	s.unheard = s.unheard && !hears
 	s.decide()
-	w := work{stay: s.ids()}
+	var w work
+	s.ids(&w)
 	s.renewed = time.Now()
 	s.mu.Unlock()
 	if len(w.stay) == 0 {
@@ -193,20 +194,26 @@ func (s *waiters) greet(channel string) {
 	_ = s.pg.exec(ctx, "call", channel, hello) // without it, it is taken that nothing is heard
 }
 
-// ids are the rows that exist, by which whoever waits can be called again. The caller holds mu.
-func (s *waiters) ids() (ids []waiterRow) {
+// ids adds the rows that exist, by which whoever waits can be called again; not those that somebody writes now. The
+// caller holds mu.
+func (s *waiters) ids(w *work) {
 	for key, t := range s.topics {
-		if t.known {
+		if !t.known {
+			continue
+		}
+		select {
+		case t.turn <- struct{}{}:
 			t.idle = false
-			ids = append(ids, rowOf(key, t.id))
+			w.stay, w.turns = append(w.stay, rowOf(key, t.id)), append(w.turns, t.turn)
+		default:
 		}
 	}
-	return ids
 }
 
 // work is what is to be written.
 type work struct {
 	stay, leave []waiterRow
+	turns       []turn // of those that stay
 	sweep       bool
 }
 
@@ -221,7 +228,8 @@ func (s *waiters) due(e ear, greeted bool) (w work, done, kept bool) {
 	now := time.Now()
 	tick := now.Sub(s.renewed) >= refreshEvery
 	if tick {
-		w.stay, s.renewed = s.ids(), now
+		s.ids(&w)
+		s.renewed = now
 		if w.sweep = now.Sub(s.swept) >= sweepEvery; w.sweep {
 			s.swept = now
 		}
@@ -248,6 +256,9 @@ func (s *waiters) tell(e ear, w work) error {
 	var err error
 	if len(w.stay) > 0 {
 		err = exec("wait", encodeWaiters(w.stay), s.heardOn(), int64(0))
+		for _, turn := range w.turns {
+			<-turn
+		}
 	}
 	if len(w.leave) > 0 && err == nil {
 		err = exec("leave", encodeWaiters(w.leave))

@@ -77,9 +77,8 @@ func (p *postgres) rejoin(ctx context.Context, r driver.Request) (answer, error)
 		return p.ask(ctx, r)
 	}
 	t.idle = false
-	row := encodeWaiters([]waiterRow{rowOf(r.Key, t.id)})
 	s.mu.Unlock()
-	if err := p.exec(ctx, "wait", row, s.heardOn(), int64(1)); err != nil {
+	if err := p.write(ctx, t.turn, rowOf(r.Key, t.id), s.heardOn(), 1); err != nil {
 		return answer{}, err
 	}
 	return p.ask(ctx, r)

@@ -44,7 +44,11 @@ type topic struct {
 	known   bool // its row was written
 	idle    bool // nobody is called by the row
 	call    call // the last one that granted something
+	turn    turn
 }
+
+// turn is full while somebody writes a waiter's row: two who found none would both insert one.
+type turn chan struct{}
 
 // leaver is a row that is to be deleted.
 type leaver struct {
@@ -52,6 +56,7 @@ type leaver struct {
 	idle bool // nobody is called by the row; else it is deleted before the second is over
 	back bool // a request was left with the row, whose waiter comes back most likely
 	sent bool // a statement that deletes it is under way
+	turn turn
 
 	called bool // before it came back
 	call   call
@@ -68,7 +73,7 @@ const decision = 100 * time.Millisecond
 // registered all the same, and finds out by its poll.
 func (p *postgres) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	s, c := &p.waiters, &caller{wake: wake}
-	id, decided, first, back := s.join(key, c)
+	id, turn, decided, first, back := s.join(key, c)
 	stop = func() { s.leave(key, c) }
 	timer := time.NewTimer(decision)
 	defer timer.Stop()
@@ -81,15 +86,25 @@ func (p *postgres) Notify(ctx context.Context, key driver.Key, wake func()) (sto
 		s.registered(key, "")
 		return stop, nil // the request before has written the row
 	}
-	row := encodeWaiters([]waiterRow{rowOf(key, id)})
 	for channel, same := s.heardOn(), false; !same; {
-		if err = p.exec(ctx, "wait", row, channel, flag(first)); err != nil {
+		if err = p.write(ctx, turn, rowOf(key, id), channel, flag(first)); err != nil {
 			stop()
 			return nil, p.classify(ctx, "wait for", key, err)
 		}
 		channel, same = s.registered(key, channel)
 	}
 	return stop, nil
+}
+
+// write writes one row, once nobody else does.
+func (p *postgres) write(ctx context.Context, turn turn, row waiterRow, channel string, first int64) error {
+	select {
+	case turn <- struct{}{}:
+	case <-ctx.Done():
+		return driver.NotApplied(ctx.Err())
+	}
+	defer func() { <-turn }()
+	return p.exec(ctx, "wait", encodeWaiters([]waiterRow{row}), channel, first)
 }
 
 // registered takes note that key's row was written with a channel, and reports whether that is still the one
@@ -106,9 +121,9 @@ func (s *waiters) registered(key driver.Key, with string) (channel string, same 
 	return channel, channel == with
 }
 
-// join has the goroutine run, and returns the id of the row and what is closed once it is known whether
-// calls are heard.
-func (s *waiters) join(key driver.Key, c *caller) (id string, decided <-chan struct{}, first, back bool) {
+// join has the goroutine run, and returns the id of the row, the turn to write it, and what is closed once it is known
+// whether calls are heard.
+func (s *waiters) join(key driver.Key, c *caller) (id string, turn turn, decided <-chan struct{}, first, back bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.topics[key]
@@ -119,13 +134,13 @@ func (s *waiters) join(key driver.Key, c *caller) (id string, decided <-chan str
 		}
 		s.topics[key] = t
 		if l := s.leavers[key]; l != nil && !l.sent { // it comes back to its row
-			t.id, t.idle, t.call, back = l.id, l.idle, l.call, l.back
+			t.id, t.idle, t.call, t.turn, back = l.id, l.idle, l.call, l.turn, l.back
 			delete(s.leavers, key)
 			if l.called {
 				defer c.wake()
 			}
 		} else {
-			t.id = driver.NewNonce().String()
+			t.id, t.turn = driver.NewNonce().String(), make(chan struct{}, 1)
 		}
 	}
 	t.callers[c] = struct{}{}
@@ -133,7 +148,7 @@ func (s *waiters) join(key driver.Key, c *caller) (id string, decided <-chan str
 	if !s.running {
 		s.start()
 	}
-	return t.id, s.decided, first, back
+	return t.id, t.turn, s.decided, first, back
 }
 
 func (s *waiters) leave(key driver.Key, c *caller) {
@@ -148,7 +163,7 @@ func (s *waiters) leave(key driver.Key, c *caller) {
 		return
 	}
 	delete(s.topics, key)
-	s.leavers[key] = &leaver{id: t.id, idle: t.idle}
+	s.leavers[key] = &leaver{id: t.id, idle: t.idle, turn: t.turn}
 	s.hurry()
 }
 

@@ -1,0 +1,70 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// slow is a store that grants after a long wait in its queue, and cannot be reached then.
+type slow struct {
+	*memlock.Backend
+
+	away func() // called when it has granted
+	gone int    // releases that fail
+}
+
+func (s *slow) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	for {
+		g, err := s.Acquire(ctx, r)
+		if err == nil {
+			s.away()
+			return g, nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return g, err
+		}
+	}
+}
+
+func (s *slow) Renew(context.Context, []driver.Grant) ([]driver.Outcome, error) {
+	return nil, driver.NotApplied(errors.New("no connection"))
+}
+
+func (s *slow) Release(ctx context.Context, g driver.Grant) error {
+	if s.gone > 0 {
+		s.gone--
+		return driver.NotApplied(errors.New("no connection"))
+	}
+	return s.Backend.Release(ctx, g)
+}
+
+// Promise 5: a grant that came after a long wait is taken back by whoever gives up while he asks whether it still holds, also
+// if that question was certainly never sent; and again until the store answers.
+func TestQueuedGrantThatCannotBeProvenIsTakenBack(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		ctx, giveUp := context.WithCancel(background)
+		waiter := locker(t, &slow{store, giveUp, 3}, rowlock.TTL(ttl))
+		holder := locker(t, store, rowlock.TTL(ttl))
+		lease := acquire(t, holder, "a")
+		time.AfterFunc(2*ttl, func() { assert.NoError(t, lease.Release(background)) })
+		_, err := waiter.Acquire(ctx, "a")
+		require.ErrorIs(t, err, context.Canceled)
+		time.Sleep(ttl / 2)
+		synctest.Wait()
+		status, err := store.Inspect(background, driver.Key{Name: "a"})
+		require.NoError(t, err)
+		assert.Equal(t, driver.StateFree, status.State, "held by nobody")
+	})
+}

@@ -1,0 +1,73 @@
+package sqllock_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// afterwards calls then when a statement that leaves a request has been answered.
+type afterwards struct{ then func() }
+
+type asksKey struct{}
+
+func (a afterwards) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	return context.WithValue(ctx, asksKey{}, strings.Contains(d.SQL, "left_there"))
+}
+
+func (a afterwards) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
+	if asks, _ := ctx.Value(asksKey{}).(bool); asks {
+		a.then()
+	}
+}
+
+// Promise 5: a waiter that gives up between two statements of one attempt, the first of which has left its request, takes that
+// back. Else a release would grant the lock to nobody, and it would be closed for a TTL.
+func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 1)
+	holder := c.members[0].backend
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	config, err := pgxpool.ParseConfig(c.dsn)
+	require.NoError(t, err)
+	config.ConnConfig.Tracer = afterwards{giveUp}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	b := sqllock.Pgx(pool)
+	waiter, err := rowlock.New(b)
+	require.NoError(t, err)
+	key := driver.Key{Name: "job"}
+	for _, each := range []*sqllock.Backend{holder, b} { // the row stays, as where others of the process wait on
+		stop, err := each.Notify(t.Context(), key, func() {})
+		require.NoError(t, err)
+		t.Cleanup(stop)
+	}
+	until(t, "both listen", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 2 })
+	require.NoError(t, holder.Release(t.Context(), acquire(t, holder, request("job"))))
+	until(t, "nobody has it", func() bool {
+		return c.int(t, "SELECT count(*) FROM rowlock_lease WHERE held_until <= clock_timestamp()") == 1
+	})
+	tx := c.begin(t)
+	_, err = tx.ExecContext(t.Context(), "SELECT FROM rowlock_lease FOR UPDATE") // so it is contended
+	require.NoError(t, err)
+	_, err = waiter.Acquire(ctx, "job")
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, waiter.Close())
+	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL"), "requests")
+	require.NoError(t, tx.Rollback())
+
+	c.exec(t, "UPDATE rowlock_lease_waiter SET since = since + interval '1 hour' WHERE nonce IS NULL")
+	require.NoError(t, holder.Release(t.Context(), acquire(t, holder, request("job"))))
+	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce IS NOT NULL"), "leases that nobody knows of")
+}
