@@ -43,7 +43,12 @@ func (m *mysql) own(ctx context.Context, work func(querier) error) error {
 		return m.classify(err)
 	}
 	defer restore()
-	return m.classify(m.ownOn(ctx, conn, work))
+	err = m.ownOn(ctx, conn, work)
+	switch sqlerror.MySQL(err) {
+	case 1969, 3024: // max_statement_time, max_execution_time; ctx says how long to wait
+		return retry(err)
+	}
+	return m.classify(err)
 }
 
 // look works as own does: who reads waits for nobody.
