@@ -76,5 +76,8 @@ func (a *acquisition) sealed(le *Lease, err error) (*Lease, error) {
 	if released := le.Release(a.ctx); errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
 		err = errors.Join(err, released)
 	}
+	if a.locker.closing.Err() != nil {
+		return nil, ErrClosed
+	}
 	return nil, fmt.Errorf("rowlock: seal %s: %w", excerpt(a.key.String()), err)
 }

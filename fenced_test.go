@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -73,4 +74,29 @@ func TestFencedWantsAGuard(t *testing.T) {
 	_, err := locker(t, store).Acquire(background, "a", rowlock.Fenced(nil))
 	require.ErrorContains(t, err, "Fenced(nil)")
 	assert.Zero(t, store.Calls(memlock.OpAcquire))
+}
+
+// Close ends a wait for a guard as it ends a wait for the name: with ErrClosed.
+func TestCloseEndsASeal(t *testing.T) {
+	for _, guard := range []seal{
+		func(ctx context.Context, _ *rowlock.Lease) error { <-ctx.Done(); return ctx.Err() },
+		func(ctx context.Context, _ *rowlock.Lease) error { <-ctx.Done(); return context.Cause(ctx) },
+	} {
+		for what, begin := range map[string]func(l *rowlock.Locker) error{
+			"Acquire": func(l *rowlock.Locker) error { _, err := l.Acquire(background, "a"); return err },
+			"Lead": func(l *rowlock.Locker) error {
+				return rowlock.Lead(background, l, "a", func(context.Context, *rowlock.Lease) error { return nil })
+			},
+		} {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				l, err := rowlock.New(store, rowlock.Fenced(guard))
+				require.NoError(t, err)
+				done := make(chan error, 1)
+				go func() { done <- begin(l) }()
+				synctest.Wait()
+				require.NoError(t, l.Close())
+				require.ErrorIs(t, <-done, rowlock.ErrClosed, what)
+			})
+		}
+	}
 }
