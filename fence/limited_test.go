@@ -10,6 +10,7 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/memlock"
+	"github.com/rowlock/rowlock/migrations"
 )
 
 // limited is a guard on one session, in which setting was run.
@@ -63,4 +64,47 @@ func TestAStatementLimitDoesNotEndASeal(t *testing.T) {
 			require.NoError(t, <-done)
 		})
 	}
+}
+
+// A database that takes no writes, as a primary that has become a standby, is unavailable like a store of locks that
+// is: it is no answer about the lease, and a candidate of Lead campaigns again.
+func TestAReadOnlyDatabaseIsUnavailable(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines {
+		settings := map[migrations.Dialect][2]string{
+			migrations.Postgres: {"SET default_transaction_read_only = on", "SET default_transaction_read_only = off"},
+			migrations.MySQL:    {"SET SESSION TRANSACTION READ ONLY", "SET SESSION TRANSACTION READ WRITE"},
+		}[e.dialect]
+		if settings[0] == "" { // a file of SQLite does not become another's
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := e.fresh(t)
+			guard, set := s.limited(t, settings[0])
+			require.ErrorIs(t, guard.Seal(t.Context(), s.lease(t, "r")), rowlock.ErrUnavailable)
+
+			refused := false
+			seal := sealer(func(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
+				err := guard.Seal(ctx, lease, resources...)
+				if err != nil {
+					refused = true
+					set(settings[1])
+				}
+				return err
+			})
+			l, err := rowlock.New(s.locks, rowlock.Fenced(seal))
+			require.NoError(t, err)
+			defer func() { require.NoError(t, l.Close()) }()
+			require.NoError(t, rowlock.Lead(t.Context(), l, "led", func(context.Context, *rowlock.Lease) error { return nil }))
+			require.True(t, refused)
+		})
+	}
+}
+
+// sealer is a rowlock.Sealer.
+type sealer func(ctx context.Context, lease *rowlock.Lease, resources ...string) error
+
+func (s sealer) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
+	return s(ctx, lease, resources...)
 }
