@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/memlock"
 )
 
@@ -99,4 +100,27 @@ func TestCloseEndsASeal(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A hold that was never begun, because it could not be sealed, has no minimum: the name is free at once, also where the
+// store answers the release late.
+func TestAFailedSealKeepsNoMinimumHold(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		no := errors.New("no")
+		guard := seal(func(context.Context, *rowlock.Lease) error { return no })
+		l := locker(t, store, rowlock.TTL(ttl), rowlock.MinHold(time.Hour))
+		_, err := l.Acquire(background, "a", rowlock.Fenced(guard))
+		require.ErrorIs(t, err, no)
+		assert.Equal(t, driver.StateFree, list(t, store)[0].State)
+
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRelease: {LoseRequest: true}})
+		_, err = l.Acquire(background, "a", rowlock.Fenced(guard))
+		require.ErrorIs(t, err, no)
+		store.Intercept(nil)
+		time.Sleep(ttl)
+		assert.Equal(t, driver.StateFree, list(t, store)[0].State, "taken back in the background")
+
+		require.NoError(t, acquire(t, l, "a").Release(background))
+		assert.Equal(t, driver.StateClosed, list(t, store)[0].State, "after a hold")
+	})
 }
