@@ -190,6 +190,7 @@ func (m *mysql) again(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 1205, // end of a wait for a lock
 		1213, // deadlock; on Galera and in a replication group, a conflict with another node
+		3101, // the same in a replication group, found at the commit
 		1020: // changed since the snapshot (MariaDB, innodb_snapshot_isolation)
 		return true
 	default:

@@ -12,8 +12,8 @@ import (
 )
 
 // What the documentation says that a guard does not cover on MySQL and MariaDB: a deadlock undoes the whole transaction,
-// and a statement that commits implicitly ends it, so what follows is in none and passes beside the fence. A function
-// that returns the error is run again (TestTxRunsAgainWhatWasUndone); one that goes on is not told.
+// and a statement that commits implicitly ends it, so what follows is in none and passes beside the fence, but not into
+// a protected table. A function that returns the error is run again (TestTxRunsAgainWhatWasUndone); one that goes on is not told.
 func TestATransactionThatTheServerHasEnded(t *testing.T) {
 	t.Parallel()
 	for _, e := range []engine{engines[1], engines[2]} {
@@ -47,11 +47,15 @@ func TestATransactionThatTheServerHasEnded(t *testing.T) {
 			require.EqualValues(t, 2, s.int(t, "SELECT n FROM pair WHERE id = 1"), "undone")
 			require.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM ledger"), "beside the fence")
 
+			guard := s.engine.guard(s.db, fence.Protected())
+			require.NoError(t, guard.Protect(t.Context(), "elsewhere", "r"))
 			last := s.lease(t, "r")
-			require.NoError(t, s.guard.Tx(newer.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			require.NoError(t, guard.Tx(newer.Context(), func(ctx context.Context, tx *sql.Tx) error {
 				_, err := tx.ExecContext(ctx, "CREATE TABLE more (n int)")
 				require.NoError(t, err)
 				require.NoError(t, s.guard.Seal(t.Context(), last), "it waits for nobody")
+				_, err = tx.ExecContext(ctx, "INSERT INTO elsewhere (n) VALUES (6)")
+				require.ErrorIs(t, guard.Explain(err), fence.ErrStale, "a protected table")
 				return s.append(ctx, tx, newer)
 			}))
 			require.EqualValues(t, 2, s.int(t, "SELECT count(*) FROM ledger"))
