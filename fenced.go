@@ -73,8 +73,11 @@ func (a *acquisition) sealed(le *Lease, err error) (*Lease, error) {
 	if err == nil {
 		return le, nil
 	}
-	if released := le.Release(a.ctx); errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
+	if released := le.abandon(a.ctx); errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
 		err = errors.Join(err, released)
+	}
+	if a.locker.closing.Err() != nil {
+		return nil, ErrClosed
 	}
 	return nil, fmt.Errorf("rowlock: seal %s: %w", excerpt(a.key.String()), err)
 }

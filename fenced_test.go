@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/memlock"
 )
 
@@ -73,4 +75,52 @@ func TestFencedWantsAGuard(t *testing.T) {
 	_, err := locker(t, store).Acquire(background, "a", rowlock.Fenced(nil))
 	require.ErrorContains(t, err, "Fenced(nil)")
 	assert.Zero(t, store.Calls(memlock.OpAcquire))
+}
+
+// Close ends a wait for a guard as it ends a wait for the name: with ErrClosed.
+func TestCloseEndsASeal(t *testing.T) {
+	for _, guard := range []seal{
+		func(ctx context.Context, _ *rowlock.Lease) error { <-ctx.Done(); return ctx.Err() },
+		func(ctx context.Context, _ *rowlock.Lease) error { <-ctx.Done(); return context.Cause(ctx) },
+	} {
+		for what, begin := range map[string]func(l *rowlock.Locker) error{
+			"Acquire": func(l *rowlock.Locker) error { _, err := l.Acquire(background, "a"); return err },
+			"Lead": func(l *rowlock.Locker) error {
+				return rowlock.Lead(background, l, "a", func(context.Context, *rowlock.Lease) error { return nil })
+			},
+		} {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				l, err := rowlock.New(store, rowlock.Fenced(guard))
+				require.NoError(t, err)
+				done := make(chan error, 1)
+				go func() { done <- begin(l) }()
+				synctest.Wait()
+				require.NoError(t, l.Close())
+				require.ErrorIs(t, <-done, rowlock.ErrClosed, what)
+			})
+		}
+	}
+}
+
+// A hold that was never begun, because it could not be sealed, has no minimum: the name is free at once, also where the
+// store answers the release late.
+func TestAFailedSealKeepsNoMinimumHold(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		no := errors.New("no")
+		guard := seal(func(context.Context, *rowlock.Lease) error { return no })
+		l := locker(t, store, rowlock.TTL(ttl), rowlock.MinHold(time.Hour))
+		_, err := l.Acquire(background, "a", rowlock.Fenced(guard))
+		require.ErrorIs(t, err, no)
+		assert.Equal(t, driver.StateFree, list(t, store)[0].State)
+
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRelease: {LoseRequest: true}})
+		_, err = l.Acquire(background, "a", rowlock.Fenced(guard))
+		require.ErrorIs(t, err, no)
+		store.Intercept(nil)
+		time.Sleep(ttl)
+		assert.Equal(t, driver.StateFree, list(t, store)[0].State, "taken back in the background")
+
+		require.NoError(t, acquire(t, l, "a").Release(background))
+		assert.Equal(t, driver.StateClosed, list(t, store)[0].State, "after a hold")
+	})
 }

@@ -22,10 +22,11 @@ type Lease struct {
 	doubt   doubt // requests of the acquisition whose replies are missing
 	burst   burst
 
-	mu   sync.Mutex
-	sent instant // before the last successful request was sent
-	err  error   // nil while held; latches
-	fail error   // of the last renewal; nil if it succeeded
+	mu     sync.Mutex
+	sent   instant // before the last successful request was sent
+	err    error   // nil while held; latches
+	fail   error   // of the last renewal; nil if it succeeded
+	unheld bool    // it was given to nobody, so that there is no hold to have a minimum
 
 	stopWatching func() bool // of the session; nil where there is none
 	ending       *ending     // the last ReleaseWith

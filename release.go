@@ -53,7 +53,7 @@ func (le *Lease) release(ctx context.Context) error {
 		le.locker.janitor.takeBack(le.leftover()) // frees the name sooner, if the store answers again
 	}
 	if le.doubt.requests > 0 {
-		le.locker.janitor.takeBack(le.doubt.leftover(le.cfg, le.grant))
+		le.locker.janitor.takeBack(le.doubt.leftover(le.cfg, le.leftover().grant))
 	}
 	if !handed {
 		le.wakeNext()
@@ -99,11 +99,23 @@ func (le *Lease) letGo(ctx context.Context, doubtful bool) error {
 func (le *Lease) askRelease(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)/3)
 	defer cancel()
-	return le.locker.backend.Release(ctx, le.grant)
+	return le.locker.backend.Release(ctx, le.leftover().grant)
 }
 
 func (le *Lease) leftover() leftover {
 	le.mu.Lock()
 	defer le.mu.Unlock()
-	return leftover{cfg: le.cfg, grant: le.grant, since: le.sent, certain: true}
+	grant := le.grant
+	if le.unheld {
+		grant.MinHold = 0
+	}
+	return leftover{cfg: le.cfg, grant: grant, since: le.sent, certain: true}
+}
+
+// abandon releases a lease that was given to nobody.
+func (le *Lease) abandon(ctx context.Context) error {
+	le.mu.Lock()
+	le.unheld = true
+	le.mu.Unlock()
+	return le.Release(ctx)
 }

@@ -171,6 +171,9 @@
 //     before the seal is noticed, it is an ErrRetry; on Postgres, if the resource was then sealed for
 //     the first time, an ErrStale.
 //   - A check that is undone by ROLLBACK TO a savepoint that was set before it.
+//   - What is written behind the end of the transaction that was checked, if the caller does not notice that
+//     end: on MySQL and MariaDB a deadlock ends it, and so do the statements that commit by themselves, such as
+//     CREATE TABLE and TRUNCATE; on SQLite a full disk can. A protected table refuses it if it is stale.
 //   - Durability that the database does not give: a restored backup or a failover that lost commits
 //     forgets marks with the data. Marks on a SQLite file are as durable as PRAGMA synchronous says.
 //   - Locks of two stores, or of two lock tables, for one resource: their tokens are not comparable.

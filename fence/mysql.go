@@ -43,7 +43,12 @@ func (m *mysql) own(ctx context.Context, work func(querier) error) error {
 		return m.classify(err)
 	}
 	defer restore()
-	return m.classify(m.ownOn(ctx, conn, work))
+	err = m.ownOn(ctx, conn, work)
+	switch sqlerror.MySQL(err) {
+	case 1969, 3024: // max_statement_time, max_execution_time; ctx says how long to wait
+		return retry(err)
+	}
+	return m.classify(err)
 }
 
 // look works as own does: who reads waits for nobody.
@@ -185,6 +190,7 @@ func (m *mysql) again(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 1205, // end of a wait for a lock
 		1213, // deadlock; on Galera and in a replication group, a conflict with another node
+		3101, // the same in a replication group, found at the commit
 		1020: // changed since the snapshot (MariaDB, innodb_snapshot_isolation)
 		return true
 	default:

@@ -14,8 +14,12 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// idledTooLong is the state of a session that idle_in_transaction_session_timeout has ended.
-const idledTooLong = "25P03"
+const (
+	// idledTooLong is the state of a session that idle_in_transaction_session_timeout has ended.
+	idledTooLong = "25P03"
+	// cancelled is the state of a statement that a statement_timeout of the caller's own has ended, or somebody.
+	cancelled = "57014"
+)
 
 var errIdled = errors.New("fence: the transaction idled for longer than the lease was trusted at its check, and the server ended it")
 
@@ -70,7 +74,9 @@ func (p *postgres) own(ctx context.Context, work func(querier) error) error {
 		}
 		return work(q)
 	})
-	if sqlerror.State(err) == idledTooLong { // this process was stopped for a while, and nothing was done
+	switch sqlerror.State(err) {
+	case idledTooLong, // this process was stopped for a while, and nothing was done
+		cancelled: // ctx says how long to wait
 		return retry(err)
 	}
 	return p.classify(err)

@@ -38,7 +38,8 @@ const explainLimit = time.Second
 //
 // A lease of a store that grants no tokens cannot seal: see [Guard.Claim]. One that has ended gets
 // what ended it (rowlock.ErrLost, rowlock.ErrReleased); a table that is missing is a
-// [*SchemaError]. A database that cannot be asked, or hangs up, is a rowlock.ErrUnavailable.
+// [*SchemaError]. A database that cannot be asked, hangs up, has no room or is a read-only server is a
+// rowlock.ErrUnavailable.
 func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
 		return g.err

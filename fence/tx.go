@@ -17,7 +17,10 @@ const maxTries = 10
 // returns nil. When the database undoes the transaction (a serialization failure, a deadlock, the
 // end of a wait for a lock), at the check, in fn or at the commit, all of it is run again, up to
 // ten times in all, with jittered pauses: fn must have no other effect than on tx. In the end, the
-// error is an [ErrRetry]. fn must neither commit nor roll back.
+// error is an [ErrRetry]. fn must neither commit nor roll back, and must return an error that it gets from
+// tx: MySQL and MariaDB undo the whole transaction at a deadlock, and what a fn that goes on writes then is
+// in none, not fenced, and reported as committed. So it is behind a statement that commits there by itself,
+// such as CREATE TABLE.
 //
 // The answer is definite: nil means committed, by whichever run of fn, and an error means that
 // nothing was. For that, each transaction also writes a row of the outcome table. If the commit

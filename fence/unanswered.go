@@ -19,6 +19,14 @@ const (
 	mysqlKilled             = 3169
 )
 
+// Numbers and the state that say that a server takes no writes, as one that was the primary.
+const (
+	postgresReadOnly  = "25006"
+	mysqlOption       = 1290 // --read-only, --super-read-only
+	mysqlTransaction  = 1792
+	mysqlReadOnlyMode = 1836
+)
+
 // Numbers and codes that say that the disk is full.
 // https://www.sqlite.org/rescode.html
 const (
@@ -37,7 +45,7 @@ func interrupted(bounded context.Context, err error) error {
 }
 
 // unanswered says whether err is what becomes of a statement when the connection or the server goes, when
-// there is none to be had, or when the server has no room: it is no answer to what was asked.
+// there is none to be had, or when the server has no room or takes no writes: it is no answer to what was asked.
 func unanswered(err error) bool {
 	var schema *SchemaError
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrDomain) || errors.Is(err, ErrRetry) || errors.As(err, &schema) {
@@ -46,13 +54,15 @@ func unanswered(err error) bool {
 	// Connection exceptions, operator intervention but for a statement that was cancelled, insufficient resources.
 	// https://www.postgresql.org/docs/current/errcodes-appendix.html
 	if state := sqlerror.State(err); state != "" {
-		return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || strings.HasPrefix(state, "53")
+		return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || strings.HasPrefix(state, "53") ||
+			state == postgresReadOnly
 	}
 	switch sqlerror.MySQL(err) {
 	case 0:
 		code := sqlerror.SQLite(err) & 0xff
 		return code == 0 /* a driver's own error */ || code == sqliteFull
-	case mysqlTooManyConnections, mysqlShutdown, mariadbKilled, mysqlKilled, mysqlDiskFull, mysqlTableFull:
+	case mysqlTooManyConnections, mysqlShutdown, mariadbKilled, mysqlKilled, mysqlDiskFull, mysqlTableFull,
+		mysqlOption, mysqlTransaction, mysqlReadOnlyMode:
 		return true
 	default:
 		return false

@@ -157,7 +157,7 @@ func (p *postgres) ask(ctx context.Context, r driver.Request) (answer, error) {
 	case r.Seal != "" && unsealable(err):
 		r.Seal = ""
 		return p.ask(ctx, r)
-	case r.Seal != "" && late:
+	case r.Seal != "" && (late || timedOut(ctx, err)):
 		return p.draining(ctx, r.Key), nil
 	case err == nil && !found:
 		err = metaMissing(p.table)

@@ -34,6 +34,12 @@ func (p *postgres) draining(ctx context.Context, key driver.Key) answer {
 	return a
 }
 
+// timedOut recognises a statement that the server has undone at the statement_timeout of the caller's own, and not
+// because ctx ended.
+func timedOut(ctx context.Context, err error) bool {
+	return sqlerror.State(err) == "57014" && ctx.Err() == nil
+}
+
 // unsealable recognises a mark's table that is missing, outdated, or closed to the role. That is for the
 // guard to say: a lock needs no such table.
 func unsealable(err error) bool {

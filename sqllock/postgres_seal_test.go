@@ -156,6 +156,21 @@ func TestADrainIsBounded(t *testing.T) {
 	})
 }
 
+// A statement_timeout of the session's own that is shorter ends the wait like a lock_timeout: the server has undone the
+// statement, so it is an answer, and whoever waits goes on waiting.
+func TestAStatementTimeoutBoundsADrain(t *testing.T) {
+	p := newPostgresTest(t)
+	b := p.recorded(t, with(t, p.dsn, "statement_timeout=100"))
+	old := sealed(t, p.store, b, sealing())
+	tx, _ := p.checked(t)
+	require.NoError(t, b.Release(t.Context(), old))
+	h := refused(t, b, sealing())
+	assert.Equal(t, driver.Draining, h.Reason)
+	assert.Equal(t, "tester job", h.Holder)
+	require.NoError(t, tx.Commit())
+	sealed(t, p.store, b, sealing())
+}
+
 // A sealed grant is one statement, as any other is: of a name never seen, of one that was released, and
 // the refusal.
 func TestPostgresSealsInOneStatement(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/rowlock/rowlock/driver"
 )
 
 // Stdio is what the command is given by the system. The files are handed to the command that runs
@@ -113,6 +115,9 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnvironment(cmd.Flags(), environment(a.std.Env), withVariables(cmd)...); err != nil {
+				return err
+			}
+			if err := checkName("--namespace", a.namespace, driver.MaxNamespace); err != nil {
 				return err
 			}
 			a.log = newMessages(a.std.Err, a.format, a.quiet)

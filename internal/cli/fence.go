@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/migrations"
 )
@@ -58,8 +57,4 @@ func checkName(what, s string, most int) error {
 		return usage("%s: want at most %d bytes of UTF-8", what, most)
 	}
 	return nil
-}
-
-func (a *app) checkNamespace() error {
-	return checkName("--namespace", a.namespace, driver.MaxNamespace)
 }

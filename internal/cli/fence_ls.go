@@ -40,9 +40,6 @@ time since then, ERA how often the mark was reset.
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON array")
 	cmd.Flags().BoolVarP(&everywhere, "all", "A", false, "list the marks of every namespace")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := a.checkNamespace(); err != nil {
-			return err
-		}
 		return a.withMarks(cmd.Context(), inspectTimeout, func(ctx context.Context, s *store) error {
 			list, err := s.guard().Marks(ctx, a.namespace, everywhere)
 			if err != nil {

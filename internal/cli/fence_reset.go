@@ -47,9 +47,6 @@ a database that was restored from a backup: its marks let a holder of that time 
 		case !all && token <= 0:
 			return usage("--token is missing or not above 0: write the one that \"rowlock fence ls\" shows")
 		}
-		if err := a.checkNamespace(); err != nil {
-			return err
-		}
 		if all {
 			return a.resetAll(cmd.Context())
 		}

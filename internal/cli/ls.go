@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock/driver"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -104,5 +106,5 @@ func (a *app) key(cmd *cobra.Command, args []string) error {
 	case len(args) > 1:
 		return usage("one name, and not %d: %s is the second", len(args), quoted(args[1]))
 	}
-	return nil
+	return checkName("NAME", args[0], driver.MaxName)
 }

@@ -108,8 +108,18 @@ type textHandler struct {
 func (h textHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.least }
 
 func (h textHandler) Handle(_ context.Context, r slog.Record) error {
-	_, err := fmt.Fprintf(h.w, "rowlock: %s\n", r.Message)
+	_, err := fmt.Fprintf(h.w, "rowlock: %s\n", still(r.Message))
 	return err
+}
+
+// still is a line without what would move a terminal's cursor, as a holder or a note of somebody else may.
+func still(line string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, line)
 }
 
 func (h textHandler) WithAttrs([]slog.Attr) slog.Handler { return h }

@@ -71,10 +71,10 @@ func (a *app) awaitFree(ctx context.Context, s *store, key driver.Key, limit tim
 		inner, cancel := context.WithTimeout(ctx, inspectTimeout)
 		status, err := s.backend.Inspect(inner, key)
 		cancel()
-		if err != nil && (!asked || driver.IsPermanent(err) || ctx.Err() != nil || time.Since(heard) > patience) {
+		left := limit - time.Since(began)
+		if err != nil && (!asked || left <= 0 || driver.IsPermanent(err) || ctx.Err() != nil || time.Since(heard) > patience) {
 			return lockView{}, inspectFailure(err, exitUnavailable)
 		}
-		left := limit - time.Since(began)
 		next := pause/2 + rand.N(pause)
 		if err == nil {
 			v := s.view(status)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 )
@@ -88,14 +87,9 @@ func (w *waiting) end() {
 	}
 }
 
-// fit cuts a line to what a terminal shows in one, and takes out what would move its cursor.
+// fit cuts a line to what a terminal shows in one.
 func fit(line string, width int) string {
-	shown := strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, line)
+	shown := still(line)
 	if runes := []rune(shown); len(runes) > width {
 		return string(runes[:max(width-1, 0)]) + "…"
 	}

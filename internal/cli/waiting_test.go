@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
 )
 
 // A line that is drawn fits into the terminal and moves its cursor nowhere, whatever a holder calls himself.
@@ -15,4 +19,14 @@ func TestFit(t *testing.T) {
 		assert.Equal(t, want, fit(line, 8))
 	}
 	assert.Equal(t, "…", fit("line", 0))
+}
+
+// What somebody else has written into the store, a holder or a note, moves nobody's cursor: in text no message has
+// a control character.
+func TestMessagesHaveNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	held := &rowlock.HeldError{Name: "job", Reason: driver.Leased, Holder: "h\x1b[2Jx", Note: "first\rsecond\nthird\u009b2J"}
+	var text bytes.Buffer
+	newMessages(&text, formatText, false).fail(acquireFailure(held))
+	assert.Equal(t, "rowlock: \"job\" is held by h?[2Jx: first?second; third?2J\n", text.String())
 }

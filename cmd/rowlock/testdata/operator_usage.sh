@@ -25,6 +25,13 @@ refused '--unused=soon: write a number with a unit' prune --unused soon
 refused 'rowlock prune takes no argument, and job is one' prune --unused 1d job
 refused '--token=seven' release job --token seven
 refused 'one name, and not 2: b is the second' status a b
+for command in status wait 'release --token 1' history; do # a name that no lock can have is none that is free
+	refused 'NAME: want at most 512 bytes of UTF-8' $command --store sqlite:usage.db "$(printf '%0513d' 1)"
+	refused 'NAME: want at most 512 bytes of UTF-8' $command --store sqlite:usage.db "$(printf 'a\377')"
+done
+for command in 'status job' 'run job -- true' ls; do
+	refused '--namespace: want at most 128 bytes of UTF-8' --namespace "$(printf '%0129d' 1)" --store sqlite:usage.db $command
+done
 refused 'rowlock version takes no argument' version now
 refused '--interval=1ms: must be 100ms at least' ls --watch --interval 1ms
 refused '--interval is for --watch' ls --interval 1s

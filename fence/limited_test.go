@@ -1,0 +1,110 @@
+package fence_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/memlock"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// limited is a guard on one session, in which setting was run.
+func (s *store) limited(t *testing.T, setting string) (guard *fence.Guard, set func(setting string)) {
+	t.Helper()
+	db := s.open(t, s.dsn)
+	db.SetMaxOpenConns(1)
+	set = func(setting string) {
+		_, err := db.ExecContext(t.Context(), setting)
+		require.NoError(t, err)
+	}
+	set(setting)
+	return s.engine.guard(db), set
+}
+
+// A limit of the session's own on how long a statement may run does not bound the wait of a seal: ctx and the lease's
+// trust do, with their errors, and a seal that has been interrupted before goes on as soon as nothing is in its way.
+// (MySQL has such a limit for reads only.)
+func TestAStatementLimitDoesNotEndASeal(t *testing.T) {
+	t.Parallel()
+	limits := map[string]string{"postgres": "SET statement_timeout = 50", "mariadb": "SET max_statement_time = 0.05"}
+	for _, e := range engines {
+		if limits[e.name] == "" {
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := e.fresh(t)
+			old, newer := s.two(t)
+			tx := s.begin(t, 0)
+			require.NoError(t, s.guard.Check(old.Context(), tx))
+			guard, _ := s.limited(t, limits[e.name])
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			err := guard.Seal(ctx, newer)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, fence.ErrRetry)
+
+			l, err := rowlock.New(memlock.New(), rowlock.TTL(2*time.Second), rowlock.RenewEvery(500*time.Millisecond))
+			require.NoError(t, err)
+			defer func() { require.NoError(t, l.Close()) }()
+			brief, err := l.Acquire(t.Context(), "r")
+			require.NoError(t, err)
+			err = guard.Seal(t.Context(), brief)
+			require.ErrorIs(t, err, fence.ErrRetry)
+			require.ErrorIs(t, err, rowlock.ErrUnavailable)
+
+			done := make(chan error, 1)
+			go func() { done <- guard.Seal(t.Context(), newer) }()
+			require.NoError(t, tx.Commit())
+			require.NoError(t, <-done)
+		})
+	}
+}
+
+// A database that takes no writes, as a primary that has become a standby, is unavailable like a store of locks that
+// is: it is no answer about the lease, and a candidate of Lead campaigns again.
+func TestAReadOnlyDatabaseIsUnavailable(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines {
+		settings := map[migrations.Dialect][2]string{
+			migrations.Postgres: {"SET default_transaction_read_only = on", "SET default_transaction_read_only = off"},
+			migrations.MySQL:    {"SET SESSION TRANSACTION READ ONLY", "SET SESSION TRANSACTION READ WRITE"},
+		}[e.dialect]
+		if settings[0] == "" { // a file of SQLite does not become another's
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := e.fresh(t)
+			guard, set := s.limited(t, settings[0])
+			require.ErrorIs(t, guard.Seal(t.Context(), s.lease(t, "r")), rowlock.ErrUnavailable)
+
+			refused := false
+			seal := sealer(func(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
+				err := guard.Seal(ctx, lease, resources...)
+				if err != nil {
+					refused = true
+					set(settings[1])
+				}
+				return err
+			})
+			l, err := rowlock.New(s.locks, rowlock.Fenced(seal))
+			require.NoError(t, err)
+			defer func() { require.NoError(t, l.Close()) }()
+			require.NoError(t, rowlock.Lead(t.Context(), l, "led", func(context.Context, *rowlock.Lease) error { return nil }))
+			require.True(t, refused)
+		})
+	}
+}
+
+// sealer is a rowlock.Sealer.
+type sealer func(ctx context.Context, lease *rowlock.Lease, resources ...string) error
+
+func (s sealer) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
+	return s(ctx, lease, resources...)
+}

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// leaving is a store that is away from the second question on.
+type leaving struct {
+	*memlock.Backend
+
+	asked int
+	tired context.CancelFunc // called when nobody should have asked so often
+}
+
+func (l *leaving) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
+	if l.asked++; l.asked == 1 {
+		return l.Backend.Inspect(ctx, key)
+	}
+	if l.asked > 200 {
+		l.tired()
+	}
+	return driver.Status{}, errors.New("away")
+}
+
+// A wait ends with its time-out also while the store is away: unavailable, and not held, since nobody knows that.
+func TestAWaitEndsWhileTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	away := &leaving{Backend: memlock.New(), tired: cancel}
+	l, err := rowlock.New(away.Backend)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	_, err = l.Acquire(ctx, "job")
+	require.NoError(t, err)
+
+	a := &app{log: newMessages(t.Output(), formatText, false)}
+	const limit = 100 * time.Millisecond
+	_, err = a.awaitFree(ctx, &store{backend: away}, driver.Key{Name: "job"}, limit, a.newWaiting(limit))
+	require.ErrorContains(t, err, "away")
+	assert.Equal(t, exitUnavailable, exitCode(err))
+	assert.NoError(t, ctx.Err(), "it asked again and again without a pause")
+}
