@@ -58,6 +58,7 @@ func (t *tally) copies(ctx context.Context, grants []int) []call {
 		}
 		calls = append(calls, call{redlockFillScript, []string{o.encode(g.Key), o.record()}, []any{
 			g.Nonce.String(), g.Token.String(), row.Holder, row.Note, micros(g.TTL), micros(g.MinHold), micros(g.HandoverDelay), o.retention.Milliseconds(),
+			t.redlock.ballots.Add(1),
 		}})
 	}
 	return calls

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ func (r *Redlock) release(ctx context.Context, g driver.Grant) error {
 				answers <- answered{n, false, fmt.Errorf("the request before this one had no answer within %s", limit)}
 				return
 			}
-			known, err := r.releaseAt(ctx, n, limit, g, true).Bool()
+			known, err := r.releaseAt(ctx, n, limit, g, 0).Bool()
 			answers <- answered{n, known, err}
 		})
 	}
@@ -93,13 +94,13 @@ func (r *Redlock) undecided(known int, failures []string) error {
 	return fmt.Errorf("%d of %d nodes let go, and it takes %d; %s", known, len(r.nodes), r.quorum(), strings.Join(failures, "; "))
 }
 
-// releaseAt asks one node.
-func (r *Redlock) releaseAt(ctx context.Context, n *node, limit time.Duration, g driver.Grant, tell bool) *redis.Cmd {
-	calls := ""
-	if tell {
-		calls = r.options.calls()
+// releaseAt asks one node. Of a ballot it ends only what that one or an earlier one has been granted, and tells nobody.
+func (r *Redlock) releaseAt(ctx context.Context, n *node, limit time.Duration, g driver.Grant, ballot int64) *redis.Cmd {
+	calls, upTo := r.options.calls(), ""
+	if ballot > 0 {
+		calls, upTo = "", strconv.FormatInt(ballot, 10)
 	}
 	return run(ctx, n.within(limit), call{redlockReleaseScript, []string{r.options.encode(g.Key)}, []any{
-		g.Nonce.String(), g.Token.String(), micros(g.MinHold), r.options.retention.Milliseconds(), calls,
+		g.Nonce.String(), g.Token.String(), micros(g.MinHold), r.options.retention.Milliseconds(), calls, upTo,
 	}})
 }
