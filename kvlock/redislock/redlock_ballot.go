@@ -45,12 +45,11 @@ func (r *Redlock) newBallot(ctx context.Context, req driver.Request) *ballot {
 		b.waiter = r.places.asks(req.Key)
 	}
 	for _, n := range r.nodes {
-		n.mu.Lock()
-		b.strangers = b.strangers || n.runID == ""
-		n.mu.Unlock()
+		b.strangers = b.strangers || n.isStranger()
 	}
 	for _, n := range r.nodes {
 		t := n.turn(req.Key)
+		t.asks = req.Nonce
 		r.work.run(func() {
 			defer t.done()
 			b.run(n, t)
@@ -76,7 +75,7 @@ func (b *ballot) run(n *node, t *turn) {
 	}
 	<-b.over
 	var never *unfit
-	if !b.kept && (v.granted() || v.err != nil && !errors.As(v.err, &never)) {
+	if !b.kept && t.asked && (v.granted() || v.err != nil && !errors.As(v.err, &never)) {
 		b.giveBack(n)
 	}
 }
@@ -85,11 +84,9 @@ func (b *ballot) run(n *node, t *turn) {
 func (b *ballot) vote(n *node, t *turn) vote {
 	o := b.redlock.options
 	limit := o.limit(b.req.TTL)
-	n.mu.Lock()
-	if n.runID == "" {
+	if n.isStranger() {
 		limit = o.contact(b.req.TTL)
 	}
-	n.mu.Unlock()
 	ctx, cancel := bound(b.ctx, limit)
 	defer cancel()
 	if !t.wait(ctx) {
@@ -98,6 +95,7 @@ func (b *ballot) vote(n *node, t *turn) vote {
 	if n.isEnding(b.req.Nonce) {
 		return vote{node: n, err: errors.New("the acquisition is being ended")}
 	}
+	t.asked = true
 	client := n.within(limit)
 	if err := b.redlock.fit(ctx, n, client); err != nil {
 		return vote{node: n, err: err}

@@ -38,17 +38,36 @@ func (r *Redlock) release(ctx context.Context, g driver.Grant) error {
 		r.work.run(func() {
 			defer t.done()
 			defer ended()
-			ctx, cancel := bound(ctx, limit)
-			defer cancel()
-			if !t.wait(ctx) {
-				answers <- answered{n, false, fmt.Errorf("the request before this one had no answer within %s", limit)}
+			if err := r.awaitTurn(ctx, n, t, g.TTL); err != nil {
+				answers <- answered{n, false, err}
 				return
 			}
+			if t.needless(g.Nonce) {
+				answers <- answered{n, false, errors.New("it was not asked for the lease")}
+				return
+			}
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+			defer cancel()
 			known, err := r.releaseAt(ctx, n, limit, g, 0).Bool()
 			answers <- answered{n, known, err}
 		})
 	}
 	return r.letGo(ctx, answers, limit)
+}
+
+// awaitTurn waits for a node for longer than the caller does: as long as it may take to ask it for the lease that is
+// to end, in both rounds, or to fill it in. A node that was asked and is not told has the lock for nobody.
+func (r *Redlock) awaitTurn(ctx context.Context, n *node, t *turn, ttl time.Duration) error {
+	limit := 2 * r.options.limit(ttl)
+	if n.isStranger() {
+		limit += r.options.contact(ttl)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if !t.wait(ctx) {
+		return fmt.Errorf("the request before this one had no answer within %s", limit)
+	}
+	return nil
 }
 
 // answered is what one node says to a release.
