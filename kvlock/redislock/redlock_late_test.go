@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -50,4 +51,36 @@ func TestRedlockGivesBackTooLate(t *testing.T) {
 	_, err := other.Acquire(ctx, request("x"))
 	var held *driver.Held
 	assert.ErrorAs(t, err, &held, "two have the lock")
+}
+
+// A node is not given a lease that is being released, although the node that is asked for it has it still: its own release has been
+// there before, and found nothing to end.
+func TestRedlockFillsInNothingThatIsOver(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	b, proxies := f.client(t, redislock.NodeTimeout(3*time.Second))
+	g := acquire(t, b, request("x"))
+	renew := func() {
+		outcomes, err := b.Renew(ctx, []driver.Grant{g})
+		require.NoError(t, err)
+		require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+	}
+	renew() // so that the connections are made and the script is known
+	b.Settle()
+	require.NoError(t, f.raw[2].Del(ctx, f.row("x")).Err())
+
+	sent := proxies[0].Sent()
+	proxies[0].DropReplies(1, faultproxy.Hang)
+	require.ErrorIs(t, b.Release(ctx, driver.Grant{Key: g.Key, Nonce: driver.NewNonce(), Token: g.Token, TTL: g.TTL}), driver.ErrNotHeld)
+	require.Eventually(t, func() bool { return proxies[0].Sent() > sent }, atMost, time.Millisecond, "what follows waits for the reply to that")
+
+	proxies[0].Delay(50 * time.Millisecond) // it answers after the second, and is the one that is asked
+	proxies[2].Delay(300 * time.Millisecond)
+	renew()
+	_ = b.Release(ctx, g) // says what the first node says, if that comes in time
+	b.Settle()
+	for i, node := range f.raw {
+		assert.Empty(t, node.HGet(ctx, f.row("x"), "nonce").Val(), "node %d", i)
+	}
 }
