@@ -120,18 +120,31 @@ func (b *Backend) doubtful(s *session) bool {
 
 // sweep takes back the entries of a session in doubt that nobody knows of: a request whose reply is
 // missing may be carried out after it was given up, and its entry would live as long as the others.
+//
+// It deletes what was there before nobody wanted it, and no later one: an acquisition that began before the doubt may
+// get the same key meanwhile. Nor what has become a pause.
 func (b *Backend) sweep(ctx context.Context, s *session) {
 	lease, err := b.client.TimeToLive(ctx, s.id, clientv3.WithAttachedKeys())
 	if err != nil {
 		return // the next renewal does it
 	}
-	for _, entry := range lease.Keys {
-		nonce, known := b.ownerOf(string(entry))
+	for _, key := range lease.Keys {
+		entry := string(key)
+		if nonce, known := b.ownerOf(entry); known && b.wanted(nonce) {
+			continue
+		}
+		found, err := b.client.Get(ctx, entry, clientv3.WithKeysOnly())
+		if err != nil || len(found.Kvs) == 0 {
+			continue
+		}
+		nonce, known := b.ownerOf(entry)
 		if known && !b.begin(nonce) {
 			continue
 		}
 		if !b.wanted(nonce) {
-			_, _ = b.client.Delete(ctx, string(entry))
+			same := clientv3.Compare(clientv3.CreateRevision(entry), "=", found.Kvs[0].CreateRevision)
+			unpaused := clientv3.Compare(clientv3.LeaseValue(entry), "=", s.id)
+			_, _ = b.client.Txn(ctx).If(same, unpaused).Then(clientv3.OpDelete(entry)).Commit()
 		}
 		b.done(nonce)
 	}

@@ -27,7 +27,8 @@ type Redlock struct {
 	err     error // what Validate reports
 
 	work     work
-	met      atomic.Bool // every node has been looked at, or has had its time
+	ballots  atomic.Int64 // numbered so far
+	met      atomic.Bool  // every node has been looked at, or has had its time
 	visiting atomic.Bool
 	meeting  sync.Mutex // while run ids are compared
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // voteAt runs the acquire script at a node. Without a nonce it asks for the node's state only.
-func (r *Redlock) voteAt(ctx context.Context, n *node, client *redis.Client, key, nonce string, req driver.Request, waiter string) vote {
+func (r *Redlock) voteAt(ctx context.Context, n *node, client *redis.Client, key, nonce string, req driver.Request, waiter string, ballot int64) vote {
 	o := r.options
 	v := readVote(n, run(ctx, client, call{redlockAcquireScript, []string{key, o.record()}, []any{
-		nonce, req.Holder, req.Note, micros(req.TTL), micros(req.MinHold), micros(req.HandoverDelay), o.retention.Milliseconds(), micros(o.quarantine()), waiter,
+		nonce, req.Holder, req.Note, micros(req.TTL), micros(req.MinHold), micros(req.HandoverDelay), o.retention.Milliseconds(), micros(o.quarantine()), waiter, ballot,
 	}}))
 	v.err = classify(v.err)
 	if v.forgetful() {
@@ -49,7 +49,7 @@ func (r *Redlock) visit() {
 					found <- vote{node: n, err: err}
 					return
 				}
-				found <- r.voteAt(ctx, n, client, r.options.record(), "", driver.Request{}, "")
+				found <- r.voteAt(ctx, n, client, r.options.record(), "", driver.Request{}, "", 0)
 			})
 		}
 		var votes []vote

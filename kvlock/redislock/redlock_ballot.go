@@ -16,6 +16,7 @@ type ballot struct {
 	ctx       context.Context
 	req       driver.Request
 	key       string
+	number    int64     // larger than that of any before
 	waiter    string    // this process, if it waits for the name, and else empty
 	began     time.Time // before anything was sent
 	strangers bool      // some nodes have not been looked at
@@ -36,7 +37,7 @@ type ballot struct {
 func (r *Redlock) newBallot(ctx context.Context, req driver.Request) *ballot {
 	n := len(r.nodes)
 	b := &ballot{
-		redlock: r, ctx: ctx, req: req, key: r.options.encode(req.Key), began: time.Now(),
+		redlock: r, ctx: ctx, req: req, key: r.options.encode(req.Key), began: time.Now(), number: r.ballots.Add(1),
 		votes: make(chan vote, n), minted: make(chan struct{}), admitting: make(chan struct{}),
 		confirmations: make(chan bool, n), admitted: make(chan bool, n), over: make(chan struct{}),
 	}
@@ -44,12 +45,11 @@ func (r *Redlock) newBallot(ctx context.Context, req driver.Request) *ballot {
 		b.waiter = r.places.asks(req.Key)
 	}
 	for _, n := range r.nodes {
-		n.mu.Lock()
-		b.strangers = b.strangers || n.runID == ""
-		n.mu.Unlock()
+		b.strangers = b.strangers || n.isStranger()
 	}
 	for _, n := range r.nodes {
 		t := n.turn(req.Key)
+		t.asks = req.Nonce
 		r.work.run(func() {
 			defer t.done()
 			b.run(n, t)
@@ -75,7 +75,7 @@ func (b *ballot) run(n *node, t *turn) {
 	}
 	<-b.over
 	var never *unfit
-	if !b.kept && (v.granted() || v.err != nil && !errors.As(v.err, &never)) {
+	if !b.kept && t.asked && (v.granted() || v.err != nil && !errors.As(v.err, &never)) {
 		b.giveBack(n)
 	}
 }
@@ -84,11 +84,9 @@ func (b *ballot) run(n *node, t *turn) {
 func (b *ballot) vote(n *node, t *turn) vote {
 	o := b.redlock.options
 	limit := o.limit(b.req.TTL)
-	n.mu.Lock()
-	if n.runID == "" {
+	if n.isStranger() {
 		limit = o.contact(b.req.TTL)
 	}
-	n.mu.Unlock()
 	ctx, cancel := bound(b.ctx, limit)
 	defer cancel()
 	if !t.wait(ctx) {
@@ -97,11 +95,12 @@ func (b *ballot) vote(n *node, t *turn) vote {
 	if n.isEnding(b.req.Nonce) {
 		return vote{node: n, err: errors.New("the acquisition is being ended")}
 	}
+	t.asked = true
 	client := n.within(limit)
 	if err := b.redlock.fit(ctx, n, client); err != nil {
 		return vote{node: n, err: err}
 	}
-	return b.redlock.voteAt(ctx, n, client, b.key, b.req.Nonce.String(), b.req, b.waiter)
+	return b.redlock.voteAt(ctx, n, client, b.key, b.req.Nonce.String(), b.req, b.waiter, b.number)
 }
 
 // confirm is the second round at one node.
@@ -115,11 +114,12 @@ func (b *ballot) confirm(n *node) bool {
 	return err == nil && ok
 }
 
-// giveBack ends what a node granted, or may have, to an acquisition that failed. It tells nobody: who waits would find
+// giveBack ends what a node granted, or may have, to a ballot that failed or to one before it. It comes late where the network lags,
+// and must not end what the next ballot of the same acquisition has been granted by then. It tells nobody: who waits would find
 // the name as taken as before, and its own giving back would wake it again.
 func (b *ballot) giveBack(n *node) {
 	limit := b.redlock.options.limit(b.req.TTL)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), limit)
 	defer cancel()
-	_ = b.redlock.releaseAt(ctx, n, limit, driver.Grant{Key: b.req.Key, Nonce: b.req.Nonce}, false).Err()
+	_ = b.redlock.releaseAt(ctx, n, limit, driver.Grant{Key: b.req.Key, Nonce: b.req.Nonce}, b.number).Err()
 }

@@ -31,14 +31,14 @@ func (t *tally) fill(ctx context.Context, n *node, missing []int) {
 }
 
 // copies are the calls that put leases into a node. Who holds them is asked of nodes that know, and whether they have not been
-// released meanwhile.
+// released meanwhile. A release that has not come to the node that is asked may have been to the other one already.
 func (t *tally) copies(ctx context.Context, grants []int) []call {
 	o := t.redlock.options
 	said := make([]*redis.SliceCmd, len(t.grants))
 	for _, source := range t.redlock.nodes {
 		_, _ = source.within(t.limit).Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, at := range grants {
-				if t.sources[at] == source {
+				if t.sources[at] == source && !source.isEnding(t.grants[at].Nonce) {
 					said[at] = p.HMGet(ctx, o.encode(t.grants[at].Key), "nonce", "holder", "note")
 				}
 			}
@@ -58,6 +58,7 @@ func (t *tally) copies(ctx context.Context, grants []int) []call {
 		}
 		calls = append(calls, call{redlockFillScript, []string{o.encode(g.Key), o.record()}, []any{
 			g.Nonce.String(), g.Token.String(), row.Holder, row.Note, micros(g.TTL), micros(g.MinHold), micros(g.HandoverDelay), o.retention.Milliseconds(),
+			t.redlock.ballots.Add(1),
 		}})
 	}
 	return calls

@@ -18,10 +18,7 @@ func (u *unfit) Unwrap() error { return u.err }
 
 // fit asks a node once what it is, before it has any say.
 func (r *Redlock) fit(ctx context.Context, n *node, client *redis.Client) error {
-	n.mu.Lock()
-	known := n.runID != ""
-	n.mu.Unlock()
-	if known {
+	if !n.isStranger() {
 		return nil
 	}
 	text, err := client.Info(ctx).Result()

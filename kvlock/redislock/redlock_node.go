@@ -30,6 +30,13 @@ func newNode(client *redis.Client, work *work, own string) *node {
 	return n
 }
 
+// isStranger says whether the node has not been found fit.
+func (n *node) isStranger() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.runID == ""
+}
+
 // within is a client of the node whose connections give up after limit, whatever the caller's does, on the same pool.
 func (n *node) within(limit time.Duration) *redis.Client { return n.client.WithTimeout(limit) }
 

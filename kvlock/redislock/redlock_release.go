@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,17 +38,36 @@ func (r *Redlock) release(ctx context.Context, g driver.Grant) error {
 		r.work.run(func() {
 			defer t.done()
 			defer ended()
-			ctx, cancel := bound(ctx, limit)
-			defer cancel()
-			if !t.wait(ctx) {
-				answers <- answered{n, false, fmt.Errorf("the request before this one had no answer within %s", limit)}
+			if err := r.awaitTurn(ctx, n, t, g.TTL); err != nil {
+				answers <- answered{n, false, err}
 				return
 			}
-			known, err := r.releaseAt(ctx, n, limit, g, true).Bool()
+			if t.needless(g.Nonce) {
+				answers <- answered{n, false, errors.New("it was not asked for the lease")}
+				return
+			}
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+			defer cancel()
+			known, err := r.releaseAt(ctx, n, limit, g, 0).Bool()
 			answers <- answered{n, known, err}
 		})
 	}
 	return r.letGo(ctx, answers, limit)
+}
+
+// awaitTurn waits for a node for longer than the caller does: as long as it may take to ask it for the lease that is
+// to end, in both rounds, or to fill it in. A node that was asked and is not told has the lock for nobody.
+func (r *Redlock) awaitTurn(ctx context.Context, n *node, t *turn, ttl time.Duration) error {
+	limit := 2 * r.options.limit(ttl)
+	if n.isStranger() {
+		limit += r.options.contact(ttl)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if !t.wait(ctx) {
+		return fmt.Errorf("the request before this one had no answer within %s", limit)
+	}
+	return nil
 }
 
 // answered is what one node says to a release.
@@ -93,13 +113,13 @@ func (r *Redlock) undecided(known int, failures []string) error {
 	return fmt.Errorf("%d of %d nodes let go, and it takes %d; %s", known, len(r.nodes), r.quorum(), strings.Join(failures, "; "))
 }
 
-// releaseAt asks one node.
-func (r *Redlock) releaseAt(ctx context.Context, n *node, limit time.Duration, g driver.Grant, tell bool) *redis.Cmd {
-	calls := ""
-	if tell {
-		calls = r.options.calls()
+// releaseAt asks one node. Of a ballot it ends only what that one or an earlier one has been granted, and tells nobody.
+func (r *Redlock) releaseAt(ctx context.Context, n *node, limit time.Duration, g driver.Grant, ballot int64) *redis.Cmd {
+	calls, upTo := r.options.calls(), ""
+	if ballot > 0 {
+		calls, upTo = "", strconv.FormatInt(ballot, 10)
 	}
 	return run(ctx, n.within(limit), call{redlockReleaseScript, []string{r.options.encode(g.Key)}, []any{
-		g.Nonce.String(), g.Token.String(), micros(g.MinHold), r.options.retention.Milliseconds(), calls,
+		g.Nonce.String(), g.Token.String(), micros(g.MinHold), r.options.retention.Milliseconds(), calls, upTo,
 	}})
 }

@@ -13,6 +13,9 @@ type turn struct {
 	keys   []driver.Key
 	before []*turn
 	over   chan struct{}
+
+	asks  driver.Nonce // of a request that asks for the lock
+	asked bool         // it was sent
 }
 
 // turn puts a request behind those that are under way for the same locks at this node. done must be called in any case.
@@ -51,6 +54,12 @@ func (t *turn) came() bool {
 		}
 	}
 	return true
+}
+
+// needless says whether there is nothing to end, once the turn came: the request before it asks for the acquisition, and was not sent.
+// A ballot that fails gives back by itself what it was granted.
+func (t *turn) needless(nonce driver.Nonce) bool {
+	return len(t.before) == 1 && t.before[0].asks == nonce && !t.before[0].asked
 }
 
 func (t *turn) done() {

@@ -68,3 +68,22 @@ func TestRedlockDoesNotOvertakeItself(t *testing.T) {
 		require.NoError(t, <-granted, "one node has it for another, and two are free")
 	}
 }
+
+// A node that takes long for each request, but not too long, is told of the release of a lease that it is still being asked for: else
+// it would have the lock for nobody, and for as long as the TTL.
+func TestRedlockReleasesAtANodeThatLags(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	b, proxies := f.client(t, shortly)
+	require.NoError(t, b.Release(ctx, acquire(t, b, request("x")))) // so that the connections are made
+	b.Settle()
+	proxies[2].Delay(700 * time.Millisecond) // in each direction, and of two seconds
+	g := acquire(t, b, request("x"))
+	require.NoError(t, b.Release(ctx, g))
+	b.Settle()
+	for i, node := range f.raw {
+		assert.Empty(t, node.HGet(ctx, f.row("x"), "nonce").Val(), "node %d", i)
+		assert.Equal(t, g.Token.String(), node.HGet(ctx, f.row("x"), "token").Val(), "node %d was asked", i)
+	}
+}

@@ -1,4 +1,4 @@
--- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, empty to ask for nothing but the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine; the id of the waiter that asks, or an empty text.
+-- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, empty to ask for nothing but the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine; the id of the waiter that asks, or an empty text; the number of the ballot.
 -- Result: verdict; the token that this lease, or that of whoever has the lock, was confirmed with here, or 0; the last token of the lock and the largest of the node; the server's clock; holder, note, microseconds since the grant and until it is free.
 -- Promise: one request; a node that may have forgotten neither grants nor refuses; a lease that is granted has no token until it is confirmed; a waiter that is refused takes its place in the queue of this node.
 local number = function(x) return string.format('%.0f', x) end
@@ -30,7 +30,7 @@ if ARGV[1] == '' then
     return {'votes', 0, 0, top, clock, '', '', 0, 0}
 end
 
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least', 'waiters')
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least', 'waiters', 'ballot')
 local nonce, token, confirmed = row[1] or '', tonumber(row[2]) or 0, tonumber(row[9]) or 0
 local acquired, expires, free = tonumber(row[5]) or 0, tonumber(row[6]) or 0, tonumber(row[7]) or 0
 local now = math.max(clock, tonumber(row[8]) or 0)
@@ -60,13 +60,17 @@ end
 
 -- Of a lock that is not known any more, all that is known is that it had no larger token than any other.
 local least = tonumber(row[10]) or top
+local ballot = tonumber(ARGV[10])
+if nonce == ARGV[1] then
+    ballot = math.max(ballot, tonumber(row[12]) or 0) -- one that was overtaken on the way
+end
 if nonce ~= ARGV[1] or expires <= now then
     confirmed, acquired = 0, now
 end
 expires = now + ttl
 free = math.max(expires + delay, acquired + minimum)
 redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', number(token), 'confirmed', number(confirmed), 'least', number(least), 'holder', ARGV[2], 'note', ARGV[3],
-    'acquired_at', number(acquired), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now))
+    'acquired_at', number(acquired), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now), 'ballot', number(ballot))
 if standing then
     redis.call('HSET', KEYS[1], 'waiters', string.sub(queue, 1, standing - 1) .. string.sub(queue, standing + 54))
 end

@@ -1,4 +1,4 @@
--- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, token, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention.
+-- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, token, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; a number larger than that of any ballot before.
 -- Result: 1 when the node has the lease now, 0 when it cannot.
 -- Promise: only where nobody holds the lock and no later holder has; a lease that was released is not put back.
 local number = function(x) return string.format('%.0f', x) end
@@ -17,7 +17,7 @@ local top = tonumber(redis.call('HGET', KEYS[2], 'top')) or 0
 local expires = now + tonumber(ARGV[5])
 local free = math.max(expires + tonumber(ARGV[7]), now + tonumber(ARGV[6]))
 redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', ARGV[2], 'confirmed', ARGV[2], 'least', row[8] or number(top), 'holder', ARGV[3], 'note', ARGV[4],
-    'acquired_at', number(now), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now))
+    'acquired_at', number(now), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now), 'ballot', ARGV[9])
 redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + tonumber(ARGV[8])))
 if mine > top then
     redis.call('HSET', KEYS[2], 'top', ARGV[2])

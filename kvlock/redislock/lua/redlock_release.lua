@@ -1,14 +1,17 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock, which is also the name of its channel; ARGV nonce, token or 0 for any, minimum hold in microseconds, retention in milliseconds, what the channel of a waiter begins with, or an empty text to tell nobody.
+-- Parameters: KEYS[1] the lock, which is also the name of its channel; ARGV nonce, token or 0 for any, minimum hold in microseconds, retention in milliseconds, what the channel of a waiter begins with, or an empty text to tell nobody; the number of a ballot if only what that one or an earlier one has had granted is to end, or an empty text.
 -- Result: 1 when the lock is released here, now or before; 0 when the grant is not known any more.
 -- Promise: repeatable; the token stays, and is that of the grant even where it was never confirmed; calls the waiter that has waited longest at this node; without one, who listens on the lock's channel is told.
 local number = function(x) return string.format('%.0f', x) end
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'confirmed', 'waiters')
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'confirmed', 'waiters', 'ballot')
 local any = ARGV[2] == '0'
 if row[1] == '' and row[2] == ARGV[2] and not any then
     return 1
 end
 if row[1] ~= ARGV[1] or not (any or row[6] == ARGV[2] or row[6] == '0') then
+    return 0
+end
+if ARGV[6] ~= '' and (tonumber(row[8]) or 0) > tonumber(ARGV[6]) then
     return 0
 end
 local time = redis.call('TIME')
