@@ -2,7 +2,9 @@ package zklock_test
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,9 +59,10 @@ func anAbandonedSessionsPlaceIsNobodys(t *testing.T, n *network) {
 	stands(4)
 	q, err = n.queue(key)
 	require.NoError(t, err)
-	require.Eventually(t, func() (waits bool) {
+	old := fmt.Sprintf("%#x", left.EphemeralOwner)
+	require.Eventually(t, func() (waits bool) { // for who came between, and so until the one before him has gone
 		for _, s := range n.servers {
-			waits = waits || watches(t, s, n.watching.Container(key)+"/"+q[2]) > 0
+			waits = waits || slices.ContainsFunc(watchers(t, s, n.watching.Container(key)+"/"+q[1]), func(session string) bool { return session != old })
 		}
 		return waits
 	}, 10*time.Second, 5*time.Millisecond, "nobody waits for who came between")

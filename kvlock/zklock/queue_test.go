@@ -27,8 +27,8 @@ func entries(tb testing.TB, n *network, key driver.Key) int {
 	return len(q)
 }
 
-// watching is how many watches the servers have on nodes of the queue for key: of each who waits on who is
-// before it, and of the first of them on its own.
+// watching is how many watches the servers have on nodes of the queue for key: one of each who waits, and two of the
+// first of them, who watches its own as well.
 func watching(tb testing.TB, n *network, key driver.Key) (all int) {
 	tb.Helper()
 	for _, s := range n.servers {
@@ -61,9 +61,10 @@ func queued(t *testing.T, n *network, b *zklock.Backend, ctx context.Context, r 
 	return done
 }
 
-// onlyOneOfAHundredWaitersWakes: a hundred processes wait, in the order in which they came. When the holder
-// dies one of them wakes; the others do nothing, and go on watching whom they watched.
-func onlyOneOfAHundredWaitersWakes(t *testing.T, n *network) {
+// onlyTwoOfAHundredWaitersWake: a hundred processes wait, in the order in which they came. When the holder
+// dies one of them is granted the lock, and the next one prepares for its turn; the others do nothing, and go on
+// watching whom they watched.
+func onlyTwoOfAHundredWaitersWake(t *testing.T, n *network) {
 	const many = 100
 	ctx, cancel := context.WithCancel(t.Context())
 	r := request("a")
@@ -80,7 +81,7 @@ func onlyOneOfAHundredWaitersWakes(t *testing.T, n *network) {
 	require.NoError(t, n.Expire(ctx, r.Key))
 	require.NoError(t, <-waiters[0])
 	t.Logf("%d waiters, the holder's session ended: %d requests by all clients", many, received(t, n)-before)
-	assert.Equal(t, many, watching(t, n, r.Key))
+	watched(t, n, r.Key, many+1) // the new holder's on its own node is left
 	for _, w := range waiters[1:] {
 		assert.Empty(t, w)
 	}
@@ -127,27 +128,85 @@ func waitersAreServedInOrder(t *testing.T, n *network) {
 }
 
 // aWaiterThatDiesPassesNothingOn: a waiter in the middle that dies is no wake-up for the lock: whoever
-// stood behind it looks, finds that another is in front, and waits on.
+// watched it looks, finds that others are in front, and waits on; whoever else stood behind it does nothing.
 func aWaiterThatDiesPassesNothingOn(t *testing.T, n *network) {
 	g, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
 	dying, err := n.open()
 	require.NoError(t, err)
+	lost := queued(t, n, dying, t.Context(), request("a"))
+	middle := request("a")
+	backend := open(t, n.servers, n.root)
+	before := queued(t, n, backend, t.Context(), middle)
 	last, err := n.open()
 	require.NoError(t, err)
-	lost := queued(t, n, dying, t.Context(), request("a"))
 	waits := queued(t, n, last, t.Context(), request("a"))
-	watched(t, n, g.Key, 2+1)
+	watched(t, n, g.Key, 2+1+1)
 	q, err := n.queue(g.Key)
 	require.NoError(t, err)
-	_, stat, err := n.direct.Get(n.watching.Container(g.Key) + "/" + q[1])
+	container := n.watching.Container(g.Key) + "/"
+	_, stat, err := n.direct.Get(container + q[1])
 	require.NoError(t, err)
 	require.NoError(t, n.endSession(stat.EphemeralOwner))
 	require.Error(t, <-lost, "whoever lost its place while waiting is not granted the lock")
-	watched(t, n, g.Key, 1+1)
+	watched(t, n, driver.Key{Name: "a"}, 1+1)
+	require.Empty(t, before)
 	require.Empty(t, waits)
 	require.NoError(t, n.watching.Release(t.Context(), g))
+	require.NoError(t, <-before)
+	require.Empty(t, waits)
+	require.NoError(t, backend.Release(t.Context(), driver.Grant{Key: middle.Key, Nonce: middle.Nonce}))
 	require.NoError(t, <-waits)
+}
+
+// aPlaceFarBackIsNotLostInSilence: whoever stands behind others, and whose node is deleted, learns of it while it
+// waits, although nothing of what it watches has changed.
+func aPlaceFarBackIsNotLostInSilence(t *testing.T, n *network) {
+	_, err := n.watching.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	var last <-chan error
+	for range 3 {
+		r := request("a")
+		r.TTL = time.Second
+		last = queued(t, n, open(t, n.servers, n.root), t.Context(), r)
+	}
+	q, err := n.queue(driver.Key{Name: "a"})
+	require.NoError(t, err)
+	watched(t, n, driver.Key{Name: "a"}, 3+1)
+	require.NoError(t, n.direct.Delete(n.watching.Container(driver.Key{Name: "a"})+"/"+q[3], -1))
+	select {
+	case err := <-last:
+		require.Error(t, err)
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits on")
+	}
+}
+
+// whoeverWaitsBehindOthersLearnsWhoHolds: the first in the queue is named to who waits behind others, when the wait has
+// lasted for a moment, and when it ends before that.
+func whoeverWaitsBehindOthersLearnsWhoHolds(t *testing.T, n *network) {
+	lease, err := lockerOn(t, n.watching, rowlock.Holder("the holder")).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range 2 {
+		queued(t, n, open(t, n.servers, n.root), ctx, request("a"))
+	}
+	l := lockerOn(t, open(t, n.servers, n.root))
+	var held *rowlock.HeldError
+	_, err = l.Acquire(ctx, "a", rowlock.Wait(20*time.Millisecond))
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, "the holder", held.Holder)
+	assert.Equal(t, lease.Token(), held.Token)
+	told := make(chan string, 100)
+	trace := rowlock.Tracing(&rowlock.Trace{HeldByOther: func(e rowlock.HeldByOtherEvent) { told <- e.Held.Holder }})
+	go func() { _, _ = l.Acquire(ctx, "a", trace) }()
+	select {
+	case who := <-told:
+		assert.Equal(t, "the holder", who)
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody is named")
+	}
 }
 
 // aWaiterWithoutItsNodeIsNotGranted: whoever is next, and whose node was deleted just before the holder's, is
