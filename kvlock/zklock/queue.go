@@ -157,8 +157,13 @@ func (e *entry) view(c *zk.Conn) (v view, err error) {
 		v.whom = further[len(further)-1]
 	}
 	v.other = e.session.watch(container + "/" + v.whom.node)
-	if len(further) == 0 {
-		v.mine = e.session.watch(e.path) // after the other's: if that one goes meanwhile, this one is seen to have stood longer
+	if len(further) > 0 {
+		return v, nil
+	}
+	select {
+	case <-v.other.set: // first: if the other node goes from now on, this one is seen to have stood longer
+		v.mine = e.session.watch(e.path)
+	default: // it has just gone
 	}
 	return v, nil
 }
