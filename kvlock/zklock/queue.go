@@ -12,7 +12,7 @@ import (
 )
 
 // Enter puts a node at the end of the queue, whose turn may have come with that. If not it calls wait, and
-// waits for the node that it must wait for to go, and for no other: when a holder goes, one waiter wakes.
+// waits for the node that it must wait for to go, or first for the one before: when a holder goes, two waiters wake.
 // It waits until the context of the wait ends, or for as long as the servers say nothing for r.TTL.
 // Whoever leaves takes the node back.
 func (b *Backend) Enter(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
