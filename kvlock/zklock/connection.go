@@ -103,7 +103,7 @@ func (s *session) watchdog() (answered func()) {
 	switch {
 	case s.guarded:
 	case s.guard == nil:
-		s.guard = time.AfterFunc(s.patience(), s.look)
+		s.guard = time.AfterFunc(s.patience(), s.bark)
 	default:
 		s.guard.Reset(s.patience())
 	}
@@ -120,11 +120,11 @@ func (s *session) answered() {
 	}
 }
 
-// look is the watchdog's.
-func (s *session) look() {
+// bark is the end of a patience of the watchdog's.
+func (s *session) bark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.guarded = s.asking > 0; !s.guarded {
+	if s.guarded = s.asking > 0 && s.ctx.Err() == nil; !s.guarded {
 		return
 	}
 	silent := s.busy
