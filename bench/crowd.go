@@ -74,16 +74,12 @@ func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c cr
 	if err != nil {
 		return nil, err
 	}
-	cpuJ, cpuW := cpuOf("java"), cpuOf("zkb_")
-	rcv := received(at)
 	began := time.Now()
 	sleep(ctx, r.round)
 	for end := time.Now().Add(b.plan.patience); len(passes(crew.since(began, time.Now()))) == 0 && time.Now().Before(end) && ctx.Err() == nil; {
 		sleep(ctx, 10*time.Millisecond) // who asks once a second takes longer than a short round
 	}
 	ended := time.Now()
-	cpuJ2, cpuW2 := cpuOf("java"), cpuOf("zkb_")
-	rcv2 := received(at)
 	after, err := count.read(ctx)
 	if err != nil {
 		return nil, err
@@ -104,9 +100,6 @@ func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c cr
 	if err != nil {
 		return nil, err
 	}
-	figures["rcv"] = (rcv2 - rcv) / figures["n"]
-	figures["cpu_java"] = (cpuJ2 - cpuJ) / figures["n"]
-	figures["cpu_bench"] = (cpuW2 - cpuW) / figures["n"]
 	if count != nil {
 		figures["counted"] = (after - before) / figures["n"]
 	}
