@@ -24,7 +24,9 @@ func mysqlStore(engine, title string) store {
 		count:   countQuestions,
 		sql: &dialect{
 			driver: "mysql", backend: sqllock.MySQL, guard: fence.MySQL, rows: "lease row",
-			fresh: freshMySQL, name: "CONCAT('lock ', token + %d)", tidy: []string{"ANALYZE TABLE rowlock_lease"},
+			fresh: freshMySQL, name: "CONCAT('lock ', token + %d)",
+			touch: "UPDATE rowlock_lease SET token = token + 1 WHERE namespace = '' AND name = ?",
+			tidy:  []string{"ANALYZE TABLE rowlock_lease"},
 			bloat: bloat{engine, mysqlSize[engine], ""},
 		},
 		many:    []string{"lease row", "GET_LOCK"},

@@ -31,7 +31,9 @@ func postgresStore() store {
 		serveCounted: countedPostgres, counted: "statements", count: countSQL("pgx", countsStatements),
 		sql: &dialect{
 			driver: "pgx", backend: sqllock.Postgres, guard: fence.Postgres, rows: "lease row, pgx",
-			fresh: freshPostgres, name: "'lock ' || (token + %d)", tidy: []string{"VACUUM ANALYZE rowlock_lease", "CHECKPOINT"},
+			fresh: freshPostgres, name: "'lock ' || (token + %d)",
+			touch: "UPDATE rowlock_lease SET token = token + 1 WHERE namespace = '' AND name = $1",
+			tidy:  []string{"VACUUM ANALYZE rowlock_lease", "CHECKPOINT"},
 			bloat: bloat{testserver.Postgres, "SELECT pg_relation_size('rowlock_lease'), pg_indexes_size('rowlock_lease')",
 				"SELECT n_tup_hot_upd::float / n_tup_upd FROM pg_stat_user_tables WHERE relname = 'rowlock_lease'"},
 		},

@@ -43,17 +43,48 @@ func (b *bench) sizes(ctx context.Context, s store) ([]report.Row, error) {
 				return lease.Release(ctx)
 			}
 		}
+		touch, put, err := s.sql.twoTouches(ctx, dsn)
+		if err != nil {
+			return nil, err
+		}
 		floor := fmt.Sprintf("one name, %d rows", b.plan.rows[0])
-		kind := report.Rowlock
-		if len(all) == 0 {
-			kind = report.Floor
+		bareFloor := "two bare updates, " + floor
+		first, any := func() int { return n / 2 }, func() int { return rand.IntN(n) }
+		if n == b.plan.rows[0] {
+			all = append(all, contender{name: bareFloor, kind: report.Floor, floor: bareFloor, close: put, cycle: touch(first)},
+				contender{name: floor, kind: report.Floor, floor: floor, close: leave, cycle: cycle(first)})
+			continue
 		}
-		all = append(all, contender{name: fmt.Sprintf("one name, %d rows", n), kind: kind, floor: floor, close: leave, cycle: cycle(func() int { return n / 2 })})
-		if n > 1 {
-			all = append(all, contender{name: fmt.Sprintf("any name, %d rows", n), kind: kind, floor: floor, cycle: cycle(func() int { return rand.IntN(n) })})
-		}
+		all = append(all, contender{name: fmt.Sprintf("one name, %d rows", n), kind: report.Rowlock, floor: floor, close: leave, cycle: cycle(first)},
+			contender{name: fmt.Sprintf("any name, %d rows", n), kind: report.Rowlock, floor: floor, cycle: cycle(any)},
+			contender{name: fmt.Sprintf("two bare updates, any name, %d rows", n), kind: report.Floor, floor: bareFloor, close: put, cycle: touch(any)})
 	}
 	return b.contest(ctx, b.plan.sizes, all, nil)
+}
+
+// twoTouches is what such a cycle is at least: two updates of the row, prepared, on one connection.
+func (d *dialect) twoTouches(ctx context.Context, dsn string) (touch func(pick func() int) func(context.Context) error, leave func(), err error) {
+	db, err := sql.Open(d.driver, dsn)
+	if err != nil {
+		return nil, nil, err
+	}
+	db.SetMaxOpenConns(1)
+	leave = func() { _ = db.Close() }
+	stmt, err := db.PrepareContext(ctx, d.touch)
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return func(pick func() int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			name := fmt.Sprintf("lock %d", pick())
+			if _, err := stmt.ExecContext(ctx, name); err != nil {
+				return err
+			}
+			_, err := stmt.ExecContext(ctx, name)
+			return err
+		}
+	}, leave, nil
 }
 
 // fill makes so many rows as locks leave them that were released long ago.

@@ -27,7 +27,9 @@ func sqliteStore() store {
 		sql: &dialect{
 			driver: "sqlite", backend: sqllock.SQLite, guard: fence.SQLite, rows: "lease row",
 			fresh: func(_ context.Context, w *world, _, name string) (string, error) { return sqliteDSN(w.file(name)), nil },
-			name:  "'lock ' || (token + %d)", tidy: []string{"PRAGMA wal_checkpoint(TRUNCATE)"},
+			name:  "'lock ' || (token + %d)",
+			touch: "UPDATE rowlock_lease SET token = token + 1 WHERE namespace = '' AND name = ?",
+			tidy:  []string{"PRAGMA wal_checkpoint(TRUNCATE)"},
 			bloat: bloat{"", "SELECT page_count * page_size, 0 FROM pragma_page_count(), pragma_page_size()", ""},
 		},
 		many: []string{"lease row"}, modules: []string{"modernc.org/sqlite"},

@@ -36,6 +36,7 @@ type dialect struct {
 	rows    string                                                               // the lock that is a row, by the fastest client
 	fresh   func(ctx context.Context, w *world, at, name string) (string, error) // makes a database of its own
 	name    string                                                               // of a row: the expression
+	touch   string                                                               // an update of a row, whose name is the parameter
 	tidy    []string                                                             // what a server does by itself when it has time
 	bloat   bloat
 }

@@ -59,6 +59,7 @@ func leasesAreKeptTogether(t *trial) {
 		if err := lease.Err(); err != nil {
 			t.fatalf("lease %d of %d: %v", i, many, err)
 		}
+		t.refuse(b, t.request(driver.Key{Name: lease.Name()}))
 	}
 	if renewed.Load() < many || most.Load() < 2 { // how many depends on how fast they were acquired
 		t.fatalf("%d leases were renewed %d times, at most %d with one request", many, renewed.Load(), most.Load())

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -59,6 +60,20 @@ type renewsFifty struct{ *memlock.Backend }
 
 func (m renewsFifty) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	return m.Backend.Renew(ctx, grants[:min(50, len(grants))])
+}
+
+type renewsAllOrNone struct{ *memlock.Backend }
+
+func (m renewsAllOrNone) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	runtime.Gosched() // for a release that was begun before
+	outcomes, err := m.Backend.Renew(ctx, grants)
+	if slices.Contains(outcomes, driver.Lost) {
+		for i, g := range grants {
+			_ = m.Backend.Release(ctx, g)
+			outcomes[i] = driver.Lost
+		}
+	}
+	return outcomes, err
 }
 
 type renewsReversed struct{ *memlock.Backend }

@@ -47,6 +47,7 @@ func mutants() []mutant {
 		{"says renewed and does nothing", plain[renewsNothing], []string{"renewal-extends", "lease-is-kept"}},
 		{"renews the first of a batch only", plain[renewsFirst], []string{"leases-are-kept-together"}},
 		{"renews fifty at most", plain[renewsFifty], []string{"renewal-of-many"}},
+		{"loses all when one of them was released", plain[renewsAllOrNone], []string{"renewal-beside-release"}},
 		{"gives the outcomes in another order", plain[renewsReversed], []string{"renewal-by-position"}},
 		{"renews a grant once", newRenewsOnce, []string{"renewal-reply-lost"}},
 

@@ -56,17 +56,17 @@ func pauseCloses(t *trial) {
 	a, b := t.open(), t.open()
 	p, _ := t.needPauser(a)
 	_, inspector := t.needPauser(b)
-	r := t.request(t.key("x"))
-	r.Holder, r.Note = "operator@desk", "Grüße, \"month end\""
-	r.TTL = brief // which passes before the case is over
-	g := t.grant(a, r)
-	if held := t.refuse(b, t.request(r.Key)); held.Reason == driver.Paused {
+	if held := t.refuse(b, t.request(t.grant(a, t.request(t.key("lease"))).Key)); held.Reason == driver.Paused {
 		t.fatalf("a lease is refused as a pause")
 	}
+	r := t.request(t.key("x"))
+	r.Holder, r.Note = "operator@desk", "Grüße, \"month end\""
+	r.TTL = lively // which passes before the case is over
+	g := t.grant(a, r)
+	t.pause(p, g, driver.NewNonce())
 	witness := t.request(t.key("witness")) // granted later, for as long, on the same session if there is one
 	witness.TTL = r.TTL
 	t.grant(a, witness)
-	t.pause(p, g, driver.NewNonce())
 	if got := t.renew(a, g); got != driver.Lost {
 		t.fatalf("the grant that became a pause is renewed: want %s, got %s", driver.Lost, got)
 	}

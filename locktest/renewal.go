@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/rowlock/rowlock/driver"
@@ -36,6 +37,11 @@ var renewalCases = []testCase{
 		name:    "renewal-of-many",
 		promise: "A hundred grants are renewed with one call.",
 		run:     renewalOfMany,
+	},
+	{
+		name:    "renewal-beside-release",
+		promise: "A renewal during which one of its grants is released renews the others.",
+		run:     renewalBesideRelease,
 	},
 }
 
@@ -120,5 +126,22 @@ func renewalOfMany(t *trial) {
 		if got != driver.Renewed {
 			t.fatalf("grant %d of %d: %s", i, len(grants), got)
 		}
+	}
+}
+
+func renewalBesideRelease(t *trial) {
+	b := t.open()
+	kept := t.grant(b, t.request(t.key("kept")))
+	for i := range 50 {
+		g := t.grant(b, t.request(t.key(fmt.Sprint(i))))
+		released := make(chan error, 1)
+		go func() { released <- b.Release(t.ctx, g) }()
+		if got := t.renewAll(b, kept, g)[0]; got != driver.Renewed {
+			t.fatalf("renew a grant with another that is being released: %s", got)
+		}
+		if err := <-released; err != nil {
+			t.fatalf("release during a renewal: %v", err)
+		}
+		t.isHeld(b, kept)
 	}
 }

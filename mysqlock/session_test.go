@@ -84,7 +84,9 @@ func TestAConnectionNeverComesBackHolding(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			proxy.Delay(0)
 			becomes(t, "the lock is gone", func() bool { return s.holds(t, "b") == 0 })
-			require.NoError(t, b.Release(limited(t), g), "what this grant has released")
+			if err := b.Release(limited(t), g); err != nil { // the answer came too late, and the connection was closed
+				require.ErrorContains(t, err, "which ends with it")
+			}
 		}
 		idle(t, b)
 		for range 4 {

@@ -59,8 +59,8 @@ func (s *Store[K]) Proven(ctx context.Context, h *Holding[K]) (bool, error) {
 	return err == nil && outcomes[0] == driver.Renewed, err
 }
 
-// prove asks the server which of the holdings the session has. One that is missing says that we know
-// nothing of the others either.
+// prove asks the server which of the holdings the session has, but for those that were released while others had the turn. One
+// that is missing says that we know nothing of the others either.
 func (se *Session[K]) prove(ctx context.Context, list []*Holding[K]) ([]driver.Outcome, error) {
 	lost := slices.Repeat([]driver.Outcome{driver.Lost}, len(list))
 	if err := se.Take(ctx); err != nil {
@@ -71,7 +71,7 @@ func (se *Session[K]) prove(ctx context.Context, list []*Holding[K]) ([]driver.O
 	}
 	outcomes := slices.Clone(lost)
 	err := se.Run(ctx, nil, func(ctx context.Context) error {
-		if err := se.link.Prove(ctx, list); err != nil || se.Broken != nil {
+		if err := se.link.Prove(ctx, se.granted(list)); err != nil || se.Broken != nil {
 			return err
 		}
 		se.store.mu.Lock()
@@ -87,4 +87,11 @@ func (se *Session[K]) prove(ctx context.Context, list []*Holding[K]) ([]driver.O
 		return lost, nil // with the session, everything on it is lost
 	}
 	return outcomes, err
+}
+
+// granted are those of the list that the session has now, as far as we know.
+func (se *Session[K]) granted(list []*Holding[K]) []*Holding[K] {
+	se.store.mu.Lock()
+	defer se.store.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(list), func(h *Holding[K]) bool { return !h.granted })
 }

@@ -49,18 +49,18 @@ func (r *Redlock) newBallot(ctx context.Context, req driver.Request) *ballot {
 		n.mu.Unlock()
 	}
 	for _, n := range r.nodes {
-		wait, done := n.turn(req.Nonce)
+		t := n.turn(req.Key)
 		r.work.run(func() {
-			defer done()
-			b.run(n, wait)
+			defer t.done()
+			b.run(n, t)
 		})
 	}
 	return b
 }
 
 // run is one node's part.
-func (b *ballot) run(n *node, turn func(context.Context) bool) {
-	v := b.vote(n, turn)
+func (b *ballot) run(n *node, t *turn) {
+	v := b.vote(n, t)
 	b.votes <- v
 	select {
 	case <-b.minted:
@@ -81,7 +81,7 @@ func (b *ballot) run(n *node, turn func(context.Context) bool) {
 }
 
 // vote asks a node for its vote.
-func (b *ballot) vote(n *node, turn func(context.Context) bool) vote {
+func (b *ballot) vote(n *node, t *turn) vote {
 	o := b.redlock.options
 	limit := o.limit(b.req.TTL)
 	n.mu.Lock()
@@ -91,8 +91,11 @@ func (b *ballot) vote(n *node, turn func(context.Context) bool) vote {
 	n.mu.Unlock()
 	ctx, cancel := bound(b.ctx, limit)
 	defer cancel()
-	if !turn(ctx) {
+	if !t.wait(ctx) {
 		return vote{node: n, err: fmt.Errorf("the request before this one had no answer within %s", limit)}
+	}
+	if n.isEnding(b.req.Nonce) {
+		return vote{node: n, err: errors.New("the acquisition is being ended")}
 	}
 	client := n.within(limit)
 	if err := b.redlock.fit(ctx, n, client); err != nil {

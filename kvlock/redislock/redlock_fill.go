@@ -14,13 +14,13 @@ import (
 func (t *tally) fill(ctx context.Context, n *node, missing []int) {
 	ctx, cancel := context.WithTimeout(ctx, 2*t.limit)
 	defer cancel()
-	nonces := make([]driver.Nonce, len(missing))
+	keys := make([]driver.Key, len(missing))
 	for i, at := range missing {
-		nonces[i] = t.grants[at].Nonce
+		keys[i] = t.grants[at].Key
 	}
-	wait, done := n.turn(nonces...)
-	defer done()
-	if !wait(ctx) {
+	turn := n.turn(keys...)
+	defer turn.done()
+	if !turn.wait(ctx) {
 		return
 	}
 	for batch := range slices.Chunk(missing, maxBatch) {

@@ -17,73 +17,17 @@ type node struct {
 	wakes  subscriber
 	work   *work // of its Redlock
 
-	mu    sync.Mutex
-	runID string                         // once it has been found fit
-	turns map[driver.Nonce]chan struct{} // closed when the last request so far is over
+	mu     sync.Mutex
+	runID  string               // once it has been found fit
+	turns  map[driver.Key]*turn // the last so far
+	ending map[driver.Nonce]int // how many requests are under way that end the acquisition
 }
 
 // newNode is a node that calls this process on the channel own.
 func newNode(client *redis.Client, work *work, own string) *node {
-	n := &node{client: client, work: work, addr: client.Options().Addr, turns: make(map[driver.Nonce]chan struct{})}
+	n := &node{client: client, work: work, addr: client.Options().Addr, turns: make(map[driver.Key]*turn), ending: make(map[driver.Nonce]int)}
 	n.wakes.client, n.wakes.own = client, own
 	return n
-}
-
-// turn puts a request behind those that are under way for the same acquisitions at this node: none overtakes
-// another. wait says whether the turn came before ctx ended; done must be called in any case.
-func (n *node) turn(nonces ...driver.Nonce) (wait func(context.Context) bool, done func()) {
-	mine := make(chan struct{})
-	var before []<-chan struct{}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, nonce := range nonces {
-		if last := n.turns[nonce]; last != nil {
-			before = append(before, last)
-		}
-		n.turns[nonce] = mine
-	}
-	wait = func(ctx context.Context) bool {
-		for _, last := range before {
-			select {
-			case <-last:
-			case <-ctx.Done():
-				return false
-			}
-		}
-		return true
-	}
-	over := func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		close(mine)
-		for _, nonce := range nonces {
-			if n.turns[nonce] == mine {
-				delete(n.turns, nonce)
-			}
-		}
-	}
-	done = func() {
-		if isOver(before) {
-			over()
-			return
-		}
-		n.work.run(func() { // a turn that was not waited for must not let the next one overtake either
-			wait(context.Background())
-			over()
-		})
-	}
-	return wait, done
-}
-
-func isOver(turns []<-chan struct{}) bool {
-	for _, t := range turns {
-		select {
-		case <-t:
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // within is a client of the node whose connections give up after limit, whatever the caller's does, on the same pool.

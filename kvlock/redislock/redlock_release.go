@@ -33,12 +33,13 @@ func (r *Redlock) release(ctx context.Context, g driver.Grant) error {
 	limit := r.options.limit(g.TTL)
 	answers := make(chan answered, len(r.nodes))
 	for _, n := range r.nodes {
-		wait, done := n.turn(g.Nonce)
+		t, ended := n.turn(g.Key), n.ends(g.Nonce)
 		r.work.run(func() {
-			defer done()
+			defer t.done()
+			defer ended()
 			ctx, cancel := bound(ctx, limit)
 			defer cancel()
-			if !wait(ctx) {
+			if !t.wait(ctx) {
 				answers <- answered{n, false, fmt.Errorf("the request before this one had no answer within %s", limit)}
 				return
 			}
