@@ -2,9 +2,7 @@ package zklock_test
 
 import (
 	"context"
-	"fmt"
 	"net"
-	"slices"
 	"testing"
 	"time"
 
@@ -59,10 +57,9 @@ func anAbandonedSessionsPlaceIsNobodys(t *testing.T, n *network) {
 	stands(4)
 	q, err = n.queue(key)
 	require.NoError(t, err)
-	old := fmt.Sprintf("%#x", left.EphemeralOwner)
-	require.Eventually(t, func() (waits bool) { // for who came between, and so until the one before him has gone
+	require.Eventually(t, func() (waits bool) {
 		for _, s := range n.servers {
-			waits = waits || slices.ContainsFunc(watchers(t, s, n.watching.Container(key)+"/"+q[1]), func(session string) bool { return session != old })
+			waits = waits || watches(t, s, n.watching.Container(key)+"/"+q[2]) > 0
 		}
 		return waits
 	}, 10*time.Second, 5*time.Millisecond, "nobody waits for who came between")

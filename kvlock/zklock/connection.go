@@ -92,55 +92,30 @@ func (s *session) hangUp() {
 	}
 }
 
-// watchdog hangs up on a server that says nothing for a while although it is asked; the client would
-// wait for two thirds of the timeout. It is told when the answer is there. One timer watches over all requests.
+// watchdog hangs up on a server that says nothing for a while now that it is asked; the client would
+// wait for two thirds of the timeout. It is told when the answer is there.
 func (s *session) watchdog() (answered func()) {
+	asked := time.Now()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.asking++; s.asking == 1 {
-		s.busy = time.Now()
-	}
-	switch {
-	case s.guarded:
-	case s.guard == nil:
-		s.guard = time.AfterFunc(s.patience(), s.bark)
-	default:
-		s.guard.Reset(s.patience())
-	}
-	s.guarded = true
-	return s.answered
-}
-
-func (s *session) answered() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.asking--; s.asking == 0 && s.idle != nil {
-		close(s.idle)
-		s.idle = nil
-	}
-}
-
-// bark is the end of a patience of the watchdog's.
-func (s *session) bark() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.guarded = s.asking > 0 && s.ctx.Err() == nil; !s.guarded {
-		return
-	}
-	silent := s.busy
-	if w := s.wire; w != nil {
-		if heard := w.lastHeard(); heard.After(silent) {
-			silent = heard
+	s.asking++
+	s.mu.Unlock()
+	timer := time.AfterFunc(s.patience(), func() {
+		s.mu.Lock()
+		w := s.wire
+		s.mu.Unlock()
+		if w != nil && w.opened.Before(asked) && w.silentSince(asked) {
+			_ = w.Close()
+		}
+	})
+	return func() {
+		timer.Stop()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.asking--; s.asking == 0 && s.idle != nil {
+			close(s.idle)
+			s.idle = nil
 		}
 	}
-	left := s.patience() - time.Since(silent)
-	if left <= 0 {
-		if s.wire != nil {
-			_ = s.wire.Close()
-		}
-		left = s.patience()
-	}
-	s.guard.Reset(left)
 }
 
 // quiet waits until nothing is asked, but not for longer than limit.

@@ -12,7 +12,7 @@ import (
 )
 
 // Enter puts a node at the end of the queue, whose turn may have come with that. If not it calls wait, and
-// waits for the node that it must wait for to go, or first for the one before: when a holder goes, two waiters wake.
+// waits for the node that it must wait for to go, and for no other: when a holder goes, one waiter wakes.
 // It waits until the context of the wait ends, or for as long as the servers say nothing for r.TTL.
 // Whoever leaves takes the node back.
 func (b *Backend) Enter(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
@@ -134,8 +134,7 @@ type view struct {
 	mine  *watch // on the entry's own node; nil unless other's is the only one before it, so that its turn was before ours
 }
 
-// view lists the queue, and watches whom the entry must wait for. Of several that is not the last one but the one before:
-// when that goes there is time to look who is left, and to watch him, while the last one has its turn.
+// view lists the queue, and watches whom the entry must wait for.
 func (e *entry) view(c *zk.Conn) (v view, err error) {
 	container := e.store.container(e.key)
 	children, _, err := c.Children(container)
@@ -152,12 +151,8 @@ func (e *entry) view(c *zk.Conn) (v view, err error) {
 	}
 	last := len(ahead) - 1
 	v.first, v.whom = q[0], ahead[last]
-	further := before(ahead[:last], e.shared)
-	if len(further) > 0 {
-		v.whom = further[len(further)-1]
-	}
 	v.other = e.session.watch(container + "/" + v.whom.node)
-	if len(further) > 0 {
+	if len(before(ahead[:last], e.shared)) > 0 {
 		return v, nil
 	}
 	select {

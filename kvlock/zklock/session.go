@@ -37,9 +37,6 @@ type session struct {
 	granted     int           // entries that are held
 	watches     map[string]*watch
 	asking      int           // requests under way
-	busy        time.Time     // since when there have been some all the time
-	guard       *time.Timer   // of the watchdog; nil before the first request
-	guarded     bool          // it runs
 	idle        chan struct{} // closed when there are none; nil if nobody waits for that
 }
 

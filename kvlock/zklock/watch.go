@@ -37,8 +37,10 @@ func (s *session) watch(path string) *watch {
 
 // request asks for a watch, on the present connection if that lasts.
 func (s *session) request(w *watch, path string, connection int) {
+	answered := s.watchdog()
 	// Get, because it leaves no watch on a node that is not there. What the watch says comes as an event.
 	data, stat, _, err := s.conn.GetW(path)
+	answered()
 	if err != nil {
 		s.fire(path, false)
 		return

@@ -58,12 +58,9 @@ func (w *wire) SetReadDeadline(t time.Time) error {
 	return w.Conn.SetReadDeadline(t)
 }
 
-// lastHeard is when the last byte came. A server that has not said anything yet has the time in which to greet.
-func (w *wire) lastHeard() time.Time {
-	if heard := w.heard.Load(); heard > 0 {
-		return w.opened.Add(time.Duration(heard))
-	}
-	return w.opened.Add(w.session.greeting())
+// silentSince says whether nothing was heard since then.
+func (w *wire) silentSince(then time.Time) bool {
+	return !w.opened.Add(time.Duration(w.heard.Load())).After(then)
 }
 
 // dialNext makes a connection. After each round of servers that cannot be reached it pauses, longer each
