@@ -148,7 +148,9 @@ func (a *acquisition) wait() (*Lease, error) {
 		case a.locker.enterer != nil:
 			lease, next, queued = a.enter(func() context.Context {
 				bound()
-				place.refused(a.held)
+				if a.held != nil {
+					place.refused(a.held)
+				}
 				a.waiting(0)
 				return ctx
 			})

@@ -113,6 +113,51 @@ func TestTheEndOfAWaitSaysWhoHolds(t *testing.T) {
 	})
 }
 
+// lateToTell is a store that does not know at once who holds a name.
+type lateToTell struct{ *entered }
+
+func (s lateToTell) Enter(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+	return s.entered.Enter(ctx, r, func(held *driver.Held) context.Context {
+		begun := wait(nil)
+		if held.Note == "at last" {
+			<-begun.Done()
+		} else {
+			time.Sleep(time.Second)
+		}
+		again := wait(held)
+		if again != begun {
+			panic("another context")
+		}
+		return again
+	})
+}
+
+// Who holds the name may be told after the wait has begun, or only when it ends: it is bounded from its begin, is
+// traced as a wait, and says who it was.
+func TestWhoHoldsIsToldLater(t *testing.T) {
+	for _, note := range []string{"soon", "at last"} {
+		bubble(t, func(t *testing.T, store *memlock.Backend) {
+			s := lateToTell{newEntered(store)}
+			acquire(t, locker(t, store, rowlock.Holder("other"), rowlock.Note(note), rowlock.TTL(time.Hour)), "a")
+			s.inQueue = make(chan driver.Request, 1)
+			var told []string
+			l := locker(t, s, rowlock.Tracing(&rowlock.Trace{
+				HeldByOther: func(e rowlock.HeldByOtherEvent) { told = append(told, "held by "+e.Held.Holder) },
+				Waiting:     func(rowlock.WaitingEvent) { told = append(told, "waiting") },
+			}))
+			start := time.Now()
+			_, err := l.Acquire(t.Context(), "a", rowlock.Wait(time.Minute))
+			assert.Equal(t, time.Minute, time.Since(start))
+			var held *rowlock.HeldError
+			require.ErrorAs(t, err, &held)
+			require.NotErrorIs(t, err, rowlock.ErrUnavailable)
+			assert.Equal(t, "other", held.Holder)
+			assert.Equal(t, time.Minute, held.Waited)
+			assert.Equal(t, []string{"waiting", "held by other"}, told)
+		})
+	}
+}
+
 // The request that enters the queue is bounded as any other: it is let finish when the wait is over meanwhile,
 // and a store that says nothing ends it.
 func TestEnteringTheQueueIsBounded(t *testing.T) {

@@ -18,14 +18,19 @@ func (a *acquisition) queued(ctx context.Context) (*Lease, verdict) {
 }
 
 // enter asks, and takes a place in the store's queue by the same request if the name is held: then it calls
-// waiting for the context of the wait. Until then it is an attempt like any other.
+// waiting for the context of the wait, and again if it learns only later by whom. Until then it is an attempt like
+// any other.
 func (a *acquisition) enter(waiting func() context.Context) (_ *Lease, _ verdict, waited bool) {
 	ctx, cancel := context.WithTimeout(a.ctx, callTimeout(a.cfg.ttl))
 	defer cancel()
 	var wait context.Context
 	lease, next := a.ask(ctx, func(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error) {
 		g, err := a.locker.enterer.Enter(ctx, r, func(held *driver.Held) context.Context {
-			a.refused(held, a.locker.clock())
+			if held != nil {
+				a.refused(held, a.locker.clock())
+			} else {
+				a.answered, a.err = a.locker.clock(), nil
+			}
 			wait = waiting()
 			return wait
 		})

@@ -18,7 +18,8 @@ type Trace struct {
 	// AcquireFailed: an Acquire, TryAcquire, Do, TryDo or campaign of Lead ended without a lease. A lease
 	// that could not be sealed is told as acquired and released instead.
 	AcquireFailed func(AcquireFailedEvent)
-	// HeldByOther: an attempt was refused. A waiter that polls reports each refusal.
+	// HeldByOther: an attempt was refused. A waiter that polls reports each refusal; one in the queue of a store
+	// that tells only whoever asks reports it when it has waited for a moment, or in vain.
 	HeldByOther func(HeldByOtherEvent)
 	// Renewed: the store renewed the lease.
 	Renewed func(RenewedEvent)

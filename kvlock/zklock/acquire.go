@@ -151,6 +151,9 @@ func (b *Backend) turn(ctx context.Context, e *entry, key driver.Key) error {
 		return err
 	}
 	ahead, err := e.ahead(q)
+	if err != nil {
+		e.forget()
+	}
 	if err != nil || len(ahead) == 0 {
 		return err
 	}
@@ -171,6 +174,5 @@ func (e *entry) ahead(q []place) ([]place, error) {
 			return before(q[:i], e.shared), nil
 		}
 	}
-	e.forget()
 	return nil, driver.NotApplied(errPlaceLost)
 }

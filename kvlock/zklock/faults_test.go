@@ -11,6 +11,8 @@ var faults = map[string]func(*testing.T, *network){
 	"prefixes":            namesArePrefixesOfNone,
 	"one-session":         oneSessionHoldsANameOnce,
 	"hundred-waiters":     onlyOneOfAHundredWaitersWakes,
+	"far-back":            aPlaceFarBackIsNotLostInSilence,
+	"who-holds":           whoeverWaitsBehindOthersLearnsWhoHolds,
 	"order":               waitersAreServedInOrder,
 	"dying-waiter":        aWaiterThatDiesPassesNothingOn,
 	"deleted-waiter":      aWaiterWithoutItsNodeIsNotGranted,

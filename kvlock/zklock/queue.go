@@ -37,12 +37,12 @@ func (b *Backend) enterQueue(ctx context.Context, r driver.Request, wait func(*d
 		return driver.Grant{}, e.leave(ctx, err)
 	}
 	if !e.first {
-		w := &waiter{entry: e, ttl: r.TTL, heard: time.Now()}
-		err := w.wait(ctx, func(held *driver.Held) context.Context {
+		w := &waiter{entry: e, ttl: r.TTL, heard: time.Now(), tell: func(held *driver.Held) context.Context {
 			ctx = wait(held)
 			return ctx
-		})
-		if err != nil {
+		}}
+		if err := w.wait(ctx); err != nil {
+			w.tellAtLast(ctx)
 			return driver.Grant{}, e.leave(ctx, err)
 		}
 	}
@@ -88,79 +88,106 @@ type waiter struct {
 	entry *entry
 	ttl   time.Duration
 	heard time.Time // when the servers last answered
+
+	tell  func(*driver.Held) context.Context // tells the caller who holds the lock, or nil: not known yet
+	begun bool                               // it was called
+	told  bool                               // and with who that is
 }
 
-// wait returns once nobody stands before the entry. Once it is known who does it calls begin for the
-// context of what follows.
-func (w *waiter) wait(ctx context.Context, begin func(*driver.Held) context.Context) error {
-	e, told := w.entry, false
+// wait returns once nobody stands before the entry. What it waits for is told before.
+func (w *waiter) wait(ctx context.Context) error {
 	for {
-		q, err := w.look(ctx)
-		if err != nil {
+		v, err := w.look(ctx)
+		if err != nil || v.other == nil {
 			return err
 		}
-		ahead, err := e.ahead(q)
-		if err != nil || len(ahead) == 0 {
-			return err
-		}
-		last := len(ahead) - 1
-		var mine *watch
-		if len(before(ahead[:last], e.shared)) == 0 { // it is the only one, so that its turn was before ours
-			mine = e.session.watch(e.path)
-		}
-		other := e.session.watch(e.store.container(e.key) + "/" + ahead[last].node)
-		if !told {
-			held, err := w.holder(ctx, q[0], ahead[last], other)
+		switch {
+		case !w.told && v.first == v.whom:
+			held, err := w.entry.session.holder(ctx, v.other)
 			if err != nil {
 				return err
 			}
 			if held == nil { // it has just gone
 				continue
 			}
-			ctx, told = begin(held), true
+			ctx = w.refused(held)
+		case !w.begun:
+			ctx = w.refused(nil)
 		}
-		err = w.sleep(ctx, mine, other)
-		if err != nil || mine != nil && e.session.outlived(mine, other) {
+		err = w.sleep(ctx, v.mine, v.other)
+		if err != nil || v.mine != nil && w.entry.session.outlived(v.mine, v.other) {
 			return err
 		}
 	}
 }
 
-// look lists the queue.
-func (w *waiter) look(ctx context.Context) (q []place, err error) {
-	e := w.entry
-	err = w.retry(ctx, func(ctx context.Context) (err error) {
-		q, _, err = e.store.look(ctx, e.session, e.key)
-		if errors.Is(err, zk.ErrNoNode) { // without children it was cleared away
-			return driver.NotApplied(errPlaceLost)
-		}
-		return err
-	})
-	return q, err
+func (w *waiter) refused(held *driver.Held) context.Context {
+	w.begun, w.told = true, held != nil
+	return w.tell(held)
 }
 
-// holder tells who is first, which may be the one that is watched; nil if it has just gone.
-func (w *waiter) holder(ctx context.Context, first, watched place, watch *watch) (held *driver.Held, err error) {
-	e := w.entry
-	if first == watched {
-		return e.session.holder(ctx, watch)
+// view is what a waiter has seen of the queue.
+type view struct {
+	first place  // whose node is the holder's
+	whom  place  // who is watched
+	other *watch // on it; nil if nobody stands before the entry
+	mine  *watch // on the entry's own node; nil unless other's is the only one before it, so that its turn was before ours
+}
+
+// view lists the queue, and watches whom the entry must wait for.
+func (e *entry) view(c *zk.Conn) (v view, err error) {
+	container := e.store.container(e.key)
+	children, _, err := c.Children(container)
+	if errors.Is(err, zk.ErrNoNode) { // without children it was cleared away
+		return v, driver.NotApplied(errPlaceLost)
 	}
+	if err != nil {
+		return v, err
+	}
+	q := queue(children)
+	ahead, err := e.ahead(q)
+	if err != nil || len(ahead) == 0 {
+		return v, err
+	}
+	last := len(ahead) - 1
+	v.first, v.whom = q[0], ahead[last]
+	v.other = e.session.watch(container + "/" + v.whom.node)
+	if len(before(ahead[:last], e.shared)) > 0 {
+		return v, nil
+	}
+	select {
+	case <-v.other.set: // first: if the other node goes from now on, this one is seen to have stood longer
+		v.mine = e.session.watch(e.path)
+	default: // it has just gone
+	}
+	return v, nil
+}
+
+// look asks until it has seen the queue.
+func (w *waiter) look(ctx context.Context) (v view, err error) {
+	e := w.entry
 	err = w.retry(ctx, func(ctx context.Context) (err error) {
-		held, err = e.store.refusal(ctx, e.session, e.key, first)
+		v, err = ask(ctx, e.session, e.view)
 		return err
 	})
-	return held, err
+	if errors.Is(err, errPlaceLost) {
+		e.forget()
+	}
+	return v, err
 }
+
+// soon is after how long a waiter asks who holds the lock, if it does not know by then. Until it may, the holder
+// of a name that goes from hand to hand has changed.
+const soon = 100 * time.Millisecond
 
 // sleep waits for a watch, of which mine may be nil, and looks now and then whether the entry still has its place.
 func (w *waiter) sleep(ctx context.Context, mine, other *watch) error {
-	e := w.entry
 	var moved <-chan struct{}
 	if mine != nil {
 		moved = mine.fired
 	}
-	ticker := time.NewTicker(max(w.ttl/3, 10*time.Millisecond))
-	defer ticker.Stop()
+	timer := time.NewTimer(w.pause())
+	defer timer.Stop()
 	for {
 		select {
 		case <-other.fired:
@@ -169,24 +196,79 @@ func (w *waiter) sleep(ctx context.Context, mine, other *watch) error {
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-e.session.ctx.Done():
-			return e.session.over()
-		case <-ticker.C:
+		case <-w.entry.session.ctx.Done():
+			return w.entry.session.over()
+		case <-timer.C:
 		}
-		err := w.retry(ctx, func(ctx context.Context) error {
-			found, err := ask(ctx, e.session, func(c *zk.Conn) (bool, error) {
-				found, _, err := c.Exists(e.path)
-				return found, err
-			})
-			if err == nil && !found {
-				e.forget()
-				return driver.NotApplied(errPlaceLost)
-			}
+		if err := w.check(ctx); err != nil {
 			return err
+		}
+		timer.Reset(w.pause())
+	}
+}
+
+func (w *waiter) pause() time.Duration {
+	pause := max(w.ttl/3, 10*time.Millisecond)
+	if !w.told {
+		pause = min(pause, soon)
+	}
+	return pause
+}
+
+// check looks whether the entry still has its place, and who holds the lock unless that was told.
+func (w *waiter) check(ctx context.Context) error {
+	e := w.entry
+	var held *driver.Held
+	err := w.retry(ctx, func(ctx context.Context) error {
+		if !w.told {
+			var err error
+			held, err = e.holder(ctx)
+			return err
+		}
+		found, err := ask(ctx, e.session, func(c *zk.Conn) (bool, error) {
+			found, _, err := c.Exists(e.path)
+			return found, err
 		})
-		if err != nil {
-			return err
+		if err == nil && !found {
+			return driver.NotApplied(errPlaceLost)
 		}
+		return err
+	})
+	if errors.Is(err, errPlaceLost) {
+		e.forget()
+	}
+	if held != nil {
+		w.refused(held)
+	}
+	return err
+}
+
+// holder tells who is first; nil if that has just gone, or is e itself.
+func (e *entry) holder(ctx context.Context) (*driver.Held, error) {
+	q, _, err := e.store.look(ctx, e.session, e.key)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, driver.NotApplied(errPlaceLost)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ahead, err := e.ahead(q); err != nil || len(ahead) == 0 {
+		return nil, err
+	}
+	return e.store.refusal(ctx, e.session, e.key, q[0])
+}
+
+// tellAtLast is for a wait that ends, in vain, before it was told whom it was for.
+func (w *waiter) tellAtLast(ctx context.Context) {
+	e := w.entry
+	if ctx.Err() == nil || !w.begun || w.told || e.session.ctx.Err() != nil {
+		return
+	}
+	const limit = time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if held, err := e.holder(ctx); err == nil && held != nil {
+		w.refused(held)
 	}
 }
 

@@ -150,6 +150,56 @@ func aWaiterThatDiesPassesNothingOn(t *testing.T, n *network) {
 	require.NoError(t, <-waits)
 }
 
+// aPlaceFarBackIsNotLostInSilence: whoever stands behind others, and whose node is deleted, learns of it while it
+// waits, although nothing of what it watches has changed.
+func aPlaceFarBackIsNotLostInSilence(t *testing.T, n *network) {
+	_, err := n.watching.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	var last <-chan error
+	for range 3 {
+		r := request("a")
+		r.TTL = time.Second
+		last = queued(t, n, open(t, n.servers, n.root), t.Context(), r)
+	}
+	q, err := n.queue(driver.Key{Name: "a"})
+	require.NoError(t, err)
+	watched(t, n, driver.Key{Name: "a"}, 3+1)
+	require.NoError(t, n.direct.Delete(n.watching.Container(driver.Key{Name: "a"})+"/"+q[3], -1))
+	select {
+	case err := <-last:
+		require.Error(t, err)
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits on")
+	}
+}
+
+// whoeverWaitsBehindOthersLearnsWhoHolds: the first in the queue is named to who waits behind others, when the wait has
+// lasted for a moment, and when it ends before that.
+func whoeverWaitsBehindOthersLearnsWhoHolds(t *testing.T, n *network) {
+	lease, err := lockerOn(t, n.watching, rowlock.Holder("the holder")).Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range 2 {
+		queued(t, n, open(t, n.servers, n.root), ctx, request("a"))
+	}
+	l := lockerOn(t, open(t, n.servers, n.root))
+	var held *rowlock.HeldError
+	_, err = l.Acquire(ctx, "a", rowlock.Wait(20*time.Millisecond))
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, "the holder", held.Holder)
+	assert.Equal(t, lease.Token(), held.Token)
+	told := make(chan string, 100)
+	trace := rowlock.Tracing(&rowlock.Trace{HeldByOther: func(e rowlock.HeldByOtherEvent) { told <- e.Held.Holder }})
+	go func() { _, _ = l.Acquire(ctx, "a", trace) }()
+	select {
+	case who := <-told:
+		assert.Equal(t, "the holder", who)
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody is named")
+	}
+}
+
 // aWaiterWithoutItsNodeIsNotGranted: whoever is next, and whose node was deleted just before the holder's, is
 // not granted what the one behind it is, be it that it was told in this order or after both.
 func aWaiterWithoutItsNodeIsNotGranted(t *testing.T, n *network) {
