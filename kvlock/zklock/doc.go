@@ -16,14 +16,15 @@
 // number of the transaction, which is the token, and how many children there are now, which is who is
 // first. An attempt makes it on the condition that nobody came since the queue was seen empty. It never
 // passes those who wait, and a refusal writes nothing. Who is ready to wait makes it without a condition:
-// it is a grant, or a place in the queue. A waiter watches the node that it must wait for, and of others'
-// no other: when a holder goes, one waiter wakes, and locks are granted in the order of the requests,
-// across processes. Acquire and release are one commit each, waited for or not, and one round trip each
-// for a name that this process had before.
+// it is a grant, or a place in the queue. Locks are granted in the order of the requests, across processes.
+// Acquire and release are one commit each, waited for or not, and one round trip each for a name that this
+// process had before.
 //
-// Whoever is next watches its own node as well. The servers tell on one connection what happened in the order
+// Whoever is next watches the holder's node and its own. The servers tell on one connection what happened in the order
 // in which it did: when they tell that the node before was deleted, and its own still stood, it is granted
-// the lock without another request. All others ask once whether whoever else was before them has gone.
+// the lock without another request. All others watch the two nodes before them. When the further one goes they look,
+// while the other has its turn, and are next: so two waiters wake when a holder goes, however many there are. Whoever
+// stands behind others asks who holds the lock only when it has waited for a tenth of a second, or in vain.
 //
 // All locks of one Backend with one TTL live on one session, which has a connection of its own. A
 // renewal is one transaction, however many locks, of operations that change nothing: it proves that a

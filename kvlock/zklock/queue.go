@@ -12,7 +12,7 @@ import (
 )
 
 // Enter puts a node at the end of the queue, whose turn may have come with that. If not it calls wait, and
-// waits for the node that it must wait for to go, and for no other: when a holder goes, one waiter wakes.
+// waits for the node that it must wait for to go, and for the one before that: when a holder goes, two waiters wake.
 // It waits until the context of the wait ends, or for as long as the servers say nothing for r.TTL.
 // Whoever leaves takes the node back.
 func (b *Backend) Enter(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
@@ -98,12 +98,12 @@ type waiter struct {
 func (w *waiter) wait(ctx context.Context) error {
 	for {
 		v, err := w.look(ctx)
-		if err != nil || v.other == nil {
+		if err != nil || v.last == nil {
 			return err
 		}
 		switch {
-		case !w.told && v.first == v.whom:
-			held, err := w.entry.session.holder(ctx, v.other)
+		case !w.told && v.holder != nil:
+			held, err := w.entry.session.holder(ctx, v.holder)
 			if err != nil {
 				return err
 			}
@@ -114,8 +114,8 @@ func (w *waiter) wait(ctx context.Context) error {
 		case !w.begun:
 			ctx = w.refused(nil)
 		}
-		err = w.sleep(ctx, v.mine, v.other)
-		if err != nil || v.mine != nil && w.entry.session.outlived(v.mine, v.other) {
+		err = w.sleep(ctx, v)
+		if err != nil || v.mine != nil && w.entry.session.outlived(v.mine, v.last) {
 			return err
 		}
 	}
@@ -126,15 +126,16 @@ func (w *waiter) refused(held *driver.Held) context.Context {
 	return w.tell(held)
 }
 
-// view is what a waiter has seen of the queue.
+// view is what a waiter has seen of the queue, and watches.
 type view struct {
-	first place  // whose node is the holder's
-	whom  place  // who is watched
-	other *watch // on it; nil if nobody stands before the entry
-	mine  *watch // on the entry's own node; nil unless other's is the only one before it, so that its turn was before ours
+	last    *watch // the last one that the entry must wait for; nil if there is none
+	further *watch // the one before that; nil if last is the only one
+	mine    *watch // the entry's own node, if last is the only one: then its turn was before ours
+	holder  *watch // last or further, if it is the first of the queue
 }
 
-// view lists the queue, and watches whom the entry must wait for.
+// view lists the queue, and watches the last two of those whom the entry must wait for. When the further one goes there is
+// time to look who is left, and to watch the own node, while the last one has its turn.
 func (e *entry) view(c *zk.Conn) (v view, err error) {
 	container := e.store.container(e.key)
 	children, _, err := c.Children(container)
@@ -149,16 +150,19 @@ func (e *entry) view(c *zk.Conn) (v view, err error) {
 	if err != nil || len(ahead) == 0 {
 		return v, err
 	}
-	last := len(ahead) - 1
-	v.first, v.whom = q[0], ahead[last]
-	v.other = e.session.watch(container + "/" + v.whom.node)
-	if len(before(ahead[:last], e.shared)) > 0 {
-		return v, nil
+	watched := func(p place) *watch {
+		w := e.session.watch(container + "/" + p.node)
+		if p == q[0] {
+			v.holder = w
+		}
+		return w
 	}
-	select {
-	case <-v.other.set: // first: if the other node goes from now on, this one is seen to have stood longer
+	last := len(ahead) - 1
+	v.last = watched(ahead[last])
+	if further := before(ahead[:last], e.shared); len(further) > 0 {
+		v.further = watched(further[len(further)-1])
+	} else {
 		v.mine = e.session.watch(e.path)
-	default: // it has just gone
 	}
 	return v, nil
 }
@@ -180,19 +184,24 @@ func (w *waiter) look(ctx context.Context) (v view, err error) {
 // of a name that goes from hand to hand has changed.
 const soon = 100 * time.Millisecond
 
-// sleep waits for a watch, of which mine may be nil, and looks now and then whether the entry still has its place.
-func (w *waiter) sleep(ctx context.Context, mine, other *watch) error {
-	var moved <-chan struct{}
-	if mine != nil {
-		moved = mine.fired
+// sleep waits for a watch, and looks now and then whether the entry still has its place.
+func (w *waiter) sleep(ctx context.Context, v view) error {
+	var further, mine <-chan struct{}
+	if v.further != nil {
+		further = v.further.fired
+	}
+	if v.mine != nil {
+		mine = v.mine.fired
 	}
 	timer := time.NewTimer(w.pause())
 	defer timer.Stop()
 	for {
 		select {
-		case <-other.fired:
+		case <-v.last.fired:
 			return nil
-		case <-moved:
+		case <-further:
+			return nil
+		case <-mine:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()

@@ -27,8 +27,8 @@ func entries(tb testing.TB, n *network, key driver.Key) int {
 	return len(q)
 }
 
-// watching is how many watches the servers have on nodes of the queue for key: of each who waits on who is
-// before it, and of the first of them on its own.
+// watching is how many watches the servers have on nodes of the queue for key: two of each who waits, on the two before
+// it, or on the one before it and its own.
 func watching(tb testing.TB, n *network, key driver.Key) (all int) {
 	tb.Helper()
 	for _, s := range n.servers {
@@ -61,9 +61,10 @@ func queued(t *testing.T, n *network, b *zklock.Backend, ctx context.Context, r 
 	return done
 }
 
-// onlyOneOfAHundredWaitersWakes: a hundred processes wait, in the order in which they came. When the holder
-// dies one of them wakes; the others do nothing, and go on watching whom they watched.
-func onlyOneOfAHundredWaitersWakes(t *testing.T, n *network) {
+// onlyTwoOfAHundredWaitersWake: a hundred processes wait, in the order in which they came. When the holder
+// dies one of them is granted the lock, and the next one prepares for its turn; the others do nothing, and go on
+// watching whom they watched.
+func onlyTwoOfAHundredWaitersWake(t *testing.T, n *network) {
 	const many = 100
 	ctx, cancel := context.WithCancel(t.Context())
 	r := request("a")
@@ -75,12 +76,12 @@ func onlyOneOfAHundredWaitersWakes(t *testing.T, n *network) {
 	for i := range waiters {
 		waiters[i] = queued(t, n, backends[i%len(backends)], ctx, request("a"))
 	}
-	watched(t, n, r.Key, many+1)
+	watched(t, n, r.Key, 2*many)
 	before := received(t, n)
 	require.NoError(t, n.Expire(ctx, r.Key))
 	require.NoError(t, <-waiters[0])
 	t.Logf("%d waiters, the holder's session ended: %d requests by all clients", many, received(t, n)-before)
-	assert.Equal(t, many, watching(t, n, r.Key))
+	watched(t, n, r.Key, 2*(many-1)+1) // the new holder's on its own node is left
 	for _, w := range waiters[1:] {
 		assert.Empty(t, w)
 	}
@@ -127,26 +128,34 @@ func waitersAreServedInOrder(t *testing.T, n *network) {
 }
 
 // aWaiterThatDiesPassesNothingOn: a waiter in the middle that dies is no wake-up for the lock: whoever
-// stood behind it looks, finds that another is in front, and waits on.
+// watched it looks, finds that others are in front, and waits on; whoever else stood behind it does nothing.
 func aWaiterThatDiesPassesNothingOn(t *testing.T, n *network) {
 	g, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
 	dying, err := n.open()
 	require.NoError(t, err)
+	lost := queued(t, n, dying, t.Context(), request("a"))
+	middle := request("a")
+	backend := open(t, n.servers, n.root)
+	before := queued(t, n, backend, t.Context(), middle)
 	last, err := n.open()
 	require.NoError(t, err)
-	lost := queued(t, n, dying, t.Context(), request("a"))
 	waits := queued(t, n, last, t.Context(), request("a"))
-	watched(t, n, g.Key, 2+1)
+	watched(t, n, g.Key, 2*3)
 	q, err := n.queue(g.Key)
 	require.NoError(t, err)
-	_, stat, err := n.direct.Get(n.watching.Container(g.Key) + "/" + q[1])
+	container := n.watching.Container(g.Key) + "/"
+	_, stat, err := n.direct.Get(container + q[1])
 	require.NoError(t, err)
 	require.NoError(t, n.endSession(stat.EphemeralOwner))
 	require.Error(t, <-lost, "whoever lost its place while waiting is not granted the lock")
-	watched(t, n, g.Key, 1+1)
+	watched(t, n, g.Key, 2*2)
+	require.Empty(t, before)
 	require.Empty(t, waits)
 	require.NoError(t, n.watching.Release(t.Context(), g))
+	require.NoError(t, <-before)
+	require.Empty(t, waits)
+	require.NoError(t, backend.Release(t.Context(), driver.Grant{Key: middle.Key, Nonce: middle.Nonce}))
 	require.NoError(t, <-waits)
 }
 
@@ -163,7 +172,7 @@ func aPlaceFarBackIsNotLostInSilence(t *testing.T, n *network) {
 	}
 	q, err := n.queue(driver.Key{Name: "a"})
 	require.NoError(t, err)
-	watched(t, n, driver.Key{Name: "a"}, 3+1)
+	watched(t, n, driver.Key{Name: "a"}, 2*3)
 	require.NoError(t, n.direct.Delete(n.watching.Container(driver.Key{Name: "a"})+"/"+q[3], -1))
 	select {
 	case err := <-last:
@@ -210,7 +219,7 @@ func aWaiterWithoutItsNodeIsNotGranted(t *testing.T, n *network) {
 		require.NoError(t, err)
 		lost := queued(t, n, next, t.Context(), request(name))
 		waits := queued(t, n, n.watching, t.Context(), request(name))
-		watched(t, n, g.Key, 2+1)
+		watched(t, n, g.Key, 2*2)
 		q, err := n.queue(g.Key)
 		require.NoError(t, err)
 		if cut {
@@ -268,7 +277,7 @@ func readersAndWritersQueue(t *testing.T, n *network) {
 		require.NoError(t, err)
 		readers = append(readers, queued(t, n, b.Shared(), t.Context(), request("a")))
 	}
-	watched(t, n, key, 1+3+3) // the writer's on the last reader before it, and those of the readers on the writer and on their own
+	watched(t, n, key, 2+3+3) // the writer's on the readers before it, and those of the readers on the writer and on their own
 	require.NoError(t, n.watching.Shared().Release(t.Context(), one))
 	require.Empty(t, writer, "two reads")
 	q, err := n.queue(key)

@@ -19,19 +19,17 @@ type watch struct {
 	deleted int // the connection on which it was told that the node is gone, and on which it stood; zero if on none
 }
 
-// watch returns the watch on a node, and returns when it is there or has fired, unless somebody else has asked for
-// it. It stays when those who wait leave, so that whoever comes again and again does not leave one each time.
+// watch returns the watch on a node. It stays when those who wait leave, so that whoever comes again and
+// again does not leave one each time.
 func (s *session) watch(path string) *watch {
 	s.mu.Lock()
-	w, connection := s.watches[path], s.connections
-	if w != nil {
-		s.mu.Unlock()
+	defer s.mu.Unlock()
+	if w := s.watches[path]; w != nil {
 		return w
 	}
-	w = &watch{set: make(chan struct{}), fired: make(chan struct{})}
+	w := &watch{set: make(chan struct{}), fired: make(chan struct{})}
 	s.watches[path] = w
-	s.mu.Unlock()
-	s.request(w, path, connection)
+	go s.request(w, path, s.connections)
 	return w
 }
 
