@@ -40,7 +40,7 @@ func TestALostReplyToACommit(t *testing.T) {
 // the wait: what was committed is a success, also when ctx has ended.
 func TestASilentCommit(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
-		ctx, cancel := context.WithTimeout(lease.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(lease.Context(), 2*time.Second)
 		defer cancel()
 		runs := 0
 		require.NoError(t, l.tx(ctx, func(_ context.Context, do execute) error {
@@ -79,7 +79,7 @@ func TestATransactionThatTheServerKeepsOpen(t *testing.T) {
 		ctx, cancel := context.WithTimeout(lease.Context(), 30*time.Second)
 		defer cancel()
 		if l.dialect == migrations.Postgres {
-			ctx, cancel = context.WithTimeout(ctx, time.Second)
+			ctx, cancel = context.WithTimeout(ctx, 2*time.Second)
 			defer cancel()
 		}
 		runs := 0
@@ -121,7 +121,7 @@ func TestAnOutcomeThatIsStillOpen(t *testing.T) {
 
 func outcomeIsUnknown(t *testing.T, l *link, lease *rowlock.Lease, direct bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(lease.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(lease.Context(), 2*time.Second)
 	defer cancel()
 	var began time.Time
 	err := l.tx(ctx, func(_ context.Context, do execute) error {
