@@ -91,7 +91,7 @@ func TestTxRunsAgainWhatWasUndone(t *testing.T) {
 			close(both)
 			require.NoError(t, <-done)
 			require.NoError(t, <-done)
-			assert.Equal(t, 3, tries[0]+tries[1], "one of them was run again")
+			assert.GreaterOrEqual(t, tries[0]+tries[1], 3, "one of them was run again, and on a slow machine the other one may be, too")
 			assert.EqualValues(t, 4, s.int(t, "SELECT sum(n) FROM pair"))
 
 			undo := "SIGNAL SQLSTATE '40000' SET MYSQL_ERRNO = 3101" // a conflict in a replication group
