@@ -134,22 +134,14 @@ type view struct {
 	holder  *watch // last or further, if it is the first of the queue
 }
 
-// view lists the queue, and watches the last two of those whom the entry must wait for. When the further one goes there is
-// time to look who is left, and to watch the own node, while the last one has its turn.
-func (e *entry) view(c *zk.Conn) (v view, err error) {
-	container := e.store.container(e.key)
-	children, _, err := c.Children(container)
-	if errors.Is(err, zk.ErrNoNode) { // without children it was cleared away
-		return v, driver.NotApplied(errPlaceLost)
-	}
-	if err != nil {
-		return v, err
-	}
-	q := queue(children)
+// view watches the last two of those in the queue whom the entry must wait for. When the further one goes there is time to look
+// who is left, and to watch the own node, while the last one has its turn.
+func (e *entry) view(q []place) (v view, err error) {
 	ahead, err := e.ahead(q)
 	if err != nil || len(ahead) == 0 {
 		return v, err
 	}
+	container := e.store.container(e.key)
 	watched := func(p place) *watch {
 		w := e.session.watch(container + "/" + p.node)
 		if p == q[0] {
@@ -170,8 +162,14 @@ func (e *entry) view(c *zk.Conn) (v view, err error) {
 // look asks until it has seen the queue.
 func (w *waiter) look(ctx context.Context) (v view, err error) {
 	e := w.entry
-	err = w.retry(ctx, func(ctx context.Context) (err error) {
-		v, err = ask(ctx, e.session, e.view)
+	err = w.retry(ctx, func(ctx context.Context) error {
+		q, _, err := e.store.look(ctx, e.session, e.key)
+		if errors.Is(err, zk.ErrNoNode) { // without children it was cleared away
+			return driver.NotApplied(errPlaceLost)
+		}
+		if err == nil {
+			v, err = e.view(q)
+		}
 		return err
 	})
 	if errors.Is(err, errPlaceLost) {
