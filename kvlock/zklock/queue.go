@@ -159,14 +159,20 @@ func (e *entry) view(q []place) (v view, err error) {
 	return v, nil
 }
 
+// queue lists the queue in which the entry stands.
+func (e *entry) queue(ctx context.Context) ([]place, error) {
+	q, _, err := e.store.look(ctx, e.session, e.key)
+	if errors.Is(err, zk.ErrNoNode) { // without children it was cleared away
+		return nil, driver.NotApplied(errPlaceLost)
+	}
+	return q, err
+}
+
 // look asks until it has seen the queue.
 func (w *waiter) look(ctx context.Context) (v view, err error) {
 	e := w.entry
 	err = w.retry(ctx, func(ctx context.Context) error {
-		q, _, err := e.store.look(ctx, e.session, e.key)
-		if errors.Is(err, zk.ErrNoNode) { // without children it was cleared away
-			return driver.NotApplied(errPlaceLost)
-		}
+		q, err := e.queue(ctx)
 		if err == nil {
 			v, err = e.view(q)
 		}
@@ -252,10 +258,7 @@ func (w *waiter) check(ctx context.Context) error {
 
 // holder tells who is first; nil if that has just gone, or is e itself.
 func (e *entry) holder(ctx context.Context) (*driver.Held, error) {
-	q, _, err := e.store.look(ctx, e.session, e.key)
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil, driver.NotApplied(errPlaceLost)
-	}
+	q, err := e.queue(ctx)
 	if err != nil {
 		return nil, err
 	}
