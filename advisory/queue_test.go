@@ -171,6 +171,6 @@ func TestNobodyStarves(t *testing.T) {
 	for range 8 {
 		lockers = append(lockers, locker(t, advisory.New(openPool(t, dsn, conns(4)))))
 	}
-	r := contest.Run(t, lockers, 1, 400, 30*time.Second)
+	r := contest.Run(t, lockers, 1, 400, time.Minute)
 	assert.GreaterOrEqual(t, r.Least(), 0.5)
 }

@@ -182,7 +182,8 @@ func TestSQLiteInMemoryWakes(t *testing.T) {
 }
 
 // Of eight who want the same lock again and again, each with a file handle of its own, none gets less than half
-// of its share. So it is with a rollback journal, which is slower, of four.
+// of its share. So it is with a rollback journal, which is slower, of four. A file gives way to its writers in no order, so
+// that one of them may get into line a few turns late: what counts is the share of many turns.
 func TestSQLiteStarvesNobody(t *testing.T) {
 	for mode, members := range map[string]int{"WAL": 8, "DELETE": 4} {
 		t.Run(mode, func(t *testing.T) { starvesNobody(t, sqliteTestWith(t, mode), members) })
@@ -198,7 +199,7 @@ func starvesNobody(t *testing.T, s *store, members int) {
 		t.Cleanup(func() { assert.NoError(t, locker.Close()) })
 		lockers = append(lockers, locker)
 	}
-	r := contest.Run(t, lockers, 1, 8*members, 3*time.Minute)
+	r := contest.Run(t, lockers, 1, 24*members, 3*time.Minute)
 	t.Logf("%.1f attempts for each", float64(asks.Load())/float64(r.All))
 	assert.GreaterOrEqual(t, r.Least(), 0.5)
 }
