@@ -25,8 +25,8 @@ func redisVersion(ctx context.Context, at []string) (string, error) {
 	return "", errors.New("the server does not tell its version")
 }
 
-// commandCalls finds the commands that these libraries send; what a script calls is not among them.
-var commandCalls = regexp.MustCompile(`(?m)^cmdstat_(?:set|eval|evalsha|blpop|rpush|subscribe|unsubscribe|ping|info):calls=(\d+)`)
+// commandCalls finds the commands that these libraries send again and again; what a script calls, INFO for one, is not among them.
+var commandCalls = regexp.MustCompile(`(?m)^cmdstat_(?:set|eval|evalsha|blpop|rpush|subscribe|unsubscribe|ping):calls=(\d+)`)
 
 // countRequests counts what clients have sent, to all nodes.
 func countRequests(_ context.Context, at []string) (meter, func(), error) {
