@@ -2,8 +2,6 @@ package locktest
 
 import (
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -138,69 +136,6 @@ func handOverTooLate(t *trial) {
 	t.grant(b, t.request(old.Key))
 }
 
-func handOverRepeats(t *trial) {
-	a, b := t.open(), t.open()
-	hand := t.needHandOver(a)
-	first := t.grant(a, t.request(t.key("x")))
-	r := t.request(first.Key)
-	g := t.handOver(hand, first, r)
-	for range 3 {
-		if again := t.handOver(hand, first, r); again != g {
-			t.fatalf("handed over as %+v, and to the same nonce again as %+v", g, again)
-		}
-	}
-	if again := t.grant(a, r); again != g {
-		t.fatalf("handed over as %+v, and the same nonce acquires %+v", g, again)
-	}
-	r.TTL = 3 * steady
-	t.handOver(hand, first, r)
-	if left := t.expiresIn(b, r.Key); left <= steady {
-		t.fatalf("sent again with a TTL of %s, the lease ends in %s", r.TTL, left)
-	}
-	t.release(a, g)
-	t.handOverNot(hand, first, r)
-	t.grant(b, t.request(r.Key))
-}
-
-func handOverReplyLost(t *trial) {
-	a, b := t.open(), t.open()
-	hand := t.needHandOver(a)
-	warm := t.grant(a, t.request(t.key("warm")))
-	t.release(a, t.handOver(hand, warm, t.request(warm.Key)))
-	first := t.grant(a, t.request(t.key("x")))
-	r := t.request(first.Key)
-	t.dropReply(a)
-	ctx, cancel := t.withTimeout(lively / 4)
-	defer cancel()
-	_, err := hand.HandOver(ctx, first, r)
-	var held *driver.Held
-	if errors.Is(err, driver.ErrNotHeld) || errors.As(err, &held) || driver.IsNotApplied(err) {
-		t.fatalf("a hand-over whose reply was lost: want a grant or an unknown outcome, got %v", err)
-	}
-	g := t.handOverAgain(hand, first, r)
-	t.rises(first.Token, g.Token)
-	if held := t.refuse(b, t.request(r.Key)); held.Token != g.Token {
-		t.fatalf("handed over with token %d; others are told %d", g.Token, held.Token)
-	}
-	t.isLost(a, first, "of a grant that was handed over")
-	t.release(a, g)
-}
-
-// handOverAgain asks until a connection that lost a reply is replaced.
-func (t *trial) handOverAgain(b driver.HandOverer, from driver.Grant, r driver.Request) (g driver.Grant) {
-	t.poll("a hand-over succeeds after a reply was lost", func() bool {
-		ctx, cancel := t.withTimeout(slack)
-		defer cancel()
-		var err error
-		g, err = b.HandOver(ctx, from, r)
-		if errors.Is(err, driver.ErrNotHeld) {
-			t.fatalf("a hand-over that is sent again: %v", err)
-		}
-		return err == nil
-	})
-	return g
-}
-
 func handOverKeepsTheMinimumHold(t *trial) {
 	a, b := t.open(), t.open()
 	hand := t.needHandOver(a)
@@ -229,68 +164,4 @@ func handOverKeepsTheMinimumHold(t *trial) {
 		return err == nil
 	})
 	t.release(a, granted)
-}
-
-func handOverExcludes(t *trial) {
-	a := t.open()
-	hand := t.needHandOver(a)
-	const rivals, times = 3, 30
-	g := t.grant(a, t.request(t.key("x")))
-	var asked atomic.Int64
-	var over atomic.Bool // and no cancelled request, for which some poolers in between break other connections
-	granted := make(chan string, rivals)
-	var asking sync.WaitGroup
-	t.cleanup(func() { // before the clients are closed
-		over.Store(true)
-		asking.Wait()
-	})
-	for range rivals {
-		b := t.open()
-		key := g.Key
-		asking.Go(func() { granted <- t.rival(b, key, &asked, &over) })
-	}
-	for n := range times {
-		next := t.request(g.Key)
-		after := t.handOver(hand, g, next)
-		t.rises(g.Token, after.Token)
-		g = after
-		t.isHeldAtLast(a, g)
-		t.poll("others ask in between", func() bool { return asked.Load() > int64(n) })
-	}
-	over.Store(true)
-	for range rivals {
-		if wrong := <-granted; wrong != "" {
-			t.fatalf("%s", wrong)
-		}
-	}
-	t.release(a, g)
-}
-
-// rival asks for a key that is never free, until it is over, and says what was wrong.
-func (t *trial) rival(b driver.Backend, key driver.Key, asked *atomic.Int64, over *atomic.Bool) string {
-	for !over.Load() {
-		g, err := b.Acquire(t.ctx, t.request(key))
-		var held *driver.Held
-		switch {
-		case err == nil:
-			return "token " + g.Token.String() + " was granted in the middle of a hand-over"
-		case !errors.As(err, &held):
-			return "acquire: neither a grant nor a *driver.Held: " + err.Error()
-		}
-		asked.Add(1)
-	}
-	return ""
-}
-
-// isHeldAtLast is isHeld while others may have their hands on the row.
-func (t *trial) isHeldAtLast(b driver.Backend, g driver.Grant) {
-	t.poll("an outcome other than unknown", func() bool {
-		switch got := t.renew(b, g); got {
-		case driver.Lost:
-			t.fatalf("the holder of token %d renews: %s", g.Token, got)
-			return false
-		default:
-			return got == driver.Renewed
-		}
-	})
 }

@@ -1,0 +1,73 @@
+package locktest
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+func handOverExcludes(t *trial) {
+	a := t.open()
+	hand := t.needHandOver(a)
+	const rivals, times = 3, 30
+	g := t.grant(a, t.request(t.key("x")))
+	var asked atomic.Int64
+	var over atomic.Bool // and no cancelled request, for which some poolers in between break other connections
+	granted := make(chan string, rivals)
+	var asking sync.WaitGroup
+	t.cleanup(func() { // before the clients are closed
+		over.Store(true)
+		asking.Wait()
+	})
+	for range rivals {
+		b := t.open()
+		key := g.Key
+		asking.Go(func() { granted <- t.rival(b, key, &asked, &over) })
+	}
+	for n := range times {
+		next := t.request(g.Key)
+		after := t.handOver(hand, g, next)
+		t.rises(g.Token, after.Token)
+		g = after
+		t.isHeldAtLast(a, g)
+		t.poll("others ask in between", func() bool { return asked.Load() > int64(n) })
+	}
+	over.Store(true)
+	for range rivals {
+		if wrong := <-granted; wrong != "" {
+			t.fatalf("%s", wrong)
+		}
+	}
+	t.release(a, g)
+}
+
+// rival asks for a key that is never free, until it is over, and says what was wrong.
+func (t *trial) rival(b driver.Backend, key driver.Key, asked *atomic.Int64, over *atomic.Bool) string {
+	for !over.Load() {
+		g, err := b.Acquire(t.ctx, t.request(key))
+		var held *driver.Held
+		switch {
+		case err == nil:
+			return "token " + g.Token.String() + " was granted in the middle of a hand-over"
+		case !errors.As(err, &held):
+			return "acquire: neither a grant nor a *driver.Held: " + err.Error()
+		}
+		asked.Add(1)
+	}
+	return ""
+}
+
+// isHeldAtLast is isHeld while others may have their hands on the row.
+func (t *trial) isHeldAtLast(b driver.Backend, g driver.Grant) {
+	t.poll("an outcome other than unknown", func() bool {
+		switch got := t.renew(b, g); got {
+		case driver.Lost:
+			t.fatalf("the holder of token %d renews: %s", g.Token, got)
+			return false
+		default:
+			return got == driver.Renewed
+		}
+	})
+}
