@@ -48,7 +48,7 @@ func (s pgxSource) open(ctx context.Context) (conn, error) {
 	}
 	raw := c.Conn()
 	return &pgxConn{
-		raw: raw, net: raw.PgConn().Conn(),
+		raw: raw, net: raw.PgConn().Conn(), watchable: interruptible(raw.PgConn().Conn()),
 		with:    func(f func(*pgx.Conn) error) error { return f(raw) },
 		back:    c.Release,
 		discard: func() { closeHard(c.Hijack()) },
@@ -80,7 +80,7 @@ func (s sqlSource) open(ctx context.Context) (conn, error) {
 		return &sqlConn{conn: c, back: back}, nil
 	}
 	return &pgxConn{
-		raw: raw, net: raw.PgConn().Conn(),
+		raw: raw, net: raw.PgConn().Conn(), watchable: interruptible(raw.PgConn().Conn()),
 		with: func(f func(*pgx.Conn) error) error {
 			return c.Raw(func(any) error { return f(raw) })
 		},

@@ -14,6 +14,7 @@ import (
 type pgxConn struct {
 	raw         *pgx.Conn
 	net         net.Conn
+	watchable   bool
 	with        func(func(*pgx.Conn) error) error // lends raw
 	back        func()
 	discard     func()
@@ -37,7 +38,7 @@ func (c *pgxConn) exec(ctx context.Context, statement string) error {
 func (c *pgxConn) told() uint32           { return c.raw.PgConn().PID() }
 func (c *pgxConn) closed() bool           { return c.raw.IsClosed() }
 func (c *pgxConn) memory() map[string]any { return c.raw.PgConn().CustomData() }
-func (c *pgxConn) watches() bool          { return true }
+func (c *pgxConn) watches() bool          { return c.watchable }
 func (c *pgxConn) giveBack()              { c.back() }
 func (c *pgxConn) destroy()               { c.discard() }
 
@@ -62,6 +63,10 @@ func (c *pgxConn) wait() error {
 	}
 	return c.net.SetReadDeadline(time.Time{})
 }
+
+// interruptible reports whether whoever reads from c can be stopped. A connection through a tunnel may know no deadlines, as
+// those of golang.org/x/crypto/ssh do.
+func interruptible(c net.Conn) bool { return c.SetReadDeadline(time.Time{}) == nil }
 
 func (c *pgxConn) interrupt() {
 	c.interrupted.Store(true)

@@ -45,7 +45,7 @@
 //
 // With pgx, from either kind of pool, a goroutine for each session that holds something reads from the
 // connection between statements: that is how its end is noticed at once. Other drivers (lib/pq) lend no
-// socket: there the next heartbeat notices. lib/pq moreover goes on waiting for a server that has fallen
+// socket, and a connection through a tunnel may know no deadlines: there the next heartbeat notices. lib/pq moreover goes on waiting for a server that has fallen
 // silent when the context of the call has ended: the call returns, and the lease is lost in time, but
 // the connection is stuck, and what the server holds for it is held, until TCP gives up. A heartbeat asks pg_locks, with one statement for all locks
 // of a session, whether they are this session's. It must be more frequent (RenewEvery) than

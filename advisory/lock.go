@@ -14,12 +14,15 @@ import (
 // larger timeline, so its tokens are larger even if it never saw the last numbers of the old primary.
 const timelineShift = 40
 
-// lockNotAvailable is the error of a wait that was long enough.
+// lockNotAvailable is the error of a wait that was long enough: for the lock, or under it for the sequence, if somebody
+// changes that.
 const lockNotAvailable = "55P03"
+
+var errNoNumber = errors.New("the lock came, and no number of the sequence with it, which is locked")
 
 // Lock makes one try.
 func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
-	token, had, err := se.take(ctx, "lock", h)
+	token, had, err := se.take(ctx, try, h)
 	if err == nil && !had {
 		err = se.refusal(ctx, h)
 	}
@@ -39,7 +42,7 @@ func (se *session) take(ctx context.Context, verb string, h *holding) (token dri
 	switch {
 	case err != nil && se.Broken != nil:
 		return 0, false, err
-	case sqlerror.State(err) == lockNotAvailable:
+	case sqlerror.State(err) == lockNotAvailable && verb == wait:
 		return 0, false, nil
 	case err != nil:
 		return 0, false, se.failed(ctx, h, err)
@@ -64,7 +67,8 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	if undone != nil || at != int64(se.pid) {
 		se.Broken = errors.Join(err, undone)
 	}
-	if sqlerror.State(err) == "57014" { // cancelled, or its time was up: it may be asked again
+	switch sqlerror.State(err) {
+	case lockNotAvailable, "57014": // cancelled, or its time was up: it may be asked again
 		return driver.NotApplied(err)
 	}
 	return err
@@ -72,9 +76,16 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 
 // refusal says who has the lock that was not to be had.
 func (se *session) refusal(ctx context.Context, h *holding) error {
-	held := &driver.Held{Reason: driver.Leased}
 	list, err := se.holders(ctx, sql.NullInt64{Int64: h.ID, Valid: true})
-	if err == nil && len(list) > 0 { // else it is held all the same
+	if err != nil { // it is held all the same
+		return refusedBy(nil)
+	}
+	return refusedBy(list)
+}
+
+func refusedBy(list []holder) *driver.Held {
+	held := &driver.Held{Reason: driver.Leased}
+	if len(list) > 0 {
 		held.Holder = list[0].String()
 		if more := len(list) - 1; more > 0 {
 			held.Holder += fmt.Sprintf(" and %d more", more)

@@ -2,6 +2,8 @@ package advisory
 
 import (
 	"context"
+	"database/sql"
+	"slices"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -12,12 +14,21 @@ const serverWait = 500 * time.Millisecond
 
 // Await waits in the server's queue.
 func (se *session) Await(ctx context.Context, h *holding) (driver.Token, error) {
-	return se.AwaitBy(ctx, h, serverWait, func(ctx context.Context, h *holding) error {
-		if held := se.refusal(ctx, h); se.Broken == nil {
-			return held
-		}
-		return se.Broken
-	}, func(ctx context.Context, h *holding) (driver.Token, bool, error) {
-		return se.take(ctx, "wait", h)
+	return se.AwaitBy(ctx, h, serverWait, se.refusalOfWait, func(ctx context.Context, h *holding) (driver.Token, bool, error) {
+		return se.take(ctx, wait, h)
 	})
+}
+
+// refusalOfWait is refusal after a wait, which may have ended under the lock: then the session, which holds nothing
+// else, is closed.
+func (se *session) refusalOfWait(ctx context.Context, h *holding) error {
+	list, err := se.holders(ctx, sql.NullInt64{Int64: h.ID, Valid: true})
+	if err == nil && slices.ContainsFunc(list, func(other holder) bool { return other.PID == int64(se.pid) }) {
+		err = driver.NotApplied(errNoNumber)
+	}
+	if err != nil {
+		se.Broken = err
+		return err
+	}
+	return refusedBy(list)
 }

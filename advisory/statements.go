@@ -15,7 +15,13 @@ type statements map[string]string
 // load reads every statement, with the sequence of t in place of the default one.
 func load(t sqltable.Table) statements { return t.Statements(sqlFiles, "sql", `"`) }
 
-// verb is the statement that takes a lock of this kind: "lock" at once, "wait" in the server's queue.
+// The statements that take a lock: at once, and in the server's queue.
+const (
+	try  = "lock"
+	wait = "wait"
+)
+
+// verb is the statement that takes a lock of this kind.
 func (o *options) verb(verb string, shared bool) string {
 	if shared {
 		verb += "_shared"

@@ -135,7 +135,7 @@ func own(t *testing.T, engine string) *testserver.Server {
 	server, err := testserver.Start(t.Context(), engine, testserver.Options{})
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
-	require.NoError(t, migrations.Up(limited(t), openDB(t, server.DSN), migrations.MySQL))
+	require.NoError(t, migrations.Up(t.Context(), openDB(t, server.DSN), migrations.MySQL))
 	return server
 }
 

@@ -48,7 +48,7 @@ func TestTwoSchemas(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { _, _ = s.raw.Exec("DROP DATABASE " + other) })
 		there := s.open(t, func(c *mysqldriver.Config) { c.DBName = other })
-		require.NoError(t, migrations.Up(limited(t), there, migrations.MySQL))
+		require.NoError(t, migrations.Up(t.Context(), there, migrations.MySQL))
 		here := New(s.open(t))
 		grant(t, here, "a")
 		grant(t, New(there), "a")

@@ -81,23 +81,28 @@ func (se *Session[K]) Leave() {
 		se.Finish(se.Broken)
 		return
 	}
-	s := se.store
-	s.mu.Lock()
-	idle := len(se.holdings) == 0 && se.waiting == 0 && !se.over
-	if idle {
-		s.remove(se)
-	}
-	over, holds := se.over, len(se.holdings) > 0
-	s.mu.Unlock()
-	switch {
-	case idle: // the turn stays taken: nobody finds this session any more
+	if se.idleOrNext() { // the turn stays taken: nobody finds this session any more
 		se.end(ErrGone)
 		se.link.GiveBack()
-	case over:
+	}
+}
+
+// idleOrNext takes a session off the list that nobody needs, or gives the turn to the next. Both are one step for those who
+// wait for the turn: of two who let go at once, one sees that he is the last.
+func (se *Session[K]) idleOrNext() (idle bool) {
+	s := se.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case se.over:
+	case len(se.holdings) == 0 && se.waiting == 0:
+		s.remove(se)
+		return true
 	default:
-		if holds {
+		if len(se.holdings) > 0 {
 			se.link.Watch()
 		}
 		<-se.turn
 	}
+	return false
 }
