@@ -2,6 +2,8 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -125,19 +127,22 @@ func (w *waiter) refusal(ctx context.Context) (*driver.Held, error) {
 
 // leave takes the entry back, whatever became of ctx, and says in err whether it is gone for certain.
 func (w *waiter) leave(ctx context.Context, err error) error {
-	if driver.IsNotApplied(err) {
+	gone := w.session == nil || errors.Is(err, errEntryLost) || errors.Is(err, errLeaseLost)
+	if gone && driver.IsNotApplied(err) {
 		w.backend.strike(w.request)
 		return err
 	}
 	const limit = time.Second
 	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	if _, failed := w.backend.client.Delete(inner, w.entry); failed == nil && w.session != nil {
+	_, failed := w.backend.client.Delete(inner, w.entry)
+	if w.session == nil { // it may yet be put
+		return err
+	}
+	if failed == nil {
 		w.backend.strike(w.request)
-		return driver.NotApplied(err)
+		return ofRead(err)
 	}
-	if w.session != nil {
-		w.backend.doubt(w.request, w.session)
-	}
-	return err
+	w.backend.doubt(w.request, w.session)
+	return errors.Join(ctx.Err(), fmt.Errorf("etcdlock: the queue was not left: %v", err)) //nolint:errorlint // whatever err says, the entry may stand
 }
