@@ -87,11 +87,8 @@ func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (drive
 	if b.shared { // whose own entry is no barrier, and must not be written twice
 		free = append(free, clientv3.Compare(clientv3.CreateRevision(mine), "=", 0))
 	}
-	reply, err := b.client.Txn(ctx).
-		If(free...).
-		Then(clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))).
-		Else(b.view(r.Key, mine)...).
-		Commit()
+	put := clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))
+	reply, err := b.commit(ctx, free, []clientv3.Op{put}, b.view(r.Key, mine))
 	if err != nil {
 		if err = classify(err); driver.IsNotApplied(err) {
 			b.strike(r)

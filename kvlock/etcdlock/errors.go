@@ -24,7 +24,7 @@ var hopeless = []error{
 
 // refusedFor are the answers of a server that did nothing. That there is no space is also answered to what was
 // carried out with the last of it (quotaApplierV3 in server/etcdserver/apply).
-var refusedFor = []error{rpctypes.ErrTooManyRequests, rpctypes.ErrRequestTooLarge}
+var refusedFor = []error{rpctypes.ErrNoLeader, rpctypes.ErrTooManyRequests, rpctypes.ErrRequestTooLarge}
 
 // classify marks the errors of a write that certainly had no effect.
 func classify(err error) error {

@@ -62,12 +62,13 @@ func (w *waiter) enter(ctx context.Context, s *session) error {
 	b := w.backend
 	w.entry = b.enlist(w.request, s)
 	sent := time.Now()
-	reply, err := b.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(w.entry), "=", 0)).
-		Then(clientv3.OpGet(b.barrier(w.request.Key), clientv3.WithLastCreate()...),
-			clientv3.OpPut(w.entry, value{w.request.Holder, w.request.Note}.String(), clientv3.WithLease(s.id))).
-		Else(clientv3.OpGet(w.entry)).
-		Commit()
+	reply, err := b.commit(ctx,
+		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(w.entry), "=", 0)},
+		[]clientv3.Op{
+			clientv3.OpGet(b.barrier(w.request.Key), clientv3.WithLastCreate()...),
+			clientv3.OpPut(w.entry, value{w.request.Holder, w.request.Note}.String(), clientv3.WithLease(s.id)),
+		},
+		[]clientv3.Op{clientv3.OpGet(w.entry)})
 	if err != nil {
 		return classify(err)
 	}
@@ -87,10 +88,8 @@ func (w *waiter) enter(ctx context.Context, s *session) error {
 // transaction that only reads.
 func (w *waiter) look(ctx context.Context) error {
 	sent := time.Now()
-	reply, err := w.backend.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(w.entry), "=", w.revision)).
-		Then(clientv3.OpGet(w.backend.barrier(w.request.Key), append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(w.revision-1))...)).
-		Commit()
+	last := clientv3.OpGet(w.backend.barrier(w.request.Key), append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(w.revision-1))...)
+	reply, err := w.backend.commit(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(w.entry), "=", w.revision)}, []clientv3.Op{last}, nil)
 	if err != nil {
 		return classify(err)
 	}
@@ -135,7 +134,7 @@ func (w *waiter) leave(ctx context.Context, err error) error {
 	const limit = time.Second
 	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	_, failed := w.backend.client.Delete(inner, w.entry)
+	_, failed := w.backend.delete(inner, w.entry)
 	if w.session == nil { // it may yet be put
 		return err
 	}
