@@ -69,11 +69,11 @@ func (w *waiter) sleep(ctx context.Context, v view) error {
 	for {
 		select {
 		case <-v.last.fired:
-			return nil
+			return v.last.refused()
 		case <-further:
-			return nil
+			return v.further.refused()
 		case <-mine:
-			return nil
+			return v.mine.refused()
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-w.entry.session.ctx.Done():
