@@ -22,8 +22,7 @@ var hopeless = []error{
 	rpctypes.ErrInvalidAuthMgmt,
 }
 
-// refusedFor are the answers of a server that did nothing. That there is no space is also answered to what was
-// carried out with the last of it (quotaApplierV3 in server/etcdserver/apply).
+// refusedFor are the answers of a server that did nothing. ErrNoSpace is not: see undo.
 var refusedFor = []error{rpctypes.ErrNoLeader, rpctypes.ErrTooManyRequests, rpctypes.ErrRequestTooLarge}
 
 // classify marks the errors of a write that certainly had no effect.
