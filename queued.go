@@ -53,7 +53,8 @@ func (a *acquisition) overIsNoFailure(wait context.Context, lease *Lease) {
 }
 
 // afterWait counts the trust in a grant from a moment after the wait for it, if the wait was long: the store is
-// asked again whether it holds. Without an answer it is as if the grant had not arrived.
+// asked again whether it holds. Without an answer it is as if the grant had not arrived, but for that the store is
+// known to have been there.
 //
 // Of a wait that failed it is not known when the store was last heard, but that the backend would not have waited
 // much longer without. So the store is asked for half as long again as one that says nothing from the start.
@@ -68,6 +69,7 @@ func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent instan
 	if now.since(sent) < a.cfg.renewEvery {
 		return g, sent, nil
 	}
+	a.answered = now
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(a.cfg.ttl))
 	defer cancel()
 	sent = now

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
@@ -57,6 +58,9 @@ func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*s
 			return ofRead(err)
 		}
 		err = write(s)
+		if errors.Is(err, rpctypes.ErrNoSpace) {
+			err = b.undo(ctx, r, err)
+		}
 		if !noLease(err) {
 			var held *driver.Held
 			if err != nil && !errors.As(err, &held) && !driver.IsNotApplied(err) {
@@ -69,6 +73,18 @@ func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*s
 			return driver.NotApplied(err)
 		}
 	}
+}
+
+// undo deletes what a request put that was answered err: that there is no space is also answered to what was carried out with
+// the last of it (quotaApplierV3 in server/etcdserver/apply). There is always space to delete.
+func (b *Backend) undo(ctx context.Context, r driver.Request, err error) error {
+	if h := b.enlisted(r); h != nil {
+		if _, failed := b.delete(ctx, h.entry); failed != nil {
+			return err
+		}
+		b.strike(r)
+	}
+	return driver.NotApplied(err)
 }
 
 func (b *Backend) sessionFor(ctx context.Context, r driver.Request) (*session, error) {
@@ -87,11 +103,8 @@ func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (drive
 	if b.shared { // whose own entry is no barrier, and must not be written twice
 		free = append(free, clientv3.Compare(clientv3.CreateRevision(mine), "=", 0))
 	}
-	reply, err := b.client.Txn(ctx).
-		If(free...).
-		Then(clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))).
-		Else(b.view(r.Key, mine)...).
-		Commit()
+	put := clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))
+	reply, err := b.commit(ctx, free, []clientv3.Op{put}, b.view(r.Key, mine))
 	if err != nil {
 		if err = classify(err); driver.IsNotApplied(err) {
 			b.strike(r)

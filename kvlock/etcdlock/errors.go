@@ -22,8 +22,8 @@ var hopeless = []error{
 	rpctypes.ErrInvalidAuthMgmt,
 }
 
-// refusedFor are the answers of a server that did nothing.
-var refusedFor = []error{rpctypes.ErrNoSpace, rpctypes.ErrTooManyRequests, rpctypes.ErrRequestTooLarge}
+// refusedFor are the answers of a server that did nothing. ErrNoSpace is not: see undo.
+var refusedFor = []error{rpctypes.ErrNoLeader, rpctypes.ErrTooManyRequests, rpctypes.ErrRequestTooLarge}
 
 // classify marks the errors of a write that certainly had no effect.
 func classify(err error) error {

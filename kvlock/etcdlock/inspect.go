@@ -20,7 +20,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	if all {
 		under = b.prefix + "/"
 	}
-	reply, err := b.client.Get(ctx, under, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+	reply, err := b.get(ctx, under, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 	if err != nil {
 		return nil, fmt.Errorf("etcdlock: list locks: %w", ofRead(err))
 	}
@@ -95,10 +95,8 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	case !live:
 		return refusal(first)
 	}
-	reply, err := b.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(string(first.Key)), "=", first.CreateRevision)).
-		Then(clientv3.OpDelete(string(first.Key))).
-		Commit()
+	same := clientv3.Compare(clientv3.CreateRevision(string(first.Key)), "=", first.CreateRevision)
+	reply, err := b.commit(ctx, []clientv3.Cmp{same}, []clientv3.Op{clientv3.OpDelete(string(first.Key))}, nil)
 	if err == nil && !reply.Succeeded {
 		return driver.ErrNotHeld
 	}

@@ -28,10 +28,8 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	case h == nil || b.shared: // others who share it would hold on
 		return driver.ErrNotHeld
 	}
-	reply, err := b.client.Txn(undated{ctx}).
-		If(clientv3.Compare(clientv3.CreateRevision(h.entry), "=", int64(g.Token))).
-		Then(clientv3.OpPut(h.entry, "", clientv3.WithIgnoreValue())).
-		Commit()
+	granted := clientv3.Compare(clientv3.CreateRevision(h.entry), "=", int64(g.Token))
+	reply, err := b.commit(undated{ctx}, []clientv3.Cmp{granted}, []clientv3.Op{clientv3.OpPut(h.entry, "", clientv3.WithIgnoreValue())}, nil)
 	switch {
 	case err != nil:
 		return classify(err)

@@ -2,6 +2,8 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -60,12 +62,13 @@ func (w *waiter) enter(ctx context.Context, s *session) error {
 	b := w.backend
 	w.entry = b.enlist(w.request, s)
 	sent := time.Now()
-	reply, err := b.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(w.entry), "=", 0)).
-		Then(clientv3.OpGet(b.barrier(w.request.Key), clientv3.WithLastCreate()...),
-			clientv3.OpPut(w.entry, value{w.request.Holder, w.request.Note}.String(), clientv3.WithLease(s.id))).
-		Else(clientv3.OpGet(w.entry)).
-		Commit()
+	reply, err := b.commit(ctx,
+		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(w.entry), "=", 0)},
+		[]clientv3.Op{
+			clientv3.OpGet(b.barrier(w.request.Key), clientv3.WithLastCreate()...),
+			clientv3.OpPut(w.entry, value{w.request.Holder, w.request.Note}.String(), clientv3.WithLease(s.id)),
+		},
+		[]clientv3.Op{clientv3.OpGet(w.entry)})
 	if err != nil {
 		return classify(err)
 	}
@@ -85,10 +88,8 @@ func (w *waiter) enter(ctx context.Context, s *session) error {
 // transaction that only reads.
 func (w *waiter) look(ctx context.Context) error {
 	sent := time.Now()
-	reply, err := w.backend.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(w.entry), "=", w.revision)).
-		Then(clientv3.OpGet(w.backend.barrier(w.request.Key), append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(w.revision-1))...)).
-		Commit()
+	last := clientv3.OpGet(w.backend.barrier(w.request.Key), append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(w.revision-1))...)
+	reply, err := w.backend.commit(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(w.entry), "=", w.revision)}, []clientv3.Op{last}, nil)
 	if err != nil {
 		return classify(err)
 	}
@@ -125,19 +126,22 @@ func (w *waiter) refusal(ctx context.Context) (*driver.Held, error) {
 
 // leave takes the entry back, whatever became of ctx, and says in err whether it is gone for certain.
 func (w *waiter) leave(ctx context.Context, err error) error {
-	if driver.IsNotApplied(err) {
+	gone := w.session == nil || errors.Is(err, errEntryLost) || errors.Is(err, errLeaseLost)
+	if gone && driver.IsNotApplied(err) {
 		w.backend.strike(w.request)
 		return err
 	}
 	const limit = time.Second
 	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	if _, failed := w.backend.client.Delete(inner, w.entry); failed == nil && w.session != nil {
+	_, failed := w.backend.delete(inner, w.entry)
+	if w.session == nil { // it may yet be put
+		return err
+	}
+	if failed == nil {
 		w.backend.strike(w.request)
-		return driver.NotApplied(err)
+		return ofRead(err)
 	}
-	if w.session != nil {
-		w.backend.doubt(w.request, w.session)
-	}
-	return err
+	w.backend.doubt(w.request, w.session)
+	return errors.Join(ctx.Err(), fmt.Errorf("etcdlock: the queue was not left: %v", err)) //nolint:errorlint // whatever err says, the entry may stand
 }

@@ -61,6 +61,7 @@ const (
 	txns    = `grpc_server_handled_total\{grpc_code="OK",grpc_method="Txn",grpc_service="etcdserverpb.KV",grpc_type="unary"\}`
 	watches = `etcd_debugging_mvcc_watcher_total`
 	commits = `etcd_server_proposals_committed_total`
+	leads   = `etcd_server_has_leader`
 )
 
 // entries is how many stand in the queue for key, the holder included.

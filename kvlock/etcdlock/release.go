@@ -57,13 +57,11 @@ func (b *Backend) wasReleased(g driver.Grant) bool {
 // remove deletes an entry of that token; of any if it is zero.
 func (b *Backend) remove(ctx context.Context, entry string, token driver.Token) (bool, error) {
 	if token == 0 {
-		reply, err := b.client.Delete(ctx, entry)
+		reply, err := b.delete(ctx, entry)
 		return err == nil && reply.Deleted > 0, err
 	}
-	reply, err := b.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(entry), "=", int64(token))).
-		Then(clientv3.OpDelete(entry)).
-		Commit()
+	granted := clientv3.Compare(clientv3.CreateRevision(entry), "=", int64(token))
+	reply, err := b.commit(ctx, []clientv3.Cmp{granted}, []clientv3.Op{clientv3.OpDelete(entry)}, nil)
 	return err == nil && reply.Succeeded, err
 }
 

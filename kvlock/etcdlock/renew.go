@@ -96,7 +96,7 @@ func (b *Backend) prove(ctx context.Context, grants []driver.Grant, entries []st
 		same[n] = clientv3.Compare(clientv3.CreateRevision(entries[i]), "=", int64(grants[i].Token))
 		gets[n] = clientv3.OpGet(entries[i], clientv3.WithKeysOnly())
 	}
-	reply, err := b.client.Txn(ctx).If(same...).Then(clientv3.OpGet(entries[some[0]], clientv3.WithCountOnly())).Else(gets...).Commit()
+	reply, err := b.commit(ctx, same, []clientv3.Op{clientv3.OpGet(entries[some[0]], clientv3.WithCountOnly())}, gets)
 	if err != nil {
 		return err
 	}

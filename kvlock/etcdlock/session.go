@@ -67,7 +67,7 @@ func (b *Backend) session(ctx context.Context, ttl time.Duration) (*session, err
 		}
 	}
 	sent := time.Now()
-	granted, err := b.client.Grant(ctx, length)
+	granted, err := led(ctx, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) { return b.client.Grant(ctx, length) })
 	if err != nil {
 		return nil, b.why(ctx, err)
 	}
@@ -137,13 +137,14 @@ func (b *Backend) beat(ctx context.Context, s *session) error {
 // password the client authenticates again for each stream that it opens: a password hash and a commit of
 // the server's for every renewal.
 func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID) (int64, error) {
-	reply := new(pb.LeaseKeepAliveResponse)
-	err := b.client.ActiveConnection().Invoke(clientv3.WithRequireLeader(ctx), pb.Lease_LeaseKeepAlive_FullMethodName,
-		&pb.LeaseKeepAliveRequest{ID: int64(id)}, reply)
-	if err != nil {
-		return 0, clientError(ctx, err)
-	}
-	return reply.TTL, nil
+	return led(ctx, func(ctx context.Context) (int64, error) {
+		reply := new(pb.LeaseKeepAliveResponse)
+		err := b.client.ActiveConnection().Invoke(ctx, pb.Lease_LeaseKeepAlive_FullMethodName, &pb.LeaseKeepAliveRequest{ID: int64(id)}, reply)
+		if err != nil {
+			return 0, clientError(ctx, err)
+		}
+		return reply.TTL, nil
+	})
 }
 
 // why adds to the error of a request that had no answer in time what is wrong with the connection. The client

@@ -57,7 +57,7 @@ func (v view) granted() bool {
 
 // oldest is the entry of a holder; nil if nobody holds the lock.
 func (s *store) oldest(ctx context.Context, key driver.Key) (*mvccpb.KeyValue, error) {
-	reply, err := s.client.Get(ctx, s.queue(key), clientv3.WithFirstCreate()...)
+	reply, err := s.get(ctx, s.queue(key), clientv3.WithFirstCreate()...)
 	if err != nil || len(reply.Kvs) == 0 {
 		return nil, err
 	}

@@ -103,9 +103,14 @@ func cannotKeep(option string) error {
 	return driver.Permanent(fmt.Errorf("zklock: %s: a lock in ZooKeeper is free as soon as its node is gone; ZooKeeper cannot keep it closed", option))
 }
 
-// earlier waits for an entry that is about to go, so that what comes is new.
+// earlier waits for an entry that is about to go, so that what comes is new. One that was asked for on a session while that
+// ended is nothing any more.
 func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*entry, error) {
 	if e == nil {
+		return nil, nil
+	}
+	if e.session.ctx.Err() != nil {
+		e.forget()
 		return nil, nil
 	}
 	if e.key != r.Key || e.shared != b.shared {

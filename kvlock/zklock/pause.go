@@ -31,9 +31,7 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	n, err := b.read(ctx, e.session, e.path)
 	container := b.container(e.key) + "/"
 	path := container + protected + as.String() + strings.TrimPrefix(e.path, container+protected+e.nonce.String())
-	if errors.Is(err, zk.ErrNoNode) {
-		_, err = b.read(ctx, e.session, path) // an earlier request may have had no answer
-	} else if err == nil {
+	if err == nil {
 		n.Token = e.token
 		_, err = askOnce(ctx, e.session, func(c *zk.Conn) ([]zk.MultiResponse, error) {
 			return c.Multi(
@@ -43,6 +41,9 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 				&zk.CreateRequest{Path: path, Data: []byte(n.value.String()), Acl: b.acl, Flags: zk.FlagPersistent},
 			)
 		})
+	}
+	if errors.Is(err, zk.ErrNoNode) { // an earlier request may have had no answer, and may not have been seen before
+		_, err = b.read(ctx, e.session, path)
 	}
 	switch {
 	case errors.Is(err, zk.ErrNoNode):

@@ -13,6 +13,7 @@ type watch struct {
 	set   chan struct{} // closed when it is there
 	fired chan struct{} // closed when something has happened to the node, or may have: it is the time to look
 	node  node          // to be read once set is closed
+	err   error         // why it is not there; to be read once fired is closed
 
 	// Guarded by session.mu. Connections are counted from one.
 	stood   int // the connection on which the node was seen, the watch on it; zero if on none
@@ -40,7 +41,7 @@ func (s *session) request(w *watch, path string, connection int) {
 	data, stat, _, err := s.conn.GetW(path)
 	answered()
 	if err != nil {
-		s.fire(path, false)
+		s.fail(w, path, err)
 		return
 	}
 	w.node = parseNode(data, stat)
@@ -67,6 +68,25 @@ func (s *session) fire(path string, deleted bool) {
 	delete(s.watches, path)
 }
 
+// fail tells all who wait for a watch that it cannot be had.
+func (s *session) fail(w *watch, path string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watches[path] == w {
+		w.err = err
+		close(w.fired)
+		delete(s.watches, path)
+	}
+}
+
+// refused is an error if a watch that has fired was refused: it is not to be asked for again.
+func (w *watch) refused() error {
+	if isAny(w.err, refusedFor) {
+		return classify(w.err)
+	}
+	return nil
+}
+
 // outlived says whether it is certain that mine stood when other was deleted. On one connection the
 // servers tell what they did in the order in which they did it, and so need not be asked.
 func (s *session) outlived(mine, other *watch) bool {
@@ -86,7 +106,7 @@ func (s *session) holder(ctx context.Context, w *watch) (*driver.Held, error) {
 	case <-w.set:
 		return w.node.holds(), nil
 	case <-w.fired:
-		return nil, nil //nolint:nilnil // see above
+		return nil, w.refused()
 	case <-s.ctx.Done():
 		return nil, s.over()
 	case <-ctx.Done():

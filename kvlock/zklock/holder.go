@@ -1,0 +1,65 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// check looks whether the entry still has its place, and who holds the lock unless that was told.
+func (w *waiter) check(ctx context.Context) error {
+	e := w.entry
+	var held *driver.Held
+	err := w.retry(ctx, func(ctx context.Context) error {
+		if !w.told {
+			var err error
+			held, err = e.holder(ctx)
+			return err
+		}
+		found, err := ask(ctx, e.session, func(c *zk.Conn) (bool, error) {
+			found, _, err := c.Exists(e.path)
+			return found, err
+		})
+		if err == nil && !found {
+			return driver.NotApplied(errPlaceLost)
+		}
+		return err
+	})
+	if errors.Is(err, errPlaceLost) {
+		e.forget()
+	}
+	if held != nil {
+		w.refused(held)
+	}
+	return err
+}
+
+// holder tells who is first; nil if that has just gone, or is e itself.
+func (e *entry) holder(ctx context.Context) (*driver.Held, error) {
+	q, err := e.queue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if ahead, err := e.ahead(q); err != nil || len(ahead) == 0 {
+		return nil, err
+	}
+	return e.store.refusal(ctx, e.session, e.key, q[0])
+}
+
+// tellAtLast is for a wait that ends, in vain, before it was told whom it was for.
+func (w *waiter) tellAtLast(ctx context.Context) {
+	e := w.entry
+	if ctx.Err() == nil || !w.begun || w.told || e.session.ctx.Err() != nil {
+		return
+	}
+	const limit = time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if held, err := e.holder(ctx); err == nil && held != nil {
+		w.refused(held)
+	}
+}

@@ -1,0 +1,48 @@
+package zklock
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
+)
+
+// A request that is made in the moment in which its session is given up does not keep its nonce: sent again it is made on
+// another session.
+func TestARequestOnASessionThatEndsIsMadeOnAnother(t *testing.T) {
+	t.Parallel()
+	b := New([]string{testenv.DSN(t, testenv.EngineZooKeeper)}, Root("/test-"+driver.NewNonce().String()))
+	defer b.Close()
+	r := driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: 20 * time.Second}
+	warm, err := b.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Release(t.Context(), warm); err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.session(r.TTL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := b.enter(s, r, false, -1)
+	if <-e.created; e.err != nil {
+		t.Fatal(e.err)
+	}
+	s.finish(errUnproven)
+	b.mu.Lock()
+	b.entries[r.Nonce] = e // as if it was asked for just after
+	b.mu.Unlock()
+	var held *driver.Held
+	for until := time.Now().Add(20 * time.Second); ; {
+		_, err := b.Acquire(t.Context(), r)
+		if err == nil {
+			return
+		}
+		if !errors.As(err, &held) || time.Now().After(until) { // until the servers have ended the session
+			t.Fatal(err)
+		}
+	}
+}

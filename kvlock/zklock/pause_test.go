@@ -1,0 +1,34 @@
+package zklock_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+)
+
+// A pause that finds the node still there, and gone when it comes to replace it, because the same pause was made meanwhile,
+// is made: whoever sends it again may talk to a server that has not heard of the first.
+func TestAPauseThatIsMadeMeanwhileIsMade(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	b, err := n.open()
+	require.NoError(t, err)
+	g, err := b.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.Delay(100 * time.Millisecond) })) // so that all have read before one has written
+	as := driver.NewNonce()
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() { assert.NoError(t, b.Pause(t.Context(), g, as)) })
+	}
+	group.Wait()
+	status, err := n.watching.Inspect(t.Context(), g.Key)
+	require.NoError(t, err)
+	require.Equal(t, driver.StatePaused, status.State)
+}

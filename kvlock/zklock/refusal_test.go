@@ -1,0 +1,38 @@
+package zklock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/zklock"
+)
+
+// Whoever may stand in a queue, but not read the nodes of others there, is told so at once: it would ask for their
+// watches again and again, as fast as the servers answer.
+func TestAWaiterThatMayNotReadIsToldSo(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	g, err := n.watching.Acquire(t.Context(), request("a")) // so that anybody may list the queue
+	require.NoError(t, err)
+	require.NoError(t, n.watching.Release(t.Context(), g))
+	holder := open(t, n.servers, n.root, zklock.Digest("u", "p"), zklock.ACL(zk.DigestACL(zk.PermAll, "u", "p")...))
+	_, err = holder.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() {
+		_, err := enter(t.Context(), open(t, n.servers, n.root), request("a"))
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		require.True(t, driver.IsPermanent(err), "%v", err)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+	case <-time.After(20 * time.Second):
+		t.Fatal("it asks on")
+	}
+	require.Equal(t, 1, entries(t, n, request("a").Key), "its place is given back")
+}

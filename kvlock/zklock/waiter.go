@@ -1,0 +1,117 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// waiter is one place in the queue.
+type waiter struct {
+	entry *entry
+	ttl   time.Duration
+	heard time.Time // when the servers last answered
+
+	tell  func(*driver.Held) context.Context // tells the caller who holds the lock, or nil: not known yet
+	begun bool                               // it was called
+	told  bool                               // and with who that is
+}
+
+// wait returns once nobody stands before the entry. What it waits for is told before.
+func (w *waiter) wait(ctx context.Context) error {
+	for {
+		v, err := w.look(ctx)
+		if err != nil || v.last == nil {
+			return err
+		}
+		switch {
+		case !w.told && v.holder != nil:
+			held, err := w.entry.session.holder(ctx, v.holder)
+			if err != nil {
+				return err
+			}
+			if held == nil { // it has just gone
+				continue
+			}
+			ctx = w.refused(held)
+		case !w.begun:
+			ctx = w.refused(nil)
+		}
+		err = w.sleep(ctx, v)
+		if err != nil || v.mine != nil && w.entry.session.outlived(v.mine, v.last) {
+			return err
+		}
+	}
+}
+
+func (w *waiter) refused(held *driver.Held) context.Context {
+	w.begun, w.told = true, held != nil
+	return w.tell(held)
+}
+
+// soon is after how long a waiter asks who holds the lock, if it does not know by then. Until it may, the holder
+// of a name that goes from hand to hand has changed.
+const soon = 100 * time.Millisecond
+
+// sleep waits for a watch, and looks now and then whether the entry still has its place.
+func (w *waiter) sleep(ctx context.Context, v view) error {
+	var further, mine <-chan struct{}
+	if v.further != nil {
+		further = v.further.fired
+	}
+	if v.mine != nil {
+		mine = v.mine.fired
+	}
+	timer := time.NewTimer(w.pause())
+	defer timer.Stop()
+	for {
+		select {
+		case <-v.last.fired:
+			return v.last.refused()
+		case <-further:
+			return v.further.refused()
+		case <-mine:
+			return v.mine.refused()
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.entry.session.ctx.Done():
+			return w.entry.session.over()
+		case <-timer.C:
+		}
+		if err := w.check(ctx); err != nil {
+			return err
+		}
+		timer.Reset(w.pause())
+	}
+}
+
+func (w *waiter) pause() time.Duration {
+	pause := max(w.ttl/3, 10*time.Millisecond)
+	if !w.told {
+		pause = min(pause, soon)
+	}
+	return pause
+}
+
+// retry asks until the servers answer, but not for longer than the TTL.
+func (w *waiter) retry(ctx context.Context, read func(context.Context) error) error {
+	for {
+		inner, cancel := context.WithTimeout(ctx, min(max(w.ttl/6, 100*time.Millisecond), 5*time.Second))
+		err := read(inner)
+		cancel()
+		switch {
+		case err == nil:
+			w.heard = time.Now()
+			return nil
+		case errors.Is(err, errPlaceLost), isAny(err, refusedFor), w.entry.session.ctx.Err() != nil:
+			return classify(err)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Since(w.heard) > w.ttl:
+			return errors.Join(errSilent, err)
+		}
+		sleep(ctx, 10*time.Millisecond)
+	}
+}
