@@ -56,7 +56,7 @@ func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 	}
 	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
 	q := sqlQuerier{conn}
-	restore, err := withBusySlice(ctx, q)
+	restore, err := withBusySlice(ctx, nil, q)
 	if err == nil {
 		err = s.classify(ctx, q, do(conn))
 		if failed := restore(); failed != nil {
@@ -108,7 +108,7 @@ func (s *sqlite) check(ctx context.Context, q querier, c claim) error {
 // whenFree runs once, in a transaction of the caller's, when the file is free, for as long as a
 // check waits for that.
 func (s *sqlite) whenFree(ctx context.Context, q querier, once func() error) error {
-	restore, err := withBusySlice(ctx, q)
+	restore, err := withBusySlice(ctx, s.db, q)
 	if err != nil {
 		return err
 	}
@@ -200,9 +200,10 @@ func untilFree(ctx context.Context, once func() error) error {
 	}
 }
 
-// withBusySlice gives q's connection a short busy time-out, and returns what puts its own one back.
-func withBusySlice(ctx context.Context, q querier) (restore func() error, err error) {
-	return sqlitefile.WithBusySlice(ctx, func(ctx context.Context, statement string, ms *int) error {
+// withBusySlice gives q's connection a short busy time-out, and returns what puts its own one back. pool is nil unless q is in a
+// transaction of the caller's.
+func withBusySlice(ctx context.Context, pool *sql.DB, q querier) (restore func() error, err error) {
+	return sqlitefile.WithBusySlice(ctx, pool, func(ctx context.Context, statement string, ms *int) error {
 		_, err := q.row(ctx, statement, nil, ms)
 		return err
 	})

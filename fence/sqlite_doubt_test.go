@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/fence"
 )
 
 // A seal, or a guarded transaction, that is given up at any moment, also when its BEGIN has just been carried out and
@@ -37,5 +40,32 @@ func TestNothingGivenUpLeavesATransactionInThePool(t *testing.T) {
 			}
 			require.NoError(t, s.guard.Seal(t.Context(), lease))
 		})
+	}
+}
+
+// A transaction that ends with its context while a check waits for another writer leaves its connection in the pool as patient as it was.
+func TestACheckThatIsCutShortLeavesTheBusyTimeoutAlone(t *testing.T) {
+	t.Parallel()
+	s := engines[4].fresh(t)
+	db := s.open(t, s.dsn)
+	db.SetMaxOpenConns(1) // the test looks at the same one
+	guard := fence.SQLite(db)
+	lease := s.lease(t, "r")
+	require.NoError(t, guard.Seal(t.Context(), lease))
+	writer := s.begin(t, sql.LevelDefault)
+	_, err := writer.ExecContext(t.Context(), "INSERT INTO elsewhere (n) VALUES (1)")
+	require.NoError(t, err)
+	for round := range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		tx, err := db.BeginTx(ctx, nil)
+		require.NoError(t, err)
+		stop := time.AfterFunc(20*time.Millisecond, cancel) // the check waits for a second
+		require.Error(t, guard.Check(lease.Context(), tx))
+		stop.Stop()
+		cancel()
+		_ = tx.Rollback()
+		var now int
+		require.NoError(t, db.QueryRowContext(t.Context(), "PRAGMA busy_timeout").Scan(&now))
+		assert.Equal(t, 5000, now, "round %d", round)
 	}
 }

@@ -37,8 +37,13 @@ func mysqlTransient(err error) bool {
 }
 
 // mysqlUncertain recognises errors of the server that do not say what became of the statement: it
-// was ended from outside, perhaps behind the commit, or the commit itself went wrong.
+// was ended from outside, perhaps behind the commit, or the commit itself went wrong; or a proxy has said it, with a number of the
+// clients' (2000 to 2999) or of its own (ProxySQL: 9001 and up), because it has lost the server.
 func mysqlUncertain(number uint16) bool {
+	switch {
+	case number >= 2000 && number < 3000, number >= 9000 && number < 10000:
+		return true
+	}
 	switch number {
 	case 1053, // server shutdown in progress
 		1180,       // error during commit

@@ -2,13 +2,15 @@ package sqllock
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
-// withBusySlice gives q's connection a short busy time-out, and returns what puts its own one back.
-func withBusySlice(ctx context.Context, q querier) (restore func() error, err error) {
-	return sqlitefile.WithBusySlice(ctx, func(ctx context.Context, statement string, ms *int) error {
+// withBusySlice gives q's connection a short busy time-out, and returns what puts its own one back. pool is nil unless q is a
+// transaction of the caller's.
+func withBusySlice(ctx context.Context, pool *sql.DB, q querier) (restore func() error, err error) {
+	return sqlitefile.WithBusySlice(ctx, pool, func(ctx context.Context, statement string, ms *int) error {
 		_, err := queryOne(ctx, q, statement, nil, ms)
 		return err
 	})

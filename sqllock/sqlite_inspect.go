@@ -74,7 +74,7 @@ func (s *sqlite) Prune(ctx context.Context, unused time.Duration) (int, error) {
 
 func (s *sqlite) prune(ctx context.Context, conn *sql.Conn, unused time.Duration) (forgotten int64, err error) {
 	q := sqlQuerier{conn}
-	restore, err := withBusySlice(ctx, q)
+	restore, err := withBusySlice(ctx, nil, q)
 	if err != nil {
 		return 0, err
 	}

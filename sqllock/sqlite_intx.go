@@ -26,7 +26,7 @@ func (s *sqlite) lockInTx(ctx context.Context, tx querier, key driver.Key) error
 }
 
 func (s *sqlite) askInTx(ctx context.Context, tx querier, key driver.Key) (answer, error) {
-	restore, err := withBusySlice(ctx, tx)
+	restore, err := withBusySlice(ctx, s.db, tx)
 	if err != nil {
 		return answer{}, err
 	}

@@ -112,7 +112,7 @@ func (s *sqlite) once(ctx context.Context, work func(*sql.Conn) error) (err erro
 		return driver.NotApplied(err)
 	}
 	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
-	restore, err := withBusySlice(ctx, sqlQuerier{conn})
+	restore, err := withBusySlice(ctx, nil, sqlQuerier{conn})
 	if err != nil {
 		return driver.NotApplied(err)
 	}

@@ -4,6 +4,7 @@ package sqlitefile
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -37,7 +38,9 @@ const slice = 50 * time.Millisecond
 // WithBusySlice gives a connection a short busy time-out, and returns what puts its own one back.
 // pragma runs a statement on it and scans its answer, which is the time-out that holds then. Pragmas
 // touch no file, and so they are not interrupted by the end of ctx.
-func WithBusySlice(ctx context.Context, pragma func(ctx context.Context, statement string, ms *int) error) (restore func() error, err error) {
+//
+// Where the connection is in a transaction of the caller's, pool is where it goes when that ends meanwhile; else it is nil.
+func WithBusySlice(ctx context.Context, pool *sql.DB, pragma func(ctx context.Context, statement string, ms *int) error) (restore func() error, err error) {
 	wait := slice
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = max(0, min(wait, time.Until(deadline)))
@@ -48,8 +51,15 @@ func WithBusySlice(ctx context.Context, pragma func(ctx context.Context, stateme
 		return nil, err
 	}
 	set := func(ms int) error { return pragma(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", ms), &ms) }
-	if err := set(int(wait.Milliseconds())); err != nil {
+	given := int(wait.Milliseconds())
+	if err := set(given); err != nil {
 		return nil, err
 	}
-	return func() error { return set(before) }, nil
+	return func() error {
+		err := set(before)
+		if err != nil && pool != nil && given != before {
+			restoreIn(pool, given, before)
+		}
+		return err
+	}, nil
 }

@@ -1,0 +1,42 @@
+package sqlitefile
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// restoreLimit is how long a connection is looked for whose transaction has ended: by then it is in its pool again, or closed.
+const restoreLimit = time.Second
+
+// restoreIn gives a connection its own busy time-out back that cannot be reached any more: its transaction has ended with the context it
+// was begun with, and database/sql takes the connection back to the pool as it is, unless its driver gives it up. There it is told from
+// the others by the time-out that it was given.
+func restoreIn(pool *sql.DB, given, before int) {
+	ctx, cancel := context.WithTimeout(context.Background(), restoreLimit)
+	defer cancel()
+	for pause := time.Millisecond; ctx.Err() == nil; pause *= 2 {
+		stats := pool.Stats()
+		if restored(ctx, pool, stats.Idle, given, before) || stats.InUse == 0 {
+			return
+		}
+		sleep(ctx, pause)
+	}
+}
+
+// restored looks at so many connections of the pool.
+func restored(ctx context.Context, pool *sql.DB, idle, given, before int) bool {
+	for range idle {
+		conn, err := pool.Conn(ctx)
+		if err != nil {
+			return false
+		}
+		defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+		var ms int
+		if conn.QueryRowContext(ctx, "PRAGMA busy_timeout").Scan(&ms) == nil && ms == given {
+			return conn.QueryRowContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", before)).Scan(&ms) == nil
+		}
+	}
+	return false
+}

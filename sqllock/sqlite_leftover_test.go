@@ -1,0 +1,41 @@
+package sqllock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// A transaction that ends with its context while InTx waits for another writer leaves the connection as patient as it was: it goes back
+// to the caller's pool, and his next statement must not find the file busy at once.
+func TestSQLiteInTxThatIsCutShortLeavesTheBusyTimeoutAlone(t *testing.T) {
+	s := sqliteTestWith(t, "DELETE")
+	db := openSQLite(t, fileOf(t, s)+"?_pragma=busy_timeout(4321)")
+	db.SetMaxOpenConns(1) // the test looks at the same one
+	b := sqllock.SQLite(db)
+	writer, err := s.raw.Conn(t.Context())
+	require.NoError(t, err)
+	defer writer.Close()
+	_, err = writer.ExecContext(t.Context(), "BEGIN EXCLUSIVE")
+	require.NoError(t, err)
+	for round := range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		tx, err := db.BeginTx(ctx, nil)
+		require.NoError(t, err, "round %d", round)
+		stop := time.AfterFunc(20*time.Millisecond, cancel) // InTx waits for 50 ms
+		require.Error(t, b.InTx(t.Context(), tx, "job"))
+		stop.Stop()
+		cancel()
+		_ = tx.Rollback()
+		var now int
+		require.NoError(t, db.QueryRowContext(t.Context(), "PRAGMA busy_timeout").Scan(&now), "round %d", round)
+		assert.Equal(t, 4321, now, "round %d", round)
+	}
+	_, err = writer.ExecContext(t.Context(), "ROLLBACK")
+	require.NoError(t, err)
+}
