@@ -166,10 +166,12 @@ func (r *renewals) due(now instant) []*Lease {
 	r.mu.Lock()
 	for len(r.held) > 0 {
 		le := r.held[0]
-		left, ends := le.remaining(now)
-		if left <= 0 {
-			heap.Pop(&r.held)
+		ends, over, late := le.look(now)
+		if late {
 			expired = append(expired, le)
+		}
+		if over {
+			heap.Pop(&r.held)
 			continue
 		}
 		renewable := !le.plan.asking && !le.plan.paused && le.plan.renewAt.Before(ends)
@@ -187,7 +189,7 @@ func (r *renewals) due(now instant) []*Lease {
 	}
 	r.mu.Unlock()
 	for _, le := range expired {
-		le.check(now)
+		le.ended()
 	}
 	return due
 }
