@@ -49,3 +49,39 @@ func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 		}
 	})
 }
+
+// latched is a lease whose loss somebody has just noticed, and is about to tell of.
+func latched(t *testing.T, opts ...Option) (l *Locker, lease *Lease) {
+	t.Helper()
+	l, err := newLocker(memlock.New(), systemClock, append(opts, TTL(3*time.Second)))
+	require.NoError(t, err)
+	lease, err = l.Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	lease.mu.Lock()
+	defer lease.mu.Unlock()
+	lease.err = lease.lost(LostExpired)
+	return l, lease
+}
+
+// The cause of the lease's context is what ended the lease, also if a Release comes between the loss and its being told.
+func TestCauseOfALossThatReleaseOvertakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, lease := latched(t)
+		defer func() { _ = l.Close() }()
+		require.ErrorIs(t, lease.Release(t.Context()), ErrLost)
+		require.ErrorIs(t, context.Cause(lease.Context()), ErrLost)
+		lease.ended()
+	})
+}
+
+// Promise 13: Close leaves no goroutine, and none begins later; a loss that it overtakes is told all the same, once.
+func TestALossThatCloseOvertakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		l, lease := latched(t, Tracing(&Trace{Lost: func(LostEvent) { told++ }}))
+		require.ErrorIs(t, l.Close(), ErrLost)
+		lease.ended()
+		assert.False(t, l.renewals.running, "a goroutine was started")
+		assert.Equal(t, 1, told)
+	})
+}
