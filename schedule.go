@@ -122,9 +122,12 @@ func (le *Lease) check(now instant) {
 	}
 }
 
-// renewEvery follows the TTL where a store granted less than was asked for.
+// renewEvery follows the TTL where a store granted less than was asked for, with time for a second try.
 func (le *Lease) renewEvery() time.Duration {
-	return min(le.cfg.renewEvery, le.grant.TTL/2)
+	if le.grant.TTL >= le.cfg.ttl {
+		return le.cfg.renewEvery
+	}
+	return min(le.cfg.renewEvery, (le.grant.TTL-le.margin())/2)
 }
 
 // early is by how much le may be renewed before its time, to travel with others.
