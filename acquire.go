@@ -19,8 +19,8 @@ var errWaitOver = errors.New("wait is over")
 //
 // The error is an [ErrHeld] (a [*HeldError] says by whom) when the wait was over; joined with ctx's
 // error when ctx ended first; an [ErrUnavailable] when the store said nothing for as long as one
-// TTL, a minute at most, or refused in a way that asking again does not mend; [ErrClosed]; or says
-// which option or name cannot work. A failed Acquire leaves nothing behind: a request whose reply
+// TTL, a minute at most, or granted too late for the TTL or the [MaxHold] each time, or refused in a
+// way that asking again does not mend; [ErrClosed]; or says which option or name cannot work. A failed Acquire leaves nothing behind: a request whose reply
 // is missing is taken back in the background.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
 	a, err := l.newAcquisition(ctx, name, opts)

@@ -68,6 +68,7 @@ func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent instan
 	if now.since(sent) < a.cfg.renewEvery {
 		return g, sent, nil
 	}
+	a.answered = now
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(a.cfg.ttl))
 	defer cancel()
 	sent = now
