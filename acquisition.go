@@ -34,6 +34,7 @@ type acquisition struct {
 	offer       *offer // of a lease that is to be taken over
 	burst       burst  // that the grant is part of
 	stopWaiting func()
+	lease       *Lease // once it is renewed
 }
 
 // doubt is what is known of requests whose replies are missing: they may have been applied, or may
@@ -174,6 +175,7 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now instant) (*Leas
 		}
 		return nil, again
 	}
+	a.lease = le
 	le.watch()
 	emit(a.cfg, func(t *Trace) func(AcquiredEvent) { return t.Acquired },
 		AcquiredEvent{le.info(), time.Since(a.started), a.attempts, a.doubt.requests, g.TTL, le.burst.handed > 0, a.ctx})
