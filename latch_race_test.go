@@ -33,11 +33,13 @@ func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 		time.Sleep(ttl / 3)
 		arrived := systemClock()
 		for i, le := range leases {
+			le.mu.Lock()
 			end := le.ctx.end
 			le.ctx.end = func(cause error) { // the scheduler is about to end the one and then the other
 				leases[1-i].confirm(sent, arrived)
 				end(cause)
 			}
+			le.mu.Unlock()
 		}
 		for _, le := range leases {
 			select {
