@@ -19,8 +19,8 @@ var errWaitOver = errors.New("wait is over")
 //
 // The error is an [ErrHeld] (a [*HeldError] says by whom) when the wait was over; joined with ctx's
 // error when ctx ended first; an [ErrUnavailable] when the store said nothing for as long as one
-// TTL, a minute at most, or refused in a way that asking again does not mend; [ErrClosed]; or says
-// which option or name cannot work. A failed Acquire leaves nothing behind: a request whose reply
+// TTL, a minute at most, or granted too late for the TTL or the [MaxHold] each time, or refused in a
+// way that asking again does not mend; [ErrClosed]; or says which option or name cannot work. A failed Acquire leaves nothing behind: a request whose reply
 // is missing is taken back in the background.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
 	a, err := l.newAcquisition(ctx, name, opts)
@@ -28,9 +28,9 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lea
 		return nil, err
 	}
 	if a.cfg.waitSet && a.cfg.wait == 0 {
-		return a.sealed(a.try())
+		return a.run(a.try)
 	}
-	return a.sealed(a.wait())
+	return a.run(a.wait)
 }
 
 // TryAcquire asks for the name and answers at once: with a lease, an [ErrHeld], or any other error
@@ -41,7 +41,7 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...Option) (*
 	if err != nil {
 		return nil, err
 	}
-	return a.sealed(a.try())
+	return a.run(a.try)
 }
 
 // Do acquires the name, waiting as [Locker.Acquire] does, runs fn, and releases. The ctx handed to
@@ -88,6 +88,20 @@ func (le *Lease) scope(ctx context.Context) (scope context.Context, leave func()
 		stop()
 		cancel(nil)
 	}
+}
+
+// run acquires by one of the two below and seals. A function of a [Trace] or a guard that panics, or ends the
+// goroutine, leaves no lease behind that nobody has and that is renewed for ever.
+func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {
+	returned := false
+	defer func() {
+		if !returned && a.lease != nil {
+			_ = a.lease.abandon(a.ctx)
+		}
+	}()
+	le, err = a.sealed(by())
+	returned = true
+	return le, err
 }
 
 // try makes one attempt, and another only to learn what became of it.

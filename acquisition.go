@@ -19,7 +19,7 @@ type acquisition struct {
 	nonce  driver.Nonce
 
 	started  time.Time
-	answered instant // when the store last said anything
+	answered instant // when the store last said anything of use
 	attempts int
 	doubt    doubt
 
@@ -34,6 +34,7 @@ type acquisition struct {
 	offer       *offer // of a lease that is to be taken over
 	burst       burst  // that the grant is part of
 	stopWaiting func()
+	lease       *Lease // once it is renewed
 }
 
 // doubt is what is known of requests whose replies are missing: they may have been applied, or may
@@ -156,7 +157,7 @@ func (a *acquisition) refused(held *driver.Held, now instant) {
 // granted makes a lease of a grant, unless it came too late to be of use: after the deadline, after
 // the caller gave up, or after the locker was closed. Then it is given back.
 func (a *acquisition) granted(g driver.Grant, sent, trusted, now instant) (*Lease, verdict) {
-	a.answered, a.err = now, nil
+	a.err = nil
 	numbered := g.Token > 0 || g.Token == 0 && a.locker.caps.Token == driver.NoToken
 	unasked := g.Earlier && a.pending == (instant{})
 	if unasked || !numbered || g.Nonce != a.nonce || g.Key != a.key || g.TTL <= 0 {
@@ -169,11 +170,12 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now instant) (*Leas
 	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.locker.renewals.add(le) {
 		a.err, a.lastCertain = errors.New("the grant came too late to be used"), false
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
-		if a.locker.closing.Err() != nil || a.ctx.Err() != nil {
+		if a.locker.closing.Err() != nil || a.ctx.Err() != nil || now.since(a.answered) >= outageLimit(a.cfg.ttl) {
 			return nil, stop
 		}
 		return nil, again
 	}
+	a.lease = le
 	le.watch()
 	emit(a.cfg, func(t *Trace) func(AcquiredEvent) { return t.Acquired },
 		AcquiredEvent{le.info(), time.Since(a.started), a.attempts, a.doubt.requests, g.TTL, le.burst.handed > 0, a.ctx})

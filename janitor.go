@@ -3,6 +3,7 @@ package rowlock
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,18 +21,24 @@ type leftover struct {
 	requests int     // requests that may grant it, if it is not certain
 
 	next   time.Time
+	asking bool // a request is under way
 	pauses backoff
 	freed  int
 	err    error
 }
 
-// janitor takes leftovers back, with one goroutine that is there only while there are any.
+// mostTakingBack is how many leftovers of a locker are asked about at the same time: many waiters may give up
+// together, and a request that hangs must not keep the others waiting.
+const mostTakingBack = 8
+
+// janitor takes leftovers back, with goroutines that are there only while there are any.
 type janitor struct {
 	locker *Locker
 	pokes  chan struct{} // holds one
 
 	mu      sync.Mutex
 	items   []*leftover
+	asking  int // of the items
 	running bool
 	stopped bool
 }
@@ -97,12 +104,30 @@ func (j *janitor) run() {
 			case <-timer.C:
 			case <-j.pokes:
 			}
-		case j.attempt(j.locker.patience, item) || stopped:
-			j.drop(item)
-			j.tell(item)
+		default:
+			j.locker.running.Go(func() { j.work(item, stopped) })
 		}
 	}
 }
+
+// work makes one attempt at item, which may be the last.
+func (j *janitor) work(item *leftover, last bool) {
+	over := j.attempt(j.locker.patience, item) || last
+	j.mu.Lock()
+	item.asking = false
+	j.asking--
+	if over {
+		j.drop(item)
+	}
+	j.poke()
+	j.mu.Unlock()
+	if over {
+		j.tell(item)
+	}
+}
+
+// longestRest is how long the janitor rests when there is nothing to do until it is poked.
+const longestRest = time.Hour
 
 // pick chooses the leftover whose turn it is, or says how long there is none. Neither means that
 // there are no more, and the goroutine ends.
@@ -114,16 +139,20 @@ func (j *janitor) pick() (item *leftover, pause time.Duration, stopped bool) {
 		j.running = false
 		return nil, 0, j.stopped
 	}
-	first := j.items[0]
-	for _, other := range j.items[1:] {
-		if other.next.Before(first.next) {
-			first = other
+	for _, other := range j.items {
+		if !other.asking && (item == nil || other.next.Before(item.next)) {
+			item = other
 		}
 	}
-	if pause := first.next.Sub(now.at); pause > 0 && !j.stopped {
+	if item == nil || j.asking == mostTakingBack {
+		return nil, longestRest, false
+	}
+	if pause := item.next.Sub(now.at); pause > 0 && !j.stopped {
 		return nil, pause, false
 	}
-	return first, 0, j.stopped
+	item.asking = true
+	j.asking++
+	return item, 0, j.stopped
 }
 
 // attempt asks the store once to let go of item, and says whether that is settled.
@@ -152,15 +181,9 @@ func (j *janitor) attempt(ctx context.Context, item *leftover) bool {
 	return driver.IsPermanent(err) || age > item.grant.TTL+2*timeout
 }
 
+// drop is called with mu held.
 func (j *janitor) drop(item *leftover) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for i, other := range j.items {
-		if other == item {
-			j.items = append(j.items[:i], j.items[i+1:]...)
-			return
-		}
-	}
+	j.items = slices.DeleteFunc(j.items, func(other *leftover) bool { return other == item })
 }
 
 func (j *janitor) tell(item *leftover) {

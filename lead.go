@@ -67,9 +67,9 @@ func (c *campaign) acquire(ctx context.Context) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	lease, err := a.wait()
-	c.heard = c.heard || lease != nil || a.held != nil
-	return a.sealed(lease, err)
+	lease, err := a.run(a.wait)
+	c.heard = c.heard || a.lease != nil || a.held != nil
+	return lease, err
 }
 
 // again says whether a campaign that failed so is worth another.

@@ -128,6 +128,8 @@ func (s settings) check() error {
 		return wrong("Margin", s.margin, fmt.Sprintf("must be from 0 to half the TTL of %s", s.ttl))
 	case s.renewEvery < time.Millisecond || s.renewEvery > s.ttl/2:
 		return wrong("RenewEvery", s.renewEvery, fmt.Sprintf("must be from 1ms to half the TTL of %s", s.ttl))
+	case s.renewEvery >= s.ttl-s.margin:
+		return wrong("RenewEvery", s.renewEvery, fmt.Sprintf("must be less than the TTL of %s less the margin of %s, which is when trust ends", s.ttl, s.margin))
 	case s.wait < 0:
 		return wrong("Wait", s.wait, "must not be negative")
 	case s.minHold < 0 || s.minHold > maxTTL:

@@ -1,6 +1,7 @@
 package rowlock_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -43,6 +44,31 @@ func TestBadOptionsAreNamed(t *testing.T) {
 	}
 	_, err := rowlock.New(nil)
 	require.ErrorContains(t, err, "backend is nil")
+}
+
+// Promise 6: only the deadline makes a lease lost, and the time of its first renewal comes before it. Options that
+// contradict that are refused, naming both.
+func TestRenewalIsDueBeforeTrustEnds(t *testing.T) {
+	_, err := rowlock.New(memlock.New(), rowlock.TTL(10*time.Second), rowlock.RenewEvery(5*time.Second), rowlock.Margin(5*time.Second))
+	require.ErrorContains(t, err, "RenewEvery(5s)")
+	require.ErrorContains(t, err, "margin of 5s")
+}
+
+// stingy is a store that grants a fifth of what it is asked for, and renews that.
+type stingy struct{ *memlock.Backend }
+
+func (s stingy) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	r.TTL /= 5
+	return s.Backend.Acquire(ctx, r)
+}
+
+// Promise 6: a lease is renewed in time also where the store granted much less than was asked for.
+func TestAShortGrantIsRenewedInTime(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lease := acquire(t, locker(t, stingy{store}, rowlock.TTL(10*time.Second), rowlock.Margin(2*time.Second)), "a")
+		time.Sleep(time.Minute)
+		require.NoError(t, lease.Err())
+	})
 }
 
 // A name that cannot work is named, and nothing is asked of the store.

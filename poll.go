@@ -40,7 +40,7 @@ func (p *poll) pause(held *driver.Held, woken bool) time.Duration {
 	} else {
 		place := time.Duration(held.Ahead) + 1
 		since := max(held.Since, min(time.Since(p.from), longestBurst))
-		pause = jitter(min(max(since/4, shortestPoll)*place, longestPoll))
+		pause = jitter(min(min(max(since/4, shortestPoll), longestPoll)*place, longestPoll))
 	}
 	if held.ExpiresIn > 0 && (held.Reason != driver.Reserved || held.Ahead == 0) {
 		pause = min(pause, held.ExpiresIn+jitter(5*time.Millisecond))

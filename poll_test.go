@@ -2,6 +2,7 @@ package rowlock_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -222,4 +223,29 @@ func (s *reserving) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 		return driver.Grant{}, &driver.Held{Reason: driver.Reserved, Since: time.Second, ExpiresIn: left, Ahead: s.ahead}
 	}
 	return s.Backend.Acquire(ctx, r)
+}
+
+// Promise 9: how long the holder has had the name, and how many wait longer, are the store's to say, however much that is.
+func TestThePollBearsWhateverTheStoreSays(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, &ancient{store})
+		acquire(t, locker(t, store), "a")
+		_, err := l.Acquire(background, "a", rowlock.Wait(time.Minute))
+		require.ErrorIs(t, err, rowlock.ErrHeld)
+	})
+}
+
+// ancient says that the holder has the name for thirty years, and that forty wait.
+type ancient struct{ *memlock.Backend }
+
+func (ancient) Notify(context.Context, driver.Key, func()) (func(), error) {
+	return nil, errors.New("deaf")
+}
+
+func (s ancient) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := s.Backend.Acquire(ctx, r)
+	if held, ok := err.(*driver.Held); ok { //nolint:errorlint // memlock's own
+		held.Ahead, held.Since = 40, 30*365*24*time.Hour
+	}
+	return g, err
 }

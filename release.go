@@ -33,12 +33,13 @@ func (le *Lease) release(ctx context.Context) error {
 	if before == nil {
 		le.err = ErrReleased
 	}
+	ended := le.err
 	le.mu.Unlock()
 	if late {
 		le.ended()
 	}
 	le.unwatch()
-	le.ctx.end(ErrReleased)
+	le.ctx.end(ended) // whoever has latched a loss may not have come to that yet
 	le.locker.renewals.remove(le)
 
 	err, handed := before, false

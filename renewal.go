@@ -80,13 +80,19 @@ func (r *renewals) forget(le *Lease) {
 }
 
 // retire forgets le, which was lost, and has the loss told by the scheduler: whoever noticed may be
-// in a getter.
+// in a getter. Only where Close has ended meanwhile nobody else is left to tell it.
 func (r *renewals) retire(le *Lease) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.forget(le)
-	r.lost = append(r.lost, le)
-	r.start(time.Time{})
+	over := r.stopped && !r.running
+	if !over {
+		r.lost = append(r.lost, le)
+		r.start(time.Time{})
+	}
+	r.mu.Unlock()
+	if over {
+		le.tellLost(r.locker.clock())
+	}
 }
 
 // stop ends the scheduler and returns the leases that were held.
@@ -145,8 +151,12 @@ func (r *renewals) tellLost(now instant) {
 	for _, le := range lost {
 		r.locker.queues.wake(le.grant.Key)
 		le.letSessionGo(lostReason(le.err))
-		emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), lostReason(le.err), now.since(le.granted), le.ctx})
+		le.tellLost(now)
 	}
+}
+
+func (le *Lease) tellLost(now instant) {
+	emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), lostReason(le.err), now.since(le.granted), le.ctx})
 }
 
 // expireAll looks at every lease, because a clock has jumped.
@@ -166,10 +176,12 @@ func (r *renewals) due(now instant) []*Lease {
 	r.mu.Lock()
 	for len(r.held) > 0 {
 		le := r.held[0]
-		left, ends := le.remaining(now)
-		if left <= 0 {
-			heap.Pop(&r.held)
+		ends, over, late := le.look(now)
+		if late {
 			expired = append(expired, le)
+		}
+		if over {
+			heap.Pop(&r.held)
 			continue
 		}
 		renewable := !le.plan.asking && !le.plan.paused && le.plan.renewAt.Before(ends)
@@ -187,7 +199,7 @@ func (r *renewals) due(now instant) []*Lease {
 	}
 	r.mu.Unlock()
 	for _, le := range expired {
-		le.check(now)
+		le.ended()
 	}
 	return due
 }

@@ -97,6 +97,15 @@ func (le *Lease) remaining(now instant) (left time.Duration, ends time.Time) {
 	return left, now.at.Add(left)
 }
 
+// look says when trust in le ends, whether it has, and whether that was latched just now: then the caller calls
+// ended. What is not over is still to be looked at, so both are told from one reading.
+func (le *Lease) look(now instant) (ends time.Time, over, late bool) {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	late = le.expire(now)
+	return now.at.Add(le.left(now)), le.err != nil, late
+}
+
 func (le *Lease) lastSent() time.Time {
 	le.mu.Lock()
 	defer le.mu.Unlock()
@@ -113,9 +122,12 @@ func (le *Lease) check(now instant) {
 	}
 }
 
-// renewEvery follows the TTL where a store granted less than was asked for.
+// renewEvery follows the TTL where a store granted less than was asked for, with time for a second try.
 func (le *Lease) renewEvery() time.Duration {
-	return min(le.cfg.renewEvery, le.grant.TTL/2)
+	if le.grant.TTL >= le.cfg.ttl {
+		return le.cfg.renewEvery
+	}
+	return min(le.cfg.renewEvery, (le.grant.TTL-le.margin())/2)
 }
 
 // early is by how much le may be renewed before its time, to travel with others.

@@ -70,6 +70,17 @@ func TestALostCommit(t *testing.T) {
 	})
 }
 
+// A connection that breaks as the transaction begins is none of the caller's business: nothing was written.
+func TestAConnectionThatBreaksAtTheBegin(t *testing.T) {
+	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
+		add := func(_ context.Context, do execute) error { return do(increment) }
+		require.NoError(t, l.tx(lease.Context(), add)) // leaves a connection in the pool
+		l.proxy.DropReplies(1, faultproxy.Reset)
+		require.NoError(t, l.tx(lease.Context(), add))
+		assert.EqualValues(t, 2, l.count(t))
+	})
+}
+
 // Where the server does not learn that the connection is gone, the answer comes when the server ends
 // the transaction in doubt: it is not guessed before.
 func TestATransactionThatTheServerKeepsOpen(t *testing.T) {

@@ -3,11 +3,11 @@ package fence
 import (
 	"context"
 	"database/sql"
-	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // maxTries is how often a transaction is run that the database undoes each time.
@@ -60,8 +60,8 @@ func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx)
 	})
 }
 
-// begin gives the transaction a connection that can be destroyed. Stale ones of the pool are passed
-// over, as the pool itself would.
+// begin gives the transaction a connection that can be destroyed. One that has broken is passed over, as the
+// pool itself passes over those that its driver knows to be stale: nothing was written.
 func (g *Guard) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
 	for try := 1; ; try++ {
 		conn, err := g.db.Conn(ctx)
@@ -73,7 +73,7 @@ func (g *Guard) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
 			return conn, tx, nil
 		}
 		discard(conn) // it may have begun all the same
-		if !errors.Is(err, sqldriver.ErrBadConn) || try == maxTries {
+		if ctx.Err() != nil || g.dialect.refused(err) || try == maxTries {
 			return nil, nil, err
 		}
 	}
@@ -85,7 +85,7 @@ func (g *Guard) TxPgx(ctx context.Context, fn func(ctx context.Context, tx pgx.T
 		return errors.New("fence: TxPgx: the guard has no pgx pool: use Tx")
 	}
 	return g.repeat(ctx, func() error {
-		tx, err := g.pool.Begin(ctx)
+		tx, err := g.beginPgx(ctx)
 		if err != nil {
 			return fmt.Errorf("fence: begin: %w", err)
 		}
@@ -105,6 +105,17 @@ func (g *Guard) TxPgx(ctx context.Context, fn func(ctx context.Context, tx pgx.T
 			},
 		})
 	})
+}
+
+// beginPgx passes over broken connections as begin does. A connection that cannot be made ends it.
+func (g *Guard) beginPgx(ctx context.Context) (pgx.Tx, error) {
+	for try := 1; ; try++ {
+		tx, err := g.pool.Begin(ctx)
+		var unconnected *pgconn.ConnectError
+		if err == nil || ctx.Err() != nil || errors.As(err, &unconnected) || g.dialect.refused(err) || try == maxTries {
+			return tx, err
+		}
+	}
 }
 
 // repeat runs once until it succeeds, or fails otherwise than by being undone.

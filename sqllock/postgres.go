@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -111,8 +112,11 @@ func (p *postgres) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 		})
 	if err != nil {
 		err = p.classify(ctx, "acquire", r.Key, err)
-		if left == nil || !driver.IsNotApplied(err) || driver.IsPermanent(err) {
+		switch {
+		case left == nil || !driver.IsNotApplied(err):
 			return driver.Grant{}, err
+		case driver.IsPermanent(err):
+			return driver.Grant{}, p.takeBack(ctx, r, err)
 		}
 		a = *left // what came then had no effect, and this had one
 	}
@@ -122,6 +126,16 @@ func (p *postgres) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 	g := grantOf(r, driver.Token(a.token))
 	g.Sealed = a.sealed
 	return g, nil
+}
+
+// takeBack undoes that r was left with its row, for why, which says that nothing had an effect. It does not say so if that
+// fails.
+func (p *postgres) takeBack(ctx context.Context, r driver.Request, why error) error {
+	err := p.Release(ctx, driver.Grant{Key: r.Key, Nonce: r.Nonce})
+	if err == nil || errors.Is(err, driver.ErrNotHeld) {
+		return why
+	}
+	return fmt.Errorf("%v; and the request was not taken back: %v", why, err) //nolint:errorlint // what they are marked as is not true of both
 }
 
 func grantOf(r driver.Request, token driver.Token) driver.Grant {

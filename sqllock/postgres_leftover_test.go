@@ -3,6 +3,7 @@ package sqllock_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -70,4 +71,44 @@ func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
 	c.exec(t, "UPDATE rowlock_lease_waiter SET since = since + interval '1 hour' WHERE nonce IS NULL")
 	require.NoError(t, holder.Release(t.Context(), acquire(t, holder, request("job"))))
 	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce IS NOT NULL"), "leases that nobody knows of")
+}
+
+// The same with one that meets what asking again does not mend, such as a table that has just gone: the error says that
+// nothing had an effect, so nobody else takes the request back.
+func TestPostgresARequestIsTakenBackBeforeAPermanentError(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 1)
+	holder := c.members[0].backend
+	config, err := pgxpool.ParseConfig(c.dsn)
+	require.NoError(t, err)
+	var once sync.Once
+	config.ConnConfig.Tracer = afterwards{func() {
+		once.Do(func() { c.exec(t, "ALTER TABLE rowlock_lease_meta RENAME TO elsewhere") })
+	}}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	b := sqllock.Pgx(pool)
+	waiter, err := rowlock.New(b)
+	require.NoError(t, err)
+	key := driver.Key{Name: "job"}
+	for _, each := range []*sqllock.Backend{holder, b} { // the row stays, as where others of the process wait on
+		stop, err := each.Notify(t.Context(), key, func() {})
+		require.NoError(t, err)
+		t.Cleanup(stop)
+	}
+	until(t, "both listen", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 2 })
+	require.NoError(t, holder.Release(t.Context(), acquire(t, holder, request("job"))))
+	until(t, "nobody has it", func() bool {
+		return c.int(t, "SELECT count(*) FROM rowlock_lease WHERE held_until <= clock_timestamp()") == 1
+	})
+	tx := c.begin(t)
+	_, err = tx.ExecContext(t.Context(), "SELECT FROM rowlock_lease FOR UPDATE") // so it is contended
+	require.NoError(t, err)
+	_, err = waiter.Acquire(t.Context(), "job")
+	require.ErrorIs(t, err, rowlock.ErrUnavailable)
+	require.True(t, driver.IsPermanent(err), "%v", err)
+	require.NoError(t, waiter.Close())
+	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL"), "requests")
+	require.NoError(t, tx.Rollback())
 }

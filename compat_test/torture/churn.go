@@ -38,9 +38,12 @@ func (w *worker) churn(ctx context.Context, r *rand.Rand, name string) {
 	}
 }
 
+// relayWait is longer than the checker lets a waiter wait who sleeps through a release: who gives up before shows nothing.
+const relayWait = 30 * time.Second
+
 // relay waits with all the others for one name, and hands it on.
 func (w *worker) relay(ctx context.Context, r *rand.Rand) {
-	h, ok := w.acquire(ctx, w.locker.Acquire, relayName, rowlock.Wait(longestWait))
+	h, ok := w.acquire(ctx, w.locker.Acquire, relayName, rowlock.Wait(relayWait))
 	if !ok {
 		return
 	}

@@ -27,7 +27,7 @@ var engine = []mutant{
 		"\tle.ctx.end(le.err)\n", "",
 		root("TestHangingStoreDelaysNoLoss", "TestSimulation")},
 	{"no timer enforces the deadline", "trust ends first, S8", "renewal.go",
-		"for _, le := range expired {\n\t\tle.check(now)\n\t}", "for _, le := range expired {\n\t\t_ = le\n\t}",
+		"for _, le := range expired {\n\t\tle.ended()\n\t}", "for _, le := range expired {\n\t\t_ = le\n\t}",
 		root("TestHangingStoreDelaysNoLoss", "TestSimulation")},
 	{"only the monotonic clock is looked at", "trust ends first, S8", "clock.go",
 		"return max(monotonic+asleep, wall)", "_, _ = asleep, wall\n\treturn monotonic",

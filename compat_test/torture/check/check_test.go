@@ -68,6 +68,14 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 		}},
 		{"S3", "a holder trusts for longer than the store grants", func(f *forge) { find(f, kind(history.Granted)).Until += ttl }},
 		{"S3", "a grant is not in the store's own history", func(f *forge) { change(f, history.Grant).Nonce = "another" }},
+		{"S3", "a holder trusts for longer than the store grants until it renews", func(f *forge) {
+			h := f.ask(1, "churn-0").granted()
+			find(f, func(e history.Event) bool { return e.Kind == history.Granted && e.Try == h.try }).Until += ttl / 4
+			f.now += ttl / 2
+			h.renewed()
+			h.expires = f.now + ttl
+			h.released()
+		}},
 		{"S4", "two holders trust at once", func(f *forge) { overlap(f) }},
 		{"S5", "an older token writes after a newer one", func(f *forge) {
 			f.Ledger = append(f.Ledger, history.Link{Resource: "chain-0", Token: 1, Nonce: "stale", Read: 16, Value: 17})
@@ -81,6 +89,27 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 		{"S6", "a grant is released whose holder did not", func(f *forge) {
 			e := find(f, kind(history.Release))
 			move(f, e, f.now)
+		}},
+		{"S6", "a grant is released by another, whose holder hears of that", func(f *forge) {
+			h := f.ask(1, "churn-0").granted()
+			f.now += ms
+			f.change(history.Change{Name: h.name, Holder: h.try, OldToken: h.token, OldNonce: h.nonce, OldExpires: micros(h.expires), Token: h.token, Expires: micros(h.expires), At: micros(f.now)})
+			f.now += 5 * ms
+			f.event2(h, history.Lost, "taken")
+			f.event2(h, history.Release, "")
+			f.event2(h, history.Released, history.LeaseLost)
+		}},
+		{"S1", "a live lease is granted to another, and its holder hears of that first", func(f *forge) {
+			h, next := f.ask(1, "churn-0").granted(), f.ask(2, "churn-0")
+			f.now += ms
+			at := f.now
+			f.now += 5 * ms
+			f.event2(h, history.Lost, "taken")
+			f.event2(h, history.Release, "")
+			f.event2(h, history.Released, history.LeaseLost)
+			next.granted().released()
+			i := slices.IndexFunc(f.Audit, func(c history.Change) bool { return c.Step() == history.Grant && c.Token == f.token })
+			f.Audit[i].OldToken, f.Audit[i].OldNonce, f.Audit[i].OldExpires, f.Audit[i].At = h.token, h.nonce, micros(h.expires), micros(at)
 		}},
 		{"S6", "something is released that nobody asked for", func(f *forge) { change(f, history.Free).OldNonce = "another" }},
 		{"S7", "a renewal revives an expired lease", func(f *forge) {
@@ -100,6 +129,11 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 		{"S8'", "a loss is told much later", func(f *forge) {
 			e := find(f, kind(history.Lost))
 			move(f, e, f.now+int64(time.Minute))
+		}},
+		{"S8'", "a loss is never told", func(f *forge) {
+			h := f.ask(1, "churn-0").granted()
+			f.now += int64(time.Minute)
+			h.released()
 		}},
 		{"S9", "one token writes for two holders", func(f *forge) { f.Ledger[1].Token = f.Ledger[0].Token }},
 		{"S10", "the row of a live lease is pruned", func(f *forge) {
@@ -155,6 +189,13 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 			}
 			f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool { return e.Name == relay && e.Try > try })
 		}},
+		{"L2", "a waiter sleeps through a release, and gives up", func(f *forge) {
+			holder, waiter := f.ask(1, relay).granted(), f.ask(2, relay)
+			holder.released()
+			f.now += int64(time.Minute)
+			f.event(history.Event{Kind: history.Refused, Worker: 2, Try: waiter.try, Name: relay, Outcome: history.Held})
+			f.ask(2, relay).granted().released()
+		}},
 		{"L3", "a request that was given up is kept alive", func(f *forge) {
 			e := find(f, kind(history.Refused))
 			nonce := "nonce of " + e.Try
@@ -177,6 +218,9 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 		{"L0", "a lock is granted no more", func(f *forge) {
 			healed := find(f, kind(history.Healed)).At
 			f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool { return e.Name == relay && e.At > healed })
+		}},
+		{"L0", "a lock was never granted", func(f *forge) {
+			f.event(history.Event{Kind: history.Refused, Worker: 1, Try: f.ask(1, "pair").try, Name: "pair", Outcome: history.Held})
 		}},
 		{"P", "no order fits", func(f *forge) { overlap(f) }},
 	} {

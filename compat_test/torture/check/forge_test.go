@@ -173,7 +173,7 @@ func sound() *forge {
 	after.released()
 
 	f.event(history.Event{Kind: history.Healed})
-	for _, name := range []string{"chain-0", "chain-1", control, relay} {
+	for _, name := range []string{"chain-0", "chain-1", "churn-0", control, relay} {
 		f.ask(2, name).granted().released()
 	}
 	return f

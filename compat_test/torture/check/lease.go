@@ -14,16 +14,22 @@ func (b *book) containment() *Verdict {
 	if !ok {
 		return v
 	}
-	expires := map[string]int64{}
+	granted := map[string][]history.Change{}
 	for _, c := range b.Audit {
 		if s := c.Step(); s == history.Grant || s == history.Renew {
-			expires[c.Nonce] = max(expires[c.Nonce], c.Expires)
+			granted[c.Nonce] = append(granted[c.Nonce], c)
 		}
 	}
 	for _, a := range b.attempts {
 		for _, e := range a.trust {
 			v.Judged++
-			switch end, known := expires[a.nonce]; {
+			end, known := int64(0), false
+			for _, c := range granted[a.nonce] {
+				if c.At*microsecond <= e.Wall+clockGrain*microsecond { // what came later this answer did not know of
+					end, known = max(end, c.Expires), true
+				}
+			}
+			switch {
 			case a.nonce == "":
 			case !known:
 				v.broken("%s: token %d of %s is not in the store's own history", a.name, a.token, a.try)
@@ -54,9 +60,10 @@ func (b *book) ownRelease() *Verdict {
 	return v
 }
 
-// letGo says whether the holder had asked by then for the end of its lease. What was given up, or lost, is taken back by the library.
+// letGo says whether the holder had asked by then for the end of its lease, which it does also with one that was lost. What
+// was given up is taken back by the library.
 func (a *attempt) letGo(at int64) bool {
-	return !a.held || a.lost.At != 0 || a.release != 0 && a.release-a.grant.At+a.grant.Wall <= (at+clockGrain)*microsecond
+	return !a.held || a.release != 0 && a.release-a.grant.At+a.grant.Wall <= (at+clockGrain)*microsecond
 }
 
 // The clock of SQLite counts milliseconds, and rounds. Microseconds.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -84,21 +85,42 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 		if a.released.Outcome != history.OK {
 			continue
 		}
-		next := b.next(relay, a.released.At)
-		if next == nil || next.asked > a.release || b.deaths[next.worker] != 0 && b.deaths[next.worker] < a.released.At {
+		from := a.released.At
+		limit := from + int64(patience+b.Meta.TTL)
+		limit += b.disturbed(from-int64(b.Meta.TTL), limit)
+		next := b.next(relay, from)
+		if next == nil || next.granted > limit {
+			if waiter := b.waiting(relay, a.release, limit); waiter != nil {
+				v.Judged++
+				v.broken("%s waited for longer than %s after the release of token %d", waiter.try, time.Duration(limit-from), a.token)
+			}
+			continue
+		}
+		if next.asked > a.release || b.deaths[next.worker] != 0 && b.deaths[next.worker] < from {
 			continue // nobody waited who came to have it
 		}
 		v.Judged++
-		d := next.granted - a.released.At
-		disturbed := b.disturbed(a.released.At-int64(b.Meta.TTL), next.granted)
-		if d > int64(patience+b.Meta.TTL)+disturbed {
-			v.broken("%s waited %s after the release of token %d", next.try, time.Duration(d), a.token)
-		}
-		if disturbed == 0 {
-			took = append(took, time.Duration(d))
+		if b.disturbed(from-int64(b.Meta.TTL), next.granted) == 0 {
+			took = append(took, time.Duration(next.granted-from))
 		}
 	}
 	return v, took
+}
+
+// waiting is somebody who had asked for a name by one instant, and was without an answer at the other; nil if nobody was.
+func (b *book) waiting(name string, asked, at int64) *attempt {
+	for _, a := range b.attempts {
+		end := b.ended
+		for _, known := range []int64{a.granted, a.refused.At, b.deaths[a.worker]} {
+			if known != 0 {
+				end = min(end, known)
+			}
+		}
+		if a.name == name && a.asked <= asked && end > at {
+			return a
+		}
+	}
+	return nil
 }
 
 // abandoned: an acquisition that its caller gave up keeps the name no longer than a lease and its last request.
@@ -132,7 +154,11 @@ func (b *book) recovery() *Verdict {
 		v.Unknown++
 		return v
 	}
-	for _, name := range b.names() {
+	asked := map[string]bool{} // those that nobody was ever granted, too
+	for _, a := range b.attempts {
+		asked[a.name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		v.Judged++
 		if b.next(name, b.healed) == nil {
 			v.broken("%s was not granted any more", name)
@@ -145,24 +171,36 @@ func (b *book) recovery() *Verdict {
 func (b *book) reported() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "S8'", Property: "a loss is reported", Need: true}
 	for _, a := range b.attempts {
-		if a.lost.At == 0 || !a.held {
+		if !a.held {
 			continue // or lost before its worker had heard of it, as while it was sealed
 		}
+		told := a.lost.At
+		if told == 0 { // it was none until somebody else ended the hold
+			told = b.ended
+			for _, at := range []int64{a.release, b.deaths[a.worker], a.evicted} {
+				if at != 0 {
+					told = min(told, at)
+				}
+			}
+			if told <= a.until {
+				continue
+			}
+		}
 		v.Judged++
-		late := a.lost.At - a.until
+		late := told - a.until
 		if late < 0 {
 			continue // known before the deadline
 		}
 		stopped := int64(0)
 		for _, f := range b.faults {
 			if f.victim == a.worker && f.kind == faultStop {
-				stopped += max(0, min(a.lost.At, f.end)-max(a.until, f.begin))
+				stopped += max(0, min(told, f.end)-max(a.until, f.begin))
 			}
 		}
 		if late > stopped+int64(patience) {
-			v.broken("%s: the loss of token %d was told after %s", a.name, a.token, time.Duration(late))
+			v.broken("%s: the loss of token %d was not told for %s", a.name, a.token, time.Duration(late))
 		}
-		if stopped == 0 {
+		if stopped == 0 && a.lost.At != 0 {
 			took = append(took, time.Duration(late))
 		}
 	}

@@ -31,7 +31,7 @@ func (b *book) oneToken() *Verdict {
 			case c.Token == a.token:
 				told = true
 			case c.Token < a.token: // unanswered, and over before the next request: S1 judges that
-			case !a.letGo(c.At):
+			case a.lost.At == 0 && !a.letGo(c.At):
 				v.broken("%s: %s was told token %d, and the store granted it %d", a.name, a.try, a.token, c.Token)
 			case freed[c.Token] != a.nonce && b.undisturbed(a, c):
 				v.broken("%s: token %d was granted to %s, who had let go of token %d, and nobody took it back", a.name, c.Token, a.try, a.token)

@@ -1,0 +1,79 @@
+package rowlock_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// slowly is a store that takes a second to release, and for ever with the name "stuck".
+type slowly struct {
+	*memlock.Backend
+
+	mu   sync.Mutex
+	now  int
+	most int // releases at the same time
+}
+
+func (s *slowly) Release(ctx context.Context, g driver.Grant) error {
+	s.count(1)
+	defer s.count(-1)
+	limit := time.Second
+	if g.Key.Name == "stuck" {
+		limit = time.Hour
+	}
+	select {
+	case <-time.After(limit):
+		return s.Backend.Release(ctx, g)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *slowly) count(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now += n
+	s.most = max(s.most, s.now)
+}
+
+// Promise 5: what many callers have given up together is taken back at the same time, by a bounded number of requests,
+// and none of it waits behind a request that hangs.
+func TestMuchThatWasGivenUpIsTakenBackTogether(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		const many = 30
+		s := &slowly{Backend: store}
+		l := locker(t, s)
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {LoseReply: true}})
+		ctx, cancel := context.WithTimeout(background, 10*time.Millisecond)
+		defer cancel()
+		var given sync.WaitGroup
+		for i := range many {
+			given.Go(func() {
+				_, err := l.Acquire(ctx, fmt.Sprint(i))
+				assert.ErrorIs(t, err, rowlock.ErrUnavailable)
+			})
+		}
+		given.Go(func() { _, _ = l.Acquire(ctx, "stuck") })
+		given.Wait()
+		faults(store, nil)
+		time.Sleep(8 * time.Second)
+		for i := range many {
+			_, err := locker(t, store).TryAcquire(background, fmt.Sprint(i))
+			require.NoError(t, err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		assert.Greater(t, s.most, 1)
+		assert.LessOrEqual(t, s.most, 8)
+	})
+}

@@ -1,0 +1,89 @@
+package rowlock
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// Promise 2: a local timer ends trust. The reply to a renewal came just before the deadline, and is acted upon while the
+// scheduler finds that the deadline has passed: the lease is lost then, or it goes on and is still watched.
+func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 3 * time.Second
+		store := memlock.New()
+		l, err := newLocker(store, systemClock, []Option{TTL(ttl)})
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		var leases [2]*Lease
+		for i, name := range []string{"a", "b"} {
+			leases[i], err = l.Acquire(t.Context(), name)
+			require.NoError(t, err)
+		}
+		store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{LoseRequest: true} })
+
+		time.Sleep(ttl / 2)
+		sent := systemClock()
+		time.Sleep(ttl / 3)
+		arrived := systemClock()
+		for i, le := range leases {
+			le.mu.Lock()
+			end := le.ctx.end
+			le.ctx.end = func(cause error) { // the scheduler is about to end the one and then the other
+				leases[1-i].confirm(sent, arrived)
+				end(cause)
+			}
+			le.mu.Unlock()
+		}
+		for _, le := range leases {
+			select {
+			case <-le.Context().Done():
+				require.ErrorIs(t, context.Cause(le.Context()), ErrLost)
+			case <-time.After(time.Minute):
+				assert.Fail(t, "nobody watched the deadline")
+			}
+		}
+	})
+}
+
+// latched is a lease whose loss somebody has just noticed, and is about to tell of.
+func latched(t *testing.T, opts ...Option) (l *Locker, lease *Lease) {
+	t.Helper()
+	l, err := newLocker(memlock.New(), systemClock, append(opts, TTL(3*time.Second)))
+	require.NoError(t, err)
+	lease, err = l.Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	lease.mu.Lock()
+	defer lease.mu.Unlock()
+	lease.err = lease.lost(LostExpired)
+	return l, lease
+}
+
+// The cause of the lease's context is what ended the lease, also if a Release comes between the loss and its being told.
+func TestCauseOfALossThatReleaseOvertakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, lease := latched(t)
+		defer func() { _ = l.Close() }()
+		require.ErrorIs(t, lease.Release(t.Context()), ErrLost)
+		require.ErrorIs(t, context.Cause(lease.Context()), ErrLost)
+		lease.ended()
+	})
+}
+
+// Promise 13: Close leaves no goroutine, and none begins later; a loss that it overtakes is told all the same, once.
+func TestALossThatCloseOvertakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		l, lease := latched(t, Tracing(&Trace{Lost: func(LostEvent) { told++ }}))
+		require.ErrorIs(t, l.Close(), ErrLost)
+		lease.ended()
+		assert.False(t, l.renewals.running, "a goroutine was started")
+		assert.Equal(t, 1, told)
+	})
+}

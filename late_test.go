@@ -1,0 +1,38 @@
+package rowlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// Promise 10: an acquire does not go on for ever, prolonging a grant that nobody can use, where the store answers later
+// than the lease may last. It fails as with a store that says nothing, and the name is free.
+func TestGrantsThatComeTooLateEnd(t *testing.T) {
+	for name, opts := range map[string][]rowlock.Option{
+		"for the maximum hold": {rowlock.TTL(ttl), rowlock.MaxHold(50 * time.Millisecond)},
+		"for the TTL":          {rowlock.TTL(60 * time.Millisecond)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {Reply: 100 * time.Millisecond}})
+				ctx, cancel := context.WithTimeout(background, time.Hour)
+				defer cancel()
+				start := time.Now()
+				_, err := locker(t, store, opts...).Acquire(ctx, "a")
+				require.ErrorIs(t, err, rowlock.ErrUnavailable)
+				require.ErrorContains(t, err, "too late")
+				require.Less(t, time.Since(start), 2*ttl)
+				faults(store, nil)
+				time.Sleep(time.Second)
+				_, err = locker(t, store).TryAcquire(background, "a")
+				require.NoError(t, err)
+			})
+		})
+	}
+}

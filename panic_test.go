@@ -1,0 +1,39 @@
+package rowlock_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+type panicking struct{}
+
+func (panicking) Seal(context.Context, *rowlock.Lease, ...string) error { panic("guard") }
+
+// Promise 5: a guard or a trace that panics in Acquire leaves no lease that is renewed for ever, for a program that goes
+// on, as a server does whose handler panicked.
+func TestAPanicInAcquireLeavesNoLease(t *testing.T) {
+	for name, opt := range map[string]rowlock.Option{
+		"guard": rowlock.Fenced(panicking{}),
+		"trace": rowlock.Tracing(&rowlock.Trace{Acquired: func(rowlock.AcquiredEvent) { panic("trace") }}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				l := locker(t, store)
+				require.PanicsWithValue(t, name, func() { _, _ = l.Acquire(background, "a", opt) })
+				require.PanicsWithValue(t, name, func() { _, _ = l.TryAcquire(background, "b", opt) })
+				require.PanicsWithValue(t, name, func() {
+					_ = rowlock.Lead(background, l, "c", func(context.Context, *rowlock.Lease) error { return nil }, opt)
+				})
+				for _, free := range []string{"a", "b", "c"} {
+					_, err := locker(t, store).TryAcquire(background, free)
+					require.NoError(t, err)
+				}
+			})
+		})
+	}
+}
