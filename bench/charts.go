@@ -13,7 +13,12 @@ type picture struct {
 
 func pictures() []picture {
 	name := func(r report.Row) string { return r.Lock }
-	clients := func(r report.Row) string { return orDash(r.Contenders) + " clients" }
+	clients := func(r report.Row) string {
+		if r.Contenders == 1 {
+			return "1 client"
+		}
+		return orDash(r.Contenders) + " clients"
+	}
 	eight := func(r report.Row) bool { return r.Contenders == 8 && r.Processes == 8 }
 	one := func(r report.Row) bool { return r.Kind != report.Floor }
 	all := func(report.Row) bool { return true }
@@ -39,7 +44,7 @@ func pictures() []picture {
 		{"clients", "clients", report.Chart{Title: "Many clients, each with a name of its own", Log: true, Words: report.Count,
 			Note: "Acquire and release in a second, on a logarithmic scale, beside the bare statements of as many clients."},
 			all, "per_s", "", clients},
-		{"bloat", "bloat", report.Chart{Title: "Size of the table after so many cycles on a hundred names", Words: report.Bytes,
+		{"bloat", "bloat", report.Chart{Title: "Size of the table after so many cycles on a hundred names", Words: report.Bytes, Binary: true,
 			Note: "Without its indexes where they are apart. The room of old versions is used again, on PostgreSQL once no snapshot needs them."},
 			all, "table_bytes", "", name},
 	}

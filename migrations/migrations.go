@@ -11,6 +11,11 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
+// ErrMadeElsewhere is the error of [Up], [Down] and [Status] where the tables are there and no version table is: other
+// migrations have made them, of a folder of your own or from the script of [SQL]. Those must bring them up to date as
+// well. Nothing was changed. A user of MySQL who may not see the version table gets it, too.
+var ErrMadeElsewhere = errors.New("the tables were made by other migrations, which must bring them up to date as well")
+
 // Up brings the tables to the newest version. It may be called by any number of processes at the
 // same time, and again at every start of a program: one of them migrates, the others wait for it,
 // and all find the same tables.
@@ -63,7 +68,7 @@ func Status(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) ([]Migra
 	}
 	v := versions{dialect: d, table: table}
 	at := map[int64]time.Time{}
-	exists, err := v.TableExists(ctx, db)
+	exists, err := v.tableExists(ctx, db)
 	if err == nil && exists {
 		var all []applied
 		all, err = v.list(ctx, db)
@@ -119,7 +124,7 @@ func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, directio
 			return nil
 		}
 		var missing *missingSchemaError
-		if d != SQLite || errors.As(err, &missing) || try == raceTries || pause(ctx) != nil {
+		if d != SQLite || errors.As(err, &missing) || errors.Is(err, ErrMadeElsewhere) || try == raceTries || pause(ctx) != nil {
 			return fmt.Errorf("migrations: %s %s: %w", direction, table, ended(ctx, err))
 		}
 	}

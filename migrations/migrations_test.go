@@ -270,22 +270,29 @@ func TestUpWithATableOfAnyName(t *testing.T) {
 	})
 }
 
+// ownProvider is a goose provider of somebody else's.
+func ownProvider(t *testing.T, on target, files fs.FS) *goose.Provider {
+	t.Helper()
+	dialect := map[migrations.Dialect]goose.Dialect{
+		migrations.Postgres: goose.DialectPostgres, migrations.MySQL: goose.DialectMySQL, migrations.SQLite: goose.DialectSQLite3,
+	}[on.dialect]
+	if on.dialect == migrations.MySQL {
+		db, err := sql.Open(on.driver, on.dsn+map[bool]string{true: "&", false: "?"}[strings.Contains(on.dsn, "?")]+"parseTime=true")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = db.Close() })
+		on.db = db
+	}
+	p, err := goose.NewProvider(dialect, on.db, files)
+	require.NoError(t, err)
+	return p
+}
+
 // The files run in a goose provider of somebody else's, with his own version table.
 func TestFSIsAFolderForGoose(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		fsys, err := migrations.FS(on.dialect, migrations.Table("jobs"))
 		require.NoError(t, err)
-		dialect := map[migrations.Dialect]goose.Dialect{
-			migrations.Postgres: goose.DialectPostgres, migrations.MySQL: goose.DialectMySQL, migrations.SQLite: goose.DialectSQLite3,
-		}[on.dialect]
-		if on.dialect == migrations.MySQL {
-			db, err := sql.Open(on.driver, on.dsn+map[bool]string{true: "&", false: "?"}[strings.Contains(on.dsn, "?")]+"parseTime=true")
-			require.NoError(t, err)
-			defer db.Close()
-			on.db = db
-		}
-		p, err := goose.NewProvider(dialect, on.db, fsys)
-		require.NoError(t, err)
+		p := ownProvider(t, on, fsys)
 		_, err = p.Up(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM jobs_meta"))

@@ -69,7 +69,7 @@ func (v versions) list(ctx context.Context, db database.DBTxConn) ([]applied, er
 
 // ensure creates the table unless it exists, with the version 0 that goose expects in it.
 func (v versions) ensure(ctx context.Context, db database.DBTxConn) error {
-	exists, err := v.TableExists(ctx, db)
+	exists, err := v.tableExists(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -90,16 +90,35 @@ func (v versions) Tablename() string { return v.table.Version() }
 
 // TableExists is an optional method of goose's store.
 func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
+	_, name, qualified := strings.Cut(v.table.Version(), ".")
+	if !qualified {
+		name = v.table.Version()
+	}
+	return v.exists(ctx, db, "exists", name)
+}
+
+// exists asks for a table, which on Postgres the statement names.
+func (v versions) exists(ctx context.Context, db database.DBTxConn, verb, name string) (bool, error) {
 	var args []any
 	if v.dialect != Postgres {
-		_, name, qualified := strings.Cut(v.table.Version(), ".")
-		if !qualified {
-			name = v.table.Version()
-		}
 		args = []any{v.table.Schema(), name}
 	}
-	n, err := v.count(ctx, db, "exists", args...)
+	n, err := v.count(ctx, db, verb, args...)
 	return n > 0, err
+}
+
+// tableExists is TableExists, and [ErrMadeElsewhere] where there are locks all the same. The lease table is looked for first:
+// the version table is older wherever it was made here.
+func (v versions) tableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
+	made, err := v.exists(ctx, db, "made", v.table.Name())
+	if err != nil {
+		return false, err
+	}
+	exists, err := v.TableExists(ctx, db)
+	if err == nil && made && !exists {
+		err = ErrMadeElsewhere
+	}
+	return exists, err
 }
 
 func (v versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) error {

@@ -52,6 +52,9 @@ func TestFewPrivileges(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 2, n)
 
+		_, err = New(s.open(t, func(c *mysqldriver.Config) { c.User, c.Passwd = "nobody-of-that-name", "wrong" })).Acquire(limited(t), request("a"))
+		require.ErrorContains(t, err, "the server does not let the user in")
+
 		poor := New(s.open(t, s.as(t, "SELECT ON `%s`.rowlock_lease_meta")))
 		_, err = poor.Acquire(limited(t), request("a"))
 		require.ErrorContains(t, err, "lacks a privilege")

@@ -80,7 +80,9 @@ func explain(ctx context.Context, table sqltable.Table, operation string, key dr
 		return driver.Permanent(&SchemaError{Table: table.String() + "_counter", Err: err})
 	case 1290, 1792, 1836:
 		return driver.Permanent(fmt.Errorf("%w: the server or the session is read-only: locks need the primary", err))
-	case 1044, 1045, 1142, 1143, 1227, 1698:
+	case 1045, 1698:
+		return driver.Permanent(fmt.Errorf("%w: the server does not let the user in: see the user and the password", err))
+	case 1044, 1142, 1143, 1227:
 		return driver.Permanent(fmt.Errorf("%w: the user lacks a privilege: see the documentation of package mysqlock", err))
 	case 1235, 4187: // GET_LOCK on a Galera node
 		return driver.Permanent(fmt.Errorf("%w: the server does not take such locks", err))

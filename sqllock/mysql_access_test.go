@@ -64,6 +64,23 @@ func TestMySQLNeedsFewPrivileges(t *testing.T) {
 	})
 }
 
+// A password that is wrong is not taken for a privilege that is missing.
+func TestMySQLSaysWhoIsNotLetIn(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		config, err := mysqldriver.ParseDSN(f.dsn)
+		require.NoError(t, err)
+		config.User, config.Passwd = "nobody-of-that-name", "wrong"
+		connector, err := mysqldriver.NewConnector(config)
+		require.NoError(t, err)
+		db := sql.OpenDB(connector)
+		defer db.Close()
+		_, err = MySQL(db).Acquire(limited(t), mysqlRequest("a"))
+		assert.True(t, driver.IsPermanent(err), "%v", err)
+		require.ErrorContains(t, err, "the server does not let the user in")
+		require.NotContains(t, err.Error(), "lacks access")
+	})
+}
+
 // Tables that are not there, not up to date, or empty are told apart from everything else.
 func TestMySQLSchemaError(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {

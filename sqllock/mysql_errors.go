@@ -65,7 +65,9 @@ func mysqlUnmendable(number uint16) string {
 	switch number {
 	case 1290, 1792, 1836:
 		return "the server or the session is read-only: locks need the primary"
-	case 1044, 1045, 1142, 1143, 1227, 1698:
+	case 1045, 1698:
+		return "the server does not let the user in: see the user and the password"
+	case 1044, 1142, 1143, 1227:
 		return "the user lacks access to the lock table: see the documentation of package migrations"
 	case 1665:
 		return "binlog_format=STATEMENT and this isolation level exclude each other: set it to ROW or MIXED"

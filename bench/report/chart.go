@@ -15,6 +15,7 @@ type Chart struct {
 	Title  string
 	Note   string // below the title: what is seen
 	Log    bool
+	Binary bool                 // values are counted in powers of two
 	Words  func(float64) string // of values
 	Line   float64              // a value to compare with; 0: none
 	Groups []Group
@@ -63,7 +64,11 @@ func (c Chart) SVG() []byte {
 	for _, tick := range s.ticks {
 		x := s.x(tick)
 		fmt.Fprintf(&b, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", x, x, top-4, height-10)
-		text(&b, "tick", x, float64(top-10), whole.ReplaceAllString(c.Words(tick), "$1"))
+		words := "0" // of any unit
+		if tick != 0 {
+			words = whole.ReplaceAllString(c.Words(tick), "$1")
+		}
+		text(&b, "tick", x, float64(top-10), words)
 	}
 	if c.Line > 0 {
 		fmt.Fprintf(&b, "<line class=\"line\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", s.x(c.Line), s.x(c.Line), top-4, height-10)
@@ -173,6 +178,9 @@ func (c Chart) scale() scale {
 	step := math.Pow(10, math.Floor(math.Log10(max(most, 1e-9))))
 	for most/step < 3 {
 		step /= 2
+	}
+	if c.Binary {
+		step = math.Exp2(math.Floor(math.Log2(max(most, 1) / 3)))
 	}
 	s := scale{to: math.Ceil(most/step) * step}
 	for t := 0.0; t <= s.to*1.01; t += step {

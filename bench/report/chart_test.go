@@ -37,6 +37,20 @@ func TestChartTextsDoNotOverlap(t *testing.T) {
 	}
 }
 
+// An axis is marked with round numbers of its unit, and its zero has none.
+func TestChartTicksAreRound(t *testing.T) {
+	c := Chart{Binary: true, Words: Bytes, Groups: []Group{{Marks: []Mark{{"a", Rowlock, 168 << 10, 0}}}}}
+	var ticks []string
+	for _, b := range texts(t, c.SVG()) {
+		if b.y == 86 {
+			ticks = append(ticks, b.text)
+		}
+	}
+	if got := strings.Join(ticks, ", "); got != "0, 32 KiB, 64 KiB, 96 KiB, 128 KiB, 160 KiB, 192 KiB" {
+		t.Error(got)
+	}
+}
+
 type box struct {
 	text           string
 	left, right, y float64

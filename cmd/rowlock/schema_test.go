@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"net/url"
@@ -88,4 +89,33 @@ func (w workplace) run(tb testing.TB, args ...string) (int, string) {
 		return exit.ExitCode(), string(output)
 	}
 	return 0, string(output)
+}
+
+// Tables that other migrations have made are used, and left to those: the command says whose they are.
+func TestTablesOfOtherMigrations(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	for driver, at := range map[string][2]string{
+		"sqlite": {filepath.Join(w.dir, "made.db"), "sqlite:made.db"},
+		"pgx":    {testenv.Postgres(t)},
+	} {
+		store := cmp.Or(at[1], at[0])
+		code, script := w.run(t, "migrate", "print", "--store", store)
+		require.Zero(t, code, script)
+		db, err := sql.Open(driver, at[0])
+		require.NoError(t, err)
+		defer db.Close()
+		_, err = db.ExecContext(t.Context(), script)
+		require.NoError(t, err)
+
+		code, output := w.run(t, "run", "job", "--store", store, "--", "true")
+		require.Zero(t, code, output)
+		_, output = w.run(t, "doctor", "--store", store)
+		require.Regexp(t, `(?m)^ok +schema .*others than rowlock's own have made it`, output)
+		for _, verb := range []string{"up", "down", "status"} {
+			code, output = w.run(t, "migrate", verb, "--store", store)
+			require.Equal(t, 64, code, output)
+			require.Contains(t, output, "the tables were made by other migrations, which must bring them up to date as well")
+		}
+	}
 }

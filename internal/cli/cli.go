@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -140,6 +141,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 	flags.Var(choiceValue{&a.format, []string{formatText, formatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no messages but errors ($ROWLOCK_QUIET)")
 	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.waitCommand(), a.releaseCommand(), a.pauseCommand(), a.resumeCommand(), a.historyCommand(), a.doctorCommand(), a.pruneCommand(), a.fenceCommand(), a.migrateCommand(), a.demoCommand(), a.completionCommand(), a.manCommand(), a.versionCommand())
+	refuseUnknownHelp(root)
 	completeWords(root)
 	return root
 }
@@ -147,7 +149,26 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 // asUsage makes what cobra itself refuses a usage error: it happens before any of our code runs.
 func asUsage(err error, started bool) error {
 	if !started && exitCode(err) == exitInternal {
+		what, like, found := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
+		if found {
+			return usage("%s; did you mean %s?", what, strings.Join(strings.Fields(like), " or "))
+		}
 		return &failure{exitUsage, err}
 	}
 	return err
+}
+
+// refuseUnknownHelp makes "rowlock help" of a command that there is not a usage error, which it is not to cobra.
+func refuseUnknownHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, help := range root.Commands() {
+		if help.Name() == "help" {
+			help.Args = func(_ *cobra.Command, args []string) error {
+				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return usage("there is no command %q", strings.Join(args, " "))
+				}
+				return nil
+			}
+		}
+	}
 }

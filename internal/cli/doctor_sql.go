@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -111,12 +112,19 @@ func (s *store) schemaCheck(needed []privilege) check {
 		case isDenied(err):
 			r.ok("schema", "what a lock needs is there; which migrations were applied, this user may not read")
 			return nil
+		case errors.Is(err, migrations.ErrMadeElsewhere):
+			r.madeElsewhere()
+			return nil
 		case err != nil:
 			return err
 		}
 		r.schema(list, mend)
 		return nil
 	}}
+}
+
+func (r *report) madeElsewhere() {
+	r.ok("schema", "what a lock needs is there; there is no list of migrations: others than rowlock's own have made it, or this user may not see it")
 }
 
 func (r *report) schema(list []migrations.MigrationStatus, mend string) {
@@ -129,8 +137,6 @@ func (r *report) schema(list []migrations.MigrationStatus, mend string) {
 	switch {
 	case len(missing) == 0:
 		r.ok("schema", "the tables are up to date: "+list[len(list)-1].Name)
-	case len(missing) == len(list):
-		r.ok("schema", "what a lock needs is there; there is no list of migrations, or this user may not see it")
 	default:
 		r.problem("schema", "the tables are older than this version; what is missing: "+strings.Join(missing, ", "), mend)
 	}

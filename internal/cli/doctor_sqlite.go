@@ -88,6 +88,10 @@ func (s *store) fileSchema(ctx context.Context, r *report) error {
 		return nil
 	}
 	list, err := migrations.Status(ctx, s.db, s.at.dialect, migrations.Table(s.table.String()))
+	if errors.Is(err, migrations.ErrMadeElsewhere) {
+		r.madeElsewhere()
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/rowlock/rowlock"
@@ -82,8 +83,21 @@ func acquireFailure(err error) error {
 	case errors.Is(err, context.Canceled):
 		return &failure{exitInternal, err}
 	default:
-		return &failure{exitUsage, err}
+		return &failure{exitUsage, inFlags(err)}
 	}
+}
+
+// ofLibrary is an option of the library as its errors write it.
+var ofLibrary = regexp.MustCompile(`^rowlock: (TTL|Wait|MinHold|MaxHold|HandoverDelay)\(([^)]*)\): `)
+
+// inFlags names the flag in place of the library's option.
+func inFlags(err error) error {
+	m := ofLibrary.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	flag := map[string]string{"TTL": "ttl", "Wait": "wait", "MinHold": "min-hold", "MaxHold": "max-hold", "HandoverDelay": "handover-delay"}[m[1]]
+	return fmt.Errorf("--%s=%s: %s", flag, m[2], strings.TrimPrefix(err.Error(), m[0]))
 }
 
 // inspectFailure gives an error of a [driver.Inspector] its code; unanswered is the one for a

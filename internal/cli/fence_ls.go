@@ -47,7 +47,7 @@ time since then, ERA how often the mark was reset.
 			}
 			views := []markView{} // not null in JSON
 			for _, m := range list {
-				views = append(views, markView{m.Namespace, m.Resource, int64(m.Token), m.Domain, m.Era, m.Age.Seconds(), m})
+				views = append(views, markView{m.Namespace, m.Resource, int64(m.Token), m.Domain, m.Era, inSeconds(m.Age), m})
 			}
 			if asJSON {
 				return writeJSON(a.std.Out, views)

@@ -113,7 +113,22 @@ func flagError(err error) error {
 	if invalid.GetFlag().Name == "store" {
 		return usage("--store: %w", invalid.Unwrap())
 	}
-	return usage("--%s=%s: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
+	return usage("--%s=%s: %w", invalid.GetFlag().Name, invalid.GetValue(), inWords(invalid.Unwrap()))
+}
+
+// inWords says what package strconv wants.
+func inWords(err error) error {
+	var number *strconv.NumError
+	switch {
+	case !errors.As(err, &number):
+		return err
+	case errors.Is(err, strconv.ErrRange):
+		return errors.New("is too large")
+	case number.Func == "ParseBool":
+		return errors.New("write true or false")
+	default:
+		return errors.New("write a whole number")
+	}
 }
 
 // variable is the environment form of a flag: --log-format is ROWLOCK_LOG_FORMAT.
@@ -131,7 +146,7 @@ func fromEnvironment(flags *pflag.FlagSet, env environment, names ...string) err
 			continue // inside a run, ROWLOCK_HOLDER is who holds the outer lock
 		}
 		if err := f.Value.Set(value); err != nil {
-			return usage("%s=%s: %w", variable(name), value, err)
+			return usage("%s=%s: %w", variable(name), value, inWords(err))
 		}
 	}
 	return nil

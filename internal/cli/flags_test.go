@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -44,6 +45,19 @@ func TestQuoted(t *testing.T) {
 	for s, want := range map[string]string{"job": "job", "tägliches/job": "tägliches/job", "": `""`, "a b": `"a b"`, "a\x1b[2J": `"a\x1b[2J"`, "x\n": `"x\n"`} {
 		assert.Equal(t, want, quoted(s))
 	}
+}
+
+// A time in JSON is written with the digits that it has.
+func TestSecondsOfJSON(t *testing.T) {
+	t.Parallel()
+	for micros := range int64(5_000_000) {
+		if micros%1009 == 0 {
+			text, err := json.Marshal(inSeconds(time.Duration(micros) * time.Microsecond))
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(text), len("1.234567"), string(text))
+		}
+	}
+	assert.InDelta(t, 2.28, inSeconds(2280*time.Millisecond), 0)
 }
 
 func TestSpan(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 type historyView struct {
 	Namespace    string    `json:"namespace"`
 	Name         string    `json:"name"`
-	RefusedInRow int       `json:"refused_in_a_row"` // since the last run; at most 100
+	RefusedInRow int       `json:"refused_in_a_row"` // since the last run began; at most 100
 	Runs         []runView `json:"runs"`             // the newest first
 }
 
@@ -100,7 +100,7 @@ func newHistoryView(key driver.Key, list []record, limit int) historyView {
 	}
 	for _, r := range list[:min(len(list), limit)] {
 		v.Runs = append(v.Runs, runView{
-			StartedAt: time.UnixMicro(r.startedMicros).UTC(), Outcome: r.outcome, ExitCode: r.code, Took: r.took.Seconds(), Waited: r.waited.Seconds(),
+			StartedAt: time.UnixMicro(r.startedMicros).UTC(), Outcome: r.outcome, ExitCode: r.code, Took: inSeconds(r.took), Waited: inSeconds(r.waited),
 			Token: int64(r.token), Holder: r.holder, Note: r.note, HeldBy: r.heldBy, record: r,
 		})
 	}
@@ -132,7 +132,7 @@ func (v historyView) write(w io.Writer) error {
 	case v.RefusedInRow >= recordsKept:
 		times = fmt.Sprintf("%d times in a row or more", recordsKept)
 	}
-	if _, err := fmt.Fprintf(w, "%q was refused %s since the last run\n", driver.Key{Namespace: v.Namespace, Name: v.Name}.String(), times); err != nil {
+	if _, err := fmt.Fprintf(w, "%q was refused %s since the last run began\n", driver.Key{Namespace: v.Namespace, Name: v.Name}.String(), times); err != nil {
 		return fmt.Errorf("write to stdout: %w", err)
 	}
 	return nil

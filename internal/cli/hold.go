@@ -152,7 +152,7 @@ func heldAttrs(e *rowlock.HeldError) []slog.Attr {
 	return append(attrs, seconds("waited_seconds", e.Waited))
 }
 
-func seconds(key string, d time.Duration) slog.Attr { return slog.Float64(key, d.Seconds()) }
+func seconds(key string, d time.Duration) slog.Attr { return slog.Float64(key, inSeconds(d)) }
 
 // defaultHolder is the command, and the host and process id of the rowlock that runs it: the
 // process that a signal must be sent to.

@@ -34,13 +34,13 @@ func (s *store) view(status driver.Status) lockView {
 	v := lockView{
 		Namespace: status.Key.Namespace, Name: status.Key.Name, State: status.State.String(), Token: int64(status.Token),
 		Holder: status.Holder, Note: status.Note,
-		FreeIn: status.FreeIn.Seconds(),
+		FreeIn: inSeconds(status.FreeIn),
 		status: status, ends: s.endsWith(), nameless: s.nameless(), forgets: s.backend.Capabilities().Forgets,
 	}
-	if age := status.Age.Seconds(); status.Age != 0 {
+	if age := inSeconds(status.Age); status.Age != 0 {
 		v.Age = &age
 	}
-	if expires := status.ExpiresIn.Seconds(); v.ends == "" && status.State != driver.StatePaused {
+	if expires := inSeconds(status.ExpiresIn); v.ends == "" && status.State != driver.StatePaused {
 		v.ExpiresIn = &expires
 	}
 	return v
@@ -138,6 +138,9 @@ func note(s string) string {
 	}
 	return s
 }
+
+// inSeconds is a duration for programs, in whole microseconds: Duration.Seconds adds up to 2.2800000000000002.
+func inSeconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
 
 // span is a duration for people: two units at most.
 func span(d time.Duration) string {

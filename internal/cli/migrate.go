@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -158,6 +159,9 @@ func (a *app) migrate(ctx context.Context, do func(context.Context, *store) erro
 		return fail(exitUnavailable, "connect to %s: %w", s.at.shown, err)
 	}
 	err = do(ctx, s)
+	if errors.Is(err, migrations.ErrMadeElsewhere) {
+		return usage("%w: take the new ones from rowlock migrate print (store %s)", err, s.at.shown)
+	}
 	if err != nil && exitCode(err) == exitInternal {
 		return fail(exitUnavailable, "%w (store %s)", err, s.at.shown)
 	}

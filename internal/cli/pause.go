@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/user"
 
 	"github.com/spf13/cobra"
 
@@ -117,7 +118,11 @@ func pauseFailure(err error) error {
 
 // person is who works at this machine.
 func person(env environment) string {
-	name := cmp.Or(env.get("USER"), env.get("USERNAME"), "unknown-user") // the second on Windows
+	name := cmp.Or(env.get("USER"), env.get("LOGNAME"), env.get("USERNAME")) // cron has the second, Windows the third
+	if u, err := user.Current(); name == "" && err == nil {
+		name = u.Username
+	}
+	name = cmp.Or(name, "unknown-user")
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown-host"

@@ -110,6 +110,9 @@ func (s *store) prepareSQLite(ctx context.Context) error {
 // migrated reports whether the file has all migrations of this version.
 func (s *store) migrated(ctx context.Context) (bool, error) {
 	list, err := migrations.Status(ctx, s.db, migrations.SQLite, migrations.Table(s.table.String()))
+	if errors.Is(err, migrations.ErrMadeElsewhere) {
+		return true, nil // as far as those migrations go
+	}
 	if err != nil {
 		return false, fail(exitUnavailable, "look at the lock table in %s: %w", s.at.shown, err)
 	}

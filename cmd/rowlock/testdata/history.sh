@@ -27,7 +27,7 @@ sed -n 4p out | grep -Eq ' UTC  exited +5 .* somebody$' || { cat out; exit 1; }
 sed -n 5p out | grep -Eq ' UTC  failed +126 ' || { cat out; exit 1; }
 sed -n 6p out | grep -Eq ' UTC  timeout +124 ' || { cat out; exit 1; }
 sed -n 7p out | grep -Eq ' UTC  exited +0 .* of the night$' || { cat out; exit 1; }
-sed -n 8p out | grep -Fqx '"job" was refused 2 times in a row since the last run'
+sed -n 8p out | grep -Fqx '"job" was refused 2 times in a row since the last run began'
 
 rowlock history job --json -n 1 | tr -d ' \n' | grep -Eq '"refused_in_a_row":2,"runs":\[\{"started_at":"20[^"]*Z","outcome":"skipped","exit_code":0,"took_seconds":0[^{]*\}\]\}$'
 test "$(rowlock history job --namespace other | wc -l)" = 1

@@ -60,3 +60,8 @@ grep -q '"event":"resumed","namespace":"","name":"job"' err
 test ! -s out
 wait $waiter
 test "$(cat token)" -gt "$token"
+
+# Who paused it is known without variables, too, as in a container.
+env -u USER -u LOGNAME -u USERNAME rowlock pause bare --reason 'who am I'
+rowlock status bare >out || :
+grep -q "is paused by $(id -un)@" out || { cat out; exit 1; }

@@ -22,7 +22,12 @@ refused 'unknown flag: --bogus' run --bogus job -- echo
 refused '--ttl=30: write a number with a unit, such as 500ms, 30s, 5m, 2h or 30d' run job --ttl 30 -- echo
 refused '--ttl=-1s: must not be negative' run job --ttl -1s -- echo
 refused '--wait=soon: write a number with a unit, such as 500ms, 30s, 5m, 2h or 30d, or inf' run job --wait soon -- echo
-refused 'TTL(1ms): must be from 50ms' run job --ttl 1ms -- echo
+refused '--ttl=1ms: must be from 50ms to 168h' run job --ttl 1ms -- echo
+refused '--min-hold=240h0m0s: must be from 0 to 168h' run job --min-hold 10d -- echo
+refused '--conflict-exit-code=often: write a whole number' run job -E often -- echo
+refused '--token=x: write a whole number' release job --token x
+refused '--limit=99999999999999999999: is too large' history job --limit 99999999999999999999
+ROWLOCK_QUIET=maybe refused 'ROWLOCK_QUIET=maybe: write true or false' ls
 refused '--on-conflict=retry: write wait, skip, fail' run job --on-conflict retry -- echo
 refused '-E 256: an exit code is from 0 to 255' run job -E 256 -- echo
 refused '-E says how to fail' run job -E 3 --on-conflict=skip -- echo
@@ -32,6 +37,9 @@ refused '--store: a SQLite database in memory is shared with nobody' run job --s
 refused 'for help: rowlock run --help' run
 refused 'say what to do' --quiet=false
 refused 'unknown command "lock"' lock
+refused 'unknown command "statsu" for "rowlock"; did you mean status?' statsu
+refused 'there is no command "statsu"' help statsu
+refused 'there is no command "migrate sideways"' help migrate sideways
 refused 'the name of the lock is missing: rowlock status NAME' status
 refused '--token is missing' release job
 refused 'say which: migrate up, down, status or print' migrate sideways

@@ -1,0 +1,32 @@
+package migrations_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// Tables that a folder of somebody's own has made are left to it: neither are they said not to be there, nor is anything
+// created beside them.
+func TestTablesOfOtherMigrationsAreLeftAlone(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, on target) {
+		ctx := t.Context()
+		fsys, err := migrations.FS(on.dialect)
+		require.NoError(t, err)
+		_, err = ownProvider(t, on, fsys).Up(ctx)
+		require.NoError(t, err)
+
+		require.ErrorIs(t, migrations.Up(ctx, on.db, on.dialect), migrations.ErrMadeElsewhere)
+		require.ErrorIs(t, migrations.Down(ctx, on.db, on.dialect), migrations.ErrMadeElsewhere)
+		_, err = migrations.Status(ctx, on.db, on.dialect)
+		require.ErrorIs(t, err, migrations.ErrMadeElsewhere)
+		assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM rowlock_lease_meta"), "it is still there")
+
+		other := migrations.Table("jobs")
+		require.NoError(t, migrations.Up(ctx, on.db, on.dialect, other), "another table has nothing to do with it")
+		require.NoError(t, migrations.Up(ctx, on.db, on.dialect, other))
+	})
+}
