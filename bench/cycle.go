@@ -14,6 +14,9 @@ func (b *bench) cycles(ctx context.Context, s store) ([]report.Row, error) {
 	}
 	var all []contender
 	for _, l := range s.locks {
+		if l.only {
+			continue
+		}
 		c := contender{name: l.name, kind: l.kind, floor: l.floor}
 		p, err := l.join(ctx, at, task{Name: "cycle " + l.name, Members: 1})
 		if err != nil {

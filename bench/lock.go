@@ -16,6 +16,7 @@ type lock struct {
 	floor string        // the lock of the same store whose cycle is the least that this one can do
 	alone bool          // it knows of no waiting, so there is nothing to hand over
 	half  bool          // acquire and release are a bare durable update each
+	only  bool          // it can be passed on, and nothing else is measured of it
 	most  int           // members at most, as each has a connection; 0: any number
 	keeps bool          // a peer that renews what it holds, so that its TTL can be short
 	ttl   time.Duration // 0: the default; of ours

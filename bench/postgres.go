@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 
@@ -43,7 +44,7 @@ func postgresStore() store {
 			return askSQL(ctx, "pgx", at[0], "SELECT split_part(current_setting('server_version'), ' ', 1)")
 		},
 		locks: []lock{
-			pgxUpdates(),
+			pgxUpdates(), passedByNotify(),
 			twoUpdates("pgx", "INSERT INTO bench_bare VALUES ($1, 0) ON CONFLICT DO NOTHING", "UPDATE bench_bare SET n = n + 1 WHERE id = $1"),
 			waitingStatements(waitingAdvisory, "pgx",
 				func(name string) string {
@@ -96,6 +97,9 @@ func countedPostgres(ctx context.Context, w *world) ([]string, error) {
 
 func preparePostgres(ctx context.Context, at []string) error {
 	if err := migrate(ctx, "pgx", at[0], migrations.Postgres); err != nil {
+		return err
+	}
+	if _, err := askSQL(ctx, "pgx", at[0], passedTable); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
 	_, _ = askSQL(ctx, "pgx", at[0], "CREATE EXTENSION IF NOT EXISTS pg_stat_statements") // it is only there where it was loaded
