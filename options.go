@@ -18,7 +18,7 @@ type Option func(*settings)
 func TTL(d time.Duration) Option { return func(s *settings) { s.ttl = d } }
 
 // RenewEvery is the time between renewals. The default is a third of the TTL; at most half of it
-// makes sense, so that one failed renewal loses nothing.
+// makes sense, so that one failed renewal loses nothing, and it must be less than the TTL less the [Margin].
 func RenewEvery(d time.Duration) Option {
 	return func(s *settings) { s.renewEvery, s.renewSet = d, true }
 }

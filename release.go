@@ -21,11 +21,16 @@ import (
 // the lease also grants the name to the first of those; so it does for at most 16 of them in a row
 // and a tenth of a second, so that other processes get their turn.
 func (le *Lease) Release(ctx context.Context) error {
-	le.releasing.Do(func() { le.released = le.release(context.WithoutCancel(ctx)) })
+	var tell func()
+	le.releasing.Do(func() { tell, le.released = le.release(context.WithoutCancel(ctx)) })
+	if tell != nil { // not before: a trace may release the lease that it is told of
+		tell()
+	}
 	return le.released
 }
 
-func (le *Lease) release(ctx context.Context) error {
+// release also returns what tells of it.
+func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 	now := le.locker.clock()
 	le.mu.Lock()
 	late := le.expire(now)
@@ -42,13 +47,12 @@ func (le *Lease) release(ctx context.Context) error {
 	le.ctx.end(ended) // whoever has latched a loss may not have come to that yet
 	le.locker.renewals.remove(le)
 
+	var found LostReason // by the store, just now
 	err, handed := before, false
 	if before == nil {
 		if !le.endedBy(ctx, other) {
 			handed, err = le.passOn(ctx, other == nil, now)
-			if reason := lostReason(err); reason != 0 {
-				emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), reason, now.since(le.granted), le.ctx})
-			}
+			found = lostReason(err)
 		}
 	} else if reason := lostReason(before); reason != LostTaken && reason != LostSession {
 		le.locker.janitor.takeBack(le.leftover()) // frees the name sooner, if the store answers again
@@ -59,8 +63,12 @@ func (le *Lease) release(ctx context.Context) error {
 	if !handed {
 		le.wakeNext()
 	}
-	emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.since(le.granted), err, le.ctx})
-	return err
+	return func() {
+		if found != 0 {
+			emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), found, now.since(le.granted), le.ctx})
+		}
+		emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.since(le.granted), err, le.ctx})
+	}, err
 }
 
 var errEffect = errors.New("the store does not hold it any more, and may have let go by an earlier request whose reply is missing")

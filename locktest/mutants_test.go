@@ -70,6 +70,10 @@ func mutants() []mutant {
 		{"does not extend what is handed over again", plain[handsNoAnew], []string{"hand-over-repeats"}},
 		{"hands over in spite of the minimum hold", plain[handsMinimumHold], []string{"hand-over-keeps-the-minimum-hold"}},
 
+		// Requests that are left with the store.
+		{"grants to who has given up", newLeaves(true, false), []string{"left-request-is-withdrawn"}},
+		{"grants by itself what it has not taken note of", newLeaves(false, true), []string{"left-request-is-granted"}},
+
 		// Pause.
 		{"makes a long lease of a pause", plain[pausesForAnHour], []string{"pause-closes"}},
 		{"pauses nothing, and says so", plain[pausesNothing], []string{"pause-closes", "pause-needs-the-grant", "pause-ends-when-told"}},

@@ -188,6 +188,19 @@ type session struct {
 
 func (s session) Session(driver.Grant) context.Context { return s.connection }
 
+// Zero is told before the first of a rare event also of names that get no attribute, beside some that do.
+func TestRareEventsOfNamesWithoutAnAttribute(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		o := observed(t, store, otellock.Names(func(_, name string) string { return map[string]string{"known": "known"}[name] }))
+		for _, name := range []string{"known", "other"} {
+			_, err := o.Acquire(background, name)
+			require.NoError(t, err)
+		}
+		assert.Contains(t, o.series(t), "rowlock.lost known session")
+		assert.Contains(t, o.series(t), "rowlock.lost session")
+	})
+}
+
 // The number of series does not depend on the number of names, unless that was asked for; then the
 // token is told as well.
 func TestNamesAreNoAttributeUnlessAskedFor(t *testing.T) {

@@ -71,8 +71,12 @@ func (r *recorder) acquireFailed(e rowlock.AcquireFailedEvent) {
 func (r *recorder) asked(ctx context.Context, lock rowlock.LockInfo, attempts, unanswered int) {
 	if r.names != nil {
 		name := r.names(lock.Namespace, lock.Name)
-		if _, done := r.zeroed.LoadOrStore(name, true); !done && name != "" {
-			r.zero([]attribute.KeyValue{nameKey.String(name)})
+		if _, done := r.zeroed.LoadOrStore(name, true); !done {
+			var all []attribute.KeyValue
+			if name != "" {
+				all = append(all, nameKey.String(name))
+			}
+			r.zero(all)
 		}
 	}
 	r.requests.Add(ctx, int64(attempts), r.with(lock))
