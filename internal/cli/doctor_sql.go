@@ -40,8 +40,7 @@ var (
 
 // may asks for the plan of what the privilege permits.
 func (s *store) may(ctx context.Context, p privilege) error {
-	text, args := s.statementOf(mayFiles, "sql/may", p.table+"_"+p.verb, nil)
-	rows, err := s.db.QueryContext(ctx, text, args...)
+	rows, err := s.db.QueryContext(ctx, s.statementOf(mayFiles, "sql/may", p.table+"_"+p.verb))
 	if err != nil {
 		return err
 	}
@@ -145,8 +144,7 @@ func (r *report) schema(list []migrations.MigrationStatus, mend string) {
 // clockOf reads the server's clock by a statement.
 func (s *store) clockOf(ctx context.Context) (time.Time, error) {
 	var micros int64
-	text, args := s.statement("clock", nil)
-	err := s.db.QueryRowContext(ctx, text, args...).Scan(&micros)
+	err := s.db.QueryRowContext(ctx, s.statement("clock")).Scan(&micros)
 	return time.UnixMicro(micros), err
 }
 

@@ -41,7 +41,7 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	s, err := a.openStore(waitCtx)
 	if err != nil {
 		if got := interrupted(); got != nil {
-			return a.interrupted(got, name), nil
+			return a.interrupted(got, name, commandNotStarted), nil
 		}
 		return 0, err
 	}
@@ -61,7 +61,7 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 		if lease != nil {
 			_ = lease.Release(ctx)
 		}
-		return a.interrupted(got, name), nil
+		return a.interrupted(got, name, commandNotStarted), nil
 	}
 	key := driver.Key{Namespace: a.namespace, Name: name}
 	if err != nil {
@@ -81,9 +81,15 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	return code, err
 }
 
+// What a signal has kept from being done.
+const (
+	commandNotStarted = "the command was not started"
+	lockNotPaused     = "the lock was not paused"
+)
+
 // interrupted is the end of a wait by a signal.
-func (a *app) interrupted(sig os.Signal, name string) int {
-	a.log.say(levelNotice, "interrupted", fmt.Sprintf("%s while waiting for %q: the command was not started", sig, name),
+func (a *app) interrupted(sig os.Signal, name, outcome string) int {
+	a.log.say(levelNotice, "interrupted", fmt.Sprintf("%s while waiting for %q: %s", sig, name, outcome),
 		slog.String("namespace", a.namespace), slog.String("name", name))
 	return exitSignal + number(sig)
 }

@@ -65,7 +65,7 @@ func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, 
 	}
 	if err != nil {
 		if got := interrupted(); got != nil {
-			return a.interrupted(got, name), nil
+			return a.interrupted(got, name, lockNotPaused), nil
 		}
 		return 0, err
 	}
@@ -84,8 +84,8 @@ func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, 
 	case err == nil:
 		a.log.event("paused", keyAttrs(driver.Key{Namespace: a.namespace, Name: name}, token)...)
 		return exitOK, nil
-	case got != nil && errors.Is(err, context.Canceled):
-		return a.interrupted(got, name), nil
+	case got != nil && errors.Is(err, context.Canceled) && !errors.Is(err, rowlock.ErrUnknown):
+		return a.interrupted(got, name, lockNotPaused), nil
 	default:
 		return 0, s.explain(pauseFailure(err))
 	}

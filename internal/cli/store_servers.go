@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -26,6 +27,7 @@ func (s *store) openPostgres(table sqllock.Option) error {
 		cfg.ConnConfig.RuntimeParams["application_name"] = program
 	}
 	cfg.ConnConfig.ConnectTimeout = connectTimeout
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // a statement that is prepared by name may be another's behind a pooler
 	cfg.MaxConns = min(cfg.MaxConns, storeConns)
 	cfg.MinConns, cfg.MinIdleConns = 0, 0
 	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)

@@ -65,3 +65,22 @@ test "$(cat token)" -gt "$token"
 env -u USER -u LOGNAME -u USERNAME rowlock pause bare --reason 'who am I'
 rowlock status bare >out || :
 grep -q "is paused by $(id -un)@" out || { cat out; exit 1; }
+
+# A signal while it waits: it says what was not done.
+rm -f started block messages
+mkfifo started block messages
+rowlock run waited -- sh -c 'echo >started; read _ <block' &
+holder=$!
+read _ <started
+rowlock pause waited --reason now 2>messages &
+pause=$!
+exec 3<messages
+read line <&3
+kill -TERM $pause
+code=0; wait $pause || code=$?
+test $code = 143
+read line <&3
+test "$line" = 'rowlock: terminated while waiting for "waited": the lock was not paused' || { echo "$line"; exit 1; }
+echo >block
+wait $holder
+rowlock run waited --wait=5s -- true # not at once: a release may have kept it for who waited, for 50 ms

@@ -23,7 +23,6 @@ refused '--ttl=30: write a number with a unit, such as 500ms, 30s, 5m, 2h or 30d
 refused '--ttl=-1s: must not be negative' run job --ttl -1s -- echo
 refused '--wait=soon: write a number with a unit, such as 500ms, 30s, 5m, 2h or 30d, or inf' run job --wait soon -- echo
 refused '--ttl=1ms: must be from 50ms to 168h' run job --ttl 1ms -- echo
-refused '--min-hold=240h0m0s: must be from 0 to 168h' run job --min-hold 10d -- echo
 refused '--conflict-exit-code=often: write a whole number' run job -E often -- echo
 refused '--token=x: write a whole number' release job --token x
 refused '--limit=99999999999999999999: is too large' history job --limit 99999999999999999999
