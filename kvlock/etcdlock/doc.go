@@ -51,8 +51,8 @@
 //
 // No two acquisitions have a key at the same time, so a request that is sent again finds what it left, and
 // one that was given up is deleted. A session on which a reply is missing takes no more locks and uses no
-// key again; with each renewal of the locks that it has, keys that nobody knows of are deleted: one that
-// arrives late blocks nobody. It ends when its last lock is released.
+// key again; whenever it is kept alive, keys that nobody knows of are deleted: one that arrives late
+// blocks nobody. It ends when its last lock is released.
 //
 // # Data in etcd
 //

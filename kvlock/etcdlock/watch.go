@@ -95,7 +95,7 @@ func (w *waiter) same(ctx context.Context) bool {
 	return w.look(ctx) == nil && w.before != nil && w.before.CreateRevision == revision
 }
 
-// keep has the session live on, unless somebody else has just done it.
+// keep has the session live on, unless somebody else has just done it. What nobody knows of would live on with it.
 func (w *waiter) keep(ctx context.Context, every time.Duration) error {
 	if w.backend.age(w.session) < every*3/4 {
 		w.heard = time.Now().Add(-w.backend.age(w.session))
@@ -108,6 +108,9 @@ func (w *waiter) keep(ctx context.Context, every time.Duration) error {
 	switch {
 	case err == nil:
 		w.heard = sent
+		if w.backend.doubtful(w.session) {
+			w.backend.sweep(inner, w.session)
+		}
 	case errors.Is(err, errLeaseLost):
 		return driver.NotApplied(err)
 	case time.Since(w.heard) > w.request.TTL:
