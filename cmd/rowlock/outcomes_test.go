@@ -102,7 +102,7 @@ func TestReleaseWithoutAnAnswerIsUnknown(t *testing.T) {
 		release *regexp.Regexp // what only the release sends
 	}{
 		"redis":     {redisStore, regexp.MustCompile("lock-of-this-test")},
-		"etcd":      {etcdStore, regexp.MustCompile("lock-of-this-test/x-[0-9a-f]{8}")},                             // the holder's key
+		"etcd":      {etcdStore, regexp.MustCompile("lock-of-this-test/%-x-[0-9a-f]{8}")},                           // the holder's key
 		"zookeeper": {zookeeperStore, regexp.MustCompile("\x00\x00\x00\x02\x00\x00\x00.[^\x00]*lock-of-this-test")}, // 2 is delete
 	} {
 		t.Run(name, func(t *testing.T) {

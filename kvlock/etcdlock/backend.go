@@ -70,6 +70,8 @@ func New(client *clientv3.Client, opts ...Option) *Backend {
 		s.err = errors.New("etcdlock: the client is nil")
 	case s.prefix == "" || strings.HasSuffix(s.prefix, "/") || !utf8.ValidString(s.prefix):
 		s.err = fmt.Errorf("etcdlock: Prefix(%q): must be UTF-8, not empty, and not end with a slash", s.prefix)
+	case strings.Contains(s.prefix, "/"+mark):
+		s.err = fmt.Errorf("etcdlock: Prefix(%q): must not contain /%s, which the keys of a lock begin with", s.prefix, mark)
 	}
 	return &Backend{store: s}
 }

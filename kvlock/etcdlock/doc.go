@@ -11,9 +11,10 @@
 // TryAcquire is one transaction, which puts a key if nothing is in the way. It never passes those who
 // wait. Acquire is one as well, which puts a key behind the others, if there are any, and then watches the
 // one in front of it: when a holder goes, one waiter wakes, and locks are granted in the order of the
-// requests, across processes. After every wait one transaction that only reads proves that the waiter's
-// own key is still there. A release deletes the holder's key, if the revision that created it is the
-// token. Acquire and release are one commit each; renewals commit nothing.
+// requests, across processes. Each looks four times in a TTL besides, in case its watch is on a node that
+// hangs. After every wait one transaction that only reads proves that the waiter's own key is still there. A
+// release deletes the holder's key, if the revision that created it is the token. Acquire and release are
+// one commit each; renewals commit nothing.
 //
 // [Backend.Shared] is for readers beside a writer, in the same queue: a reader waits for the last writer
 // in front of it, a writer for whoever is in front. Readers that stand together are granted the lock
@@ -51,8 +52,8 @@
 //
 // No two acquisitions have a key at the same time, so a request that is sent again finds what it left, and
 // one that was given up is deleted. A session on which a reply is missing takes no more locks and uses no
-// key again; with each renewal of the locks that it has, keys that nobody knows of are deleted: one that
-// arrives late blocks nobody. It ends when its last lock is released.
+// key again; whenever it is kept alive, keys that nobody knows of are deleted: one that arrives late
+// blocks nobody. It ends when its last lock is released.
 //
 // # Data in etcd
 //

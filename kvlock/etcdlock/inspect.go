@@ -100,7 +100,7 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	if err == nil && !reply.Succeeded {
 		return driver.ErrNotHeld
 	}
-	return err
+	return classify(err)
 }
 
 // Prune has nothing to forget.

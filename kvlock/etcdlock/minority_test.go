@@ -51,7 +51,7 @@ func TestAWaiterLeavesTheMinority(t *testing.T) {
 	require.NoError(t, err)
 	waiting := make(chan error, 1)
 	go func() {
-		_, err := lockerOn(t, etcdlock.New(connect(t, endpoints(c)...), where)).Acquire(t.Context(), "a")
+		_, err := lockerOn(t, etcdlock.New(connect(t, endpoints(c)...), where), rowlock.TTL(time.Minute)).Acquire(t.Context(), "a") // an election may take half of that
 		waiting <- err
 	}()
 	var minority *testserver.EtcdNode
@@ -76,7 +76,7 @@ func TestAWaiterLeavesTheMinority(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		return operator.ForceRelease(ctx, held.Key, held.Token, true) == nil
-	}, 15*time.Second, 10*time.Millisecond)
+	}, 45*time.Second, 10*time.Millisecond)
 	select {
 	case err := <-waiting:
 		require.NoError(t, err)

@@ -93,7 +93,9 @@ func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
 		clients := [...]*clientv3.Client{connect(t, n.endpoints...), connect(t, n.endpoints...), connect(t, n.endpoints...), connect(t, n.endpoints...)}
 		for i := range waiters {
 			b := etcdlock.New(clients[i%len(clients)], n.prefix)
-			waiters[i] = queued(t, n, b, ctx, request("a"))
+			r := request("a")
+			r.TTL = time.Hour // of which each looks after a quarter, by itself
+			waiters[i] = queued(t, n, b, ctx, r)
 		}
 		require.Eventually(t, func() bool { return n.metric(watches) == many }, 10*time.Second, 10*time.Millisecond)
 		before := n.metric(txns)

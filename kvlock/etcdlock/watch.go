@@ -21,7 +21,7 @@ func (w *waiter) wait(ctx context.Context) error {
 		err := w.look(inner)
 		cancel()
 		switch {
-		case err == nil || driver.IsNotApplied(err):
+		case err == nil || endsWait(err):
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -34,6 +34,9 @@ func (w *waiter) wait(ctx context.Context) error {
 		pause = min(2*pause, time.Second)
 	}
 }
+
+// endsWait says whether a look that failed is the last: another may go better while there is no leader, say.
+func endsWait(err error) bool { return errors.Is(err, errEntryLost) || driver.IsPermanent(err) }
 
 // watch waits until the entry in front may have gone, and keeps the session alive meanwhile. That a
 // watch ends for another reason (its revision was compacted, the node has no leader) is a reason to look.
@@ -66,6 +69,9 @@ func (w *waiter) watch(ctx context.Context) error {
 			if err := w.keep(ctx, every); err != nil {
 				return err
 			}
+			if moved, err := w.moved(ctx); moved || err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -95,7 +101,19 @@ func (w *waiter) same(ctx context.Context) bool {
 	return w.look(ctx) == nil && w.before != nil && w.before.CreateRevision == revision
 }
 
-// keep has the session live on, unless somebody else has just done it.
+// moved looks whether the entry in front is another by now, or ours gone: a watch on a node that hangs tells nothing.
+func (w *waiter) moved(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.timeout())
+	defer cancel()
+	revision := w.before.CreateRevision
+	err := w.look(ctx)
+	if endsWait(err) {
+		return false, err
+	}
+	return err == nil && (w.before == nil || w.before.CreateRevision != revision), nil
+}
+
+// keep has the session live on, unless somebody else has just done it. What nobody knows of would live on with it.
 func (w *waiter) keep(ctx context.Context, every time.Duration) error {
 	if w.backend.age(w.session) < every*3/4 {
 		w.heard = time.Now().Add(-w.backend.age(w.session))
@@ -108,6 +126,9 @@ func (w *waiter) keep(ctx context.Context, every time.Duration) error {
 	switch {
 	case err == nil:
 		w.heard = sent
+		if w.backend.doubtful(w.session) {
+			w.backend.sweep(inner, w.session)
+		}
 	case errors.Is(err, errLeaseLost):
 		return driver.NotApplied(err)
 	case time.Since(w.heard) > w.request.TTL:

@@ -99,7 +99,7 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, lease.Renew(t.Context()))
 	require.NoError(t, lease.Release(t.Context()))
-	_, err = lockerOn(t, open(t, []string{address}, root(), dial(x509.NewCertPool())), rowlock.TTL(time.Second)).TryAcquire(t.Context(), "a")
+	_, err = lockerOn(t, open(t, []string{address}, root(), dial(x509.NewCertPool())), rowlock.TTL(12*time.Second)).TryAcquire(t.Context(), "a")
 	require.ErrorIs(t, err, rowlock.ErrUnavailable)
 	require.ErrorContains(t, err, "certificate")
 }

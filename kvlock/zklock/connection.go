@@ -79,8 +79,14 @@ func (s *session) patience() time.Duration {
 	return min(max(s.asked/8, 250*time.Millisecond), 2*time.Second)
 }
 
-// greeting is how long a server may take to accept a connection, and to greet.
-func (s *session) greeting() time.Duration { return max(s.patience(), 500*time.Millisecond) }
+// greeting is how long a server may take to accept a connection, and to greet. It is longer when all have been tried in vain:
+// they may be slow, and not away.
+func (s *session) greeting() time.Duration {
+	const most = 5 * time.Second
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return min(max(s.patience(), 500*time.Millisecond)<<min(s.failures/len(s.store.servers), 2), most)
+}
 
 // hangUp ends the present connection; the client makes another.
 func (s *session) hangUp() {

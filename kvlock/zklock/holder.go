@@ -50,16 +50,21 @@ func (e *entry) holder(ctx context.Context) (*driver.Held, error) {
 	return e.store.refusal(ctx, e.session, e.key, q[0])
 }
 
-// tellAtLast is for a wait that ends, in vain, before it was told whom it was for.
+// tellAtLast is for a wait that ends, in vain, before it was told whom it was for. Nobody need wait for the entry meanwhile.
 func (w *waiter) tellAtLast(ctx context.Context) {
 	e := w.entry
 	if ctx.Err() == nil || !w.begun || w.told || e.session.ctx.Err() != nil {
 		return
 	}
-	const limit = time.Second
+	const limit = 2 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	if held, err := e.holder(ctx); err == nil && held != nil {
+	e.remove()
+	q, err := e.queue(ctx)
+	if err != nil || len(q) == 0 || e.store.container(e.key)+"/"+q[0].node == e.path {
+		return
+	}
+	if held, err := e.store.refusal(ctx, e.session, e.key, q[0]); err == nil && held != nil {
 		w.refused(held)
 	}
 }

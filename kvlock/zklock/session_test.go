@@ -119,7 +119,7 @@ func TestAServerThatDoesNotGreetIsPassed(t *testing.T) {
 		defer l.Close()
 		servers = append(servers, l.Addr().String())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // the client would wait for longer on one of them
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the client would wait for as long on two of them
 	defer cancel()
 	r := request("a")
 	r.TTL = time.Second
@@ -138,7 +138,7 @@ func TestALongWaitKeepsItsPlace(t *testing.T) {
 	require.NoError(t, err)
 	got := make(chan *rowlock.Lease, 1)
 	go func() {
-		lease, err := lockerOn(t, b, rowlock.TTL(time.Second)).Acquire(t.Context(), "a")
+		lease, err := lockerOn(t, b, rowlock.TTL(2*time.Second)).Acquire(t.Context(), "a")
 		assert.NoError(t, err)
 		got <- lease
 	}()
@@ -146,7 +146,7 @@ func TestALongWaitKeepsItsPlace(t *testing.T) {
 	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
 	before, err := n.queue(key)
 	require.NoError(t, err)
-	time.Sleep(1200 * time.Millisecond) // the time is what this is about
+	time.Sleep(2 * time.Second) // the time is what this is about
 	require.NoError(t, first.Release(t.Context()))
 	lease := <-got
 	require.NotNil(t, lease)

@@ -17,9 +17,10 @@ type wire struct {
 
 	session *session
 	opened  time.Time
-	heard   atomic.Int64 // nanoseconds from opened to the last byte
-	head    []byte       // of the first reply
-	greeted bool         // it is over
+	limit   time.Duration // of the greeting
+	heard   atomic.Int64  // nanoseconds from opened to the last byte
+	head    []byte        // of the first reply
+	greeted bool          // it is over
 }
 
 // Read is for one goroutine at a time, as the client reads.
@@ -53,7 +54,7 @@ func (w *wire) greet(p []byte) {
 // as the session lives, or without end.
 func (w *wire) SetReadDeadline(t time.Time) error {
 	if !w.greeted {
-		t = w.opened.Add(w.session.greeting())
+		t = w.opened.Add(w.limit)
 	}
 	return w.Conn.SetReadDeadline(t)
 }
@@ -77,7 +78,8 @@ func (s *session) dialNext(network, address string, _ time.Duration) (net.Conn, 
 	if s.ctx.Err() != nil {
 		return nil, context.Cause(s.ctx)
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.greeting())
+	limit := s.greeting()
+	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	defer cancel()
 	conn, err := s.store.dial(ctx, network, address)
 	s.mu.Lock()
@@ -88,7 +90,7 @@ func (s *session) dialNext(network, address string, _ time.Duration) (net.Conn, 
 		return nil, err
 	}
 	s.dialed = errors.New(address + " does not answer")
-	s.wire = &wire{Conn: conn, session: s, opened: time.Now()}
+	s.wire = &wire{Conn: conn, session: s, opened: time.Now(), limit: limit}
 	return s.wire, nil
 }
 

@@ -1,0 +1,110 @@
+package etcdlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/etcdlock"
+)
+
+// A waiter whose watch stands on a node that hangs, with a client that does not notice because no DialKeepAliveTime was set,
+// finds out all the same that it is its turn.
+func TestAWaiterOnANodeThatHangs(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	where := prefix()
+	operator := connect(t, endpoints(c)...)
+	held, err := etcdlock.New(operator, where).Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	usual := config(endpoints(c)...)
+	usual.DialKeepAliveTime = 0
+	client, err := clientv3.New(usual)
+	require.NoError(t, err)
+	defer client.Close()
+	waiting := make(chan error, 1)
+	go func() {
+		r := request("a")
+		r.TTL = 8 * time.Second
+		_, err := inQueue(etcdlock.New(client, where), t.Context(), r)
+		waiting <- err
+	}()
+	var hung *testserver.EtcdNode
+	var others []string
+	require.Eventually(t, func() bool {
+		others = nil
+		for _, n := range c.Nodes {
+			if metric(t, n.DSN, watches) == 1 {
+				hung = n
+			} else {
+				others = append(others, n.DSN)
+			}
+		}
+		return hung != nil
+	}, 20*time.Second, 10*time.Millisecond)
+	hung.Pause()
+	defer hung.Continue()
+	direct := etcdlock.New(connect(t, others...), where)
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		return direct.ForceRelease(ctx, held.Key, held.Token, true) == nil
+	}, 45*time.Second, 10*time.Millisecond)
+	select {
+	case err := <-waiting:
+		require.NoError(t, err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits on")
+	}
+}
+
+// A waiter keeps its place while the cluster has no leader for longer than one request may take.
+func TestAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	where := prefix()
+	operator := etcdlock.New(connect(t, endpoints(c)...), where)
+	r := request("a")
+	r.TTL = time.Minute
+	held, err := operator.Acquire(t.Context(), r)
+	require.NoError(t, err)
+	waiting := make(chan error, 1)
+	go func() {
+		r := request("a")
+		r.TTL = 12 * time.Second // of which a request may take a sixth
+		_, err := inQueue(etcdlock.New(connect(t, endpoints(c)...), where), t.Context(), r)
+		waiting <- err
+	}()
+	var left *testserver.EtcdNode // where the watch is, which is told at once that there is no leader
+	require.Eventually(t, func() bool {
+		for _, n := range c.Nodes {
+			if metric(t, n.DSN, watches) == 1 {
+				left = n
+			}
+		}
+		return left != nil
+	}, 20*time.Second, 10*time.Millisecond)
+	var killed []*testserver.EtcdNode
+	for _, n := range c.Nodes {
+		if n != left {
+			n.Kill()
+			killed = append(killed, n)
+		}
+	}
+	require.Eventually(t, func() bool { return metric(t, left.DSN, leads) == 0 }, 20*time.Second, 10*time.Millisecond)
+	time.Sleep(3 * time.Second) // the time is what this is about
+	for _, n := range killed {
+		require.NoError(t, n.Restart(t.Context()))
+	}
+	require.Eventually(t, func() bool { return operator.Release(t.Context(), held) == nil }, 45*time.Second, 10*time.Millisecond)
+	select {
+	case err := <-waiting:
+		require.NoError(t, err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits on")
+	}
+}

@@ -1,0 +1,46 @@
+package etcdlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// An entry that arrives after everybody has given it up is taken back, also while nothing on its session is held and somebody
+// waits there: the wait keeps the session alive, and with it the entry.
+func TestALateEntryIsTakenBackByWhoeverWaits(t *testing.T) {
+	everywhere(t, func(t *testing.T, n *network) {
+		_, err := n.watching.Acquire(t.Context(), request("held"))
+		require.NoError(t, err)
+		b, err := n.open()
+		require.NoError(t, err)
+		waiting, late := request("held"), request("late")
+		waiting.TTL, late.TTL = 5*time.Second, 5*time.Second // the session is kept alive each time a quarter of that has passed
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { _, err := inQueue(b, ctx, waiting); ended <- err }()
+		require.Eventually(t, func() bool { return entries(t, n, waiting.Key) == 2 }, 10*time.Second, 5*time.Millisecond)
+		keys, err := n.direct.Get(t.Context(), n.watching.Queue(waiting.Key), clientv3.WithLastCreate()...)
+		require.NoError(t, err)
+		session := clientv3.LeaseID(keys.Kvs[0].Lease)
+
+		require.NoError(t, n.Cut(b))
+		brief, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer stop()
+		_, err = b.Acquire(brief, late)
+		require.False(t, err == nil || driver.IsNotApplied(err), "%v", err)
+		require.NoError(t, n.Restore(b))
+		_, err = n.direct.Put(t.Context(), b.EntryOf(late.Nonce), "{}", clientv3.WithLease(session))
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return entries(t, n, late.Key) == 0 }, 20*time.Second, 20*time.Millisecond)
+		require.Equal(t, 2, entries(t, n, waiting.Key), "the waiter has its place")
+		require.Empty(t, ended)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}

@@ -1,0 +1,53 @@
+package etcdlock_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/etcdlock"
+)
+
+// What is kept below a prefix that begins like the keys of another's locks stands in nobody else's queue, and in nobody
+// else's list.
+func TestAPrefixInsideAnotherIsApart(t *testing.T) {
+	t.Parallel()
+	client, p := connect(t, server(t)), "test-"+driver.NewNonce().String()
+	outer := etcdlock.New(client, etcdlock.Prefix(p))
+	locks := []struct {
+		in  *etcdlock.Backend
+		key driver.Key
+	}{
+		{outer, driver.Key{Namespace: "b", Name: "c"}},
+		{outer.Shared(), driver.Key{Namespace: "b", Name: "e"}},
+		{etcdlock.New(client, etcdlock.Prefix(p+"/b")), driver.Key{Namespace: "c", Name: "d"}},
+		{etcdlock.New(client, etcdlock.Prefix(p+"/b")), driver.Key{Namespace: "e", Name: "%-x-"}},
+		{etcdlock.New(client, etcdlock.Prefix(p+"/b/c")), driver.Key{Name: "d"}},
+		{etcdlock.New(client, etcdlock.Prefix(p+"/b/c")), driver.Key{Namespace: "%-x-", Name: "d"}},
+		{outer, driver.Key{Namespace: "b", Name: "f"}},
+		{outer, driver.Key{Name: "b/c"}},
+	}
+	for range 2 { // each is there when the other comes
+		grants := make([]driver.Grant, len(locks))
+		for i, lock := range locks {
+			r := request("")
+			r.Key = lock.key
+			var err error
+			grants[i], err = lock.in.Acquire(t.Context(), r)
+			require.NoError(t, err, lock.key)
+		}
+		list, err := outer.List(t.Context(), "", true)
+		require.NoError(t, err)
+		require.Len(t, list, 4)
+		for i, lock := range locks {
+			require.NoError(t, lock.in.Release(t.Context(), grants[i]))
+		}
+		for i, j := 0, len(locks)-1; i < j; i, j = i+1, j-1 {
+			locks[i], locks[j] = locks[j], locks[i]
+		}
+	}
+	_, err := rowlock.New(etcdlock.New(client, etcdlock.Prefix("a/%-x")))
+	require.ErrorContains(t, err, "Prefix")
+}
