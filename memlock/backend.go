@@ -27,7 +27,7 @@ type row struct {
 	note      string
 	acquired  time.Time
 	expires   time.Time
-	heldUntil time.Time // never before expires: the key may be granted from then on
+	heldUntil time.Time // the key may be granted from then on; zero once it is released and nothing keeps it closed
 }
 
 var (
@@ -112,7 +112,10 @@ func (b *Backend) release(g driver.Grant) error {
 	}
 	l.nonce = driver.Nonce{}
 	l.expires = earlier(l.expires, now)
-	l.heldUntil = later(now, l.acquired.Add(g.MinHold))
+	l.heldUntil = time.Time{} // open, also if the clock is set back
+	if until := earlier(l.acquired, now).Add(g.MinHold); until.After(now) {
+		l.heldUntil = until
+	}
 	b.wake(g.Key)
 	return nil
 }
@@ -125,7 +128,7 @@ func (l *row) is(g driver.Grant) bool {
 // extend counts the times of l anew from now.
 func (l *row) extend(g driver.Grant, now time.Time) {
 	l.expires = now.Add(g.TTL)
-	l.heldUntil = later(l.expires.Add(g.HandoverDelay), l.acquired.Add(g.MinHold))
+	l.heldUntil = later(l.expires.Add(g.HandoverDelay), earlier(l.acquired, now).Add(g.MinHold))
 }
 
 func (l *row) refusal(now time.Time) *driver.Held {

@@ -75,7 +75,7 @@ func (b *Backend) end(key driver.Key, l *row, now time.Time) {
 	l.nonce = driver.Nonce{}
 	l.token = max(l.token+1, b.floor+1, driver.Token(now.UnixMicro()))
 	l.expires = earlier(l.expires, now)
-	l.heldUntil = now
+	l.heldUntil = time.Time{}
 	b.wake(key)
 }
 
@@ -109,7 +109,7 @@ func (b *Backend) Prune(_ context.Context, unused time.Duration) (int, error) {
 	defer b.mu.Unlock()
 	n := 0
 	for key, l := range b.rows {
-		if b.now().Sub(l.heldUntil) >= unused {
+		if b.now().Sub(later(l.heldUntil, l.expires)) >= unused {
 			b.floor = max(b.floor, l.token)
 			delete(b.rows, key)
 			n++

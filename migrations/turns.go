@@ -12,8 +12,12 @@ import (
 	"time"
 )
 
-// lockPoll is the mean pause between two tries to lock.
-const lockPoll = 50 * time.Millisecond
+const (
+	// lockPoll is the mean pause between two tries to lock.
+	lockPoll = 50 * time.Millisecond
+	// unlockLimit bounds the unlocking, for which goose gives a context that never ends.
+	unlockLimit = 5 * time.Second
+)
 
 // turns makes processes that migrate at the same time take turns, by a lock that the server keeps for
 // the one session that migrates: on Postgres an advisory lock, on MySQL and MariaDB GET_LOCK.
@@ -41,6 +45,8 @@ func (t turns) take(ctx context.Context, conn *sql.Conn) error {
 // give gives the turn to the next. A session that it cannot unlock is thrown away, because a pool
 // would keep it together with its lock.
 func (t turns) give(ctx context.Context, conn *sql.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, unlockLimit)
+	defer cancel()
 	n, err := t.ask(ctx, conn, "unlock")
 	if err == nil && n == 1 {
 		return nil

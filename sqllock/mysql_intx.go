@@ -11,7 +11,7 @@ import (
 )
 
 // besideLimit bounds what InTx does on a second connection: the pool may have none to spare.
-const besideLimit = time.Second
+const besideLimit = 5 * time.Second
 
 var errOneConnection = errors.New("the pool is limited to one connection, and InTx needs a second one beside the transaction")
 

@@ -103,7 +103,7 @@ func TestMySQLPrunesMoreThanOneBatch(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
 		const n = 2*forgetBatch + 5
 		f.fill(t, n)
-		f.exec(t, "UPDATE rowlock_lease SET nonce = NULL, token = 77, held_until = UTC_TIMESTAMP(6) - INTERVAL 1 SECOND, namespace = IF(name < '00000200', '', 'full')")
+		f.exec(t, "UPDATE rowlock_lease SET nonce = NULL, token = 77, expires_at = UTC_TIMESTAMP(6) - INTERVAL 1 SECOND, held_until = expires_at, namespace = IF(name < '00000200', '', 'full')")
 		got, err := f.Prune(limited(t), 0)
 		require.NoError(t, err)
 		assert.Equal(t, n, got)

@@ -96,7 +96,7 @@ func TestADrainHoldsUpNobodyElse(t *testing.T) {
 			require.NoError(t, other.Release(t.Context(), g))
 			r.Nonce = driver.NewNonce()
 		}
-		s.exec(t, "UPDATE rowlock_lease SET held_until = held_until - interval '1 day' WHERE name = 'other'")
+		s.exec(t, "UPDATE rowlock_lease SET held_until = held_until - interval '1 day', expires_at = expires_at - interval '1 day' WHERE name = 'other'")
 		n, err := other.Prune(t.Context(), time.Hour)
 		require.NoError(t, err)
 		assert.Equal(t, 1, n)

@@ -16,6 +16,7 @@ func (s *sqlite) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Out
 	}
 	renewed := map[grantID]bool{}
 	err = s.call(ctx, func(q querier) error {
+		clear(renewed) // of a try that was undone
 		r, err := q.query(ctx, s.sql["renew"], batch)
 		if err != nil {
 			return err

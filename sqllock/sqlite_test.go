@@ -155,6 +155,7 @@ func TestSQLiteTableInAnAttachedDatabase(t *testing.T) {
 	s.raw.SetMaxOpenConns(1) // ATTACH is the connection's
 	s.exec(t, fmt.Sprintf("ATTACH '%s' AS ops", filepath.Join(t.TempDir(), "ops.db")))
 	require.ErrorContains(t, migrations.Up(t.Context(), s.raw, migrations.SQLite, migrations.Table("none.Jobs")), "create it first")
+	require.NoError(t, migrations.Up(t.Context(), s.raw, migrations.SQLite, migrations.Table("OPS.Jobs")), "SQLite knows no case of names")
 	require.NoError(t, migrations.Up(t.Context(), s.raw, migrations.SQLite, migrations.Table("ops.Jobs")))
 	b := sqllock.SQLite(s.raw, sqllock.Table("ops.Jobs"))
 	g := acquire(t, b, request("job"))

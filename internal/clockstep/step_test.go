@@ -23,8 +23,9 @@ const hour = rowlock.Token(time.Hour / time.Microsecond)
 // next renewal.
 //
 // One that is set back ends nothing early and revives nothing: who holds a lock renews it, for as long as was asked
-// for by the clock as it is now; nobody else gets it; tokens rise, also of names whose rows were forgotten. Names may
-// stay closed for as long as the clock was set back, and a forced release opens them.
+// for by the clock as it is now; nobody else gets it; tokens rise, also of names whose rows were forgotten. What is released is free at
+// once, whether that was before the step or is after it. The name of a dead holder, and one with a minimum hold, may stay closed for as long
+// as the clock was set back, and a forced release opens them.
 func TestClockSteps(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store) {
 		t.Run("forward", s.forward)
@@ -89,25 +90,101 @@ func (s *store) back(t *testing.T) {
 	n, err := b.Prune(t.Context(), 0)
 	require.NoError(t, err)
 	require.Positive(t, n)
-	kept, crashed, released := s.acquire(t, b, "kept"), s.acquire(t, b, "crashed"), s.acquire(t, b, "released")
+	kept, crashed, released, forced := s.acquire(t, b, "kept"), s.acquire(t, b, "crashed"), s.acquire(t, b, "released"), s.acquire(t, b, "forced")
 	require.NoError(t, b.Release(t.Context(), released))
+	require.NoError(t, b.ForceRelease(t.Context(), forced.Key, forced.Token, true))
+	closed, err := b.Acquire(t.Context(), withMinHold("closed"))
+	require.NoError(t, err)
+	require.NoError(t, b.Release(t.Context(), closed))
+	late, err := b.Acquire(t.Context(), withMinHold("late"))
+	require.NoError(t, err)
+	committed := s.releasedOnCommit(t, "committed")
+	s.inTx(t, b, "never granted")
+	reserved := s.reserved(t, b, "reserved")
 
 	s.step(t, 0)
+	n, err = b.Prune(t.Context(), 0)
+	require.NoError(t, err)
+	require.Zero(t, n, "by the clock nothing has been unused for any time")
 	assert.Greater(t, s.acquire(t, b, "forgotten").Token, forgotten.Token)
 	outcomes, err := b.Renew(t.Context(), []driver.Grant{kept})
 	require.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 	assert.InDelta(t, 30, s.left(t, "kept").Seconds(), 20, "a lease is as long as it was asked for")
-	for _, g := range []driver.Grant{kept, crashed} {
+	assert.Less(t, s.freeIn(t, "kept"), time.Minute, "and closes the name for no longer")
+	for _, g := range []driver.Grant{kept, crashed, closed} {
 		_, err := b.Acquire(t.Context(), request(g.Key.Name))
 		var held *driver.Held
 		require.ErrorAs(t, err, &held)
 		assert.Positive(t, held.ExpiresIn, g.Key.Name)
 	}
 	require.NoError(t, b.Release(t.Context(), kept))
-	for _, g := range []driver.Grant{kept, crashed, released} {
+	require.NoError(t, b.Release(t.Context(), late))
+	assert.InDelta(t, time.Minute.Seconds(), s.freeIn(t, "late").Seconds(), 20, "a minimum hold gets no longer than it was asked for")
+	for _, g := range []driver.Grant{kept, released, forced, committed} {
+		assert.Greater(t, s.acquire(t, b, g.Key.Name).Token, g.Token, g.Key.Name)
+	}
+	s.inTx(t, b, "never granted")
+	s.acquire(t, b, "never granted")
+	require.Positive(t, s.freeIn(t, "reserved"))
+	require.NoError(t, b.ForceRelease(t.Context(), reserved.Key, reserved.Token, true), "nobody comes for it")
+	require.Eventually(t, func() bool { // the waiter was seen at a time that is to come
+		g, err := b.Acquire(t.Context(), request("reserved"))
+		return err == nil && g.Token > reserved.Token
+	}, 10*time.Second, 5*time.Millisecond)
+	for _, g := range []driver.Grant{crashed, closed, late} {
 		assert.Greater(t, s.open(t, b, g.Key.Name).Token, g.Token, g.Key.Name)
 	}
+}
+
+// releasedOnCommit is a grant that the transaction of its data has ended.
+func (s *store) releasedOnCommit(t *testing.T, name string) driver.Grant {
+	t.Helper()
+	guard := s.guard(s.db)
+	lease, err := s.locker(t, guard).TryAcquire(t.Context(), name)
+	require.NoError(t, err)
+	require.NoError(t, guard.ReleaseOnCommit(lease.Context(), func(context.Context, *sql.Tx) error { return nil }))
+	return driver.Grant{Key: driver.Key{Name: name}, Token: lease.Token()}
+}
+
+// reserved is a grant that was released for a waiter who does not come.
+func (s *store) reserved(t *testing.T, b *sqllock.Backend, name string) driver.Grant {
+	t.Helper()
+	g := s.acquire(t, b, name)
+	waiter := s.backend(s.db)
+	stop, err := waiter.Notify(t.Context(), g.Key, func() {})
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	t.Cleanup(func() { waiter.CloseIdle(context.Background()) })
+	r := request(name)
+	r.Waiting = true
+	_, err = waiter.Acquire(t.Context(), r)
+	require.ErrorAs(t, err, new(*driver.Held))
+	require.NoError(t, b.Release(t.Context(), g))
+	return g
+}
+
+// inTx locks a name in a transaction.
+func (s *store) inTx(t *testing.T, b *sqllock.Backend, name string) {
+	t.Helper()
+	tx, err := s.db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoError(t, b.InTx(t.Context(), tx, name))
+	require.NoError(t, tx.Commit())
+}
+
+// freeIn is for how long the store keeps a name closed.
+func (s *store) freeIn(t *testing.T, name string) time.Duration {
+	t.Helper()
+	status, err := s.backend(s.db).Inspect(t.Context(), driver.Key{Name: name})
+	require.NoError(t, err)
+	return status.FreeIn
+}
+
+func withMinHold(name string) driver.Request {
+	r := request(name)
+	r.MinHold = time.Minute
+	return r
 }
 
 // open acquires a name, by force if it is closed.

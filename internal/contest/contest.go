@@ -3,6 +3,7 @@ package contest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -65,7 +66,10 @@ func Run(tb testing.TB, lockers []*rowlock.Locker, callers, grants int, limit ti
 					mu.Lock()
 					released = time.Now()
 					mu.Unlock()
-					if err := lease.Release(context.Background()); err != nil {
+					switch err := lease.Release(context.Background()); {
+					case errors.Is(err, rowlock.ErrUnknown): // a store that is overloaded: the name comes free all the same
+						tb.Logf("locker %d: %v", i, err)
+					case err != nil:
 						tb.Errorf("locker %d: %v", i, err)
 					}
 				}

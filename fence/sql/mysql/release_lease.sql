@@ -4,6 +4,6 @@
 UPDATE rowlock_lease
    SET nonce = NULL,
        expires_at = UTC_TIMESTAMP(6),
-       held_until = GREATEST(UTC_TIMESTAMP(6), acquired_at + INTERVAL ? MICROSECOND)
+       held_until = COALESCE(NULLIF(GREATEST(UTC_TIMESTAMP(6), LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND), UTC_TIMESTAMP(6)), TIMESTAMP'1970-01-01 00:00:00')
  WHERE namespace = UNHEX(?) AND name = UNHEX(?)
    AND nonce = ? AND token = ? AND expires_at > UTC_TIMESTAMP(6)

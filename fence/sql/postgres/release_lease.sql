@@ -4,10 +4,12 @@
 UPDATE rowlock_lease l
    SET nonce = NULL,
        expires_at = b.now,
-       reserved_for = CASE WHEN l.acquired_at + $1::bigint * interval '1 microsecond' <= b.now
+       reserved_for = CASE WHEN least(l.acquired_at, b.now) + $1::bigint * interval '1 microsecond' <= b.now
                            THEN (b.called).id END,
-       held_until = greatest(l.acquired_at + $1::bigint * interval '1 microsecond',
-                             CASE WHEN (b.called).id IS NULL THEN b.now ELSE b.now + interval '50 milliseconds' END)
+       held_until = CASE WHEN least(l.acquired_at, b.now) + $1::bigint * interval '1 microsecond' > b.now
+                         THEN least(l.acquired_at, b.now) + $1::bigint * interval '1 microsecond'
+                         WHEN (b.called).id IS NULL THEN 'epoch'
+                         ELSE b.now + interval '50 milliseconds' END
   FROM (SELECT clock_timestamp() AS now,
                (SELECT w
                   FROM rowlock_lease_waiter w

@@ -4,7 +4,7 @@
 UPDATE rowlock_lease
    SET nonce = NULL,
        expires_at = CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000,
-       held_until = max(CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000, acquired_at + ?1)
+       held_until = CASE WHEN min(acquired_at, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000) + ?1 > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 THEN min(acquired_at, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000) + ?1 ELSE 0 END
  WHERE namespace = ?2 AND name = ?3
    AND nonce = ?4 AND token = ?5
    AND expires_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000

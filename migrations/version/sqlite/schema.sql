@@ -1,4 +1,4 @@
 -- Parameters: name of an attached database.
 -- Result: one row: 1 if there is one, else 0.
 -- Promise: reads only.
-SELECT count(*) FROM pragma_database_list WHERE name = ?
+SELECT count(*) FROM pragma_database_list WHERE name = ? COLLATE NOCASE

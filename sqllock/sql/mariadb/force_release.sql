@@ -8,7 +8,7 @@ UPDATE rowlock_lease
            COALESCE((SELECT m.floor + 1 FROM rowlock_lease_meta AS m WHERE m.id = 1), 0),
            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))),
        held_until = IF(waiters IS NOT NULL AND reserved_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND nonce IS NOT NULL AND expires_at > UTC_TIMESTAMP(6),
-           UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND, UTC_TIMESTAMP(6)),
+           UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND, TIMESTAMP'1970-01-01 00:00:00'),
        nonce = NULL,
        expires_at = LEAST(expires_at, UTC_TIMESTAMP(6))
  WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND token = ?

@@ -3,6 +3,6 @@
 -- Promise: a waiter that gives up is in line no more, and a lock that was kept for it and for nobody else is free; waits for nobody. What a value is made of is assigned behind it.
 SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 UPDATE rowlock_lease
-   SET held_until = IF(waiters = ? AND nonce IS NULL AND held_until = expires_at + INTERVAL 50000 MICROSECOND, LEAST(held_until, UTC_TIMESTAMP(6)), held_until),
+   SET held_until = IF(waiters = ? AND nonce IS NULL AND held_until = expires_at + INTERVAL 50000 MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', held_until),
        waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', waiters), CONCAT(',', ?), ''), 2), '')
  WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND FIND_IN_SET(?, waiters) > 0

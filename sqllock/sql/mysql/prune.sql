@@ -9,7 +9,7 @@ DELETE l
                    token BIGINT PATH '$.token')) AS g
          STRAIGHT_JOIN rowlock_lease AS r FORCE INDEX (PRIMARY)
             ON r.namespace = UNHEX(g.namespace) AND r.name = UNHEX(g.name)
-         WHERE r.token = g.token AND r.held_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
+         WHERE r.token = g.token AND GREATEST(r.held_until, r.expires_at) <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
          LIMIT 1000000
            FOR UPDATE OF r SKIP LOCKED) AS unused
 STRAIGHT_JOIN rowlock_lease AS l FORCE INDEX (PRIMARY)

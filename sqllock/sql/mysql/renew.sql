@@ -21,4 +21,4 @@ STRAIGHT_JOIN rowlock_lease AS l FORCE INDEX (PRIMARY)
    SET l.expires_at = '1970-01-01' + INTERVAL (LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) + alive.ttl) MICROSECOND,
        l.held_until = GREATEST(
            UTC_TIMESTAMP(6) + INTERVAL (alive.ttl + alive.handover_delay) MICROSECOND,
-           l.acquired_at + INTERVAL alive.min_hold MICROSECOND)
+           LEAST(l.acquired_at, UTC_TIMESTAMP(6)) + INTERVAL alive.min_hold MICROSECOND)

@@ -3,7 +3,7 @@
 -- Promise: reads only, and waits for nobody.
 SELECT l.namespace, l.name, l.token
   FROM rowlock_lease AS l
- WHERE l.held_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
+ WHERE GREATEST(l.held_until, l.expires_at) <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
    AND (l.namespace > UNHEX(?) OR l.namespace = UNHEX(?) AND l.name > UNHEX(?))
  ORDER BY l.namespace, l.name
  LIMIT ?

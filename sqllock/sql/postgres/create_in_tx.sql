@@ -7,7 +7,7 @@ WITH before AS MATERIALIZED (
     SELECT b.lock_timeout, clock_timestamp() AS now, set_config('lock_timeout', '25ms', true) FROM before b
 ), created AS (
     INSERT INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
-    SELECT $1::text, $2::text, 0, NULL, '', '', b.now, b.now, b.now
+    SELECT $1::text, $2::text, 0, NULL, '', '', b.now, b.now, timestamptz 'epoch'
       FROM bounded b
         ON CONFLICT (namespace, name) DO NOTHING
  RETURNING true AS done

@@ -19,7 +19,7 @@ WITH bounded AS MATERIALIZED (
            token = greatest(l.token + 1, m.floor + 1, (extract(epoch FROM k.now) * 1000000)::bigint),
            expires_at = least(l.expires_at, k.now),
            reserved_for = k.waiter[1]::uuid,
-           held_until = CASE WHEN k.waiter IS NULL THEN k.now ELSE k.now + interval '50 milliseconds' END
+           held_until = CASE WHEN k.waiter IS NULL THEN 'epoch' ELSE k.now + interval '50 milliseconds' END
       FROM locked k, rowlock_lease_meta m
      WHERE l.namespace = $1::text AND l.name = $2::text AND l.token = k.token
        AND (l.nonce IS NOT NULL OR l.held_until > k.now)

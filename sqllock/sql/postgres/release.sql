@@ -1,12 +1,14 @@
 -- Parameters: $1 namespace, $2 name, $3 nonce, $4 token (0: any of that nonce), $5 minimum hold in microseconds.
 -- Result: one row, 'released', if this grant was ended, else none: released_before.sql tells why.
--- Promise: ends this grant only, and calls the waiter that has waited longest, for whom the lock is kept for 50 ms if its minimum hold is over; the row stays; waits at most 1 s for the row; needs no flush, because a release lost in a crash costs one TTL.
+-- Promise: ends this grant only, and calls the waiter that has waited longest, for whom the lock is kept for 50 ms if its minimum hold is over; who need not wait for either finds it open whatever the clock says, and a clock that was set back makes no minimum hold longer; the row stays; waits at most 1 s for the row; needs no flush, because a release lost in a crash costs one TTL.
 UPDATE rowlock_lease l
    SET nonce = NULL,
        expires_at = least(l.expires_at, b.now),
-       reserved_for = CASE WHEN l.acquired_at + $5::bigint * interval '1 microsecond' <= b.now THEN b.waiter[1]::uuid END,
-       held_until = greatest(l.acquired_at + $5::bigint * interval '1 microsecond',
-                             CASE WHEN b.waiter IS NULL THEN b.now ELSE b.now + interval '50 milliseconds' END)
+       reserved_for = CASE WHEN least(l.acquired_at, b.now) + $5::bigint * interval '1 microsecond' <= b.now THEN b.waiter[1]::uuid END,
+       held_until = CASE WHEN least(l.acquired_at, b.now) + $5::bigint * interval '1 microsecond' > b.now
+                         THEN least(l.acquired_at, b.now) + $5::bigint * interval '1 microsecond'
+                         WHEN b.waiter IS NULL THEN 'epoch'
+                         ELSE b.now + interval '50 milliseconds' END
   FROM (SELECT clock_timestamp() AS now,
                set_config('lock_timeout', '1s', true),
                set_config('synchronous_commit', 'off', true),

@@ -3,7 +3,7 @@
 -- Promise: that of release.sql; the waiter $6 is not called; and if the one that is called has left a request and its session lives, the lock is granted to that request in the same step, which is then durable, and the call says so.
 WITH ours AS MATERIALIZED (
     -- Lease before waiter, as everywhere: so there are no deadlocks.
-    SELECT l.acquired_at + $5::bigint * interval '1 microsecond' AS min_held_until, clock_timestamp() AS now
+    SELECT least(l.acquired_at, clock_timestamp()) + $5::bigint * interval '1 microsecond' AS min_held_until, clock_timestamp() AS now
       FROM rowlock_lease l, (SELECT set_config('lock_timeout', '1s', true)) bounded
      WHERE l.namespace = $1::text AND l.name = $2::text
        AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
@@ -53,7 +53,9 @@ UPDATE rowlock_lease l
        reserved_for = CASE WHEN NOT b.passes AND b.min_held_until <= b.now THEN b.id END,
        held_until = CASE WHEN b.passes
                          THEN b.now + greatest(b.ttl_us + b.handover_us, b.min_hold_us) * interval '1 microsecond'
-                         ELSE greatest(b.min_held_until, CASE WHEN b.id IS NULL THEN b.now ELSE b.now + interval '50 milliseconds' END) END
+                         WHEN b.min_held_until > b.now THEN b.min_held_until
+                         WHEN b.id IS NULL THEN 'epoch'
+                         ELSE b.now + interval '50 milliseconds' END
   FROM b
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)

@@ -23,7 +23,7 @@ WITH asked AS MATERIALIZED (
     UPDATE rowlock_lease l
        SET expires_at = k.now + k.ttl * interval '1 microsecond',
            held_until = greatest(k.now + (k.ttl + k.handover_delay) * interval '1 microsecond',
-                                 k.acquired_at + k.min_hold * interval '1 microsecond')
+                                 least(k.acquired_at, k.now) + k.min_hold * interval '1 microsecond')
       FROM locked k
      WHERE l.ctid = k.row
  RETURNING k.n

@@ -6,7 +6,7 @@ WITH clock AS (
 )
 SELECT CASE WHEN l.token <> ?3 THEN 'not held'
             WHEN l.nonce IS NOT NULL AND l.expires_at > c.now AND ?4 = 0 THEN 'leased'
-            WHEN l.nonce IS NOT NULL OR l.held_until > c.now AND l.reserved_for IS NULL THEN 'again'
+            WHEN l.nonce IS NOT NULL OR l.held_until > c.now + CASE WHEN l.reserved_for IS NULL THEN 0 ELSE 50000 END THEN 'again'
             ELSE 'not held' END AS verdict,
        l.token, l.holder, l.note,
        c.now - l.acquired_at AS since_us,

@@ -3,7 +3,7 @@
 -- Promise: revives nothing, inserts nothing; a grant that is not among the result is lost.
 UPDATE rowlock_lease AS l
    SET expires_at = a.now + a.ttl,
-       held_until = max(a.now + a.ttl + a.handover_delay, l.acquired_at + a.min_hold)
+       held_until = max(a.now + a.ttl + a.handover_delay, min(l.acquired_at, a.now) + a.min_hold)
   FROM (SELECT json_extract(value, '$.namespace') AS namespace,
                json_extract(value, '$.name') AS name,
                json_extract(value, '$.nonce') AS nonce,

@@ -1,0 +1,36 @@
+package sqllock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Promise 4: a renewal that is tried again says what the last try did. With a rollback journal a reader keeps a writer from committing when
+// it has told already what it wrote, and the lease may be over before the reader has gone.
+func TestSQLiteARenewalThatWasUndoneIsNone(t *testing.T) {
+	s := sqliteTestWith(t, "DELETE")
+	b := s.open()
+	r := request("job")
+	r.TTL = 2 * time.Second
+	g := acquire(t, b, r)
+	reader, err := s.raw.Conn(t.Context())
+	require.NoError(t, err)
+	defer reader.Close()
+	_, err = reader.ExecContext(t.Context(), "BEGIN")
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, reader.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease").Scan(&n))
+	gone := make(chan error, 1)
+	time.AfterFunc(r.TTL+500*time.Millisecond, func() {
+		_, err := reader.ExecContext(t.Context(), "ROLLBACK")
+		gone <- err
+	})
+	assert.Equal(t, []driver.Outcome{driver.Lost}, renew(t, b, g))
+	require.NoError(t, <-gone)
+	assert.Equal(t, driver.StateExpired, inspect(t, b, "job").State)
+}
