@@ -34,7 +34,6 @@ const migrateVariable = "ROWLOCK_TEST_MIGRATE"
 
 func TestMain(m *testing.M) {
 	runFleetProcess()
-	runFleetProcess()
 	if job := os.Getenv(migrateVariable); job != "" {
 		if err := migrate(strings.SplitN(job, " ", 3)); err != nil {
 			fmt.Println(err)
