@@ -21,7 +21,7 @@ const lockNotAvailable = "55P03"
 // canceled is the error of a statement that somebody cancelled, or whose time was up (statement_timeout).
 const canceled = "57014"
 
-var errNoNumber = errors.New("the lock came, and no number of the sequence with it, which is locked")
+var errTooLate = errors.New("the wait for the lock ended in the moment in which it was granted, or before its number came")
 
 // Lock makes one try.
 func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
