@@ -28,8 +28,9 @@ type Lease struct {
 	fail   error   // of the last renewal; nil if it succeeded
 	unheld bool    // it was given to nobody, so that there is no hold to have a minimum
 
-	stopWatching func() bool // of the session; nil where there is none
-	ending       *ending     // the last ReleaseWith
+	session      context.Context // that it lives on; nil where there is none
+	stopWatching func() bool     // of the session
+	ending       *ending         // the last ReleaseWith
 
 	releasing sync.Once
 	released  error
@@ -134,11 +135,18 @@ func (le *Lease) left(now instant) time.Duration {
 // margin follows the TTL where a store granted less than was asked for.
 func (le *Lease) margin() time.Duration { return min(le.cfg.margin, le.grant.TTL/2) }
 
-// expire latches the loss of a lease whose time is up, and says whether it did. The caller holds
+// expire latches the loss of a lease whose time is up or whose session has ended, and says whether it did. The caller holds
 // mu, and calls ended afterwards without it.
 func (le *Lease) expire(now instant) bool {
-	if le.err != nil || le.left(now) > 0 {
+	if le.err != nil {
 		return false
+	}
+	if le.left(now) > 0 {
+		over := le.session != nil && le.session.Err() != nil
+		if over {
+			le.err = le.lost(LostSession)
+		}
+		return over
 	}
 	if le.cfg.maxHold > 0 && now.since(le.granted) >= le.cfg.maxHold {
 		le.err = le.lost(LostMaxHold)

@@ -7,9 +7,10 @@ func (le *Lease) watch() {
 	if le.locker.sessions == nil {
 		return
 	}
-	stop := context.AfterFunc(le.locker.sessions.Session(le.grant), func() { le.lose(LostSession) })
+	session := le.locker.sessions.Session(le.grant)
+	stop := context.AfterFunc(session, func() { le.lose(LostSession) })
 	le.mu.Lock()
-	le.stopWatching = stop
+	le.session, le.stopWatching = session, stop
 	over := le.err != nil
 	le.mu.Unlock()
 	if over {

@@ -64,6 +64,43 @@ func TestALeaseEndsWithItsSession(t *testing.T) {
 	})
 }
 
+// late is a session that has ended, and whose end nobody has come to tell yet.
+type late struct {
+	context.Context
+
+	done chan struct{}
+}
+
+func (l late) Done() <-chan struct{}             { return l.done }
+func (late) AfterFunc(func()) (stop func() bool) { return func() bool { return true } }
+
+func (l late) Err() error {
+	select {
+	case <-l.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// Every getter looks at the session as it looks at the clocks: a lease is not believed after its session, however late
+// the goroutine is that tells its end.
+func TestAGetterLooksAtTheSession(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s, _ := newSessions(t, store)
+		session := late{context.Background(), make(chan struct{})}
+		s.connection = session
+		lease := acquire(t, locker(t, s), "a")
+		require.NoError(t, lease.Err())
+		close(session.done)
+		require.ErrorIs(t, lease.Context().Err(), context.Canceled)
+		var lost *rowlock.LostError
+		require.ErrorAs(t, lease.Err(), &lost)
+		assert.Equal(t, rowlock.LostSession, lost.Reason)
+		require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
+	})
+}
+
 // A session that ended before the lease was made ends it as well.
 func TestALeaseOfAnEndedSession(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {

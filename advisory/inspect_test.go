@@ -100,3 +100,18 @@ func TestForceRelease(t *testing.T) {
 	require.NoError(t, err)
 	assert.Greater(t, next.Token(), lease.Token())
 }
+
+// Of those who share a lock an inspector sees the same one each time, who has it longest: a forced release with the token that
+// was seen is not refused because another was looked at.
+func TestInspectionOfASharedLock(t *testing.T) {
+	t.Parallel()
+	b := advisory.New(openPool(t, database(t)))
+	first, second := acquire(t, b.Shared(), "x"), acquire(t, b.Shared(), "x")
+	for range 20 {
+		status, err := b.Inspect(limited(t), first.Key)
+		require.NoError(t, err)
+		require.Equal(t, first.Token, status.Token)
+	}
+	require.NoError(t, b.ForceRelease(limited(t), first.Key, first.Token, true))
+	<-b.Shared().Session(second).Done()
+}

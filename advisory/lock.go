@@ -18,7 +18,10 @@ const timelineShift = 40
 // changes that.
 const lockNotAvailable = "55P03"
 
-var errNoNumber = errors.New("the lock came, and no number of the sequence with it, which is locked")
+// canceled is the error of a statement that somebody cancelled, or whose time was up (statement_timeout).
+const canceled = "57014"
+
+var errTooLate = errors.New("the wait for the lock ended in the moment in which it was granted, or before its number came")
 
 // Lock makes one try.
 func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
@@ -45,7 +48,11 @@ func (se *session) take(ctx context.Context, verb string, h *holding) (token dri
 	case sqlerror.State(err) == lockNotAvailable && verb == wait:
 		return 0, false, nil
 	case err != nil:
-		return 0, false, se.failed(ctx, h, err)
+		err = se.failed(ctx, h, err)
+		if verb == wait && sqlerror.State(err) == canceled && se.Broken == nil {
+			err = nil // it was long enough
+		}
+		return 0, false, err
 	case at != int64(se.pid):
 		se.Broken = se.moved(at)
 		return 0, false, driver.Permanent(se.Broken)
@@ -68,7 +75,7 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 		se.Broken = errors.Join(err, undone)
 	}
 	switch sqlerror.State(err) {
-	case lockNotAvailable, "57014": // cancelled, or its time was up: it may be asked again
+	case lockNotAvailable, canceled: // it may be asked again
 		return driver.NotApplied(err)
 	}
 	return err

@@ -24,7 +24,7 @@ func (se *session) Await(ctx context.Context, h *holding) (driver.Token, error) 
 func (se *session) refusalOfWait(ctx context.Context, h *holding) error {
 	list, err := se.holders(ctx, sql.NullInt64{Int64: h.ID, Valid: true})
 	if err == nil && slices.ContainsFunc(list, func(other holder) bool { return other.PID == int64(se.pid) }) {
-		err = driver.NotApplied(errNoNumber)
+		err = driver.NotApplied(errTooLate)
 	}
 	if err != nil {
 		se.Broken = err

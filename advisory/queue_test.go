@@ -110,6 +110,24 @@ func TestACancelledWait(t *testing.T) {
 	})
 }
 
+// A wait that the server ends early, by statement_timeout or because an operator cancels the statement, is no failure: whoever
+// waits goes on, and is granted the lock.
+func TestAWaitThatTheServerCancels(t *testing.T) {
+	eachPool(t, func(t *testing.T, open func(dsn string, opts ...advisory.Option) *advisory.Backend) {
+		dsn := database(t)
+		w := watch(t, dsn)
+		a, b := open(dsn), open(dsn)
+		g := acquire(t, a, "a")
+		got, failed := w.waitFor(limited(t), b, request("a"))
+		w.becomes("its statement is cancelled", func() bool {
+			return w.number("SELECT count(CASE WHEN pg_cancel_backend(pid) THEN 1 END)"+here+" AND NOT granted") > 0
+		})
+		require.NoError(t, a.Release(limited(t), g))
+		require.NoError(t, b.Release(limited(t), contest.Granted(t, got, failed)))
+		assert.Zero(t, w.locks())
+	})
+}
+
 // Whoever waits for less than one of the server's waits is told who holds the lock all the same, by the try before it.
 func TestAShortWaitNamesTheHolder(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
 // mine is what is held through this backend.
@@ -42,11 +43,14 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	return explain(ctx, b.table, "force the release of", key, err)
 }
 
+// noSuchThread is the error of KILL for a connection that has ended meanwhile.
+const noSuchThread = 1094
+
 func (b *Backend) kill(ctx context.Context, c *conn, connection int64) error {
 	if _, err := c.exec(ctx, b.sql["target"], []any{connection}); err != nil {
 		return err
 	}
-	if _, err := c.ExecContext(ctx, b.sql["kill"]); err != nil {
+	if _, err := c.ExecContext(ctx, b.sql["kill"]); err != nil && sqlerror.MySQL(err) != noSuchThread {
 		return err
 	}
 	_, err := c.exec(ctx, b.sql["target"], []any{nil})

@@ -44,10 +44,14 @@ func (b *Backend) mint(ctx context.Context, se *session, args []any) (token int6
 			if err = se.Take(ctx); err != nil {
 				return 0, err
 			}
+			var made int64 // by a statement that may go on when nobody waits for it any more
 			err = se.Run(ctx, nil, func(ctx context.Context) (err error) {
-				token, _, err = se.exec(ctx, "mint", args...)
+				made, _, err = se.exec(ctx, "mint", args...)
 				return err
 			})
+			if err == nil {
+				token = made
+			}
 		} else {
 			token, err = b.mintApart(ctx, args)
 		}

@@ -92,26 +92,18 @@ func (se *session) owns(ctx context.Context, locks []string) error {
 	if err != nil {
 		return err
 	}
-	n := 0
-	err = se.conn.rows(ctx, se.backend.sql["owned"], []any{string(text)}, func(rows *sql.Rows) error {
-		var place int
-		var owned, readOnly bool
-		if err := rows.Scan(&place, &owned, &readOnly); err != nil {
-			return err
-		}
-		n++
-		switch {
-		case readOnly:
-			se.Broken = errReadOnly
-		case !owned:
-			se.Broken = sessionlock.ErrMissing
-		}
-		return nil
-	})
-	if err == nil && n != len(locks) {
+	var owned int
+	var readOnly bool
+	err = se.query(ctx, "owned", []any{string(text)}, &owned, &readOnly)
+	switch {
+	case err != nil:
+		return err
+	case readOnly:
+		se.Broken = errReadOnly
+	case owned != len(locks):
 		se.Broken = sessionlock.ErrMissing
 	}
-	return se.note(ctx, err)
+	return nil
 }
 
 // Unlock checks the server's answer: one that did not have the lock has told us that we do not know the

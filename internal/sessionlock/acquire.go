@@ -103,7 +103,7 @@ func (s *Store[K]) again(ctx context.Context, h *Holding[K], r driver.Request) (
 		return driver.Grant{}, ctx.Err()
 	}
 	s.mu.Lock()
-	h.grant.TTL = r.TTL
+	h.grant.TTL, h.unwanted = r.TTL, false
 	g, granted := h.grant, h.granted
 	s.mu.Unlock()
 	if !granted {

@@ -24,6 +24,7 @@ type Holding[K comparable] struct {
 	asking    chan struct{} // closed once the server has answered; then granted counts
 	granted   bool          // the lock is held; its token may be missing yet
 	gone      chan struct{} // closed when it is not held any more, nor asked for
+	unwanted  bool          // its release was asked for: nobody trusts in it any more
 	releasing bool
 	session   *Session[K] // that it lives on, or is asked on
 }

@@ -15,16 +15,20 @@ func (h *Holding[K]) status() driver.Status {
 	}
 }
 
-// Held is the state of a lock that is held here.
+// Held is the state of a lock that is held here; where several share it, of who has it longest.
 func (s *Store[K]) Held(id K) (status driver.Status, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var longest *Holding[K]
 	for _, h := range s.locks[id] {
-		if h.granted {
-			return h.status(), true
+		if h.granted && (longest == nil || h.since.Before(longest.since)) {
+			longest = h
 		}
 	}
-	return driver.Status{}, false
+	if longest == nil {
+		return driver.Status{}, false
+	}
+	return longest.status(), true
 }
 
 // AllHeld is the state of all locks that are held here, in order.

@@ -19,6 +19,7 @@ func (s *Store[K]) Release(ctx context.Context, id K, shared bool, g driver.Gran
 		defer s.mu.Unlock()
 		return s.released.of(g)
 	}
+	h.unwanted = true
 	se := h.session
 	s.mu.Unlock()
 	err := se.Take(ctx)

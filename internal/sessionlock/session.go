@@ -57,18 +57,31 @@ const goodbye = 250 * time.Millisecond
 
 // patience is how long a statement may go on when its caller has given up. The answer of a server
 // that is alive comes soon, and keeps the bookkeeping exact. Where locks live on the session that the
-// statement is not about, it is waited for as long as one of them may be trusted: at most the longest
-// TTL, and a minute.
+// statement is not about, it is waited for as long as one of them may be trusted: until their releases are
+// asked for, and at most the longest TTL, and a minute.
 func (se *Session[K]) patience(about *Holding[K]) time.Duration {
 	d := goodbye
 	se.store.mu.Lock()
 	defer se.store.mu.Unlock()
 	for h := range se.holdings {
-		if h != about && h.granted {
+		if h != about && h.granted && !h.unwanted {
 			d = max(d, min(h.grant.TTL, time.Minute))
 		}
 	}
 	return d
+}
+
+// beWaitedFor returns when the session's patience is over, or the work.
+func (se *Session[K]) beWaitedFor(work context.Context, about *Holding[K]) {
+	looks := time.NewTicker(goodbye)
+	defer looks.Stop()
+	for began := time.Now(); time.Since(began) < se.patience(about); {
+		select {
+		case <-looks.C:
+		case <-work.Done():
+			return
+		}
+	}
 }
 
 // Run does work on the connection, for one who has the turn, and gives the turn back. Drivers close a
@@ -80,13 +93,8 @@ func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx 
 	go func() {
 		inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		stop := context.AfterFunc(ctx, func() {
-			timer := time.NewTimer(se.patience(about))
-			defer timer.Stop()
-			select {
-			case <-timer.C:
-				cancel()
-			case <-inner.Done():
-			}
+			se.beWaitedFor(inner, about)
+			cancel()
 		})
 		se.link.Unwatch()
 		err := se.ctx.Err()

@@ -1,0 +1,28 @@
+package advisory_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/advisory"
+)
+
+// A locker that is closed while its server is silent has let its connection go soon after, however long the TTL: nobody trusts
+// what lives on it any more.
+func TestCloseBeforeASilentServer(t *testing.T) {
+	t.Parallel()
+	dsn, proxy, err := through(database(t))
+	require.NoError(t, err)
+	t.Cleanup(proxy.Close)
+	pool := openPool(t, dsn)
+	l := locker(t, advisory.New(pool, advisory.Sessions(1)))
+	for _, name := range []string{"a", "b", "c"} {
+		_, err := l.Acquire(t.Context(), name)
+		require.NoError(t, err)
+	}
+	w := watcher{tb: t}
+	proxy.Cut()
+	_ = l.Close()
+	w.becomes("the connection is closed", func() bool { return pool.Stat().AcquiredConns() == 0 })
+}
