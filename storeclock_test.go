@@ -29,11 +29,11 @@ func TestStoreClockSetForward(t *testing.T) {
 	})
 }
 
-// A server whose clock is set back frees names late, and tokens rise all the same.
+// A server whose clock is set back frees late what a minimum hold keeps, and tokens rise all the same.
 func TestStoreClockSetBack(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
-		first := acquire(t, l, "a")
+		first := acquire(t, l, "a", rowlock.MinHold(time.Second))
 		require.NoError(t, first.Release(background))
 		store.Advance(-time.Hour)
 		got := make(chan *rowlock.Lease, 1)

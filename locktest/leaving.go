@@ -36,7 +36,7 @@ func (t *trial) listen(b driver.Backend, key driver.Key) {
 // it. It stays for longer than a case lasts if it is granted to nobody.
 func (t *trial) leave(b driver.Backend, key driver.Key) (r driver.Request, pending bool) {
 	r = t.request(key)
-	r.TTL, r.Waits = 10*t.patience, true
+	r.TTL, r.Waits = min(10*t.patience, time.Minute), true
 	for range 20 {
 		pending = t.refuse(b, r).Pending
 		r.Waiting = true
