@@ -64,7 +64,8 @@
 //
 // A waiter stands in the server's own queue, on a connection of its own, a second at a time; the server
 // wakes it at once. It promises no order. A wait that is cut short closes its connection; the server
-// needs up to a second to notice, and until then may grant the lock to what is left of the wait.
+// needs up to a second to notice, and until then may grant the lock to what is left of the wait. A readTimeout
+// in the DSN must be longer than a second, or it cuts every wait short.
 //
 // # Names
 //
