@@ -2,7 +2,7 @@
 set -eu
 mkfifo started block
 
-rowlock run job --ttl 1s -- sh -c 'echo $$ >started; read _ <block' &
+rowlock run job --ttl 5s -- sh -c 'echo $$ >started; read _ <block' &
 rowlock=$!
 read command <started
 kill -9 $rowlock

@@ -3,7 +3,7 @@
 set -eu
 mkfifo started block messages
 
-(code=0; rowlock run job --ttl 2s -- sh -c 'echo $$ >started; read _ <block' 2>messages || code=$?; echo $code >code) &
+(code=0; rowlock run job --ttl 6s -- sh -c 'echo $$ >started; read _ <block' 2>messages || code=$?; echo $code >code) &
 : <messages # opened, and closed again
 read command <started
 token=$(rowlock status job --json | sed -n 's/.*"token": \([0-9]*\),/\1/p')

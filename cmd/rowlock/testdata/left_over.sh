@@ -1,7 +1,7 @@
 # The lock is kept while processes that the command left behind are still there: they may end by
 # themselves within the grace period, and are stopped then. The exit code is the command's own.
 set -eu
-mkfifo started block
+mkfifo started block deaf
 
 rowlock run job --grace 60s -- sh -c '(echo >started; read _ <block; echo ended >flushed) & exit 3' 2>err &
 rowlock=$!
@@ -14,7 +14,7 @@ test $code = 3
 test "$(cat flushed)" = ended
 test ! -s err
 
-rowlock run job --grace 100ms -- sh -c '(trap "" TERM; echo >started; while :; do read _ <block; done) & exit 3' 2>err &
+rowlock run job --grace 100ms -- sh -c '(trap "" TERM; echo >deaf; echo >started; while :; do read _ <block; done) & read _ <deaf; exit 3' 2>err &
 rowlock=$!
 read _ <started
 code=0; wait $rowlock || code=$?
