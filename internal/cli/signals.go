@@ -35,11 +35,8 @@ func (s *signals) catch(which ...os.Signal) {
 	}
 }
 
-// release leaves the signals to the system again.
-func (s *signals) release() {
-	signal.Stop(s.c)
-	signal.Stop(s.pipes)
-}
+// release leaves the signals to the system again, but for that of messages: the last one is still to be written.
+func (s *signals) release() { signal.Stop(s.c) }
 
 // during returns a context that ends with the first signal that ends a wait; others have nobody to
 // go to and are dropped. The function ends that and returns the signal, nil if there was none.
