@@ -30,6 +30,17 @@ func (t *trial) acquire(l *rowlock.Locker, name string, opts ...rowlock.Option) 
 	return lease
 }
 
+// renewLease renews a lease that is held. That the store did not answer in time is no loss: while the lease is trusted, it is asked again.
+func (t *trial) renewLease(le *rowlock.Lease) {
+	err := le.Renew(t.ctx)
+	for errors.Is(err, rowlock.ErrUnknown) && le.Err() == nil && t.ctx.Err() == nil {
+		err = le.Renew(t.ctx)
+	}
+	if err != nil {
+		t.fatalf("renew: %v", err)
+	}
+}
+
 // tryHeld asks for a name that another holds. A store that has not answered is asked again, within bounds: a pooler that
 // makes one connection after the other may be busy for a while with those that were cut off.
 func (t *trial) tryHeld(l *rowlock.Locker, name string) *rowlock.HeldError {

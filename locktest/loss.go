@@ -79,9 +79,7 @@ func lossHarmsNobody(t *trial) {
 	if err := old.Release(t.ctx); !errors.Is(err, rowlock.ErrLost) {
 		t.fatalf("release of a lease that was taken over: want rowlock.ErrLost, got %v", err)
 	}
-	if err := present.Renew(t.ctx); err != nil {
-		t.fatalf("the present holder renews: %v", err)
-	}
+	t.renewLease(present)
 	t.tryHeld(t.locker(a), name)
 	if err := present.Release(t.ctx); err != nil {
 		t.fatalf("the present holder releases: %v", err)

@@ -49,9 +49,7 @@ func trustEndsFirst(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
 	lease := t.acquire(t.locker(a, rowlock.TTL(lively)), name)
-	if err := lease.Renew(t.ctx); err != nil {
-		t.fatalf("renew: %v", err)
-	}
+	t.renewLease(lease)
 	t.cut(a)
 	if sessions(a) { // such a store grants it only when it hears that the connection is gone
 		t.await(lease.Context().Done(), "a holder who is cut off stops trusting its lease")
@@ -64,9 +62,7 @@ func trustEndsFirst(t *trial) {
 	}
 	t.restore(a)
 	t.isLostLease(lease)
-	if err := next.Renew(t.ctx); err != nil {
-		t.fatalf("the new holder renews after the old one is back: %v", err)
-	}
+	t.renewLease(next)
 	t.tryHeld(t.locker(t.open()), name)
 }
 
