@@ -18,7 +18,10 @@ func (se *Session[K]) AwaitBy(ctx context.Context, h *Holding[K], each time.Dura
 	held := error(&driver.Held{Reason: driver.Leased})
 	for ask := !h.Told; ; ask = true {
 		if ask {
-			switch refused := refusal(ctx, h); {
+			once, cancel := context.WithTimeout(ctx, silence(h.TTL))
+			refused := refusal(once, h)
+			cancel()
+			switch {
 			case se.Broken == nil:
 				held = refused
 			case ctx.Err() == nil:
@@ -28,7 +31,7 @@ func (se *Session[K]) AwaitBy(ctx context.Context, h *Holding[K], each time.Dura
 		if ctx.Err() != nil {
 			return 0, held
 		}
-		once, cancel := context.WithTimeout(ctx, each+max(h.TTL, time.Second))
+		once, cancel := context.WithTimeout(ctx, each+silence(h.TTL))
 		token, had, err := wait(once, h)
 		cancel()
 		switch {

@@ -2,6 +2,7 @@ package sessionlock
 
 import (
 	"context"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -34,8 +35,13 @@ func (s *Store[K]) askOrWait(ctx context.Context, h *Holding[K]) (driver.Grant, 
 	if se := s.waiter(); se != nil {
 		return s.queue(ctx, se, h)
 	}
-	return s.ask(ctx, h)
+	once, cancel := context.WithTimeout(ctx, silence(h.TTL)) // others live on the session that is asked
+	defer cancel()
+	return s.ask(once, h)
 }
+
+// silence is how long a server may say nothing to who waits, whatever time he has.
+func silence(ttl time.Duration) time.Duration { return max(ttl, time.Second) }
 
 // waiter is a session for one who waits, nil if there may be no more. It is not among the others before
 // it is granted something: nobody may use it meanwhile.

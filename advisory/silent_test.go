@@ -1,0 +1,44 @@
+package advisory_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/internal/contest"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+)
+
+// Whoever waits without a connection to wait on asks on one that holds other locks. A server that does not answer is given up
+// after a TTL, however long he would wait: what it may have granted is free then, and the others on that connection are not held up.
+func TestAnAskOfAWaiterThatHasNoAnswer(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	reached, proxy, err := through(dsn)
+	require.NoError(t, err)
+	t.Cleanup(proxy.Close)
+	a, b := advisory.New(openPool(t, dsn)), advisory.New(openPool(t, reached), advisory.Sessions(1))
+	other := request("x")
+	other.TTL = time.Second
+	_, err = b.Acquire(t.Context(), other)
+	require.NoError(t, err)
+
+	long, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	proxy.DropReplies(1, faultproxy.Hang)
+	r := request("a")
+	r.TTL = time.Second
+	_, failed := contest.Queue(long, b, r)
+	select {
+	case err := <-failed:
+		require.Error(t, err)
+	case <-time.After(30 * time.Second):
+		require.FailNow(t, "it has waited for an answer")
+	}
+	got, err := a.AcquireQueued(limited(t), request("a"))
+	require.NoError(t, err)
+	require.NoError(t, a.Release(limited(t), got))
+}
