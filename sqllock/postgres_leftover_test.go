@@ -39,34 +39,7 @@ func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
 	holder := c.members[0].backend
 	ctx, giveUp := context.WithCancel(t.Context())
 	defer giveUp()
-	config, err := pgxpool.ParseConfig(c.dsn)
-	require.NoError(t, err)
-	config.ConnConfig.Tracer = afterwards{giveUp}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	b := sqllock.Pgx(pool)
-	waiter, err := rowlock.New(b)
-	require.NoError(t, err)
-	key := driver.Key{Name: "job"}
-	for _, each := range []*sqllock.Backend{holder, b} { // the row stays, as where others of the process wait on
-		stop, err := each.Notify(t.Context(), key, func() {})
-		require.NoError(t, err)
-		t.Cleanup(stop)
-	}
-	until(t, "both listen", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 2 })
-	require.NoError(t, holder.Release(t.Context(), acquire(t, holder, request("job"))))
-	until(t, "nobody has it", func() bool {
-		return c.int(t, "SELECT count(*) FROM rowlock_lease WHERE held_until <= clock_timestamp()") == 1
-	})
-	tx := c.begin(t)
-	_, err = tx.ExecContext(t.Context(), "SELECT FROM rowlock_lease FOR UPDATE") // so it is contended
-	require.NoError(t, err)
-	_, err = waiter.Acquire(ctx, "job")
-	require.ErrorIs(t, err, context.Canceled)
-	require.NoError(t, waiter.Close())
-	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL"), "requests")
-	require.NoError(t, tx.Rollback())
+	require.ErrorIs(t, c.leaves(ctx, t, giveUp), context.Canceled)
 
 	c.exec(t, "UPDATE rowlock_lease_waiter SET since = since + interval '1 hour' WHERE nonce IS NULL")
 	require.NoError(t, holder.Release(t.Context(), acquire(t, holder, request("job"))))
@@ -78,22 +51,30 @@ func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
 func TestPostgresARequestIsTakenBackBeforeAPermanentError(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)
+	var once sync.Once
+	err := c.leaves(t.Context(), t, func() {
+		once.Do(func() { c.exec(t, "ALTER TABLE rowlock_lease_meta RENAME TO elsewhere") })
+	})
+	require.ErrorIs(t, err, rowlock.ErrUnavailable)
+	require.True(t, driver.IsPermanent(err), "%v", err)
+}
+
+// leaves has another process acquire a name that is contended, and returns its error. Its request is left with the row that it has,
+// then comes what is done afterwards, and then the next statement of the attempt. No request is left in the end.
+func (c *crowd) leaves(ctx context.Context, t *testing.T, then func()) error {
+	t.Helper()
 	holder := c.members[0].backend
 	config, err := pgxpool.ParseConfig(c.dsn)
 	require.NoError(t, err)
-	var once sync.Once
-	config.ConnConfig.Tracer = afterwards{func() {
-		once.Do(func() { c.exec(t, "ALTER TABLE rowlock_lease_meta RENAME TO elsewhere") })
-	}}
+	config.ConnConfig.Tracer = afterwards{then}
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	b := sqllock.Pgx(pool)
 	waiter, err := rowlock.New(b)
 	require.NoError(t, err)
-	key := driver.Key{Name: "job"}
 	for _, each := range []*sqllock.Backend{holder, b} { // the row stays, as where others of the process wait on
-		stop, err := each.Notify(t.Context(), key, func() {})
+		stop, err := each.Notify(t.Context(), driver.Key{Name: "job"}, func() {})
 		require.NoError(t, err)
 		t.Cleanup(stop)
 	}
@@ -105,10 +86,9 @@ func TestPostgresARequestIsTakenBackBeforeAPermanentError(t *testing.T) {
 	tx := c.begin(t)
 	_, err = tx.ExecContext(t.Context(), "SELECT FROM rowlock_lease FOR UPDATE") // so it is contended
 	require.NoError(t, err)
-	_, err = waiter.Acquire(t.Context(), "job")
-	require.ErrorIs(t, err, rowlock.ErrUnavailable)
-	require.True(t, driver.IsPermanent(err), "%v", err)
+	_, failure := waiter.Acquire(ctx, "job")
 	require.NoError(t, waiter.Close())
 	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL"), "requests")
 	require.NoError(t, tx.Rollback())
+	return failure
 }

@@ -69,8 +69,8 @@ func (w *waiter) watch(ctx context.Context) error {
 			if err := w.keep(ctx, every); err != nil {
 				return err
 			}
-			if moved, err := w.moved(ctx); moved || err != nil {
-				return err
+			if !w.same(ctx) { // a watch on a node that hangs tells nothing
+				return ctx.Err()
 			}
 		}
 	}
@@ -99,18 +99,6 @@ func (w *waiter) same(ctx context.Context) bool {
 	defer cancel()
 	revision := w.before.CreateRevision
 	return w.look(ctx) == nil && w.before != nil && w.before.CreateRevision == revision
-}
-
-// moved looks whether the entry in front is another by now, or ours gone: a watch on a node that hangs tells nothing.
-func (w *waiter) moved(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, w.timeout())
-	defer cancel()
-	revision := w.before.CreateRevision
-	err := w.look(ctx)
-	if endsWait(err) {
-		return false, err
-	}
-	return err == nil && (w.before == nil || w.before.CreateRevision != revision), nil
 }
 
 // keep has the session live on, unless somebody else has just done it. What nobody knows of would live on with it.
