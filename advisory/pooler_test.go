@@ -29,7 +29,12 @@ func sessionPooler(tb testing.TB, engine string) string {
 		Postgres: testenv.DSN(tb, testenv.EnginePostgres), SessionPooling: true,
 	})
 	require.NoError(tb, err)
-	tb.Cleanup(pooler.Stop)
+	tb.Cleanup(func() {
+		if err := pooler.Ended(); err != nil {
+			tb.Error(err)
+		}
+		pooler.Stop()
+	})
 	return pooler.Addr
 }
 

@@ -53,6 +53,7 @@ func (l *link) run() {
 	pumps.Go(func() { l.pump(toClient, l.server, l.client) })
 	pumps.Wait()
 	l.close() // in peace: what is still on its way arrives
+	l.server.Close()
 }
 
 func (l *link) dial() bool {
@@ -88,6 +89,10 @@ func (l *link) pump(d direction, from, to *net.TCPConn) {
 			case pass:
 				if _, err := to.Write(buffer[:n]); err != nil {
 					l.abort()
+					return
+				}
+				if d == toServer && isCancel(buffer[:n]) {
+					l.letFinish()
 					return
 				}
 			case cutOff:

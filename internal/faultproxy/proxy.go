@@ -1,5 +1,5 @@
 // Package faultproxy is a TCP proxy that misbehaves on command: it stands between a client and a server in a test and
-// loses, delays or resets what passes. It knows nothing of the protocol.
+// loses, delays or resets what passes. It knows nothing of the protocol but one kind of message: a request to cancel.
 package faultproxy
 
 import (

@@ -314,3 +314,32 @@ func TestPointAt(t *testing.T) {
 	require.NoError(t, after.Close())
 	p.Close() // before the servers, which wait for their connections
 }
+
+// A request to cancel is delivered or not, and is let finish once it was: PgBouncer ends when it is left.
+func TestACancelIsLetFinish(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	p, err := faultproxy.New(l.Addr().String())
+	require.NoError(t, err)
+	client := dial(t, p)
+	server, err := l.Accept()
+	require.NoError(t, err)
+	cancel := []byte{0, 0, 0, 16, 4, 210, 22, 46, 0, 0, 0, 1, 0, 0, 0, 2}
+	_, err = client.Write(cancel)
+	require.NoError(t, err)
+	got := make([]byte, 16)
+	_, err = io.ReadFull(server, got)
+	require.NoError(t, err)
+	require.Equal(t, cancel, got)
+	_, err = receive(t, client, patience)
+	require.ErrorIs(t, err, io.EOF)
+
+	p.Reset()
+	_, err = receive(t, server, silence)
+	var timeout net.Error
+	require.ErrorAs(t, err, &timeout, "the server's side was left")
+	require.True(t, timeout.Timeout())
+	server.Close()
+	p.Close()
+}

@@ -8,8 +8,10 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"sync"
@@ -173,6 +175,14 @@ func (s *Server) Running() bool {
 	default:
 		return true
 	}
+}
+
+// Ended is nil while the server runs, and says otherwise how it ended, with the end of its log.
+func (s *Server) Ended() error {
+	if s.Running() {
+		return nil
+	}
+	return fmt.Errorf("%s has ended: %w; the end of its log:\n%s", s.Engine, cmp.Or(s.process.err, errors.New("without an error")), tail(s.folder.log(), 12))
 }
 
 // Kill ends the server as a crash would. Its data stay for Restart.

@@ -37,7 +37,9 @@ func TestServerLife(t *testing.T) {
 			require.True(t, answers())
 
 			first := s.PID
+			require.NoError(t, s.Ended())
 			s.Kill()
+			require.ErrorContains(t, s.Ended(), "killed")
 			require.Eventually(t, silent, 10*time.Second, time.Millisecond, "a process that Postgres forks for a connection has the port for a moment yet")
 			require.NoError(t, s.Restart(ctx))
 			require.NotEqual(t, first, s.PID)
