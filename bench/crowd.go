@@ -20,8 +20,9 @@ type crowd struct {
 	greedily   bool // measure, too, what happens if whoever has released stands in line again at once
 }
 
-// crowds measures all in turn, repeat by repeat, and returns the medians. One that fails is tried no more.
-func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []crowd) ([]report.Row, error) {
+// crowds measures all in turn, repeat by repeat, and returns the medians. One that fails is tried no more. If before is not nil it
+// measures, for as long as a round lasts, what a crowd is compared with.
+func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []crowd, before func(context.Context, crowd, time.Duration)) ([]report.Row, error) {
 	count, leave, err := s.meter(ctx, at)
 	if err != nil {
 		return nil, err
@@ -33,6 +34,9 @@ func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []
 			i := (repeat + turn) % len(all)
 			if failed[i] != nil {
 				continue
+			}
+			if before != nil {
+				before(ctx, all[i], r.round)
 			}
 			got, err := b.handOver(ctx, s, at, r, all[i], count)
 			if ctx.Err() != nil {

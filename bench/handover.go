@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"github.com/rowlock/rowlock/bench/report"
 )
@@ -27,8 +25,10 @@ func (b *bench) handOvers(ctx context.Context, s store) ([]report.Row, error) {
 			}
 		}
 	}
-	rows, err := b.crowds(ctx, s, at, b.plan.handOver, all)
-	return append(b.threeUpdates(ctx, s, at), rows...), err
+	floor := threeUpdates(ctx, s, at)
+	defer floor.close()
+	rows, err := b.crowds(ctx, s, at, b.plan.handOver, all, floor.measure)
+	return append(floor.rows(), rows...), err
 }
 
 // leavesOut is what a quick run does without.
@@ -46,32 +46,5 @@ func (b *bench) herds(ctx context.Context, s store) ([]report.Row, error) {
 			all = append(all, crowd{l, b.plan.herd, mostProcesses, false})
 		}
 	}
-	return b.crowds(ctx, s, at, b.plan.herds, all)
-}
-
-// threeUpdates shows how long three bare durable updates take, one after the other.
-func (b *bench) threeUpdates(ctx context.Context, s store, at []string) (rows []report.Row) {
-	for _, l := range s.locks {
-		if !l.half {
-			continue
-		}
-		row := report.Row{Lock: "three" + l.name[len("two"):], Kind: report.Floor}
-		p, err := l.join(ctx, at, task{Name: "three", Members: 1})
-		if err == nil {
-			var took []time.Duration
-			took, err = timed(ctx, func(ctx context.Context) error {
-				h, err := p.members[0](ctx)
-				return errors.Join(err, h.release(ctx), h.release(ctx))
-			}, b.plan.handOver.round)
-			p.close()
-			if err == nil {
-				row.Figures = map[string]float64{"p50_us": percentile(took, 50), "p99_us": percentile(took, 99)}
-			}
-		}
-		if err != nil {
-			row.Error = err.Error()
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	return b.crowds(ctx, s, at, b.plan.herds, all, nil)
 }
