@@ -114,7 +114,7 @@ func TestNoStaleWriteBehindASealedGrant(t *testing.T) {
 		}
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			for _, level := range e.levels {
+			for _, level := range e.scheduled() {
 				for _, p := range patterns[:2] {
 					for _, schedule := range grantSchedules {
 						t.Run(fmt.Sprintf("%s/%s/%s", level, p.name, schedule.name), func(t *testing.T) {

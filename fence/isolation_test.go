@@ -189,7 +189,7 @@ func TestNoStaleWriteAtAnyIsolationLevel(t *testing.T) {
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			for _, level := range e.levels {
+			for _, level := range e.scheduled() {
 				for _, p := range patterns {
 					if !slices.Contains(p.on, e.dialect) {
 						continue

@@ -146,7 +146,7 @@ func TestLazyKeepsTheOrderOfWrites(t *testing.T) {
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			for _, level := range e.levels {
+			for _, level := range e.scheduled() {
 				for _, first := range []bool{true, false} {
 					var results []string
 					for _, sch := range lazySchedules {

@@ -215,7 +215,7 @@ func TestClaimAtAnyIsolationLevel(t *testing.T) {
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			for _, level := range e.levels {
+			for _, level := range e.scheduled() {
 				for _, sch := range schedules {
 					t.Run(fmt.Sprintf("%s/%s", level, sch.name), func(t *testing.T) {
 						s := e.fresh(t)

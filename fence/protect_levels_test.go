@@ -64,7 +64,7 @@ func TestTheTriggerAloneIsSafeAtAnyIsolationLevel(t *testing.T) {
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			for _, level := range e.levels {
+			for _, level := range e.scheduled() {
 				for _, way := range ways {
 					for _, sch := range schedules {
 						t.Run(fmt.Sprintf("%s/%s/%s", level, way.name, sch.name), func(t *testing.T) {

@@ -128,7 +128,7 @@ func TestNoStaleWriteBehindCheckRow(t *testing.T) {
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			for _, level := range e.levels {
+			for _, level := range e.scheduled() {
 				for _, next := range slices.Compact([]sql.IsolationLevel{sql.LevelDefault, level}) {
 					for name, check := range rowChecks {
 						if name != "CheckRow" && next != sql.LevelDefault {

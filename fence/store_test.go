@@ -38,6 +38,15 @@ type engine struct {
 	levels  []sql.IsolationLevel
 }
 
+// scheduled are the levels of tests in which one step follows another, on the server: there is little in them that the race
+// detector could see, and a test without it has all levels.
+func (e engine) scheduled() []sql.IsolationLevel {
+	if raced {
+		return e.levels[len(e.levels)-1:]
+	}
+	return e.levels
+}
+
 var (
 	postgresLevels = []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
 	mysqlLevels    = []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
