@@ -15,6 +15,7 @@ type three []*threeUpdate
 
 type threeUpdate struct {
 	name   string
+	floor  string        // the lock that does it, which those are compared with that have it as their floor
 	rest   time.Duration // before each
 	party  *party
 	took   []time.Duration
@@ -32,18 +33,15 @@ func threeUpdates(ctx context.Context, s store, at []string) (all three) {
 }
 
 func threeOf(ctx context.Context, at []string, l lock, name string, rest time.Duration) *threeUpdate {
-	u := &threeUpdate{name: name, rest: rest}
+	u := &threeUpdate{name: name, floor: l.name, rest: rest}
 	u.party, u.failed = l.join(ctx, at, task{Name: "three", Members: 1})
 	return u
 }
 
 // measure is for what comes before c.
 func (all three) measure(ctx context.Context, c crowd, round time.Duration) {
-	if c.lock.kind != report.Rowlock || c.contenders != mostProcesses {
-		return
-	}
 	for _, u := range all {
-		if u.failed != nil {
+		if u.failed != nil || u.floor != c.lock.floor || c.contenders != mostProcesses {
 			continue
 		}
 		for end := time.Now().Add(round); time.Now().Before(end) && u.failed == nil; {

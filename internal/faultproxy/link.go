@@ -52,8 +52,8 @@ func (l *link) run() {
 	pumps.Go(func() { l.pump(toServer, l.client, l.server) })
 	pumps.Go(func() { l.pump(toClient, l.server, l.client) })
 	pumps.Wait()
-	l.close() // in peace: what is still on its way arrives
-	l.server.Close()
+	l.close()        // in peace: what is still on its way arrives
+	l.server.Close() // that of a request which was let finish is open yet
 }
 
 func (l *link) dial() bool {
