@@ -16,13 +16,14 @@ import (
 // after a TTL, however long he would wait: what it may have granted is free then, and the others on that connection are not held up.
 func TestAnAskOfAWaiterThatHasNoAnswer(t *testing.T) {
 	t.Parallel()
+	const ttl = 1250 * time.Millisecond // a's waits on the server end each 500 ms, and must not end in the moment of its grant
 	dsn := database(t)
 	reached, proxy, err := through(dsn)
 	require.NoError(t, err)
 	t.Cleanup(proxy.Close)
 	a, b := advisory.New(openPool(t, dsn)), advisory.New(openPool(t, reached), advisory.Sessions(1))
 	other := request("x")
-	other.TTL = time.Second
+	other.TTL = ttl
 	_, err = b.Acquire(t.Context(), other)
 	require.NoError(t, err)
 
@@ -30,7 +31,7 @@ func TestAnAskOfAWaiterThatHasNoAnswer(t *testing.T) {
 	defer cancel()
 	proxy.DropReplies(1, faultproxy.Hang)
 	r := request("a")
-	r.TTL = time.Second
+	r.TTL = ttl
 	_, failed := contest.Queue(long, b, r)
 	select {
 	case err := <-failed:
