@@ -32,8 +32,11 @@ type crew struct {
 // hire starts so many processes with so many members in all, and returns when all of them are connected.
 func hire(ctx context.Context, j job, processes int) (*crew, error) {
 	c := &crew{polite: true, holder: -1, news: make(chan struct{}, 1)}
-	members := j.Task.Members
+	members, at := j.Task.Members, j.At
 	for i := range processes {
+		if j.Apart {
+			j.At = oneOf(at, i)
+		}
 		j.First = members * i / processes
 		j.Task.Members = members*(i+1)/processes - j.First
 		if err := c.start(ctx, j); err != nil {
@@ -47,6 +50,10 @@ func hire(ctx context.Context, j job, processes int) (*crew, error) {
 	}
 	return c, nil
 }
+
+// oneOf is the server of a client that would choose one by chance and stay with it: they take them in turn, so that chance does not
+// put one library nearer to the leader than another.
+func oneOf(at []string, process int) []string { return at[process%len(at):][:1] }
 
 func (c *crew) note(e event) {
 	c.mu.Lock()

@@ -12,6 +12,9 @@ func (b *bench) cycles(ctx context.Context, s store) ([]report.Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.apart {
+		at = oneOf(at, 0)
+	}
 	var all []contender
 	for _, l := range s.locks {
 		if l.only {

@@ -16,6 +16,7 @@ type store struct {
 	id, title    string
 	product      string // whose version is told
 	nodes        int    // of a cluster; 0: one
+	apart        bool   // its clients stay with one server of a cluster, which they choose by chance
 	locks        []lock
 	many         []string                                               // the locks of ours of which thousands are held
 	modules      []string                                               // the libraries that speak to it

@@ -31,6 +31,7 @@ const (
 type job struct {
 	Store, Lock string
 	At          []string
+	Apart       bool // each process talks to one of them
 	Task        task
 	Role        string
 	First       int // number of its first member

@@ -35,7 +35,7 @@ func zooKeeperStore(servers int) store {
 		},
 	}
 	if servers > 1 {
-		s.nodes = servers
+		s.nodes, s.apart = servers, true
 		s.id, s.title = fmt.Sprintf("zookeeper%d", servers), fmt.Sprintf("ZooKeeper, %d servers", servers)
 		s.serve = func(ctx context.Context, w *world) ([]string, error) {
 			return w.once(s.id, func() (at []string, stop func(), err error) {
