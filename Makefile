@@ -31,10 +31,12 @@ MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mo
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-# tested runs the tests of our module, of a module of its own, or of all.
+# tested runs the tests of our module, of a module of its own, or of all: then those that take longest first, so that none of them is
+# left to the end with one core idle.
+LONGEST  = ./sqllock ./cmd/rowlock ./fence
 EXAMPLES = $(patsubst %/go.mod,./%,$(wildcard examples/*/go.mod))
 OWN      = ./compat_test $(EXAMPLES)
-tested = $(if $(filter $(OWN),$(PKG)),,$(SERVERS) -- go $(GOTEST) $(1) $(PKG)) \
+tested = $(if $(filter $(OWN),$(PKG)),,$(SERVERS) -- go $(GOTEST) $(1) $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)) \
 	$(if $(filter ./...,$(PKG)),&&) \
 	$(if $(filter ./... ./compat_test,$(PKG)),$(COMPAT) -- go -C compat_test $(GOTEST) $(1) ./...) \
 	$(foreach example,$(if $(filter ./...,$(PKG)),$(EXAMPLES),$(filter $(EXAMPLES),$(PKG))), \

@@ -23,6 +23,11 @@ func TestRewriteTouchesTheTableNamesOnly(t *testing.T) {
 	require.NoError(t, err)
 	got := table.Rewrite("SELECT token FROM rowlock_lease, rowlock_lease_meta, rowlock_lease_fence", `"`)
 	assert.Equal(t, `SELECT token FROM "Ops"."jobs", "Ops"."jobs_meta", "Ops"."jobs_fence"`, got)
+	for _, another := range []string{"my_rowlock_lease", "rowlock_leases", "rowlock_lease2", "rowlock_lease_", "rowlock_lease_2", "rowlock_lease_Meta", "rowlock_lease__meta", "rowlock_lease_meta_"} {
+		assert.Equal(t, another+" "+another, table.Rewrite(another+" "+another, `"`))
+	}
+	assert.Equal(t, `ON("Ops"."jobs_outcome_by_age")`, table.Rewrite("ON(rowlock_lease_outcome_by_age)", `"`))
+	assert.Equal(t, "idx.`Ops`.`jobs`, `Ops`.`jobs`", table.Rewrite("idx.rowlock_lease, rowlock_lease", "`"))
 	got = table.RewriteProtected("DROP TRIGGER rowlock_protected_fence_insert ON rowlock_protected -- rowlock_lease", "`")
 	assert.Equal(t, "DROP TRIGGER `Ops`.`jobs_fence_insert` ON `Ops`.`jobs` -- rowlock_lease", got)
 	assert.Equal(t, "jobs_fence", table.Fence())
