@@ -83,11 +83,11 @@ func (n *EtcdNode) prepare(e *etcd, o Options) (err error) {
 	if err := os.Mkdir(n.folder.data(), 0o700); err != nil {
 		return err
 	}
-	peer, err := freePort()
+	peer, err := n.folder.freePort()
 	if err != nil {
 		return err
 	}
-	if n.port, err = freePort(); err != nil {
+	if n.port, err = n.folder.freePort(); err != nil {
 		return err
 	}
 	if n.peers, err = faultproxy.New(fmt.Sprintf("127.0.0.1:%d", peer)); err != nil {

@@ -14,7 +14,8 @@ const folderPrefix = "rowlock-server-"
 type folder struct {
 	path  string
 	owner *os.File
-	disk  *Disk // nil if the data are where the rest is
+	disk  *Disk      // nil if the data are where the rest is
+	ports []*os.File // kept for the server until remove
 }
 
 func (f *folder) data() string { return filepath.Join(f.path, "data") }
@@ -42,6 +43,15 @@ func newFolder(engine string, durable bool) (*folder, error) {
 	return f, nil
 }
 
+// freePort returns a port of 127.0.0.1 that is the server's until remove, even while the server is down.
+func (f *folder) freePort() (int, error) {
+	port, held, err := reservePort()
+	if held != nil {
+		f.ports = append(f.ports, held)
+	}
+	return port, err
+}
+
 // give makes the folder another account's.
 func (f *folder) give(a *account) error {
 	if a == nil {
@@ -63,6 +73,10 @@ func (f *folder) remove() {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+	for _, p := range f.ports {
+		p.Close()
+	}
+	f.ports = nil
 	if f.owner != nil {
 		f.owner.Close()
 	}

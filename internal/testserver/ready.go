@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 )
 
@@ -12,15 +11,6 @@ var (
 	errDied     = errors.New("the server ended before it answered")
 	errStranger = errors.New("another server answers on its port")
 )
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
 
 // runUntilReady starts the server and asks until it answers, dies, or the limit is over.
 func runUntilReady(ctx context.Context, e engine, f *folder, port int, o Options) (*process, error) {

@@ -137,12 +137,12 @@ func Start(ctx context.Context, name string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// launch runs the server on a free port. Another program may take the port in the moment between choosing and binding
+// launch runs the server on a free port. Where the port cannot be kept (see reservePort) another program may take it before ours has
 // it: then ours dies, or somebody else answers, and another port is tried.
 func launch(ctx context.Context, name string, e engine, f *folder, o Options) (*Server, error) {
 	var errs []error
 	for range portAttempts {
-		port, err := freePort()
+		port, err := f.freePort()
 		if err != nil {
 			return nil, err
 		}

@@ -102,12 +102,12 @@ func (n *ZooKeeperNode) prepare(i int) (err error) {
 	if err := os.WriteFile(filepath.Join(n.folder.data(), "myid"), []byte(strconv.Itoa(i+1)), 0o644); err != nil {
 		return err
 	}
-	if n.port, err = freePort(); err != nil {
+	if n.port, err = n.folder.freePort(); err != nil {
 		return err
 	}
 	n.DSN = n.engine.dsn(n.port)
 	for k := range n.peers {
-		if n.peers[k], err = freePort(); err != nil {
+		if n.peers[k], err = n.folder.freePort(); err != nil {
 			return err
 		}
 		p, err := faultproxy.NewAt(fmt.Sprintf("%s:%d", there, n.peers[k]), fmt.Sprintf("%s:%d", here, n.peers[k]), 500*time.Millisecond)
