@@ -28,11 +28,6 @@ type crowd struct {
 // crowds measures all in turn, repeat by repeat, and returns the medians. One that fails is tried no more. If before is not nil it
 // measures, for as long as a round lasts, what a crowd is compared with.
 func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []crowd, before func(context.Context, crowd, time.Duration)) ([]report.Row, error) {
-	count, leave, err := s.meter(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
 	repeats, failed := make([][]map[string]float64, len(all)), make([]error, len(all))
 	for repeat := range r.rounds {
 		for turn := range all {
@@ -43,7 +38,7 @@ func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []
 			if before != nil {
 				before(ctx, all[i], r.round)
 			}
-			got, err := b.handOver(ctx, s, at, r, all[i], count)
+			got, err := b.handOver(ctx, s, at, r, all[i])
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -67,9 +62,14 @@ func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []
 var crowdsSoFar atomic.Int64
 
 // handOver has a crowd pass the lock on. The name is another one each time: who was killed may have left something.
-func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c crowd, count meter) (map[string]float64, error) {
+func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c crowd) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+10*r.round)
 	defer cancel()
+	count, leave, err := s.meter(ctx, at, c.lock)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	name := fmt.Sprintf("crowd %d %d", time.Now().Unix(), crowdsSoFar.Add(1))
 	crew, err := hire(ctx, job{Store: s.id, Lock: c.lock.name, At: at, Apart: s.apart, Role: relayRole, Task: task{Name: name, Members: c.contenders}}, c.processes)
 	if err != nil {

@@ -20,6 +20,7 @@ type lock struct {
 	most  int           // members at most, as each has a connection; 0: any number
 	keeps bool          // a peer that renews what it holds, so that its TTL can be short
 	ttl   time.Duration // 0: the default; of ours
+	count counter       // nil: as its store does
 
 	backend func(ctx context.Context, at []string) (driver.Backend, func(), error) // ours
 	open    func(ctx context.Context, at []string, t task) (*party, error)         // the others

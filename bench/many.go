@@ -29,7 +29,8 @@ func (b *bench) held(ctx context.Context, s store) ([]report.Row, error) {
 }
 
 func (b *bench) heldBy(ctx context.Context, s store, at []string, name string) (map[string]float64, error) {
-	count, leave, err := s.meter(ctx, at)
+	l, _ := s.lock(name)
+	count, leave, err := s.meter(ctx, at, l)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func redisStore() store {
 		},
 		counted: "requests", count: countRequests, version: redisVersion,
 		many:    []string{"one server"},
-		modules: []string{"github.com/redis/go-redis/v9", "github.com/bsm/redislock", "github.com/go-redsync/redsync/v4"},
+		modules: []string{"github.com/redis/go-redis/v9", "github.com/bsm/redislock", "github.com/go-redsync/redsync/v4", "github.com/redis/rueidis"},
 		locks: []lock{
 			byRedis(lock{name: bareRedis, kind: report.Floor, floor: bareRedis, alone: true}, setNX),
 			byRedis(lock{name: baton, kind: report.Floor, floor: baton, most: 100}, passBaton),
@@ -41,6 +41,7 @@ func redisStore() store {
 			byRedis(lock{name: "bsm/redislock, every 100 ms", kind: report.Peer, floor: bareRedis}, bsm),
 			byRedis(lock{name: "redsync, every 50 to 250 ms", kind: report.Peer, floor: bareRedis},
 				func(client *redis.Client, t task) func() (acquirer, error) { return redsyncMember(t, client) }),
+			{name: "rueidislock, woken", kind: report.Peer, floor: bareRedis, keeps: true, count: countScripts, open: rueidisLock},
 		},
 	}
 }

@@ -25,11 +25,20 @@ func redisVersion(ctx context.Context, at []string) (string, error) {
 	return "", errors.New("the server does not tell its version")
 }
 
-// commandCalls finds the commands that these libraries send again and again; what a script calls, INFO for one, is not among them.
-var commandCalls = regexp.MustCompile(`(?m)^cmdstat_(?:set|eval|evalsha|blpop|rpush|subscribe|unsubscribe|ping):calls=(\d+)`)
+// The server counts what a script calls as if a client had sent it. So these are the commands that the libraries send again and again,
+// and none that their scripts call.
+var (
+	countRequests = countCommands("set|eval|evalsha|blpop|rpush|subscribe|unsubscribe|ping")
+	countScripts  = countCommands("eval|evalsha|ping") // of a library whose scripts call SET
+)
 
-// countRequests counts what clients have sent, to all nodes.
-func countRequests(_ context.Context, at []string) (meter, func(), error) {
+// countCommands counts what clients have sent, to all nodes.
+func countCommands(names string) counter {
+	calls := regexp.MustCompile(`(?m)^cmdstat_(?:` + names + `):calls=(\d+)`)
+	return func(_ context.Context, at []string) (meter, func(), error) { return readCommands(at, calls) }
+}
+
+func readCommands(at []string, calls *regexp.Regexp) (meter, func(), error) {
 	var clients []*redis.Client
 	leave := func() {
 		for _, c := range clients {
@@ -50,7 +59,7 @@ func countRequests(_ context.Context, at []string) (meter, func(), error) {
 			if err != nil {
 				return 0, err
 			}
-			for _, found := range commandCalls.FindAllStringSubmatch(text, -1) {
+			for _, found := range calls.FindAllStringSubmatch(text, -1) {
 				n, err := strconv.ParseFloat(found[1], 64)
 				if err != nil {
 					return 0, err

@@ -113,7 +113,7 @@ func askSQL(ctx context.Context, driver, dsn, query string) (answer string, err 
 }
 
 // countSQL reads a count by one statement.
-func countSQL(driver, query string) func(context.Context, []string) (meter, func(), error) {
+func countSQL(driver, query string) counter {
 	return func(ctx context.Context, at []string) (meter, func(), error) {
 		db, err := sql.Open(driver, at[0])
 		if err != nil {

@@ -18,15 +18,15 @@ type store struct {
 	nodes        int    // of a cluster; 0: one
 	apart        bool   // its clients stay with one server of a cluster, which they choose by chance
 	locks        []lock
-	many         []string                                               // the locks of ours of which thousands are held
-	modules      []string                                               // the libraries that speak to it
-	sql          *dialect                                               // nil if it is no SQL database
-	serve        func(context.Context, *world) ([]string, error)        // its addresses
-	serveCounted func(context.Context, *world) ([]string, error)        // where it can only be counted elsewhere
-	prepare      func(context.Context, []string) error                  // makes its tables
-	count        func(context.Context, []string) (meter, func(), error) // nil if nothing is counted
-	counted      string                                                 // what the meter counts
-	version      func(context.Context, []string) (string, error)        // of the server
+	many         []string                                        // the locks of ours of which thousands are held
+	modules      []string                                        // the libraries that speak to it
+	sql          *dialect                                        // nil if it is no SQL database
+	serve        func(context.Context, *world) ([]string, error) // its addresses
+	serveCounted func(context.Context, *world) ([]string, error) // where it can only be counted elsewhere
+	prepare      func(context.Context, []string) error           // makes its tables
+	count        counter                                         // nil if nothing is counted
+	counted      string                                          // what the meter counts
+	version      func(context.Context, []string) (string, error) // of the server
 }
 
 // dialect is what differs from one SQL database to the next where a table is more than a matter of locks.
@@ -45,12 +45,19 @@ type dialect struct {
 // meter reads a count that a server keeps, such as its commits.
 type meter func(context.Context) (float64, error)
 
+// counter makes a meter of the servers at these addresses.
+type counter func(context.Context, []string) (meter, func(), error)
+
 // meter is nil where nothing is counted.
-func (s store) meter(ctx context.Context, at []string) (meter, func(), error) {
-	if s.count == nil {
+func (s store) meter(ctx context.Context, at []string, l lock) (meter, func(), error) {
+	count := s.count
+	if l.count != nil {
+		count = l.count
+	}
+	if count == nil {
 		return nil, func() {}, nil
 	}
-	return s.count(ctx, at)
+	return count(ctx, at)
 }
 
 // variant is one of ours that differs from another by its driver or an option.

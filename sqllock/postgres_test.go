@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testschema"
+	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
@@ -295,10 +295,10 @@ func TestPostgresCallsEndWithTheirContext(t *testing.T) {
 // A server that cannot be reached, and a pool that has no connection to give, have applied nothing.
 func TestPostgresThatWasNotAskedAppliedNothing(t *testing.T) {
 	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	refusing, release, err := testserver.FreePort()
 	require.NoError(t, err)
-	require.NoError(t, closed.Close())
-	dsn := "postgres://nobody@" + closed.Addr().String() + "/none"
+	defer release()
+	dsn := fmt.Sprintf("postgres://nobody@127.0.0.1:%d/none", refusing)
 	for name, b := range map[string]*sqllock.Backend{
 		"database/sql": sqllock.Postgres(openDB(t, dsn)), "pgx": sqllock.Pgx(openPool(t, dsn)),
 	} {

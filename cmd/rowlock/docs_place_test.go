@@ -139,9 +139,7 @@ func (c *console) server(t *testing.T, scheme, store string) string {
 	case "rediss":
 		return secured(func(tb testing.TB, p pair) string { return securedRedis(tb, p) + "/?prefix=secured&" })
 	case "rediss+cluster":
-		return secured(func(tb testing.TB, p pair) string {
-			return securedRedis(tb, p, "--cluster-enabled", "yes", "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1") + "/?prefix=secured&"
-		})
+		return secured(securedRedisCluster)
 	case "etcds":
 		return secured(securedEtcd)
 	case "zks":

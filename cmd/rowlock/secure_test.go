@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -39,13 +40,11 @@ func TestSecuredStores(t *testing.T) {
 	t.Parallel()
 	ours, stranger := certificate(t), certificate(t)
 	for scheme, start := range map[string]func(testing.TB, pair) string{
-		"rediss": func(tb testing.TB, p pair) string { return securedRedis(tb, p) + "/?prefix=secured&" },
-		"rediss+cluster": func(tb testing.TB, p pair) string {
-			return securedRedis(tb, p, "--cluster-enabled", "yes", "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1") + "/?prefix=secured&"
-		},
-		"redlocks": securedRedlock,
-		"etcds":    securedEtcd,
-		"zks":      securedZooKeeper,
+		"rediss":         func(tb testing.TB, p pair) string { return securedRedis(tb, p) + "/?prefix=secured&" },
+		"rediss+cluster": securedRedisCluster,
+		"redlocks":       securedRedlock,
+		"etcds":          securedEtcd,
+		"zks":            securedZooKeeper,
 	} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
@@ -91,12 +90,7 @@ func TestSecuredStores(t *testing.T) {
 // securedRedis wants a certificate of its clients, too, and lets its account do no more than is documented.
 func securedRedis(tb testing.TB, p pair, args ...string) string {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(tb, err)
-	addr := listener.Addr().String()
-	_, port, err := net.SplitHostPort(addr)
-	require.NoError(tb, err)
-	require.NoError(tb, listener.Close())
+	port := freePort(tb)
 	plain := startServer(tb, testserver.Redis, append([]string{
 		"--tls-port", port, "--tls-cert-file", p.cert, "--tls-key-file", p.key, "--tls-ca-cert-file", p.cert,
 	}, args...)...).Addr
@@ -109,7 +103,21 @@ func securedRedis(tb testing.TB, p pair, args ...string) string {
 	require.NoError(tb, root.ACLSetUser(tb.Context(), "app", "on", ">"+secret, "~secured*", "&secured*",
 		"+eval", "+evalsha", "+info", "+scan", "+subscribe", "+ssubscribe", "+publish", "+time", "+cluster|shards", "+cluster|slots",
 		"+hget", "+hmget", "+hset", "+del", "+pexpire").Err())
-	return addr
+	return "127.0.0.1:" + port
+}
+
+func freePort(tb testing.TB) string {
+	tb.Helper()
+	port, release, err := testserver.FreePort()
+	require.NoError(tb, err)
+	tb.Cleanup(release)
+	return strconv.Itoa(port)
+}
+
+func securedRedisCluster(tb testing.TB, p pair) string {
+	tb.Helper()
+	args := []string{"--cluster-enabled", "yes", "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1", "--cluster-port", freePort(tb)}
+	return securedRedis(tb, p, args...) + "/?prefix=secured&"
 }
 
 func securedRedlock(tb testing.TB, p pair) string {
