@@ -123,12 +123,12 @@ func (b *ballot) first() error {
 }
 
 // answered says whether no more votes are worth waiting for where there will be no majority: whether one has answered, or
-// cannot any more, since before a refusal cannot be told from silence; enough to admit those that are ready; and one that
-// knows who has the lock.
+// cannot any more, since before a refusal cannot be told from silence; enough to admit those that are ready; one that
+// knows who has the lock; and where some have heard of its release and others have not, all.
 func (b *ballot) answered(votes []vote, pending int) bool {
 	r := b.redlock
 	answers := count(votes, func(v vote) bool { return v.err == nil })
-	if ready := count(votes, vote.ready); ready > 0 && !told(votes, len(r.nodes)) || answers > 0 && count(votes, vote.refused) == 0 {
+	if ready := count(votes, vote.ready); ready > 0 && !told(votes, len(r.nodes)) || answers > 0 && count(votes, vote.refused) == 0 || disagree(votes) {
 		return false
 	}
 	return answers >= r.quorum() || answers+pending < r.quorum()

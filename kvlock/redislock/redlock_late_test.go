@@ -84,3 +84,25 @@ func TestRedlockFillsInNothingThatIsOver(t *testing.T) {
 		assert.Empty(t, node.HGet(ctx, f.row("x"), "nonce").Val(), "node %d", i)
 	}
 }
+
+// A lock that was released is closed by its minimum hold and not held, though one of three nodes has yet to hear of the release.
+func TestRedlockReleasedIsNotHeld(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	b, proxies := f.client(t, redislock.NodeTimeout(time.Second))
+	other, _ := f.client(t, steadily)
+	r := request("x")
+	r.TTL, r.MinHold = 10*time.Second, 5*time.Second
+	g := acquire(t, b, r)
+	b.Settle()
+	proxies[2].Cut()
+	require.NoError(t, b.Release(ctx, g))
+	for range 50 {
+		_, err := other.Acquire(ctx, request("x"))
+		var held *driver.Held
+		require.ErrorAs(t, err, &held)
+		require.Equal(t, driver.MinHold, held.Reason)
+		require.LessOrEqual(t, held.ExpiresIn, 5*time.Second)
+	}
+}

@@ -114,6 +114,21 @@ func told(votes []vote, nodes int) bool {
 	return answers-count(votes, vote.forgetful) >= quorum || answers == nodes || overdue > 0 && answers >= quorum
 }
 
+// disagree says whether a release is on its way: of those who know the largest token, some say that it is held and others that it was
+// released.
+func disagree(votes []vote) bool {
+	var largest driver.Token
+	for _, v := range votes {
+		if v.refused() {
+			largest = max(largest, v.confirmed)
+		}
+	}
+	says := func(verdict string) bool {
+		return count(votes, func(v vote) bool { return v.refused() && v.confirmed == largest && v.verdict == verdict }) > 0
+	}
+	return largest > 0 && says("leased") && says("min hold")
+}
+
 // refusal makes one answer of those of the nodes, none of which can bring a majority.
 func (r *Redlock) refusal(votes []vote) error {
 	answered := count(votes, func(v vote) bool { return v.err == nil })
@@ -127,18 +142,21 @@ func (r *Redlock) refusal(votes []vote) error {
 	return soonest(votes, vote.forgetful, needed)
 }
 
-// soonest is the refusal that ends when needed of those that refuse are free, told in the words of the one
-// with the largest token; nil if there is none.
+// soonest is the refusal that ends when needed of those that refuse are free, told in the words of the one with the largest token, of
+// several of the last that must be free: one more that has yet to hear of a release says less. It is nil if none refuses.
 func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 	list := slices.DeleteFunc(slices.Clone(votes), func(v vote) bool { return !kind(v) })
 	if len(list) == 0 {
 		return nil
 	}
-	said := slices.MaxFunc(list, func(x, y vote) int { return cmp.Compare(x.confirmed, y.confirmed) })
 	slices.SortFunc(list, func(x, y vote) int { return cmp.Compare(x.freeIn, y.freeIn) })
+	last := min(max(needed, 1), len(list)) - 1
+	ends := list[last].freeIn
+	slices.Reverse(list[:last+1]) // of equal ones the first is taken
+	said := slices.MaxFunc(list, func(x, y vote) int { return cmp.Compare(x.confirmed, y.confirmed) })
 	h := &driver.Held{
 		Reason: driver.Quarantine, Holder: said.holder, Note: said.note, Token: said.confirmed, Since: said.since,
-		ExpiresIn: list[min(max(needed, 1), len(list))-1].freeIn,
+		ExpiresIn: ends,
 	}
 	if said.forgetful() {
 		return h
