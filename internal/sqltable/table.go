@@ -114,8 +114,12 @@ func inWord(c byte) bool {
 // isSuffix says whether s is what a derived name may have behind the lease table's: nothing, or words of small letters, each behind
 // an underscore.
 func isSuffix(s string) bool {
-	for word := range strings.SplitSeq(strings.TrimPrefix(s, "_"), "_") {
-		if s != "" && (s[0] != '_' || word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "") {
+	words, behind := strings.CutPrefix(s, "_")
+	if !behind {
+		return s == ""
+	}
+	for word := range strings.SplitSeq(words, "_") {
+		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
 			return false
 		}
 	}

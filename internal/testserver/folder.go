@@ -14,8 +14,8 @@ const folderPrefix = "rowlock-server-"
 type folder struct {
 	path  string
 	owner *os.File
-	disk  *Disk      // nil if the data are where the rest is
-	ports []*os.File // kept for the server until remove
+	disk  *Disk    // nil if the data are where the rest is
+	ports []func() // release what freePort has returned
 }
 
 func (f *folder) data() string { return filepath.Join(f.path, "data") }
@@ -45,9 +45,9 @@ func newFolder(engine string, durable bool) (*folder, error) {
 
 // freePort returns a port of 127.0.0.1 that is the server's until remove, even while the server is down.
 func (f *folder) freePort() (int, error) {
-	port, held, err := reservePort()
-	if held != nil {
-		f.ports = append(f.ports, held)
+	port, release, err := FreePort()
+	if err == nil {
+		f.ports = append(f.ports, release)
 	}
 	return port, err
 }
@@ -73,8 +73,8 @@ func (f *folder) remove() {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	for _, p := range f.ports {
-		p.Close()
+	for _, release := range f.ports {
+		release()
 	}
 	f.ports = nil
 	if f.owner != nil {

@@ -12,13 +12,6 @@ var (
 	errStranger = errors.New("another server answers on its port")
 )
 
-// FreePort returns a port of 127.0.0.1 for a server whose second port Start does not know; nobody listens on it. It is kept for its
-// server, as those of Start are, until release is called.
-func FreePort() (port int, release func(), err error) {
-	port, held, err := reservePort()
-	return port, func() { held.Close() }, err
-}
-
 // runUntilReady starts the server and asks until it answers, dies, or the limit is over.
 func runUntilReady(ctx context.Context, e engine, f *folder, port int, o Options) (*process, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)

@@ -137,7 +137,7 @@ func Start(ctx context.Context, name string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// launch runs the server on a free port. Where the port cannot be kept (see reservePort) another program may take it before ours has
+// launch runs the server on a free port. Where the port cannot be kept (see FreePort) another program may take it before ours has
 // it: then ours dies, or somebody else answers, and another port is tried.
 func launch(ctx context.Context, name string, e engine, f *folder, o Options) (*Server, error) {
 	var errs []error
