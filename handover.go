@@ -84,14 +84,15 @@ func (le *Lease) mayPassOn(now instant) bool {
 }
 
 // wakeNext wakes the first who waits for the name, now that it may be free. After a burst the store does where it can,
-// and wakes others at the same time, who would come too late otherwise.
-func (le *Lease) wakeNext() {
-	wake := func() { le.locker.queues.wake(le.grant.Key) }
-	if le.burst.handed > 0 && le.locker.Capabilities().Wakes && le.locker.queues.told(le.grant.Key) {
-		time.AfterFunc(headStart, wake)
+// and wakes others at the same time, who would come too late otherwise: then only a first who has not heard by then of
+// what was let go in that turn.
+func (le *Lease) wakeNext(turn uint64) {
+	queues, key := &le.locker.queues, le.grant.Key
+	if le.burst.handed > 0 && le.locker.Capabilities().Wakes && queues.told(key) {
+		time.AfterFunc(headStart, func() { queues.wakeIn(turn, key) })
 		return
 	}
-	wake()
+	queues.wake(key)
 }
 
 // told says whether the store tells the waiters for key when it may be free.

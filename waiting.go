@@ -11,6 +11,7 @@ import (
 type queues struct {
 	mu    sync.Mutex
 	byKey map[driver.Key]*queue
+	turns uint64 // of all queues so far
 }
 
 type queue struct {
@@ -19,6 +20,7 @@ type queue struct {
 	stopNotify func()      // ends what the store tells the queue; nil while it tells nothing
 	offers     chan *offer // to the first one while it rests; nil before it first did
 	passed     bool        // whoever was the first before has got the name, and has not let it go
+	turn       uint64      // that began when the first became it or was last woken; no other queue has the same
 }
 
 // place is where one waiter stands.
@@ -46,9 +48,26 @@ func (q *queues) join(key driver.Key) *place {
 	p := &place{queues: q, key: key, ahead: len(of.places), first: make(chan struct{}), woken: make(chan struct{}, 1)}
 	of.places = append(of.places, p)
 	if p.ahead == 0 {
+		q.next(of)
 		close(p.first)
 	}
 	return p
+}
+
+// next begins a turn of the queue. The caller holds mu.
+func (q *queues) next(of *queue) {
+	q.turns++
+	of.turn = q.turns
+}
+
+// turn is which turn the queue for key is in; none if nobody waits.
+func (q *queues) turn(key driver.Key) uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if of := q.byKey[key]; of != nil {
+		return of.turn
+	}
+	return 0
 }
 
 // leave makes the next one the first, and forgets a name that nobody waits for.
@@ -74,6 +93,7 @@ func (p *place) remove() (stop func()) {
 		}
 		if i == 0 {
 			of.passed = p.served
+			p.queues.next(of)
 			close(of.places[0].first)
 		}
 		return nil
@@ -127,7 +147,21 @@ func (q *queues) wake(key driver.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if of := q.byKey[key]; of != nil {
-		of.passed = false
-		of.places[0].poke()
+		q.wakeFirst(of)
 	}
+}
+
+// wakeIn is wake, unless the turn is over: the first has been woken since, or is another one.
+func (q *queues) wakeIn(turn uint64, key driver.Key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if of := q.byKey[key]; of != nil && of.turn == turn {
+		q.wakeFirst(of)
+	}
+}
+
+func (q *queues) wakeFirst(of *queue) {
+	q.next(of)
+	of.passed = false
+	of.places[0].poke()
 }
