@@ -17,10 +17,6 @@ const (
 	mostHanded   = 16
 )
 
-// headStart is for how long the waiters of this process rely on the store to tell them of the end of a burst, as
-// those of others do. A notification takes less on a machine that is not overloaded.
-const headStart = 5 * time.Millisecond
-
 // burst is how a lease came to its process: through the store, or by how many hand-overs in a row since then.
 type burst struct {
 	began  instant // when the first of its leases, which came through the store, was asked for
@@ -81,26 +77,6 @@ func (le *Lease) mayPassOn(now instant) bool {
 	return le.locker.handing != nil && le.locker.closing.Err() == nil &&
 		le.burst.handed < mostHanded && now.since(began) < longestBurst &&
 		(le.grant.MinHold == 0 || now.since(le.granted) > le.grant.MinHold)
-}
-
-// wakeNext wakes the first who waits for the name, now that it may be free. After a burst the store does where it can,
-// and wakes others at the same time, who would come too late otherwise: then only a first who has not heard by then of
-// what was let go in that turn.
-func (le *Lease) wakeNext(turn uint64) {
-	queues, key := &le.locker.queues, le.grant.Key
-	if le.burst.handed > 0 && le.locker.Capabilities().Wakes && queues.told(key) {
-		time.AfterFunc(headStart, func() { queues.wakeIn(turn, key) })
-		return
-	}
-	queues.wake(key)
-}
-
-// told says whether the store tells the waiters for key when it may be free.
-func (q *queues) told(key driver.Key) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	of := q.byKey[key]
-	return of != nil && of.stopNotify != nil
 }
 
 // offers is where the first who waits for key takes leases, if there is one who has rested.

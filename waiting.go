@@ -54,22 +54,6 @@ func (q *queues) join(key driver.Key) *place {
 	return p
 }
 
-// next begins a turn of the queue. The caller holds mu.
-func (q *queues) next(of *queue) {
-	q.turns++
-	of.turn = q.turns
-}
-
-// turn is which turn the queue for key is in; none if nobody waits.
-func (q *queues) turn(key driver.Key) uint64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if of := q.byKey[key]; of != nil {
-		return of.turn
-	}
-	return 0
-}
-
 // leave makes the next one the first, and forgets a name that nobody waits for.
 func (p *place) leave() {
 	if stop := p.remove(); stop != nil {
@@ -132,36 +116,4 @@ func (p *place) refusal() *HeldError {
 		return &held
 	}
 	return nil
-}
-
-// poke wakes the waiter without waiting for it.
-func (p *place) poke() {
-	select {
-	case p.woken <- struct{}{}:
-	default:
-	}
-}
-
-// wake tells the first waiter for key that it may be free now.
-func (q *queues) wake(key driver.Key) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if of := q.byKey[key]; of != nil {
-		q.wakeFirst(of)
-	}
-}
-
-// wakeIn is wake, unless the turn is over: the first has been woken since, or is another one.
-func (q *queues) wakeIn(turn uint64, key driver.Key) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if of := q.byKey[key]; of != nil && of.turn == turn {
-		q.wakeFirst(of)
-	}
-}
-
-func (q *queues) wakeFirst(of *queue) {
-	q.next(of)
-	of.passed = false
-	of.places[0].poke()
 }
