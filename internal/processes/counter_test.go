@@ -183,7 +183,11 @@ func (f *fleet) awaitGrants(n int) {
 	}, time.Minute, 50*time.Millisecond)
 }
 
+// stop lets every worker end in good order, when it can heed a signal.
 func (f *fleet) stop() {
+	for i := range f.running {
+		require.Eventually(f.t, func() bool { return len(f.log(f.path(i))) > 0 }, time.Minute, 20*time.Millisecond, "worker %d does not start", i)
+	}
 	for _, cmd := range f.running {
 		require.NoError(f.t, cmd.Process.Signal(syscall.SIGTERM))
 	}
