@@ -59,6 +59,7 @@ func latched(t *testing.T, opts ...Option) (l *Locker, lease *Lease) {
 	require.NoError(t, err)
 	lease, err = l.Acquire(t.Context(), "a")
 	require.NoError(t, err)
+	synctest.Wait() // the scheduler has looked at it, and rests
 	lease.mu.Lock()
 	defer lease.mu.Unlock()
 	lease.err = lease.lost(LostExpired)

@@ -27,7 +27,8 @@ func TestMySQLPruneRacesAcquire(t *testing.T) {
 
 func stress(t *testing.T, b *Backend, level string) {
 	const workers, names, rounds = 4, 3, 60
-	ctx := limited(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // it is much that is asked, beside other tests
+	defer cancel()
 	pruning, stop := context.WithCancel(ctx)
 	var pruner, holders sync.WaitGroup
 	forgotten := 0

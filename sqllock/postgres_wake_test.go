@@ -222,8 +222,9 @@ func TestPostgresReconnectWakesAll(t *testing.T) {
 		require.NoError(t, err)
 		defer stop()
 	}
-	const listeners = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
-	until(t, "a connection that listens", func() bool { return c.int(t, listeners) == 1 })
+	until(t, "both are called", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 2 })
+	assert.Equal(t, int64(1), c.int(t, "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory'"+
+		" AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"), "the one that listens")
 	seen := map[string]bool{}
 	for len(seen) < 2 {
 		seen[within(t, woken)] = true
@@ -259,7 +260,7 @@ func TestPostgresBehindAPoolerTheWaiterPolls(t *testing.T) {
 			}()
 			c.waits(t, 1)
 			assert.Equal(t, int64(1), c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel = ''"))
-			assert.False(t, waiter.Capabilities().Wakes)
+			until(t, "it is known", func() bool { return !waiter.Capabilities().Wakes })
 			assert.Len(t, waiter.Capabilities().Warnings, 1)
 			for range 3 { // they do not try again
 				stop, err := waiter.backend.Notify(t.Context(), driver.Key{Name: "another"}, func() {})
