@@ -8,7 +8,7 @@ import (
 
 const (
 	// steady is the TTL of leases that must not expire while a case runs, however slow the machine.
-	steady = 30 * time.Second
+	steady = 20 * time.Second
 	// brief is the TTL of leases whose expiry is waited for. A store may round it up.
 	brief = 400 * time.Millisecond
 	// lively is the TTL of leases that the engine keeps alive while something goes wrong: long

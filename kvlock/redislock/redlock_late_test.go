@@ -93,7 +93,7 @@ func TestRedlockReleasedIsNotHeld(t *testing.T) {
 	b, proxies := f.client(t, redislock.NodeTimeout(time.Second))
 	other, _ := f.client(t, steadily)
 	r := request("x")
-	r.TTL, r.MinHold = 2*time.Minute, time.Minute
+	r.TTL, r.MinHold = time.Minute, 30*time.Second
 	g := acquire(t, b, r)
 	b.Settle()
 	proxies[2].Cut()
