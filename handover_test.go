@@ -146,6 +146,26 @@ func TestBurstsEndWithoutTheStoresWakeUp(t *testing.T) {
 	})
 }
 
+// Who has come to the front by the time that the store's wake-up would be late has nothing to ask for, and is not woken.
+func TestNobodyAsksInVainAfterABurst(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		var through atomic.Int32
+		l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(e rowlock.AcquiredEvent) {
+			if !e.HandedOver {
+				through.Add(1)
+			}
+		}}))
+		refused := func() int { return store.Calls(memlock.OpAcquire) - int(through.Load()) }
+		first := acquire(t, l, "a")
+		wg := crowd(t, l, 60, 1, 7*time.Millisecond, func(int, *rowlock.Lease) {}) // for longer than the wake-up may take, and less than a poll
+		before := refused()
+		require.NoError(t, first.Release(background))
+		wg.Wait()
+		assert.Equal(t, before, refused())
+		assert.GreaterOrEqual(t, through.Load(), int32(3), "bursts, of a tenth of a second at most")
+	})
+}
+
 // Two callers that take turns, so that nobody waits when one of them gets the name, have their burst all the same.
 func TestTwoInTurnAreABurst(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
