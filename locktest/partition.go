@@ -48,7 +48,7 @@ func (t *trial) restore(b driver.Backend) {
 func trustEndsFirst(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
-	lease := t.acquire(t.locker(a, rowlock.TTL(kept)), name)
+	lease := t.acquire(t.locker(a, rowlock.TTL(lively)), name)
 	t.renewLease(lease)
 	t.cut(a)
 	if sessions(a) { // such a store grants it only when it hears that the connection is gone
