@@ -43,3 +43,8 @@ const MemoryOfReleases = sessionlock.Remembered
 
 // Statement is the text of a verb for b.
 func (b *Backend) Statement(verb string) string { return b.sql[verb] }
+
+// InTxBy is InTx with another way to send a statement.
+func InTxBy(ctx context.Context, name string, try func(statement string, id int64, locked *bool) error) error {
+	return inTx(ctx, name, nil, try)
+}

@@ -87,6 +87,9 @@ func inTx(ctx context.Context, name string, opts []TxOption, try func(statement 
 	for step := firstTxPause; ; step = min(2*step, longTxPause) {
 		locked := false
 		if err := try(txStatements[verb], keyOf(key), &locked); err != nil {
+			if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) { // a ctx that ends takes the connection with it
+				err = fmt.Errorf("%w: %w", ended, err)
+			}
 			return fmt.Errorf("advisory: lock %q in the transaction: %w", key, err)
 		}
 		if locked {

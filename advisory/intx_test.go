@@ -3,6 +3,7 @@ package advisory_test
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"testing"
 	"time"
 
@@ -127,9 +128,25 @@ func TestInTxContextEnds(t *testing.T) {
 		return tx
 	}
 	require.NoError(t, advisory.InTx(t.Context(), begin(), "a"))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, advisory.InTx(ctx, begin(), "a", advisory.TxWait(time.Minute)), context.DeadlineExceeded)
+	for i := range 40 { // between two tries, and in the midst of one
+		tx := begin()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond)
+		require.ErrorIs(t, advisory.InTx(ctx, tx, "a", advisory.TxWait(time.Minute)), context.DeadlineExceeded, "after %d ms", i)
+		cancel()
+		_ = tx.Rollback()
+	}
+}
+
+// The end of a ctx closes the connection, of which a driver may say nothing but that.
+func TestInTxContextEndsTheConnection(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	err := advisory.InTxBy(ctx, "a", func(string, int64, *bool) error {
+		cancel()
+		return sqldriver.ErrBadConn
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, sqldriver.ErrBadConn)
 }
 
 // A name that cannot be one and a transaction that is none are refused by name.
