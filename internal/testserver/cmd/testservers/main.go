@@ -38,10 +38,7 @@ func run() int {
 	}
 
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
-		signal.Notify(signals, syscall.SIGHUP)
-	}
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go watchParent(signals)
 
 	s := &servers{durable: *durable, dsn: map[string]string{}}
