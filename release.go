@@ -47,7 +47,7 @@ func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 	le.ctx.end(ended) // whoever has latched a loss may not have come to that yet
 	le.locker.renewals.remove(le)
 
-	turn := le.locker.queues.turn(le.grant.Key)
+	turn := le.lastTurn()
 	var found LostReason // by the store, just now
 	err, handed := before, false
 	if before == nil {

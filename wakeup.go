@@ -10,6 +10,14 @@ import (
 // those of others do. A notification takes less on a machine that is not overloaded.
 const headStart = 5 * time.Millisecond
 
+// lastTurn is, before le ends a burst, which turn the queue for its name is in. Nobody else need know.
+func (le *Lease) lastTurn() uint64 {
+	if le.burst.handed == 0 {
+		return 0
+	}
+	return le.locker.queues.turn(le.grant.Key)
+}
+
 // wakeNext wakes the first who waits for the name, now that it may be free. After a burst the store does where it can,
 // and wakes others at the same time, who would come too late otherwise: then only a first who has not heard by then of
 // what was let go in that turn.

@@ -14,7 +14,7 @@ func (t *trial) request(key driver.Key) driver.Request {
 }
 
 // ask makes one request. A store that was interrupted by another writer says that it was contended;
-// that is asked again, within bounds. So is one that has failed after most of a TTL: on a machine that is starved it
+// that is asked again, within bounds. So is one that has failed after half of the TTL or later: on a machine that is starved it
 // may say that a grant came too late to be of use.
 func (t *trial) ask(b driver.Backend, r driver.Request) (g driver.Grant, held *driver.Held) {
 	late := 0
