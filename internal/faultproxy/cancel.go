@@ -16,17 +16,17 @@ func isCancel(b []byte) bool {
 	return len(b) == 16 && binary.BigEndian.Uint32(b) == 16 && binary.BigEndian.Uint32(b[4:]) == cancelCode
 }
 
-// letFinish parts with a request to cancel once it has been delivered: its connection to the server is not reset with the
-// others, and is closed by the server. PgBouncer ends as a whole, with "bad client state: 0", when whoever asked it to cancel
-// leaves before the server behind has been told: https://github.com/pgbouncer/pgbouncer/issues/801
-func (l *link) letFinish() {
+// letFinish delivers a request to cancel and parts with it: from before the server has it, its connection there is not reset
+// with the others, and is closed by the server. PgBouncer ends as a whole, with "bad client state: 0", when whoever asked it to
+// cancel leaves before the server behind has been told: https://github.com/pgbouncer/pgbouncer/issues/801
+func (l *link) letFinish(request []byte) {
 	l.proxy.mu.Lock()
-	defer l.proxy.mu.Unlock()
-	if l.ended {
+	ours := l.release()
+	l.proxy.mu.Unlock()
+	if !ours {
 		return
 	}
-	l.ended = true
-	close(l.dead)
-	l.client.Close()
 	_ = l.server.SetReadDeadline(time.Now().Add(cancelLimit))
+	_, _ = l.server.Write(request) // who asks to cancel is never told whether it was
+	l.client.Close()
 }

@@ -87,12 +87,12 @@ func (l *link) pump(d direction, from, to *net.TCPConn) {
 		if n > 0 {
 			switch l.judge(d) {
 			case pass:
-				if _, err := to.Write(buffer[:n]); err != nil {
-					l.abort()
+				if d == toServer && isCancel(buffer[:n]) {
+					l.letFinish(buffer[:n])
 					return
 				}
-				if d == toServer && isCancel(buffer[:n]) {
-					l.letFinish()
+				if _, err := to.Write(buffer[:n]); err != nil {
+					l.abort()
 					return
 				}
 			case cutOff:
@@ -196,16 +196,24 @@ func (l *link) close() {
 	}
 }
 
-// finish returns the connections that are to be closed, once.
+// finish returns the connections that are to be closed, once; the caller holds proxy.mu.
 func (l *link) finish() (open []*net.TCPConn) {
-	if l.ended {
+	if !l.release() {
 		return nil
 	}
-	l.ended = true
-	close(l.dead)
 	open = append(open, l.client)
 	if l.server != nil {
 		open = append(open, l.server)
 	}
 	return open
+}
+
+// release ends the link and leaves its connections open; false if it has ended. The caller holds proxy.mu.
+func (l *link) release() bool {
+	if l.ended {
+		return false
+	}
+	l.ended = true
+	close(l.dead)
+	return true
 }

@@ -315,6 +315,8 @@ func TestPointAt(t *testing.T) {
 	p.Close() // before the servers, which wait for their connections
 }
 
+var cancelRequest = []byte{0, 0, 0, 16, 4, 210, 22, 46, 0, 0, 0, 1, 0, 0, 0, 2}
+
 // A request to cancel is delivered or not, and is let finish once it was: PgBouncer ends when it is left.
 func TestACancelIsLetFinish(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -325,13 +327,12 @@ func TestACancelIsLetFinish(t *testing.T) {
 	client := dial(t, p)
 	server, err := l.Accept()
 	require.NoError(t, err)
-	cancel := []byte{0, 0, 0, 16, 4, 210, 22, 46, 0, 0, 0, 1, 0, 0, 0, 2}
-	_, err = client.Write(cancel)
+	_, err = client.Write(cancelRequest)
 	require.NoError(t, err)
 	got := make([]byte, 16)
 	_, err = io.ReadFull(server, got)
 	require.NoError(t, err)
-	require.Equal(t, cancel, got)
+	require.Equal(t, cancelRequest, got)
 	_, err = receive(t, client, patience)
 	require.ErrorIs(t, err, io.EOF)
 
@@ -341,5 +342,31 @@ func TestACancelIsLetFinish(t *testing.T) {
 	require.ErrorAs(t, err, &timeout, "the server's side was left")
 	require.True(t, timeout.Timeout())
 	server.Close()
+	p.Close()
+}
+
+// A server that has heard a request to cancel is not left even when the connections are reset in that very moment.
+func TestACancelIsLetFinishFromTheFirst(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	p, err := faultproxy.New(l.Addr().String())
+	require.NoError(t, err)
+	for range 1000 {
+		client := dial(t, p)
+		server, err := l.Accept()
+		require.NoError(t, err)
+		_, err = client.Write(cancelRequest)
+		require.NoError(t, err)
+		_, err = io.ReadFull(server, make([]byte, len(cancelRequest)))
+		require.NoError(t, err)
+		p.Reset()
+		_, err = receive(t, server, time.Millisecond) // what a reset sends is there when it returns
+		var timeout net.Error
+		require.ErrorAs(t, err, &timeout, "the server's side was left")
+		require.True(t, timeout.Timeout())
+		server.Close()
+		client.Close()
+	}
 	p.Close()
 }
