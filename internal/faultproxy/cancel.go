@@ -16,17 +16,17 @@ func isCancel(b []byte) bool {
 	return len(b) == 16 && binary.BigEndian.Uint32(b) == 16 && binary.BigEndian.Uint32(b[4:]) == cancelCode
 }
 
-// letFinish delivers a request to cancel and parts with it: from before the server has it, its connection there is not reset
-// with the others, and is closed by the server. PgBouncer ends as a whole, with "bad client state: 0", when whoever asked it to
-// cancel leaves before the server behind has been told: https://github.com/pgbouncer/pgbouncer/issues/801
-func (l *link) letFinish(request []byte) {
+// cancels is told before a request to cancel is delivered; false if the link has ended. From then on the connection to the
+// server is not reset with the others and hears nothing of a client that leaves; the server closes it. PgBouncer ends as a
+// whole, with "bad client state: 0", when whoever asked it to cancel leaves before the server behind has been told:
+// https://github.com/pgbouncer/pgbouncer/issues/801
+func (l *link) cancels() bool {
 	l.proxy.mu.Lock()
-	ours := l.release()
-	l.proxy.mu.Unlock()
-	if !ours {
-		return
+	defer l.proxy.mu.Unlock()
+	if l.ended {
+		return false
 	}
+	l.cancel = true
 	_ = l.server.SetReadDeadline(time.Now().Add(cancelLimit))
-	_, _ = l.server.Write(request) // who asks to cancel is never told whether it was
-	l.client.Close()
+	return true
 }

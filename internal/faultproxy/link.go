@@ -20,6 +20,8 @@ type link struct {
 	deaf  bool // a reply was dropped: the server is not heard any more
 	asked bool // a request has been delivered and not been answered
 	ended bool // dead is closed
+
+	cancel bool // all that it carries is a request to cancel: the server is left to finish it
 }
 
 type direction int
@@ -53,7 +55,7 @@ func (l *link) run() {
 	pumps.Go(func() { l.pump(toClient, l.server, l.client) })
 	pumps.Wait()
 	l.close()        // in peace: what is still on its way arrives
-	l.server.Close() // that of a request which was let finish is open yet
+	l.server.Close() // that of a request to cancel is open yet
 }
 
 func (l *link) dial() bool {
@@ -87,12 +89,7 @@ func (l *link) pump(d direction, from, to *net.TCPConn) {
 		if n > 0 {
 			switch l.judge(d) {
 			case pass:
-				if d == toServer && isCancel(buffer[:n]) {
-					l.letFinish(buffer[:n])
-					return
-				}
-				if _, err := to.Write(buffer[:n]); err != nil {
-					l.abort()
+				if !l.deliver(d, to, buffer[:n]) {
 					return
 				}
 			case cutOff:
@@ -111,6 +108,19 @@ func (l *link) pump(d direction, from, to *net.TCPConn) {
 		}
 		return
 	}
+}
+
+// deliver is false when nothing more will pass in this direction.
+func (l *link) deliver(d direction, to *net.TCPConn, b []byte) bool {
+	cancel := d == toServer && isCancel(b)
+	if cancel && !l.cancels() {
+		return false
+	}
+	if _, err := to.Write(b); err != nil {
+		l.abort()
+		return false
+	}
+	return !cancel
 }
 
 // wait is the delay; false when the link ended meanwhile.
@@ -196,24 +206,16 @@ func (l *link) close() {
 	}
 }
 
-// finish returns the connections that are to be closed, once; the caller holds proxy.mu.
+// finish returns the connections that are to be closed, once.
 func (l *link) finish() (open []*net.TCPConn) {
-	if !l.release() {
-		return nil
-	}
-	open = append(open, l.client)
-	if l.server != nil {
-		open = append(open, l.server)
-	}
-	return open
-}
-
-// release ends the link and leaves its connections open; false if it has ended. The caller holds proxy.mu.
-func (l *link) release() bool {
 	if l.ended {
-		return false
+		return nil
 	}
 	l.ended = true
 	close(l.dead)
-	return true
+	open = append(open, l.client)
+	if l.server != nil && !l.cancel {
+		open = append(open, l.server)
+	}
+	return open
 }
