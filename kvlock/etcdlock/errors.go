@@ -23,7 +23,7 @@ var hopeless = []error{
 }
 
 // refusedFor are the answers of a server that did nothing. ErrNoSpace is not: see undo.
-var refusedFor = []error{rpctypes.ErrNoLeader, rpctypes.ErrTooManyRequests, rpctypes.ErrRequestTooLarge}
+var refusedFor = []error{rpctypes.ErrNoLeader, rpctypes.ErrLeaderChanged, rpctypes.ErrTooManyRequests, rpctypes.ErrRequestTooLarge}
 
 // classify marks the errors of a write that certainly had no effect.
 func classify(err error) error {

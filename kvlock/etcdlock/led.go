@@ -12,14 +12,16 @@ import (
 // led makes a request of a node that knows a leader. The client asks its nodes in turn, also one that is cut off from
 // the others: that would keep the request until its time is over. So it is asked to refuse, which it does before it looks
 // at the request (newUnaryInterceptor in server/etcdserver/api/v3rpc), and the next one is asked; for as long as an
-// election may take.
+// election may take. So is a read that an election interrupts: a server answers nothing else in that way, and with a
+// write never (requestCurrentIndex in server/etcdserver).
 func led[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
 	const limit, pause = 5 * time.Second, 20 * time.Millisecond
 	ctx = clientv3.WithRequireLeader(ctx)
 	began := time.Now()
 	for {
 		reply, err := request(ctx)
-		if !errors.Is(err, rpctypes.ErrNoLeader) || time.Since(began) > limit || !sleep(ctx, pause) {
+		unread := errors.Is(err, rpctypes.ErrNoLeader) || errors.Is(err, rpctypes.ErrLeaderChanged)
+		if !unread || time.Since(began) > limit || !sleep(ctx, pause) {
 			return reply, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testserver"
@@ -48,5 +49,58 @@ func TestANodeWithoutALeaderIsPassed(t *testing.T) {
 		require.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
 		require.NoError(t, b.Release(ctx, g))
 		require.NoError(t, b.Release(ctx, again))
+	}
+}
+
+// A renewal that an election interrupts is asked again: whoever holds a lease learns nothing of a leader that resigns.
+func TestAnElectionFailsNoRenewal(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	nodes := map[uint64]*clientv3.Client{}
+	var all []string
+	for _, n := range c.Nodes {
+		node := connect(t, n.DSN)
+		status, err := node.Status(t.Context(), n.DSN)
+		require.NoError(t, err)
+		nodes[status.Header.MemberId] = node
+		all = append(all, n.DSN)
+	}
+	// resign has the leader, if there is one just then, hand its office over.
+	resign := func() bool {
+		for id, node := range nodes {
+			status, err := node.Status(t.Context(), node.Endpoints()[0])
+			if err != nil || status.Leader != id {
+				continue
+			}
+			for next := range nodes {
+				if _, err := node.MoveLeader(t.Context(), next); next != id && err == nil {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	b := etcdlock.New(connect(t, all...), prefix())
+	g, err := b.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for elections := 0; elections < 50 && t.Context().Err() == nil; {
+			if resign() {
+				elections++
+			}
+		}
+	}()
+	t.Cleanup(func() { <-over })
+	for {
+		select {
+		case <-over:
+			return
+		default:
+		}
+		outcomes, err := b.Renew(t.Context(), []driver.Grant{g})
+		require.NoError(t, err)
+		require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 	}
 }
