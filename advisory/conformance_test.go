@@ -15,6 +15,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/otherdriver"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/locktest"
@@ -32,7 +33,7 @@ func TestConformance(t *testing.T) {
 	}{
 		"pgx":             {open: openPgx},
 		"stdlib":          {open: openSQL("pgx")},
-		"another-driver":  {open: openSQL(otherDriver)},
+		"another-driver":  {open: openSQL(otherdriver.Name)},
 		"one-session":     {open: openPgx, opts: []advisory.Option{advisory.Sessions(1)}},
 		"pgx-no-token":    {open: openPgx, opts: []advisory.Option{advisory.NoToken()}},
 		"stdlib-no-token": {open: openSQL("pgx"), opts: []advisory.Option{advisory.NoToken()}},

@@ -13,6 +13,7 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/advisory"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/otherdriver"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/migrations"
 )
@@ -47,7 +48,7 @@ func TestTransactionPoolingIsRefused(t *testing.T) {
 			migrate(t, direct)
 			w := watch(t, direct)
 			hidden := func(opts ...advisory.Option) *advisory.Backend {
-				b, closePool, err := openSQL(otherDriver)(pooled+"&default_query_exec_mode=exec", opts...)
+				b, closePool, err := openSQL(otherdriver.Name)(pooled+"&default_query_exec_mode=exec", opts...)
 				require.NoError(t, err)
 				t.Cleanup(closePool)
 				return b

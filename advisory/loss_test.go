@@ -12,6 +12,7 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/advisory"
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/otherdriver"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 )
@@ -234,7 +235,7 @@ func TestAnotherDriverLearnsByHeartbeat(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	w := watch(t, dsn)
-	b, closePool, err := openSQL(otherDriver)(dsn)
+	b, closePool, err := openSQL(otherdriver.Name)(dsn)
 	require.NoError(t, err)
 	defer closePool()
 	lease, err := locker(t, b, rowlock.RenewEvery(50*time.Millisecond)).Acquire(t.Context(), "a")

@@ -12,6 +12,7 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/advisory"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/otherdriver"
 )
 
 // ttl is of leases that must not end by themselves while a test runs.
@@ -108,7 +109,7 @@ func eachPool(t *testing.T, test func(t *testing.T, open func(dsn string, opts .
 			return advisory.NewDB(openDB(t, dsn), opts...)
 		},
 		"another-driver": func(t *testing.T, dsn string, opts []advisory.Option) *advisory.Backend {
-			db, err := sql.Open(otherDriver, dsn)
+			db, err := sql.Open(otherdriver.Name, dsn)
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = db.Close() })
 			return advisory.NewDB(db, opts...)

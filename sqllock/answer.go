@@ -157,21 +157,22 @@ var states = map[string]driver.State{
 }
 
 // statuses reads all rows of list.sql.
-func statuses(ctx context.Context, q querier, statement string, args ...any) ([]driver.Status, error) {
-	r, err := q.query(ctx, statement, args...)
+func statuses(ctx context.Context, q querier, statement string, args ...any) (list []driver.Status, err error) {
+	err = q.query(ctx, statement, args, func(r rows) error {
+		list = []driver.Status{}
+		for r.Next() {
+			s, err := statusRow(r)
+			if err != nil {
+				return err
+			}
+			list = append(list, s)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	list := []driver.Status{}
-	for r.Next() {
-		s, err := statusRow(r)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, r.Err()
+	return list, nil
 }
 
 // outcomes are the words of renew.sql.

@@ -42,9 +42,10 @@ var (
 )
 
 // Postgres keeps locks in a PostgreSQL database reached through database/sql, with any driver
-// that speaks $1 parameters (pgx's stdlib, lib/pq).
+// that speaks $1 parameters (pgx's stdlib, lib/pq). Where the driver is pgx's, and not wrapped, the
+// connections are the pool's and the statements pgx's own, which is nearly as fast as [Pgx].
 func Postgres(db *sql.DB, opts ...Option) *Backend {
-	return build(db == nil, opts, func(t sqltable.Table) dialect { return newPostgres(sqlQuerier{db}, t, openSQL(db), lendsPgx(db)) }).sealing(db)
+	return build(db == nil, opts, func(t sqltable.Table) dialect { return newPostgres(postgresQuerier(db), t, openSQL(db), lendsPgx(db)) }).sealing(db)
 }
 
 // Pgx keeps locks in a PostgreSQL database reached through a pgx pool: the fastest way to it.

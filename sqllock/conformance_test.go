@@ -16,6 +16,7 @@ import (
 	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/inprocess"
+	"github.com/rowlock/rowlock/internal/otherdriver"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/locktest"
 	"github.com/rowlock/rowlock/migrations"
@@ -35,10 +36,12 @@ func closeIdle(b *sqllock.Backend) {
 // and lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	pgxSQL := func(dsn string) (driver.Backend, func(), error) {
-		db, err := sql.Open("pgx", dsn)
-		b := sqllock.Postgres(db)
-		return b, func() { closeIdle(b); _ = db.Close() }, err
+	by := func(driverName string) func(dsn string) (driver.Backend, func(), error) {
+		return func(dsn string) (driver.Backend, func(), error) {
+			db, err := sql.Open(driverName, dsn)
+			b := sqllock.Postgres(db)
+			return b, func() { closeIdle(b); _ = db.Close() }, err
+		}
 	}
 	pgxPool := func(dsn string) (driver.Backend, func(), error) {
 		pool, err := pgxpool.New(context.Background(), dsn)
@@ -59,9 +62,10 @@ func TestConformance(t *testing.T) {
 			"expires_at = LEAST(expires_at, UTC_TIMESTAMP(6)) WHERE namespace = ? AND name = ?"
 	)
 	for name, server := range map[string]*network{
-		"postgres":      {dialect: migrations.Postgres, expire: postgresAge, open: pgxSQL, dsn: twice(testenv.Postgres)},
+		"postgres":      {dialect: migrations.Postgres, expire: postgresAge, open: by("pgx"), dsn: twice(testenv.Postgres)},
+		"another":       {dialect: migrations.Postgres, expire: postgresAge, open: by(otherdriver.Name), dsn: twice(testenv.Postgres)},
 		"pgx":           {dialect: migrations.Postgres, expire: postgresAge, open: pgxPool, dsn: twice(testenv.Postgres)},
-		"pgbouncer":     {dialect: migrations.Postgres, expire: postgresAge, open: pgxSQL, dsn: testenv.PgBouncer},
+		"pgbouncer":     {dialect: migrations.Postgres, expire: postgresAge, open: by("pgx"), dsn: testenv.PgBouncer},
 		"pgbouncer-pgx": {dialect: migrations.Postgres, expire: postgresAge, open: pgxPool, dsn: testenv.PgBouncer},
 		"mysql":         {dialect: migrations.MySQL, expire: mysqlAge, open: mysql, dsn: twice(testenv.MySQL)},
 		"mariadb":       {dialect: migrations.MySQL, expire: mysqlAge, open: mysql, dsn: twice(testenv.MariaDB)},

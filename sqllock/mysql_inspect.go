@@ -66,19 +66,17 @@ func (s *mysqlServer) unused(ctx context.Context, unused time.Duration, last dri
 	var batch []driver.Grant
 	err := s.run(ctx, func() error {
 		batch = nil
-		r, err := s.q.query(ctx, s.sql["unused"], unused.Microseconds(), namespace, namespace, hexed(last.Name), int64(forgetBatch))
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		for r.Next() {
-			var g driver.Grant
-			if err := r.Scan(&g.Key.Namespace, &g.Key.Name, &g.Token); err != nil {
-				return err
+		args := []any{unused.Microseconds(), namespace, namespace, hexed(last.Name), int64(forgetBatch)}
+		return s.q.query(ctx, s.sql["unused"], args, func(r rows) error {
+			for r.Next() {
+				var g driver.Grant
+				if err := r.Scan(&g.Key.Namespace, &g.Key.Name, &g.Token); err != nil {
+					return err
+				}
+				batch = append(batch, g)
 			}
-			batch = append(batch, g)
-		}
-		return r.Err()
+			return nil
+		})
 	})
 	return batch, err
 }

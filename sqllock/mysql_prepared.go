@@ -24,16 +24,17 @@ func newPreparedQuerier(db *sql.DB) *preparedQuerier {
 	return &preparedQuerier{db: db, byText: map[string]*sql.Stmt{}}
 }
 
-func (p *preparedQuerier) query(ctx context.Context, statement string, args ...any) (rows, error) {
+func (p *preparedQuerier) query(ctx context.Context, statement string, args []any, read func(rows) error) error {
 	s, err := p.prepared(ctx, statement)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r, err := s.QueryContext(ctx, args...) //nolint:rowserrcheck,sqlclosecheck // the caller does
+	r, err := s.QueryContext(ctx, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return preparedRows{r}, nil
+	defer r.Close()
+	return finish(r, read)
 }
 
 func (p *preparedQuerier) exec(ctx context.Context, statement string, args ...any) (result, error) {
@@ -52,11 +53,6 @@ func (p *preparedQuerier) exec(ctx context.Context, statement string, args ...an
 	lastID, err := r.LastInsertId()
 	return result{affected: affected, lastID: lastID}, err
 }
-
-type preparedRows struct{ *sql.Rows }
-
-// Close drops the error: every caller reads Err, which holds what went wrong.
-func (r preparedRows) Close() { _ = r.Rows.Close() }
 
 // prepared is the statement, which is known not to have run when there is an error.
 func (p *preparedQuerier) prepared(ctx context.Context, statement string) (*sql.Stmt, error) {

@@ -54,12 +54,7 @@ func (s *mysqlServer) renewOnce(ctx context.Context, grants []driver.Grant) ([]d
 		result[i] = driver.Lost
 	}
 	err = s.run(ctx, func() error {
-		r, err := s.q.query(ctx, s.sql["renewed"], done.lastID, batch)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		return readOutcomes(r, result)
+		return s.q.query(ctx, s.sql["renewed"], []any{done.lastID, batch}, outcomesInto(result))
 	})
 	return result, err
 }

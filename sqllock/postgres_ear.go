@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -73,9 +72,6 @@ func openSQL(db *sql.DB) func(context.Context) (ear, error) {
 		}, nil
 	}
 }
-
-// lendsPgx reports whether the driver is pgx's for certain. Of one that is wrapped only a connection tells.
-func lendsPgx(db *sql.DB) bool { return fmt.Sprintf("%T", db.Driver()) == "*stdlib.Driver" }
 
 var (
 	errDeaf   = errors.New("the driver lends no connection of pgx, or the pool has no second one to lend")

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/otherdriver"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -30,7 +31,17 @@ func init() {
 		}
 		return s
 	})
-	// As lib/pq and poolers do it: everything is text, and nothing is prepared.
+	// As lib/pq does it: database/sql converts, everything is text, and nothing is prepared.
+	register("postgres-other-driver", func(t *testing.T) *store {
+		s := postgresStore(t, "")
+		s.connect = func(opts ...sqllock.Option) *sqllock.Backend {
+			db, err := sql.Open(otherdriver.Name, with(t, sharedDatabase(t, testenv.EnginePostgres), "default_query_exec_mode=simple_protocol"))
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, db.Close()) })
+			return sqllock.Postgres(db, opts...)
+		}
+		return s
+	})
 	register("postgres-simple-protocol", func(t *testing.T) *store {
 		return postgresStore(t, "default_query_exec_mode=simple_protocol")
 	})

@@ -26,25 +26,22 @@ func (p *postgres) renew(ctx context.Context, grants []driver.Grant) ([]driver.O
 	}
 	result := make([]driver.Outcome, len(grants))
 	err = p.run(ctx, []any{batch}, func(args []any) error {
-		r, err := p.q.query(ctx, p.sql["renew"], args...)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		return readOutcomes(r, result)
+		return p.q.query(ctx, p.sql["renew"], args, outcomesInto(result))
 	})
 	return result, err
 }
 
-// readOutcomes puts the rows of renew.sql in their places.
-func readOutcomes(r rows, result []driver.Outcome) error {
-	for r.Next() {
-		var n int
-		var outcome string
-		if err := r.Scan(&n, &outcome); err != nil {
-			return err
+// outcomesInto puts the rows of renew.sql in their places.
+func outcomesInto(result []driver.Outcome) func(rows) error {
+	return func(r rows) error {
+		for r.Next() {
+			var n int
+			var outcome string
+			if err := r.Scan(&n, &outcome); err != nil {
+				return err
+			}
+			result[n] = outcomes[outcome]
 		}
-		result[n] = outcomes[outcome]
+		return nil
 	}
-	return r.Err()
 }

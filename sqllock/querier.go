@@ -14,7 +14,8 @@ import (
 // querier runs one statement: the slice of database/sql and of pgx that lease rows need. An error
 // marked [driver.NotApplied] means that the statement was never sent.
 type querier interface {
-	query(ctx context.Context, statement string, args ...any) (rows, error)
+	// query has the rows read by read, and whatever it leaves of them is skipped.
+	query(ctx context.Context, statement string, args []any, read func(rows) error) error
 	exec(ctx context.Context, statement string, args ...any) (result, error)
 }
 
@@ -23,7 +24,6 @@ type rows interface {
 	Next() bool
 	Scan(dest ...any) error
 	Err() error
-	Close()
 }
 
 // result is what was changed, and on MySQL the value of LAST_INSERT_ID.
@@ -32,22 +32,24 @@ type result struct {
 }
 
 // queryOne runs a statement that answers with one row at most, and reports whether it did.
-func queryOne(ctx context.Context, q querier, statement string, args []any, dest ...any) (bool, error) {
-	r, err := q.query(ctx, statement, args...)
-	if err != nil {
-		return false, err
-	}
-	defer r.Close()
-	found := r.Next()
-	if found {
-		if err := r.Scan(dest...); err != nil {
-			return false, err
+func queryOne(ctx context.Context, q querier, statement string, args []any, dest ...any) (found bool, err error) {
+	err = q.query(ctx, statement, args, func(r rows) error {
+		if found = r.Next(); found {
+			return r.Scan(dest...)
 		}
+		return nil
+	})
+	return found, err
+}
+
+// finish reads the rows to their end: a statement that returns what it wrote is committed when its last row has been read.
+func finish(r rows, read func(rows) error) error {
+	if err := read(r); err != nil {
+		return err
 	}
-	// A statement that returns what it wrote is committed when its last row has been read.
 	for r.Next() { //nolint:revive // drained on purpose
 	}
-	return found, r.Err()
+	return r.Err()
 }
 
 // sqlConn is a *sql.DB, *sql.Conn or *sql.Tx.
@@ -65,35 +67,35 @@ var (
 type sqlQuerier struct{ conn sqlConn }
 
 // checkout takes a connection of its own from a pool, so that waiting for one in vain is not taken
-// for a statement of unknown outcome. A *sql.Conn or *sql.Tx is used as it is.
-func (q sqlQuerier) checkout(ctx context.Context) (sqlConn, func(), error) {
+// for a statement of unknown outcome. It may be given back more than once. A *sql.Conn or *sql.Tx is used as it is.
+func (q sqlQuerier) checkout(ctx context.Context) (conn sqlConn, giveBack func(), err error) {
 	db, pooled := q.conn.(*sql.DB)
 	if !pooled {
 		return q.conn, func() {}, nil
 	}
-	conn, err := db.Conn(ctx)
+	own, err := db.Conn(ctx)
 	if err != nil {
 		return nil, nil, driver.NotApplied(err)
 	}
-	return conn, func() { _ = conn.Close() }, nil // back to the pool, which reports nothing of use
+	return own, func() { _ = own.Close() }, nil // back to the pool, which reports nothing of use
 }
 
-func (q sqlQuerier) query(ctx context.Context, statement string, args ...any) (rows, error) {
+func (q sqlQuerier) query(ctx context.Context, statement string, args []any, read func(rows) error) error {
 	conn, giveBack, err := q.checkout(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r, err := conn.QueryContext(ctx, statement, args...) //nolint:rowserrcheck,sqlclosecheck // the caller does
+	defer giveBack()
+	r, err := conn.QueryContext(ctx, statement, args...)
 	if errors.Is(err, sqldriver.ErrBadConn) {
 		giveBack()
-		giveBack = func() {}
-		r, err = q.conn.QueryContext(ctx, statement, args...) //nolint:rowserrcheck,sqlclosecheck // the caller does
+		r, err = q.conn.QueryContext(ctx, statement, args...)
 	}
 	if err != nil {
-		giveBack()
-		return nil, unsent(err)
+		return unsent(err)
 	}
-	return &sqlRows{Rows: r, giveBack: giveBack}, nil
+	defer r.Close()
+	return finish(r, read)
 }
 
 func (q sqlQuerier) exec(ctx context.Context, statement string, args ...any) (result, error) {
@@ -118,19 +120,6 @@ func (q sqlQuerier) exec(ctx context.Context, statement string, args ...any) (re
 		lastID = 0 // Postgres drivers have none
 	}
 	return result{affected: affected, lastID: lastID}, nil
-}
-
-// sqlRows gives the connection back with the rows.
-type sqlRows struct {
-	*sql.Rows
-
-	giveBack func()
-}
-
-// Close drops the error: every caller reads Err, which holds what went wrong.
-func (r *sqlRows) Close() {
-	_ = r.Rows.Close()
-	r.giveBack()
 }
 
 // unsent marks the errors by which a driver says that it has sent nothing.

@@ -78,21 +78,22 @@ type parsedQuerier struct {
 	tx *sql.Tx
 }
 
-func (q parsedQuerier) query(ctx context.Context, statement string, args ...any) (rows, error) {
+func (q parsedQuerier) query(ctx context.Context, statement string, args []any, read func(rows) error) error {
 	stmt := q.stmts[statement]
 	switch {
 	case stmt == nil && q.tx != nil:
-		return sqlQuerier{q.tx}.query(ctx, statement, args...)
+		return sqlQuerier{q.tx}.query(ctx, statement, args, read)
 	case stmt == nil:
-		return sqlQuerier{q.db}.query(ctx, statement, args...)
+		return sqlQuerier{q.db}.query(ctx, statement, args, read)
 	case q.tx != nil:
 		stmt = q.tx.StmtContext(ctx, stmt) //nolint:sqlclosecheck // the transaction's end does
 	}
-	r, err := stmt.QueryContext(ctx, args...) //nolint:rowserrcheck,sqlclosecheck // the caller does
+	r, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &sqlRows{Rows: r, giveBack: func() {}}, nil
+	defer r.Close()
+	return finish(r, read)
 }
 
 func (q parsedQuerier) exec(ctx context.Context, statement string, args ...any) (result, error) {

@@ -17,19 +17,16 @@ func (s *sqlite) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Out
 	renewed := map[grantID]bool{}
 	err = s.call(ctx, func(q querier) error {
 		clear(renewed) // of a try that was undone
-		r, err := q.query(ctx, s.sql["renew"], batch)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		for r.Next() {
-			var g grantID
-			if err := r.Scan(&g.key.Namespace, &g.key.Name, &g.nonce, &g.token); err != nil {
-				return err
+		return q.query(ctx, s.sql["renew"], []any{batch}, func(r rows) error {
+			for r.Next() {
+				var g grantID
+				if err := r.Scan(&g.key.Namespace, &g.key.Name, &g.nonce, &g.token); err != nil {
+					return err
+				}
+				renewed[g] = true
 			}
-			renewed[g] = true
-		}
-		return r.Err()
+			return nil
+		})
 	})
 	if err != nil {
 		return nil, s.classify(ctx, "renew", grants[0].Key, err)

@@ -1,0 +1,59 @@
+// Package otherdriver is a driver of Postgres for tests that is not pgx's: it lends no connection of pgx, has no socket to
+// lend, and keeps the process of its login to itself. It is pgx's own, with all that hidden.
+package otherdriver
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// Name is that under which database/sql knows it.
+const Name = "pgx-hidden"
+
+func init() { sql.Register(Name, hidden{}) }
+
+type hidden struct{}
+
+func (h hidden) Open(dsn string) (sqldriver.Conn, error) {
+	c, err := h.OpenConnector(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return c.Connect(context.Background())
+}
+
+func (hidden) OpenConnector(dsn string) (sqldriver.Connector, error) {
+	c, err := stdlib.GetDefaultDriver().(sqldriver.DriverContext).OpenConnector(dsn)
+	return connector{c}, err
+}
+
+type connector struct{ of sqldriver.Connector }
+
+func (connector) Driver() sqldriver.Driver { return hidden{} }
+
+func (c connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
+	conn, err := c.of.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return hiddenConn{conn.(*stdlib.Conn)}, nil
+}
+
+type hiddenConn struct{ of *stdlib.Conn }
+
+func (c hiddenConn) Prepare(query string) (sqldriver.Stmt, error) { return c.of.Prepare(query) }
+func (c hiddenConn) Close() error                                 { return c.of.Close() }
+func (c hiddenConn) Begin() (sqldriver.Tx, error)                 { return c.of.Begin() } //nolint:staticcheck // of the interface
+
+func (c hiddenConn) QueryContext(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+	return c.of.QueryContext(ctx, query, args)
+}
+
+func (c hiddenConn) ExecContext(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	return c.of.ExecContext(ctx, query, args)
+}
+
+func (c hiddenConn) ResetSession(ctx context.Context) error { return c.of.ResetSession(ctx) }

@@ -1,0 +1,75 @@
+package sqllock
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// stdlibPool is a querier on a pool of database/sql whose driver is pgx's. It has the pool lend the connection for each
+// statement and talks pgx to it: that is faster, because database/sql starts a goroutine for each answer and converts
+// each value twice.
+type stdlibPool struct{ db *sql.DB }
+
+// lendsPgx reports whether the driver is pgx's for certain. Of one that is wrapped only a connection tells, and whoever
+// wraps it wants to see the statements.
+func lendsPgx(db *sql.DB) bool { return fmt.Sprintf("%T", db.Driver()) == "*stdlib.Driver" }
+
+func postgresQuerier(db *sql.DB) querier {
+	if lendsPgx(db) {
+		return stdlibPool{db}
+	}
+	return sqlQuerier{db}
+}
+
+func (q stdlibPool) query(ctx context.Context, statement string, args []any, read func(rows) error) error {
+	return q.lend(ctx, func(on querier) error { return on.query(ctx, statement, args, read) })
+}
+
+func (q stdlibPool) exec(ctx context.Context, statement string, args ...any) (r result, err error) {
+	err = q.lend(ctx, func(on querier) (err error) {
+		r, err = on.exec(ctx, statement, args...)
+		return err
+	})
+	return r, err
+}
+
+// lend runs work on a connection, and again on another if the first turns out to have ended before anything was sent:
+// the pool knows of no such end until then.
+func (q stdlibPool) lend(ctx context.Context, work func(querier) error) error {
+	lent, err := q.lendOnce(ctx, work)
+	if lent && driver.IsNotApplied(err) && ctx.Err() == nil {
+		_, err = q.lendOnce(ctx, work)
+	}
+	return err
+}
+
+func (q stdlibPool) lendOnce(ctx context.Context, work func(querier) error) (lent bool, err error) {
+	conn, err := q.db.Conn(ctx)
+	if err != nil {
+		return false, driver.NotApplied(err)
+	}
+	defer conn.Close()
+	other := conn.Raw(func(dc any) error {
+		of, ok := dc.(interface{ Conn() *pgx.Conn })
+		if !ok { // of an older pgx
+			return errDeaf
+		}
+		raw := of.Conn()
+		lent, err = true, work(pgxQuerier{raw})
+		if raw.IsClosed() {
+			return sqldriver.ErrBadConn // the pool throws it away
+		}
+		return nil
+	})
+	if errors.Is(other, errDeaf) {
+		return false, work(sqlQuerier{conn})
+	}
+	return lent, err
+}
