@@ -1,6 +1,9 @@
 package compat_test
 
 import (
+	"context"
+	"database/sql"
+	"net/url"
 	"testing"
 	"time"
 
@@ -8,8 +11,70 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultnet"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/locktest"
 	"github.com/rowlock/rowlock/sqllock"
 )
+
+// With lib/pq a lease row keeps every promise, also when its clients die, are cut off, and lose replies: although lib/pq
+// opens a connection without a context, and waits for an answer for as long as the connection stands.
+func TestConformanceOfLeaseRowsWithPQ(t *testing.T) {
+	t.Parallel()
+	locktest.Run(t, func(tb testing.TB) locktest.Harness {
+		dsn := database(tb)
+		return &leaseRows{dsn: dsn, raw: open(tb, "pgx", dsn), Clients: faultnet.New(tb)}
+	})
+}
+
+// leaseRows are those of a Postgres database whose clients, of lib/pq, each have a misbehaving network of their own.
+type leaseRows struct {
+	dsn string
+	raw *sql.DB
+
+	*faultnet.Clients
+}
+
+var (
+	_ locktest.Closer       = (*leaseRows)(nil)
+	_ locktest.Expirer      = (*leaseRows)(nil)
+	_ locktest.Crasher      = (*leaseRows)(nil)
+	_ locktest.Partitioner  = (*leaseRows)(nil)
+	_ locktest.ReplyDropper = (*leaseRows)(nil)
+)
+
+func (l *leaseRows) Open(context.Context) (driver.Backend, error) {
+	u, err := url.Parse(l.dsn)
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := faultproxy.New(u.Host)
+	if err != nil {
+		return nil, err
+	}
+	u.Host = proxy.Addr()
+	db, err := sql.Open("postgres", u.String())
+	if err != nil {
+		proxy.Close()
+		return nil, err
+	}
+	b := sqllock.Postgres(db)
+	l.Add(b, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		b.CloseIdle(ctx)
+		_ = db.Close() // says that connections are broken
+	}, proxy)
+	return b, nil
+}
+
+func (l *leaseRows) Expire(ctx context.Context, key driver.Key) error {
+	_, err := l.raw.ExecContext(ctx, "UPDATE rowlock_lease SET expires_at = expires_at - past, held_until = held_until - past FROM "+
+		"(SELECT expires_at - clock_timestamp() AS past FROM rowlock_lease WHERE namespace = $1 AND name = $2) p WHERE namespace = $1 AND name = $2 AND past > interval '0'",
+		key.Namespace, key.Name)
+	return err
+}
 
 // lib/pq lends nothing that hears notifications: its waiter of a lease row is called in its turn all the same, finds
 // out by its poll, and the backend says so.

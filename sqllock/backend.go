@@ -44,6 +44,8 @@ var (
 // Postgres keeps locks in a PostgreSQL database reached through database/sql, with any driver
 // that speaks $1 parameters (pgx's stdlib, lib/pq). Where the driver is pgx's, and not wrapped, the
 // connections are the pool's and the statements pgx's own, which is nearly as fast as [Pgx].
+// A call ends with its ctx also where the driver does not heed one, as lib/pq does while it opens a
+// connection or hears nothing from the server; the pool gets the connection back when that has ended.
 func Postgres(db *sql.DB, opts ...Option) *Backend {
 	return build(db == nil, opts, func(t sqltable.Table) dialect { return newPostgres(postgresQuerier(db), t, openSQL(db), lendsPgx(db)) }).sealing(db)
 }

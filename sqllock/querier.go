@@ -87,7 +87,7 @@ func (q sqlQuerier) query(ctx context.Context, statement string, args []any, rea
 	}
 	defer giveBack()
 	r, err := conn.QueryContext(ctx, statement, args...)
-	if errors.Is(err, sqldriver.ErrBadConn) {
+	if errors.Is(err, sqldriver.ErrBadConn) && conn != q.conn {
 		giveBack()
 		r, err = q.conn.QueryContext(ctx, statement, args...)
 	}
@@ -105,7 +105,7 @@ func (q sqlQuerier) exec(ctx context.Context, statement string, args ...any) (re
 	}
 	defer giveBack()
 	r, err := conn.ExecContext(ctx, statement, args...)
-	if errors.Is(err, sqldriver.ErrBadConn) {
+	if errors.Is(err, sqldriver.ErrBadConn) && conn != q.conn {
 		r, err = q.conn.ExecContext(ctx, statement, args...)
 	}
 	if err != nil {

@@ -25,7 +25,7 @@ func postgresQuerier(db *sql.DB) querier {
 	if lendsPgx(db) {
 		return stdlibPool{db}
 	}
-	return sqlQuerier{db}
+	return boundedPool{db}
 }
 
 func (q stdlibPool) query(ctx context.Context, statement string, args []any, read func(rows) error) error {
@@ -40,36 +40,38 @@ func (q stdlibPool) exec(ctx context.Context, statement string, args ...any) (r 
 	return r, err
 }
 
-// lend runs work on a connection, and again on another if the first turns out to have ended before anything was sent:
-// the pool knows of no such end until then.
 func (q stdlibPool) lend(ctx context.Context, work func(querier) error) error {
-	lent, err := q.lendOnce(ctx, work)
-	if lent && driver.IsNotApplied(err) && ctx.Err() == nil {
-		_, err = q.lendOnce(ctx, work)
-	}
-	return err
+	return lend(ctx, q.db.Conn, func(conn *sql.Conn) (err error) {
+		defer conn.Close()
+		other := conn.Raw(func(dc any) error {
+			of, ok := dc.(interface{ Conn() *pgx.Conn })
+			if !ok { // of an older pgx
+				return errDeaf
+			}
+			raw := of.Conn()
+			err = work(pgxQuerier{raw})
+			if raw.IsClosed() {
+				return sqldriver.ErrBadConn // the pool throws it away
+			}
+			return nil
+		})
+		if errors.Is(other, errDeaf) {
+			return work(sqlQuerier{conn})
+		}
+		return err
+	})
 }
 
-func (q stdlibPool) lendOnce(ctx context.Context, work func(querier) error) (lent bool, err error) {
-	conn, err := q.db.Conn(ctx)
-	if err != nil {
-		return false, driver.NotApplied(err)
-	}
-	defer conn.Close()
-	other := conn.Raw(func(dc any) error {
-		of, ok := dc.(interface{ Conn() *pgx.Conn })
-		if !ok { // of an older pgx
-			return errDeaf
+// lend has work done on a connection, and again on another if the first turns out to have ended before anything was sent:
+// the pool knows of no such end until then. Work gives the connection back.
+func lend(ctx context.Context, take func(context.Context) (*sql.Conn, error), work func(*sql.Conn) error) error {
+	for again := true; ; again = false {
+		conn, err := take(ctx)
+		if err != nil {
+			return driver.NotApplied(err)
 		}
-		raw := of.Conn()
-		lent, err = true, work(pgxQuerier{raw})
-		if raw.IsClosed() {
-			return sqldriver.ErrBadConn // the pool throws it away
+		if err = work(conn); !again || !driver.IsNotApplied(err) || ctx.Err() != nil {
+			return err
 		}
-		return nil
-	})
-	if errors.Is(other, errDeaf) {
-		return false, work(sqlQuerier{conn})
 	}
-	return lent, err
 }

@@ -1,5 +1,6 @@
 // Package otherdriver is a driver of Postgres for tests that is not pgx's: it lends no connection of pgx, has no socket to
-// lend, and keeps the process of its login to itself. It is pgx's own, with all that hidden.
+// lend, keeps the process of its login to itself, and opens a connection without a context, as lib/pq does. It is pgx's own,
+// with all that hidden.
 package otherdriver
 
 import (
@@ -17,29 +18,12 @@ func init() { sql.Register(Name, hidden{}) }
 
 type hidden struct{}
 
-func (h hidden) Open(dsn string) (sqldriver.Conn, error) {
-	c, err := h.OpenConnector(dsn)
+func (hidden) Open(dsn string) (sqldriver.Conn, error) {
+	c, err := stdlib.GetDefaultDriver().Open(dsn)
 	if err != nil {
 		return nil, err
 	}
-	return c.Connect(context.Background())
-}
-
-func (hidden) OpenConnector(dsn string) (sqldriver.Connector, error) {
-	c, err := stdlib.GetDefaultDriver().(sqldriver.DriverContext).OpenConnector(dsn)
-	return connector{c}, err
-}
-
-type connector struct{ of sqldriver.Connector }
-
-func (connector) Driver() sqldriver.Driver { return hidden{} }
-
-func (c connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
-	conn, err := c.of.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return hiddenConn{conn.(*stdlib.Conn)}, nil
+	return hiddenConn{c.(*stdlib.Conn)}, nil
 }
 
 type hiddenConn struct{ of *stdlib.Conn }
