@@ -12,15 +12,14 @@ type boundedPool struct{ db *sql.DB }
 
 func (q boundedPool) query(ctx context.Context, statement string, args []any, read func(rows) error) error {
 	return lend(ctx, q.conn, func(conn *sql.Conn) error {
-		f := &fed{ctx: ctx, want: make(chan struct{}), got: make(chan bool, 1), over: make(chan struct{}), done: make(chan error, 1)}
+		f := newFed(ctx)
 		go func() {
 			err := sqlQuerier{conn}.query(ctx, statement, args, f.feed)
 			_ = conn.Close() // before the caller asks for the next one
 			f.done <- err
 		}()
 		err := read(f)
-		close(f.over)
-		if end := f.end(); err == nil {
+		if end := f.finish(); err == nil {
 			err = end
 		}
 		return err
@@ -67,65 +66,5 @@ func await[T any](ctx context.Context, work func() (T, error), late func(T)) (T,
 		close(left)
 		var none T
 		return none, ctx.Err()
-	}
-}
-
-// fed is rows that another goroutine takes from the server, one when it is wanted.
-type fed struct {
-	rows
-
-	ctx  context.Context
-	want chan struct{}
-	got  chan bool // whether there is one
-	over chan struct{}
-	done chan error // how the statement ended
-	err  *error     // that, once it is known
-}
-
-func (f *fed) feed(r rows) error {
-	f.rows = r
-	for {
-		select {
-		case <-f.want:
-		case <-f.over:
-			return nil
-		case <-f.ctx.Done():
-			return f.ctx.Err()
-		}
-		more := r.Next()
-		f.got <- more
-		if !more {
-			return nil
-		}
-	}
-}
-
-func (f *fed) Next() bool {
-	select {
-	case f.want <- struct{}{}:
-	case err := <-f.done:
-		f.err = &err
-		return false
-	case <-f.ctx.Done():
-		return false
-	}
-	select {
-	case more := <-f.got:
-		return more
-	case <-f.ctx.Done():
-		return false
-	}
-}
-
-// end is how the statement ended, or that ctx did before.
-func (f *fed) end() error {
-	if f.err != nil {
-		return *f.err
-	}
-	select {
-	case err := <-f.done:
-		return err
-	case <-f.ctx.Done():
-		return f.ctx.Err()
 	}
 }

@@ -1,0 +1,48 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/otherdriver"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testschema"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// Where a call does not wait for the driver, a context that ends at any moment is never taken for an answer without a row,
+// and the connection is given back.
+func TestPostgresAContextThatEndsIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for range 100 {
+		more, err := sqllock.AnswerThatWasNotWaitedFor(ended)
+		require.False(t, more)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+
+	dsn := testenv.Postgres(t)
+	testschema.Install(t, openDB(t, dsn), migrations.Postgres)
+	db, err := sql.Open(otherdriver.Name, dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	b := sqllock.Postgres(db)
+	for i := range 1000 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*4*time.Microsecond)
+		_, err := b.Acquire(ctx, request(fmt.Sprint("job", i)))
+		cancel()
+		if err != nil {
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.False(t, driver.IsPermanent(err), "%v", err)
+		}
+	}
+	until(t, "every connection is given back", func() bool { return db.Stats().InUse == 0 })
+}
