@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
@@ -130,8 +131,10 @@ func (n *EtcdNode) Pause() { signalGroup(n.process.cmd.Process, syscall.SIGSTOP)
 // Continue ends Pause.
 func (n *EtcdNode) Continue() { signalGroup(n.process.cmd.Process, syscall.SIGCONT) }
 
-// Leads says whether the node is the leader.
+// Leads says whether the node is the leader. A node that does not say so within seconds is an error.
 func (n *EtcdNode) Leads(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
 	var status struct {
 		Header struct {
 			MemberID string `json:"member_id"`

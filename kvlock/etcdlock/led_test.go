@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -23,14 +24,21 @@ func TestANodeWithoutALeaderIsPassed(t *testing.T) {
 	c.Isolate(alone)
 	defer c.Rejoin()
 	var next *testserver.EtcdNode
-	require.Eventually(t, func() bool {
+	parted := func() bool {
 		for _, n := range c.Nodes {
 			if leads, err := n.Leads(t.Context()); n != alone && err == nil && leads {
 				next = n
 			}
 		}
 		return next != nil && metric(t, alone.DSN, leads) == 0
-	}, 30*time.Second, 20*time.Millisecond)
+	}
+	if !assert.Eventually(t, parted, 30*time.Second, 20*time.Millisecond) {
+		for i, n := range c.Nodes {
+			leads, err := n.Leads(t.Context())
+			t.Logf("node %d: cut off %t, leads %t (%v)", i, n == alone, leads, err)
+		}
+		t.FailNow()
+	}
 	b := etcdlock.New(connect(t, alone.DSN, next.DSN), prefix())
 	for i := range 4 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a node that keeps a request answers it with an error before

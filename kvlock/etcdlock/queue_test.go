@@ -44,7 +44,7 @@ func aloneWith(tb testing.TB, o testserver.Options) *testserver.Server {
 // metric reads one of the server's counters.
 func metric(tb testing.TB, dsn, pattern string) int {
 	tb.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	client := http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	reply, err := client.Get(dsn + "/metrics") //nolint:noctx // a test
 	require.NoError(tb, err)
 	defer reply.Body.Close()
