@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
-	"go.uber.org/goleak"
+
+	"github.com/rowlock/rowlock/internal/leaks"
 )
 
 func TestMain(m *testing.M) {
 	_ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) // it reports each connection that is cut
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/leaks"
 	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -24,16 +24,19 @@ import (
 // atExit is what is to be cleaned up when all tests of the package are over.
 var atExit []func() error
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		for _, cleanUp := range atExit {
-			if err := cleanUp(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				code = max(code, 1)
-			}
+func TestMain(m *testing.M) { leaks.Main(cleanedUp{m}) }
+
+type cleanedUp struct{ *testing.M }
+
+func (m cleanedUp) Run() int {
+	code := m.M.Run()
+	for _, cleanUp := range atExit {
+		if err := cleanUp(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
 		}
-		os.Exit(code)
-	}))
+	}
+	return code
 }
 
 // engine is one way to reach one kind of database. Each dialect's test files register theirs; every

@@ -11,7 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
+
+	"github.com/rowlock/rowlock/internal/leaks"
 )
 
 // A test that starts workers re-executes its own binary: they must not run the tests.
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, runWorker(os.Args[2]))
 		return
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 // The plan depends on the seed and on nothing else, and begins with what a short run must have.

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/internal/leaks"
 )
 
 const (
@@ -67,5 +66,5 @@ func TestMain(m *testing.M) {
 		j.work()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }

@@ -3,11 +3,7 @@ package cli
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/rowlock/rowlock/internal/leaks"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		// The client of a Redis that nobody answers for looks once a second whether it was closed.
-		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
-}
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -15,10 +15,10 @@ import (
 	mysqldriver "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"modernc.org/sqlite"
 
 	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/leaks"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/internal/testserver"
@@ -26,7 +26,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // store is a database whose clock can be set.
 type store struct {

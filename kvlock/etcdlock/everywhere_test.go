@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/rowlock/rowlock/internal/leaks"
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
@@ -41,7 +41,7 @@ func (m main) Run() int {
 	return m.M.Run()
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(main{m}) }
+func TestMain(m *testing.M) { leaks.Main(main{m}) }
 
 // everywhere runs a test on one node and on three.
 func everywhere(t *testing.T, test func(t *testing.T, n *network)) {

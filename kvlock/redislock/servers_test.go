@@ -8,9 +8,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/leaks"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 )
@@ -21,17 +21,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{}) // it reports each connection that is cut
-	goleak.VerifyTestMain(main{m})
-}
-
-type main struct{ *testing.M }
-
-// Run gives the clients of servers that were killed the second after which they look whether they were closed.
-func (m main) Run() int {
-	code := m.M.Run()
-	for end := time.Now().Add(3 * time.Second); code == 0 && goleak.Find() != nil && time.Now().Before(end); {
-	}
-	return code
+	leaks.Main(m)
 }
 
 // start starts a server of this test's own: one that may be killed, flushed and reconfigured.

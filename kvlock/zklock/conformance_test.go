@@ -3,12 +3,11 @@ package zklock_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/rowlock/rowlock/internal/leaks"
 	"github.com/rowlock/rowlock/locktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // One server keeps every promise, also when its clients die, are cut off, and lose replies.
 func TestConformance(t *testing.T) {
