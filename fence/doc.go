@@ -202,7 +202,7 @@
 // The tables come from package migrations, which also says which privileges are needed; their names
 // follow that of the lease table ([Table]). The outcome table has about as many rows as there were
 // transactions of [Guard.Tx] at the same time. With go-sql-driver/mysql, set readTimeout in the
-// DSN: its commit and rollback wait for the server without regard to ctx. On MySQL,
+// DSN: its commit and rollback wait for the server without regard to ctx, and keep their connection for as long. On MySQL,
 // binlog_format=STATEMENT and Seal, which works at READ COMMITTED, exclude each other. Through
 // PgBouncer before 1.21, use pgx with default_query_exec_mode=exec.
 package fence

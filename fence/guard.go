@@ -14,6 +14,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/bounded"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -23,6 +24,7 @@ type Guard struct {
 	dialect dialect
 	db      *sql.DB       // one of the two
 	pool    *pgxpool.Pool // is nil
+	deaf    bool          // the driver may not heed the context of a statement
 	domain  string        // of the tokens, in place of the kind of store
 	lazy    bool          // a check raises the mark itself
 	claimed *sync.Map     // claimant: what leases have claimed that are still held
@@ -83,7 +85,8 @@ type dialect interface {
 // Postgres guards data in a PostgreSQL database (12 or newer) reached through database/sql, with any
 // driver that speaks $1 parameters (pgx's stdlib, lib/pq).
 func Postgres(db *sql.DB, opts ...Option) *Guard {
-	return build(Guard{db: db}, opts, func(t sqltable.Table) dialect { return newPostgres(sqlTransactions(db), t) })
+	deaf := db != nil && !bounded.IsPgx(db)
+	return build(Guard{db: db, deaf: deaf}, opts, func(t sqltable.Table) dialect { return newPostgres(sqlTransactions(db, deaf), t) })
 }
 
 // Pgx guards data in a PostgreSQL database reached through a pgx pool. Use [Guard.CheckPgx] and

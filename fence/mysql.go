@@ -55,17 +55,35 @@ func (m *mysql) own(ctx context.Context, work func(querier) error) error {
 func (m *mysql) look(ctx context.Context, work func(querier) error) error { return m.own(ctx, work) }
 
 // ownOn works at READ COMMITTED, which locks no gaps: a mark that an older transaction keeps does
-// not delay the first seal of its neighbours.
+// not delay the first seal of its neighbours. The transaction is begun and ended by statements, because go-sql-driver waits for the
+// replies to a commit and a rollback of database/sql without regard to ctx.
 func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	q := sqlQuerier{conn}
+	err := q.exec(ctx, m.sql["read_committed"])
+	if err == nil {
+		err = q.exec(ctx, m.sql["begin"])
+	}
+	if err != nil {
+		discard(conn) // it may have begun all the same
+		return err
+	}
+	if err = work(q); err == nil {
+		err = q.exec(ctx, m.sql["commit"])
+	}
+	if err != nil {
+		undo(ctx, conn, m.sql["rollback"])
+	}
+	return err
+}
+
+// define needs no transaction: each of its statements is one.
+func (m *mysql) define(ctx context.Context, work func(querier) error) error {
+	conn, err := m.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	if err := work(sqlQuerier{tx}); err != nil {
-		return err
-	}
-	return tx.Commit()
+	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+	return work(sqlQuerier{conn})
 }
 
 // boundLockWait lets the session wait for locks, and idle, for about as long as ctx permits: the
@@ -138,12 +156,10 @@ func (m *mysql) outcome(ctx context.Context, id string) (operation int64, err er
 		return 0, err
 	}
 	defer restore()
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-	if err != nil {
-		return 0, err
-	}
-	defer tx.Rollback() //nolint:errcheck // it changes nothing
-	_, err = (sqlQuerier{tx}).row(ctx, m.sql["outcome"], []any{id}, &operation)
+	err = m.ownOn(ctx, conn, func(q querier) error {
+		_, err := q.row(ctx, m.sql["outcome"], []any{id}, &operation)
+		return err
+	})
 	return operation, err
 }
 

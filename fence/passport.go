@@ -61,7 +61,7 @@ func (g *Guard) worked(ctx context.Context, tx *sql.Tx, err error) error {
 
 // leave gives a connection back to its pool. A pass on MySQL stays in the session, however the
 // transaction ended; a session that does not take it back is closed.
-func (g *Guard) leave(ctx context.Context, conn *sql.Conn) {
+func (g *Guard) leave(ctx context.Context, conn *sql.Conn) error {
 	if _, ok := g.dialect.(*mysql); ok && g.passing {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
 		defer cancel()
@@ -69,7 +69,7 @@ func (g *Guard) leave(ctx context.Context, conn *sql.Conn) {
 			discard(conn)
 		}
 	}
-	_ = conn.Close()
+	return conn.Close()
 }
 
 func (p *postgres) pass(context.Context, querier, claim) error { return nil }

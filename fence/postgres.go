@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/internal/sqltable"
@@ -36,32 +35,6 @@ func newPostgres(transact transactions, t sqltable.Table) *postgres {
 	return &postgres{marks: marks{sql: load(t, "postgres", `"`), encode: plain, decode: plain}, transact: transact, table: t}
 }
 
-// transactions runs work in a READ COMMITTED transaction of its own, where each statement sees what
-// was committed before it.
-type transactions func(ctx context.Context, work func(q querier) error) error
-
-func sqlTransactions(db *sql.DB) transactions {
-	return func(ctx context.Context, work func(querier) error) error {
-		tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-		if err := work(sqlQuerier{tx}); err != nil {
-			return err
-		}
-		return tx.Commit()
-	}
-}
-
-func pgxTransactions(pool *pgxpool.Pool) transactions {
-	return func(ctx context.Context, work func(querier) error) error {
-		return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-			return work(pgxQuerier{tx})
-		})
-	}
-}
-
 func (p *postgres) seal(ctx context.Context, c claim) error {
 	return p.own(ctx, func(q querier) error { return p.raise(ctx, q, c) })
 }
@@ -80,6 +53,10 @@ func (p *postgres) own(ctx context.Context, work func(querier) error) error {
 		return retry(err)
 	}
 	return p.classify(err)
+}
+
+func (p *postgres) define(ctx context.Context, work func(querier) error) error {
+	return p.transact(ctx, work)
 }
 
 // look works as own does: who reads waits for nobody.

@@ -3,8 +3,6 @@ package fence
 import (
 	"context"
 	"fmt"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Protect makes the database itself refuse every INSERT, UPDATE and DELETE on a table, and on
@@ -49,7 +47,7 @@ func (g *Guard) Unprotect(ctx context.Context, table string) error {
 	return nil
 }
 
-// define runs statements that create or drop triggers, in one transaction where there is one for that.
+// define runs statements that create or drop triggers.
 func (g *Guard) define(ctx context.Context, statements []string) error {
 	work := func(q querier) error {
 		if err := g.dialect.ready(ctx, q); err != nil {
@@ -62,18 +60,5 @@ func (g *Guard) define(ctx context.Context, statements []string) error {
 		}
 		return nil
 	}
-	return g.repeat(ctx, func() error {
-		if g.pool != nil {
-			return pgx.BeginFunc(ctx, g.pool, func(tx pgx.Tx) error { return work(pgxQuerier{tx}) })
-		}
-		tx, err := g.db.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-		if err := work(sqlQuerier{tx}); err != nil {
-			return err
-		}
-		return tx.Commit()
-	})
+	return g.repeat(ctx, func() error { return g.dialect.define(ctx, work) })
 }

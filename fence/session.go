@@ -1,14 +1,38 @@
 package fence
 
 import (
+	"context"
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
+	"time"
+
+	"github.com/rowlock/rowlock/internal/bounded"
 )
+
+// endLimit bounds the end of a transaction whose ctx has ended.
+const endLimit = time.Second
 
 var errOldSnapshot = errors.New("the transaction began to read before the seal: check first, then read")
 
 // discard closes a connection in doubt instead of giving it back to its pool.
 func discard(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) // that error is the order to close it
+}
+
+// end has how end what a call has begun, and waits for that no longer than endLimit: a driver may not heed a context. What it has not
+// waited for ends with the connection.
+func end(ctx context.Context, how func() error) error {
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
+	defer cancel()
+	return bounded.Run(ending, how)
+}
+
+// undo rolls back what is open on a connection, or closes it.
+func undo(ctx context.Context, conn *sql.Conn, rollback string) {
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
+	defer cancel()
+	if _, err := conn.ExecContext(ending, rollback); err != nil {
+		discard(conn)
+	}
 }

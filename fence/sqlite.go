@@ -11,13 +11,9 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-const (
-	// checkWait is how long a check waits for the file's write lock. A transaction that has read
-	// before may keep the other writer from committing, so it must give up.
-	checkWait = time.Second
-	// endLimit bounds the end of a transaction whose ctx has ended.
-	endLimit = time.Second
-)
+// checkWait is how long a check waits for the file's write lock. A transaction that has read
+// before may keep the other writer from committing, so it must give up.
+const checkWait = time.Second
 
 // sqlite is the dialect of SQLite 3.35 and newer. A file has one writer at a time: the write lock
 // does what the lock on the mark does elsewhere.
@@ -78,14 +74,12 @@ func (s *sqlite) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) e
 		err = untilFree(ctx, func() error { return q.exec(ctx, s.sql["commit"]) })
 	}
 	if err != nil {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
-		defer cancel()
-		if q.exec(ending, s.sql["rollback"]) != nil {
-			discard(conn)
-		}
+		undo(ctx, conn, s.sql["rollback"])
 	}
 	return err
 }
+
+func (s *sqlite) define(ctx context.Context, work func(querier) error) error { return s.own(ctx, work) }
 
 // check takes the file's write lock, which a transaction that was begun IMMEDIATE has already.
 func (s *sqlite) check(ctx context.Context, q querier, c claim) error {

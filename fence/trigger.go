@@ -86,6 +86,8 @@ type triggering interface {
 	writing() writing
 	// ready is a *SchemaError if a trigger would not find what it needs.
 	ready(ctx context.Context, q querier) error
+	// define runs work, which creates or drops triggers, once, in one transaction where there is one for that.
+	define(ctx context.Context, work func(querier) error) error
 }
 
 func (p *postgres) writing() writing { return writing{p.sql, `"`, quoted, true} }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/rowlock/rowlock/internal/bounded"
 )
 
 // maxTries is how often a transaction is run that the database undoes each time.
@@ -30,8 +32,9 @@ const maxTries = 10
 // the server refused is not, nor one that Postgres ended because it idled (see Check): it would
 // idle again. Only if there is no answer within 10 s is the error an [ErrUnknown].
 //
-// ctx bounds everything else, must come from the lease, and is handed to fn. go-sql-driver/mysql
-// waits for the replies to a commit and a rollback without regard to ctx: give its DSN a readTimeout.
+// ctx bounds everything else, must come from the lease, and is handed to fn, whatever the driver does about it: a commit or a rollback that
+// go-sql-driver/mysql waits for without regard to ctx goes on behind Tx, and so does what lib/pq waits for. The connection is in the
+// pool's count until that has ended, which a readTimeout in the DSN of the former brings about. What fn does is the driver's alone.
 func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error, resources ...string) error {
 	if g.err == nil && g.db == nil {
 		return errors.New("fence: Tx: the guard has a pgx pool: use TxPgx")
@@ -41,21 +44,21 @@ func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx)
 		if err != nil {
 			return fmt.Errorf("fence: begin: %w", err)
 		}
-		defer g.leave(ctx, conn)
+		defer end(ctx, func() error { return g.leave(ctx, conn) }) //nolint:errcheck // of which nothing comes back
 		return g.attempt(ctx, attempt{
-			check: func(s slot) error { return g.check(ctx, sqlQuerier{tx}, true, &s, resources) },
+			check: func(s slot) error { return g.check(ctx, g.querier(tx), true, &s, resources) },
 			work:  func() error { return g.worked(ctx, tx, fn(ctx, tx)) },
 			commit: func() error {
-				err := tx.Commit()
+				err := bounded.Run(ctx, tx.Commit)
 				if err == nil {
 					return nil
 				}
 				if !g.dialect.again(err) {
-					discard(conn)
+					_ = end(ctx, func() error { discard(conn); return nil })
 				}
 				return fmt.Errorf("fence: commit: %w", err)
 			},
-			rollback: tx.Rollback,
+			rollback: func() error { return end(ctx, tx.Rollback) },
 		})
 	})
 }
@@ -64,15 +67,15 @@ func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx)
 // pool itself passes over those that its driver knows to be stale: nothing was written.
 func (g *Guard) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
 	for try := 1; ; try++ {
-		conn, err := g.db.Conn(ctx)
+		conn, err := bounded.Do(ctx, func() (*sql.Conn, error) { return g.db.Conn(ctx) }, func(c *sql.Conn) { _ = c.Close() })
 		if err != nil {
 			return nil, nil, err
 		}
-		tx, err := conn.BeginTx(ctx, nil)
+		tx, err := bounded.Do(ctx, func() (*sql.Tx, error) { return conn.BeginTx(ctx, nil) }, func(tx *sql.Tx) { _ = tx.Rollback() })
 		if err == nil {
 			return conn, tx, nil
 		}
-		discard(conn) // it may have begun all the same
+		_ = end(ctx, func() error { discard(conn); return nil }) // it may have begun all the same
 		if ctx.Err() != nil || g.dialect.refused(err) || try == maxTries {
 			return nil, nil, err
 		}

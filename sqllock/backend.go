@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/bounded"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -47,7 +48,9 @@ var (
 // A call ends with its ctx also where the driver does not heed one, as lib/pq does while it opens a
 // connection or hears nothing from the server; the pool gets the connection back when that has ended.
 func Postgres(db *sql.DB, opts ...Option) *Backend {
-	return build(db == nil, opts, func(t sqltable.Table) dialect { return newPostgres(postgresQuerier(db), t, openSQL(db), lendsPgx(db)) }).sealing(db)
+	return build(db == nil, opts, func(t sqltable.Table) dialect {
+		return newPostgres(postgresQuerier(db), t, openSQL(db), bounded.IsPgx(db))
+	}).sealing(db)
 }
 
 // Pgx keeps locks in a PostgreSQL database reached through a pgx pool: the fastest way to it.

@@ -21,14 +21,6 @@ import (
 // and the connection is given back.
 func TestPostgresAContextThatEndsIsNoAnswer(t *testing.T) {
 	t.Parallel()
-	ended, end := context.WithCancel(t.Context())
-	end()
-	for range 100 {
-		more, err := sqllock.AnswerThatWasNotWaitedFor(ended)
-		require.False(t, more)
-		require.ErrorIs(t, err, context.Canceled)
-	}
-
 	dsn := testenv.Postgres(t)
 	testschema.Install(t, openDB(t, dsn), migrations.Postgres)
 	db, err := sql.Open(otherdriver.Name, dsn)

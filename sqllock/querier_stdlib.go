@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/bounded"
 )
 
 // stdlibPool is a querier on a pool of database/sql whose driver is pgx's. It has the pool lend the connection for each
@@ -17,12 +17,8 @@ import (
 // each value twice.
 type stdlibPool struct{ db *sql.DB }
 
-// lendsPgx reports whether the driver is pgx's for certain. Of one that is wrapped only a connection tells, and whoever
-// wraps it wants to see the statements.
-func lendsPgx(db *sql.DB) bool { return fmt.Sprintf("%T", db.Driver()) == "*stdlib.Driver" }
-
 func postgresQuerier(db *sql.DB) querier {
-	if lendsPgx(db) {
+	if bounded.IsPgx(db) {
 		return stdlibPool{db}
 	}
 	return boundedPool{db}

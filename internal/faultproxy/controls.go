@@ -23,6 +23,20 @@ func (p *Proxy) Cut() {
 	p.cut = true
 }
 
+// CutAfter is Cut when something has passed n more times from a client to the server, which has it then and is not heard.
+func (p *Proxy) CutAfter(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut, p.cutAt = n == 0, p.sent+n
+}
+
+// IsCut reports whether Cut or CutAfter is in effect.
+func (p *Proxy) IsCut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cut
+}
+
 // CutFrom is Cut for the clients that the function recognises by their addresses, now and later.
 func (p *Proxy) CutFrom(whom func(client net.Addr) bool) {
 	p.mu.Lock()
@@ -38,7 +52,7 @@ func (p *Proxy) CutFrom(whom func(client net.Addr) bool) {
 func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cut, p.cutFrom = false, nil
+	p.cut, p.cutAt, p.cutFrom = false, 0, nil
 	for l := range p.links {
 		if l.lost {
 			l.reset()

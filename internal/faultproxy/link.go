@@ -152,6 +152,7 @@ func (l *link) judge(d direction) verdict {
 		return vanish
 	case d == toServer:
 		p.sent++
+		p.cut = p.sent == p.cutAt
 		l.asked = true
 		return pass
 	case l.deaf:

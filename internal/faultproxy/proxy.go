@@ -22,6 +22,7 @@ type Proxy struct {
 	target string
 	closed bool
 	cut    bool
+	cutAt  int // the value of sent at which it will be; zero if it will not
 	// cutFrom recognises the clients that are cut off; nil if none are
 	cutFrom func(net.Addr) bool
 	delay   time.Duration

@@ -197,6 +197,22 @@ func TestCut(t *testing.T) {
 	roundTrip(t, dial(t, p), s, "new")
 }
 
+func TestCutAfter(t *testing.T) {
+	p, s := newProxy(t)
+	conn := dial(t, p)
+	roundTrip(t, conn, s, "a")
+	p.CutAfter(2)
+	roundTrip(t, conn, s, "b")
+	require.False(t, p.IsCut())
+	send(t, conn, "c")
+	s.expect(t, "c")
+	requireSilent(t, conn)
+	require.True(t, p.IsCut())
+	p.Restore()
+	p.CutAfter(0)
+	require.True(t, p.IsCut())
+}
+
 func TestReset(t *testing.T) {
 	p, s := newProxy(t)
 	conn := dial(t, p)

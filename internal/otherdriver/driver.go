@@ -11,10 +11,17 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Name is that under which database/sql knows it.
-const Name = "pgx-hidden"
+// Names under which database/sql knows it: the deaf one does not heed the context of a statement either, and waits for the answer to it for
+// as long as the connection stands, as lib/pq does.
+const (
+	Name = "pgx-hidden"
+	Deaf = "pgx-deaf"
+)
 
-func init() { sql.Register(Name, hidden{}) }
+func init() {
+	sql.Register(Name, hidden{})
+	sql.Register(Deaf, deaf{})
+}
 
 type hidden struct{}
 

@@ -1,0 +1,169 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"testing"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/otherdriver"
+)
+
+// Promise 10: no call waits without a bound, wherever in it the server falls silent, and whatever the driver does about a context. Each
+// step of each call is tried: the server has what was sent last, and nothing is heard any more.
+func TestASilentServerHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	for name, w := range map[string]way{
+		"pgx":      {engines[0], openPgxAt},
+		"postgres": {engines[0], openPostgresAt("pgx")},
+		"deaf":     {engines[0], openPostgresAt(otherdriver.Deaf)},
+		"mysql":    {engines[1], openMySQLAt},
+		"mariadb":  {engines[2], openMySQLAt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := w.engine.fresh(t)
+			lease := s.lease(t, "r")
+			require.NoError(t, s.guard.Seal(t.Context(), lease))
+			for what, call := range map[string]func(ctx context.Context, g *fence.Guard) error{
+				"Seal":  func(ctx context.Context, g *fence.Guard) error { return g.Seal(ctx, lease) },
+				"Claim": func(ctx context.Context, g *fence.Guard) error { return g.Claim(ctx, lease, "claimed") },
+				"Reset": func(ctx context.Context, g *fence.Guard) error { return g.ResetAll(ctx, "other", false) },
+				"Tx":    func(ctx context.Context, g *fence.Guard) error { return transaction(ctx, g, lease, name) },
+				"Protect": func(ctx context.Context, g *fence.Guard) error {
+					if err := g.Unprotect(ctx, "ledger"); err != nil {
+						return err
+					}
+					return g.Protect(ctx, "ledger", "r")
+				},
+				"Marks": func(ctx context.Context, g *fence.Guard) error {
+					_, err := g.Marks(ctx, "", false)
+					return err
+				},
+				"Prune": func(ctx context.Context, g *fence.Guard) error {
+					_, err := g.Prune(ctx, fence.MinUnused)
+					return err
+				},
+			} {
+				t.Run(what, func(t *testing.T) {
+					t.Parallel()
+					step := 0
+					for w.silentAfter(t, step, s.dsn, call) {
+						step++
+						require.Less(t, step, 100)
+					}
+					require.GreaterOrEqual(t, step, 3, "a login, and what was asked")
+				})
+			}
+		})
+	}
+}
+
+// way is one to a database, by a driver and over a network that can be cut.
+type way struct {
+	engine engine
+	open   func(t *testing.T, dsn string) (guard *fence.Guard, proxy *faultproxy.Proxy, end func())
+}
+
+// silentAfter cuts the network after so many steps of the call, and reports whether it had so many.
+func (w way) silentAfter(t *testing.T, step int, dsn string, call func(context.Context, *fence.Guard) error) bool {
+	t.Helper()
+	guard, proxy, end := w.open(t, dsn)
+	defer end()
+	proxy.CutAfter(step)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- call(ctx, guard) }()
+	select {
+	case err := <-done:
+		if proxy.IsCut() || ctx.Err() != nil /* of a slow machine */ {
+			return true
+		}
+		require.NoError(t, err)
+		return false
+	case <-time.After(30 * time.Second):
+		proxy.Close()
+		require.FailNow(t, "it waits without a bound", "step %d: %v", step, <-done)
+		return false
+	}
+}
+
+// transaction is one under the lease, which lasts longer than ctx by nothing but finding out what became of its commit. What its function
+// does on a deaf driver is the driver's alone.
+func transaction(ctx context.Context, g *fence.Guard, lease *rowlock.Lease, way string) error {
+	deadline, _ := ctx.Deadline()
+	ctx, cancel := context.WithDeadline(lease.Context(), deadline)
+	defer cancel()
+	if way == "pgx" {
+		return g.TxPgx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "DELETE FROM elsewhere")
+			return err
+		})
+	}
+	return g.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if way == "deaf" {
+			return nil
+		}
+		_, err := tx.ExecContext(ctx, "DELETE FROM elsewhere")
+		return err
+	})
+}
+
+func openPgxAt(t *testing.T, dsn string) (*fence.Guard, *faultproxy.Proxy, func()) {
+	t.Helper()
+	dsn, proxy := postgresAt(t, dsn)
+	pool, err := pgxpool.New(t.Context(), dsn)
+	require.NoError(t, err)
+	return fence.Pgx(pool), proxy, func() {
+		proxy.Close() // first: what hangs would delay the other
+		pool.Close()
+	}
+}
+
+func openPostgresAt(driver string) func(*testing.T, string) (*fence.Guard, *faultproxy.Proxy, func()) {
+	return func(t *testing.T, dsn string) (*fence.Guard, *faultproxy.Proxy, func()) {
+		t.Helper()
+		dsn, proxy := postgresAt(t, dsn)
+		db, err := sql.Open(driver, dsn)
+		require.NoError(t, err)
+		return fence.Postgres(db), proxy, func() {
+			proxy.Close()
+			_ = db.Close() // says farewell to closed connections
+		}
+	}
+}
+
+func postgresAt(t *testing.T, dsn string) (string, *faultproxy.Proxy) {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	require.NoError(t, err)
+	proxy, err := faultproxy.New(u.Host)
+	require.NoError(t, err)
+	u.Host = proxy.Addr()
+	return u.String(), proxy
+}
+
+func openMySQLAt(t *testing.T, dsn string) (*fence.Guard, *faultproxy.Proxy, func()) {
+	t.Helper()
+	config, err := mysqldriver.ParseDSN(dsn)
+	require.NoError(t, err)
+	proxy, err := faultproxy.New(config.Addr)
+	require.NoError(t, err)
+	config.Addr = proxy.Addr()
+	db, err := sql.Open("mysql", config.FormatDSN())
+	require.NoError(t, err)
+	return fence.MySQL(db), proxy, func() {
+		proxy.Close()
+		_ = db.Close()
+	}
+}

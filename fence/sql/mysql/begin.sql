@@ -1,0 +1,4 @@
+-- Parameters: none.
+-- Result: none.
+-- Promise: ends a transaction that is open, and commits it.
+START TRANSACTION

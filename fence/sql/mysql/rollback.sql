@@ -1,0 +1,4 @@
+-- Parameters: none.
+-- Result: none.
+-- Promise: ends the transaction and undoes it.
+ROLLBACK
