@@ -20,12 +20,20 @@ func discard(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) // that error is the order to close it
 }
 
-// end has how end what a call has begun, and waits for that no longer than endLimit: a driver may not heed a context. What it has not
-// waited for ends with the connection.
-func end(ctx context.Context, how func() error) error {
+// await returns what work does, or ctx's error if that ends first: a driver may not heed a context. Work on a file is waited for: nobody can
+// fall silent, and who reads the file while a commit is under way sees what was before.
+func (g *Guard) await(ctx context.Context, work func() error) error {
+	if _, file := g.dialect.(*sqlite); file {
+		return work()
+	}
+	return bounded.Run(ctx, work)
+}
+
+// end is await of what ends what a call has begun, no longer than endLimit. What was not waited for ends with the connection.
+func (g *Guard) end(ctx context.Context, how func() error) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
 	defer cancel()
-	return bounded.Run(ending, how)
+	return g.await(ending, how)
 }
 
 // undo rolls back what is open on a connection, or closes it.

@@ -34,7 +34,8 @@ const maxTries = 10
 //
 // ctx bounds everything else, must come from the lease, and is handed to fn, whatever the driver does about it: a commit or a rollback that
 // go-sql-driver/mysql waits for without regard to ctx goes on behind Tx, and so does what lib/pq waits for. The connection is in the
-// pool's count until that has ended, which a readTimeout in the DSN of the former brings about. What fn does is the driver's alone.
+// pool's count until that has ended, which a readTimeout in the DSN of the former brings about. A commit to a file of SQLite is waited for.
+// What fn does is the driver's alone.
 func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error, resources ...string) error {
 	if g.err == nil && g.db == nil {
 		return errors.New("fence: Tx: the guard has a pgx pool: use TxPgx")
@@ -44,21 +45,21 @@ func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx)
 		if err != nil {
 			return fmt.Errorf("fence: begin: %w", err)
 		}
-		defer end(ctx, func() error { return g.leave(ctx, conn) }) //nolint:errcheck // of which nothing comes back
+		defer g.end(ctx, func() error { return g.leave(ctx, conn) }) //nolint:errcheck // of which nothing comes back
 		return g.attempt(ctx, attempt{
 			check: func(s slot) error { return g.check(ctx, g.querier(tx), true, &s, resources) },
 			work:  func() error { return g.worked(ctx, tx, fn(ctx, tx)) },
 			commit: func() error {
-				err := bounded.Run(ctx, tx.Commit)
+				err := g.await(ctx, tx.Commit)
 				if err == nil {
 					return nil
 				}
 				if !g.dialect.again(err) {
-					_ = end(ctx, func() error { discard(conn); return nil })
+					_ = g.end(ctx, func() error { discard(conn); return nil })
 				}
 				return fmt.Errorf("fence: commit: %w", err)
 			},
-			rollback: func() error { return end(ctx, tx.Rollback) },
+			rollback: func() error { return g.end(ctx, tx.Rollback) },
 		})
 	})
 }
@@ -75,7 +76,7 @@ func (g *Guard) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
 		if err == nil {
 			return conn, tx, nil
 		}
-		_ = end(ctx, func() error { discard(conn); return nil }) // it may have begun all the same
+		_ = g.end(ctx, func() error { discard(conn); return nil }) // it may have begun all the same
 		if ctx.Err() != nil || g.dialect.refused(err) || try == maxTries {
 			return nil, nil, err
 		}
