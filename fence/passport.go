@@ -65,7 +65,7 @@ func (g *Guard) leave(ctx context.Context, conn *sql.Conn) error {
 	if _, ok := g.dialect.(*mysql); ok && g.passing {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
 		defer cancel()
-		if g.dialect.unpass(ending, sqlQuerier{conn}) != nil {
+		if beside(func() error { return g.dialect.unpass(ending, sqlQuerier{conn}) }) != nil {
 			discard(conn)
 		}
 	}

@@ -41,44 +41,57 @@ func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx)
 		return errors.New("fence: Tx: the guard has a pgx pool: use TxPgx")
 	}
 	return g.repeat(ctx, func() error {
-		conn, tx, err := g.begin(ctx)
+		se, err := g.begin(ctx)
 		if err != nil {
 			return fmt.Errorf("fence: begin: %w", err)
 		}
-		defer g.end(ctx, func() error { return g.leave(ctx, conn) }) //nolint:errcheck // of which nothing comes back
+		defer se.end(ctx, func() error { return g.leave(ctx, se.conn) }) //nolint:errcheck // of which nothing comes back
 		return g.attempt(ctx, attempt{
-			check: func(s slot) error { return g.check(ctx, g.querier(tx), true, &s, resources) },
-			work:  func() error { return g.worked(ctx, tx, fn(ctx, tx)) },
-			commit: func() error {
-				err := g.await(ctx, tx.Commit)
-				if err == nil {
-					return nil
-				}
-				if !g.dialect.again(err) {
-					_ = g.end(ctx, func() error { discard(conn); return nil })
-				}
-				return fmt.Errorf("fence: commit: %w", err)
-			},
-			rollback: func() error { return g.end(ctx, tx.Rollback) },
+			check:    func(s slot) error { return g.check(ctx, g.querier(se.tx), true, &s, resources) },
+			work:     func() error { return g.worked(ctx, se.tx, fn(ctx, se.tx)) },
+			commit:   func() error { return g.commit(ctx, se) },
+			rollback: func() error { return se.end(ctx, se.tx.Rollback) },
 		})
 	})
 }
 
+func (g *Guard) commit(ctx context.Context, se *session) error {
+	err := se.await(ctx, func() error {
+		err := se.tx.Commit()
+		if err != nil && !g.dialect.again(err) {
+			discard(se.conn)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("fence: commit: %w", err)
+	}
+	return nil
+}
+
 // begin gives the transaction a connection that can be destroyed. One that has broken is passed over, as the
 // pool itself passes over those that its driver knows to be stale: nothing was written.
-func (g *Guard) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
+func (g *Guard) begin(ctx context.Context) (*session, error) {
 	for try := 1; ; try++ {
 		conn, err := bounded.Do(ctx, func() (*sql.Conn, error) { return g.db.Conn(ctx) }, func(c *sql.Conn) { _ = c.Close() })
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		tx, err := bounded.Do(ctx, func() (*sql.Tx, error) { return conn.BeginTx(ctx, nil) }, func(tx *sql.Tx) { _ = tx.Rollback() })
+		tx, err := bounded.Do(ctx, func() (*sql.Tx, error) {
+			tx, err := conn.BeginTx(ctx, nil)
+			if err != nil {
+				discard(conn) // it may have begun all the same
+			}
+			return tx, err
+		}, func(tx *sql.Tx) {
+			_ = tx.Rollback() // which has failed, or not, when the connection is closed
+			discard(conn)
+		})
 		if err == nil {
-			return conn, tx, nil
+			return g.newSession(conn, tx), nil
 		}
-		_ = g.end(ctx, func() error { discard(conn); return nil }) // it may have begun all the same
 		if ctx.Err() != nil || g.dialect.refused(err) || try == maxTries {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 }

@@ -1,0 +1,38 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A connection in doubt can be thrown away while database/sql closes it, because the context of its transaction has ended.
+func TestDiscardBesideATransactionThatEnds(t *testing.T) {
+	db := sql.OpenDB(nothing{})
+	defer db.Close()
+	for range 100_000 {
+		conn, err := db.Conn(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err = conn.BeginTx(ctx, nil)
+		require.NoError(t, err)
+		cancel()
+		discard(conn)
+		discard(conn)
+		_ = conn.Close()
+	}
+}
+
+// nothing is a database whose transactions are empty.
+type nothing struct{}
+
+func (nothing) Driver() sqldriver.Driver                        { return nil }
+func (nothing) Connect(context.Context) (sqldriver.Conn, error) { return nothing{}, nil }
+func (nothing) Prepare(string) (sqldriver.Stmt, error)          { return nil, sqldriver.ErrSkip }
+func (nothing) Begin() (sqldriver.Tx, error)                    { return nothing{}, nil }
+func (nothing) Close() error                                    { return nil }
+func (nothing) Commit() error                                   { return nil }
+func (nothing) Rollback() error                                 { return nil }
