@@ -84,8 +84,8 @@ func (g *Guard) begin(ctx context.Context) (*session, error) {
 			}
 			return tx, err
 		}, func(tx *sql.Tx) {
-			_ = tx.Rollback() // which has failed, or not, when the connection is closed
-			discard(conn)
+			_ = tx.Rollback()
+			discard(conn) // whatever came of it
 		})
 		if err == nil {
 			return g.newSession(conn, tx), nil
