@@ -25,14 +25,27 @@ type session struct {
 }
 
 func (g *Guard) newSession(conn *sql.Conn, tx *sql.Tx) *session {
-	_, file := g.dialect.(*sqlite)
-	se := &session{conn: conn, tx: tx, file: file, last: make(chan struct{})}
+	se := &session{conn: conn, tx: tx, file: g.isFile(), last: make(chan struct{})}
 	close(se.last)
 	return se
 }
 
-// await returns what work does, or ctx's error if that ends first: a driver may not heed a context. Work on a file is waited for: nobody can
-// fall silent, and who reads the file while a commit is under way sees what was before.
+// isFile reports whether nobody can fall silent.
+func (g *Guard) isFile() bool {
+	_, file := g.dialect.(*sqlite)
+	return file
+}
+
+// taken is what take returns; or ctx's error if that ends first, which a driver may not heed, and what take returns then is given to late.
+func taken[T any](ctx context.Context, g *Guard, take func() (T, error), late func(T)) (T, error) {
+	if g.isFile() {
+		return take()
+	}
+	return bounded.Do(ctx, take, late)
+}
+
+// await returns what work does, or ctx's error if that ends first: a driver may not heed a context. Work on a file is waited for: who
+// reads the file while a commit is under way sees what was before.
 func (se *session) await(ctx context.Context, work func() error) error {
 	if se.file {
 		return work()
@@ -48,6 +61,9 @@ func (se *session) await(ctx context.Context, work func() error) error {
 
 // end is await of what ends what a call has begun, no longer than endLimit. What was not waited for ends with the connection.
 func (se *session) end(ctx context.Context, how func() error) error {
+	if se.file {
+		return how()
+	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
 	defer cancel()
 	return se.await(ending, how)

@@ -8,8 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/rowlock/rowlock/internal/bounded"
 )
 
 // maxTries is how often a transaction is run that the database undoes each time.
@@ -73,11 +71,11 @@ func (g *Guard) commit(ctx context.Context, se *session) error {
 // pool itself passes over those that its driver knows to be stale: nothing was written.
 func (g *Guard) begin(ctx context.Context) (*session, error) {
 	for try := 1; ; try++ {
-		conn, err := bounded.Do(ctx, func() (*sql.Conn, error) { return g.db.Conn(ctx) }, func(c *sql.Conn) { _ = c.Close() })
+		conn, err := taken(ctx, g, func() (*sql.Conn, error) { return g.db.Conn(ctx) }, func(c *sql.Conn) { _ = c.Close() })
 		if err != nil {
 			return nil, err
 		}
-		tx, err := bounded.Do(ctx, func() (*sql.Tx, error) {
+		tx, err := taken(ctx, g, func() (*sql.Tx, error) {
 			tx, err := conn.BeginTx(ctx, nil)
 			if err != nil {
 				discard(conn) // it may have begun all the same
