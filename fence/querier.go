@@ -6,6 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/rowlock/rowlock/internal/bounded"
 )
 
 // querier runs one statement: the slice of database/sql and of pgx that marks need.
@@ -23,11 +25,7 @@ type querier interface {
 type row interface{ Scan(dest ...any) error }
 
 // answer is the rows of database/sql or of pgx.
-type answer interface {
-	row
-	Next() bool
-	Err() error
-}
+type answer = bounded.Rows
 
 // Transaction is an open transaction of database/sql: a *sql.Tx, or a *sql.Conn on which the caller
 // has begun one.

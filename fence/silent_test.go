@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"net/url"
 	"testing"
-	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/otherdriver"
 )
@@ -56,12 +56,10 @@ func TestASilentServerHoldsNobodyUp(t *testing.T) {
 			} {
 				t.Run(what, func(t *testing.T) {
 					t.Parallel()
-					step := 0
-					for w.silentAfter(t, step, s.dsn, call) {
-						step++
-						require.Less(t, step, 100)
-					}
-					require.GreaterOrEqual(t, step, 3, "a login, and what was asked")
+					faultnet.Silence(t, 2, func() (*faultproxy.Proxy, func(context.Context) error, func()) {
+						guard, proxy, end := w.open(t, s.dsn)
+						return proxy, func(ctx context.Context) error { return call(ctx, guard) }, end
+					})
 				})
 			}
 		})
@@ -72,30 +70,6 @@ func TestASilentServerHoldsNobodyUp(t *testing.T) {
 type way struct {
 	engine engine
 	open   func(t *testing.T, dsn string) (guard *fence.Guard, proxy *faultproxy.Proxy, end func())
-}
-
-// silentAfter cuts the network after so many steps of the call, and reports whether it had so many.
-func (w way) silentAfter(t *testing.T, step int, dsn string, call func(context.Context, *fence.Guard) error) bool {
-	t.Helper()
-	guard, proxy, end := w.open(t, dsn)
-	defer end()
-	proxy.CutAfter(step)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- call(ctx, guard) }()
-	select {
-	case err := <-done:
-		if proxy.IsCut() || ctx.Err() != nil /* of a slow machine */ {
-			return true
-		}
-		require.NoError(t, err)
-		return false
-	case <-time.After(30 * time.Second):
-		proxy.Close()
-		require.FailNow(t, "it waits without a bound", "step %d: %v", step, <-done)
-		return false
-	}
 }
 
 // transaction is one under the lease, which lasts longer than ctx by nothing but finding out what became of its commit. What its function

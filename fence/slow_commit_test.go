@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -23,23 +24,28 @@ func TestACommitToAFileIsWaitedFor(t *testing.T) {
 		}
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			s := e.fresh(t)
-			lease := s.lease(t, "r")
-			require.NoError(t, s.guard.Seal(t.Context(), lease))
-			ctx, cancel := context.WithCancel(lease.Context())
-			defer cancel()
-			slow := sql.OpenDB(slowCommits{s.dsn, s.db.Driver(), cancel})
-			defer slow.Close()
-			runs := 0
-			require.NoError(t, e.guard(slow).Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-				runs++
-				_, err := tx.ExecContext(ctx, "INSERT INTO elsewhere (n) VALUES (1)")
-				return err
-			}))
-			assert.Equal(t, 1, runs)
-			assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM elsewhere"))
+			synctest.Test(t, func(t *testing.T) { slowCommit(t, e) })
 		})
 	}
+}
+
+func slowCommit(t *testing.T, e engine) {
+	t.Helper()
+	s := e.fresh(t)
+	lease := s.lease(t, "r")
+	require.NoError(t, s.guard.Seal(t.Context(), lease))
+	ctx, cancel := context.WithCancel(lease.Context())
+	defer cancel()
+	slow := sql.OpenDB(slowCommits{s.dsn, s.db.Driver(), cancel})
+	defer slow.Close()
+	runs := 0
+	require.NoError(t, e.guard(slow).Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		runs++
+		_, err := tx.ExecContext(ctx, "INSERT INTO elsewhere (n) VALUES (1)")
+		return err
+	}))
+	assert.Equal(t, 1, runs)
+	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM elsewhere"))
 }
 
 // slowCommits connects to a database whose commits begin by ending somebody's context.
@@ -81,6 +87,6 @@ type slowTx struct {
 
 func (t slowTx) Commit() error {
 	t.end()
-	time.Sleep(1500 * time.Millisecond) // in which whoever does not wait reads the file
+	time.Sleep(time.Minute) // in which whoever does not wait reads the file
 	return t.Tx.Commit()
 }

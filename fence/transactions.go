@@ -69,7 +69,7 @@ func (g *Guard) querier(tx *sql.Tx) querier {
 type boundedQuerier struct{ tx *sql.Tx }
 
 func (q boundedQuerier) query(ctx context.Context, statement string, args []any, read func(answer) error) error {
-	return bounded.Query(ctx, func(feed func(bounded.Rows) error) error {
+	return bounded.Query(ctx, func(feed func(answer) error) error {
 		rows, err := q.tx.QueryContext(ctx, statement, args...)
 		if err != nil {
 			return err
@@ -79,7 +79,7 @@ func (q boundedQuerier) query(ctx context.Context, statement string, args []any,
 			return err
 		}
 		return rows.Err()
-	}, func(rows bounded.Rows) error { return read(rows) })
+	}, read)
 }
 
 func (q boundedQuerier) row(ctx context.Context, statement string, args []any, dest ...any) (found bool, err error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/bounded"
 )
 
 // querier runs one statement: the slice of database/sql and of pgx that lease rows need. An error
@@ -19,12 +20,7 @@ type querier interface {
 	exec(ctx context.Context, statement string, args ...any) (result, error)
 }
 
-// rows is what *sql.Rows and pgx.Rows have in common.
-type rows interface {
-	Next() bool
-	Scan(dest ...any) error
-	Err() error
-}
+type rows = bounded.Rows
 
 // result is what was changed, and on MySQL the value of LAST_INSERT_ID.
 type result struct {

@@ -13,10 +13,10 @@ type boundedPool struct{ db *sql.DB }
 
 func (q boundedPool) query(ctx context.Context, statement string, args []any, read func(rows) error) error {
 	return lend(ctx, q.conn, func(conn *sql.Conn) error {
-		return bounded.Query(ctx, func(feed func(bounded.Rows) error) error {
+		return bounded.Query(ctx, func(feed func(rows) error) error {
 			defer conn.Close() // before the caller asks for the next one
-			return sqlQuerier{conn}.query(ctx, statement, args, func(r rows) error { return feed(r) })
-		}, func(r bounded.Rows) error { return read(r) })
+			return sqlQuerier{conn}.query(ctx, statement, args, feed)
+		}, read)
 	})
 }
 
