@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // errWaitOver is the cause of a wait that ended by the option Wait.
@@ -17,11 +19,15 @@ var errWaitOver = errors.New("wait is over")
 // Callers of one Locker that wait for the same name are served first come, first served, and only
 // the first of them asks the store.
 //
+// A name cannot be acquired inside itself: with a ctx that carries a lease of the name from this backend, which is held, the
+// call fails at once with [ErrNested].
+//
 // The error is an [ErrHeld] (a [*HeldError] says by whom) when the wait was over; joined with ctx's
 // error when ctx ended first; an [ErrUnavailable] when the store said nothing for as long as one
 // TTL, a minute at most, or granted too late for the TTL or the [MaxHold] each time, or refused in a
-// way that asking again does not mend; [ErrClosed]; or says which option or name cannot work. A failed Acquire leaves nothing behind: a request whose reply
-// is missing is taken back in the background.
+// way that asking again does not mend; [ErrClosed]; or says which option or name cannot work. A failed Acquire leaves nothing behind: a request that the
+// store may grant later is withdrawn before it returns, a second or two at most, and one whose reply is missing is taken back
+// in the background.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
 	a, err := l.newAcquisition(ctx, name, opts)
 	if err != nil {
@@ -74,7 +80,7 @@ func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error
 		leave()
 		released := le.Release(ctx)
 		if errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
-			err = errors.Join(err, released)
+			err = oneline.Join(err, released)
 		}
 	}()
 	return fn(inner, le)
@@ -123,7 +129,12 @@ func (a *acquisition) try() (*Lease, error) {
 
 // wait queues behind the waiters of this process, and then asks until the name is had.
 func (a *acquisition) wait() (*Lease, error) {
-	a.waits = true
+	a.waits, a.among = true, &a.locker.waiters
+	a.among.count(1, 0)
+	defer func() {
+		a.among.count(-1, 0)
+		a.among = nil
+	}()
 	place := a.locker.queues.join(a.key)
 	defer place.leave()
 	var ctx context.Context // made with the first wait: who need not wait pays nothing for it
@@ -204,6 +215,9 @@ func (a *acquisition) wait() (*Lease, error) {
 // waitContext ends when the caller's does, when its Wait is over, or when the locker is closed.
 func (a *acquisition) waitContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(a.ctx)
+	if a.locker.closing.Err() != nil { // AfterFunc would take a moment, in which a waiter subscribes
+		cancel(ErrClosed)
+	}
 	stopClosing := context.AfterFunc(a.locker.closing, func() { cancel(ErrClosed) })
 	stopTimer := func() {}
 	if a.cfg.waitSet {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // acquisition is one call's way to a lease. It has one nonce, however often it asks, so that the
@@ -23,12 +24,14 @@ type acquisition struct {
 	attempts int
 	doubt    doubt
 
+	left        bool         // the store has taken note of a request, and may grant it by itself
 	pending     instant      // before the first request was sent that the store may grant by itself; zero: there is none
 	held        *HeldError   // the last refusal
 	refusal     *driver.Held // the answer to the last request, nil if that was none
 	err         error        // the last failure, nil after a refusal
 	lastCertain bool         // the last failure certainly had no effect
 	waits       bool         // if it is refused
+	among       *crew        // the waiters, for as long as it is one of them
 	told        bool         // that it waits
 	subscribed  bool
 	offer       *offer // of a lease that is to be taken over
@@ -69,15 +72,42 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("rowlock: acquire %s: %w", excerpt(key.String()), err)
 	}
+	if err := (nesting{l, key}).check(ctx); err != nil {
+		return nil, err
+	}
 	nonce := driver.NewNonce()
 	return &acquisition{locker: l, ctx: ctx, key: key, cfg: cfg, nonce: nonce, started: time.Now(), doubt: doubt{nonce: nonce}}, nil
 }
 
 // attempt asks the store once.
 func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Lease, verdict) {
+	if a.left {
+		longer, leave := lingering(ctx)
+		defer leave()
+		ctx = longer
+	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return a.ask(ctx, a.plain)
+}
+
+// lingering outlives ctx by a moment. Who gives up while a request is under way, and has left one with the store, needs
+// the answer: without it nobody knows what there is to withdraw.
+func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { // or ends with what it is for
+		timer := time.NewTimer(withdrawLimit)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }
 
 // way is how a request is made. It returns the moment from which a grant counts, which is sent or a later one.
@@ -103,7 +133,7 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	}
 	a.attempts++
 	request := driver.Request{
-		Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Holder: a.cfg.holder, Note: a.cfg.note,
+		Key: a.key, Nonce: a.nonce, TTL: a.term(), Holder: a.cfg.holder, Note: a.cfg.note,
 		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil, Waits: a.waits,
 	}
 	g, trusted, err := by(ctx, request, sent)
@@ -117,6 +147,7 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 		return a.granted(g, trusted, trusted, now)
 	case errors.As(err, &held):
 		if held.Pending {
+			a.left = true
 			a.mayBeGranted(sent)
 		}
 		a.refused(held, now)
@@ -138,6 +169,14 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	return nil, again
 }
 
+// term is how long the store is asked to hold the name.
+func (a *acquisition) term() time.Duration {
+	if a.cfg.maxHold == 0 {
+		return a.cfg.ttl
+	}
+	return a.cfg.termFor(a.cfg.ttl, a.cfg.maxHold)
+}
+
 // mayBeGranted notes that the store may grant by itself what was sent then; so it may if the reply was lost.
 func (a *acquisition) mayBeGranted(sent instant) {
 	if a.pending == (instant{}) {
@@ -151,7 +190,9 @@ func (a *acquisition) refused(held *driver.Held, now instant) {
 	if a.held == nil || *held != (driver.Held{Reason: driver.Leased}) {
 		a.held = newHeldError(a.key, held, now.at)
 	}
-	emit(a.cfg, func(t *Trace) func(HeldByOtherEvent) { return t.HeldByOther }, HeldByOtherEvent{lockInfo(a.key, a.cfg.holder), a.held})
+	a.tell(func() {
+		emit(a.cfg, func(t *Trace) func(HeldByOtherEvent) { return t.HeldByOther }, HeldByOtherEvent{lockInfo(a.key, a.cfg.holder), a.held})
+	})
 }
 
 // granted makes a lease of a grant, unless it came too late to be of use: after the deadline, after
@@ -177,24 +218,32 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now instant) (*Leas
 	}
 	a.lease = le
 	le.watch()
-	emit(a.cfg, func(t *Trace) func(AcquiredEvent) { return t.Acquired },
-		AcquiredEvent{le.info(), time.Since(a.started), a.attempts, a.doubt.requests, g.TTL, le.burst.handed > 0, a.ctx})
+	a.tell(func() {
+		emit(a.cfg, func(t *Trace) func(AcquiredEvent) { return t.Acquired },
+			AcquiredEvent{le.info(), time.Since(a.started), a.attempts, a.doubt.requests, g.TTL, le.burst.handed > 0, a.ctx})
+	})
 	return le, stop
 }
 
 // giveUp takes back what may have been granted, and says why there is no lease.
 func (a *acquisition) giveUp() error {
 	if a.doubt.requests > 0 {
-		a.locker.janitor.takeBack(a.doubt.leftover(a.cfg, driver.Grant{Key: a.key, TTL: a.cfg.ttl}))
+		takeBack := a.locker.janitor.take
+		if a.left {
+			takeBack = a.locker.janitor.withdraw
+		}
+		a.tell(takeBack(a.doubt.leftover(a.cfg, driver.Grant{Key: a.key, TTL: a.cfg.ttl})))
 	} else if a.pending != (instant{}) {
-		a.locker.janitor.takeBack(leftover{
+		a.tell(a.locker.janitor.withdraw(leftover{
 			cfg: a.cfg, grant: driver.Grant{Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl},
 			since: a.locker.clock(), certain: true, pending: true,
-		})
+		}))
 	}
 	err := a.failure()
-	emit(a.cfg, func(t *Trace) func(AcquireFailedEvent) { return t.AcquireFailed },
-		AcquireFailedEvent{lockInfo(a.key, a.cfg.holder), err, time.Since(a.started), a.attempts, a.doubt.requests, a.ctx})
+	a.tell(func() {
+		emit(a.cfg, func(t *Trace) func(AcquireFailedEvent) { return t.AcquireFailed },
+			AcquireFailedEvent{lockInfo(a.key, a.cfg.holder), err, time.Since(a.started), a.attempts, a.doubt.requests, a.ctx})
+	})
 	return err
 }
 
@@ -205,7 +254,7 @@ func (a *acquisition) failure() error {
 	}
 	if a.err != nil && (a.held == nil || a.ctx.Err() == nil) { // the last word was a failure, not a refusal
 		failure := error(&opError{"acquire", a.key, ErrUnavailable, a.err})
-		return errors.Join(failure, a.ctx.Err())
+		return oneline.Join(failure, a.ctx.Err())
 	}
 	// A waiter that never came to the front has no refusal of its own, and was refused all the same.
 	refusal := HeldError{Namespace: a.key.Namespace, Name: a.key.Name}
@@ -218,7 +267,7 @@ func (a *acquisition) failure() error {
 	if a.ctx.Err() == nil {
 		return &refusal
 	}
-	return errors.Join(&refusal, fmt.Errorf("rowlock: acquire %s: %w", excerpt(a.key.String()), a.ctx.Err()))
+	return oneline.Join(&refusal, fmt.Errorf("rowlock: acquire %s: %w", excerpt(a.key.String()), a.ctx.Err()))
 }
 
 func (a *acquisition) waiting(ahead int) {
@@ -226,7 +275,18 @@ func (a *acquisition) waiting(ahead int) {
 		return
 	}
 	a.told = true
-	emit(a.cfg, func(t *Trace) func(WaitingEvent) { return t.Waiting }, WaitingEvent{lockInfo(a.key, a.cfg.holder), ahead})
+	a.tell(func() {
+		emit(a.cfg, func(t *Trace) func(WaitingEvent) { return t.Waiting }, WaitingEvent{lockInfo(a.key, a.cfg.holder), ahead})
+	})
+}
+
+// tell calls f, which calls functions of a Trace: one of them may call Close, which waits for waiters.
+func (a *acquisition) tell(f func()) {
+	if a.among != nil {
+		a.among.tell(f)
+		return
+	}
+	f()
 }
 
 // subscribe asks the store to tell when the name may be free, and says whether it now does and did not before.

@@ -1,9 +1,11 @@
 package rowlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -19,49 +21,73 @@ var errUntold = errors.New("the store could not tell of this lease")
 // holds one up for an attempt, would hold up too many others.
 const mostBatches = 4
 
-// renew sends one batch, in its turn, and plans what comes next for each of its leases.
+// batches makes requests of the leases that are due. A request has the time of its most urgent lease, so the leases that
+// travel together are those that leave about as much. What has failed alone while others were renewed travels alone.
+func batches(due []*Lease, now instant) [][]*Lease {
+	var all [][]*Lease
+	var together []*Lease
+	for _, le := range due {
+		if le.plan.alone.Load() {
+			all = append(all, []*Lease{le})
+		} else {
+			together = append(together, le)
+		}
+	}
+	limits := make(map[*Lease]time.Duration, len(together))
+	for _, le := range together {
+		limits[le] = le.attemptTimeout(now)
+	}
+	slices.SortStableFunc(together, func(a, b *Lease) int { return cmp.Compare(limits[a], limits[b]) })
+	for len(together) > 0 {
+		n := 1
+		for n < len(together) && n < maxBatch && limits[together[n]] <= 2*limits[together[0]] {
+			n++
+		}
+		all, together = append(all, together[:n]), together[n:]
+	}
+	return all
+}
+
+// renew renews one batch, in its turn. What was released or lost while it waited for that is left out: the store may
+// still hold what is lost, and would keep it for one more TTL.
 func (r *renewals) renew(batch []*Lease) {
 	r.turns <- struct{}{}
 	defer func() { <-r.turns }()
-	sent := r.locker.clock()
-	ctx, cancel := context.WithTimeout(r.locker.requests, attemptTimeout(batch, sent))
-	defer cancel()
-	grants := make([]driver.Grant, len(batch))
-	for i, le := range batch {
-		grants[i] = le.grant
-	}
-	outcomes, err := r.locker.backend.Renew(ctx, grants)
 	now := r.locker.clock()
-	if err == nil && len(outcomes) != len(grants) {
-		err = errors.New("the backend gave another number of outcomes than it was asked for")
-	}
-	share := jitterShare()
-	for i, le := range batch {
-		outcome := driver.Unknown
-		if err == nil {
-			outcome = outcomes[i]
+	batch = slices.DeleteFunc(batch, func(le *Lease) bool {
+		le.check(now)
+		over := le.hasEnded()
+		if over {
+			r.replied(le, 0, now)
 		}
-		retry := r.settle(le, outcome, err, sent, now, len(batch), share)
-		r.replan(le, retry, now)
+		return over
+	})
+	if len(batch) > 0 {
+		o := batchRun{renewals: r, share: jitterShare()}
+		o.renew(batch)
 	}
 }
 
-// settle applies one outcome, and returns the pause before the next attempt: zero for the usual one.
-func (r *renewals) settle(le *Lease, outcome driver.Outcome, err error, sent, now instant, batch int, share float64) time.Duration {
+// settle applies one outcome of a request for term, and returns the pause before the next attempt, zero for the usual one, and what tells of it.
+func (r *renewals) settle(le *Lease, outcome driver.Outcome, term time.Duration, err error, sent, now instant, batch int, share float64) (time.Duration, func()) {
 	switch outcome {
 	case driver.Renewed:
-		if left, held := le.confirm(sent, now); held {
-			le.plan.failures.Store(0)
+		left, held := le.confirm(sent, now, term)
+		if !held {
+			return 0, func() {}
+		}
+		le.plan.failures.Store(0)
+		le.plan.alone.Store(false)
+		return 0, func() {
 			emit(le.cfg, func(t *Trace) func(RenewedEvent) { return t.Renewed },
 				RenewedEvent{LeaseInfo: le.info(), Took: now.since(sent), Margin: left, Batch: batch})
 		}
-		return 0
 	case driver.Lost:
 		le.lose(LostTaken)
-		return 0
+		return 0, func() {}
 	}
 	if le.Err() != nil {
-		return 0
+		return 0, func() {}
 	}
 	if err == nil {
 		err = errUntold
@@ -69,10 +95,11 @@ func (r *renewals) settle(le *Lease, outcome driver.Outcome, err error, sent, no
 	le.failed(err)
 	failures := int(le.plan.failures.Add(1))
 	left, _ := le.remaining(now)
-	emit(le.cfg, func(t *Trace) func(RenewalFailedEvent) { return t.RenewalFailed },
-		RenewalFailedEvent{LeaseInfo: le.info(), Err: err, Failures: failures, Left: left})
 	pause := min(le.renewEvery()/8*time.Duration(min(failures, 4)), left/3)
-	return max(time.Duration(share*float64(pause)), time.Millisecond)
+	return max(time.Duration(share*float64(pause)), time.Millisecond), func() {
+		emit(le.cfg, func(t *Trace) func(RenewalFailedEvent) { return t.RenewalFailed },
+			RenewalFailedEvent{LeaseInfo: le.info(), Err: err, Failures: failures, Left: left})
+	}
 }
 
 // renewNow renews one lease for a caller who waits for it.
@@ -83,17 +110,19 @@ func (r *renewals) renewNow(ctx context.Context, le *Lease) error {
 	sent := r.locker.clock()
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout([]*Lease{le}, sent))
 	defer cancel()
-	outcomes, err := r.locker.backend.Renew(ctx, []driver.Grant{le.grant})
+	grant := le.asked(sent)
+	outcomes, err := r.locker.backend.Renew(ctx, []driver.Grant{grant})
 	now := r.locker.clock()
 	outcome := driver.Unknown
 	if err == nil && len(outcomes) == 1 {
 		outcome = outcomes[0]
 	}
-	retry := r.settle(le, outcome, err, sent, now, 1, jitterShare())
+	retry, tell := r.settle(le, outcome, grant.TTL, err, sent, now, 1, jitterShare())
+	defer tell()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	le.plan.answered()
 	if outcome == driver.Unknown {
-		r.mu.Lock()
-		le.plan.answered()
-		r.mu.Unlock()
 		if err == nil {
 			err = errUntold
 		}
@@ -114,15 +143,19 @@ func (r *renewals) ask(le *Lease) error {
 	return nil
 }
 
-// attemptTimeout bounds a renewal so that, if it hangs, there is time for more of them before the
-// most urgent deadline of the batch.
+// attemptTimeout bounds a renewal of batch by its most urgent lease.
 func attemptTimeout(batch []*Lease, now instant) time.Duration {
-	limit := 5 * time.Second
-	for _, le := range batch {
-		left, _ := le.remaining(now)
-		limit = min(limit, max(left/3, le.grant.TTL/10))
+	limit := batch[0].attemptTimeout(now)
+	for _, le := range batch[1:] {
+		limit = min(limit, le.attemptTimeout(now))
 	}
-	return max(limit, 5*time.Millisecond)
+	return limit
+}
+
+// attemptTimeout bounds a renewal so that, if it hangs, there is time for more of them before the deadline.
+func (le *Lease) attemptTimeout(now instant) time.Duration {
+	left, _ := le.remaining(now)
+	return max(min(5*time.Second, max(left/3, le.grant.TTL/10)), 5*time.Millisecond)
 }
 
 // jitterShare is drawn once for a batch, so that what failed together is retried together.

@@ -31,5 +31,8 @@ func (c trusted) Value(key any) any {
 	if key == (leaseKey{}) {
 		return c.lease
 	}
+	if n, ok := key.(nesting); ok && n.in(c.lease) {
+		return c.lease
+	}
 	return c.Context.Value(key)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/memlock"
 )
 
@@ -120,6 +121,48 @@ func TestTakenLeaseIsLostWithTheNextRenewal(t *testing.T) {
 		require.ErrorAs(t, lease.Release(t.Context()), &err)
 		assert.Equal(t, lease.Token(), err.Token)
 	})
+}
+
+// A loss that only the release finds is told, once, by the release.
+func TestALossThatTheReleaseFindsIsTold(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		var lost []rowlock.LostEvent
+		l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Lost: func(e rowlock.LostEvent) { lost = append(lost, e) }}))
+		lease := acquire(t, l, "a")
+		store.Lose("a")
+		require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
+		require.Len(t, lost, 1)
+		assert.Equal(t, rowlock.LostTaken, lost[0].Reason)
+
+		late := acquire(t, l, "b", rowlock.TTL(ttl))
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
+		time.Sleep(trust) // the release and the scheduler find the loss at the same instant
+		require.ErrorIs(t, late.Release(background), rowlock.ErrLost)
+		synctest.Wait()
+		require.Len(t, lost, 2)
+		assert.Equal(t, rowlock.LostExpired, lost[1].Reason)
+	})
+}
+
+// Renew says why no answer came, also if the store answered and could not tell of the lease.
+func TestRenewKeepsItsCause(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lease := acquire(t, locker(t, store), "a")
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {Fail: errSpoiled}})
+		err := lease.Renew(background)
+		require.ErrorIs(t, err, rowlock.ErrUnknown)
+		require.ErrorIs(t, err, errSpoiled)
+		err = acquire(t, locker(t, untold{store}), "b").Renew(background)
+		require.ErrorIs(t, err, rowlock.ErrUnknown)
+		require.ErrorContains(t, err, "could not tell of this lease")
+	})
+}
+
+// untold is a store that never knows what became of a lease.
+type untold struct{ *memlock.Backend }
+
+func (u untold) Renew(_ context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	return make([]driver.Outcome, len(grants)), nil
 }
 
 // MaxHold ends a lease that is renewed all the while.

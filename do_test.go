@@ -61,6 +61,11 @@ func TestContextOfDo(t *testing.T) {
 func TestResultOfDo(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
+		_ = acquire(t, l, "taken")
+		require.ErrorIs(t, l.Do(background, "taken", func(context.Context, *rowlock.Lease) error {
+			t.Error("fn ran without the lock")
+			return nil
+		}, rowlock.Wait(time.Second)), rowlock.ErrHeld, "Do says that fn never ran")
 		require.ErrorIs(t, l.TryDo(background, "a", func(context.Context, *rowlock.Lease) error {
 			store.Lose("a")
 			return nil

@@ -3,6 +3,8 @@ package rowlock
 import (
 	"context"
 	"errors"
+
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // ending is a ReleaseWith that has begun.
@@ -48,7 +50,7 @@ func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) 
 		return le.Release(ctx)
 	}
 	if ended := le.Err(); ended != nil && !errors.Is(err, ended) {
-		err = errors.Join(err, ended)
+		err = oneline.Join(err, ended)
 	}
 	return err
 }

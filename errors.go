@@ -3,10 +3,12 @@ package rowlock
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // The outcomes that a caller acts on, for errors.Is. Held, lost, unknown and unavailable are four
@@ -27,6 +29,8 @@ var (
 	ErrUnknown = errors.New("rowlock: outcome unknown")
 	// ErrClosed: the locker is closed.
 	ErrClosed = errors.New("rowlock: locker is closed")
+	// ErrNested: the ctx of the call carries a lease of the same name, which would have to end first. It is an [ErrHeld], too.
+	ErrNested = errors.New("rowlock: acquired inside itself")
 )
 
 // HeldError says who has a name that could not be acquired.
@@ -62,7 +66,7 @@ func (e *HeldError) Error() string {
 		if e.Reason != driver.Leased && e.Reason != driver.Paused {
 			by = ", last held by "
 		}
-		b.WriteString(by + e.Holder)
+		b.WriteString(by + legible(e.Holder))
 	}
 	if !e.Since.IsZero() {
 		fmt.Fprintf(&b, " since %s", e.Since.UTC().Format("2006-01-02 15:04:05 UTC"))
@@ -86,7 +90,7 @@ func (e *HeldError) tail() string {
 		fmt.Fprintf(&b, " (token %d)", e.Token)
 	}
 	if e.Note != "" {
-		fmt.Fprintf(&b, ": %s", e.Note)
+		fmt.Fprintf(&b, ": %s", legible(e.Note))
 	}
 	if e.Waited > 0 {
 		fmt.Fprintf(&b, "; waited %s", round(e.Waited))
@@ -96,6 +100,20 @@ func (e *HeldError) tail() string {
 
 // Is makes a *HeldError an [ErrHeld].
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// nestedError is an [ErrNested].
+type nestedError struct {
+	key   driver.Key
+	token Token
+}
+
+func (e *nestedError) Error() string {
+	return fmt.Sprintf("rowlock: acquire %s: the ctx of the call carries a lease of this name (token %d), so the call would wait for itself: use that lease, or a ctx without it",
+		excerpt(e.key.String()), e.token)
+}
+
+// Is makes it an [ErrNested] and an [ErrHeld].
+func (e *nestedError) Is(target error) bool { return target == ErrNested || target == ErrHeld }
 
 // LostError says which lease was lost, and how that became known.
 type LostError struct {
@@ -111,7 +129,7 @@ type LostError struct {
 func (e *LostError) Error() string {
 	text := fmt.Sprintf("rowlock: lost %q (token %d): %s", driver.Key{Namespace: e.Namespace, Name: e.Name}.String(), e.Token, e.Reason)
 	if e.Err != nil {
-		text += "; the last attempt: " + e.Err.Error()
+		text += "; the last attempt: " + oneline.Text(e.Err)
 	}
 	return text
 }
@@ -147,6 +165,17 @@ func (r LostReason) String() string {
 	default:
 		return fmt.Sprintf("LostReason(%d)", uint8(r))
 	}
+}
+
+// legible is a text of another program as it is, or in Go's quotes if it holds a character that is not printed: one that
+// would move the cursor of a terminal, or end the line of a log.
+func legible(text string) string {
+	for _, r := range text {
+		if !strconv.IsPrint(r) {
+			return strconv.Quote(text)
+		}
+	}
+	return text
 }
 
 // round shortens a duration for people.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Sealer makes a resource refuse every holder that is older than a lease. The guards of package
@@ -74,7 +75,7 @@ func (a *acquisition) sealed(le *Lease, err error) (*Lease, error) {
 		return le, nil
 	}
 	if released := le.abandon(a.ctx); errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
-		err = errors.Join(err, released)
+		err = oneline.Join(err, released)
 	}
 	if a.locker.closing.Err() != nil {
 		return nil, ErrClosed

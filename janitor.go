@@ -49,13 +49,30 @@ func (j *janitor) init(l *Locker) {
 
 // takeBack has the store let go of item, in the background. After the locker was closed it makes
 // one attempt at once.
-func (j *janitor) takeBack(item leftover) {
+func (j *janitor) takeBack(item leftover) { j.take(item)() }
+
+// take is takeBack, but for telling of that attempt, which the caller does by calling what it returns.
+func (j *janitor) take(item leftover) (tell func()) {
 	item.pauses = backoff{next: 50 * time.Millisecond, most: time.Second}
 	item.next = j.locker.clock().at
-	if !j.queue(&item) {
-		j.attempt(context.Background(), &item)
-		j.tell(&item)
+	if j.queue(&item) {
+		return func() {}
 	}
+	j.attempt(context.Background(), &item)
+	return func() { j.tell(&item) }
+}
+
+// withdrawLimit is how long a waiter that gives up waits for the store to forget its request.
+const withdrawLimit = time.Second
+
+// withdraw is take, whose first attempt is made at once and waited for.
+func (j *janitor) withdraw(item leftover) (tell func()) {
+	ctx, cancel := context.WithTimeout(j.locker.patience, withdrawLimit)
+	defer cancel()
+	if j.attempt(ctx, &item) {
+		return func() { j.tell(&item) }
+	}
+	return j.take(item)
 }
 
 // queue leaves item to the goroutine, unless the locker was closed.
@@ -122,7 +139,7 @@ func (j *janitor) work(item *leftover, last bool) {
 	j.poke()
 	j.mu.Unlock()
 	if over {
-		j.tell(item)
+		j.locker.running.tell(func() { j.tell(item) })
 	}
 }
 

@@ -46,6 +46,28 @@ func (s *slowly) count(n int) {
 	s.most = max(s.most, s.now)
 }
 
+// Promise 9: what is taken back in the background wakes the waiter of its process, also where the store wakes nobody.
+func TestWhatIsTakenBackWakesTheWaiterOfItsProcess(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		freed := make(chan time.Time, 1)
+		l := locker(t, deaf{store}, rowlock.Tracing(&rowlock.Trace{Resolved: func(e rowlock.ResolvedEvent) {
+			assert.True(t, e.Freed)
+			freed <- time.Now()
+		}}))
+		lease := acquire(t, l, "a")
+		time.Sleep(10 * time.Second) // so that the waiter polls seldom
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRelease: {Fail: errSpoiled}})
+		require.ErrorIs(t, lease.Release(background), rowlock.ErrUnknown)
+		next := waitFor(t, l, background)
+		faults(store, nil)
+		got := <-next
+		since := time.Now()
+		require.NoError(t, got.err)
+		assert.Zero(t, since.Sub(<-freed), "not by a poll")
+		require.NoError(t, got.lease.Release(background))
+	})
+}
+
 // Promise 5: what many callers have given up together is taken back at the same time, by a bounded number of requests,
 // and none of it waits behind a request that hangs.
 func TestMuchThatWasGivenUpIsTakenBackTogether(t *testing.T) {

@@ -36,7 +36,7 @@ func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 			le.mu.Lock()
 			end := le.ctx.end
 			le.ctx.end = func(cause error) { // the scheduler is about to end the one and then the other
-				leases[1-i].confirm(sent, arrived)
+				leases[1-i].confirm(sent, arrived, ttl)
 				end(cause)
 			}
 			le.mu.Unlock()

@@ -11,6 +11,28 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
+// A loss is told once, also if nobody noticed it before the Release: the process was paused beyond the deadline, and its
+// timers have not fired.
+func TestALossByTheClockThatTheReleaseFindsIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var paused atomic.Int64
+		var lost []LostReason
+		l, err := newLocker(memlock.New(), func() instant {
+			i := systemClock()
+			i.at = i.at.Add(time.Duration(paused.Load()))
+			return i
+		}, []Option{TTL(3 * time.Second), Tracing(&Trace{Lost: func(e LostEvent) { lost = append(lost, e.Reason) }})})
+		require.NoError(t, err)
+		lease, err := l.Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		synctest.Wait() // the scheduler has looked at it, and rests
+		paused.Store(int64(time.Minute))
+		require.ErrorIs(t, lease.Release(t.Context()), ErrLost)
+		require.NoError(t, l.Close())
+		require.Equal(t, []LostReason{LostExpired}, lost)
+	})
+}
+
 // Promise 2: loss latches. A process is paused while a renewal is under way: its reply says that the store has renewed,
 // for longer than it is now, and is seen before any timer fires. The deadline that passed meanwhile has ended trust for good.
 func TestAReplyAfterAPauseRevivesNothing(t *testing.T) {

@@ -3,6 +3,7 @@ package rowlock
 import (
 	"context"
 	"errors"
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -23,10 +24,11 @@ type Lease struct {
 	burst   burst
 
 	mu     sync.Mutex
-	sent   instant // before the last successful request was sent
-	err    error   // nil while held; latches
-	fail   error   // of the last renewal; nil if it succeeded
-	unheld bool    // it was given to nobody, so that there is no hold to have a minimum
+	sent   instant       // before the last successful request was sent
+	term   time.Duration // that it asked the store for
+	err    error         // nil while held; latches
+	fail   error         // of the last renewal; nil if it succeeded
+	unheld bool          // it was given to nobody, so that there is no hold to have a minimum
 
 	session      context.Context // that it lives on; nil where there is none
 	stopWatching func() bool     // of the session
@@ -39,7 +41,7 @@ type Lease struct {
 }
 
 func newLease(a *acquisition, g driver.Grant, sent, counted instant) *Lease {
-	le := &Lease{locker: a.locker, cfg: a.cfg, grant: g, granted: sent, sent: counted, doubt: a.doubt}
+	le := &Lease{locker: a.locker, cfg: a.cfg, grant: g, granted: sent, sent: counted, term: g.TTL, doubt: a.doubt}
 	inner, end := context.WithCancelCause(context.WithoutCancel(a.ctx))
 	le.ctx = trusted{inner, le, end}
 	return le
@@ -125,11 +127,27 @@ func (le *Lease) Renew(ctx context.Context) error {
 
 // left is how long the lease is still trusted. The caller holds mu.
 func (le *Lease) left(now instant) time.Duration {
-	left := le.grant.TTL - le.margin() - now.since(le.sent)
-	if le.cfg.maxHold > 0 {
-		left = min(left, le.cfg.maxHold-now.since(le.granted))
+	return min(le.term-le.margin()-now.since(le.sent), le.holdLeft(now))
+}
+
+// holdLeft is what is left of the maximum hold.
+func (le *Lease) holdLeft(now instant) time.Duration {
+	if le.cfg.maxHold == 0 {
+		return math.MaxInt64
 	}
-	return left
+	return le.cfg.maxHold - now.since(le.granted)
+}
+
+// asked is the grant as a renewal asks for it: for its TTL, but for no longer than what is left of the maximum hold.
+func (le *Lease) asked(now instant) driver.Grant {
+	g := le.grant
+	g.TTL = le.cfg.termFor(g.TTL, le.holdLeft(now))
+	return g
+}
+
+// holdsToTheEnd says whether the store holds the lease to the end of its maximum hold, so that no renewal is due. The caller holds mu.
+func (le *Lease) holdsToTheEnd() bool {
+	return le.cfg.maxHold > 0 && le.sent.since(le.granted)+le.term-le.margin() >= le.cfg.maxHold
 }
 
 // margin follows the TTL where a store granted less than was asked for.
@@ -177,7 +195,7 @@ func (le *Lease) lose(reason LostReason) {
 
 // confirm counts the deadline anew from a successful renewal, unless that came too late: a reply
 // never revives a lease. It returns how much trust was left when the reply came.
-func (le *Lease) confirm(sent, now instant) (left time.Duration, held bool) {
+func (le *Lease) confirm(sent, now instant, term time.Duration) (left time.Duration, held bool) {
 	le.mu.Lock()
 	late := le.expire(now)
 	held = le.err == nil
@@ -185,7 +203,7 @@ func (le *Lease) confirm(sent, now instant) (left time.Duration, held bool) {
 		left = le.left(now)
 		le.fail = nil
 		if le.sent.at.Before(sent.at) {
-			le.sent = sent
+			le.sent, le.term = sent, term
 		}
 	}
 	le.mu.Unlock()

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Locker acquires named locks in one store. It is safe for concurrent use; a program needs one for
@@ -36,9 +36,11 @@ type Locker struct {
 	abandon  context.CancelFunc
 	patience context.Context // ends when Close has waited on the store for long enough
 	hurry    context.CancelFunc
-	once     sync.Once
-	closed   error
-	running  sync.WaitGroup // the goroutines of renewals and janitor
+	begun    atomic.Bool   // Close has begun
+	over     chan struct{} // closed when it has ended
+	closed   error         // what it returns
+	running  crew
+	waiters  crew // the callers that wait, until they have withdrawn what the store may grant later
 }
 
 // New returns a Locker on backend. The options are the defaults of its calls. New does no I/O: a
@@ -85,6 +87,7 @@ func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, err
 	l.closing, l.close = context.WithCancel(context.Background())
 	l.requests, l.abandon = context.WithCancel(context.Background())
 	l.patience, l.hurry = context.WithCancel(context.Background())
+	l.over = make(chan struct{})
 	l.renewals.init(l)
 	l.janitor.init(l)
 	return l, nil
@@ -101,40 +104,52 @@ func (l *Locker) Capabilities() driver.Capabilities {
 // closeTimeout is how long Close waits on a store that hangs, however many leases there are.
 const closeTimeout = 5 * time.Second
 
-// Close releases every lease of the locker, ends every wait with [ErrClosed], and returns when no
-// goroutine of the locker is left. It waits on the store for a few seconds at most; the error names
+// Close releases every lease of the locker, ends every wait with [ErrClosed], and returns when the waiters have withdrawn
+// their requests and no goroutine of the locker is left. It waits on the store for a few seconds at most; the error names
 // the leases that could not be released, which end with their TTL. It closes nothing that it did
 // not open: the backend's database handle stays the caller's. Closing again returns the same.
+//
+// A function of a [Trace] may call Close. A goroutine that is inside such a function ends when the function returns, and
+// Close waits 100 ms for it at most.
 func (l *Locker) Close() error {
-	l.once.Do(func() {
-		l.close()
-		limit := time.AfterFunc(closeTimeout, l.hurry)
-		defer limit.Stop()
-		var mu sync.Mutex
-		var errs []error
-		var group errgroup.Group
-		group.SetLimit(16) // leases released at the same moment: enough to hide the round trips
-		for _, le := range l.renewals.stop() {
-			group.Go(func() error {
-				if err := le.Release(context.Background()); err != nil {
-					mu.Lock()
-					errs = append(errs, err)
-					mu.Unlock()
-				}
-				return nil
-			})
-		}
-		_ = group.Wait()
-		l.abandon()
-		l.janitor.stop()
-		l.running.Wait()
-		if idler, ok := l.backend.(driver.Idler); ok {
-			ctx, cancel := context.WithTimeout(l.patience, closeTimeout)
-			idler.CloseIdle(ctx)
-			cancel()
-		}
-		l.closed = errors.Join(errs...)
-	})
+	if !l.begun.CompareAndSwap(false, true) {
+		<-l.over
+		return l.closed
+	}
+	defer close(l.over)
+	l.close()
+	limit := time.AfterFunc(closeTimeout, l.hurry)
+	defer limit.Stop()
+	var mu sync.Mutex
+	var errs []error
+	var releases sync.WaitGroup
+	turns := make(chan struct{}, 16) // leases released at the same moment: enough to hide the round trips
+	for _, le := range l.renewals.stop() {
+		turns <- struct{}{}
+		releases.Add(1)
+		l.running.Go(func() {
+			tell, err := le.releaseOnce(context.Background())
+			if err != nil {
+				mu.Lock()
+				errs = append(errs, err)
+				mu.Unlock()
+			}
+			<-turns
+			releases.Done()
+			l.running.tell(tell)
+		})
+	}
+	releases.Wait()
+	l.waiters.wait(l.patience.Done())
+	l.abandon()
+	l.janitor.stop()
+	l.running.wait(nil)
+	if idler, ok := l.backend.(driver.Idler); ok {
+		ctx, cancel := context.WithTimeout(l.patience, closeTimeout)
+		idler.CloseIdle(ctx)
+		cancel()
+	}
+	l.closed = oneline.Join(errs...)
 	return l.closed
 }
 

@@ -38,7 +38,8 @@ func Wait(d time.Duration) Option { return func(s *settings) { s.wait, s.waitSet
 // without holding up the process. It keeps a short job from running twice where clocks differ.
 func MinHold(d time.Duration) Option { return func(s *settings) { s.minHold = d } }
 
-// MaxHold ends the lease so long after the grant: it is renewed no more, and lost.
+// MaxHold ends the lease so long after the grant: it is renewed no more, and lost. The store is asked for no more than what is
+// left of it, plus the [Margin], so the name is free soon after, also if the holder hangs.
 func MaxHold(d time.Duration) Option { return func(s *settings) { s.maxHold = d } }
 
 // HandoverDelay keeps the name closed for so long after a lease that expired without release, so
@@ -96,6 +97,15 @@ type settings struct {
 	fenced                       bool
 }
 
+// termFor is how long the store is asked to hold a lease of which hold is left: the TTL, or so long that trust can last
+// until hold is over.
+func (s *settings) termFor(ttl, hold time.Duration) time.Duration {
+	if hold >= ttl {
+		return ttl
+	}
+	return min(ttl, max(hold+s.margin, minTTL))
+}
+
 // merge applies opts over s, fills in what depends on other options, and checks the whole.
 func (s settings) merge(opts []Option, caps driver.Capabilities) (settings, error) {
 	for _, opt := range opts {
@@ -112,7 +122,23 @@ func (s settings) merge(opts []Option, caps driver.Capabilities) (settings, erro
 			s.margin = min(s.ttl/100+20*time.Millisecond, s.ttl/4)
 		}
 	}
-	return s, s.check()
+	if err := s.check(); err != nil {
+		return s, err
+	}
+	return s, s.keptBy(caps)
+}
+
+// keptBy refuses what would have to outlast the grant in a store whose grants end with a connection.
+func (s *settings) keptBy(caps driver.Capabilities) error {
+	for _, o := range []struct {
+		name  string
+		value time.Duration
+	}{{"MinHold", s.minHold}, {"HandoverDelay", s.handover}} {
+		if caps.Sessions && o.value > 0 {
+			return fmt.Errorf("rowlock: %s(%s): backend %s keeps no name closed after its lock has ended: use sqllock for such locks", o.name, o.value, caps.Backend)
+		}
+	}
+	return nil
 }
 
 func (s settings) check() error {

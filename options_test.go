@@ -54,6 +54,32 @@ func TestRenewalIsDueBeforeTrustEnds(t *testing.T) {
 	require.ErrorContains(t, err, "margin of 5s")
 }
 
+// The bounds of the options themselves work.
+func TestTheBoundsOfOptionsWork(t *testing.T) {
+	for _, opts := range [][]rowlock.Option{
+		{rowlock.TTL(50 * time.Millisecond)},
+		{rowlock.TTL(7 * 24 * time.Hour)},
+		{rowlock.Margin(0)},
+		{rowlock.TTL(10 * time.Second), rowlock.Margin(5 * time.Second)},
+		{rowlock.RenewEvery(time.Millisecond)},
+		{rowlock.TTL(10 * time.Second), rowlock.RenewEvery(5 * time.Second)},
+		{rowlock.MinHold(7 * 24 * time.Hour)},
+		{rowlock.HandoverDelay(7 * 24 * time.Hour)},
+		{rowlock.Holder(strings.Repeat("x", 256)), rowlock.Note(strings.Repeat("x", 1024)), rowlock.Namespace(strings.Repeat("x", 128))},
+	} {
+		_, err := rowlock.New(memlock.New(), opts...)
+		require.NoError(t, err)
+	}
+	for want, opt := range map[string]rowlock.Option{
+		"MinHold(168h0m1s)":       rowlock.MinHold(7*24*time.Hour + time.Second),
+		"HandoverDelay(168h0m1s)": rowlock.HandoverDelay(7*24*time.Hour + time.Second),
+		"TTL(168h0m1s)":           rowlock.TTL(7*24*time.Hour + time.Second),
+	} {
+		_, err := rowlock.New(memlock.New(), opt)
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // stingy is a store that grants a fifth of what it is asked for, and renews that.
 type stingy struct{ *memlock.Backend }
 
@@ -135,6 +161,7 @@ func TestHeldErrorIsASentence(t *testing.T) {
 		`"a" is closed until its minimum hold is over, last held by job since 2026-11-21 03:00:00 UTC, free in 300ms (token 7)`: {
 			Name: "a", Reason: driver.MinHold, Holder: "job", Since: since, ExpiresIn: 300 * time.Millisecond, Token: 7,
 		},
+		`"a" is held by "b\x1b[2J\r\nc": "\u009b\u202e"`:      {Name: "a", Holder: "b\x1b[2J\r\nc", Note: "\u009b\u202e"}, // a terminal only prints it
 		`"a" is closed after a change of server, free in 30s`: {Name: "a", Reason: driver.Quarantine, ExpiresIn: 30 * time.Second},
 	} {
 		assert.Equal(t, want, err.Error())

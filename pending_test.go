@@ -2,6 +2,7 @@ package rowlock_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -127,6 +128,47 @@ func TestTrustInWhatTheStoreGrantsByItself(t *testing.T) {
 	}
 }
 
+// overdue is a store whose answer about what it granted by itself takes most of the time that a request has.
+type overdue struct{ *granting }
+
+func (b overdue) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := b.granting.Acquire(ctx, r)
+	if g.Earlier {
+		time.Sleep(900 * time.Millisecond)
+	}
+	return g, err
+}
+
+// Promise 2: a grant of the store's own whose proof fails is not trusted: when it was granted is not known. The lease
+// that a repeated request brings is trusted for no longer than the store holds the name.
+func TestAGrantWhoseProofFailsIsNotTrusted(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		b := overdue{&granting{Backend: store}}
+		lease := acquire(t, locker(t, b, rowlock.TTL(ttl)), "a")
+		next := waitFor(t, locker(t, b, rowlock.TTL(ttl)), background)
+		time.Sleep(2*ttl + ttl/12) // between two renewals of the holder
+		synctest.Wait()
+		released, failed := false, 0
+		store.Intercept(func(c memlock.Call) memlock.Fault {
+			released = released || c.Op == memlock.OpRelease
+			if !released || c.Op != memlock.OpRenew || failed > 0 {
+				return memlock.Fault{}
+			}
+			failed++
+			return memlock.Fault{Fail: driver.NotApplied(errors.New("no connection"))}
+		})
+		require.NoError(t, lease.Release(background))
+		got := <-next
+		require.NoError(t, got.err)
+		require.Equal(t, 1, failed, "the proof")
+		status, err := store.Inspect(background, driver.Key{Name: "a"})
+		require.NoError(t, err)
+		assert.Equal(t, got.lease.Token(), status.Token)
+		assert.LessOrEqual(t, time.Until(got.lease.ExpiresAt()), status.ExpiresIn)
+		require.NoError(t, got.lease.Release(background))
+	})
+}
+
 // Promise 5: a request that the store may grant by itself is taken back when it is given up, and nobody is told of a
 // doubt that there was not.
 func TestGivenUpWaitIsTakenBack(t *testing.T) {
@@ -144,7 +186,9 @@ func TestGivenUpWaitIsTakenBack(t *testing.T) {
 		assert.Nil(t, b.left)
 		b.mu.Unlock()
 		require.NoError(t, lease.Release(background))
-		require.NoError(t, acquire(t, holder, "a").Release(background), "the name is free")
+		again, err := holder.TryAcquire(background, "a")
+		require.NoError(t, err, "the name is free")
+		require.NoError(t, again.Release(background))
 		assert.Zero(t, resolved)
 		_, err = holder.TryAcquire(background, "a")
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package rowlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -17,16 +18,25 @@ import (
 // It is an ErrUnknown, too, when the store has let go and it cannot be told whether that was by this
 // call, because the reply to its first request was lost.
 //
+// Of a nil lease, as a failed Acquire returns, it is an [ErrNotHeld].
+//
 // Where the backend can and somebody of this Locker waits for the name, the request that releases
 // the lease also grants the name to the first of those; so it does for at most 16 of them in a row
 // and a tenth of a second, so that other processes get their turn.
 func (le *Lease) Release(ctx context.Context) error {
-	var tell func()
-	le.releasing.Do(func() { tell, le.released = le.release(context.WithoutCancel(ctx)) })
-	if tell != nil { // not before: a trace may release the lease that it is told of
-		tell()
+	if le == nil {
+		return errNoLease
 	}
-	return le.released
+	tell, err := le.releaseOnce(ctx)
+	tell() // not before: a trace may release the lease that it is told of
+	return err
+}
+
+// releaseOnce also returns what tells of the release.
+func (le *Lease) releaseOnce(ctx context.Context) (tell func(), err error) {
+	tell = func() {}
+	le.releasing.Do(func() { tell, le.released = le.release(context.WithoutCancel(ctx)) })
+	return tell, le.released
 }
 
 // release also returns what tells of it.
@@ -71,6 +81,8 @@ func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 		emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.since(le.granted), err, le.ctx})
 	}, err
 }
+
+var errNoLease = fmt.Errorf("%w: the lease is nil", ErrNotHeld)
 
 var errEffect = errors.New("the store does not hold it any more, and may have let go by an earlier request whose reply is missing")
 

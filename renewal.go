@@ -37,7 +37,7 @@ func (r *renewals) add(le *Lease) bool {
 	if r.stopped {
 		return false
 	}
-	le.plan.renewAt = le.sent.at.Add(le.renewEvery())
+	le.plan.renewAt = le.nextRenewal()
 	le.plan.next = le.plan.renewAt
 	heap.Push(&r.held, le)
 	r.start(le.plan.next)
@@ -117,8 +117,7 @@ func (r *renewals) run() {
 			r.expireAll(now)
 		}
 		last = now
-		due := r.due(now)
-		for batch := range slices.Chunk(due, maxBatch) {
+		for _, batch := range batches(r.due(now), now) {
 			r.locker.running.Go(func() { r.renew(batch) })
 		}
 		r.mu.Lock()
@@ -150,8 +149,11 @@ func (r *renewals) tellLost(now instant) {
 	r.mu.Unlock()
 	for _, le := range lost {
 		r.locker.queues.wake(le.grant.Key)
-		le.letSessionGo(lostReason(le.err))
-		le.tellLost(now)
+		tell := le.letSessionGo(lostReason(le.err))
+		r.locker.running.tell(func() {
+			tell()
+			le.tellLost(now)
+		})
 	}
 }
 

@@ -3,9 +3,11 @@ package rowlock
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // callTimeout bounds one request to the store: long enough for a connection to be made, short
@@ -57,7 +59,9 @@ func (e *opError) Error() string {
 	if e.kind == ErrUnknown {
 		kind = "outcome unknown"
 	}
-	return "rowlock: " + e.op + " " + excerpt(e.key.String()) + ": " + kind + ": " + e.err.Error()
+	what := e.op + " " + excerpt(e.key.String()) + ": "
+	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // which a backend says as well
+	return "rowlock: " + what + kind + ": " + cause
 }
 
 func (e *opError) Unwrap() []error { return []error{e.kind, e.err} }

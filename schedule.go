@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// plan is what the scheduler knows of one lease. But for failures it is under the scheduler's lock.
+// plan is what the scheduler knows of one lease. But for failures and alone it is under the scheduler's lock.
 type plan struct {
 	renewAt   time.Time     // when to ask for renewal
 	next      time.Time     // when to look at the lease: then, or at its deadline
-	asking    bool          // a request is under way
+	asking    bool          // a request of the scheduler is under way
 	paused    bool          // none may begin
 	requests  int           // that are under way, those of Renew among them
 	idle      chan struct{} // if there is one, closed when there are no more
@@ -18,6 +18,7 @@ type plan struct {
 	index     int // in the schedule
 
 	failures atomic.Int32 // in a row
+	alone    atomic.Bool  // it has failed alone while the store renewed others
 }
 
 // schedule is a heap of leases by the time at which each must be looked at.
@@ -48,17 +49,23 @@ func (s *schedule) Pop() any {
 	return le
 }
 
-// replan puts le back into the schedule after a reply.
-func (r *renewals) replan(le *Lease, retry time.Duration, now instant) {
+// replied puts le back into the schedule after the reply to a request of the scheduler.
+func (r *renewals) replied(le *Lease, retry time.Duration, now instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	le.plan.asking = false
 	le.plan.answered()
+	r.replan(le, retry, now)
+}
+
+// replan plans the next renewal of le after a reply. A request of the scheduler that is still under way comes first.
+// The caller holds mu.
+func (r *renewals) replan(le *Lease, retry time.Duration, now instant) {
 	if !le.plan.scheduled {
 		return // released or lost in between
 	}
 	_, ends := le.remaining(now)
-	le.plan.renewAt = le.lastSent().Add(le.renewEvery())
+	le.plan.renewAt = le.nextRenewal()
 	if retry > 0 {
 		le.plan.renewAt = now.at.Add(retry)
 	}
@@ -106,10 +113,20 @@ func (le *Lease) look(now instant) (ends time.Time, over, late bool) {
 	return now.at.Add(le.left(now)), le.err != nil, late
 }
 
-func (le *Lease) lastSent() time.Time {
+func (le *Lease) hasEnded() bool {
 	le.mu.Lock()
 	defer le.mu.Unlock()
-	return le.sent.at
+	return le.err != nil
+}
+
+// nextRenewal is when to renew le. What the store holds until the maximum hold is over is not renewed.
+func (le *Lease) nextRenewal() time.Time {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	if le.holdsToTheEnd() {
+		return le.granted.at.Add(le.cfg.maxHold)
+	}
+	return le.sent.at.Add(le.renewEvery())
 }
 
 // check ends a lease whose time is up.

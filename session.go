@@ -31,8 +31,9 @@ func (le *Lease) unwatch() {
 // letSessionGo takes back at once what the store would keep for as long as the holder hangs: that is
 // what a maximum hold is for. After other losses the name waits for the holder's Release, which is the
 // safer way where the store itself does not take the name away.
-func (le *Lease) letSessionGo(reason LostReason) {
+func (le *Lease) letSessionGo(reason LostReason) (tell func()) {
 	if le.locker.sessions != nil && reason == LostMaxHold {
-		le.locker.janitor.takeBack(le.leftover())
+		return le.locker.janitor.take(le.leftover())
 	}
+	return func() {}
 }

@@ -130,7 +130,8 @@ func TestMaxHoldLetsASessionGo(t *testing.T) {
 		lease := acquire(t, locker(t, s, rowlock.TTL(time.Hour), rowlock.MaxHold(time.Second)), "a")
 		<-lease.Context().Done()
 		synctest.Wait()
-		acquire(t, locker(t, store), "a")
+		_, err := locker(t, store).TryAcquire(t.Context(), "a")
+		require.NoError(t, err)
 	})
 }
 
@@ -202,9 +203,10 @@ func TestAGrantThatIsNotProvenIsTakenBack(t *testing.T) {
 		time.Sleep(ttl)
 		cancel()
 		require.ErrorIs(t, <-failed, context.Canceled)
-		synctest.Wait()
 		faults(store, nil)
-		acquire(t, locker(t, store), "a")
+		time.Sleep(30 * time.Second) // what is taken back is asked for again within seconds; the TTL is an hour
+		_, err := locker(t, store).TryAcquire(t.Context(), "a")
+		require.NoError(t, err)
 	})
 }
 

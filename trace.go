@@ -9,7 +9,8 @@ import (
 
 // Trace is what a program hears of the locks it uses. Each function may be nil. They are called
 // in the goroutine in which the thing happened, with no lock of this package held; they must not
-// block, for renewal waits for them, and may be called at the same moment from several goroutines.
+// block, for renewal waits for them, and may be called at the same moment from several goroutines. They may call any method
+// of the Locker and of its leases, Close among them.
 type Trace struct {
 	// Waiting: an acquire was refused, or somebody of this process waits already, and it waits.
 	Waiting func(WaitingEvent)

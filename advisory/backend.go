@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sessionlock"
+	"github.com/rowlock/rowlock/internal/sqlhandle"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -22,13 +23,14 @@ type Backend struct {
 
 // store is what the exclusive and the shared form of a backend have in common.
 type store struct {
-	source source
-	table  sqltable.Table
-	opts   options
-	sql    statements
-	keyOf  func(driver.Key) int64
-	err    error // what Validate reports
-	locks  sessionlock.Store[int64]
+	source   source
+	table    sqltable.Table
+	opts     options
+	sql      statements
+	keyOf    func(driver.Key) int64
+	err      error    // what Validate reports
+	warnings []string // of the handle
+	locks    sessionlock.Store[int64]
 }
 
 var (
@@ -55,7 +57,9 @@ func NewDB(db *sql.DB, opts ...Option) *Backend {
 	if db == nil {
 		return &Backend{store: &store{err: errNoPool}}
 	}
-	return build(sqlSource{db}, opts)
+	b := build(sqlSource{db}, opts)
+	b.warnings = sqlhandle.Warnings(db)
+	return b
 }
 
 func build(src source, opts []Option) *Backend {
@@ -84,7 +88,7 @@ func (b *Backend) Validate() error { return b.err }
 
 // Capabilities says what advisory locks promise.
 func (b *Backend) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "advisory/postgres", Token: driver.LinearizableToken, Sessions: true, Anonymous: true, Inspects: true}
+	c := driver.Capabilities{Backend: "advisory/postgres", Token: driver.LinearizableToken, Sessions: true, Anonymous: true, Inspects: true, Shares: b.shared, Warnings: b.warnings}
 	if b.opts.noToken {
 		c.Token = driver.NoToken
 	}

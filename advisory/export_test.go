@@ -45,6 +45,6 @@ const MemoryOfReleases = sessionlock.Remembered
 func (b *Backend) Statement(verb string) string { return b.sql[verb] }
 
 // InTxBy is InTx with another way to send a statement.
-func InTxBy(ctx context.Context, name string, try func(statement string, id int64, locked *bool) error) error {
+func InTxBy(ctx context.Context, name string, try func(statement string, id int64, dest ...any) error) error {
 	return inTx(ctx, name, nil, try)
 }

@@ -53,7 +53,7 @@ func (se *session) holders(ctx context.Context, id sql.NullInt64) ([]holder, err
 }
 
 // look asks on a connection of its own, which may be one through any pooler.
-func (s *store) look(ctx context.Context, verb string, id sql.NullInt64, dest any) error {
+func (s *store) look(ctx context.Context, verb string, args []any, dest any) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (s *store) look(ctx context.Context, verb string, id sql.NullInt64, dest an
 	if err != nil {
 		return driver.NotApplied(err)
 	}
-	if err = c.query(ctx, true, s.sql[verb], []any{id}, dest); err != nil && !plain(ctx, c, err) {
+	if err = c.query(ctx, true, s.sql[verb], args, dest); err != nil && !plain(ctx, c, err) {
 		c.destroy()
 	} else {
 		c.giveBack()
@@ -71,7 +71,7 @@ func (s *store) look(ctx context.Context, verb string, id sql.NullInt64, dest an
 
 func (s *store) lookForHolders(ctx context.Context, id sql.NullInt64) ([]holder, error) {
 	var text string
-	if err := s.look(ctx, "holders", id, &text); err != nil {
+	if err := s.look(ctx, "holders", []any{id}, &text); err != nil {
 		return nil, err
 	}
 	var list []holder
@@ -136,7 +136,8 @@ func (h holder) status(key driver.Key) driver.Status {
 // ForceRelease implements [driver.Inspector]: with live it ends the sessions that hold key
 // (pg_terminate_backend), and with them every other lock that lives on them. The role must be a member
 // of the holder's or of pg_signal_backend. A token other than zero must be that of a lock that is held
-// through this backend; those of others are not known. The old holder is fenced by the next grant.
+// through this backend; those of others are not known. With such a token no later holder is ended; with zero every session is
+// that holds key when the statement runs. The old holder is fenced by the next grant.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	status, err := b.Inspect(ctx, key)
 	switch {
@@ -147,14 +148,24 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	case !live:
 		return &driver.Held{Reason: driver.Leased, Holder: status.Holder, Note: status.Note, Token: status.Token, Since: status.Age}
 	}
-	ended := int64(0)
-	if err := b.look(ctx, "terminate", sql.NullInt64{Int64: b.id(key), Valid: true}, &ended); err != nil {
-		return explain(ctx, b.table, "force release", key, err)
+	if token == 0 {
+		err = b.terminate(ctx, key, sql.NullInt64{})
+	} else {
+		err = b.locks.During(ctx, b.id(key), key, token, func(ctx context.Context, of sessionlock.Link[int64]) error {
+			return b.terminate(ctx, key, sql.NullInt64{Int64: int64(of.(*session).pid), Valid: true})
+		})
 	}
-	if ended == 0 {
+	return explain(ctx, b.table, "force release", key, err)
+}
+
+// terminate ends the session of the server process pid if it holds key, or, without pid, each that does.
+func (s *store) terminate(ctx context.Context, key driver.Key, pid sql.NullInt64) error {
+	ended := int64(0)
+	err := s.look(ctx, "terminate", []any{s.id(key), pid}, &ended)
+	if err == nil && ended == 0 {
 		return driver.ErrNotHeld
 	}
-	return nil
+	return err
 }
 
 // Prune implements [driver.Inspector]: there is nothing to forget.

@@ -3,8 +3,13 @@ package advisory_test
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -114,4 +119,62 @@ func TestInspectionOfASharedLock(t *testing.T) {
 	}
 	require.NoError(t, b.ForceRelease(limited(t), first.Key, first.Token, true))
 	<-b.Shared().Session(second).Done()
+}
+
+// during runs do when a statement that contains text is about to be sent, the first time.
+type during struct {
+	text string
+	once sync.Once
+	do   func()
+}
+
+func (d *during) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if strings.Contains(data.SQL, d.text) {
+		d.once.Do(d.do)
+	}
+	return ctx
+}
+
+func (*during) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// A forced release ends the holder with the token that was seen, and nobody who got the lock since, whether in another
+// process or here, on the same connection.
+func TestForceReleaseEndsNoLaterHolder(t *testing.T) {
+	t.Parallel()
+	for name, elsewhere := range map[string]bool{"in another process": true, "here": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := database(t)
+			forced := &during{text: "pg_terminate_backend"}
+			a := advisory.New(openPool(t, dsn, func(c *pgxpool.Config) { c.ConnConfig.Tracer = forced }))
+			next := a
+			if elsewhere {
+				next = advisory.New(openPool(t, dsn))
+			}
+			seen, granted := acquire(t, a, "x"), driver.Grant{}
+			forced.do = func() { // the holder releases, and another is granted the lock, if that is possible now
+				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				defer cancel()
+				if a.Release(ctx, seen) == nil {
+					granted = acquire(t, next, "x")
+				}
+			}
+			err := a.ForceRelease(limited(t), seen.Key, seen.Token, true)
+			if err != nil {
+				require.ErrorIs(t, err, driver.ErrNotHeld)
+			}
+			if granted.Token != 0 {
+				outcomes, err := next.Renew(limited(t), []driver.Grant{granted})
+				require.NoError(t, err)
+				assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes, "the later holder")
+				return
+			}
+			<-a.Session(seen).Done()
+			require.Eventually(t, func() bool {
+				granted, err = next.Acquire(limited(t), request("x"))
+				return err == nil
+			}, 20*time.Second, time.Millisecond, "the lock is free")
+			require.NoError(t, next.Release(limited(t), granted))
+		})
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
+	"github.com/rowlock/rowlock/internal/sqlserver"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -52,8 +54,8 @@ func InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxOption) error 
 	if tx == nil {
 		return driver.Permanent(errors.New("advisory: InTx: the transaction is nil"))
 	}
-	return inTx(ctx, name, opts, func(statement string, id int64, locked *bool) error {
-		return tx.QueryRowContext(ctx, statement, id).Scan(locked)
+	return inTx(ctx, name, opts, func(statement string, id int64, dest ...any) error {
+		return tx.QueryRowContext(ctx, statement, id).Scan(dest...)
 	})
 }
 
@@ -62,15 +64,15 @@ func InPgxTx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) erro
 	if tx == nil {
 		return driver.Permanent(errors.New("advisory: InPgxTx: the transaction is nil"))
 	}
-	return inTx(ctx, name, opts, func(statement string, id int64, locked *bool) error {
-		return tx.QueryRow(ctx, statement, pgx.QueryExecModeExec, id).Scan(locked)
+	return inTx(ctx, name, opts, func(statement string, id int64, dest ...any) error {
+		return tx.QueryRow(ctx, statement, pgx.QueryExecModeExec, id).Scan(dest...)
 	})
 }
 
 // txStatements need no table of anybody's.
 var txStatements = load(sqltable.Table{})
 
-func inTx(ctx context.Context, name string, opts []TxOption, try func(statement string, id int64, locked *bool) error) error {
+func inTx(ctx context.Context, name string, opts []TxOption, try func(statement string, id int64, dest ...any) error) error {
 	var o txOptions
 	for _, opt := range opts {
 		opt(&o)
@@ -85,12 +87,15 @@ func inTx(ctx context.Context, name string, opts []TxOption, try func(statement 
 	}
 	end := time.Now().Add(o.wait)
 	for step := firstTxPause; ; step = min(2*step, longTxPause) {
-		locked := false
-		if err := try(txStatements[verb], keyOf(key), &locked); err != nil {
+		locked, version := false, ""
+		if err := try(txStatements[verb], keyOf(key), &locked, &version); err != nil {
 			if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) { // a ctx that ends takes the connection with it
 				err = fmt.Errorf("%w: %w", ended, err)
 			}
-			return fmt.Errorf("advisory: lock %q in the transaction: %w", key, err)
+			return fmt.Errorf("advisory: lock %q in the transaction: %w", key, oneline.Error(err))
+		}
+		if err := sqlserver.Supported(version); err != nil {
+			return driver.Permanent(fmt.Errorf("advisory: lock %q in the transaction: %w", key, err))
 		}
 		if locked {
 			return nil

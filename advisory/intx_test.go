@@ -77,6 +77,7 @@ func TestInTx(t *testing.T) {
 		var held *driver.Held
 		_, err = lock("a")
 		require.ErrorAs(t, err, &held)
+		assert.EqualError(t, err, `advisory: lock "a" in the transaction: held`)
 		_, err = lock("A")
 		require.NoError(t, err)
 		_, err = lock("a", advisory.TxNamespace("ns"))
@@ -141,7 +142,7 @@ func TestInTxContextEnds(t *testing.T) {
 func TestInTxContextEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	err := advisory.InTxBy(ctx, "a", func(string, int64, *bool) error {
+	err := advisory.InTxBy(ctx, "a", func(string, int64, ...any) error {
 		cancel()
 		return sqldriver.ErrBadConn
 	})

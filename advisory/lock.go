@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
@@ -72,7 +73,7 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	var unlocked bool
 	undone := se.query(ctx, unlockVerb(h.Shared), []any{h.ID, int64(se.pid)}, &at, &unlocked)
 	if undone != nil || at != int64(se.pid) {
-		se.Broken = errors.Join(err, undone)
+		se.Broken = oneline.Join(err, undone)
 	}
 	switch sqlerror.State(err) {
 	case lockNotAvailable, canceled: // it may be asked again

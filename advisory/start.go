@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlserver"
 )
 
 // Connect takes a connection from the pool and makes sure that locks can live on it. A connection of
@@ -52,21 +55,31 @@ type fit struct {
 
 // findings is the row of start.sql.
 type findings struct {
+	version           string
 	pid               int64
 	standby, readOnly bool
 	timeline          int64
 	sequence, mayUse  bool
 }
 
+// examine names a server that only imitates PostgreSQL, and knows less than start.sql asks.
 func (se *session) examine(ctx context.Context) (f findings, err error) {
 	var keepalive string
-	err = se.query(ctx, "start", nil, &f.pid, &f.standby, &f.readOnly, &f.timeline, &f.sequence, &f.mayUse, &keepalive)
+	err = se.query(ctx, "start", nil, &f.version, &f.pid, &f.standby, &f.readOnly, &f.timeline, &f.sequence, &f.mayUse, &keepalive)
+	if state := sqlerror.State(err); strings.HasPrefix(state, "42") || strings.HasPrefix(state, "0A") {
+		if asked := se.query(ctx, "version", nil, &f.version); asked == nil && sqlserver.Supported(f.version) != nil {
+			return f, nil
+		}
+	}
 	return f, err
 }
 
 // unfit is why no lock can live on the connection.
 func (se *session) unfit(ctx context.Context, f findings) error {
 	o, sequence := &se.store.opts, se.store.table.String()+"_token"
+	if err := sqlserver.Supported(f.version); err != nil {
+		return driver.Permanent(err)
+	}
 	switch {
 	case f.standby:
 		return driver.Permanent(errors.New("this server is a standby, whose locks the primary does not know: use a DSN that leads to the primary (target_session_attrs=read-write)"))

@@ -15,7 +15,7 @@ import (
 func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	verbs := []string{
 		"find_trace", "holders", "leave_trace", "lock", "lock_only", "lock_shared", "lock_shared_only", "owned", "start",
-		"terminate", "tx_lock", "tx_lock_shared", "unlock", "unlock_shared",
+		"terminate", "tx_lock", "tx_lock_shared", "unlock", "unlock_shared", "version",
 		"wait", "wait_only", "wait_shared", "wait_shared_only",
 	}
 	table, err := sqltable.Parse("ops.jobs")

@@ -24,8 +24,10 @@ type Capabilities struct {
 	Wakes bool
 	// Sessions says that grants end with a connection and not with the TTL: the backend is a
 	// [Session]. A holder that is cut off or stopped keeps its names for as long as the store
-	// believes in its connection.
+	// believes in its connection. Nothing keeps a name closed afterwards, so the engine refuses MinHold and HandoverDelay.
 	Sessions bool
+	// Shares says that the grants of one name stand beside one another: the backend is the shared form of another.
+	Shares bool
 	// Anonymous says that the store keeps of a grant only that it is held, and by which connection: a
 	// refusal and an inspection name that, and not the holder, the note and the token that were given.
 	Anonymous bool

@@ -3,6 +3,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -27,8 +28,26 @@ type Held struct {
 	Pending bool
 }
 
+// Error says only what is known: of a lock in a transaction, for one, the store knows no holder.
 func (h *Held) Error() string {
-	return fmt.Sprintf("%s: holder %q, token %d, free in %s", h.Reason, h.Holder, h.Token, h.ExpiresIn)
+	var known []string
+	if h.Holder != "" {
+		who := "last holder"
+		if h.Reason == Leased || h.Reason == Paused {
+			who = "holder"
+		}
+		known = append(known, fmt.Sprintf("%s %q", who, h.Holder))
+	}
+	if h.Token != 0 {
+		known = append(known, fmt.Sprintf("token %d", h.Token))
+	}
+	if h.ExpiresIn > 0 {
+		known = append(known, fmt.Sprintf("free in %s", h.ExpiresIn))
+	}
+	if len(known) == 0 {
+		return h.Reason.String()
+	}
+	return h.Reason.String() + ": " + strings.Join(known, ", ")
 }
 
 // Reason says why a key is not to be had.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,7 +12,7 @@ import (
 )
 
 var (
-	errNoTransaction = errors.New("fence: check: want an open *sql.Tx, or a *sql.Conn with one: without a transaction nothing holds the mark")
+	errNoTransaction = errors.New("no transaction is open, and without a transaction nothing holds the mark: begin one, and check first in it")
 	errNotPostgres   = errors.New("fence: the guard is not one for Postgres")
 )
 
@@ -22,14 +23,18 @@ var (
 // a savepoint that was set before it. Several checks in one transaction may deadlock with a seal of
 // the same resources; give them all to one call.
 //
-// tx is a *sql.Tx, or a *sql.Conn on which a transaction was begun by a statement. ctx must come from
-// the lease (that of Do, or lease.Context()), else the error is [ErrNoLease]; it bounds the call, as
+// tx is a *sql.Tx, or a *sql.Conn on which a transaction was begun by a statement. Check refuses one that was ended by a statement, such as
+// COMMIT, or CREATE TABLE on MySQL and MariaDB. It asks the server for that with one more statement on MySQL and MariaDB, with two more through a driver
+// for Postgres that is not pgx's, and with none through pgx. On MySQL and MariaDB it also refuses a branch of an XA transaction, because
+// XA PREPARE or a restart gives the mark up there. PREPARE TRANSACTION on Postgres keeps it.
+//
+// ctx must come from the lease (that of Do, or lease.Context()), else the error is [ErrNoLease]; it bounds the call, as
 // the lease's trust does, and not the transaction.
 //
 // The other errors: [*StaleError], for an [ErrStale], when another lease has sealed, or this one
 // has not; [ErrRetry] when the database wants the transaction run again, be it as a serialization
-// failure, a deadlock, the end of a wait for a lock, or because tx began to read before the seal;
-// what ended the lease, without asking the database; [*SchemaError]. After any error the caller must
+// failure, a deadlock, the end of a wait for a lock, because tx began to read before the seal, or on Postgres because a newer lease waits to seal;
+// what ended the lease, without asking the database; [ErrReadOnly]; [*SchemaError]. After any error the caller must
 // roll back.
 //
 // On Postgres, Check also bounds how long the transaction may idle between two statements by the
@@ -38,11 +43,11 @@ var (
 // 25P03, or a connection that is closed). A shorter idle_in_transaction_session_timeout of the
 // caller's own stays. The other databases have no such setting for a transaction alone.
 func (g *Guard) Check(ctx context.Context, tx Transaction, resources ...string) error {
-	q, begun, err := openTransaction(tx)
+	q, err := g.openTransaction(tx)
 	if err != nil {
 		return err
 	}
-	return g.check(ctx, q, begun, nil, resources)
+	return g.check(ctx, q, false, nil, resources)
 }
 
 // CheckPgx is [Guard.Check] for a transaction of pgx. The guard must be one for Postgres.
@@ -51,25 +56,28 @@ func (g *Guard) CheckPgx(ctx context.Context, tx pgx.Tx, resources ...string) er
 	if err != nil {
 		return err
 	}
-	return g.check(ctx, q, true, nil, resources)
+	return g.check(ctx, q, false, nil, resources)
 }
 
-// openTransaction tells by its type whether tx is one that was begun.
-func openTransaction(tx Transaction) (q querier, begun bool, err error) {
+// openTransaction refuses what is no transaction by its type.
+func (g *Guard) openTransaction(tx Transaction) (querier, error) {
+	none := false
 	switch conn := tx.(type) {
 	case nil, *sql.DB:
-		return nil, false, errNoTransaction
+		none = true
 	case *sql.Tx:
-		if conn == nil {
-			return nil, false, errNoTransaction
-		}
-		begun = true
+		none = conn == nil
 	case *sql.Conn:
-		if conn == nil {
-			return nil, false, errNoTransaction
-		}
+		none = conn == nil
 	}
-	return sqlQuerier{tx}, begun, nil
+	if none {
+		return nil, fmt.Errorf("fence: check: %w", errNoTransaction)
+	}
+	q := sqlQuerier{conn: tx}
+	if _, ok := g.dialect.(*postgres); ok && !g.deaf {
+		q.witness = &witness{}
+	}
+	return q, nil
 }
 
 func (g *Guard) openPgx(tx pgx.Tx) (querier, error) {
@@ -77,22 +85,27 @@ func (g *Guard) openPgx(tx pgx.Tx) (querier, error) {
 		return nil, errNotPostgres
 	}
 	if tx == nil {
-		return nil, errNoTransaction
+		return nil, fmt.Errorf("fence: check: %w", errNoTransaction)
 	}
-	return pgxQuerier{tx}, nil
+	return pgxQuerier{conn: tx, witness: &witness{}}, nil
 }
 
+// check is begun where the guard itself has just begun the transaction.
 func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resources []string) error {
 	c, err := g.claimOf(ctx, resources)
 	if err != nil {
 		return err
 	}
-	return g.prove(ctx, "check", q, begun, c, func(ctx context.Context) error { return g.checked(ctx, q, c, s) })
+	return g.prove(ctx, "check", c, func(ctx context.Context) error { return g.checked(ctx, q, begun, c, s) })
 }
 
-// checked also shows itself to protected tables, and writes the slot if there is one.
-func (g *Guard) checked(ctx context.Context, q querier, c claim, s *slot) error {
+// checked looks whether there is a transaction unless it is known to have begun. It also shows itself to protected tables, and writes the
+// slot if there is one.
+func (g *Guard) checked(ctx context.Context, q querier, begun bool, c claim, s *slot) error {
 	err := g.dialect.check(ctx, q, c)
+	if err == nil && !begun {
+		err = g.dialect.begun(ctx, q)
+	}
 	if err == nil && g.passing {
 		err = g.dialect.pass(ctx, q, c)
 	}
@@ -116,20 +129,16 @@ func (g *Guard) claimOf(ctx context.Context, resources []string) (claim, error) 
 	return c, err
 }
 
-// prove runs work within the trust of c's lease. It looks whether there is a transaction unless the
-// type of q's handle says so.
-func (g *Guard) prove(ctx context.Context, operation string, q querier, begun bool, c claim, work func(context.Context) error) error {
+// prove runs work within the trust of c's lease.
+func (g *Guard) prove(ctx context.Context, operation string, c claim, work func(context.Context) error) error {
 	err := c.lease.Err()
 	if err == nil {
 		bounded, cancel := c.within(ctx)
 		defer cancel()
-		if !begun {
-			err = g.dialect.begun(bounded, q)
+		err = interrupted(bounded, work(bounded))
+		if takesNoWrites(err) {
+			err = fmt.Errorf("%w: %w", ErrReadOnly, err)
 		}
-		if err == nil {
-			err = work(bounded)
-		}
-		err = interrupted(bounded, err)
 	}
 	return c.wrap(ctx, operation, err)
 }

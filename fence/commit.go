@@ -28,7 +28,7 @@ func (g *Guard) ReleaseOnCommit(ctx context.Context, fn func(ctx context.Context
 			if err := fn(ctx, tx); err != nil {
 				return err
 			}
-			return c.held(ctx, "release", func(ctx context.Context) error { return g.dialect.release(ctx, sqlQuerier{tx}, c) })
+			return c.held(ctx, "release", func(ctx context.Context) error { return g.dialect.release(ctx, sqlQuerier{conn: tx}, c) })
 		}, resources...)
 	})
 }
@@ -40,7 +40,7 @@ func (g *Guard) ReleaseOnCommitPgx(ctx context.Context, fn func(ctx context.Cont
 			if err := fn(ctx, tx); err != nil {
 				return err
 			}
-			return c.held(ctx, "release", func(ctx context.Context) error { return g.dialect.release(ctx, pgxQuerier{tx}, c) })
+			return c.held(ctx, "release", func(ctx context.Context) error { return g.dialect.release(ctx, pgxQuerier{conn: tx}, c) })
 		}, resources...)
 	})
 }

@@ -83,6 +83,7 @@
 //
 //	ErrStale                  roll back, stop: another holder has sealed, or this lease has not
 //	ErrDomain                 of a seal: stop, until an operator has reset the mark
+//	ErrReadOnly               roll back, begin a transaction that writes, on the primary
 //	rowlock.ErrLost           roll back, stop: the lease has ended
 //	ErrRetry                  roll back, run the whole transaction again
 //	ErrUnknown                the commit got no answer: it may have been applied (Guard.Tx only)
@@ -139,6 +140,11 @@
 //
 // # How long a seal waits
 //
+// A seal waits for the transactions that had been checked when it began to wait, and for no later one. MySQL and MariaDB serve the locks
+// on the mark in the order of the requests. On Postgres, row locks do not: so a check shares an advisory lock of its transaction, which a seal,
+// a sealed grant, [Guard.Claim] and [Guard.Reset] take exclusively. A check that finds such a request waiting gets [ErrRetry] at once. That is one entry in the
+// server's lock table (max_locks_per_transaction) for each resource of a check.
+//
 // A transaction that was checked and never ends keeps every successor waiting, as it should: it may
 // still commit. [Guard.Seal] waits no longer than ctx and the lease permit. On Postgres, a check
 // lets the server end the session when the transaction idles for longer than the lease was trusted
@@ -174,6 +180,8 @@
 //   - What is written behind the end of the transaction that was checked, if the caller does not notice that
 //     end: on MySQL and MariaDB a deadlock ends it, and so do the statements that commit by themselves, such as
 //     CREATE TABLE and TRUNCATE; on SQLite a full disk can. A protected table refuses it if it is stale.
+//   - A branch of an XA transaction on MySQL and MariaDB: [Guard.Check] refuses it, because XA PREPARE or a restart gives up the lock on the
+//     mark. PREPARE TRANSACTION on Postgres keeps that lock, also over a restart.
 //   - Durability that the database does not give: a restored backup or a failover that lost commits
 //     forgets marks with the data. Marks on a SQLite file are as durable as PRAGMA synchronous says.
 //   - Locks of two stores, or of two lock tables, for one resource: their tokens are not comparable.

@@ -27,8 +27,12 @@ var (
 	ErrDomain = errors.New("fence: tokens of two domains")
 	// ErrUnknown: the connection broke at the commit, and the database could not be asked for long
 	// enough what became of it. It may have been committed, or be committed still. Only [Guard.Tx] and
-	// [Guard.TxPgx] return it; the error wraps that of the commit.
+	// [Guard.TxPgx] return it; the error wraps that of the commit. On SQLite it is also the error where the function ignored that a
+	// statement had ended the transaction: what the function wrote after that was committed.
 	ErrUnknown = errors.New("fence: the commit may have been applied")
+	// ErrReadOnly: the transaction takes no writes, so that the check cannot lock the mark. It was begun read-only, or the server is a standby.
+	// Nothing is known of the lease: roll back, and begin a transaction that writes, on the primary.
+	ErrReadOnly = errors.New("fence: the transaction is read-only")
 	// ErrNoLease: there is no lease in the context. Use the one that Do hands to its function, that
 	// of the lease, or one made from them.
 	ErrNoLease = errors.New("fence: no lease in the context")
@@ -46,10 +50,13 @@ type StaleError struct {
 	Ahead bool
 }
 
+// howToSeal is for callers who have a guard and do not use its other half.
+const howToSeal = "make the Locker with the option rowlock.Fenced(guard), or call Guard.Seal after each acquire"
+
 func (e *StaleError) Error() string {
 	switch {
 	case e.Token == 0 && e.Newest == 0:
-		return fmt.Sprintf("fence: stale: %q was never claimed by this lease, nor by any other", e.Resource)
+		return fmt.Sprintf("fence: stale: %q was never claimed by this lease, nor by any other: make the Locker with the option rowlock.Fenced(guard.Claims())", e.Resource)
 	case e.Token == 0:
 		return fmt.Sprintf("fence: stale: %q was claimed last by another holder, with token %d", e.Resource, e.Newest)
 	case e.Ahead && e.Newest > e.Token:
@@ -62,9 +69,10 @@ func (e *StaleError) Error() string {
 		return fmt.Sprintf("fence: stale: %q was sealed by another holder with the same token %d: the lock's store has lost its history; see to it that this holder is gone, then: %s",
 			e.Resource, e.Token, resetCommand(e.Namespace, e.Resource, e.Newest))
 	case e.Newest == 0:
-		return fmt.Sprintf("fence: stale: %q was never sealed by this lease (token %d), or the mark was reset or pruned since", e.Resource, e.Token)
+		return fmt.Sprintf("fence: stale: %q was never sealed by this lease (token %d): %s; or the mark was reset or pruned since", e.Resource, e.Token, howToSeal)
 	default:
-		return fmt.Sprintf("fence: stale: %q was never sealed by this lease (token %d), or was reset since: it is sealed with token %d", e.Resource, e.Token, e.Newest)
+		return fmt.Sprintf("fence: stale: %q was never sealed by this lease (token %d), and is sealed with the older token %d: %s; or the mark was reset since",
+			e.Resource, e.Token, e.Newest, howToSeal)
 	}
 }
 

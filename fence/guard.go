@@ -62,7 +62,7 @@ type dialect interface {
 	// checkRow locks a row to the end of q's transaction, compares its token and raises it. ctx has a
 	// deadline. What again recognises is not marked yet.
 	checkRow(ctx context.Context, q querier, r keyedRow, c claim) error
-	// begun is nil if q is in a transaction, which it does not touch.
+	// begun is nil if q is in a transaction that keeps its locks until it ends. Something was read with a lock before.
 	begun(ctx context.Context, q querier) error
 	// again recognises what the database undid and what may succeed when it is run again.
 	again(err error) bool

@@ -29,11 +29,11 @@ func (g *Guard) Hold(ctx context.Context, tx Transaction, resources ...string) e
 	if err != nil {
 		return err
 	}
-	q, begun, err := openTransaction(tx)
+	q, err := g.openTransaction(tx)
 	if err != nil {
 		return err
 	}
-	return g.hold(ctx, q, begun, c)
+	return g.hold(ctx, q, c)
 }
 
 // HoldPgx is [Guard.Hold] for a transaction of pgx. The guard must be one for Postgres.
@@ -46,13 +46,13 @@ func (g *Guard) HoldPgx(ctx context.Context, tx pgx.Tx, resources ...string) err
 	if err != nil {
 		return err
 	}
-	return g.hold(ctx, q, true, c)
+	return g.hold(ctx, q, c)
 }
 
 // hold checks, and looks at the lease's row.
-func (g *Guard) hold(ctx context.Context, q querier, begun bool, c claim) error {
-	return g.prove(ctx, "hold", q, begun, c, func(ctx context.Context) error {
-		err := g.checked(ctx, q, c, nil)
+func (g *Guard) hold(ctx context.Context, q querier, c claim) error {
+	return g.prove(ctx, "hold", c, func(ctx context.Context) error {
+		err := g.checked(ctx, q, false, c, nil)
 		if err == nil {
 			err = g.dialect.hold(ctx, q, c)
 		}

@@ -4,14 +4,25 @@ import (
 	"context"
 	"database/sql"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlserver"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
 // restoreLimit bounds putting a session's setting back.
 const restoreLimit = time.Second
+
+// Numbers with which XA START is refused.
+// https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html
+const (
+	mysqlInBranch   = 1399 // XAER_RMFAIL: a branch is under way
+	mysqlOutside    = 1400 // XAER_OUTSIDE: a transaction is under way
+	mysqlSameBranch = 1440 // XAER_DUPID: another session has a branch of that name
+)
 
 // mysql is the dialect of MySQL 8.0 and MariaDB 10.6, and what is newer.
 type mysql struct {
@@ -58,7 +69,7 @@ func (m *mysql) look(ctx context.Context, work func(querier) error) error { retu
 // not delay the first seal of its neighbours. The transaction is begun and ended by statements, because go-sql-driver waits for the
 // replies to a commit and a rollback of database/sql without regard to ctx.
 func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
-	q := sqlQuerier{conn}
+	q := sqlQuerier{conn: conn}
 	err := q.exec(ctx, m.sql["read_committed"])
 	if err == nil {
 		err = q.exec(ctx, m.sql["begin"])
@@ -83,25 +94,29 @@ func (m *mysql) define(ctx context.Context, work func(querier) error) error {
 		return err
 	}
 	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
-	return work(sqlQuerier{conn})
+	return work(sqlQuerier{conn: conn})
 }
 
 // boundLockWait lets the session wait for locks, and idle, for about as long as ctx permits: the
 // server does not notice that a client has gone while it waits, nor that it was stopped. A session
 // that does not take its own setting back is closed.
 func (m *mysql) boundLockWait(ctx context.Context, conn *sql.Conn) (restore func(), err error) {
-	var before, idle int64
-	if _, err := (sqlQuerier{conn}).row(ctx, m.sql["lock_wait"], nil, &before, &idle); err != nil {
+	var version string
+	var row, table, idle int64
+	if _, err := (sqlQuerier{conn: conn}).row(ctx, m.sql["lock_wait"], nil, &version, &row, &table, &idle); err != nil {
+		return nil, err
+	}
+	if err := sqlserver.Supported(version); err != nil {
 		return nil, err
 	}
 	limit := max(int64(left(ctx)/time.Second), 1)
-	if _, err := conn.ExecContext(ctx, m.sql["set_lock_wait"], limit, min(limit, idle)); err != nil {
+	if _, err := conn.ExecContext(ctx, m.sql["set_lock_wait"], limit, min(limit, table), min(limit, idle)); err != nil {
 		return nil, err
 	}
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
 		defer cancel()
-		if _, err := conn.ExecContext(ctx, m.sql["set_lock_wait"], before, idle); err != nil {
+		if _, err := conn.ExecContext(ctx, m.sql["set_lock_wait"], row, table, idle); err != nil {
 			discard(conn)
 		}
 	}, nil
@@ -109,7 +124,7 @@ func (m *mysql) boundLockWait(ctx context.Context, conn *sql.Conn) (restore func
 
 func (m *mysql) check(ctx context.Context, q querier, c claim) error {
 	for _, r := range c.resources {
-		if err := m.raiseLazily(ctx, q, c, r); err != nil {
+		if _, err := m.raiseLazily(ctx, q, c, r); err != nil {
 			return m.classify(err)
 		}
 		var now mark
@@ -129,8 +144,39 @@ func (m *mysql) check(ctx context.Context, q querier, c claim) error {
 	return nil
 }
 
-// begun sets a savepoint, which is gone at once where there is no transaction.
+var errBranch = errors.New("the transaction is a branch of an XA transaction, which gives up the lock on the mark when it is prepared: use an ordinary transaction")
+
+// begun asks to begin a branch of an XA transaction. The server refuses that in every transaction, with another error in a branch than
+// elsewhere. No other statement tells the three cases apart. The lock that was taken before has begun a transaction without autocommit.
 func (m *mysql) begun(ctx context.Context, q querier) error {
+	err := q.exec(ctx, m.sql["xa_start"])
+	switch sqlerror.MySQL(err) {
+	case mysqlOutside:
+		return nil
+	case mysqlInBranch:
+		return errBranch
+	case mysqlSameBranch: // of another session that is not in a transaction either
+		return errNoTransaction
+	case 0:
+		if err != nil {
+			return err
+		}
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
+		defer cancel()
+		if err = q.exec(ending, m.sql["xa_end"]); err == nil {
+			err = q.exec(ending, m.sql["xa_rollback"])
+		}
+		if err != nil {
+			return fmt.Errorf("%w; close this connection, because the branch of an XA transaction that found it out did not end: %w", errNoTransaction, err)
+		}
+		return errNoTransaction
+	default: // a server or a proxy without XA, such as a node of Galera
+		return m.hasSavepoint(ctx, q)
+	}
+}
+
+// hasSavepoint sets a savepoint, which is gone at once where there is no transaction.
+func (m *mysql) hasSavepoint(ctx context.Context, q querier) error {
 	err := q.exec(ctx, m.sql["savepoint"])
 	if err == nil {
 		err = q.exec(ctx, m.sql["release"])

@@ -3,6 +3,7 @@ package fence
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/rowlock/rowlock/internal/sqlerror"
@@ -31,7 +32,7 @@ func (g *Guard) Uncheck(ctx context.Context, tx Transaction) error {
 	if g.err != nil || !g.passing {
 		return g.err
 	}
-	if err := g.dialect.unpass(ctx, sqlQuerier{tx}); err != nil {
+	if err := g.dialect.unpass(ctx, sqlQuerier{conn: tx}); err != nil {
 		return fmt.Errorf("fence: uncheck: %w", err)
 	}
 	return nil
@@ -51,12 +52,19 @@ func (g *Guard) Explain(err error) error {
 	return err
 }
 
-// worked ends what a function of Tx did, before the commit. A pass on SQLite is a row.
+var errEnded = errors.New("a statement of the function, whose error it ignored, has ended the transaction, and what was written after that is committed")
+
+// worked ends what a function of Tx did, before the commit. On SQLite it looks whether the function noticed the end of its transaction, and
+// a pass is a row there.
 func (g *Guard) worked(ctx context.Context, tx *sql.Tx, err error) error {
-	if _, ok := g.dialect.(*sqlite); ok && err == nil {
-		return g.Uncheck(ctx, tx)
+	s, ok := g.dialect.(*sqlite)
+	if !ok || err != nil {
+		return g.Explain(err)
 	}
-	return g.Explain(err)
+	if errors.Is(s.begun(ctx, sqlQuerier{conn: tx}), errNoTransaction) {
+		return fmt.Errorf("%w: %w", ErrUnknown, errEnded)
+	}
+	return g.Uncheck(ctx, tx)
 }
 
 // leave gives a connection back to its pool. A pass on MySQL stays in the session, however the
@@ -65,7 +73,7 @@ func (g *Guard) leave(ctx context.Context, conn *sql.Conn) error {
 	if _, ok := g.dialect.(*mysql); ok && g.passing {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
 		defer cancel()
-		if beside(func() error { return g.dialect.unpass(ending, sqlQuerier{conn}) }) != nil {
+		if beside(func() error { return g.dialect.unpass(ending, sqlQuerier{conn: conn}) }) != nil {
 			discard(conn)
 		}
 	}

@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlserver"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -20,6 +22,9 @@ const (
 	cancelled = "57014"
 )
 
+// errOvertaking is not waited for: what holds up the newer lease may be a transaction of the caller's own.
+var errOvertaking = errors.New("a newer lease waits to seal, for transactions that have checked before")
+
 var errIdled = errors.New("fence: the transaction idled for longer than the lease was trusted at its check, and the server ended it")
 
 // postgres is the dialect of PostgreSQL 12 and newer.
@@ -28,6 +33,7 @@ type postgres struct {
 
 	transact transactions
 	table    sqltable.Table
+	asked    atomic.Bool // what the server is, and it is PostgreSQL
 }
 
 func newPostgres(transact transactions, t sqltable.Table) *postgres {
@@ -41,6 +47,9 @@ func (p *postgres) seal(ctx context.Context, c claim) error {
 
 func (p *postgres) own(ctx context.Context, work func(querier) error) error {
 	err := p.transact(ctx, func(q querier) error {
+		if err := p.supported(ctx, q); err != nil {
+			return err
+		}
 		var ignored, also sql.NullString
 		if _, err := q.row(ctx, p.sql["bound"], []any{lockTimeout(ctx)}, &ignored, &also); err != nil {
 			return err
@@ -55,6 +64,20 @@ func (p *postgres) own(ctx context.Context, work func(querier) error) error {
 	return p.classify(err)
 }
 
+// supported asks the server once what it is. Nothing passes a check that was not sealed, or minted, by own.
+func (p *postgres) supported(ctx context.Context, q querier) error {
+	if p.asked.Load() {
+		return nil
+	}
+	var version string
+	_, err := q.row(ctx, p.sql["version"], nil, &version)
+	if err == nil {
+		err = sqlserver.Supported(version)
+	}
+	p.asked.Store(err == nil)
+	return err
+}
+
 func (p *postgres) define(ctx context.Context, work func(querier) error) error {
 	return p.transact(ctx, work)
 }
@@ -64,12 +87,19 @@ func (p *postgres) look(ctx context.Context, work func(querier) error) error { r
 
 func (p *postgres) check(ctx context.Context, q querier, c claim) error {
 	for _, r := range c.resources {
-		if err := p.raiseLazily(ctx, q, c, r); err != nil {
+		raised, err := p.raiseLazily(ctx, q, c, r)
+		if err != nil {
 			return p.classify(err)
 		}
 		var now mark
 		var limit, nonces string
-		_, err := q.row(ctx, p.sql["check"], append(p.key(c, r), c.trust().Milliseconds(), c.nonce), &now.token, &now.nonce, &limit, &nonces)
+		locked, err := q.row(ctx, p.sql["check"], append(p.key(c, r), c.trust().Milliseconds(), c.nonce, flag(raised)), &now.token, &now.nonce, &limit, &nonces)
+		if err == nil && !locked {
+			now, err = p.read(ctx, q, c, r)
+			if err == nil && now.isOf(c) {
+				err = errOvertaking
+			}
+		}
 		if err != nil {
 			return p.classify(err)
 		}
@@ -87,8 +117,11 @@ func lockTimeout(ctx context.Context) int64 {
 	return max((d - d/10).Milliseconds(), 1)
 }
 
-// begun sets a savepoint, which only a transaction can have.
+// begun sets a savepoint, which only a transaction can have, unless q's driver has said it already.
 func (p *postgres) begun(ctx context.Context, q querier) error {
+	if w, ok := q.(interface{ witnessed() bool }); ok && w.witnessed() {
+		return nil
+	}
 	err := q.exec(ctx, p.sql["savepoint"])
 	if err == nil {
 		err = q.exec(ctx, p.sql["release"])
@@ -148,7 +181,7 @@ func (p *postgres) again(err error) bool {
 
 func (p *postgres) classify(err error) error {
 	switch state := sqlerror.State(err); {
-	case p.again(err):
+	case p.again(err), errors.Is(err, errOvertaking):
 		return retry(err)
 	case state == "42P01" || state == "42703" || state == "42883" || state == "3F000": // undefined table, column, function, schema
 		return &SchemaError{Table: p.table.String(), Err: err}

@@ -36,6 +36,25 @@ func TestWithoutUncheckNothingStalePasses(t *testing.T) {
 	})
 }
 
+// Protect keeps mistakes out, not malice: a program that reads the nonce of the newest holder in the fence table can claim to have passed
+// its check.
+func TestAProgramThatForgesACheckPassesAProtectedTable(t *testing.T) {
+	protected(t, func(t *testing.T, s *store) {
+		require.NoError(t, s.guard.Seal(t.Context(), s.lease(t, "r")))
+		_, err := s.db.ExecContext(t.Context(), insert)
+		require.ErrorIs(t, s.guard.Explain(err), fence.ErrUnchecked)
+		tx := s.begin(t, sql.LevelDefault)
+		_, err = tx.ExecContext(t.Context(), map[migrations.Dialect]string{
+			migrations.Postgres: "SELECT set_config('rowlock.nonces', nonce::text, true) FROM rowlock_lease_fence",
+			migrations.MySQL:    "SET @rowlock_nonces = (SELECT nonce FROM rowlock_lease_fence)",
+			migrations.SQLite:   "INSERT INTO rowlock_lease_fence_pass (nonce) SELECT nonce FROM rowlock_lease_fence",
+		}[s.dialect])
+		require.NoError(t, err)
+		_, err = tx.ExecContext(t.Context(), insert)
+		require.NoError(t, err)
+	})
+}
+
 // A transaction that ends with its ctx leaves nothing behind in its session either.
 func TestACancelledTransactionLeavesNoPass(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {

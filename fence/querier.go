@@ -39,10 +39,19 @@ var (
 	_ Transaction = (*sql.Conn)(nil)
 )
 
-type sqlQuerier struct{ conn Transaction }
+type sqlQuerier struct {
+	conn    Transaction
+	witness *witness // or nil
+}
+
+func (q sqlQuerier) witnessed() bool { return q.witness.saw() }
+
+func (q sqlQuerier) query(ctx context.Context, statement string, args []any) (*sql.Rows, error) {
+	return witnessed(q.witness, args, func(args []any) (*sql.Rows, error) { return q.conn.QueryContext(ctx, statement, args...) })
+}
 
 func (q sqlQuerier) row(ctx context.Context, statement string, args []any, dest ...any) (bool, error) {
-	rows, err := q.conn.QueryContext(ctx, statement, args...)
+	rows, err := q.query(ctx, statement, args)
 	if err != nil {
 		return false, err
 	}
@@ -51,7 +60,7 @@ func (q sqlQuerier) row(ctx context.Context, statement string, args []any, dest 
 }
 
 func (q sqlQuerier) each(ctx context.Context, statement string, args []any, scan func(row) error) error {
-	rows, err := q.conn.QueryContext(ctx, statement, args...)
+	rows, err := q.query(ctx, statement, args)
 	if err != nil {
 		return err
 	}
@@ -60,16 +69,20 @@ func (q sqlQuerier) each(ctx context.Context, statement string, args []any, scan
 }
 
 func (q sqlQuerier) exec(ctx context.Context, statement string, args ...any) error {
-	_, err := q.conn.ExecContext(ctx, statement, args...)
+	_, err := q.result(ctx, statement, args)
 	return err
 }
 
 func (q sqlQuerier) change(ctx context.Context, statement string, args ...any) (int64, error) {
-	result, err := q.conn.ExecContext(ctx, statement, args...)
+	result, err := q.result(ctx, statement, args)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+func (q sqlQuerier) result(ctx context.Context, statement string, args []any) (sql.Result, error) {
+	return witnessed(q.witness, args, func(args []any) (sql.Result, error) { return q.conn.ExecContext(ctx, statement, args...) })
 }
 
 // pgxConn is a pgx.Tx.
@@ -80,10 +93,19 @@ type pgxConn interface {
 
 var _ pgxConn = (pgx.Tx)(nil)
 
-type pgxQuerier struct{ conn pgxConn }
+type pgxQuerier struct {
+	conn    pgxConn
+	witness *witness // or nil
+}
+
+func (q pgxQuerier) witnessed() bool { return q.witness.saw() }
+
+func (q pgxQuerier) query(ctx context.Context, statement string, args []any) (pgx.Rows, error) {
+	return witnessed(q.witness, args, func(args []any) (pgx.Rows, error) { return q.conn.Query(ctx, statement, args...) })
+}
 
 func (q pgxQuerier) row(ctx context.Context, statement string, args []any, dest ...any) (bool, error) {
-	rows, err := q.conn.Query(ctx, statement, args...)
+	rows, err := q.query(ctx, statement, args)
 	if err != nil {
 		return false, err
 	}
@@ -92,7 +114,7 @@ func (q pgxQuerier) row(ctx context.Context, statement string, args []any, dest 
 }
 
 func (q pgxQuerier) each(ctx context.Context, statement string, args []any, scan func(row) error) error {
-	rows, err := q.conn.Query(ctx, statement, args...)
+	rows, err := q.query(ctx, statement, args)
 	if err != nil {
 		return err
 	}
@@ -101,12 +123,12 @@ func (q pgxQuerier) each(ctx context.Context, statement string, args []any, scan
 }
 
 func (q pgxQuerier) exec(ctx context.Context, statement string, args ...any) error {
-	_, err := q.conn.Exec(ctx, statement, args...)
+	_, err := q.change(ctx, statement, args...)
 	return err
 }
 
 func (q pgxQuerier) change(ctx context.Context, statement string, args ...any) (int64, error) {
-	tag, err := q.conn.Exec(ctx, statement, args...)
+	tag, err := witnessed(q.witness, args, func(args []any) (pgconn.CommandTag, error) { return q.conn.Exec(ctx, statement, args...) })
 	return tag.RowsAffected(), err
 }
 

@@ -25,11 +25,13 @@ var errNoToken = errors.New("fence: the lease has no token to compare: its backe
 // key, and keeps newer ones out of that row until tx ends: it locks the row, compares, and raises the
 // row's token to the lease's. So the caller's own UPDATE of the row needs no further condition, and
 // no counting of the rows it changed. It needs no fence table and no [Guard.Seal], and costs one
-// round trip (on MySQL one, and three at a lease's first check of a row).
+// round trip (on MySQL and MariaDB two, and four at a lease's first check of a row).
 //
 // It covers the row, and what is read and written with it behind a CheckRow in each transaction, such
 // as an order's lines. What was read before it is not covered: make it the first statement of the
-// transaction, because at REPEATABLE READ an earlier read fixes what the later ones see. An older
+// transaction, because at REPEATABLE READ an earlier read fixes what the later ones see. With several rows, check all of them before the
+// first read, or use [Guard.Check]. A CheckRow behind a read is an ErrRetry on Postgres where it would miss what an older holder has committed
+// with the row. On MariaDB (10.11.8 or newer) it is one if that holder has written the row itself, and on MySQL it is none. An older
 // holder is refused from a newer one's first CheckRow of this row on, not from its acquiring; of
 // other rows nothing is said. A lease with the row's own token passes: the tokens in the column must
 // come from the history of one lock. A NULL is older than all. A new row is inserted with
@@ -45,11 +47,11 @@ var errNoToken = errors.New("fence: the lease has no token to compare: its backe
 // column that does not exist; a key that is not unique; a lease without a token. After any error the
 // caller must roll back.
 func (g *Guard) CheckRow(ctx context.Context, tx Transaction, row Row, key any) error {
-	q, begun, err := openTransaction(tx)
+	q, err := g.openTransaction(tx)
 	if err != nil {
 		return err
 	}
-	return g.checkRow(ctx, q, begun, row, key)
+	return g.checkRow(ctx, q, row, key)
 }
 
 // CheckRowPgx is [Guard.CheckRow] for a transaction of pgx. The guard must be one for Postgres.
@@ -58,10 +60,10 @@ func (g *Guard) CheckRowPgx(ctx context.Context, tx pgx.Tx, row Row, key any) er
 	if err != nil {
 		return err
 	}
-	return g.checkRow(ctx, q, true, row, key)
+	return g.checkRow(ctx, q, row, key)
 }
 
-func (g *Guard) checkRow(ctx context.Context, q querier, begun bool, row Row, key any) error {
+func (g *Guard) checkRow(ctx context.Context, q querier, row Row, key any) error {
 	names, err := sqltable.ParseRow(row.Table, row.Key, row.Token)
 	if err != nil {
 		return fmt.Errorf("fence: %w", err)
@@ -72,11 +74,14 @@ func (g *Guard) checkRow(ctx context.Context, q querier, begun bool, row Row, ke
 	}
 	r := keyedRow{names: names, Row: row, key: key}
 	c.resources = []string{r.String()}
-	return g.prove(ctx, "check", q, begun, c, func(ctx context.Context) error {
+	return g.prove(ctx, "check", c, func(ctx context.Context) error {
 		if c.token <= 0 {
 			return errNoToken
 		}
 		err := g.dialect.checkRow(ctx, q, r, c)
+		if err == nil {
+			err = g.dialect.begun(ctx, q)
+		}
 		if g.dialect.again(err) && !errors.Is(err, ErrRetry) {
 			err = retry(err)
 		}

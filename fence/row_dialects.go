@@ -4,6 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
+
+	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
 var errRowAppeared = errors.New("the row was changed while it was looked at")
@@ -36,12 +39,24 @@ func (m marks) raiseRow(ctx context.Context, q querier, r keyedRow, c claim, arg
 	return r.kept(c, token)
 }
 
+const (
+	// refuseOldSnapshot is a comment to MySQL, and to MariaDB before 10.11.8.
+	refuseOldSnapshot = "/*M!101108 SET STATEMENT innodb_snapshot_isolation = ON FOR */"
+	// mariadbNoVariable is the answer to it of some releases from 11.0 to 11.3, which are older.
+	mariadbNoVariable = 1193
+)
+
 // checkRow decides by the token that it reads, and not by the number of rows that an update changed:
 // unless the connection says otherwise, a row that has the value already counts as not changed.
 func (m *mysql) checkRow(ctx context.Context, q querier, r keyedRow, c claim) error {
 	var token, rows int64
 	lock := r.names.Rewrite(m.sql["row_lock"], "`")
-	if _, err := q.row(ctx, lock, []any{r.key}, &token, &rows); err != nil {
+	_, err := q.row(ctx, lock, []any{r.key}, &token, &rows)
+	if sqlerror.MySQL(err) == mariadbNoVariable {
+		lock = strings.Replace(lock, refuseOldSnapshot, "", 1)
+		_, err = q.row(ctx, lock, []any{r.key}, &token, &rows)
+	}
+	if err != nil {
 		return err
 	}
 	if err := r.judge(c, rows, token); err != nil || token == c.token {

@@ -63,6 +63,9 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	if bounded.Err() == nil && unanswered(err) {
 		err = fmt.Errorf("%w: %w", rowlock.ErrUnavailable, err)
 	}
+	if takesNoWrites(err) {
+		err = fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
 	var stale *StaleError
 	if errors.As(err, &stale) {
 		stale.Ahead = stillHeld(bounded, lease)

@@ -3,9 +3,9 @@ package fence
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
+	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/internal/sqlitefile"
 	"github.com/rowlock/rowlock/internal/sqltable"
@@ -40,7 +40,7 @@ func (s *sqlite) own(ctx context.Context, work func(querier) error) error {
 // look reads in autocommit: the file's write lock is neither waited for nor taken.
 func (s *sqlite) look(ctx context.Context, work func(querier) error) error {
 	return s.on(ctx, func(conn *sql.Conn) error {
-		return untilFree(ctx, func() error { return work(sqlQuerier{conn}) })
+		return untilFree(ctx, func() error { return work(sqlQuerier{conn: conn}) })
 	})
 }
 
@@ -51,7 +51,7 @@ func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 		return err
 	}
 	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
-	q := sqlQuerier{conn}
+	q := sqlQuerier{conn: conn}
 	restore, err := withBusySlice(ctx, nil, q)
 	if err == nil {
 		err = s.classify(ctx, q, do(conn))
@@ -64,7 +64,7 @@ func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 
 // ownOn gives the connection back without a transaction, or closes it.
 func (s *sqlite) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
-	q := sqlQuerier{conn}
+	q := sqlQuerier{conn: conn}
 	if err := untilFree(ctx, func() error { return q.exec(ctx, s.sql["begin_immediate"]) }); err != nil {
 		discard(conn) // it may have begun all the same
 		return err
@@ -87,7 +87,7 @@ func (s *sqlite) check(ctx context.Context, q querier, c claim) error {
 	for _, r := range c.resources {
 		var now mark
 		if err == nil {
-			err = s.raiseLazily(ctx, q, c, r)
+			_, err = s.raiseLazily(ctx, q, c, r)
 		}
 		if err == nil {
 			now, err = s.read(ctx, q, c, r)
@@ -120,7 +120,7 @@ func (s *sqlite) begun(ctx context.Context, q querier) error {
 	if q.exec(ctx, s.sql["begin"]) != nil {
 		return nil
 	}
-	return errors.Join(errNoTransaction, q.exec(context.WithoutCancel(ctx), s.sql["rollback"]))
+	return oneline.Join(errNoTransaction, q.exec(context.WithoutCancel(ctx), s.sql["rollback"]))
 }
 
 func (s *sqlite) note(ctx context.Context, q querier, at slot) error {
@@ -128,7 +128,7 @@ func (s *sqlite) note(ctx context.Context, q querier, at slot) error {
 }
 
 func (s *sqlite) outcome(ctx context.Context, id string) (operation int64, err error) {
-	_, err = (sqlQuerier{s.db}).row(ctx, s.sql["outcome"], []any{id}, &operation)
+	_, err = (sqlQuerier{conn: s.db}).row(ctx, s.sql["outcome"], []any{id}, &operation)
 	return operation, err
 }
 
@@ -140,7 +140,7 @@ func (s *sqlite) pruneOutcomes(ctx context.Context, unused time.Duration) (int, 
 	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
 	result, err := conn.ExecContext(ctx, s.sql["prune_outcomes"], unused.Microseconds())
 	if err != nil {
-		return 0, s.classify(ctx, sqlQuerier{conn}, err)
+		return 0, s.classify(ctx, sqlQuerier{conn: conn}, err)
 	}
 	n, err := result.RowsAffected()
 	return int(n), err

@@ -65,7 +65,7 @@ func TestTheServerEndsTheClaimOfAStoppedProcess(t *testing.T) {
 			close(resume)
 			require.NoError(t, err)
 			require.Error(t, <-done, "what it claimed was undone")
-			now, err := marksOf(guard).read(ctx, sqlQuerier{db}, successor, "r")
+			now, err := marksOf(guard).read(ctx, sqlQuerier{conn: db}, successor, "r")
 			require.NoError(t, err)
 			require.True(t, now.isOf(successor))
 		})

@@ -17,7 +17,7 @@ type transactions func(ctx context.Context, work func(q querier) error) error
 func pgxTransactions(pool *pgxpool.Pool) transactions {
 	return func(ctx context.Context, work func(querier) error) error {
 		return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-			return work(pgxQuerier{tx})
+			return work(pgxQuerier{conn: tx})
 		})
 	}
 }
@@ -34,7 +34,7 @@ func sqlTransactions(db *sql.DB, deaf bool) transactions {
 			return err
 		}
 		defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-		if err := work(sqlQuerier{tx}); err != nil {
+		if err := work(sqlQuerier{conn: tx}); err != nil {
 			return err
 		}
 		return tx.Commit()
@@ -62,7 +62,7 @@ func (g *Guard) querier(tx *sql.Tx) querier {
 	if g.deaf {
 		return boundedQuerier{tx}
 	}
-	return sqlQuerier{tx}
+	return sqlQuerier{conn: tx}
 }
 
 // boundedQuerier is a sqlQuerier for drivers that may not heed a context.
@@ -95,9 +95,9 @@ func (q boundedQuerier) each(ctx context.Context, statement string, args []any, 
 }
 
 func (q boundedQuerier) exec(ctx context.Context, statement string, args ...any) error {
-	return bounded.Run(ctx, func() error { return sqlQuerier{q.tx}.exec(ctx, statement, args...) })
+	return bounded.Run(ctx, func() error { return sqlQuerier{conn: q.tx}.exec(ctx, statement, args...) })
 }
 
 func (q boundedQuerier) change(ctx context.Context, statement string, args ...any) (int64, error) {
-	return bounded.Do(ctx, func() (int64, error) { return sqlQuerier{q.tx}.change(ctx, statement, args...) }, func(int64) {})
+	return bounded.Do(ctx, func() (int64, error) { return sqlQuerier{conn: q.tx}.change(ctx, statement, args...) }, func(int64) {})
 }

@@ -55,7 +55,7 @@ func (g *Guard) triggers(verb, table, namespace, resource string) ([]string, err
 	if g.err != nil {
 		return nil, g.err
 	}
-	on, err := sqltable.Parse(table)
+	on, err := sqltable.ParseProtected(table)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // maxTries is how often a transaction is run that the database undoes each time.
@@ -28,7 +30,8 @@ const maxTries = 10
 // reply, the row is read through another connection of the pool, until the database has said what
 // became of the transaction. One that broke and was not committed is run again, as above; one that
 // the server refused is not, nor one that Postgres ended because it idled (see Check): it would
-// idle again. Only if there is no answer within 10 s is the error an [ErrUnknown].
+// idle again. Only if there is no answer within 10 s is the error an [ErrUnknown]. On SQLite, a fn that ignores the error of a statement
+// that ends the transaction, such as INSERT OR ROLLBACK, gets that error as well: what fn wrote after it is committed.
 //
 // ctx bounds everything else, must come from the lease, and is handed to fn, whatever the driver does about it: a commit or a rollback that
 // go-sql-driver/mysql waits for without regard to ctx goes on behind Tx, and so does what lib/pq waits for. The connection is in the
@@ -73,7 +76,7 @@ func (g *Guard) begin(ctx context.Context) (*session, error) {
 	for try := 1; ; try++ {
 		conn, err := taken(ctx, g, func() (*sql.Conn, error) { return g.db.Conn(ctx) }, func(c *sql.Conn) { _ = c.Close() })
 		if err != nil {
-			return nil, err
+			return nil, oneline.Error(err)
 		}
 		tx, err := taken(ctx, g, func() (*sql.Tx, error) {
 			tx, err := conn.BeginTx(ctx, nil)
@@ -105,7 +108,7 @@ func (g *Guard) TxPgx(ctx context.Context, fn func(ctx context.Context, tx pgx.T
 			return fmt.Errorf("fence: begin: %w", err)
 		}
 		return g.attempt(ctx, attempt{
-			check: func(s slot) error { return g.check(ctx, pgxQuerier{tx}, true, &s, resources) },
+			check: func(s slot) error { return g.check(ctx, pgxQuerier{conn: tx}, true, &s, resources) },
 			work:  func() error { return g.Explain(fn(ctx, tx)) },
 			commit: func() error { // pgx itself closes a connection in doubt
 				if err := tx.Commit(ctx); err != nil {
@@ -128,7 +131,7 @@ func (g *Guard) beginPgx(ctx context.Context) (pgx.Tx, error) {
 		tx, err := g.pool.Begin(ctx)
 		var unconnected *pgconn.ConnectError
 		if err == nil || ctx.Err() != nil || errors.As(err, &unconnected) || g.dialect.refused(err) || try == maxTries {
-			return tx, err
+			return tx, oneline.Error(err)
 		}
 	}
 }

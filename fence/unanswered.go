@@ -27,9 +27,10 @@ const (
 	mysqlReadOnlyMode = 1836
 )
 
-// Numbers and codes that say that the disk is full.
+// Numbers and codes that say that the disk is full, or a file read-only.
 // https://www.sqlite.org/rescode.html
 const (
+	sqliteReadOnly = 8
 	mysqlDiskFull  = 1021
 	mysqlTableFull = 1114
 	sqliteFull     = 13
@@ -53,18 +54,28 @@ func unanswered(err error) bool {
 	}
 	// Connection exceptions, operator intervention but for a statement that was cancelled, insufficient resources.
 	// https://www.postgresql.org/docs/current/errcodes-appendix.html
+	if takesNoWrites(err) {
+		return true
+	}
 	if state := sqlerror.State(err); state != "" {
-		return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || strings.HasPrefix(state, "53") ||
-			state == postgresReadOnly
+		return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || strings.HasPrefix(state, "53")
 	}
 	switch sqlerror.MySQL(err) {
 	case 0:
 		code := sqlerror.SQLite(err) & 0xff
 		return code == 0 /* a driver's own error */ || code == sqliteFull
-	case mysqlTooManyConnections, mysqlShutdown, mariadbKilled, mysqlKilled, mysqlDiskFull, mysqlTableFull,
-		mysqlOption, mysqlTransaction, mysqlReadOnlyMode:
+	case mysqlTooManyConnections, mysqlShutdown, mariadbKilled, mysqlKilled, mysqlDiskFull, mysqlTableFull:
 		return true
 	default:
 		return false
 	}
+}
+
+// takesNoWrites says whether err is the refusal of a write by a transaction, a server or a file that is read-only.
+func takesNoWrites(err error) bool {
+	switch sqlerror.MySQL(err) {
+	case mysqlOption, mysqlTransaction, mysqlReadOnlyMode:
+		return true
+	}
+	return sqlerror.State(err) == postgresReadOnly || sqlerror.SQLite(err)&0xff == sqliteReadOnly
 }

@@ -44,7 +44,11 @@ func isCaught(t *testing.T, h Harness, names []string) {
 	err := impatient.check(t.Context(), h, chosen)
 	require.Error(t, err)
 	failed := make(map[string]*Failure)
-	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
+	failures := []error{err}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		failures = several.Unwrap()
+	}
+	for _, e := range failures {
 		var failure *Failure
 		require.ErrorAs(t, e, &failure)
 		failed[failure.Case] = failure

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // settings are the limits of a run.
@@ -75,7 +77,7 @@ func (s settings) check(ctx context.Context, h Harness, list []testCase) error {
 		})
 	}
 	together.Wait()
-	return errors.Join(errs...)
+	return oneline.Join(errs...)
 }
 
 // try runs one case under a watchdog. The error is nil, a [*Failure] or a [*NotRun].

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Op is a kind of request.
@@ -121,5 +123,5 @@ func pause(ctx context.Context, d time.Duration) bool {
 // cutOff waits, as a caller does who hears nothing.
 func cutOff(ctx context.Context) error {
 	<-ctx.Done()
-	return errors.Join(ErrCutOff, ctx.Err())
+	return oneline.Join(ErrCutOff, ctx.Err())
 }

@@ -67,7 +67,7 @@
 //
 // and for the history of the command, which does without where it may not:
 //
-//	GRANT SELECT, INSERT, DELETE ON rowlock_lease_run TO app;
+//	GRANT SELECT, INSERT, UPDATE, DELETE ON rowlock_lease_run TO app;
 //
 // They also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and
 // pg_control_system, which every role may unless that was revoked. Whoever only looks, with
@@ -80,7 +80,7 @@
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_fence TO app;
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_outcome TO app;
 //	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_counter TO app; -- for package mysqlock, whose last tokens it has
-//	GRANT SELECT, INSERT, DELETE ON app.rowlock_lease_run TO app; -- for the history of the command
+//	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_run TO app; -- for the history of the command
 //
 // # Your own migrations
 //

@@ -26,6 +26,10 @@ import (
 // that migrates dies, the server ends its session, and the next one goes on. A session that cannot be
 // unlocked is closed. The server's errors are returned; SQLite has no session locks, and gets
 // lock.ErrLockNotImplemented: use [Locker] there.
+//
+// With lib/pq, which heeds no context, goose's call waits on a silent network for as long as the connection stands, because goose itself
+// closes the connection at the end. Set tcp_user_timeout on the machine, or use pgx's driver. [Up], [Down] and [Status] end with their ctx
+// with any driver.
 func SessionLocker(d Dialect, name string) lock.SessionLocker {
 	return fleetSession{turns{d, "goose:" + name}} // no table's name has a colon
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+
+	"github.com/rowlock/rowlock/internal/bounded"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // ErrMadeElsewhere is the error of [Up], [Down] and [Status] where the tables are there and no version table is: other
@@ -20,7 +23,10 @@ var ErrMadeElsewhere = errors.New("the tables were made by other migrations, whi
 // same time, and again at every start of a program: one of them migrates, the others wait for it,
 // and all find the same tables.
 //
-// ctx bounds the waiting and the migrating. On Postgres and MySQL the turns are taken with a lock
+// An Up that was interrupted goes on where it stopped, on MySQL and MariaDB as well, where no DDL is undone.
+//
+// ctx bounds the waiting and the migrating, with any driver; with one that heeds no context, what is under way then goes on
+// until the connection ends. On Postgres and MySQL the turns are taken with a lock
 // of the session, so db must reach the server directly or through a pooler in session mode. db
 // stays the caller's to close. Errors are those of the database, with the migration's name; where ctx
 // has ended, its error is among them.
@@ -38,10 +44,22 @@ func Up(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 
 // Down takes back the migration that was applied last, one step, as goose does. The marks of package
 // fence, or the locks, are lost with their table. With nothing left to take back it does nothing. The
-// version table stays.
+// version table stays. [DownAll] takes back all.
 func Down(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	return migrate(ctx, db, d, opts, "down", func(p *goose.Provider) error {
 		_, err := p.Down(ctx)
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			return nil
+		}
+		return err
+	})
+}
+
+// DownAll takes back all migrations, the newest first, and so drops every table but the version table. On MySQL and MariaDB,
+// which undo no DDL, a DownAll or a [Down] that was interrupted has to be run again before an [Up].
+func DownAll(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
+	return migrate(ctx, db, d, opts, "down", func(p *goose.Provider) error {
+		_, err := p.DownTo(ctx, 0)
 		if errors.Is(err, goose.ErrNoNextVersion) {
 			return nil
 		}
@@ -67,17 +85,19 @@ func Status(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) ([]Migra
 		return nil, errNoDB
 	}
 	v := versions{dialect: d, table: table}
-	at := map[int64]time.Time{}
-	exists, err := v.tableExists(ctx, db)
-	if err == nil && exists {
-		var all []applied
-		all, err = v.list(ctx, db)
-		for _, a := range all {
-			at[a.version] = a.at
+	all, err := inTime(ctx, db, d, func() ([]applied, error) {
+		exists, err := v.tableExists(ctx, db)
+		if err != nil || !exists {
+			return nil, err
 		}
-	}
+		return v.list(ctx, db)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("migrations: status of %s: %w", table, ended(ctx, err))
+		return nil, fmt.Errorf("migrations: status of %s: %w", table, oneline.Error(ended(ctx, err)))
+	}
+	at := map[int64]time.Time{}
+	for _, a := range all {
+		at[a.version] = a.at
 	}
 	var list []MigrationStatus
 	err = each(d, func(name, _ string) error {
@@ -118,16 +138,25 @@ func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, directio
 			goose.WithStore(v), goose.WithSessionLocker(&session{versions: v}),
 			goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 		if err == nil {
-			err = work(p)
+			_, err = inTime(ctx, db, d, func() (struct{}, error) { return struct{}{}, work(p) })
 		}
 		if err == nil {
 			return nil
 		}
 		var missing *missingSchemaError
 		if d != SQLite || errors.As(err, &missing) || errors.Is(err, ErrMadeElsewhere) || try == raceTries || pause(ctx) != nil {
-			return fmt.Errorf("migrations: %s %s: %w", direction, table, ended(ctx, err))
+			return fmt.Errorf("migrations: %s %s: %w", direction, table, oneline.Error(ended(ctx, err)))
 		}
 	}
+}
+
+// inTime ends work with ctx, whatever the driver does: lib/pq waits for an answer for as long as its connection stands, and
+// go-sql-driver/mysql for that to a commit. What was left behind ends with the connection. SQLite has no network.
+func inTime[T any](ctx context.Context, db *sql.DB, d Dialect, work func() (T, error)) (T, error) {
+	if d == SQLite || bounded.IsPgx(db) {
+		return work()
+	}
+	return bounded.Do(ctx, work, func(T) {})
 }
 
 func pause(ctx context.Context) error {

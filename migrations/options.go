@@ -15,7 +15,7 @@ type options struct {
 
 // Table names the lease table, as sqllock.Table does: "table" or "schema.table". The default is
 // "rowlock_lease". The schema must exist. The other tables have the same name with "_meta",
-// "_fence" and "_version" behind it.
+// "_fence" and "_version" behind it, among others: a name that ends so is refused.
 func Table(name string) Option {
 	return func(o *options) { o.table = name }
 }

@@ -3,9 +3,11 @@ package migrations
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
+
+	"github.com/rowlock/rowlock/internal/oneline"
+	"github.com/rowlock/rowlock/internal/sqlserver"
 )
 
 // busyTimeout is how long SQLite waits for another process's migration before it says that the file
@@ -17,13 +19,17 @@ const busyTimeout = 5 * time.Second
 type session struct {
 	versions
 
-	busyTimeoutBefore int64 // SQLite
+	busyTimeoutBefore int64   // SQLite
+	pathBefore        *string // Postgres; nil unless the path is pinned
 }
 
 // SessionLock waits for its turn until ctx ends, and sees to the version table, which goose would
-// create without taking turns.
+// create without taking turns. On Postgres nothing is found meanwhile in a schema in which others may create.
 func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	err := s.checkSchema(ctx, conn)
+	err := s.checkServer(ctx, conn)
+	if err == nil {
+		err = s.checkSchema(ctx, conn)
+	}
 	if err == nil && s.dialect == SQLite {
 		err = s.waitWhileBusy(ctx, conn)
 	} else if err == nil {
@@ -32,8 +38,14 @@ func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	if err := s.ensure(ctx, conn); err != nil {
-		return errors.Join(fmt.Errorf("version table: %w", err), s.SessionUnlock(context.WithoutCancel(ctx), conn))
+	if s.dialect == Postgres {
+		err = conn.QueryRowContext(ctx, s.statement("pin")).Scan(&s.pathBefore)
+	}
+	if err == nil {
+		err = s.ensure(ctx, conn)
+	}
+	if err != nil {
+		return oneline.Join(fmt.Errorf("version table: %w", err), s.SessionUnlock(context.WithoutCancel(ctx), conn))
 	}
 	return nil
 }
@@ -44,7 +56,26 @@ func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 		_, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", s.busyTimeoutBefore))
 		return err
 	}
+	if s.dialect == Postgres {
+		if err := s.unpin(ctx, conn); err != nil {
+			return err
+		}
+	}
 	return s.turns().give(ctx, conn)
+}
+
+// unpin puts the search_path back. A session that it cannot put right is thrown away, and its turn with it.
+func (s *session) unpin(ctx context.Context, conn *sql.Conn) error {
+	if s.pathBefore == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, unlockLimit)
+	defer cancel()
+	_, err := conn.ExecContext(ctx, s.statement("unpin"), *s.pathBefore)
+	if err != nil {
+		return oneline.Join(fmt.Errorf("restore the search_path: %w", err), discard(conn))
+	}
+	return nil
 }
 
 func (s *session) turns() turns { return turns{s.dialect, s.table.String()} }
@@ -57,6 +88,18 @@ func (s *session) waitWhileBusy(ctx context.Context, conn *sql.Conn) error {
 	longer := max(s.busyTimeoutBefore, busyTimeout.Milliseconds())
 	_, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", longer))
 	return err
+}
+
+// checkServer refuses a server that only imitates PostgreSQL or MySQL: packages sqllock, advisory, mysqlock and fence do as well.
+func (s *session) checkServer(ctx context.Context, conn *sql.Conn) error {
+	if s.dialect == SQLite {
+		return nil
+	}
+	var version string
+	if err := conn.QueryRowContext(ctx, s.statement("server")).Scan(&version); err != nil {
+		return err
+	}
+	return sqlserver.Supported(version)
 }
 
 func (s *session) checkSchema(ctx context.Context, conn *sql.Conn) error {

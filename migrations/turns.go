@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"path"
 	"time"
+
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 const (
@@ -31,7 +33,7 @@ func (t turns) take(ctx context.Context, conn *sql.Conn) error {
 	for {
 		n, err := t.ask(ctx, conn, "lock")
 		if err != nil {
-			return errors.Join(fmt.Errorf("lock: %w", ended(ctx, err)), discard(conn))
+			return oneline.Join(fmt.Errorf("lock: %w", ended(ctx, err)), discard(conn))
 		}
 		if n == 1 {
 			return nil
@@ -54,7 +56,7 @@ func (t turns) give(ctx context.Context, conn *sql.Conn) error {
 	if err == nil {
 		err = errors.New("the session did not have the lock: is there a transaction pooler in between?")
 	}
-	return errors.Join(fmt.Errorf("unlock: %w", err), discard(conn))
+	return oneline.Join(fmt.Errorf("unlock: %w", err), discard(conn))
 }
 
 // ask runs version/<dialect>/<verb>.sql, which answers 1 or 0.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
 // as is the configuration of a user who has just these privileges.
@@ -73,7 +74,7 @@ func TestPrune(t *testing.T) {
 		n, err := b.Prune(limited(t), time.Hour)
 		require.NoError(t, err)
 		assert.Zero(t, n)
-		r, err := s.raw.Exec(b.sql["prune"], 0, hexed(s.schema))
+		r, err := s.raw.Exec(b.sql["prune"], 0, sqlbind.MySQLBytes(s.schema))
 		require.NoError(t, err)
 		forgotten, err := r.RowsAffected()
 		require.NoError(t, err)

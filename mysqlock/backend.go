@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sessionlock"
+	"github.com/rowlock/rowlock/internal/sqlhandle"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -21,6 +22,8 @@ type Backend struct {
 	err   error // what Validate reports
 
 	locks sessionlock.Store[driver.Key]
+
+	warnings []string // of the handle
 
 	mu     sync.Mutex
 	schema string // of the locks; known with the first connection
@@ -47,7 +50,7 @@ func New(db *sql.DB, opts ...Option) *Backend {
 		opt(&o)
 	}
 	table, err := o.check(db.Stats().MaxOpenConnections)
-	b := &Backend{db: db, table: table, opts: o, err: err}
+	b := &Backend{db: db, table: table, opts: o, err: err, warnings: sqlhandle.Warnings(db)}
 	b.locks.Most, b.locks.Waiting, b.locks.Together = o.sessions, o.sessions/2, true
 	b.locks.Link = func(base *sessionlock.Session[driver.Key]) sessionlock.Link[driver.Key] {
 		return &session{Session: base, backend: b}
@@ -64,7 +67,7 @@ func (b *Backend) Validate() error { return b.err }
 
 // Capabilities says what such locks promise.
 func (b *Backend) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "mysqlock", Token: driver.LinearizableToken, Sessions: true, Inspects: true}
+	c := driver.Capabilities{Backend: "mysqlock", Token: driver.LinearizableToken, Sessions: true, Inspects: true, Warnings: b.warnings}
 	if b.opts.noToken {
 		c.Token, c.Anonymous = driver.NoToken, true
 	}

@@ -37,8 +37,8 @@
 //     fence) refuses the old holder.
 //   - Replicas, Galera, group replication with several primaries: a lock is one node's. They are
 //     refused, unless [SingleWriter] says that all programs reach the same node.
-//   - Proxies that share a connection between clients (ProxySQL and RDS Proxy without session pinning,
-//     Vitess): reach the server directly. They are not recognised.
+//   - Proxies that share a connection between clients (ProxySQL and RDS Proxy without session pinning):
+//     reach the server directly. They are not recognised. Vitess and TiDB are refused.
 //   - A holder whose machine stops without a word keeps its locks for as long as the server believes in
 //     its connection: the least of wait_timeout, net_read_timeout while it speaks, and the system's TCP
 //     keep-alive (two hours by default). Set wait_timeout in the DSN to a few times the renewal interval:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
 // record is what the server knows of a lock: who holds it, and who was granted it last.
@@ -99,7 +100,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	}
 	list := []driver.Status{}
 	err := b.look(ctx, func(c *conn) error {
-		return c.rows(ctx, b.sql["list"], []any{hexed(c.schema), all, hexed(namespace)}, func(rows *sql.Rows) error {
+		return c.rows(ctx, b.sql["list"], []any{sqlbind.MySQLBytes(c.schema), all, sqlbind.MySQLBytes(namespace)}, func(rows *sql.Rows) error {
 			var r record
 			err := rows.Scan(&r.key.Namespace, &r.key.Name, &r.heldBy, &r.token, &r.grantedTo, &r.holder, &r.note, &r.age, &r.who, &r.whence)
 			list = append(list, r.status())

@@ -3,9 +3,9 @@ package mysqlock
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
 // prefix is lower case, as the whole name is: MySQL does not tell the cases apart, MariaDB does.
@@ -26,12 +26,7 @@ func LockName(schema, namespace, name string) string {
 	return prefix + hex.EncodeToString(sum[:])[:digits]
 }
 
-// hexed is s as the statements take names: hexadecimal digits mean the same in every character set
-// that a connection may have.
-func hexed(s string) string { return hex.EncodeToString([]byte(s)) }
-
-// hexedText is hexed for texts for people, which the server keeps as utf8mb4.
-func hexedText(s string) string { return hexed(strings.ToValidUTF8(s, "\uFFFD")) }
-
 // names are the parameters that say which row.
-func names(key driver.Key) []any { return []any{hexed(key.Namespace), hexed(key.Name)} }
+func names(key driver.Key) []any {
+	return []any{sqlbind.MySQLBytes(key.Namespace), sqlbind.MySQLBytes(key.Name)}
+}

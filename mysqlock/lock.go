@@ -3,9 +3,10 @@ package mysqlock
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
@@ -29,7 +30,7 @@ func (se *session) take(ctx context.Context, h *holding, wait int) (driver.Token
 		err := se.query(ctx, "lock", []any{se.name(h), wait}, &answer)
 		return 0, answer.Int64 == 1, err
 	}
-	token, changed, err := se.exec(ctx, "acquire", append(names(h.Key), hexedText(h.Holder), hexedText(h.Note), se.name(h), wait)...)
+	token, changed, err := se.exec(ctx, "acquire", append(names(h.Key), sqlbind.MySQLText(h.Holder), sqlbind.MySQLText(h.Note), se.name(h), wait)...)
 	if err == nil && token == 0 && changed {
 		err = driver.Permanent(errHidden)
 	}
@@ -43,7 +44,7 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	}
 	var released sql.NullInt64
 	if undone := se.query(ctx, "unlock", []any{se.name(h)}, &released); undone != nil {
-		se.Broken = errors.Join(err, undone)
+		se.Broken = oneline.Join(err, undone)
 	}
 	if driver.IsPermanent(err) {
 		return err

@@ -5,7 +5,9 @@ import (
 	"errors"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/internal/sessionlock"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
 // numbered is the grant of h with its token. A session on which other locks live takes a lock without
@@ -17,12 +19,12 @@ func (b *Backend) numbered(ctx context.Context, h *holding, g driver.Grant) (dri
 	}
 	se := b.locks.LinkOf(h).(*session)
 	lock := se.name(h)
-	args := append(names(g.Key), se.conn.id, hexedText(h.Holder), hexedText(h.Note), lock, se.conn.id, lock)
+	args := append(names(g.Key), se.conn.id, sqlbind.MySQLText(h.Holder), sqlbind.MySQLText(h.Note), lock, se.conn.id, lock)
 	token, err := b.mint(ctx, se, args)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		if undone := b.release(ctx, g); undone != nil && !errors.Is(undone, driver.ErrNotHeld) {
-			return driver.Grant{}, errors.Join(err, undone)
+			return driver.Grant{}, oneline.Join(err, undone)
 		}
 		return driver.Grant{}, driver.NotApplied(err)
 	case err != nil:

@@ -41,18 +41,7 @@ func TestOptionsThatASessionCannotKeep(t *testing.T) {
 	defer l.Close()
 	for name, option := range map[string]rowlock.Option{"MinHold": rowlock.MinHold(ttl), "HandoverDelay": rowlock.HandoverDelay(ttl)} {
 		_, err := l.Acquire(t.Context(), "a", option)
-		require.ErrorContains(t, err, "option "+name)
-	}
-}
-
-// Servers that cannot keep such locks are refused by their version.
-func TestVersions(t *testing.T) {
-	t.Parallel()
-	for _, v := range []string{"8.0.36", "9.7.4-2", "10.6.1-MariaDB", "12.0.2-MariaDB"} {
-		require.NoError(t, checkVersion(v))
-	}
-	for _, v := range []string{"5.7.44-log", "10.5.29-MariaDB", "8.0.11-TiDB-v8.5.0", "", "Vitess"} {
-		require.ErrorContains(t, checkVersion(v), v)
+		require.ErrorContains(t, err, name+"(")
 	}
 }
 

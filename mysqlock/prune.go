@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
 // Prune implements [driver.Inspector]: it forgets the tokens of names that nobody holds and whose last
@@ -20,7 +21,7 @@ func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) 
 			return err
 		}
 		for {
-			r, err := c.ExecContext(ctx, b.sql["prune"], unused.Microseconds(), hexed(c.schema))
+			r, err := c.ExecContext(ctx, b.sql["prune"], unused.Microseconds(), sqlbind.MySQLBytes(c.schema))
 			if err != nil {
 				return err
 			}

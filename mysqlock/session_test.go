@@ -13,6 +13,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
 // A thousand names are held on at most four connections, however many ask at a time, and proven with
@@ -217,7 +218,7 @@ func TestATokenIsMadeUnderTheLock(t *testing.T) {
 		g := grant(t, b, "a")
 		late := func(name string, id int64) int64 {
 			lock := LockName(s.schema, "", name)
-			token, err := b.mintApart(limited(t), append(names(driver.Key{Name: name}), id, hexedText("late"), hexedText(""), lock, id, lock))
+			token, err := b.mintApart(limited(t), append(names(driver.Key{Name: name}), id, sqlbind.MySQLText("late"), sqlbind.MySQLText(""), lock, id, lock))
 			require.NoError(t, err)
 			return token
 		}

@@ -45,9 +45,44 @@ func TestCharacterSetOfTheSchema(t *testing.T) {
 	})
 }
 
-// A session that answers with few rows proves all of its locks.
-func TestFewRows(t *testing.T) {
+// Nothing depends on what a caller has set for its sessions: every setting sees all locks, proves all of its own, and ends one of another's.
+func TestSessionSettingsChangeNothing(t *testing.T) {
+	settings := map[string]map[string]string{
+		"few rows":         {"sql_select_limit": "1"},
+		"utf16 connection": {"collation_connection": "utf16_general_ci"}, // MySQL only
+		"binary":           {"character_set_results": "binary", "collation_connection": "binary"},
+		"small selects":    {"sql_big_selects": "0", "max_join_size": "10000"},
+		"safe updates":     {"sql_safe_updates": "1", "sql_select_limit": "1000", "max_join_size": "1000000"},
+		"empty is null":    {"sql_mode": "'EMPTY_STRING_IS_NULL'"}, // MariaDB only
+		"ANSI":             {"sql_mode": "'ANSI_QUOTES,PIPES_AS_CONCAT,IGNORE_SPACE,NO_BACKSLASH_ESCAPES'"},
+	}
 	onBoth(t, func(t *testing.T, s *store) {
-		proven(t, New(s.open(t, func(c *mysqldriver.Config) { c.Params = map[string]string{"sql_select_limit": "1"} })))
+		plain := New(s.open(t))
+		for name, params := range settings {
+			if s.mariadb && name == "utf16 connection" || !s.mariadb && name == "empty is null" {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				b := New(s.open(t, func(c *mysqldriver.Config) { c.Params = params }))
+				proven(t, b)
+				first, second := grant(t, plain, "of another"), grant(t, b, "Zoë 🔒")
+				list, err := b.List(limited(t), "", true)
+				require.NoError(t, err)
+				all, err := plain.List(limited(t), "", true)
+				require.NoError(t, err)
+				require.Len(t, list, len(all))
+				_, err = b.Acquire(limited(t), request("of another"))
+				refused(t, err)
+				status, err := b.Inspect(limited(t), first.Key)
+				require.NoError(t, err)
+				assert.Equal(t, first.Token, status.Token)
+				assert.Equal(t, "tester", status.Holder)
+				require.NoError(t, b.ForceRelease(limited(t), first.Key, first.Token, true))
+				require.NoError(t, b.Release(limited(t), second))
+				_, err = b.Prune(limited(t), 0)
+				require.NoError(t, err)
+				idle(t, b)
+			})
+		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlserver"
 )
 
 // Connect takes a connection from the pool and makes sure that locks can live on it. It finds one that
@@ -46,7 +47,7 @@ func (b *Backend) examine(ctx context.Context, c *conn) error {
 	if folds {
 		c.schema = strings.ToLower(c.schema)
 	}
-	if err := checkVersion(version); err != nil {
+	if _, err := sqlserver.MySQL(version); err != nil {
 		return driver.Permanent(err)
 	}
 	switch {
@@ -71,25 +72,6 @@ func (b *Backend) examine(ctx context.Context, c *conn) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.server, b.schema = server, c.schema
-	return nil
-}
-
-// checkVersion reads what VERSION() answers. JSON_TABLE sets the limits. TiDB has no locks of the
-// server's.
-func checkVersion(version string) error {
-	var major, minor int
-	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
-		return fmt.Errorf("server version %q is not understood: %w", version, err)
-	}
-	mariadb := strings.Contains(version, "MariaDB")
-	switch {
-	case strings.Contains(version, "TiDB"):
-		return fmt.Errorf("server version %q: TiDB is not supported", version)
-	case mariadb && (major < 10 || major == 10 && minor < 6):
-		return fmt.Errorf("server version %q is too old: want MariaDB 10.6 or newer", version)
-	case !mariadb && major < 8:
-		return fmt.Errorf("server version %q is too old: want MySQL 8.0 or newer", version)
-	}
 	return nil
 }
 

@@ -1,9 +1,9 @@
 package otellock
 
 import (
-	"errors"
-
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Boundaries of the histograms, in seconds. A request takes from half a millisecond to seconds; a wait or a
@@ -61,5 +61,5 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		resolved:    counter("rowlock.resolved", "{acquisition}", "Acquires and releases of unknown outcome that were taken back in the background, by result."),
 		token:       token,
 		regressions: counter("rowlock.token.regressions", "{grant}", "Grants whose token was not larger than that of an earlier grant of the name."),
-	}, errors.Join(errs...)
+	}, oneline.Join(errs...)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/bounded"
+	"github.com/rowlock/rowlock/internal/sqlhandle"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -47,15 +48,30 @@ var (
 // connections are the pool's and the statements pgx's own, which is nearly as fast as [Pgx].
 // A call ends with its ctx also where the driver does not heed one, as lib/pq does while it opens a
 // connection or hears nothing from the server; the pool gets the connection back when that has ended.
+//
+// Of a handle that stdlib.OpenDBFromPool has made the pool is used, as [Pgx] does.
 func Postgres(db *sql.DB, opts ...Option) *Backend {
+	if db != nil {
+		if pool := sqlhandle.PgxPool(db); pool != nil {
+			return Pgx(pool, opts...).sealing(db)
+		}
+	}
 	return build(db == nil, opts, func(t sqltable.Table) dialect {
-		return newPostgres(postgresQuerier(db), t, openSQL(db), bounded.IsPgx(db))
+		return newPostgres(postgresHandle{
+			q: postgresQuerier(db), usage: func() usage { return usageOfSQL(db) }, reserve: reserveSQL(db, postgresQuerier),
+			open: openSQL(db), hears: bounded.IsPgx(db), warnings: warningsOf(db),
+		}, t)
 	}).sealing(db)
 }
 
 // Pgx keeps locks in a PostgreSQL database reached through a pgx pool: the fastest way to it.
 func Pgx(pool *pgxpool.Pool, opts ...Option) *Backend {
-	return build(pool == nil, opts, func(t sqltable.Table) dialect { return newPostgres(pgxPool{pool}, t, openPgx(pool), true) }).sealing(pool)
+	return build(pool == nil, opts, func(t sqltable.Table) dialect {
+		return newPostgres(postgresHandle{
+			q: pgxPool{pool: pool}, usage: func() usage { return usageOfPgx(pool) }, reserve: reservePgx(pool),
+			open: openPgx(pool), hears: true,
+		}, t)
+	}).sealing(pool)
 }
 
 // MySQL keeps locks in a MySQL (8.0 or newer) or MariaDB (10.6 or newer) database reached through

@@ -1,9 +1,9 @@
 package sqllock
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -12,8 +12,8 @@ import (
 // microseconds. The token is a string: JSON numbers lose digits beyond 2^53 in some servers.
 type asked struct {
 	N             int    `json:"n"`
-	Namespace     string `json:"namespace"`
-	Name          string `json:"name"`
+	Namespace     text   `json:"namespace"`
+	Name          text   `json:"name"`
 	Nonce         string `json:"nonce"`
 	Token         string `json:"token"`
 	TTL           int64  `json:"ttl"`
@@ -26,15 +26,40 @@ func encodeGrants(grants []driver.Grant) (string, error) {
 	batch := make([]asked, len(grants))
 	for i, g := range grants {
 		batch[i] = asked{
-			N: i, Namespace: g.Key.Namespace, Name: g.Key.Name, Nonce: g.Nonce.String(), Token: g.Token.String(),
+			N: i, Namespace: text(g.Key.Namespace), Name: text(g.Key.Name), Nonce: g.Nonce.String(), Token: g.Token.String(),
 			TTL: g.TTL.Microseconds(), MinHold: g.MinHold.Microseconds(), HandoverDelay: g.HandoverDelay.Microseconds(),
 		}
 	}
-	var b bytes.Buffer
+	return encode(batch)
+}
+
+// encode is v in JSON, with each text as it is.
+func encode(v any) (string, error) {
+	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(batch); err != nil {
-		return "", fmt.Errorf("encode %d grants: %w", len(grants), err)
+	if err := e.Encode(v); err != nil {
+		return "", fmt.Errorf("encode a batch: %w", err)
 	}
 	return b.String(), nil
+}
+
+// text is a JSON string without escapes beyond ASCII. Package json escapes U+2028 and U+2029, and PostgreSQL refuses the
+// whole batch for that in a database that is not UTF-8.
+type text string
+
+// MarshalJSON is for package json.
+func (t text) MarshalJSON() ([]byte, error) {
+	quoted := []byte{'"'}
+	for _, b := range []byte(t) {
+		switch {
+		case b == '"' || b == '\\':
+			quoted = append(quoted, '\\', b)
+		case b < ' ':
+			quoted = fmt.Appendf(quoted, `\u%04x`, b)
+		default:
+			quoted = append(quoted, b)
+		}
+	}
+	return append(quoted, '"'), nil
 }

@@ -3,6 +3,10 @@
 //
 //	locker, err := rowlock.New(sqllock.Postgres(db))
 //
+// Locks share the pool of the application. Renewals and releases do not wait for it: while every connection of a pool for a
+// server is in use, they go through one more, which is opened as those of the pool are and closed soon after. docs/postgres.md and
+// docs/mysql.md say how large a pool should be.
+//
 // The tables come from package migrations; nothing is created at run time. A missing or outdated
 // table is a [SchemaError].
 //
@@ -37,7 +41,8 @@
 // Waiters are woken. Whoever waits has a row in the table of waiters, and one connection of the pool listens for as
 // long as a backend has waiters, and five seconds longer. A release, in its one statement, notifies the one process that
 // has waited longest, and keeps the lock for it for 50 ms, or, where many want it, grants it to the request that was left
-// with the row; a release that finds no waiter notifies nobody. What is lost
+// with the row; a release that finds no waiter notifies nobody. A notification is a hint, because every role may send one:
+// the waiter believes the row of the lock. What is lost
 // on the way is found by the poll. Through a pooler nobody listens, nor with another driver than pgx, nor on a
 // pool of database/sql that is limited to one connection: there waiters poll, and Capabilities say so.
 //

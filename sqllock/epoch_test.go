@@ -38,6 +38,18 @@ func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
 	})
 }
 
+// A program may write the row of what is true of all locks. A TTL that no option allows, and a server that never was, close the names for
+// the longest time that a lock can be closed, and not for centuries.
+func TestTheQuarantineIsNoLongerThanAnyLease(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		acquire(t, s.open(), request("job"))
+		s.exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server', longest_ttl_us = 9000000000000000")
+		h := refused(t, s.open(), request("another"))
+		require.Equal(t, driver.Quarantine, h.Reason)
+		near(t, 14*24*time.Hour, h.ExpiresIn, "the longest TTL, and the longest hand-over delay")
+	})
+}
+
 // The first grant of all is not kept waiting.
 func TestAnEmptyTableHasNoQuarantine(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {

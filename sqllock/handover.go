@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
@@ -33,7 +34,7 @@ func (p *postgres) HandOver(ctx context.Context, from driver.Grant, r driver.Req
 	args := append(handOverArgs(from, r), p.waiters.called(r.Key))
 	g, err := handOver(ctx, r, func() (answer, error) {
 		var a answer
-		found, err := p.one(ctx, "hand_over", args, a.dest()...)
+		found, err := p.releases.one(ctx, "hand_over", args, a.dest()...)
 		if err == nil && !found {
 			err = metaMissing(p.table)
 		}
@@ -59,15 +60,15 @@ func (m *mysql) HandOver(ctx context.Context, from driver.Grant, r driver.Reques
 	if err != nil {
 		return driver.Grant{}, m.classify(ctx, "hand over", r.Key, err)
 	}
-	g, err := handOver(ctx, r, func() (answer, error) { return s.handOver(ctx, from, r) })
+	g, err := handOver(ctx, r, func() (answer, error) { return s.reserved(false).handOver(ctx, from, r) })
 	return g, m.classify(ctx, "hand over", r.Key, err)
 }
 
 func (s *mysqlServer) handOver(ctx context.Context, from driver.Grant, r driver.Request) (answer, error) {
-	namespace, name, before, nonce := hexed(from.Key.Namespace), hexed(from.Key.Name), from.Nonce.String(), r.Nonce.String()
+	namespace, name, before, nonce := sqlbind.MySQLBytes(from.Key.Namespace), sqlbind.MySQLBytes(from.Key.Name), from.Nonce.String(), r.Nonce.String()
 	token, minHeld, closed := int64(from.Token), from.MinHold.Microseconds(), closedFor(r)
 	args := []any{
-		nonce, nonce, nonce, hexedText(r.Holder), hexedText(r.Note),
+		nonce, nonce, nonce, sqlbind.MySQLText(r.Holder), sqlbind.MySQLText(r.Note),
 		r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds(),
 		namespace, name, nonce, before, token, minHeld,
 	}

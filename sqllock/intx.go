@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // TxOption changes one call of [Backend.InTx].
@@ -85,7 +86,7 @@ func (b *Backend) inTx(ctx context.Context, tx querier, name string, opts []TxOp
 		err := b.lockInTx(ctx, tx, key)
 		var held *driver.Held
 		if !errors.As(err, &held) {
-			return err
+			return oneline.Error(err)
 		}
 		err = fmt.Errorf("sqllock: lock %q in the transaction: %w", key, err)
 		left := time.Until(end)

@@ -82,7 +82,8 @@ func TestInTxExcludesInTx(t *testing.T) {
 					return // the second transaction would not even begin
 				}
 				b := s.open()
-				require.NoError(t, b.Release(t.Context(), acquire(t, b, request("seen"))))
+				last := acquire(t, b, request("seen"))
+				require.NoError(t, b.Release(t.Context(), last))
 				first, second := s.begin(t), s.begin(t)
 				var one int
 				require.NoError(t, second.QueryRowContext(t.Context(), "SELECT 1").Scan(&one))
@@ -90,7 +91,11 @@ func TestInTxExcludesInTx(t *testing.T) {
 				start := time.Now()
 				err := b.InTx(t.Context(), second, name)
 				assert.Equal(t, driver.Contended, held(t, err).Reason)
-				assert.Contains(t, err.Error(), name)
+				refusal := fmt.Sprintf("sqllock: lock %q in the transaction: locked by another transaction", name)
+				if name == "seen" {
+					refusal += fmt.Sprintf(": last holder %q, token %d", request("seen").Holder, last.Token)
+				}
+				assert.EqualError(t, err, refusal)
 				assert.Less(t, time.Since(start), 3*time.Second)
 				require.NoError(t, second.QueryRowContext(t.Context(), "SELECT 1").Scan(&one), "the transaction goes on")
 

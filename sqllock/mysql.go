@@ -3,16 +3,15 @@ package sqllock
 import (
 	"context"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlserver"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -20,22 +19,29 @@ import (
 type mysql struct {
 	db       *sql.DB
 	q        *preparedQuerier
+	reserve  *reserve
 	table    sqltable.Table
 	waiters  *mysqlWaiters
 	standing atomic.Pointer[standing]
 	detected atomic.Pointer[mysqlServer]
+	warnings []string     // of the handle
+	givenUp  atomic.Int64 // when a statement was given up last that may have waited for a row, in nanoseconds since 1970
 }
 
 // mysqlServer is what differs between the two servers.
 type mysqlServer struct {
 	*mysql
+	q                querier
 	mariadb          bool
 	timeoutUndoesAll bool // the end of a wait for a lock undoes the transaction (innodb_rollback_on_timeout)
 	sql              statements
 }
 
 func newMySQL(db *sql.DB, t sqltable.Table) *mysql {
-	m := &mysql{db: db, q: newPreparedQuerier(db), table: t, waiters: newWaiters()}
+	m := &mysql{
+		db: db, q: newPreparedQuerier(db), table: t, waiters: newWaiters(), warnings: warningsOf(db),
+		reserve: reserveSQL(db, func(one *sql.DB) querier { return newPreparedQuerier(one) }),
+	}
 	// A backend has no Close, and a prepared statement lives as long as the pool.
 	runtime.AddCleanup(m, (*preparedQuerier).close, m.q)
 	return m
@@ -43,7 +49,9 @@ func newMySQL(db *sql.DB, t sqltable.Table) *mysql {
 
 // Capabilities says what lease rows in MySQL and MariaDB promise.
 func (m *mysql) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Backend: "sqllock/mysql", Token: driver.LinearizableToken, Inspects: true, Pauses: true}
+	return driver.Capabilities{
+		Backend: "sqllock/mysql", Token: driver.LinearizableToken, Inspects: true, Pauses: true, Warnings: m.warnings,
+	}
 }
 
 // server finds out which of the two servers the pool leads to, once. A failure is not remembered.
@@ -52,17 +60,20 @@ func (m *mysql) server(ctx context.Context) (*mysqlServer, error) {
 		return s, nil
 	}
 	words := load(m.table, "mysql", "`")
-	var version string
+	var version, literals string
 	var timeoutUndoesAll bool
-	if _, err := queryOne(ctx, sqlQuerier{m.db}, words["server"], nil, &version, &timeoutUndoesAll); err != nil {
+	if _, err := queryOne(ctx, sqlQuerier{m.db}, words["server"], nil, &version, &timeoutUndoesAll, &literals); err != nil {
 		// Nothing has been asked for yet.
 		return nil, driver.NotApplied(fmt.Errorf("ask for the server's version: %w", err))
 	}
-	mariadb, err := checkMySQLVersion(version)
+	mariadb, err := sqlserver.MySQL(version)
 	if err != nil {
 		return nil, driver.Permanent(err)
 	}
-	s := &mysqlServer{mysql: m, mariadb: mariadb, timeoutUndoesAll: timeoutUndoesAll, sql: words}
+	if mariadb && wideCharacters[literals] {
+		return nil, driver.Permanent(fmt.Errorf("the session's character_set_connection is %s, in which MariaDB reads no JSON: set collation_connection to one of utf8mb4", literals))
+	}
+	s := &mysqlServer{mysql: m, q: m.q, mariadb: mariadb, timeoutUndoesAll: timeoutUndoesAll, sql: words}
 	if mariadb {
 		maps.Copy(s.sql, load(m.table, "mariadb", "`"))
 	}
@@ -70,31 +81,19 @@ func (m *mysql) server(ctx context.Context) (*mysqlServer, error) {
 	return s, nil
 }
 
-// checkMySQLVersion reads what VERSION() answers. SKIP LOCKED and JSON_TABLE set the limits. TiDB
-// takes SKIP LOCKED and ignores it, so that two transactions get one row.
-func checkMySQLVersion(version string) (mariadb bool, err error) {
-	var major, minor int
-	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
-		return false, fmt.Errorf("server version %q is not understood: %w", version, err)
-	}
-	mariadb = strings.Contains(version, "MariaDB")
-	switch {
-	case strings.Contains(version, "TiDB"):
-		return false, fmt.Errorf("server version %q: TiDB is not supported, because it ignores SKIP LOCKED", version)
-	case mariadb && (major < 10 || major == 10 && minor < 6):
-		return true, fmt.Errorf("server version %q is too old: want MariaDB 10.6 or newer", version)
-	case !mariadb && major < 8:
-		return false, fmt.Errorf("server version %q is too old: want MySQL 8.0 or newer", version)
-	}
-	return mariadb, nil
+// wideCharacters are the character sets of literals in which MariaDB cannot read the paths of JSON_TABLE (error 4042), so that no
+// lease could be renewed.
+var wideCharacters = map[string]bool{"ucs2": true, "utf16": true, "utf16le": true, "utf32": true}
+
+// reserved sends statements through the reserve where the pool is full; a patient one waits for the reserve if that is in use.
+func (s *mysqlServer) reserved(patient bool) *mysqlServer {
+	by := *s
+	by.q = reservedQuerier{s.mysql.q, func() usage { return usageOfSQL(s.db) }, s.reserve, patient}
+	return &by
 }
 
-// hexed is s as the statements take names and texts: hexadecimal digits mean the same in every
-// character set that a connection may have.
-func hexed(s string) string { return hex.EncodeToString([]byte(s)) }
-
-// hexedText is hexed for texts for people, which the server keeps as utf8mb4.
-func hexedText(s string) string { return hexed(strings.ToValidUTF8(s, "\uFFFD")) }
+// CloseIdle implements [driver.Idler].
+func (m *mysql) CloseIdle(ctx context.Context) { m.reserve.closeIdle(ctx) }
 
 // errRowLocked is the answer of a statement that would have had to wait for a row.
 var errRowLocked = errors.New("the row is locked by another transaction")
@@ -119,7 +118,7 @@ func (s *mysqlServer) one(ctx context.Context, verb string, args []any, dest ...
 // exec runs a statement that answers no rows.
 func (s *mysqlServer) exec(ctx context.Context, verb string, args ...any) (r result, err error) {
 	err = s.run(ctx, func() error {
-		r, err = s.q.exec(ctx, s.sql[verb], args...)
+		r, err = s.once(ctx, verb, args...)
 		return err
 	})
 	return r, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
@@ -74,7 +75,7 @@ func (s *mysqlServer) look(ctx context.Context, r driver.Request) (answer, error
 	var a answer
 	waiter, sent := s.waiters.id.String(), time.Now()
 	found, err := s.one(ctx, "look",
-		[]any{closedFor(r), r.Nonce.String(), waiter, waiter, hexed(r.Key.Namespace), hexed(r.Key.Name)},
+		[]any{closedFor(r), r.Nonce.String(), waiter, waiter, sqlbind.MySQLBytes(r.Key.Namespace), sqlbind.MySQLBytes(r.Key.Name)},
 		append(a.dest(), &a.ahead, &a.unlisted, &a.epoch, &a.floor)...)
 	if err == nil && !found {
 		err = s.metaMissing()
@@ -124,7 +125,7 @@ func (s *mysqlServer) ask(ctx context.Context, r driver.Request, known *standing
 func (s *mysqlServer) attempt(ctx context.Context, r driver.Request, verb string, args []any) (token int64, err error) {
 	var done result
 	err = s.run(ctx, func() (err error) {
-		done, err = s.q.exec(ctx, s.sql[verb], args...)
+		done, err = s.once(ctx, verb, args...)
 		switch n := sqlerror.MySQL(err); {
 		case n == mysqlDuplicate, n == mysqlNoWait, n == mysqlLockWait && s.mariadb:
 			done, err = result{}, nil
@@ -134,7 +135,7 @@ func (s *mysqlServer) attempt(ctx context.Context, r driver.Request, verb string
 	if err != nil || done.lastID != 0 || done.affected == 0 {
 		return done.lastID, err
 	}
-	_, err = s.one(ctx, "granted", []any{hexed(r.Key.Namespace), hexed(r.Key.Name), r.Nonce.String()}, &token)
+	_, err = s.one(ctx, "granted", []any{sqlbind.MySQLBytes(r.Key.Namespace), sqlbind.MySQLBytes(r.Key.Name), r.Nonce.String()}, &token)
 	if err != nil {
 		err = fmt.Errorf("read the token of what was granted: %s", err) //nolint:errorlint // whatever this had no effect, the grant had
 	}
@@ -143,8 +144,8 @@ func (s *mysqlServer) attempt(ctx context.Context, r driver.Request, verb string
 
 // acquireArgs are the parameters of acquire.sql.
 func (s *mysqlServer) acquireArgs(r driver.Request, looked answer) []any {
-	namespace, name, nonce, waiter := hexed(r.Key.Namespace), hexed(r.Key.Name), r.Nonce.String(), s.waiters.id.String()
-	holder, note := hexedText(r.Holder), hexedText(r.Note)
+	namespace, name, nonce, waiter := sqlbind.MySQLBytes(r.Key.Namespace), sqlbind.MySQLBytes(r.Key.Name), r.Nonce.String(), s.waiters.id.String()
+	holder, note := sqlbind.MySQLText(r.Holder), sqlbind.MySQLText(r.Note)
 	ttl, closing, minHold := r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds()
 	if s.mariadb {
 		return []any{
@@ -160,9 +161,9 @@ func (s *mysqlServer) acquireArgs(r driver.Request, looked answer) []any {
 
 // insertArgs are the parameters of insert.sql, which makes the row of a lock that has none.
 func (s *mysqlServer) insertArgs(r driver.Request) []any {
-	namespace, name := hexed(r.Key.Namespace), hexed(r.Key.Name)
+	namespace, name := sqlbind.MySQLBytes(r.Key.Namespace), sqlbind.MySQLBytes(r.Key.Name)
 	args := []any{
-		namespace, name, r.Nonce.String(), hexedText(r.Holder), hexedText(r.Note),
+		namespace, name, r.Nonce.String(), sqlbind.MySQLText(r.Holder), sqlbind.MySQLText(r.Note),
 		r.TTL.Microseconds(), closedFor(r), closedFor(r),
 	}
 	if s.mariadb {

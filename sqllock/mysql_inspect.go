@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
 // List returns the locks of a namespace, or of all.
 func (m *mysql) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
-	list, err := m.statuses(ctx, "list", hexed(namespace), flag(all))
+	list, err := m.statuses(ctx, "list", sqlbind.MySQLBytes(namespace), flag(all))
 	return list, m.classify(ctx, "list", driver.Key{Namespace: namespace}, err)
 }
 
 // Inspect returns the state of one lock.
 func (m *mysql) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
-	list, err := m.statuses(ctx, "inspect", hexed(key.Namespace), hexed(key.Name))
+	list, err := m.statuses(ctx, "inspect", sqlbind.MySQLBytes(key.Namespace), sqlbind.MySQLBytes(key.Name))
 	if err != nil || len(list) == 0 {
 		return driver.Status{Key: key}, m.classify(ctx, "inspect", key, err)
 	}
@@ -62,11 +63,11 @@ func (m *mysql) Prune(ctx context.Context, unused time.Duration) (int, error) {
 
 // unused reads the next locks behind last that may be forgotten.
 func (s *mysqlServer) unused(ctx context.Context, unused time.Duration, last driver.Key) ([]driver.Grant, error) {
-	namespace := hexed(last.Namespace)
+	namespace := sqlbind.MySQLBytes(last.Namespace)
 	var batch []driver.Grant
 	err := s.run(ctx, func() error {
 		batch = nil
-		args := []any{unused.Microseconds(), namespace, namespace, hexed(last.Name), int64(forgetBatch)}
+		args := []any{unused.Microseconds(), namespace, namespace, sqlbind.MySQLBytes(last.Name), int64(forgetBatch)}
 		return s.q.query(ctx, s.sql["unused"], args, func(r rows) error {
 			for r.Next() {
 				var g driver.Grant
@@ -89,7 +90,7 @@ func (s *mysqlServer) forget(ctx context.Context, unused time.Duration, batch []
 	for _, g := range batch {
 		largest = max(largest, g.Token)
 	}
-	document, err := encodeGrants(hexedKeys(batch))
+	document, err := encodeGrants(encodedKeys(batch))
 	if err != nil {
 		return 0, driver.Permanent(err)
 	}

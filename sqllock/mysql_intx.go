@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
@@ -64,7 +65,7 @@ func (s *mysqlServer) lockRow(ctx context.Context, tx querier, key driver.Key) (
 		verb = "lock_in_tx_or_skip"
 	}
 	var a answer
-	_, err := queryOne(ctx, tx, s.sql[verb], []any{hexed(key.Namespace), hexed(key.Name)}, a.dest()...)
+	_, err := queryOne(ctx, tx, s.sql[verb], []any{sqlbind.MySQLBytes(key.Namespace), sqlbind.MySQLBytes(key.Name)}, a.dest()...)
 	if n := sqlerror.MySQL(err); n == mysqlNoWait || n == mysqlLockWait {
 		return answer{}, nil
 	}
@@ -76,7 +77,7 @@ func (s *mysqlServer) lockRow(ctx context.Context, tx querier, key driver.Key) (
 func (s *mysqlServer) lookBeside(ctx context.Context, key driver.Key) (answer, error) {
 	a, err := s.look(ctx, driver.Request{Key: key})
 	if err == nil && a.verdict == vMissing {
-		_, err = s.exec(ctx, "create", hexed(key.Namespace), hexed(key.Name))
+		_, err = s.exec(ctx, "create", sqlbind.MySQLBytes(key.Namespace), sqlbind.MySQLBytes(key.Name))
 		if sqlerror.MySQL(err) == mysqlDuplicate {
 			err = nil
 		}

@@ -3,8 +3,10 @@ package sqllock
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -29,9 +31,10 @@ func (p *preparedQuerier) query(ctx context.Context, statement string, args []an
 	if err != nil {
 		return err
 	}
+	args, lent := marked(args)
 	r, err := s.QueryContext(ctx, args...)
 	if err != nil {
-		return err
+		return p.unlent(ctx, lent, err)
 	}
 	defer r.Close()
 	return finish(r, read)
@@ -42,9 +45,10 @@ func (p *preparedQuerier) exec(ctx context.Context, statement string, args ...an
 	if err != nil {
 		return result{}, err
 	}
+	args, lent := marked(args)
 	r, err := s.ExecContext(ctx, args...)
 	if err != nil {
-		return result{}, err
+		return result{}, p.unlent(ctx, lent, err)
 	}
 	affected, err := r.RowsAffected()
 	if err != nil {
@@ -67,7 +71,7 @@ func (p *preparedQuerier) prepared(ctx context.Context, statement string) (*sql.
 	}
 	fresh, err := p.db.PrepareContext(ctx, statement)
 	if err != nil {
-		return nil, driver.NotApplied(fmt.Errorf("prepare: %w", err))
+		return nil, driver.NotApplied(fmt.Errorf("prepare: %w", usageOfSQL(p.db).unlent(ctx, err)))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,6 +81,35 @@ func (p *preparedQuerier) prepared(ctx context.Context, statement string) (*sql.
 	}
 	p.byText[statement] = fresh
 	return fresh, nil
+}
+
+// lentMark is an argument that database/sql converts once it has a connection for the statement.
+type lentMark struct {
+	value any
+	lent  *atomic.Bool
+}
+
+// Value implements [sqldriver.Valuer].
+func (m lentMark) Value() (sqldriver.Value, error) {
+	m.lent.Store(true)
+	return sqldriver.DefaultParameterConverter.ConvertValue(m.value)
+}
+
+// marked returns args of which the first tells whether the pool has lent a connection; nil if there is none.
+func marked(args []any) ([]any, *atomic.Bool) {
+	if len(args) == 0 {
+		return args, nil
+	}
+	lent := new(atomic.Bool)
+	return append([]any{lentMark{args[0], lent}}, args[1:]...), lent
+}
+
+// unlent is the error of a statement that was not sent, because the pool lent no connection for it; else err.
+func (p *preparedQuerier) unlent(ctx context.Context, lent *atomic.Bool, err error) error {
+	if lent == nil || lent.Load() {
+		return err
+	}
+	return driver.NotApplied(usageOfSQL(p.db).unlent(ctx, err))
 }
 
 // close gives the statements back to the pool.

@@ -5,24 +5,24 @@ import (
 	"errors"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// Release takes one round trip, and one more if there was nothing to release. It waits for whoever has locked the row, which
-// is a statement of a moment, or a transaction that somebody else has open, and gives up after a second. On MySQL, where no
-// statement has a limit of its own, the connection is given up with it, and the outcome is unknown.
+// Release takes one round trip, and one more if there was nothing to release. A row that another transaction has locked is asked for
+// again, for a second at most: that is a statement of a moment, or a transaction that somebody has open. MariaDB waits for it instead.
 func (m *mysql) Release(ctx context.Context, g driver.Grant) error {
 	s, err := m.server(ctx)
 	if err == nil {
-		namespace, name, nonce, token := hexed(g.Key.Namespace), hexed(g.Key.Name), g.Nonce.String(), int64(g.Token)
+		s = s.reserved(false)
+		namespace, name, nonce, token := sqlbind.MySQLBytes(g.Key.Namespace), sqlbind.MySQLBytes(g.Key.Name), g.Nonce.String(), int64(g.Token)
 		minHold := g.MinHold.Microseconds()
-		waits, cancel := ctx, func() {}
+		args := []any{minHold, minHold, namespace, name, nonce, token}
 		if !s.mariadb {
-			waits, cancel = context.WithTimeout(ctx, patience)
+			args = append(args, namespace, name)
 		}
-		defer cancel()
-		err = s.end(waits, "release", []any{minHold, minHold, namespace, name, nonce, token}, func() (answer, error) {
+		err = s.end(ctx, "release", args, func() (answer, error) {
 			var a answer
-			found, err := s.one(waits, "released", []any{token, token, nonce, token, namespace, name}, &a.verdict)
+			found, err := s.one(ctx, "released", []any{token, token, nonce, token, namespace, name}, &a.verdict)
 			if !found {
 				a.verdict = vNotHeld
 			}
@@ -36,7 +36,7 @@ func (m *mysql) Release(ctx context.Context, g driver.Grant) error {
 func (m *mysql) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	s, err := m.server(ctx)
 	if err == nil {
-		namespace, name := hexed(key.Namespace), hexed(key.Name)
+		namespace, name := sqlbind.MySQLBytes(key.Namespace), sqlbind.MySQLBytes(key.Name)
 		args := []any{namespace, name, int64(token), flag(live)}
 		if !s.mariadb {
 			args = append(args, namespace, name)

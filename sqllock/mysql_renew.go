@@ -2,12 +2,15 @@ package sqllock
 
 import (
 	"context"
+	"encoding/base64"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// renewBatch is how many grants travel in one statement: with the longest names, some 1.6 MB.
-const renewBatch = 1000
+// renewBytes is the size of the parameter of one statement. A thousand grants with names of 30 bytes fit into it. A server
+// refuses what is longer than its max_allowed_packet, which is 1 MB where it was set low.
+const renewBytes = 240 << 10
 
 // Renew takes one round trip for a batch in which every grant is alive, and one more to tell the
 // grants apart otherwise.
@@ -17,25 +20,41 @@ func (m *mysql) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outc
 	}
 	s, err := m.server(ctx)
 	if err != nil {
-		return nil, m.classify(ctx, "renew", grants[0].Key, err)
+		return nil, m.classify(ctx, renewalOf(grants), driver.Key{}, err)
 	}
-	result := make([]driver.Outcome, len(grants))
-	for first := 0; first < len(grants); first += renewBatch {
-		end := min(first+renewBatch, len(grants))
-		outcomes, err := renewAll(ctx, grants[first:end], s.renewOnce)
-		if err != nil && first == 0 {
-			return nil, m.classify(ctx, "renew", grants[0].Key, err)
+	s = s.reserved(true)
+	var result []driver.Outcome
+	for rest := grants; len(rest) > 0; {
+		part := rest[:fitting(rest)]
+		rest = rest[len(part):]
+		outcomes, err := renewAll(ctx, part, s.renewOnce)
+		if err != nil && result == nil {
+			return nil, m.classify(ctx, renewalOf(grants), driver.Key{}, err)
 		}
-		if err != nil {
-			break // something is known of some: the others stay unknown
+		if err != nil { // something is known of some: the others stay unknown
+			return append(result, make([]driver.Outcome, len(grants)-len(result))...), nil
 		}
-		copy(result[first:], outcomes)
+		result = append(result, outcomes...)
 	}
 	return result, nil
 }
 
+// fitting is how many of the first grants fit into one statement.
+func fitting(grants []driver.Grant) (n int) {
+	const others = 210 // what the other fields of a grant take at most
+	size := 0
+	for ; n < len(grants); n++ {
+		key := grants[n].Key
+		size += base64.StdEncoding.EncodedLen(len(key.Namespace)) + base64.StdEncoding.EncodedLen(len(key.Name)) + others
+		if size > renewBytes && n > 0 {
+			break
+		}
+	}
+	return n
+}
+
 func (s *mysqlServer) renewOnce(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
-	batch, err := encodeGrants(hexedKeys(grants))
+	batch, err := encodeGrants(encodedKeys(grants))
 	if err != nil {
 		return nil, driver.Permanent(err)
 	}
@@ -51,7 +70,7 @@ func (s *mysqlServer) renewOnce(ctx context.Context, grants []driver.Grant) ([]d
 		return result, nil
 	}
 	for i := range result {
-		result[i] = driver.Lost
+		result[i] = driver.Unknown // what the answer does not tell
 	}
 	err = s.run(ctx, func() error {
 		return s.q.query(ctx, s.sql["renewed"], []any{done.lastID, batch}, outcomesInto(result))
@@ -59,11 +78,11 @@ func (s *mysqlServer) renewOnce(ctx context.Context, grants []driver.Grant) ([]d
 	return result, err
 }
 
-// hexedKeys are the grants with their names as the statements take them.
-func hexedKeys(grants []driver.Grant) []driver.Grant {
+// encodedKeys are the grants with their names as the statements take them.
+func encodedKeys(grants []driver.Grant) []driver.Grant {
 	result := make([]driver.Grant, len(grants))
 	for i, g := range grants {
-		g.Key = driver.Key{Namespace: hexed(g.Key.Namespace), Name: hexed(g.Key.Name)}
+		g.Key = driver.Key{Namespace: sqlbind.MySQLBytes(g.Key.Namespace), Name: sqlbind.MySQLBytes(g.Key.Name)}
 		result[i] = g
 	}
 	return result

@@ -44,7 +44,7 @@ func TestMySQLRenewsAThousandByPrimaryKey(t *testing.T) {
 		f.assertNoScan(t, "prune", grants, int64(0))
 		s, err := f.dialect.(*mysql).server(limited(t))
 		require.NoError(t, err)
-		batch, err := encodeGrants(hexedKeys(grants))
+		batch, err := encodeGrants(encodedKeys(grants))
 		require.NoError(t, err)
 		assert.NotContains(t, f.plan(t, s.sql["renewed"], int64(0), batch), "SCAN l ")
 
@@ -67,7 +67,7 @@ func (f *mysqlFixture) assertNoScan(t *testing.T, verb string, grants []driver.G
 	t.Helper()
 	s, err := f.dialect.(*mysql).server(limited(t))
 	require.NoError(t, err)
-	batch, err := encodeGrants(hexedKeys(grants))
+	batch, err := encodeGrants(encodedKeys(grants))
 	require.NoError(t, err)
 	args := []any{batch}
 	if verb == "prune" {
@@ -88,6 +88,7 @@ func (f *mysqlFixture) plan(t *testing.T, statement string, args ...any) string 
 	} else if _, rest, found := strings.Cut(statement, " FOR\nDELETE "); found {
 		statement = "DELETE " + rest
 	}
+	statement = strings.TrimPrefix(statement, "/*M! SET STATEMENT sql_big_selects = 1 FOR */")
 	var document string
 	require.NoError(t, f.db.QueryRowContext(limited(t), "EXPLAIN FORMAT=JSON "+statement, args...).Scan(&document))
 	var tree any

@@ -36,10 +36,25 @@ func TestMySQLSessionSettingsChangeNothing(t *testing.T) {
 		"oracle":               {"sql_mode": "'ORACLE'"},                  // MariaDB only
 		"simultaneous":         {"sql_mode": "'SIMULTANEOUS_ASSIGNMENT'"}, // MariaDB only
 		"small temporary area": {"tmp_table_size": "1024", "max_heap_table_size": "16384"},
+		"few rows":             {"sql_select_limit": "1"},
+		"utf16 connection":     {"collation_connection": "utf16_general_ci"},
+		"ucs2 connection":      {"collation_connection": "ucs2_bin"},
+		"utf32 connection":     {"collation_connection": "utf32_bin"},
+		"binary":               {"character_set_results": "binary", "collation_connection": "binary"},
+		"small selects":        {"sql_big_selects": "0", "max_join_size": "1"},
+		"empty is null":        {"sql_mode": "'EMPTY_STRING_IS_NULL'"},                                // MariaDB only
+		"as Oracle":            {"sql_mode": "'ORACLE,EMPTY_STRING_IS_NULL,SIMULTANEOUS_ASSIGNMENT'"}, // MariaDB only
+		"padded":               {"sql_mode": "'PAD_CHAR_TO_FULL_LENGTH'"},
+		"real as float":        {"sql_mode": "'REAL_AS_FLOAT,NO_UNSIGNED_SUBTRACTION,HIGH_NOT_PRECEDENCE,NO_AUTO_VALUE_ON_ZERO'"},
+		"truncated fractions":  {"sql_mode": "'TIME_TRUNCATE_FRACTIONAL'"}, // MySQL only
+		"derived merge off":    {"optimizer_switch": "'derived_merge=off'"},
 	}
+	mariadbOnly := map[string]bool{"snapshot isolation": true, "oracle": true, "simultaneous": true, "empty is null": true, "as Oracle": true}
+	// MariaDB reads no JSON in a session of wide characters: see TestMariaDBRefusesSessionsOfWideCharacters.
+	mysqlOnly := map[string]bool{"truncated fractions": true, "utf16 connection": true, "ucs2 connection": true, "utf32 connection": true}
 	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
 		for name, params := range settings {
-			if !f.mariadb && (name == "snapshot isolation" || name == "oracle" || name == "simultaneous") {
+			if !f.mariadb && mariadbOnly[name] || f.mariadb && mysqlOnly[name] {
 				continue
 			}
 			params = maps.Clone(params)
@@ -77,12 +92,22 @@ func lifeOfALock(t *testing.T, plain, b *Backend, name string) {
 	}
 	lost := g
 	lost.Token--
+	second := mustAcquire(t, b, mysqlRequest(name+" 2"))
+	got, err := b.Renew(ctx, []driver.Grant{lost, g, second})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Lost, driver.Renewed, driver.Renewed}, got)
+	list, err := b.List(ctx, "", true)
+	require.NoError(t, err)
+	all, err := plain.List(ctx, "", true)
+	require.NoError(t, err)
+	assert.Len(t, list, len(all))
+	require.NoError(t, b.Release(ctx, second))
 	for _, batch := range [][]driver.Grant{{g}, {g, lost}, {g, g}} {
 		got, err := b.Renew(ctx, batch)
 		require.NoError(t, err)
 		assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Lost, driver.Renewed}[:1], got[:1])
 	}
-	got, err := b.Renew(ctx, []driver.Grant{lost, g})
+	got, err = b.Renew(ctx, []driver.Grant{lost, g})
 	require.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Lost, driver.Renewed}, got)
 
@@ -128,5 +153,20 @@ func TestMySQLRefusesSessionsWithoutAutocommit(t *testing.T) {
 		require.Error(t, err)
 		assert.True(t, driver.IsPermanent(err), "%v", err)
 		assert.Contains(t, err.Error(), "autocommit")
+	})
+}
+
+// A session in which MariaDB could renew no lease gets none, and the error names the setting.
+func TestMariaDBRefusesSessionsOfWideCharacters(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {
+		for collation, set := range map[string]string{"utf16_bin": "utf16", "utf16le_bin": "utf16le", "ucs2_bin": "ucs2", "utf32_bin": "utf32"} {
+			_, err := MySQL(f.open(t, map[string]string{"collation_connection": collation})).Acquire(limited(t), mysqlRequest(collation))
+			if !f.mariadb {
+				require.NoError(t, err)
+				continue
+			}
+			require.ErrorContains(t, err, "character_set_connection is "+set)
+			assert.True(t, driver.IsPermanent(err))
+		}
 	})
 }

@@ -132,23 +132,6 @@ func requireHeld(t testing.TB, err error, reason driver.Reason) *driver.Held {
 	return held
 }
 
-// Versions without SKIP LOCKED or JSON_TABLE, and servers that only pretend, are refused.
-func TestMySQLRefusesServersThatCannot(t *testing.T) {
-	t.Parallel()
-	for version, mariadb := range map[string]bool{
-		"8.0.36": false, "9.7.4-2": false, "8.4.3-3 Percona": false, "10.6.1-MariaDB": true, "10.11.19-MariaDB-0+deb12u1": true, "12.0.2-MariaDB": true,
-	} {
-		got, err := checkMySQLVersion(version)
-		require.NoError(t, err)
-		assert.Equal(t, mariadb, got, version)
-	}
-	for _, version := range []string{"5.7.44-log", "10.5.29-MariaDB", "8.0.11-TiDB-v8.5.0", "", "Vitess"} {
-		_, err := checkMySQLVersion(version)
-		require.Error(t, err)
-		assert.Contains(t, err.Error(), version)
-	}
-}
-
 // The failure to reach a server is not taken for an answer about it: the next call asks again.
 func TestMySQLAsksForTheVersionAgainAfterAFailure(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *mysqlFixture) {

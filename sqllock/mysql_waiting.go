@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
 // leaveLimit bounds what a waiter that gives up does for those who wait on.
@@ -86,7 +87,7 @@ func (s *mysqlServer) standInLine(ctx context.Context, key driver.Key, refusal a
 	if !refusal.unlisted || !s.waiters.waits(key) {
 		return
 	}
-	namespace, name, waiter := hexed(key.Namespace), hexed(key.Name), s.waiters.id.String()
+	namespace, name, waiter := sqlbind.MySQLBytes(key.Namespace), sqlbind.MySQLBytes(key.Name), s.waiters.id.String()
 	args := []any{waiter, waiter, waiter, waiter, waiter, namespace, name, waiter, waiter}
 	if !s.mariadb {
 		args = append(args, namespace, name)
@@ -106,7 +107,7 @@ func (m *mysql) leave(key driver.Key) {
 	if err != nil {
 		return
 	}
-	namespace, name, waiter := hexed(key.Namespace), hexed(key.Name), m.waiters.id.String()
+	namespace, name, waiter := sqlbind.MySQLBytes(key.Namespace), sqlbind.MySQLBytes(key.Name), m.waiters.id.String()
 	args := []any{waiter, waiter, namespace, name, waiter}
 	if !s.mariadb {
 		args = append(args, namespace, name)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
 var _ driver.Pauser = (*Backend)(nil)
@@ -27,7 +28,7 @@ func (p *postgres) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) e
 func (m *mysql) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	s, err := m.server(ctx)
 	if err == nil {
-		namespace, name, never := hexed(g.Key.Namespace), hexed(g.Key.Name), driver.Endless.Microseconds()
+		namespace, name, never := sqlbind.MySQLBytes(g.Key.Namespace), sqlbind.MySQLBytes(g.Key.Name), driver.Endless.Microseconds()
 		args := []any{as.String(), never, never, namespace, name, int64(g.Token), g.Nonce.String(), as.String()}
 		if !s.mariadb {
 			args = append(args, namespace, name)

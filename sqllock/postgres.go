@@ -5,10 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqlerror"
@@ -17,84 +15,48 @@ import (
 
 // postgres is the dialect of PostgreSQL 12 and newer.
 type postgres struct {
-	q     querier
-	table sqltable.Table
-	sql   statements
+	runner // through the application's pool
 
-	waiters waiters
-
-	// unprepared is set once a server has answered that it does not know, or knows already, a
-	// statement that pgx had prepared: there is a pooler in between that mixes up sessions.
-	unprepared atomic.Bool
+	renewals, releases runner // through the reserve where the pool is full
+	reserve            *reserve
+	table              sqltable.Table
+	waiters            waiters
+	warnings           []string // of the handle
 }
 
-func newPostgres(q querier, t sqltable.Table, open func(context.Context) (ear, error), hears bool) *postgres {
-	p := &postgres{q: q, table: t, sql: load(t, "postgres", `"`)}
-	p.waiters.pg, p.waiters.open, p.waiters.unheard = p, open, !hears
+// postgresHandle is what differs from one kind of handle to the other.
+type postgresHandle struct {
+	q       querier
+	usage   func() usage
+	reserve *reserve
+	open    func(context.Context) (ear, error)
+	hears   bool
+
+	warnings []string
+}
+
+func newPostgres(h postgresHandle, t sqltable.Table) *postgres {
+	p := &postgres{runner: runner{q: h.q, sql: load(t, "postgres", `"`), unprepared: new(atomic.Bool)}, reserve: h.reserve, table: t, warnings: h.warnings}
+	p.renewals, p.releases = p.runner, p.runner
+	p.renewals.q = reservedQuerier{h.q, h.usage, h.reserve, true}
+	p.releases.q = reservedQuerier{h.q, h.usage, h.reserve, false}
+	p.waiters.pg, p.waiters.open, p.waiters.unheard = p, h.open, !h.hears
 	return p
 }
 
 // Capabilities says what lease rows in Postgres promise.
 func (p *postgres) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: p.waiters.wakes(), Inspects: true, Pauses: true}
+	c.Warnings = slices.Clip(p.warnings)
 	if p.waiters.behindPooler() {
 		c.Warnings = append(c.Warnings, "waiters poll, because a pooler stands before the server, through which nobody can be notified: give the locks a pool of their own that reaches the server directly")
 	}
 	return c
 }
 
-// run calls once with the arguments that suit the connection, and again for as long as the server
-// answers that the statement had no effect and may be sent again.
-func (p *postgres) run(ctx context.Context, args []any, once func(args []any) error) error {
-	return retry(ctx, transient, func() error {
-		prepared := !p.unprepared.Load()
-		err := once(p.args(args))
-		if prepared && mixedUp(err) {
-			p.unprepared.Store(true)
-			err = once(p.args(args))
-		}
-		return err
-	})
-}
-
-// args puts the mode in front that makes pgx send statements without preparing them.
-func (p *postgres) args(args []any) []any {
-	if !p.unprepared.Load() {
-		return args
-	}
-	return append([]any{pgx.QueryExecModeExec}, args...)
-}
-
-// mixedUp recognises a transaction pooler that does not follow prepared statements (PgBouncer
-// before 1.21): duplicate_prepared_statement and invalid_sql_statement_name. Nothing has run. Other
-// drivers than pgx have no mode to fall back to.
-func mixedUp(err error) bool {
-	var e *pgconn.PgError
-	return errors.As(err, &e) && (e.Code == "42P05" || e.Code == "26000")
-}
-
-// one runs a statement that answers with one row at most, and reports whether it did.
-func (p *postgres) one(ctx context.Context, verb string, args []any, dest ...any) (found bool, err error) {
-	err = p.run(ctx, args, func(args []any) error {
-		found, err = queryOne(ctx, p.q, p.sql[verb], args, dest...)
-		return err
-	})
-	return found, err
-}
-
-// exec runs a statement that answers nothing.
-func (p *postgres) exec(ctx context.Context, verb string, args ...any) error {
-	return p.run(ctx, args, func(args []any) error {
-		_, err := p.q.exec(ctx, p.sql[verb], args...)
-		return err
-	})
-}
-
 func (p *postgres) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	if token, called := p.waiters.passed(r); called {
-		g := grantOf(r, token)
-		g.Earlier = true
-		return g, nil
+	if g, found, err := p.passed(ctx, r); found || err != nil {
+		return g, p.classify(ctx, "acquire", r.Key, err)
 	}
 	closedFor := max(r.TTL+r.HandoverDelay, r.MinHold)
 	var left *answer // by which the request was left with its row
@@ -107,11 +69,11 @@ func (p *postgres) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 			return a, err
 		},
 		map[verdict]func() error{
-			vEpoch: func() error { return p.exec(ctx, "adopt_epoch") },
+			vEpoch: func() error { return p.adopt(ctx) },
 			vTTL:   func() error { return p.exec(ctx, "raise_longest_ttl", closedFor.Microseconds()) },
 		})
 	if err != nil {
-		err = p.classify(ctx, "acquire", r.Key, err)
+		err = p.classify(ctx, "acquire", r.Key, p.named(ctx, err))
 		switch {
 		case left == nil || !driver.IsNotApplied(err):
 			return driver.Grant{}, err
@@ -198,9 +160,9 @@ func (p *postgres) Release(ctx context.Context, g driver.Grant) error {
 		verb, args = "release_passing", append(args, sql.NullString{String: leaver, Valid: leaver != ""})
 	}
 	err := ended(ctx, func(a *answer) error {
-		found, err := p.one(ctx, verb, args, &a.verdict)
+		found, err := p.releases.one(ctx, verb, args, &a.verdict)
 		if err == nil && !found {
-			_, err = p.one(ctx, "released_before", grant, &a.verdict)
+			_, err = p.releases.one(ctx, "released_before", grant, &a.verdict)
 		}
 		return err
 	})

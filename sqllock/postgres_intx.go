@@ -2,10 +2,10 @@ package sqllock
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // adoptLimit bounds what an InTx that meets a new server does outside of the caller's transaction:
@@ -58,7 +58,7 @@ func (p *postgres) createInTx(ctx context.Context, tx querier, key driver.Key) (
 	}
 	for _, undo := range []string{"ROLLBACK TO SAVEPOINT rowlock_in_tx", "RELEASE SAVEPOINT rowlock_in_tx"} {
 		if _, undone := tx.exec(ctx, undo, p.args(nil)...); undone != nil {
-			return answer{}, errors.Join(err, undone)
+			return answer{}, oneline.Join(err, undone)
 		}
 	}
 	if err == nil || transient(err) {
@@ -72,7 +72,7 @@ func (p *postgres) createInTx(ctx context.Context, tx querier, key driver.Key) (
 func (p *postgres) adoptOutside(ctx context.Context, key driver.Key) error {
 	bounded, cancel := context.WithTimeout(ctx, adoptLimit)
 	defer cancel()
-	if err := p.exec(bounded, "adopt_epoch"); err != nil {
+	if err := p.adopt(bounded); err != nil {
 		return driver.NotApplied(p.classify(bounded, "adopt the new server for", key, err))
 	}
 	return nil

@@ -17,7 +17,7 @@ const decision = 100 * time.Millisecond
 func (p *postgres) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	s, c := &p.waiters, &caller{wake: wake}
 	id, turn, decided, first, back := s.join(key, c)
-	stop = func() { s.leave(key, c) }
+	stop = func() { awaitGone(s.leave(key, c)) }
 	timer := time.NewTimer(decision)
 	defer timer.Stop()
 	select {
@@ -31,7 +31,7 @@ func (p *postgres) Notify(ctx context.Context, key driver.Key, wake func()) (sto
 	}
 	for channel, same := s.heardOn(), false; !same; {
 		if err = p.write(ctx, turn, rowOf(key, id), channel, flag(first)); err != nil {
-			stop()
+			s.leave(key, c)
 			return nil, p.classify(ctx, "wait for", key, err)
 		}
 		channel, same = s.registered(key, channel)
@@ -66,8 +66,9 @@ func (s *waiters) join(key driver.Key, c *caller) (id string, turn turn, decided
 		}
 		s.topics[key] = t
 		if l := s.leavers[key]; l != nil && !l.sent { // it comes back to its row
-			t.id, t.idle, t.call, t.turn, back = l.id, l.idle, l.call, l.turn, l.back
+			t.id, t.idle, t.granted, t.turn, back = l.id, l.idle, l.granted, l.turn, l.back
 			delete(s.leavers, key)
+			close(l.gone)
 			if l.called {
 				defer c.wake()
 			}
@@ -83,18 +84,52 @@ func (s *waiters) join(key driver.Key, c *caller) (id string, turn turn, decided
 	return t.id, t.turn, s.decided, first, back
 }
 
-func (s *waiters) leave(key driver.Key, c *caller) {
+// leave ends c's waiting. It returns what is closed once no release keeps the lock for key's row, nil if none does now.
+func (s *waiters) leave(key driver.Key, c *caller) (gone <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.topics[key]
 	if t == nil {
-		return
+		return nil
 	}
 	delete(t.callers, c)
 	if len(t.callers) > 0 {
-		return
+		return nil
 	}
 	delete(s.topics, key)
-	s.leavers[key] = &leaver{id: t.id, idle: t.idle, turn: t.turn}
+	l := &leaver{id: t.id, idle: t.idle, turn: t.turn, gone: make(chan struct{})}
+	s.leavers[key] = l
 	s.hurry()
+	if l.idle {
+		return nil
+	}
+	return l.gone
+}
+
+// forsake has the row deleted to which who asked for key was about to come back, and returns what is closed then, nil if there is none.
+func (s *waiters) forsake(key driver.Key) (gone <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.leavers[key]
+	if l == nil || !l.back {
+		return nil
+	}
+	l.back = false
+	s.hurry()
+	return l.gone
+}
+
+// goneLimit bounds how long who gives up waits until its row is deleted.
+const goneLimit = time.Second
+
+func awaitGone(gone <-chan struct{}) {
+	if gone == nil {
+		return
+	}
+	timer := time.NewTimer(goneLimit)
+	defer timer.Stop()
+	select {
+	case <-gone:
+	case <-timer.C:
+	}
 }

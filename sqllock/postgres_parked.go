@@ -50,4 +50,5 @@ func (p *postgres) CloseIdle(ctx context.Context) {
 	case parked != nil:
 		s.closeParked(parked)
 	}
+	p.reserve.closeIdle(ctx)
 }

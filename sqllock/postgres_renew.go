@@ -13,7 +13,7 @@ func (p *postgres) Renew(ctx context.Context, grants []driver.Grant) ([]driver.O
 	}
 	result, err := renewAll(ctx, grants, p.renew)
 	if err != nil {
-		return nil, p.classify(ctx, "renew", grants[0].Key, err)
+		return nil, p.classify(ctx, renewalOf(grants), driver.Key{}, err)
 	}
 	return result, nil
 }
@@ -25,8 +25,8 @@ func (p *postgres) renew(ctx context.Context, grants []driver.Grant) ([]driver.O
 		return nil, driver.Permanent(err)
 	}
 	result := make([]driver.Outcome, len(grants))
-	err = p.run(ctx, []any{batch}, func(args []any) error {
-		return p.q.query(ctx, p.sql["renew"], args, outcomesInto(result))
+	err = p.renewals.run(ctx, []any{batch}, func(args []any) error {
+		return p.renewals.q.query(ctx, p.sql["renew"], args, outcomesInto(result))
 	})
 	return result, err
 }

@@ -2,50 +2,57 @@ package sqllock
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/rowlock/rowlock/driver"
 )
 
 // A waiter that was refused leaves its request with its row, and a release grants the lock to that request: the
-// hand-over is then one statement, and the notification of it.
+// hand-over is then one statement, its notification, and one read by primary key.
 
-// call is what a notification says: the waiter that it is for, and the grant that was made to its request. Without
-// a token nothing was granted, but the lock is kept for it.
+// call is what a notification says: the waiter that it is for, and whether a release says that it has granted the
+// lock to that waiter's request. Every role of the database may send one, so it is a hint: the row proves the grant.
 type call struct {
-	id    string
-	nonce driver.Nonce
-	token driver.Token
+	id      string
+	granted bool
 }
 
-// parseCall reads what release.sql and release_passing.sql write. What cannot be read grants nothing.
+// granted is what release_passing.sql writes behind the id.
+const granted = "granted"
+
+// parseCall reads what release.sql and release_passing.sql write.
 func parseCall(payload string) call {
-	id, grant, _ := strings.Cut(payload, " ")
-	c := call{id: id}
-	text, number, _ := strings.Cut(grant, " ")
-	nonce, err := driver.ParseNonce(text)
-	token, wrong := strconv.ParseInt(number, 10, 64)
-	if err == nil && wrong == nil && token > 0 {
-		c.nonce, c.token = nonce, driver.Token(token)
-	}
-	return c
+	id, word, _ := strings.Cut(payload, " ")
+	return call{id: id, granted: word == granted}
 }
 
-// passed is the token with which r was granted, if a call has said so. It says it once.
-func (s *waiters) passed(r driver.Request) (token driver.Token, called bool) {
-	if !r.Waiting {
-		return 0, false
+// passed returns the grant that a release has made to r, if a call has said that there is one and the row says so, too.
+// Each call is looked into once.
+func (p *postgres) passed(ctx context.Context, r driver.Request) (g driver.Grant, found bool, err error) {
+	if !p.waiters.promised(r) {
+		return g, false, nil
 	}
+	var token int64
+	found, err = p.one(ctx, "passed", []any{r.Key.Namespace, r.Key.Name, r.Nonce.String()}, &token)
+	if err != nil || !found {
+		return g, false, err
+	}
+	p.waiters.handed(r.Key)
+	g = grantOf(r, driver.Token(token))
+	g.Earlier = true
+	return g, true, nil
+}
+
+// promised reports once whether a call has said that a release granted the lock to who asks with r.
+func (s *waiters) promised(r driver.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.topics[r.Key]
-	if t == nil || t.call.token == 0 || t.call.nonce != r.Nonce {
-		return 0, false
+	if !r.Waiting || t == nil || !t.granted {
+		return false
 	}
-	token = t.call.token
-	t.call, t.idle = call{}, true
-	return token, true
+	t.granted = false
+	return true
 }
 
 // called is the id of the row by which whoever waits for key here may be called, else nil.
@@ -58,7 +65,7 @@ func (s *waiters) called(key driver.Key) any {
 	return nil
 }
 
-// handed takes note that the one who waits for key here got it from another one here.
+// handed takes note that the one who waits for key here has got it, from another one here or by a release.
 func (s *waiters) handed(key driver.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +101,8 @@ func (p *postgres) withdraw(ctx context.Context, g driver.Grant) (withdrawn bool
 		return false, nil
 	}
 	var word string
-	withdrawn, err = p.one(ctx, "withdraw", []any{g.Key.Namespace, g.Key.Name, g.Nonce.String()}, &word)
+	withdrawn, err = p.releases.one(ctx, "withdraw", []any{g.Key.Namespace, g.Key.Name, g.Nonce.String()}, &word)
+	awaitGone(p.waiters.forsake(g.Key))
 	if withdrawn && err == nil {
 		err = driver.ErrNotHeld
 	}

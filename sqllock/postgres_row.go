@@ -2,23 +2,24 @@ package sqllock
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/rowlock/rowlock/driver"
 )
 
 // waiterRow is a waiter as wait.sql and leave.sql read it.
 type waiterRow struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
+	Namespace text   `json:"namespace"`
+	Name      text   `json:"name"`
 	ID        string `json:"id"`
 }
 
-func rowOf(key driver.Key, id string) waiterRow { return waiterRow{key.Namespace, key.Name, id} }
+func rowOf(key driver.Key, id string) waiterRow {
+	return waiterRow{text(key.Namespace), text(key.Name), id}
+}
 
 func encodeWaiters(rows []waiterRow) string {
-	text, _ := json.Marshal(rows) // strings are always encoded
-	return string(text)
+	list, _ := encode(rows) // strings are always encoded
+	return list
 }
 
 // write writes one row, once nobody else does.

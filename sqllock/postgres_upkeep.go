@@ -10,7 +10,8 @@ import (
 // work is what is to be written.
 type work struct {
 	stay, leave []waiterRow
-	turns       []turn // of those that stay
+	turns       []turn          // of those that stay
+	gone        []chan struct{} // of those that leave
 	sweep       bool
 }
 
@@ -34,7 +35,7 @@ func (s *waiters) due(e ear, greeted bool) (w work, done, kept bool) {
 	for key, l := range s.leavers {
 		if tick || s.hasty || !l.idle && !l.back {
 			l.sent = true
-			w.leave = append(w.leave, rowOf(key, l.id))
+			w.leave, w.gone = append(w.leave, rowOf(key, l.id)), append(w.gone, l.gone)
 		}
 	}
 	for id, key := range s.missing {
@@ -78,10 +79,13 @@ func (s *waiters) tell(e ear, w work) error {
 	}
 	s.mu.Lock()
 	for _, row := range w.leave { // if it failed, releases pass over the rows before long
-		if l := s.leavers[driver.Key{Namespace: row.Namespace, Name: row.Name}]; l != nil && l.id == row.ID {
-			delete(s.leavers, driver.Key{Namespace: row.Namespace, Name: row.Name})
+		if l := s.leavers[driver.Key{Namespace: string(row.Namespace), Name: string(row.Name)}]; l != nil && l.id == row.ID {
+			delete(s.leavers, driver.Key{Namespace: string(row.Namespace), Name: string(row.Name)})
 		}
 		delete(s.missing, row.ID)
+	}
+	for _, gone := range w.gone {
+		close(gone)
 	}
 	s.mu.Unlock()
 	if w.sweep && err == nil {

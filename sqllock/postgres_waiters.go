@@ -42,7 +42,7 @@ type topic struct {
 	callers map[*caller]struct{}
 	known   bool // its row was written
 	idle    bool // nobody is called by the row
-	call    call // the last one that granted something
+	granted bool // a call has said that a release granted the lock, which nobody has looked into yet
 	turn    turn
 }
 
@@ -56,9 +56,10 @@ type leaver struct {
 	back bool // a request was left with the row, whose waiter comes back most likely
 	sent bool // a statement that deletes it is under way
 	turn turn
+	gone chan struct{} // closed once it is deleted, or its process waits again
 
-	called bool // before it came back
-	call   call
+	called  bool // before it came back
+	granted bool // as the topic's
 }
 
 type caller struct{ wake func() }
@@ -101,17 +102,13 @@ func (s *waiters) wake(by call) {
 		if l.id != by.id && by.id != "" {
 			continue
 		}
-		if l.called = true; by.token > 0 {
-			l.call = by
-		}
+		l.called, l.granted = true, l.granted || by.granted
 	}
 	for _, t := range s.topics {
 		if t.id != by.id && (by.id != "" || !t.known) {
 			continue
 		}
-		if by.token > 0 {
-			t.call = by
-		}
+		t.granted = t.granted || by.granted
 		for c := range t.callers { // they never block
 			c.wake()
 		}

@@ -1,6 +1,7 @@
 package sqllock_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -368,4 +369,27 @@ func TestPostgresMinHoldIsKeptFromWaiters(t *testing.T) {
 	assert.Equal(t, driver.MinHold, refused(t, c.members[1].backend, r).Reason)
 	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease WHERE reserved_for IS NOT NULL"))
 	stop()
+}
+
+// The rows of waiters that were not seen for a minute are deleted, and those of no others: their processes may only be slow.
+func TestPostgresForgetsDeadWaitersOnly(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 2)
+	c.exec(t, `INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, seen_at)
+		SELECT '', name, clock_timestamp(), gen_random_uuid(), 'rowlock_nobody', clock_timestamp() - age
+		  FROM (VALUES ('dead', interval '61 seconds'), ('slow', interval '20 seconds'), ('new', interval '0')) v (name, age)`)
+	lease, err := c.members[0].Acquire(t.Context(), "job")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := c.members[1].Acquire(ctx, "job")
+		ended <- err
+	}()
+	until(t, "what is dead is forgotten", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE name = 'dead'") == 0 })
+	assert.EqualValues(t, 1, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE name = 'slow'"))
+	assert.EqualValues(t, 1, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE name = 'new'"))
+	cancel()
+	require.ErrorIs(t, within(t, ended), context.Canceled)
+	require.NoError(t, lease.Release(t.Context()))
 }

@@ -71,7 +71,7 @@ func (q sqlQuerier) checkout(ctx context.Context) (conn sqlConn, giveBack func()
 	}
 	own, err := db.Conn(ctx)
 	if err != nil {
-		return nil, nil, driver.NotApplied(err)
+		return nil, nil, driver.NotApplied(usageOfSQL(db).unlent(ctx, err))
 	}
 	return own, func() { _ = own.Close() }, nil // back to the pool, which reports nothing of use
 }

@@ -12,7 +12,7 @@ import (
 type boundedPool struct{ db *sql.DB }
 
 func (q boundedPool) query(ctx context.Context, statement string, args []any, read func(rows) error) error {
-	return lend(ctx, q.conn, func(conn *sql.Conn) error {
+	return lend(ctx, q.db, q.conn, func(conn *sql.Conn) error {
 		return bounded.Query(ctx, func(feed func(rows) error) error {
 			defer conn.Close() // before the caller asks for the next one
 			return sqlQuerier{conn}.query(ctx, statement, args, feed)
@@ -21,7 +21,7 @@ func (q boundedPool) query(ctx context.Context, statement string, args []any, re
 }
 
 func (q boundedPool) exec(ctx context.Context, statement string, args ...any) (r result, err error) {
-	err = lend(ctx, q.conn, func(conn *sql.Conn) error {
+	err = lend(ctx, q.db, q.conn, func(conn *sql.Conn) error {
 		r, err = bounded.Do(ctx, func() (result, error) {
 			defer conn.Close()
 			return sqlQuerier{conn}.exec(ctx, statement, args...)

@@ -2,6 +2,7 @@ package sqllock
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,21 +24,41 @@ var (
 )
 
 // pgxPool is a querier that takes a connection for each statement.
-type pgxPool struct{ pool *pgxpool.Pool }
+type pgxPool struct {
+	pool *pgxpool.Pool
+	half bool // waits for a connection for half of the time only
+}
+
+func (q pgxPool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok && q.half {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+	}
+	conn, err := q.pool.Acquire(ctx)
+	switch {
+	case err == nil:
+		return conn, nil
+	case q.half:
+		return nil, driver.NotApplied(err)
+	default:
+		return nil, driver.NotApplied(usageOfPgx(q.pool).unlent(ctx, err))
+	}
+}
 
 func (q pgxPool) query(ctx context.Context, statement string, args []any, read func(rows) error) error {
-	conn, err := q.pool.Acquire(ctx)
+	conn, err := q.acquire(ctx)
 	if err != nil {
-		return driver.NotApplied(err)
+		return err
 	}
 	defer conn.Release()
 	return pgxQuerier{conn}.query(ctx, statement, args, read)
 }
 
 func (q pgxPool) exec(ctx context.Context, statement string, args ...any) (result, error) {
-	conn, err := q.pool.Acquire(ctx)
+	conn, err := q.acquire(ctx)
 	if err != nil {
-		return result{}, driver.NotApplied(err)
+		return result{}, err
 	}
 	defer conn.Release()
 	return pgxQuerier{conn}.exec(ctx, statement, args...)

@@ -37,7 +37,7 @@ func (q stdlibPool) exec(ctx context.Context, statement string, args ...any) (r 
 }
 
 func (q stdlibPool) lend(ctx context.Context, work func(querier) error) error {
-	return lend(ctx, q.db.Conn, func(conn *sql.Conn) (err error) {
+	return lend(ctx, q.db, q.db.Conn, func(conn *sql.Conn) (err error) {
 		defer conn.Close()
 		other := conn.Raw(func(dc any) error {
 			of, ok := dc.(interface{ Conn() *pgx.Conn })
@@ -58,13 +58,13 @@ func (q stdlibPool) lend(ctx context.Context, work func(querier) error) error {
 	})
 }
 
-// lend has work done on a connection, and again on another if the first turns out to have ended before anything was sent:
+// lend has work done on a connection of db, and again on another if the first turns out to have ended before anything was sent:
 // the pool knows of no such end until then. Work gives the connection back.
-func lend(ctx context.Context, take func(context.Context) (*sql.Conn, error), work func(*sql.Conn) error) error {
+func lend(ctx context.Context, db *sql.DB, take func(context.Context) (*sql.Conn, error), work func(*sql.Conn) error) error {
 	for again := true; ; again = false {
 		conn, err := take(ctx)
 		if err != nil {
-			return driver.NotApplied(err)
+			return driver.NotApplied(usageOfSQL(db).unlent(ctx, err))
 		}
 		if err = work(conn); !again || !driver.IsNotApplied(err) || ctx.Err() != nil {
 			return err

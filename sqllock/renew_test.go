@@ -1,6 +1,7 @@
 package sqllock_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -11,6 +12,20 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 )
+
+// The error of a renewal is reported for each lease of its batch, and names no other lease.
+func TestARenewalThatFailsNamesNoOtherLease(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		b := s.open()
+		one, other := acquire(t, b, request("one")), acquire(t, b, request("other"))
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := b.Renew(ended, []driver.Grant{one})
+		require.ErrorContains(t, err, `renew "one": `)
+		_, err = b.Renew(ended, []driver.Grant{one, other})
+		require.ErrorContains(t, err, "renew 2 leases: ")
+	})
+}
 
 // Each grant of a batch has its own outcome, in its own place; only those that are alive by the
 // store's clock and match name, nonce and token are renewed.

@@ -2,6 +2,7 @@ package sqllock
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -34,4 +35,12 @@ func renewAll(ctx context.Context, grants []driver.Grant, once func(context.Cont
 		}
 	}
 	return result, nil
+}
+
+// renewalOf names what failed, in an error that is reported for each of the grants.
+func renewalOf(grants []driver.Grant) string {
+	if len(grants) == 1 {
+		return fmt.Sprintf("renew %q", grants[0].Key)
+	}
+	return fmt.Sprintf("renew %d leases", len(grants))
 }

@@ -131,3 +131,39 @@ func TestMySQLGrantsSealNothing(t *testing.T) {
 		}
 	})
 }
+
+// A grant that seals keeps the quarantine, and is on record with how long it can be closed, whether its name has a row or not.
+func TestASealedGrantKeepsTheQuarantine(t *testing.T) {
+	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+		require.NoError(t, b.Release(t.Context(), sealed(t, s, b, sealing())))
+		unknown := sealing()
+		unknown.Key.Name = "without a row"
+		requests := []driver.Request{sealing(), unknown}
+
+		longest := 10 * time.Minute
+		for i := range requests {
+			longest *= 2
+			r := requests[i]
+			r.TTL, r.Key.Name = longest, r.Key.Name+" of long"
+			sealed(t, s, b, r)
+			require.EqualValues(t, longest.Microseconds(), s.int(t, "SELECT longest_ttl_us FROM rowlock_lease_meta"), r.Key.Name)
+		}
+		s.exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
+		b = s.open()
+		for range 2 { // the first begins the quarantine
+			for _, r := range requests {
+				h := refused(t, b, r)
+				require.Equal(t, driver.Quarantine, h.Reason, r.Key.Name)
+				near(t, longest, h.ExpiresIn, r.Key.Name)
+			}
+		}
+		s.grow(t, longest-time.Minute)
+		for _, r := range requests {
+			require.Equal(t, driver.Quarantine, refused(t, b, r).Reason, "%s: not a minute too early", r.Key.Name)
+		}
+		s.grow(t, time.Minute)
+		for _, r := range requests {
+			sealed(t, s, b, r)
+		}
+	})
+}

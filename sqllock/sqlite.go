@@ -22,6 +22,7 @@ type sqlite struct {
 	prepared *prepared
 	mode     journalMode
 	waiters  sqliteWaiters
+	opened   openFile
 }
 
 func newSQLite(db *sql.DB, t sqltable.Table) *sqlite {
@@ -44,12 +45,16 @@ func (s *sqlite) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	if r.Waiting {
 		w = s.waiters.of(r.Key)
 	}
-	a, err := settle(ctx,
-		func() (answer, error) { return s.ask(ctx, r, closedFor, w) },
-		map[verdict]func() error{
-			vEpoch: func() error { return s.exec(ctx, "adopt_epoch") },
-			vTTL:   func() error { return s.exec(ctx, "raise_longest_ttl", closedFor.Microseconds()) },
-		})
+	var a answer
+	err := s.same(ctx, writerWait)
+	if err == nil {
+		a, err = settle(ctx,
+			func() (answer, error) { return s.ask(ctx, r, closedFor, w) },
+			map[verdict]func() error{
+				vEpoch: func() error { return s.exec(ctx, "adopt_epoch") },
+				vTTL:   func() error { return s.exec(ctx, "raise_longest_ttl", closedFor.Microseconds()) },
+			})
+	}
 	if sqlitefile.Busy(err) && ctx.Err() == nil {
 		a.verdict = vContended
 		return driver.Grant{}, a.held()

@@ -54,4 +54,4 @@ func (s *sqlite) outdated(ctx context.Context) bool {
 	return err == nil && columns < columnsKnown
 }
 
-var errStaleSnapshot = errors.New("the transaction has read before, and the file has changed since: run it again, and begin it IMMEDIATE")
+var errStaleSnapshot = errors.New("the file has changed since the transaction began to read, which it does here if the pool has no other connection: run it again, and begin it IMMEDIATE")

@@ -4,10 +4,10 @@ import (
 	"context"
 	"database/sql"
 	sqldriver "database/sql/driver"
-	"errors"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
@@ -78,7 +78,7 @@ func (s *sqlite) prune(ctx context.Context, conn *sql.Conn, unused time.Duration
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, restore()) }()
+	defer func() { err = oneline.Join(err, restore()) }()
 	err = immediately(ctx, conn, func(q querier) error {
 		var before int64
 		if _, err := queryOne(ctx, q, s.sql["raise_floor"], []any{unused.Microseconds()}, &before); err != nil {
@@ -91,7 +91,7 @@ func (s *sqlite) prune(ctx context.Context, conn *sql.Conn, unused time.Duration
 	return forgotten, err
 }
 
-// discard closes a connection that may be inside a transaction, instead of giving it back.
+// discard closes a connection whose session may not be as the pool lent it, instead of giving it back.
 func discard(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 }

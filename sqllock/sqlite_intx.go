@@ -2,11 +2,16 @@ package sqllock
 
 import (
 	"context"
+	"database/sql"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
+
+// fileLookLimit bounds the look beside the caller's transaction.
+const fileLookLimit = 250 * time.Millisecond
 
 // lockInTx takes the file's write lock, which a transaction that was begun IMMEDIATE has already.
 func (s *sqlite) lockInTx(ctx context.Context, tx querier, key driver.Key) error {
@@ -25,22 +30,48 @@ func (s *sqlite) lockInTx(ctx context.Context, tx querier, key driver.Key) error
 	return nil
 }
 
+// askInTx looks before it writes, because a write keeps the holder of a lease from renewing until the transaction ends. A look in the
+// transaction would be its first read, and make it fail if the file is changed before the write, so it looks beside if it can.
 func (s *sqlite) askInTx(ctx context.Context, tx querier, key driver.Key) (answer, error) {
+	a, looked := s.lookBeside(ctx, key)
+	if looked && a.verdict != vContended {
+		return a, nil
+	}
 	restore, err := withBusySlice(ctx, s.db, tx)
 	if err != nil {
 		return answer{}, err
 	}
-	var a answer
-	args := []any{key.Namespace, key.Name}
-	found, err := queryOne(ctx, tx, s.sql["look_in_tx"], args, a.dest()...)
-	if err == nil && !found {
-		err = metaMissing(s.table)
+	if !looked {
+		a, err = s.lookInTx(ctx, tx, key)
 	}
 	if err == nil && a.verdict == vContended {
-		_, err = queryOne(ctx, tx, s.sql["lock_in_tx"], args, &a.verdict)
+		_, err = queryOne(ctx, tx, s.sql["lock_in_tx"], []any{key.Namespace, key.Name}, &a.verdict)
 	}
 	if failed := restore(); err == nil {
 		err = failed
 	}
 	return a, err
+}
+
+func (s *sqlite) lookInTx(ctx context.Context, q querier, key driver.Key) (a answer, err error) {
+	found, err := queryOne(ctx, q, s.sql["look_in_tx"], []any{key.Namespace, key.Name}, a.dest()...)
+	if err == nil && !found {
+		err = metaMissing(s.table)
+	}
+	return a, err
+}
+
+// lookBeside looks on another connection of the pool, if that lends one at once and it sees the tables: each connection to a database in
+// memory may be one to a database of its own.
+func (s *sqlite) lookBeside(ctx context.Context, key driver.Key) (a answer, looked bool) {
+	if stats := s.db.Stats(); stats.MaxOpenConnections > 0 && stats.InUse >= stats.MaxOpenConnections {
+		return answer{}, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, fileLookLimit)
+	defer cancel()
+	err := s.once(ctx, func(conn *sql.Conn) (err error) {
+		a, err = s.lookInTx(ctx, sqlQuerier{conn}, key)
+		return err
+	})
+	return a, err == nil
 }

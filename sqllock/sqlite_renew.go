@@ -2,6 +2,7 @@ package sqllock
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -9,6 +10,16 @@ import (
 func (s *sqlite) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if len(grants) == 0 {
 		return nil, nil
+	}
+	result := make([]driver.Outcome, len(grants))
+	switch err := s.same(ctx, longRetry); {
+	case errors.Is(err, errReplaced):
+		for i := range result {
+			result[i] = driver.Lost
+		}
+		return result, nil
+	case err != nil:
+		return nil, s.classify(ctx, "renew", grants[0].Key, err)
 	}
 	batch, err := encodeGrants(grants)
 	if err != nil {
@@ -29,9 +40,8 @@ func (s *sqlite) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Out
 		})
 	})
 	if err != nil {
-		return nil, s.classify(ctx, "renew", grants[0].Key, err)
+		return nil, s.classify(ctx, renewalOf(grants), driver.Key{}, err)
 	}
-	result := make([]driver.Outcome, len(grants))
 	for i, g := range grants {
 		result[i] = driver.Lost
 		if renewed[grantID{g.Key, g.Nonce.String(), g.Token}] {

@@ -103,6 +103,64 @@ func TestSQLiteInTxBehindAReadIsToldToRunAgain(t *testing.T) {
 	require.NoError(t, tx.Rollback())
 }
 
+// A deferred transaction that has read nothing gets its lock, or is told who has it, whatever another writer of the file commits meanwhile.
+func TestSQLiteInTxInADeferredTransactionUnderAWriter(t *testing.T) {
+	s := newSQLiteTest(t)
+	b := s.open()
+	file := fileOf(t, s) + "?_pragma=busy_timeout(60000)"
+	writer := openSQLite(t, file)
+	_, err := writer.ExecContext(t.Context(), "CREATE TABLE data (n INTEGER)")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			_, _ = writer.ExecContext(ctx, "INSERT INTO data VALUES (1)")
+			select { // SQLite has no queue: a writer that never stops keeps all others out
+			case <-time.After(time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	defer func() { stop(); <-done }()
+	db := openSQLite(t, file) // deferred, as it is by default
+	for i := range 300 {
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		err = b.InTx(t.Context(), tx, fmt.Sprintf("job %d", i%3), sqllock.TxWait(time.Minute))
+		require.NoError(t, err, "transaction %d", i)
+		require.NoError(t, tx.Commit())
+	}
+}
+
+// An InTx that waits in a deferred transaction sees that the lock was released.
+func TestSQLiteInTxWaitsInADeferredTransaction(t *testing.T) {
+	s := newSQLiteTest(t)
+	b := s.open()
+	g := acquire(t, b, request("job"))
+	tx, err := openSQLite(t, fileOf(t, s)).BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	require.True(t, isHeld(b.InTx(t.Context(), tx, "job"), driver.Leased))
+	require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g), "the refused transaction keeps no holder from renewing")
+	require.NoError(t, b.Release(t.Context(), g))
+	require.NoError(t, b.InTx(t.Context(), tx, "job", sqllock.TxWait(10*time.Second)))
+	require.NoError(t, tx.Commit())
+}
+
+// Where another transaction has the file, the refusal of InTx names no holder and no token.
+func TestSQLiteInTxRefusedByAnotherTransaction(t *testing.T) {
+	s := newSQLiteTest(t)
+	b := s.open()
+	require.NoError(t, b.InTx(t.Context(), s.begin(t), "job"))
+	tx, err := openSQLite(t, fileOf(t, s)).BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer tx.Rollback() //nolint:errcheck // it is the end of the test
+	err = b.InTx(t.Context(), tx, "job")
+	require.EqualError(t, err, `sqllock: lock "job" in the transaction: locked by another transaction`)
+}
+
 // fileOf is the file of a store.
 func fileOf(t *testing.T, s *store) string {
 	t.Helper()

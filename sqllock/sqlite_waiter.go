@@ -104,7 +104,7 @@ func (ws *sqliteWaiters) all() map[driver.Key]*sqliteWaiter {
 // Notify writes a row for who waits for key, so that a release keeps the lock for it, and watches the file
 // while there is one.
 func (s *sqlite) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
-	file, err := s.file(ctx)
+	file, err := s.file(ctx, longRetry)
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,10 @@ package sqllock
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
@@ -116,7 +116,7 @@ func (s *sqlite) once(ctx context.Context, work func(*sql.Conn) error) (err erro
 	if err != nil {
 		return driver.NotApplied(err)
 	}
-	defer func() { err = errors.Join(err, restore()) }()
+	defer func() { err = oneline.Join(err, restore()) }()
 	s.mode.ask(ctx, sqlQuerier{conn}, s.table)
 	return work(conn)
 }

@@ -41,7 +41,7 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 	for dir, verbs := range map[string][]string{
 		"postgres": {
 			"acquire", "acquire_sealed", "acquire_waiting", "adopt_epoch", "alive", "call", "create_in_tx", "draining", "force_release", "forget_waiters", "hand_over", "inspect", "leave",
-			"list", "lock_in_tx", "pause", "prune", "raise_longest_ttl", "release", "release_passing", "released_before", "renew", "restore_lock_timeout", "wait", "withdraw",
+			"list", "lock_in_tx", "passed", "pause", "prune", "raise_longest_ttl", "release", "release_passing", "released_before", "renew", "restore_lock_timeout", "version", "wait", "withdraw",
 		},
 		"sqlite": {
 			"acquire", "adopt_epoch", "columns", "file", "force_refused", "force_release", "forget", "forget_waiters", "hand_over", "hand_over_refused", "inspect", "list", "lock_in_tx",

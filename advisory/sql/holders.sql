@@ -1,9 +1,9 @@
 -- Parameters: $1 key, or NULL for all keys of the database.
 -- Result: one row: a JSON array, one object for each holder: key, shared, pid, user, application, client, age_us (of the session); what the role may not see is null.
 -- Promise: reads only.
-SELECT coalesce(json_agg(json_build_object(
+SELECT coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
            'key', h.key, 'shared', h.shared, 'pid', h.pid, 'user', a.usename, 'application', a.application_name,
-           'client', a.client_addr, 'age_us', (extract(epoch FROM clock_timestamp() - a.backend_start) * 1000000)::bigint)
+           'client', a.client_addr, 'age_us', (extract(epoch FROM clock_timestamp() - a.backend_start)::float8 * 1e6::float8)::bigint)
            ORDER BY h.key, h.pid), '[]')::text AS holders
   FROM (SELECT (l.classid::bigint << 32) | l.objid::bigint AS key, l.mode = 'ShareLock' AS shared, l.pid
           FROM pg_locks l

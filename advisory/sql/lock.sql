@@ -4,5 +4,5 @@
 SELECT pg_backend_pid() AS pid,
        CASE WHEN pg_backend_pid() = $2::int THEN
             CASE WHEN set_config('lock_timeout', '500ms', true) IS NOT NULL THEN
-                 CASE WHEN pg_try_advisory_lock($1::bigint) THEN nextval('rowlock_lease_token') END END END AS token,
+                 CASE WHEN pg_try_advisory_lock($1::bigint) THEN nextval('rowlock_lease_token'::regclass) END END END AS token,
        CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END AS durable

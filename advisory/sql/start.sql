@@ -1,14 +1,15 @@
 -- Parameters: none.
--- Result: one row: the server process, whether it is a standby, whether it is read-only, its timeline (0 on a standby), whether the sequence of tokens exists, whether the role may use it, and the keep-alive settings that were changed.
+-- Result: one row: what the server says it is, the server process, whether it is a standby, whether it is read-only, its timeline (0 on a standby), whether the sequence of tokens exists, whether the role may use it, and the keep-alive settings that were changed.
 -- Promise: changes the session's TCP keep-alive only, and that only where a dead client would be noticed later than after about 30 s; needs no table.
-SELECT pg_backend_pid() AS pid,
+SELECT pg_catalog.version() AS version,
+       pg_backend_pid() AS pid,
        pg_is_in_recovery() AS standby,
        current_setting('transaction_read_only') = 'on' AS read_only,
        CASE WHEN pg_is_in_recovery() THEN 0
             ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END AS timeline,
        to_regclass('rowlock_lease_token') IS NOT NULL AS has_sequence,
-       coalesce(has_sequence_privilege(to_regclass('rowlock_lease_token'), 'USAGE, UPDATE'), false) AS may_use,
-       concat_ws(' ',
+       coalesce(has_sequence_privilege(to_regclass('rowlock_lease_token')::oid, 'USAGE, UPDATE'), false) AS may_use,
+       pg_catalog.concat_ws(' ',
            CASE WHEN current_setting('tcp_keepalives_idle')::int NOT BETWEEN 1 AND 15
                 THEN 'idle ' || set_config('tcp_keepalives_idle', '15', false) END,
            CASE WHEN current_setting('tcp_keepalives_interval')::int NOT BETWEEN 1 AND 5

@@ -1,9 +1,10 @@
--- Parameters: $1 key.
+-- Parameters: $1 key, $2 the only server process to end, or NULL.
 -- Result: one row: how many sessions were told to end.
--- Promise: ends the sessions that hold the key at this moment, with all else that they hold, and no other.
-SELECT count(CASE WHEN pg_terminate_backend(h.pid) THEN 1 END) AS ended
+-- Promise: ends the sessions that hold the key at this moment, or that one of them, with all else that they hold, and no other.
+SELECT count(*) FILTER (WHERE pg_terminate_backend(h.pid)) AS ended
   FROM (SELECT DISTINCT l.pid
           FROM pg_locks l
          WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
            AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-           AND (l.classid::bigint << 32) | l.objid::bigint = $1::bigint) h
+           AND (l.classid::bigint << 32) | l.objid::bigint = $1::bigint
+           AND ($2::int IS NULL OR l.pid = $2::int)) h

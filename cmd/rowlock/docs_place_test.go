@@ -137,7 +137,7 @@ func (c *console) server(t *testing.T, scheme, store string) string {
 	case "zk":
 		return zookeeperStore(t, c.place)
 	case "rediss":
-		return secured(func(tb testing.TB, p pair) string { return securedRedis(tb, p) + "/?prefix=secured&" })
+		return secured(func(tb testing.TB, p pair) string { return securedRedis(tb, p) + "/?prefix=secured:&" })
 	case "rediss+cluster":
 		return secured(securedRedisCluster)
 	case "etcds":

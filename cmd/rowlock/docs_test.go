@@ -109,6 +109,7 @@ func (c *console) add(b docs.Block) {
 
 func (c *console) run(t *testing.T) {
 	c.place = newWorkplace(t)
+	c.place.env = append(c.place.env, "ROWLOCK_STORE=local") // the reader sits at a terminal, where nothing is said of the default
 	c.furnish(t)
 	var script strings.Builder
 	var judged []int
@@ -205,6 +206,7 @@ func TestConsolesThatLieAreFound(t *testing.T) {
 		c := &console{}
 		c.add(docs.Block{Page: "a.md", Language: "console", Text: text})
 		c.place = newWorkplace(t)
+		c.place.env = append(c.place.env, "ROWLOCK_STORE=local")
 		var script string
 		for i, s := range c.steps {
 			script += asked(i, s.command)

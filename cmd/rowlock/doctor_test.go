@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,14 +34,14 @@ type diagnosis struct {
 }
 
 // doctor runs the command, wants the exit code that fits what it says, and returns what it found but for what is fine,
-// as "severity check", once each.
+// as "severity check", once each. The addresses of the tests' servers bound no connect, which TestDoctorFindsAnUnboundedConnect is about.
 func (w workplace) doctor(tb testing.TB, store string) (found []string, d diagnosis) {
 	tb.Helper()
 	code, output := w.run(tb, "doctor", "--json", "--store", store)
 	require.NoError(tb, json.Unmarshal([]byte(output), &d), output)
 	require.Equal(tb, d.Problems > 0, code != 0, output)
 	for _, f := range d.Findings {
-		if about := f.Severity + " " + f.Check; f.Severity != "ok" && !slices.Contains(found, about) {
+		if about := f.Severity + " " + f.Check; f.Severity != "ok" && f.Check != "connect" && !slices.Contains(found, about) {
 			found = append(found, about)
 		}
 	}
@@ -69,15 +70,48 @@ func TestDoctorFindsNothingWhereNothingIs(t *testing.T) {
 		"advisory":    strings.Replace(postgres, "postgres://", "postgres-advisory://", 1),
 		"redis":       strings.Replace(startDurable(t, testserver.Redis).DSN, "/0", "", 1),
 		"etcd":        etcdStore(t, w),
-		"zookeeper":   zookeeperStore(t, w),
+		"zookeeper":   strings.Replace(zookeeperStore(t, w), "zk://", "zk://app:secret@", 1),
 	} {
 		found, d := w.doctor(t, store)
 		assert.Empty(t, found, "%s:\n%s", name, d.text())
 	}
-	code, output := w.run(t, "doctor", "--store", postgres)
+	code, output := w.run(t, "doctor", "--store", with(postgres, "connect_timeout", "5"))
 	assert.Zero(t, code, output)
 	assert.Regexp(t, `^(ok +\w+ +\S.*\n)+$`, output)
 	require.NoFileExists(t, filepath.Join(w.dir, "none.db"), "it writes nothing")
+}
+
+// Without a user the nodes in ZooKeeper are open to everybody who reaches it.
+func TestDoctorOnZooKeeper(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	found, d := w.doctor(t, zookeeperStore(t, w))
+	assert.Equal(t, []string{"warning settings"}, found, d.text())
+	assert.Contains(t, d.text(), "without authentication")
+}
+
+// An address by which a program could wait for a silent server for ever is found, and what it lacks is named.
+func TestDoctorFindsAnUnboundedConnect(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	connect := func(store string) (does []string) {
+		t.Helper()
+		_, d := w.doctor(t, store)
+		for _, f := range d.Findings {
+			if f.Check == "connect" {
+				assert.Equal(t, "warning", f.Severity)
+				does = append(does, f.Do)
+			}
+		}
+		return does
+	}
+	postgres, mysql := testenv.Postgres(t), testenv.MySQL(t)
+	assert.Equal(t, []string{"add connect_timeout=5 to the address"}, connect(postgres))
+	assert.Empty(t, connect(with(postgres, "connect_timeout", "5")))
+	mysql, _, _ = strings.Cut(mysql, "?")
+	assert.Equal(t, []string{"add timeout=5s&readTimeout=30s to the address"}, connect(mysql))
+	assert.Equal(t, []string{"add readTimeout=30s to the address"}, connect(mysql+"?timeout=5s"))
+	assert.Empty(t, connect(mysql+"?timeout=5s&readTimeout=30s"))
 }
 
 func startDurable(tb testing.TB, engine string) *testserver.Server {
@@ -136,14 +170,14 @@ func TestDoctorOnPostgres(t *testing.T) {
 	do("GRANT SELECT, INSERT ON rowlock_lease TO " + role)
 	found, d = w.doctor(t, u.String())
 	assert.Equal(t, []string{durability, "problem privileges", "warning privileges"}, found, d.text())
-	assert.Contains(t, d.text(), "GRANT UPDATE ON rowlock_lease;")
-	assert.NotContains(t, d.text(), "GRANT INSERT ON rowlock_lease;")
+	assert.Contains(t, d.text(), "GRANT UPDATE ON rowlock_lease TO "+role+";")
+	assert.NotContains(t, d.text(), "INSERT ON rowlock_lease TO")
 	found, d = w.doctor(t, advisoryOf(u.String()))
 	assert.Equal(t, []string{durability, "problem privileges", "warning privileges"}, found, d.text())
-	assert.Contains(t, d.text(), "GRANT USAGE ON SEQUENCE rowlock_lease_token")
+	assert.Contains(t, d.text(), "GRANT USAGE ON SEQUENCE rowlock_lease_token TO "+role+";")
 	for _, grant := range []string{ // migrations/doc.go
 		"SELECT, INSERT, UPDATE ON rowlock_lease", "SELECT, INSERT, UPDATE, DELETE ON rowlock_lease_waiter",
-		"SELECT, UPDATE (epoch, quarantined_until, longest_ttl_us) ON rowlock_lease_meta", "SELECT, INSERT, DELETE ON rowlock_lease_run",
+		"SELECT, UPDATE (epoch, quarantined_until, longest_ttl_us) ON rowlock_lease_meta", "SELECT, INSERT, UPDATE, DELETE ON rowlock_lease_run",
 		"USAGE ON SEQUENCE rowlock_lease_token",
 	} {
 		do("GRANT " + grant + " TO " + role)
@@ -152,6 +186,27 @@ func TestDoctorOnPostgres(t *testing.T) {
 		found, d = w.doctor(t, store)
 		assert.Equal(t, []string{durability}, found, d.text())
 	}
+
+	do("CREATE SCHEMA theirs AUTHORIZATION " + role)
+	found, d = w.doctor(t, with(good, "search_path", "theirs,public"))
+	assert.Equal(t, []string{durability}, found, "a schema is its owner's: %s", d.text())
+	do("CREATE SCHEMA \"Shared\"")
+	do("GRANT CREATE ON SCHEMA \"Shared\" TO " + role)
+	for _, store := range []string{good, advisoryOf(good)} {
+		found, d = w.doctor(t, with(store, "search_path", `"Shared",public`))
+		assert.Equal(t, []string{durability, "warning search path"}, found, d.text())
+		assert.Contains(t, d.text(), role+" may create in the schema \"Shared\"")
+		assert.Contains(t, d.text(), "REVOKE CREATE ON SCHEMA \"Shared\" FROM "+role)
+		found, d = w.doctor(t, with(store, "search_path", `"Shared",public,pg_catalog`))
+		assert.Equal(t, []string{durability, "problem search path"}, found, d.text())
+	}
+	found, d = w.doctor(t, with(u.String(), "search_path", `"Shared",public`))
+	assert.Equal(t, []string{durability}, found, "it is its own schema: %s", d.text())
+	do("GRANT CREATE ON SCHEMA public TO PUBLIC")
+	found, d = w.doctor(t, u.String())
+	assert.Equal(t, []string{durability, "warning search path"}, found, d.text())
+	assert.Contains(t, d.text(), "every role may create in the schema public")
+	assert.Contains(t, d.text(), "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
 }
 
 func advisoryOf(dsn string) string {
@@ -232,8 +287,8 @@ func TestDoctorOnMySQL(t *testing.T) {
 			require.True(t, found)
 			lesser := user + ":s3cret-Of-doctor@" + at
 			text := only([]string{durability, "problem privileges", "warning privileges"}, lesser)
-			assert.Contains(t, text, "GRANT UPDATE ON rowlock_lease;")
-			assert.NotContains(t, text, "GRANT INSERT ON rowlock_lease;")
+			assert.Contains(t, text, "GRANT UPDATE ON rowlock_lease TO '"+user+"'@'%';")
+			assert.NotContains(t, text, "INSERT ON rowlock_lease TO")
 			do("ALTER TABLE rowlock_lease ENGINE = MyISAM")
 			only([]string{durability, "problem engine"}, store)
 		})
@@ -249,6 +304,7 @@ func TestDoctorOnSQLite(t *testing.T) {
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), "CREATE TABLE customer (id INTEGER)")
 	require.NoError(t, err)
+	require.NoError(t, os.Chmod(filepath.Join(w.dir, "app.db"), 0o600))
 	found, d := w.doctor(t, "sqlite:app.db")
 	assert.Equal(t, []string{"problem schema"}, found, d.text())
 	migrated(t, w, "sqlite:app.db")
@@ -277,6 +333,43 @@ func TestDoctorOnSQLite(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "no.db"), []byte("this is no database, and longer than a header of one is, so that it is read as such: 100 bytes"+strings.Repeat(".", 100)), 0o600))
 	found, d = w.doctor(t, "sqlite:no.db")
 	assert.Equal(t, []string{"problem connection"}, found, d.text())
+}
+
+// A file that the command makes is for its user alone. doctor warns of one that others can read or replace: who may only
+// read a SQLite file can lock it, and so keep every lock from being taken.
+func TestSQLiteFilesAreForTheirUserAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	code, output := w.run(t, "run", "job", "--store", "sqlite:own.db", "--", "sh", "-c", "ls -l own.db*")
+	require.Zero(t, code, output)
+	assert.Equal(t, []string{"-rw-------", "-rw-------", "-rw-------"}, regexp.MustCompile(`(?m)^[-rwx]{10}`).FindAllString(output, -1), "the file, its log and the index of that: %s", output)
+	found, d := w.doctor(t, "sqlite:own.db")
+	assert.Empty(t, found, d.text())
+
+	file := filepath.Join(w.dir, "own.db")
+	require.NoError(t, os.Chmod(file, 0o644)) //nolint:gosec // that is what is looked for
+	found, d = w.doctor(t, "sqlite:own.db")
+	assert.Equal(t, []string{"warning privileges"}, found, d.text())
+	assert.Contains(t, d.text(), "chmod o-rwx own.db")
+	require.NoError(t, os.Chmod(file, 0o660)) //nolint:gosec // for a group it is shared on purpose
+	found, d = w.doctor(t, "sqlite:own.db")
+	assert.Empty(t, found, d.text())
+
+	require.NoError(t, os.Symlink("own.db", filepath.Join(w.dir, "link.db")))
+	found, d = w.doctor(t, "sqlite:link.db")
+	assert.Equal(t, []string{"warning privileges"}, found, d.text())
+	assert.Contains(t, d.text(), "symbolic link")
+	if os.Geteuid() == 0 { // another cannot give a file away
+		require.NoError(t, os.Chown(file, 4711, -1))
+		found, d = w.doctor(t, "sqlite:own.db")
+		assert.Equal(t, []string{"warning privileges"}, found, d.text())
+		assert.Contains(t, d.text(), "belongs to user 4711")
+	}
+	require.NoError(t, os.Symlink("elsewhere.db", filepath.Join(w.dir, "dangling.db")))
+	code, output = w.run(t, "run", "job", "--store", "sqlite:dangling.db", "--", "true")
+	assert.Equal(t, 69, code, output)
+	assert.Contains(t, output, "symbolic link to a file that does not exist")
+	assert.NoFileExists(t, filepath.Join(w.dir, "elsewhere.db"))
 }
 
 // A Redis that evicts, one that is refused a command, and one whose clock is an hour behind are found.

@@ -62,7 +62,7 @@ func redisCluster(tb testing.TB) func(testing.TB, workplace) string {
 	})
 	return func(tb testing.TB, _ workplace) string {
 		testenv.DSN(tb, testenv.EngineRedis) // it is this test that is skipped without Redis
-		return "redis+cluster://" + servers() + prefix()
+		return "redis+cluster://" + servers() + prefix() + ":"
 	}
 }
 

@@ -99,7 +99,7 @@ func TestScripts(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, scripts)
 	stores := map[string]func(testing.TB, workplace) string{
-		"default":  func(testing.TB, workplace) string { return "" },
+		"default":  func(testing.TB, workplace) string { return "local" },
 		"sqlite":   func(testing.TB, workplace) string { return "sqlite:locks.db" },
 		"postgres": func(tb testing.TB, w workplace) string { return migrated(tb, w, testenv.Postgres(tb)) },
 		"mysql":    func(tb testing.TB, w workplace) string { return migrated(tb, w, testenv.MySQL(tb)) },

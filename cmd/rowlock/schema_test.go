@@ -27,7 +27,7 @@ func TestMissingTableOnServer(t *testing.T) {
 	for _, args := range [][]string{{"run", "job", "--", "touch", "never"}, {"ls"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
 		code, output := w.run(t, append(args[:1:1], append([]string{"--store", u.String()}, args[1:]...)...)...)
 		require.Equal(t, 69, code, output)
-		require.Contains(t, output, "create it with: rowlock migrate up --store 'postgres://"+u.User.Username()+":xxxxx@")
+		require.Contains(t, output, `create it with: rowlock migrate up --store "$ROWLOCK_STORE" (`)
 		require.NotContains(t, output, "secret")
 	}
 	require.NoFileExists(t, filepath.Join(w.dir, "never"))
@@ -49,10 +49,10 @@ func TestMissingTableInFile(t *testing.T) {
 
 	code, output := w.run(t, "run", "job", "--store", "sqlite:app.db", "--", "true")
 	require.Equal(t, 69, code, output)
-	require.Contains(t, output, "create it with: rowlock migrate up --store 'sqlite:app.db'")
+	require.Contains(t, output, "create it with: rowlock migrate up --store sqlite:app.db")
 	code, output = w.run(t, "run", "job", "--store", "sqlite:app.db", "--table", "mine", "--", "true")
 	require.Equal(t, 69, code, output)
-	require.Contains(t, output, "rowlock migrate up --store 'sqlite:app.db' --table mine")
+	require.Contains(t, output, "rowlock migrate up --store sqlite:app.db --table mine")
 
 	code, output = w.run(t, "migrate", "up", "--store", "sqlite:app.db")
 	require.Zero(t, code, output)

@@ -12,7 +12,7 @@ func TestWaitIsShownAtATerminal(t *testing.T) {
 	for _, waits := range []string{"wait job --timeout 1500ms", "run job --wait 1500ms -- true", "pause job --reason why --wait 1500ms"} {
 		t.Run(waits, func(t *testing.T) {
 			t.Parallel()
-			user := login(t, `rowlock run job --holder me -- sh -c 'rowlock `+waits+`; echo "code $?"'`)
+			user := login(t, `rowlock run job --holder me -- sh -c 'env -u ROWLOCK_LOCKS rowlock `+waits+`; echo "code $?"'`)
 			user.sees("code 75")
 			shown := user.seen.String()
 			require.Contains(t, shown, `rowlock: waiting for up to 1.5s: "job" is held by me`)

@@ -40,7 +40,7 @@ func TestSecuredStores(t *testing.T) {
 	t.Parallel()
 	ours, stranger := certificate(t), certificate(t)
 	for scheme, start := range map[string]func(testing.TB, pair) string{
-		"rediss":         func(tb testing.TB, p pair) string { return securedRedis(tb, p) + "/?prefix=secured&" },
+		"rediss":         func(tb testing.TB, p pair) string { return securedRedis(tb, p) + "/?prefix=secured:&" },
 		"rediss+cluster": securedRedisCluster,
 		"redlocks":       securedRedlock,
 		"etcds":          securedEtcd,
@@ -52,7 +52,7 @@ func TestSecuredStores(t *testing.T) {
 			store := scheme + "://" + account + start(t, ours)
 			mine := "cert=" + ours.cert + "&key=" + ours.key
 			good := store + "ca=" + ours.cert + "&" + mine
-			code, output := w.run(t, "run", "job", "--store", good, "--", "rowlock", "run", "job", "--store", good, "--", "touch", "never")
+			code, output := w.run(t, "run", "job", "--store", good, "--", "env", "-u", "ROWLOCK_LOCKS", "rowlock", "run", "job", "--store", good, "--", "touch", "never")
 			require.Equal(t, 75, code, output)
 			code, output = w.run(t, "status", "job", "--store", good)
 			require.Zero(t, code, output)
@@ -117,12 +117,12 @@ func freePort(tb testing.TB) string {
 func securedRedisCluster(tb testing.TB, p pair) string {
 	tb.Helper()
 	args := []string{"--cluster-enabled", "yes", "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1", "--cluster-port", freePort(tb)}
-	return securedRedis(tb, p, args...) + "/?prefix=secured&"
+	return securedRedis(tb, p, args...) + "/?prefix=secured:&"
 }
 
 func securedRedlock(tb testing.TB, p pair) string {
 	tb.Helper()
-	return securedRedis(tb, p) + "," + securedRedis(tb, p) + "," + securedRedis(tb, p) + "?node_timeout=5s&prefix=secured&"
+	return securedRedis(tb, p) + "," + securedRedis(tb, p) + "," + securedRedis(tb, p) + "?node_timeout=5s&prefix=secured:&"
 }
 
 // securedEtcd wants a certificate of its clients, too.
@@ -194,4 +194,13 @@ func certificate(tb testing.TB) pair {
 		return path
 	}
 	return pair{write("cert.pem", "CERTIFICATE", cert), write("key.pem", "PRIVATE KEY", private), &tls.Config{RootCAs: trust}}
+}
+
+// doctor says that a connection is encrypted, and by what.
+func TestDoctorSeesTheEncryption(t *testing.T) {
+	t.Parallel()
+	w, p := newWorkplace(t), certificate(t)
+	store := migrated(t, w, securedPostgres(t, p)+"?sslmode=verify-full&sslrootcert="+p.cert)
+	_, d := w.doctor(t, store)
+	require.Contains(t, d.text(), "ok encryption: the connection is encrypted: TLSv1.3")
 }

@@ -54,7 +54,8 @@ func all() (list []server) {
 	add(server{name: "MySQL", version: "8.0, 8.4", absent: "no suite of Debian has it"})
 	add(server{name: "MariaDB", engine: testserver.MariaDB, suites: onMariaDB})
 	add(server{name: "MariaDB", engine: testserver.MariaDB, version: "trixie", suites: onMariaDB})
-	add(server{name: "TiDB", absent: "refused by sqllock, because it ignores SKIP LOCKED"})
+	add(server{name: "TiDB, Vitess", absent: "refused by name"})
+	add(server{name: "CockroachDB, YugabyteDB", absent: "refused by name"})
 	add(server{name: "SQLite, modernc", version: "v1.60.1", suites: []suite{{pkg: "sqllock", run: "^TestConformanceOfSQLite$"}}})
 	for _, d := range []string{"mattn", "ncruces"} {
 		add(server{name: "SQLite, " + d, suites: []suite{{pkg: here, run: "^TestConformanceOfSQLiteDrivers$", tags: "sqlite_" + d}}})

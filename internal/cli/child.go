@@ -13,7 +13,7 @@ func lookUp(command string) (string, error) {
 	path, err := exec.LookPath(command)
 	switch {
 	case err == nil:
-		return path, nil
+		return path, checkInterpreter(path)
 	case errors.Is(err, exec.ErrDot):
 		return "", fail(exitNotFound, "%s: it is in the current directory, and only a relative entry of PATH says so; write its path", quoted(command))
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):

@@ -5,6 +5,7 @@ package cli
 import (
 	"errors"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -14,27 +15,47 @@ import (
 // child is a running command and its process group, whose id is that of the command.
 type child struct {
 	group  int
+	guard  *guard
 	exited chan int            // gets the exit code of the command itself
 	paused chan syscall.Signal // gets the signal that stopped it, for as long as it has not exited
 	gone   chan struct{}       // closed when nobody of the group is left
 }
 
-// startChild starts the command as the leader of a new process group.
+// startChild starts the command as the leader of a new process group, under a guard that kills the group when rowlock
+// itself is killed.
 func startChild(path string, argv, env []string, std Stdio) (*child, error) {
 	adoptOrphans()
+	guard, err := startGuard()
+	if err != nil {
+		return nil, fail(exitInternal, "start the process that stops the command when rowlock is killed: %w", reason(err))
+	}
 	cmd := command(path, argv, env, std)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	dieTogether(cmd.SysProcAttr)
+	c := &child{guard: guard, exited: make(chan int, 1), paused: make(chan syscall.Signal, 1), gone: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocks it: the thread has to live for as long as the command
+		if err := cmd.Start(); err != nil {
+			guard.dismiss()
+			started <- err
+			return
+		}
+		c.group = cmd.Process.Pid
+		guard.watch(c.group)
+		_ = cmd.Process.Release() // Wait would not tell when the command is stopped
+		started <- nil
+		c.wait()
+	}()
+	if err := <-started; err != nil {
 		return nil, startFailure(path, err)
 	}
-	c := &child{group: cmd.Process.Pid, exited: make(chan int, 1), paused: make(chan syscall.Signal, 1), gone: make(chan struct{})}
-	_ = cmd.Process.Release() // Wait would not tell when the command is stopped
-	go c.wait()
 	return c, nil
 }
 
 func (c *child) wait() {
 	defer close(c.gone)
+	defer c.guard.dismiss()
 	for {
 		var status unix.WaitStatus
 		_, err := unix.Wait4(c.group, &status, unix.WUNTRACED, nil)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -24,7 +25,7 @@ type child struct {
 // startChild starts the command in a job of its own, and in a console group, which Ctrl-Break can be
 // sent to. It is suspended until it is in the job, so that none of its children escape.
 func startChild(path string, argv, env []string, std Stdio) (*child, error) {
-	job, err := windows.CreateJobObject(nil, nil)
+	job, err := createJob()
 	if err != nil {
 		return nil, fail(exitInternal, "create a job object: %w", err)
 	}
@@ -44,6 +45,31 @@ func startChild(path string, argv, env []string, std Stdio) (*child, error) {
 	go c.wait()
 	return c, nil
 }
+
+// createJob makes a job object whose processes the system kills when its last handle is closed: rowlock has the only
+// one, and the system closes it when rowlock is killed.
+func createJob() (windows.Handle, error) {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return 0, err
+	}
+	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation, uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err != nil {
+		_ = windows.CloseHandle(job)
+		return 0, err
+	}
+	return job, nil
+}
+
+// checkInterpreter does nothing: a script is started by its program here.
+func checkInterpreter(string) error { return nil }
+
+// isGuard is never so: the job object does what a guard does elsewhere.
+func isGuard([]string) bool { return false }
+
+func beGuard(io.Reader) int { return exitInternal }
 
 // enter puts the command into the job and lets it run.
 func (c *child) enter() error {

@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -24,6 +25,9 @@ type Stdio struct {
 // Main runs the command with the arguments, the program's name not among them, and returns its exit
 // code. ctx bounds nothing but is handed on: when it ends, waiting ends.
 func Main(ctx context.Context, args []string, std Stdio) int {
+	if isGuard(args) {
+		return beGuard(std.In)
+	}
 	a := &app{std: std, format: formatText}
 	a.log = newMessages(std.Err, formatText, false) // until the flags are read
 	root := a.rootCommand()
@@ -93,7 +97,8 @@ func (a *app) rootCommand() *cobra.Command {
   rowlock run nightly -- ./report.sh
 
 runs ./report.sh on one machine at a time. The lock is a row in a database: by default in a SQLite
-file of the user's, which reaches as far as this machine; with --store in Postgres, MySQL or MariaDB.
+file of the user's (--store=local), which excludes only processes of this user on this machine; with --store
+in Postgres, MySQL or MariaDB.
 There postgres-advisory://… and mysql-getlock://… keep it in the server's memory instead, as an advisory
 lock or GET_LOCK of a connection: it is free as soon as its holder dies, and not replicated.
 
@@ -129,13 +134,15 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 			return usage("say what to do: run, ls, status, wait, release, pause, resume, history, doctor, prune, fence, migrate, demo, completion, man or version")
 		},
 	}
+	root.Version = version(debug.ReadBuildInfo())
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.hint = cmd.CommandPath() + " --help"
 		return flagError(err)
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.store, "store", "", "sqlite:PATH, postgres://…, mysql://…, USER@tcp(HOST)/DATABASE, postgres-advisory://…, mysql-getlock://…, redis://…, redis+cluster://…, redlock://…, etcd://… or zk://… ($ROWLOCK_STORE)")
+	flags.StringVar(&a.store, "store", "", "local, sqlite:PATH, postgres://…, mysql://…, USER@tcp(HOST)/DATABASE, postgres-advisory://…, mysql-getlock://…, redis://…, redis+cluster://…, redlock://…, etcd://… or zk://… ($ROWLOCK_STORE)")
 	flags.StringVar(&a.namespace, "namespace", "", "keeps names apart: one name in two namespaces is two locks ($ROWLOCK_NAMESPACE)")
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
 	flags.Var(choiceValue{&a.format, []string{formatText, formatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")

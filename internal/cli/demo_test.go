@@ -173,7 +173,7 @@ func TestDemoTouchesNothingOfOthers(t *testing.T) {
 
 	code, stdout, stderr := rowlockMain(t, "demo", "--store", file)
 	assert.Equal(t, exitUnavailable, code)
-	assert.Contains(t, stderr, "create it with: rowlock migrate up --store '"+file+"'")
+	assert.Contains(t, stderr, "create it with: rowlock migrate up --store "+file)
 	assert.Empty(t, stdout)
 
 	code, _, stderr = rowlockMain(t, "migrate", "up", "--store", file)

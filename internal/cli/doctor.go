@@ -64,6 +64,7 @@ func (a *app) examine(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	r := &report{Store: at.shown, Findings: []finding{}}
+	r.ok("store", at.shown+": excludes "+at.excludes())
 	if at.dialect == migrations.SQLite {
 		return r, a.examineFile(ctx, r, at, table)
 	}
@@ -77,7 +78,7 @@ func (a *app) examine(ctx context.Context) (*report, error) {
 	}
 	defer s.close()
 	r.store = s
-	r.runAll(ctx, append(s.checks(), a.inspection()))
+	r.runAll(ctx, append(s.checks(), s.encryptionCheck(), a.inspection()))
 	return r, nil
 }
 
@@ -113,7 +114,7 @@ func (a *app) inspection() check {
 	return check{"locks", func(ctx context.Context, r *report) error {
 		_, err := r.store.backend.Inspect(ctx, driver.Key{Namespace: a.namespace, Name: "doctor"})
 		switch {
-		case err != nil && r.has(problem, "schema"):
+		case driver.IsPermanent(err) && (r.has(problem, "schema") || r.has(problem, "privileges")):
 			return nil // which was told
 		case err != nil && driver.IsPermanent(err):
 			r.problem("locks", inCommandTerms.Replace(plain(err)), "")

@@ -3,24 +3,52 @@ package cli
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
+
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlserver"
 )
 
 func (s *store) mysqlChecks() []check {
-	needed := ofLeaseRows
-	if s.at.session != "" {
-		needed = ofCounter
-	}
+	needed := s.mysqlPrivileges()
 	return []check{{"server", s.mysqlServer}, s.schemaCheck(needed), {"engine", s.engineCheck}, s.privilegesCheck(needed), clockCheck("the server", s.clockOf)}
+}
+
+func (s *store) mysqlPrivileges() []privilege {
+	if s.at.session != "" {
+		return ofCounter
+	}
+	return ofLeaseRows
+}
+
+// account finds the user and the host that MySQL looks a user up by, in its refusal of a database.
+var account = regexp.MustCompile(`for user ('[^'\\]*'@'[^'\\]*') to database`)
+
+// mayNotUse ends the examination for a user that the server knows and that has no privilege in the database.
+func (s *store) mayNotUse(r *report, err error) {
+	needed := s.mysqlPrivileges()
+	database := "`" + strings.ReplaceAll(s.at.mysql.DBName, "`", "``") + "`"
+	do := "give it those that the documentation of package migrations names"
+	if user := submatch(account, err.Error()); user != "" {
+		do = "as an administrator: USE " + database + "; " + s.grants(append(needed[:len(needed):len(needed)], ofHistory...), user)
+	}
+	r.silent = true
+	r.problem("privileges", "this user has no privilege in the database "+database, do)
 }
 
 func (s *store) mysqlServer(ctx context.Context, r *report) error {
 	facts, err := s.facts(ctx, "facts")
+	if sqlerror.MySQL(err) == 1044 {
+		s.mayNotUse(r, err)
+		return nil
+	}
 	if err != nil {
 		r.unreachable(err)
 		return nil
 	}
 	r.ok("connection", mysqlName(facts["version"])+" answers")
+	s.boundCheck(r)
 	if tooOld := mysqlTooOld(facts["version"]); tooOld != "" {
 		r.problem("version", mysqlName(facts["version"])+" does not do", tooOld)
 	}
@@ -86,8 +114,8 @@ func mysqlTooOld(version string) string {
 	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
 	mariadb := strings.Contains(version, "MariaDB")
 	switch {
-	case strings.Contains(version, "TiDB"):
-		return "keep locks in MySQL, MariaDB, or another store: TiDB is none of them"
+	case sqlserver.Supported(version) != nil:
+		return "keep locks in MySQL, MariaDB, or another store"
 	case err != nil:
 		return ""
 	case mariadb && (major < 10 || major == 10 && minor < 6):

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -13,19 +15,23 @@ const minPostgres = 120000
 
 func (s *store) postgresChecks() []check {
 	if s.at.session != "" {
-		return []check{{"server", s.postgresServer}, {"schema", s.sequenceCheck}, s.privilegesCheck(nil), clockCheck("the server", s.clockOf)}
+		return []check{{"server", s.postgresServer}, {"search path", s.creatorsCheck}, {"privileges", s.closedCheck}, {"schema", s.sequenceCheck}, s.privilegesCheck(nil), clockCheck("the server", s.clockOf)}
 	}
 	needed := append(ofLeaseRows[:len(ofLeaseRows):len(ofLeaseRows)], ofWaiters...)
-	return []check{{"server", s.postgresServer}, s.schemaCheck(needed), s.privilegesCheck(needed), clockCheck("the server", s.clockOf)}
+	return []check{{"server", s.postgresServer}, {"search path", s.creatorsCheck}, {"privileges", s.closedCheck}, s.schemaCheck(needed), s.privilegesCheck(needed), clockCheck("the server", s.clockOf)}
 }
 
 func (s *store) postgresServer(ctx context.Context, r *report) error {
 	facts, err := s.facts(ctx, "facts")
+	if isDenied(err) {
+		return s.mayNotConnect(r)
+	}
 	if err != nil {
 		r.unreachable(err)
 		return nil
 	}
 	r.ok("connection", "PostgreSQL "+facts["server_version"]+" answers")
+	s.boundCheck(r)
 	number, err := strconv.Atoi(facts["server_version_num"])
 	if err == nil && number < minPostgres {
 		r.problem("version", "PostgreSQL "+facts["server_version"]+" is too old", "update it to PostgreSQL 12 or newer")
@@ -38,6 +44,19 @@ func (s *store) postgresServer(ctx context.Context, r *report) error {
 	}
 	s.postgresDurability(r, facts)
 	return s.poolerCheck(ctx, r)
+}
+
+// mayNotConnect ends the examination for a user that the server knows and the database refuses.
+func (s *store) mayNotConnect(r *report) error {
+	cfg, err := pgxpool.ParseConfig(s.at.postURL)
+	if err != nil {
+		return err
+	}
+	database := pgx.Identifier{cfg.ConnConfig.Database}.Sanitize()
+	r.silent = true
+	r.problem("privileges", "this user may not connect to the database "+database,
+		"as its owner: GRANT CONNECT ON DATABASE "+database+" TO "+pgx.Identifier{cfg.ConnConfig.User}.Sanitize()+";")
+	return nil
 }
 
 func (s *store) postgresDurability(r *report, facts map[string]string) {
@@ -93,9 +112,55 @@ func (s *store) poolerCheck(ctx context.Context, r *report) error {
 	return nil
 }
 
+// creatorsCheck names the roles that may put objects where the names of this user's statements are looked for.
+func (s *store) creatorsCheck(ctx context.Context, r *report) error {
+	rows, err := s.query(ctx, "creators")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var schema, roles string
+		var first bool
+		if err := rows.Scan(&schema, &first, &roles); err != nil {
+			return err
+		}
+		who, mend := roles+" may create in the schema "+schema, "as its owner: REVOKE CREATE ON SCHEMA "+schema+" FROM "+roles
+		if roles == "PUBLIC" {
+			who = "every role may create in the schema " + schema
+		}
+		if first {
+			r.problem("search path", who+", which the search_path names before pg_catalog: what they put there runs in place of the server's own functions", mend)
+		} else {
+			r.warn("search path", who+", which is on the search_path: a table there may be taken for one of yours", mend)
+		}
+	}
+	return rows.Err()
+}
+
+// closedCheck looks for schemas that have the tables and that this user may not use.
+func (s *store) closedCheck(ctx context.Context, r *report) error {
+	rows, err := s.query(ctx, "closed", s.table.Schema(), s.table.Name())
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var schema, user string
+		if err := rows.Scan(&schema, &user); err != nil {
+			return err
+		}
+		r.problem("privileges", "this user may not use the schema "+schema+", which has the tables", "as its owner: GRANT USAGE ON SCHEMA "+schema+" TO "+user+";")
+	}
+	return rows.Err()
+}
+
 // sequenceCheck looks for what the tokens of advisory locks come from.
 func (s *store) sequenceCheck(ctx context.Context, r *report) error {
-	facts, err := s.facts(ctx, "facts")
+	if r.has(problem, "privileges") {
+		return nil // the sequence is in a schema that is closed to this user
+	}
+	facts, err := s.facts(ctx, "sequence")
 	if err != nil {
 		return err
 	}
@@ -106,7 +171,11 @@ func (s *store) sequenceCheck(ctx context.Context, r *report) error {
 	case "true":
 		r.ok("schema", "the sequence of the tokens is there")
 	default:
-		r.problem("privileges", "this user may not use the sequence "+sequence, "as its owner: GRANT USAGE ON SEQUENCE "+sequence+", to this user")
+		user, err := s.user(ctx)
+		if err != nil {
+			return err
+		}
+		r.problem("privileges", "this user may not use the sequence "+sequence, "as its owner: GRANT USAGE ON SEQUENCE "+sequence+" TO "+user+";")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,12 +23,36 @@ var mayFiles embed.FS
 // privilege is what a user must be allowed to do: sql/may/TABLE_VERB.sql asks.
 type privilege struct{ table, verb string }
 
-func (p privilege) grant(s *store) string {
-	table := s.table.String()
-	if p.table != "lease" {
-		table += "_" + p.table
+// grants are the statements that give privileges to a user: one a table, each with its semicolon.
+func (s *store) grants(missing []privilege, user string) string {
+	var statements []string
+	for i := 0; i < len(missing); {
+		var verbs []string
+		of := missing[i].table
+		for ; i < len(missing) && missing[i].table == of; i++ {
+			verbs = append(verbs, s.verb(missing[i]))
+		}
+		table := s.table.String()
+		if of != "lease" {
+			table += "_" + of
+		}
+		statements = append(statements, fmt.Sprintf("GRANT %s ON %s TO %s;", strings.Join(verbs, ", "), table, user))
 	}
-	return fmt.Sprintf("GRANT %s ON %s", strings.ToUpper(p.verb), table)
+	return strings.Join(statements, " ")
+}
+
+// verb is what p permits, as a GRANT names it. On Postgres a lock may not lower the floor of the tokens.
+func (s *store) verb(p privilege) string {
+	if s.at.dialect == migrations.Postgres && p == (privilege{"meta", "update"}) {
+		return "UPDATE (epoch, quarantined_until, longest_ttl_us)"
+	}
+	return strings.ToUpper(p.verb)
+}
+
+// user is this one, as a GRANT names it.
+func (s *store) user(ctx context.Context) (user string, err error) {
+	err = s.db.QueryRowContext(ctx, s.statement("user")).Scan(&user)
+	return user, err
 }
 
 // Those that a lock needs, by what keeps it, and those of the history.
@@ -35,8 +60,16 @@ var (
 	ofLeaseRows = []privilege{{"lease", "select"}, {"lease", "insert"}, {"lease", "update"}, {"meta", "select"}, {"meta", "update"}}
 	ofWaiters   = []privilege{{"waiter", "select"}, {"waiter", "insert"}, {"waiter", "update"}, {"waiter", "delete"}}
 	ofCounter   = []privilege{{"meta", "select"}, {"counter", "select"}, {"counter", "insert"}, {"counter", "update"}}
-	ofHistory   = []privilege{{"run", "select"}, {"run", "insert"}, {"run", "delete"}}
+	ofHistory   = []privilege{{"run", "select"}, {"run", "insert"}, {"run", "update"}, {"run", "delete"}}
 )
+
+// boundCheck looks whether another program that opens this address could wait for a silent server for ever. The command itself does not.
+func (s *store) boundCheck(r *report) {
+	if len(s.unbounded) > 0 {
+		r.warn("connect", fmt.Sprintf("the address does not bound a connect: this command gives up after %s, but a program that opens it with database/sql may wait for a silent server for ever", connectTimeout),
+			"add "+strings.Join(s.unbounded, "&")+" to the address")
+	}
+}
 
 // may asks for the plan of what the privilege permits.
 func (s *store) may(ctx context.Context, p privilege) error {
@@ -57,29 +90,34 @@ func errorsOf(rows *sql.Rows) error {
 	return err
 }
 
-// privilegesCheck asks for each privilege.
+// privilegesCheck asks for each privilege. Where the tables are not seen, or another check has found a privilege missing,
+// it does not say that all is well.
 func (s *store) privilegesCheck(needed []privilege) check {
 	return check{"privileges", func(ctx context.Context, r *report) error {
-		var missing, lesser []string
+		var missing, lesser []privilege
 		for _, p := range append(needed[:len(needed):len(needed)], ofHistory...) {
 			switch err := s.may(ctx, p); {
-			case err == nil, isMissingTable(err): // the schema's check tells
+			case err == nil, isMissingTable(err): // the schema's check reports it
 			case !isDenied(err):
 				return err
 			case p.table == "run":
-				lesser = append(lesser, p.grant(s))
+				lesser = append(lesser, p)
 			default:
-				missing = append(missing, p.grant(s))
+				missing = append(missing, p)
 			}
 		}
+		user, err := s.user(ctx)
+		if err != nil {
+			return err
+		}
 		if len(missing) > 0 {
-			r.problem("privileges", "this user may not do what a lock needs", "as the owner of the tables: "+strings.Join(missing, "; ")+", each to this user")
+			r.problem("privileges", "this user may not do what a lock needs", "as the owner of the tables: "+s.grants(missing, user))
 		}
 		if len(lesser) > 0 {
 			r.warn("privileges", "this user may not write the history, so that rowlock history shows nothing of its runs",
-				"as the owner of the tables: "+strings.Join(lesser, "; ")+", each to this user")
+				"as the owner of the tables: "+s.grants(lesser, user))
 		}
-		if len(missing)+len(lesser) == 0 {
+		if len(missing)+len(lesser) == 0 && !r.has(problem, "schema") && !r.has(problem, "privileges") {
 			r.ok("privileges", "this user may do all that a lock needs")
 		}
 		return nil
@@ -100,8 +138,14 @@ func isDenied(err error) bool {
 func (s *store) schemaCheck(needed []privilege) check {
 	return check{"schema", func(ctx context.Context, r *report) error {
 		mend := "rowlock migrate up" + s.flags()
+		if r.has(problem, "privileges") {
+			return nil // the tables are there, in a schema that is closed to this user
+		}
+		denied := false
 		for _, p := range needed {
-			if err := s.may(ctx, p); isMissingTable(err) {
+			err := s.may(ctx, p)
+			denied = denied || isDenied(err)
+			if isMissingTable(err) {
 				r.problem("schema", fmt.Sprintf("the tables of %s are missing or out of date: %s", s.table, plain(err)), mend)
 				return nil
 			}
@@ -116,8 +160,13 @@ func (s *store) schemaCheck(needed []privilege) check {
 			return nil
 		case err != nil:
 			return err
+		case slices.ContainsFunc(list, func(m migrations.MigrationStatus) bool { return m.Applied }):
+			r.schema(list, mend)
+		case denied:
+			r.warn("schema", "this user may not see whether the tables are there", "grant what is named under privileges, and run rowlock doctor again")
+		default:
+			r.madeElsewhere() // MySQL hides the list from a user who may neither read it nor the lease rows
 		}
-		r.schema(list, mend)
 		return nil
 	}}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -65,10 +67,25 @@ func (r *report) examinePath(at location) bool {
 	if kind := networkFileSystem(at.path); kind != "" {
 		r.problem("file", "the file is on "+kind+", over which SQLite's locks are not reliable", "put it on a disk of this machine, or keep locks in a server")
 	}
+	r.examineAccess(at.path, info)
 	if !r.has(problem, "file") && !r.has(problem, "privileges") {
 		r.ok("file", "it is on a disk of this machine, and this user may write it")
 	}
 	return true
+}
+
+// examineAccess looks for other users who can get at the file.
+func (r *report) examineAccess(path string, info fs.FileInfo) {
+	if link, err := os.Lstat(path); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+		r.warn("privileges", path+" is a symbolic link: who can change the link decides which file holds the locks", "name the file itself in --store")
+	}
+	if uid, known := owner(info); known && uid != 0 && uid != os.Geteuid() {
+		r.warn("privileges", fmt.Sprintf("the file belongs to user %d, who can change or replace it", uid), "keep locks in a file of this user's or root's")
+	}
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o007 != 0 {
+		r.warn("privileges", fmt.Sprintf("every user of this machine may open the file (mode %#o): one who may only read it can keep all locks from being taken", mode),
+			"chmod o-rwx "+shellQuoted(path))
+	}
 }
 
 // fileSchema looks for the tables. A file of its own the command brings up to date itself.

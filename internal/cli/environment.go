@@ -13,6 +13,7 @@ const (
 	envToken     = "ROWLOCK_TOKEN" //nolint:gosec // a fencing token is no secret
 	envHolder    = "ROWLOCK_HOLDER"
 	envExpiresAt = "ROWLOCK_EXPIRES_AT"
+	envLocks     = "ROWLOCK_LOCKS" // all of them, for "rowlock run" inside the command
 )
 
 // environment is a process environment in the form of os.Environ.
@@ -30,19 +31,24 @@ func (e environment) get(name string) string {
 
 // under is the environment of a command that runs under lease. What is inherited from an outer run
 // is taken out, not only overridden: programs differ in which of two duplicates they read.
-func (e environment) under(lease *rowlock.Lease) []string {
+func (e environment) under(lease *rowlock.Lease, o outer) []string {
 	const layout = "2006-01-02T15:04:05.000Z07:00"
 	inner := []string{
 		envName + "=" + lease.Name(),
 		envToken + "=" + lease.Token().String(),
 		envHolder + "=" + lease.Holder(),
 		envExpiresAt + "=" + lease.ExpiresAt().UTC().Format(layout),
+		envLocks + "=" + e.locks(o),
 	}
-	outer := slices.DeleteFunc(slices.Clone(e), func(entry string) bool {
+	return append(e.without(envName, envToken, envHolder, envExpiresAt, envLocks), inner...)
+}
+
+// without is a copy that lacks these variables.
+func (e environment) without(names ...string) environment {
+	return slices.DeleteFunc(slices.Clone(e), func(entry string) bool {
 		key, _, _ := strings.Cut(entry, "=")
-		return slices.Contains([]string{envName, envToken, envHolder, envExpiresAt}, key)
+		return slices.Contains(names, key)
 	})
-	return append(outer, inner...)
 }
 
 // nested says whether the environment is that of a command under a lock.

@@ -23,10 +23,10 @@ type historyView struct {
 
 // runView is one run, or one refusal. Times are by the store's clock.
 type runView struct {
-	StartedAt time.Time `json:"started_at"` // of the grant, or when the lock was asked for in vain
-	Outcome   string    `json:"outcome"`    // exited, timeout, lost or failed; held or skipped if it was refused
-	ExitCode  int       `json:"exit_code"`  // of rowlock run
-	Took      float64   `json:"took_seconds"`
+	StartedAt time.Time `json:"started_at"`   // of the grant, or of the refused request
+	Outcome   string    `json:"outcome"`      // exited, timeout, lost or failed; running or unfinished without an end; held or skipped if it was refused
+	ExitCode  *int      `json:"exit_code"`    // of rowlock run; null without an end
+	Took      *float64  `json:"took_seconds"` // null without an end
 	Waited    float64   `json:"waited_seconds"`
 	Token     int64     `json:"token"` // zero if it was refused
 	Holder    string    `json:"holder"`
@@ -46,8 +46,9 @@ func (a *app) historyCommand() *cobra.Command {
 long; and when it was refused, by whom. Of each name the last hundred runs and the last hundred refusals are
 kept. What programs do with the Go package is not among them.
 
-A run is written down when it has ended, if the store can be reached then: a run that was killed with KILL,
-or whose machine died, is missing. Stores without tables (redis, redlock, etcd, zk) keep no history.
+A run is written down as it starts, and how it ended at its end, if the store can be reached then. A run
+without an end is shown as running while it holds the lock, and as unfinished otherwise: rowlock was killed with
+KILL, its machine died, or the store was away. Stores without tables (redis, redlock, etcd, zk) keep no history.
 
 ` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
@@ -72,7 +73,11 @@ or whose machine died, is missing. Stores without tables (redis, redlock, etcd, 
 			if err != nil {
 				return s.historyFailure(err)
 			}
-			v := newHistoryView(key, list, limit)
+			status, err := s.backend.Inspect(ctx, key)
+			if err != nil {
+				return inspectFailure(err, exitUnavailable)
+			}
+			v := newHistoryView(status, list, limit)
 			if asJSON {
 				return writeJSON(a.std.Out, v)
 			}
@@ -90,8 +95,11 @@ func (s *store) historyFailure(err error) error {
 	return &failure{exitUnavailable, err}
 }
 
-func newHistoryView(key driver.Key, list []record, limit int) historyView {
-	v := historyView{Namespace: key.Namespace, Name: key.Name, Runs: []runView{}} // not null in JSON
+// unfinished is the outcome of a run whose end was not written, and that does not hold the lock any more.
+const unfinished = "unfinished"
+
+func newHistoryView(status driver.Status, list []record, limit int) historyView {
+	v := historyView{Namespace: status.Key.Namespace, Name: status.Key.Name, Runs: []runView{}} // not null in JSON
 	for _, r := range list {
 		if r.token != 0 {
 			break
@@ -99,10 +107,18 @@ func newHistoryView(key driver.Key, list []record, limit int) historyView {
 		v.RefusedInRow++
 	}
 	for _, r := range list[:min(len(list), limit)] {
-		v.Runs = append(v.Runs, runView{
-			StartedAt: time.UnixMicro(r.startedMicros).UTC(), Outcome: r.outcome, ExitCode: r.code, Took: inSeconds(r.took), Waited: inSeconds(r.waited),
+		run := runView{
+			StartedAt: time.UnixMicro(r.startedMicros).UTC(), Outcome: r.outcome, Waited: inSeconds(r.waited),
 			Token: int64(r.token), Holder: r.holder, Note: r.note, HeldBy: r.heldBy, record: r,
-		})
+		}
+		took := inSeconds(r.took)
+		switch {
+		case r.outcome != outcomeRunning:
+			run.ExitCode, run.Took = &r.code, &took
+		case status.State != driver.StateHeld || status.Token != r.token && status.Token != 0: // 0: the store does not tell whose it is
+			run.Outcome = unfinished
+		}
+		v.Runs = append(v.Runs, run)
 	}
 	return v
 }
@@ -112,11 +128,14 @@ func (v historyView) write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "STARTED\tOUTCOME\tEXIT\tTOOK\tWAITED\tTOKEN\tHOLDER\tNOTE")
 	for _, r := range v.Runs {
-		took, token, remark := span(r.record.took), fmt.Sprint(r.Token), note(r.Note)
+		took, code, token, remark := "-", "-", fmt.Sprint(r.Token), note(r.Note)
+		if r.ExitCode != nil {
+			took, code = span(r.record.took), fmt.Sprint(*r.ExitCode)
+		}
 		if r.Token == 0 {
 			took, token, remark = "-", "-", strings.TrimSpace("held by "+cell(r.HeldBy)+" "+note(r.Note))
 		}
-		cells := []string{r.StartedAt.Format("2006-01-02 15:04:05 UTC"), r.Outcome, fmt.Sprint(r.ExitCode), took, span(r.record.waited), token, cell(r.Holder), remark}
+		cells := []string{r.StartedAt.Format("2006-01-02 15:04:05 UTC"), r.Outcome, code, took, span(r.record.waited), token, cell(r.Holder), remark}
 		fmt.Fprintln(t, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}
 	if err := t.Flush(); err != nil {

@@ -13,6 +13,7 @@ import (
 
 // What became of a run.
 const (
+	outcomeRunning = "running" // it has started, and no end was written
 	outcomeExited  = "exited"
 	outcomeTimeout = "timeout"
 	outcomeLost    = "lost"
@@ -33,6 +34,7 @@ const (
 // record is what is kept of a run, or of a refusal, whose token is zero.
 type record struct {
 	key           driver.Key
+	id            string // that of a run which was written down at its start
 	outcome       string
 	code          int
 	token         rowlock.Token
@@ -42,21 +44,64 @@ type record struct {
 	startedMicros int64 // since 1970, when it is read
 }
 
-// record keeps what became of a run, where the store has a table for that. It is without promise: nothing is said of a
-// table that is missing, or older, or may not be written to, and the job's exit code is not touched. "rowlock doctor" tells.
+// begin writes a run down as it starts, beside what the caller does. The returned function writes down how the run ended.
+// Both are without promise: nothing is said of a table that is missing, or older, or may not be written to, and the job's
+// exit code is not touched. "rowlock doctor" tells.
+func (s *store) begin(r record) (end func(record)) {
+	if s.db == nil {
+		return func(record) {}
+	}
+	began := time.Now()
+	r.id, r.outcome = driver.NewNonce().String(), outcomeRunning
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		s.insert(ctx, r)
+	}()
+	return func(ended record) {
+		defer cancel()
+		limit := recordTimeout
+		if ended.outcome == outcomeLost {
+			limit = lostRecordTimeout
+		}
+		bounded, done := context.WithTimeout(context.Background(), limit)
+		defer done()
+		select {
+		case <-written:
+		case <-bounded.Done():
+			cancel()
+			<-written
+			return
+		}
+		ended.id, ended.took = r.id, r.took+time.Since(began)
+		n, err := s.exec(bounded, "run_end", ended.outcome, ended.code, s.text(r.key.Namespace), s.text(r.key.Name), r.id)
+		if err == nil && n == 0 {
+			s.insert(bounded, ended)
+		}
+	}
+}
+
+// record keeps what has ended.
 func (s *store) record(r record) {
 	if s.db == nil {
 		return
 	}
-	limit := recordTimeout
-	if r.outcome == outcomeLost {
-		limit = lostRecordTimeout
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
+	r.id = driver.NewNonce().String()
+	s.insert(ctx, r)
+}
+
+// insert adds a row, and deletes the oldest if there are too many.
+func (s *store) insert(ctx context.Context, r record) {
 	namespace, name := s.text(r.key.Namespace), s.text(r.key.Name)
-	err := s.exec(ctx, "run_insert", namespace, name, driver.NewNonce().String(), r.took.Microseconds(), r.waited.Microseconds(),
-		r.outcome, r.code, int64(r.token), s.text(r.holder), s.text(r.note), s.text(r.heldBy))
+	running, code := 0, any(r.code)
+	if r.outcome == outcomeRunning {
+		running, code = 1, nil
+	}
+	_, err := s.exec(ctx, "run_insert", namespace, name, r.id, r.took.Microseconds(), running, r.waited.Microseconds(),
+		r.outcome, code, int64(r.token), s.text(r.holder), s.text(r.note), s.text(r.heldBy))
 	if err != nil {
 		return
 	}
@@ -64,7 +109,19 @@ func (s *store) record(r record) {
 	if s.at.dialect == migrations.MySQL {
 		trim = []any{namespace, name, int64(r.token), namespace, name, int64(r.token), recordsKept - 1}
 	}
-	_ = s.exec(ctx, "run_trim", trim...)
+	_, _ = s.exec(ctx, "run_trim", trim...)
+}
+
+// pruneHistory deletes the rows of names that are forgotten. A table that is missing has none.
+func (s *store) pruneHistory(ctx context.Context, unused time.Duration) error {
+	if s.db == nil {
+		return nil
+	}
+	_, err := s.exec(ctx, "run_prune", unused.Microseconds())
+	if isMissingTable(err) {
+		return nil
+	}
+	return err
 }
 
 // recordRefusal keeps that somebody else had the lock, if that is what err says.

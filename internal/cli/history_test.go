@@ -51,7 +51,7 @@ func TestTheHistoryIsTrimmed(t *testing.T) {
 					continue
 				}
 				if runs == 0 {
-					assert.Equal(t, record{key, outcomeTimeout, 124, recordsKept + 3, "wer ✓", "wozu ✓", "", (recordsKept + 2) * time.Microsecond, r.took, r.startedMicros}, r)
+					assert.Equal(t, record{key, "", outcomeTimeout, 124, recordsKept + 3, "wer ✓", "wozu ✓", "", (recordsKept + 2) * time.Microsecond, r.took, r.startedMicros}, r)
 					assert.InDelta(t, float64(recordsKept-2), r.took.Seconds(), 0.1)
 					assert.WithinDuration(t, began.Add(-r.took), time.UnixMicro(r.startedMicros), time.Minute)
 				}

@@ -47,6 +47,15 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	}
 	defer s.close()
 	w := a.newWaiting(f.wait)
+	waitCtx, giveUp := context.WithCancelCause(waitCtx)
+	defer giveUp(nil)
+	w.itself = func(held *rowlock.HeldError) bool {
+		err := s.itself(environment(a.std.Env).outerLocks(), held)
+		if err != nil {
+			giveUp(err)
+		}
+		return err != nil
+	}
 	opts := append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(a.trace(w)))
 	locker, err := rowlock.New(s.backend, opts...)
 	if err != nil {
@@ -65,19 +74,26 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	}
 	key := driver.Key{Namespace: a.namespace, Name: name}
 	if err != nil {
+		var held *rowlock.HeldError
+		if errors.As(err, &held) {
+			w.itself(held)
+		}
+		if inside := context.Cause(waitCtx); exitCode(inside) == exitUsage {
+			return 0, inside
+		}
 		code, failure := a.refused(f, s.explain(acquireFailure(err)))
 		s.recordRefusal(key, f, err, code)
 		return code, failure
 	}
-	granted := time.Now()
-	j := &job{log: a.log, lease: lease, signals: sig, timeout: f.timeout, grace: f.grace}
+	r := record{key: key, token: lease.Token(), holder: lease.Holder(), note: f.note, waited: time.Since(asked)}
+	end := s.begin(r)
+	j := &job{log: a.log, lease: lease, outer: s.outer(lease), hideStore: f.hideStore, signals: sig, timeout: f.timeout, grace: f.grace, graceWhenLost: f.graceWhenLost()}
 	code, err := j.run(path, argv, a.std)
-	r := record{key: key, outcome: j.outcome, code: code, token: lease.Token(), holder: lease.Holder(), note: f.note}
+	r.outcome, r.code = j.outcome, code
 	if err != nil {
 		r.code = exitCode(err)
 	}
-	r.waited, r.took = granted.Sub(asked), time.Since(granted)
-	s.record(r)
+	end(r)
 	return code, err
 }
 
@@ -113,7 +129,11 @@ func (a *app) refused(f runFlags, err error) (int, error) {
 // trace tells of the lock what a person must know, and collectors all that changes.
 func (a *app) trace(w *waiting) *rowlock.Trace {
 	return &rowlock.Trace{
-		HeldByOther: func(e rowlock.HeldByOtherEvent) { w.refused(plain(e.Held), heldAttrs(e.Held)) },
+		HeldByOther: func(e rowlock.HeldByOtherEvent) {
+			if !w.itself(e.Held) {
+				w.refused(plain(e.Held), heldAttrs(e.Held))
+			}
+		},
 		Acquired: func(e rowlock.AcquiredEvent) {
 			a.log.event("acquired", append(leaseAttrs(e.LeaseInfo), seconds("waited_seconds", e.Waited), slog.Int("attempts", e.Attempts))...)
 		},

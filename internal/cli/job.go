@@ -15,16 +15,21 @@ import (
 type job struct {
 	log            *messages
 	lease          *rowlock.Lease
+	outer          outer // what the lock is inside of the command
+	hideStore      bool
 	child          *child
 	signals        *signals
 	terminal       terminal
 	timeout, grace time.Duration
-	outcome        string // of the run, once it has ended
+	graceWhenLost  time.Duration // and its end is when the lease ends, not when its loss was noticed
+	killAt         time.Time     // zero while the group was not asked to end
+	given          time.Duration // until then
+	outcome        string        // of the run, once it has ended
 }
 
 // run starts the command, stays with it until nobody of its group is left, and releases.
 func (j *job) run(path string, argv []string, std Stdio) (int, error) {
-	child, err := startChild(path, argv, environment(std.Env).under(j.lease), std)
+	child, err := startChild(path, argv, j.environment(std.Env), std)
 	if err != nil {
 		j.outcome = outcomeFailed
 		_ = j.lease.Release(context.Background()) // its failure is not what went wrong
@@ -36,6 +41,14 @@ func (j *job) run(path string, argv []string, std Stdio) (int, error) {
 	j.terminal.takeBack()
 	j.log.event("exited", append(j.attrs(), slog.Int("exit_code", code))...)
 	return j.release(code), nil
+}
+
+// environment is that of the command.
+func (j *job) environment(inherited environment) []string {
+	if j.hideStore {
+		inherited = inherited.without(variable("store"))
+	}
+	return inherited.under(j.lease, j.outer)
 }
 
 // supervise returns the exit code: the command's own, or why it was stopped.
@@ -71,30 +84,33 @@ func (j *job) supervise() int {
 		case <-lost:
 			lost, leftovers, stopped, j.outcome = nil, nil, exitLost, outcomeLost
 			j.say(levelError, "lost", plain(j.lease.Err())+"; stopping the command")
-			kill = j.stop(kill)
+			kill = j.stop(min(j.graceWhenLost, time.Until(j.lease.ExpiresAt().Add(j.graceWhenLost))))
 		case <-timeout:
 			if stopped == 0 {
 				stopped, j.outcome = exitTimeout, outcomeTimeout
 			}
 			j.say(levelError, "timeout", fmt.Sprintf("stopping the command after %s", j.timeout))
-			kill = j.stop(kill)
+			kill = j.stop(j.grace)
 		case <-leftovers:
 			j.say(levelWarn, "left over", "the command has ended and left processes behind; stopping them")
-			kill = j.stop(kill)
+			kill = j.stop(j.grace)
 		case <-kill:
-			j.say(levelWarn, "killing", fmt.Sprintf("still running %s after TERM; killing", j.grace))
+			j.say(levelWarn, "killing", fmt.Sprintf("still running %s after TERM; killing", j.given.Round(time.Millisecond)))
 			j.child.kill()
 		}
 	}
 }
 
-// stop asks the group to end, and returns when to kill it, which is no later than decided before.
-func (j *job) stop(kill <-chan time.Time) <-chan time.Time {
-	j.child.terminate()
-	if kill == nil {
-		kill = time.After(j.grace)
+// stop asks the group to end, and returns when to kill it, which is no later than decided before. Without any time left
+// it is not asked: a process that was stopped would be continued, and take a step without the lock.
+func (j *job) stop(grace time.Duration) (kill <-chan time.Time) {
+	if at := time.Now().Add(grace); j.killAt.IsZero() || at.Before(j.killAt) {
+		j.killAt, j.given = at, max(grace, 0)
 	}
-	return kill
+	if time.Until(j.killAt) > 0 {
+		j.child.terminate()
+	}
+	return time.After(time.Until(j.killAt))
 }
 
 // release ends the lease, after the whole group has, and returns the exit code that is left.

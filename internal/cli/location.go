@@ -2,9 +2,11 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -28,15 +30,17 @@ type location struct {
 // masked stands where a password was.
 const masked = "xxxxx"
 
-var errStore = errors.New("write sqlite:PATH, postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or USER@tcp(HOST)/DATABASE, " +
-	"redis://HOST, rediss://HOST, redis+cluster://HOST,HOST, redlock://HOST,HOST,HOST, etcd://HOST,HOST or zk://HOST,HOST, " +
-	"or for locks of sessions postgres-advisory://USER@HOST/DATABASE, mysql-getlock://USER@HOST/DATABASE or mysql-getlock:USER@tcp(HOST)/DATABASE")
+var errMySQL = errors.New("it is not a MySQL address: write USER:PASSWORD@tcp(HOST:PORT)/DATABASE")
 
 // parseLocation reads the value of --store. Its errors never repeat the value, which may hold a
 // password anywhere if it is malformed.
 func parseLocation(s string) (location, error) {
 	scheme, rest, _ := strings.Cut(s, ":")
 	_, keyValue := kinds[scheme]
+	if body, ok := strings.CutPrefix(rest, "//"); ok && scheme != "sqlite" && cutPassword(body) {
+		return location{}, errors.New("an @ follows the host, so a / ? or # in the password may have ended the user part early: " +
+			"in user and password write / as %2F, ? as %3F, # as %23, and elsewhere @ as %40")
+	}
 	switch {
 	case keyValue && strings.HasPrefix(rest, "//"):
 		return keyValueLocation(scheme, rest)
@@ -55,8 +59,38 @@ func parseLocation(s string) (location, error) {
 	case strings.Contains(s, "@") && !strings.Contains(s, "://"):
 		return mysqlDSN(s)
 	default:
-		return location{}, errStore
+		return location{}, unknownStore(scheme, rest)
 	}
+}
+
+// word is what a scheme consists of. What is none may be part of a password.
+var word = regexp.MustCompile(`^[a-z][a-z0-9+-]{0,20}$`)
+
+// unknownStore says what is wrong with the value. It repeats nothing of it but a scheme.
+func unknownStore(scheme, rest string) error {
+	forms := map[string]string{
+		"postgres": "postgres://USER@HOST/DATABASE", "postgresql": "postgres://USER@HOST/DATABASE", "mysql": "mysql://USER@HOST/DATABASE", "mariadb": "mysql://USER@HOST/DATABASE",
+		advisoryScheme: advisoryScheme + "://USER@HOST/DATABASE", getLockScheme: getLockScheme + "://USER@HOST/DATABASE",
+	}
+	form := forms[scheme]
+	if kind, ok := kinds[scheme]; ok {
+		form = kind.form
+	}
+	switch {
+	case form != "":
+		return fmt.Errorf("%q is followed by no //: write %s", scheme+":", form)
+	case strings.HasPrefix(rest, "//") && word.MatchString(scheme):
+		return fmt.Errorf("there is no kind of store %q: write postgres://…, mysql://…, sqlite:PATH, redis://…, etcd://… or zk://… (rowlock --help has all)", scheme)
+	default:
+		return errors.New("it names no kind of store: write sqlite:PATH for a file, or SCHEME://…")
+	}
+}
+
+// cutPassword says whether an @ stands behind the part of a URL in which it ends the password. A password with a
+// bare slash, question mark or hash ends that part early: its rest would be read as the path, and shown as such.
+func cutPassword(body string) bool {
+	end := strings.IndexAny(body, "/?#")
+	return end >= 0 && strings.Contains(body[end:], "@")
 }
 
 // sqliteLocation takes everything behind "sqlite:" for the path; three slashes are one, as in a URL
@@ -115,13 +149,13 @@ func mysqlLocation(s string) (location, error) {
 func mysqlDSN(s string) (location, error) {
 	cfg, err := mysql.ParseDSN(s)
 	if err != nil {
-		return location{}, errStore // the driver's own error may quote any part of it
+		return location{}, errMySQL // the driver's own error may quote any part of it
 	}
 	if cfg.DBName == "" {
 		return location{}, errors.New("the database is missing: write USER@tcp(HOST)/DATABASE")
 	}
 	if strings.Contains(cfg.DBName, "@") {
-		return location{}, errStore // what stands there is a user and a password
+		return location{}, errMySQL // what stands there is a user and a password
 	}
 	hidden := cfg.Clone()
 	if hidden.Passwd != "" {
@@ -153,4 +187,22 @@ func redact(u *url.URL) string {
 		}
 	}
 	return hidden.String()
+}
+
+// excludes says how far a lock in this store reaches.
+func (at location) excludes() string {
+	switch {
+	case at.keyValue != nil:
+		return "processes that use " + at.keyValue.reaches
+	case at.dialect == migrations.SQLite && !at.byName:
+		return "processes of this user on this machine"
+	case at.dialect == migrations.SQLite:
+		return "processes of this machine that use this file"
+	case at.session == advisoryScheme:
+		return "processes that use this one server and database"
+	case at.session != "":
+		return "processes that use this one server"
+	default:
+		return "processes that use this database"
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // keyValue is where a store without tables is.
@@ -44,7 +46,7 @@ func keyValueLocation(scheme, rest string) (location, error) {
 	at.user = u.User.Username()
 	at.password, _ = u.User.Password()
 	at.path = strings.Trim(u.Path, "/")
-	if err := errors.Join(at.readOptions(u.RawQuery), at.check(at)); err != nil {
+	if err := oneline.Join(at.readOptions(u.RawQuery), at.check(at)); err != nil {
 		return location{}, err
 	}
 	return location{keyValue: at, shown: at.shown(servers, u), byName: true}, nil

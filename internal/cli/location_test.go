@@ -137,6 +137,8 @@ func TestBadKeyValueStoreIsUsage(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]string{
 		"redis://h?prefix=":                            "redislock: Prefix",
+		"redis://h?prefix=a":                           "want it to end with a colon",
+		"redlock://a,b,c?prefix=a":                     "want it to end with a colon",
 		"redis://h?replicas=0&replica_wait=1s":         "redislock: Replicated(0, 1s)",
 		"redis+cluster://h?replicas=1&replica_wait=0s": "redislock: Replicated(1, 0s)",
 		"redlock://a,b":                                "NewRedlock with 2 nodes",

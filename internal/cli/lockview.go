@@ -68,7 +68,7 @@ func (v lockView) available() bool {
 
 // writeJSON writes v in a form for people and programs.
 func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(jsonWriter{w})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {

@@ -86,7 +86,7 @@ type change struct {
 func (c *changes) show(views []lockView) error {
 	now := make(map[driver.Key]lockView, len(views))
 	var lines strings.Builder
-	out := json.NewEncoder(&lines)
+	out := json.NewEncoder(jsonWriter{&lines})
 	out.SetEscapeHTML(false)
 	tell := func(what string, v lockView) error { return out.Encode(change{time.Now(), what, v}) }
 	for _, v := range views {

@@ -30,7 +30,7 @@ func newMessages(w io.Writer, format string, quiet bool) *messages {
 		least = levelError
 	}
 	if format == formatJSON {
-		return &messages{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least, ReplaceAttr: wordLevel})}
+		return &messages{slog.NewJSONHandler(jsonWriter{w}, &slog.HandlerOptions{Level: least, ReplaceAttr: wordLevel})}
 	}
 	return &messages{textHandler{w, least}}
 }
@@ -110,16 +110,6 @@ func (h textHandler) Enabled(_ context.Context, level slog.Level) bool { return 
 func (h textHandler) Handle(_ context.Context, r slog.Record) error {
 	_, err := fmt.Fprintf(h.w, "rowlock: %s\n", still(r.Message))
 	return err
-}
-
-// still is a line without what would move a terminal's cursor, as a holder or a note of somebody else may.
-func still(line string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, line)
 }
 
 func (h textHandler) WithAttrs([]slog.Attr) slog.Handler { return h }

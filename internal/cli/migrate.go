@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -37,14 +38,14 @@ func (a *app) migrateUp() *cobra.Command {
 		Use: "up", Short: "Bring the lock table to the newest version", Args: a.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.migrate(cmd.Context(), func(ctx context.Context, s *store) error {
-				return migrations.Up(ctx, s.db, s.at.dialect, migrations.Table(a.table))
+				return a.tellMigrations(ctx, s, "applied", func() error { return migrations.Up(ctx, s.db, s.at.dialect, migrations.Table(a.table)) })
 			})
 		},
 	}
 }
 
 func (a *app) migrateDown() *cobra.Command {
-	var live bool
+	var live, all bool
 	cmd := &cobra.Command{
 		Use: "down", Short: "Take back the migration that was applied last; the first one takes the locks with it", Args: a.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,12 +55,52 @@ func (a *app) migrateDown() *cobra.Command {
 						return err
 					}
 				}
-				return migrations.Down(ctx, s.db, s.at.dialect, migrations.Table(a.table))
+				down := migrations.Down
+				if all {
+					down = migrations.DownAll
+				}
+				return a.tellMigrations(ctx, s, "took back", func() error { return down(ctx, s.db, s.at.dialect, migrations.Table(a.table)) })
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "take back every migration, and so drop every table")
 	cmd.Flags().BoolVar(&live, "live", false, "even while locks are held")
 	return cmd
+}
+
+// tellMigrations says which migrations work has applied or taken back.
+func (a *app) tellMigrations(ctx context.Context, s *store, did string, work func() error) error {
+	applied := func() (map[string]bool, []string, error) {
+		list, err := migrations.Status(ctx, s.db, s.at.dialect, migrations.Table(a.table))
+		is, names := map[string]bool{}, []string{}
+		for _, m := range list {
+			is[m.Name] = m.Applied
+			names = append(names, m.Name)
+		}
+		return is, names, err
+	}
+	before, _, err := applied()
+	if err != nil {
+		return err
+	}
+	if err := work(); err != nil {
+		return err
+	}
+	after, names, err := applied()
+	if err != nil {
+		return err
+	}
+	changed := false
+	for _, name := range names {
+		if before[name] != after[name] {
+			changed = true
+			a.log.say(levelNotice, "migrated", did+" "+name, slog.String("migration", name))
+		}
+	}
+	if !changed && did == "applied" {
+		a.log.say(levelNotice, "migrated", fmt.Sprintf("nothing to do: the tables of %s are up to date in %s", s.table, s.at.shown))
+	}
+	return nil
 }
 
 // refuseWhileHeld fails if a lock is held. A table that cannot be read has none.
@@ -111,6 +152,9 @@ func (a *app) migratePrint() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "print", Short: "Write the migrations as SQL to stdout, for other tools", Args: a.noArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if dialect == 0 && a.store == "" {
+				return usage("for which database? write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
+			}
 			if dialect == 0 {
 				at, err := a.location()
 				if err == nil {

@@ -34,8 +34,8 @@ func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []st
 		}
 		words[0] = quoted(path)
 		v := s.view(status)
-		_, err = fmt.Fprintf(a.std.Out, "command:  %s\nlock:     %q in %s\nholder:   %s\ntimes:    %s\nnow:      %s\nthen:     %s\n",
-			strings.Join(words, " "), key.String(), s.at.shown, cell(f.holder), f.times(), v.sentence(), f.outlook(v.available()))
+		_, err = fmt.Fprintf(a.std.Out, "command:  %s\nlock:     %q\nstore:    %s\nexcludes: %s\nholder:   %s\ntimes:    %s\nnow:      %s\nthen:     %s\n",
+			strings.Join(words, " "), key.String(), s.at.shown, s.at.excludes(), cell(f.holder), f.times(), v.sentence(), f.outlook(v.available()))
 		if err != nil {
 			return fmt.Errorf("write to stdout: %w", err)
 		}
@@ -56,6 +56,9 @@ func (f *runFlags) times() string {
 		if v := of.v.String(); v != "" {
 			text += ", " + of.word + " " + v
 		}
+	}
+	if lost := f.graceWhenLost(); lost < f.grace {
+		text += " (" + span(lost) + " when the lock is lost)"
 	}
 	return text
 }

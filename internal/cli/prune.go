@@ -17,7 +17,7 @@ func (a *app) pruneCommand() *cobra.Command {
 		Use:   "prune --unused DURATION",
 		Short: "Forget the locks that nobody has held for a long time",
 		Long: `Forgets the locks of every namespace that are free, and have been for as long as --unused. Tokens go on
-rising: those that are granted later are larger than any that were forgotten. It is for tables that fill up
+rising: those that are granted later are larger than any that were forgotten. Their history goes with them. It is for tables that fill up
 with names that are used once; etcd, ZooKeeper and Redis forget by themselves.
 
 ` + exitCodeHelp(),
@@ -37,6 +37,9 @@ with names that are used once; etcd, ZooKeeper and Redis forget by themselves.
 					code = exitUnknown
 				}
 				return fail(code, "%d locks forgotten, then: %w", n, err)
+			}
+			if err := s.pruneHistory(ctx, unused); err != nil {
+				a.log.say(levelWarn, "history", "the history of the locks that were forgotten is still there: "+plain(err))
 			}
 			a.log.say(levelNotice, "pruned", fmt.Sprintf("%d locks forgotten", n), slog.Int("forgotten", n))
 			return nil

@@ -85,7 +85,7 @@ func (a *app) notReleased(ctx context.Context, s *store, key driver.Key, token i
 	switch exitCode(err) {
 	case exitHeld:
 		if paused {
-			return fail(exitHeld, "%s is not released, because it is paused; end that with: rowlock resume %s%s", name, quoted(key.Name), sentence)
+			return fail(exitHeld, "%s is not released, because it is paused; end that with: rowlock resume %s%s", name, shellQuoted(key.Name), sentence)
 		}
 		if s.at.session != "" {
 			return fail(exitHeld, "%s is not released, because its connection stands; --live ends it%s", name, sentence)

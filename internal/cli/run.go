@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +24,7 @@ type runFlags struct {
 	conflictCode int
 	holder, note string
 	dryRun       bool
+	hideStore    bool
 
 	wait, ttl, minHold, maxHold, timeout, grace, handover time.Duration
 }
@@ -37,6 +37,7 @@ stdout and stderr untouched, and in its environment:
   ROWLOCK_TOKEN       the fencing token: larger with each grant of the name
   ROWLOCK_HOLDER      who holds it, as others are told
   ROWLOCK_EXPIRES_AT  until when the lock is certain at the start; it is renewed from then on
+  ROWLOCK_LOCKS       all locks that it runs under: a lock inside itself is refused at once (exit code 64)
 
 Each option but --dry-run has a variable, which counts where the option is not given: ROWLOCK_TTL for --ttl,
 ROWLOCK_ON_CONFLICT for --on-conflict, ROWLOCK_CONFLICT_EXIT_CODE for -E. Variables are inherited by runs inside
@@ -47,19 +48,19 @@ with 0, wait waits. --wait=DURATION waits for so long first, whatever the policy
 
 The command runs in a process group of its own. TERM, INT, HUP, QUIT, USR1 and USR2 are forwarded to
 the group; while rowlock waits for the lock, the first four end the waiting (exit code 128+N), and
-USR1 and USR2 do nothing. When the lock is lost, or after --timeout, the group gets TERM, and KILL
-after --grace. The lock is released only when nobody of the group is left: processes that the command
+USR1 and USR2 do nothing. After --timeout the group gets TERM, and KILL after --grace. When the lock is
+lost, it gets TERM so early that --grace, but a fifth of --ttl at most, is over before the lease ends. The lock is released only when nobody of the group is left: processes that the command
 leaves behind are waited for as long as --grace, then get TERM, and KILL after another --grace.
-A process that leaves the group (setsid) is not followed. When rowlock itself is killed with KILL, nobody
-is left to stop the command. A command that is suspended at its terminal is not renewed for: if that
-takes longer than the lease, it is stopped when it goes on.
+A process that leaves the group (setsid) is not followed. When rowlock itself is killed with KILL, its
+guard, a second process of rowlock, kills the group at once. A command that is suspended at its terminal
+is not renewed for: if that takes longer than the lease, it is stopped when it goes on.
 
-A lock is lost when no renewal succeeds for the TTL less a tenth of it, or when an operator took it
-away. Choose --grace below --ttl. Where not even the time of --grace may overlap with the next
-holder, set --handover-delay to more than --grace; a crash then frees the name that much later.
+A lock is lost when no renewal succeeds for the TTL, less a tenth of it, less the time of --grace: with
+--ttl=30s and --grace=10s that is 21 s, and the command has 6 s to end. For 10 s write --ttl=50s. The
+command is dead before the lock is granted to another, unless an operator took the lock away.
 
 A lock of a session (mysql-getlock, postgres-advisory) is lost as well when its connection ends, and is
-free from then on: the time of --grace may overlap with the next holder. When rowlock or its machine
+free from then on: the time of --grace overlaps with the next holder then. When rowlock or its machine
 dies, the lock is free as soon as the server notices; --ttl is how long the lock is trusted without an
 answer. --min-hold and --handover-delay are refused there.
 
@@ -81,10 +82,11 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Var(durationValue{&f.minHold, false}, "min-hold", "keep the lock closed so long from the start, without staying")
 	flags.Var(durationValue{&f.maxHold, false}, "max-hold", "lose the lock, and stop the command, after so long")
 	flags.Var(durationValue{&f.timeout, false}, "timeout", "stop the command so long after its start")
-	flags.Var(durationValue{&f.grace, false}, "grace", "time between TERM and KILL")
+	flags.Var(durationValue{&f.grace, false}, "grace", "time between TERM and KILL; a fifth of --ttl at most when the lock is lost")
 	flags.Var(durationValue{&f.handover, false}, "handover-delay", "keep the lock closed so long after it expired without release")
 	flags.StringVar(&f.holder, "holder", "", "who holds the lock, for people (default COMMAND@host:pid; $ROWLOCK_HOLDER, but not inside a run)")
 	flags.StringVar(&f.note, "note", "", "what for, for people ($ROWLOCK_NOTE)")
+	flags.BoolVar(&f.hideStore, "hide-store", false, "keep ROWLOCK_STORE, and a password in it, from the command")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and who has the lock; start nothing")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		a.hint = "rowlock run --help"
@@ -106,11 +108,11 @@ func (a *app) runCommand() *cobra.Command {
 func checkRunArgs(dash int, args []string) error {
 	switch {
 	case dash < 0 && len(args) > 1:
-		return usage("put -- between the name of the lock and the command: rowlock run %s -- %s", quoted(args[0]), quoted(args[1]))
+		return usage("put -- between the name of the lock and the command: rowlock run %s -- %s", shellQuoted(args[0]), shellQuoted(args[1]))
 	case len(args) == 0 || dash == 0:
 		return usage("the name of the lock is missing: rowlock run NAME -- COMMAND")
 	case dash < 0 || len(args) == dash:
-		return usage("the command is missing: rowlock run %s -- COMMAND", quoted(args[0]))
+		return usage("the command is missing: rowlock run %s -- COMMAND", shellQuoted(args[0]))
 	case dash > 1:
 		return usage("one name before --, and not %d: %s is the second", dash, quoted(args[1]))
 	}
@@ -130,28 +132,18 @@ func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 	return nil
 }
 
+// graceWhenLost is the time between TERM and KILL when the lock is lost. Trust in the lease ends by so much earlier, so that
+// the command is dead before the lease ends; a tenth of the TTL is for clocks that differ in speed.
+func (f *runFlags) graceWhenLost() time.Duration { return min(f.grace, f.ttl/5) }
+
 // options are those of the library.
 func (f *runFlags) options() []rowlock.Option {
 	opts := []rowlock.Option{
 		rowlock.TTL(f.ttl), rowlock.MinHold(f.minHold), rowlock.MaxHold(f.maxHold), rowlock.HandoverDelay(f.handover),
-		rowlock.Holder(f.holder), rowlock.Note(f.note),
+		rowlock.Holder(f.holder), rowlock.Note(f.note), rowlock.Margin(f.ttl/10 + f.graceWhenLost()),
 	}
 	if f.wait != forever {
 		opts = append(opts, rowlock.Wait(f.wait))
 	}
 	return opts
-}
-
-// quoted is s as it is if it is a plain word, and in quotes otherwise.
-func quoted(s string) string {
-	q := strconv.Quote(s)
-	for _, r := range s {
-		if r <= ' ' {
-			return q
-		}
-	}
-	if s == "" || q[1:len(q)-1] != s {
-		return q
-	}
-	return s
 }

@@ -35,6 +35,20 @@ var unreadableStores = []string{
 	"redis://user:s3cret-word@127.0.0.1:1/word?bogus=s3cret-word",
 	"etcds://user:s3cret-word@127.0.0.1:1/?ca=no-such-file",
 	"zk://user:s3cret-word@127.0.0.1:1/a@b",
+	// a slash, a question mark or a hash in a password that is not escaped ends the host before the password does
+	"postgres://user:12/s3cret-word@127.0.0.1:1/db",
+	"postgres://user:12?s3cret-word@127.0.0.1:1/db",
+	"postgres://user:12#s3cret-word@127.0.0.1:1/db",
+	"postgresql://user:12/s3cret-word@127.0.0.1:1/db",
+	"postgres-advisory://user:12?s3cret-word@127.0.0.1:1/db",
+	"mysql://user:12/s3cret-word@127.0.0.1:1/db",
+	"mariadb://user:12/x?s3cret-word@127.0.0.1:1/db",
+	"mysql-getlock://user:12/s3cret-word@127.0.0.1:1/db",
+	"redis://user:12/s3cret-word@127.0.0.1:1",
+	"redlock://user:12?s3cret-word@127.0.0.1:1",
+	"etcd://user:12/s3cret-word@127.0.0.1:1",
+	"zk://user:12/s3cret-word@127.0.0.1:1",
+	"zk://user:12#s3cret-word@127.0.0.1:1",
 	"s3cret-word",
 }
 

@@ -25,9 +25,13 @@ func (s *store) statementOf(files embed.FS, folder, verb string) string {
 	return s.table.Statements(files, folder, quote)[verb]
 }
 
-func (s *store) exec(ctx context.Context, verb string, args ...any) error {
-	_, err := s.db.ExecContext(ctx, s.statement(verb), args...)
-	return err
+// exec returns how many rows were changed.
+func (s *store) exec(ctx context.Context, verb string, args ...any) (int64, error) {
+	result, err := s.db.ExecContext(ctx, s.statement(verb), args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
 
 func (s *store) query(ctx context.Context, verb string, args ...any) (*sql.Rows, error) {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -34,7 +37,9 @@ type store struct {
 	db      *sql.DB // for migrations; nil without tables
 	// examined is what doctor looks at in a store without tables.
 	examined []check
-	closers  []func()
+	// unbounded are the settings that bound a connect and that the address does not have.
+	unbounded []string
+	closers   []func()
 }
 
 // backend is what the command needs of one.
@@ -51,6 +56,10 @@ func (a *app) openStore(ctx context.Context) (*store, error) {
 	s, err := a.openUnmigrated(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if a.store == "" && screenWidth(a.std.Err) == 0 {
+		a.log.say(levelWarn, "local store", fmt.Sprintf("no --store and no ROWLOCK_STORE: locks are kept in %s, and exclude only %s (--store=%s, if that is meant)",
+			s.at.shown, s.at.excludes(), localStore), slog.String("store", s.at.shown))
 	}
 	if s.at.dialect == migrations.SQLite {
 		ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
@@ -100,7 +109,7 @@ func (s *store) open(ctx context.Context) error {
 
 // location is where --store says that the store is, or the default.
 func (a *app) location() (location, error) {
-	if a.store == "" {
+	if a.store == "" || a.store == localStore {
 		return defaultLocation(a.std.Env)
 	}
 	at, err := parseLocation(a.store)
@@ -150,7 +159,10 @@ func (s *store) explain(err error) error {
 func (s *store) flags() string {
 	var flags string
 	if s.at.byName {
-		flags = " --store '" + s.at.shown + "'"
+		flags = " --store " + shellQuoted(s.at.shown)
+		if strings.Contains(s.at.shown, masked) { // which could not be pasted
+			flags = ` --store "$ROWLOCK_STORE"`
+		}
 	}
 	if s.table.String() != sqltable.Default {
 		flags += " --table " + s.table.String()

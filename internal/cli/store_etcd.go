@@ -15,7 +15,7 @@ const silence = 10 * time.Second
 
 func etcdKind(form string, secure bool) kind {
 	return kind{
-		form: form, port: "2379", several: true, secure: secure, forgets: true,
+		form: form, port: "2379", several: true, secure: secure, forgets: true, reaches: "this cluster and prefix",
 		options: []string{"prefix"}, check: (*keyValue).withoutPath, open: openEtcd,
 	}
 }

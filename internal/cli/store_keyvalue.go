@@ -13,6 +13,7 @@ type kind struct {
 	form    string // how it is written
 	port    string // unless another is given
 	several bool   // servers may be named
+	reaches string // the processes that a lock excludes use that
 	secure  bool   // TLS
 	options []string
 	check   func(*keyValue) error // of path and options

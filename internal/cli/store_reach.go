@@ -3,9 +3,10 @@ package cli
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
+
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // reach returns as soon as one of the servers takes a connection, and else with the reason of each. It is for
@@ -34,7 +35,7 @@ func (at location) reach(ctx context.Context, secure *tls.Config) error {
 		}
 		failed = append(failed, err)
 	}
-	return fail(exitUnavailable, "connect to %s: %w", at.shown, errors.Join(failed...))
+	return fail(exitUnavailable, "connect to %s: %w", at.shown, oneline.Join(failed...))
 }
 
 func dial(ctx context.Context, server string, secure *tls.Config) (net.Conn, error) {

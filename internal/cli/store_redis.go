@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -18,12 +19,16 @@ import (
 const redisPort = "6379"
 
 func redisKind(form string, cluster, secure bool) kind {
+	reaches := "this server and prefix"
+	if cluster {
+		reaches = "this cluster and prefix"
+	}
 	return kind{
-		form: form, port: redisPort, several: cluster, secure: secure,
+		form: form, port: redisPort, several: cluster, secure: secure, reaches: reaches,
 		options: []string{"prefix", "allow_eviction", "replicas", "replica_wait"},
 		check: func(at *keyValue) error {
 			if cluster {
-				return errors.Join(at.withoutPath(), checkRedis(at))
+				return oneline.Join(at.withoutPath(), checkRedis(at))
 			}
 			return checkRedis(at)
 		},

@@ -7,16 +7,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
 func redlockKind(form string, secure bool) kind {
 	return kind{
-		form: form, port: redisPort, several: true, secure: secure,
+		form: form, port: redisPort, several: true, secure: secure, reaches: "a majority of these servers, and this prefix",
 		options: []string{"prefix", "max_ttl", "node_timeout"},
 		check: func(at *keyValue) error {
 			_, err := at.redlockOptions()
-			return errors.Join(at.withoutPath(), err)
+			return oneline.Join(at.withoutPath(), err)
 		},
 		open: openRedlock,
 	}

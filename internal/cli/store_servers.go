@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/internal/sqlhandle"
 	"github.com/rowlock/rowlock/mysqlock"
 	"github.com/rowlock/rowlock/sqllock"
 )
@@ -25,6 +26,9 @@ func (s *store) openPostgres(table sqllock.Option) error {
 	}
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = program
+	}
+	if cfg.ConnConfig.ConnectTimeout == 0 {
+		s.unbounded = []string{"connect_timeout=5"}
 	}
 	cfg.ConnConfig.ConnectTimeout = connectTimeout
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // a statement that is prepared by name may be another's behind a pooler
@@ -55,7 +59,10 @@ func withoutURL(err error, at location) string {
 func (s *store) openMySQL(table sqllock.Option) error {
 	cfg := s.at.mysql
 	if cfg.Timeout == 0 {
-		cfg.Timeout = connectTimeout
+		s.unbounded = []string{"timeout=5s"}
+	}
+	if cfg.ReadTimeout == 0 {
+		s.unbounded = append(s.unbounded, "readTimeout=30s")
 	}
 	cfg.Logger = &mysql.NopLogger{} // every error is reported once, by us
 	if cfg.ConnectionAttributes == "" {
@@ -65,7 +72,7 @@ func (s *store) openMySQL(table sqllock.Option) error {
 	if err != nil {
 		return usage("--store: %w (%s)", err, s.at.shown)
 	}
-	s.db = sql.OpenDB(connector)
+	s.db = sql.OpenDB(sqlhandle.Limit(connector, connectTimeout)) // the driver's time-out ends before the server's greeting
 	s.db.SetMaxOpenConns(storeConns)
 	s.db.SetMaxIdleConns(storeConns)
 	s.leases = sqllock.MySQL(s.db, table)

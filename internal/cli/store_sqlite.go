@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	_ "embed" // for the statement
 	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"net/url"
 	"os"
@@ -23,6 +24,9 @@ import (
 
 //go:embed sql/tables_of_file.sql
 var tablesOfFile string
+
+// localStore names the default file on purpose.
+const localStore = "local"
 
 // defaultLocation is a file in the user's state directory: $XDG_STATE_HOME or ~/.local/state (XDG
 // Base Directory Specification 0.8, which says to ignore a relative path), and where the system
@@ -56,6 +60,9 @@ func (s *store) openSQLite(table sqllock.Option) error {
 			return fail(exitUnavailable, "make the folder of the default store: %w", err)
 		}
 	}
+	if err := makePrivate(s.at.path); err != nil {
+		return fail(exitUnavailable, "make %s: %w", s.at.shown, err)
+	}
 	db, err := sql.Open("sqlite", sqliteDSN(s.at.path))
 	if err != nil {
 		return fail(exitInternal, "open %s: %w", s.at.shown, err)
@@ -64,6 +71,22 @@ func (s *store) openSQLite(table sqllock.Option) error {
 	s.db = db
 	s.leases = sqllock.SQLite(db, table)
 	s.closers = append(s.closers, func() { _ = db.Close() })
+	return nil
+}
+
+// makePrivate makes a file that only this user may open, unless there is one: a user who may only read a SQLite file
+// can still lock it, and so keep every lock from being taken. SQLite gives the log beside it the same permissions.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err == nil {
+		return f.Close()
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return errors.New("it is a symbolic link to a file that does not exist")
+	}
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 func zookeeperKind(form string, secure bool) kind {
 	return kind{
-		form: form, port: "2181", several: true, secure: secure, forgets: true, untimed: true,
+		form: form, port: "2181", several: true, secure: secure, forgets: true, untimed: true, reaches: "this ensemble and root",
 		check: func(at *keyValue) error {
 			if strings.Contains(at.path, "@") { // what stands there is a password
 				return errors.New("special characters in user and password are written %XX: write " + at.form)

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/rowlock/rowlock"
 )
 
 // waiting tells whom a command waits for: once, and on a terminal for how long, in a line that is drawn again
@@ -14,7 +16,8 @@ type waiting struct {
 	log    *messages
 	screen io.Writer // nil where nothing is drawn
 	width  int
-	limit  time.Duration // of the wait; forever without one, zero if there is none
+	limit  time.Duration                 // of the wait; forever without one, zero if there is none
+	itself func(*rowlock.HeldError) bool // ends the wait if this process runs under the lock that it waits for
 
 	mu      sync.Mutex
 	began   time.Time // zero before the first refusal

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,5 +29,8 @@ func TestMessagesHaveNoControlCharacters(t *testing.T) {
 	held := &rowlock.HeldError{Name: "job", Reason: driver.Leased, Holder: "h\x1b[2Jx", Note: "first\rsecond\nthird\u009b2J"}
 	var text bytes.Buffer
 	newMessages(&text, formatText, false).fail(acquireFailure(held))
-	assert.Equal(t, "rowlock: \"job\" is held by h?[2Jx: first?second; third?2J\n", text.String())
+	assert.Equal(t, `rowlock: "job" is held by "h\x1b[2Jx": "first\rsecond\nthird\u009b2J"`+"\n", text.String())
+	text.Reset()
+	newMessages(&text, formatText, false).fail(errors.New("a driver's h\x1b[2Jx: first\rsecond\nthird\u009b2J\u202e"))
+	assert.Equal(t, "rowlock: a driver's h?[2Jx: first?second; third?2J?\n", text.String())
 }

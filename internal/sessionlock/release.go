@@ -34,6 +34,37 @@ func (s *Store[K]) Release(ctx context.Context, id K, shared bool, g driver.Gran
 	return err // ctx's is unknown: an unlock of it may be under way
 }
 
+// During does work while the lock of id is held here with this token, and nothing else is done on its connection: the lock is
+// neither released nor granted again meanwhile. [driver.ErrNotHeld] says that it is not held. work has the link of the
+// session, and does not use its connection.
+func (s *Store[K]) During(ctx context.Context, id K, key driver.Key, token driver.Token, work func(context.Context, Link[K]) error) error {
+	s.mu.Lock()
+	var held *Holding[K]
+	for _, h := range s.locks[id] {
+		if h.granted && h.Key == key && h.grant.Token == token {
+			held = h
+		}
+	}
+	s.mu.Unlock()
+	if held == nil {
+		return driver.ErrNotHeld
+	}
+	se := held.session
+	err := se.Take(ctx)
+	if err == nil {
+		err = se.Run(ctx, held, func(ctx context.Context) error {
+			if !se.Has(func(h *Holding[K]) bool { return h == held && h.granted }) {
+				return driver.ErrNotHeld
+			}
+			return work(ctx, se.link)
+		})
+	}
+	if errors.Is(err, ErrGone) {
+		return driver.ErrNotHeld
+	}
+	return err
+}
+
 // answered waits until the server has answered the request of this nonce, if one is under way.
 func (s *Store[K]) answered(ctx context.Context, id K, nonce driver.Nonce) error {
 	s.mu.Lock()

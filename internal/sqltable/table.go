@@ -34,9 +34,21 @@ type Table struct {
 	schema, name string
 }
 
-// Parse reads "table" or "schema.table". Each part is a plain identifier: letters, digits and
-// underscores, not starting with a digit, at most 50 bytes.
+// reserved are the last words of names that are derived from a lease table's.
+var reserved = regexp.MustCompile(`(?i)^(.+)_(meta|fence|outcome|version|waiter|counter|run|token|fence_pass|fence_check)$`)
+
+// Parse reads the name of a lease table as [ParseProtected] does, and refuses one that another lease table's own tables may have.
 func Parse(s string) (Table, error) {
+	t, err := ParseProtected(s)
+	if of := reserved.FindStringSubmatch(t.name); err == nil && of != nil {
+		return Table{}, fmt.Errorf("table %q: a name may not end in _%s, because locks in a table %s keep something else under it", s, of[2], of[1])
+	}
+	return t, err
+}
+
+// ParseProtected reads "table" or "schema.table". Each part is a plain identifier: letters, digits and
+// underscores, not starting with a digit, at most 50 bytes.
+func ParseProtected(s string) (Table, error) {
 	schema, name, qualified := strings.Cut(s, ".")
 	if !qualified {
 		schema, name = "", s

@@ -18,6 +18,20 @@ func TestParseRefusesWhatCannotBeQuotedPlainly(t *testing.T) {
 	}
 }
 
+// A lease table whose name is that of another one's further table is refused; a table of the user's own may be called anything.
+func TestParseRefusesWhatIsDerivedFromAnotherName(t *testing.T) {
+	for _, bad := range []string{"a_meta", "ops.a_meta", "A_META", "a_fence", "a_outcome", "a_version", "a_waiter", "a_counter", "a_run", "a_token", "a_fence_pass", "a_b_fence_check"} {
+		_, err := sqltable.Parse(bad)
+		require.ErrorContains(t, err, "a name may not end in _", bad)
+		_, err = sqltable.ParseProtected(bad)
+		require.NoError(t, err, bad)
+	}
+	for _, good := range []string{"meta", "_meta", "a_metas", "run", "token", "ameta"} {
+		_, err := sqltable.Parse(good)
+		require.NoError(t, err, good)
+	}
+}
+
 func TestRewriteTouchesTheTableNamesOnly(t *testing.T) {
 	table, err := sqltable.Parse("Ops.jobs")
 	require.NoError(t, err)

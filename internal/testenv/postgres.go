@@ -35,12 +35,24 @@ func throughPgBouncer(tb testing.TB, engine string) (pooled, direct string) {
 	return withDatabase(tb, pooled, name), withDatabase(tb, direct, name)
 }
 
+// PostgresEncoded returns the DSN of a fresh, empty database with the given encoding, dropped when the test ends.
+func PostgresEncoded(tb testing.TB, encoding string) string {
+	tb.Helper()
+	name := makePostgres(tb, " ENCODING '"+encoding+"' LC_COLLATE 'C' LC_CTYPE 'C'")
+	return withDatabase(tb, DSN(tb, EnginePostgres), name)
+}
+
 // freshPostgres makes a database rather than a schema: PgBouncer takes no search_path from a client, and advisory locks
 // and notifications are per database, so tests do not hear each other.
 func freshPostgres(tb testing.TB) string {
 	tb.Helper()
+	return makePostgres(tb, "")
+}
+
+func makePostgres(tb testing.TB, options string) string {
+	tb.Helper()
 	name, dsn := freshName(), DSN(tb, EnginePostgres)
-	if err := execPostgres(dsn, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+	if err := execPostgres(dsn, "CREATE DATABASE "+name+" TEMPLATE template0"+options); err != nil {
 		tb.Fatalf("create a Postgres database: %v", err)
 	}
 	tb.Cleanup(func() {

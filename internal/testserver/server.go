@@ -65,6 +65,9 @@ type Options struct {
 	// the suite of Debian that has it. The other servers come as they come.
 	Version string
 
+	// Config is what the configuration of a ZooKeeper server has besides: lines that count instead of its own.
+	Config string
+
 	// CertFile and KeyFile are what a single etcd speaks TLS with, and nothing else.
 	CertFile, KeyFile string
 

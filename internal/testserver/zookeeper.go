@@ -67,7 +67,7 @@ func (e *zookeeper) command(f *folder, port int, o Options) command {
 // server says so in its log and ends.
 func (e *zookeeper) commandWith(f *folder, port int, o Options, ensemble string) command {
 	config := filepath.Join(f.path, "zoo.cfg")
-	_ = os.WriteFile(config, []byte(fmt.Sprintf(zookeeperConfig, f.data(), port)+ensemble), 0o644)
+	_ = os.WriteFile(config, []byte(fmt.Sprintf(zookeeperConfig, f.data(), port)+ensemble+o.Config), 0o644)
 	sync := "yes"
 	if !o.Durable {
 		sync = "no"

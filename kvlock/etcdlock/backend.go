@@ -29,6 +29,7 @@ type store struct {
 	places   map[int64]*place // of sessions, by the seconds of their leases
 	holds    map[driver.Nonce]*hold
 	busy     map[driver.Nonce]bool // acquisitions under way, and entries that are being taken back
+	sentries map[*session]*sentry
 	released memory
 	paused   memory
 }
@@ -57,8 +58,8 @@ func Prefix(p string) Option { return func(s *store) { s.prefix = p } }
 func New(client *clientv3.Client, opts ...Option) *Backend {
 	s := &store{
 		client: client, prefix: "rowlock",
-		places: make(map[int64]*place),
-		holds:  make(map[driver.Nonce]*hold), busy: make(map[driver.Nonce]bool),
+		places: make(map[int64]*place), sentries: make(map[*session]*sentry),
+		holds: make(map[driver.Nonce]*hold), busy: make(map[driver.Nonce]bool),
 	}
 	for _, opt := range opts {
 		if opt != nil {
@@ -93,6 +94,6 @@ const backendName = "etcdlock"
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
-		Sessions: true, Forgets: true, Inspects: true, Pauses: !b.shared,
+		Sessions: true, Forgets: true, Inspects: true, Pauses: !b.shared, Shares: b.shared,
 	}
 }

@@ -67,8 +67,13 @@ func BenchmarkHandOver(b *testing.B) {
 	b.Run("etcdlock", func(b *testing.B) {
 		locks := [...]*etcdlock.Backend{etcdlock.New(clients[0]), etcdlock.New(clients[1])}
 		key := request("h").Key
-		g, err := locks[0].Acquire(ctx, request("h"))
+		g, err := locks[1].Acquire(ctx, request("h"))
 		require.NoError(b, err)
+		require.NoError(b, locks[1].Release(ctx, g))
+		g, err = locks[0].Acquire(ctx, request("h"))
+		require.NoError(b, err)
+		for metric(b, s.DSN, watches) != 2 { // until both sessions are watched
+		}
 		handOver(b, s.DSN, clients[0], locks[0].Queue(key), func(i int) error { return locks[i%2].Release(ctx, g) }, func(i int) (err error) {
 			var next driver.Grant
 			if next, err = inQueue(locks[(i+1)%2], ctx, request("h")); err == nil {
@@ -94,7 +99,7 @@ func BenchmarkHandOver(b *testing.B) {
 // handOver has the next one wait before the present one releases.
 func handOver(b *testing.B, dsn string, client *clientv3.Client, queue string, release, acquire func(int) error) {
 	var total time.Duration
-	n := 0
+	n, standing := 0, metric(b, dsn, watches)
 	for b.Loop() {
 		got := make(chan error, 1)
 		go func(i int) { got <- acquire(i) }(n)
@@ -105,7 +110,7 @@ func handOver(b *testing.B, dsn string, client *clientv3.Client, queue string, r
 				break
 			}
 		}
-		for metric(b, dsn, watches) == 0 { // until its watch stands
+		for metric(b, dsn, watches) == standing { // until its watch stands
 		}
 		began := time.Now()
 		require.NoError(b, release(n))

@@ -22,15 +22,27 @@
 //
 // All locks of one Backend with one TTL live on one lease of etcd, called session here, so that ten
 // thousand locks are kept alive by one message. Its TTL is an eighth longer than the lock's, in whole
-// seconds. When it is lost, all of them are lost at once, and the next lock gets a new session. Nothing
-// runs in the background: a session that nobody uses ends by itself.
+// seconds. When it is lost, all of them are lost at once, and the next lock gets a new session. A session
+// that nobody uses ends by itself.
+//
+// A session on which a lock is held has a key of its own, PREFIX/%/LEASE, which its process watches. Etcd
+// deletes all keys of a lease in one transaction, so this one watch reports the end of the session for all
+// of its locks, as soon as etcd does. A forced release writes the lock's key there, and so reaches the
+// holder as fast. The watch ends with the session, or when the locker is closed.
 //
 // # What is promised
 //
 // Exclusion and tokens are linearizable through the loss of a minority of nodes, of the leader, and
-// through restarts. Grants end late and never early: a new leader gives each session its full TTL again.
+// through restarts. A new leader gives each session its full TTL again, so grants end late.
 // A crash frees the name within nine eighths of the TTL, a second for rounding, half a second for etcd
-// to notice, and as much again for each change of leader.
+// to notice, and as much again for each change of leader. A waiter that crashes keeps its place in the
+// queue for as long: a lock that is released meanwhile stays closed to those behind it.
+//
+// One fault of etcd ends grants early. A leader that is suspended for longer than a session lives, and goes
+// on, revokes sessions that its successor has renewed (seen in 3.7.3). The next waiter is then granted the
+// lock at once. The holder learns it from its watch, with the next waiter or a few milliseconds later, or
+// with its next renewal if the node that serves the watch does not answer. For that moment both trust their leases.
+// Tokens still rise: use [Backend.Guard] or a fence where the moment matters.
 //
 // Trust in a lease is counted from before the last renewal was sent that etcd answered, as everywhere in
 // rowlock, and never from a reply: a holder that is cut off, alone or with its node, stops in time.
@@ -39,9 +51,8 @@
 // restored with --bump-revision (etcdutl 3.6); without that, reset the fences of resources outside.
 //
 // Releases before 3.6.5 may answer the renewal of a lease that has just been revoked with success
-// (https://github.com/etcd-io/etcd/pull/20590), and of 3.5 and older there are some in which an old leader
-// that hangs revokes leases that the new one has renewed (https://github.com/etcd-io/etcd/issues/15247).
-// Do not use those.
+// (https://github.com/etcd-io/etcd/pull/20590). Do not use those. What a suspended leader does was reported for 3.5, too
+// (https://github.com/etcd-io/etcd/issues/15247).
 //
 // # What is not
 //

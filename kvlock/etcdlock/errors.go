@@ -11,6 +11,7 @@ import (
 
 var (
 	errLeaseLost = errors.New("etcdlock: the session's lease has ended")
+	errForced    = errors.New("etcdlock: an operator forced the release")
 	errEntryLost = errors.New("etcdlock: the place in the queue is gone")
 	errSilent    = errors.New("etcdlock: nothing was heard from etcd for the TTL")
 	errBusy      = errors.New("etcdlock: another call for this acquisition is under way")

@@ -3,6 +3,8 @@ package etcdlock
 import (
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/rowlock/rowlock/driver"
 )
 
@@ -37,3 +39,6 @@ func (b *Backend) Age(nonce driver.Nonce) time.Duration {
 	b.mu.Unlock()
 	return b.age(s)
 }
+
+// SessionKey is the key that is watched for a session.
+func (b *Backend) SessionKey(lease clientv3.LeaseID) string { return b.sessionKey(lease) }

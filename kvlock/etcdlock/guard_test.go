@@ -19,9 +19,11 @@ import (
 // has not heard of that; one with the guard of the present lease is not.
 func TestGuardRefusesWhatComesTooLate(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
-		lease, err := lockerOn(t, n.watching).Acquire(t.Context(), "a", rowlock.Namespace("n/s"))
+		b, err := n.open()
 		require.NoError(t, err)
-		old, err := n.watching.Guard(lease)
+		lease, err := lockerOn(t, b).Acquire(t.Context(), "a", rowlock.Namespace("n/s"))
+		require.NoError(t, err)
+		old, err := b.Guard(lease)
 		require.NoError(t, err)
 		write := func(guard clientv3.Cmp) bool {
 			reply, err := n.direct.Txn(t.Context()).If(guard).Then(clientv3.OpPut("data-"+n.watching.Queue(driver.Key{}), "x")).Commit()
@@ -29,6 +31,8 @@ func TestGuardRefusesWhatComesTooLate(t *testing.T) {
 			return reply.Succeeded
 		}
 		require.True(t, write(old))
+		require.NoError(t, n.Cut(b))
+		defer func() { require.NoError(t, n.Restore(b)) }()
 		require.NoError(t, n.Expire(t.Context(), driver.Key{Namespace: "n/s", Name: "a"}))
 		require.NoError(t, lease.Err(), "the holder knows nothing of its loss")
 		require.False(t, write(old))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,6 +32,7 @@ func TestCommitsOfAHandOver(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, lease.Release(t.Context()))
 			}
+			require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == processes }, 20*time.Second, 10*time.Millisecond, "and watched")
 			before := metric(t, s.DSN, commits)
 			held, err := lockers[0].Acquire(t.Context(), "a")
 			require.NoError(t, err)

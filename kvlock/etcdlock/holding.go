@@ -1,6 +1,7 @@
 package etcdlock
 
 import (
+	"context"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -15,6 +16,9 @@ type hold struct {
 	shared  bool
 	doubted bool // a request that puts it was not answered
 	leaving bool // a release was sent and not answered
+
+	ctx context.Context // ends when it is known to be gone; nil until somebody asks
+	end context.CancelCauseFunc
 }
 
 // enlist returns the entry for a request on s: the one that it has, or the first that is not in use.
@@ -66,6 +70,7 @@ func (b *Backend) hold(r driver.Request, token driver.Token, s *session) driver.
 	defer b.mu.Unlock()
 	if h := b.holds[r.Nonce]; h != nil { // its session has just ended otherwise
 		h.token = token
+		b.guard(s)
 	}
 	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: min(r.TTL, s.ttl)}
 }

@@ -27,28 +27,17 @@ func TestAWaiterOnANodeThatHangs(t *testing.T) {
 	require.NoError(t, err)
 	defer client.Close()
 	waiting := make(chan error, 1)
-	go func() {
-		r := request("a")
-		r.TTL = 8 * time.Second
-		_, err := inQueue(etcdlock.New(client, where), t.Context(), r)
-		waiting <- err
-	}()
-	var hung *testserver.EtcdNode
-	var others []string
-	require.Eventually(t, func() bool {
-		others = nil
-		for _, n := range c.Nodes {
-			if metric(t, n.DSN, watches) == 1 {
-				hung = n
-			} else {
-				others = append(others, n.DSN)
-			}
-		}
-		return hung != nil
-	}, 20*time.Second, 10*time.Millisecond)
+	hung := watchedBy(t, c, func() {
+		go func() {
+			r := request("a")
+			r.TTL = 8 * time.Second
+			_, err := inQueue(etcdlock.New(client, where), t.Context(), r)
+			waiting <- err
+		}()
+	})
 	hung.Pause()
 	defer hung.Continue()
-	direct := etcdlock.New(connect(t, others...), where)
+	direct := etcdlock.New(connect(t, others(c, hung)...), where)
 	require.Eventually(t, func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
@@ -73,21 +62,14 @@ func TestAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
 	held, err := operator.Acquire(t.Context(), r)
 	require.NoError(t, err)
 	waiting := make(chan error, 1)
-	go func() {
-		r := request("a")
-		r.TTL = 12 * time.Second // of which a request may take a sixth
-		_, err := inQueue(etcdlock.New(connect(t, endpoints(c)...), where), t.Context(), r)
-		waiting <- err
-	}()
-	var left *testserver.EtcdNode // where the watch is, which is told at once that there is no leader
-	require.Eventually(t, func() bool {
-		for _, n := range c.Nodes {
-			if metric(t, n.DSN, watches) == 1 {
-				left = n
-			}
-		}
-		return left != nil
-	}, 20*time.Second, 10*time.Millisecond)
+	left := watchedBy(t, c, func() { // that node is told at once that there is no leader
+		go func() {
+			r := request("a")
+			r.TTL = 12 * time.Second // of which a request may take a sixth
+			_, err := inQueue(etcdlock.New(connect(t, endpoints(c)...), where), t.Context(), r)
+			waiting <- err
+		}()
+	})
 	var killed []*testserver.EtcdNode
 	for _, n := range c.Nodes {
 		if n != left {

@@ -96,11 +96,18 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 		return refusal(first)
 	}
 	same := clientv3.Compare(clientv3.CreateRevision(string(first.Key)), "=", first.CreateRevision)
-	reply, err := b.commit(ctx, []clientv3.Cmp{same}, []clientv3.Op{clientv3.OpDelete(string(first.Key))}, nil)
+	reply, err := b.commit(ctx, []clientv3.Cmp{same}, []clientv3.Op{clientv3.OpDelete(string(first.Key)), b.tell(first)}, nil)
 	if err == nil && !reply.Succeeded {
 		return driver.ErrNotHeld
 	}
 	return classify(err)
+}
+
+// tell writes the entry of a holder to the key of its session, which the holder's process watches.
+func (b *Backend) tell(entry *mvccpb.KeyValue) clientv3.Op {
+	key := b.sessionKey(clientv3.LeaseID(entry.Lease))
+	stands := clientv3.Compare(clientv3.CreateRevision(key), ">", 0)
+	return clientv3.OpTxn([]clientv3.Cmp{stands}, []clientv3.Op{clientv3.OpPut(key, string(entry.Key), clientv3.WithIgnoreLease())}, nil)
 }
 
 // Prune has nothing to forget.

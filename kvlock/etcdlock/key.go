@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/rowlock/rowlock/driver"
 )
 
@@ -51,6 +53,12 @@ func (b *Backend) entry(key driver.Key, s *session, number int) string {
 		kind = sharedMark
 	}
 	return fmt.Sprintf("%s%s%016x-%d", b.queue(key), kind, int64(s.id), number)
+}
+
+// sessionKey is the key that a session is watched by. No part of a name is a percent sign alone, and its last part does not begin
+// with the mark, so it stands in no queue, of this prefix or another.
+func (s *store) sessionKey(lease clientv3.LeaseID) string {
+	return fmt.Sprintf("%s/%%/%016x", s.prefix, int64(lease))
 }
 
 // parse says whose queue an entry stands in.

@@ -27,7 +27,7 @@ func TestAWaiterThatIsRefusedLeavesTheQueue(t *testing.T) {
 		require.NoError(t, err)
 		return reply.Count
 	}
-	require.Eventually(t, func() bool { return entries() == 2 && metric(t, s.DSN, watches) == 1 }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return entries() == 2 && metric(t, s.DSN, watches) == 2 }, 20*time.Second, 5*time.Millisecond)
 	_, err = root.RoleRevokePermission(ctx, "locks", "rowlock/", clientv3.GetPrefixRangeEnd("rowlock/"))
 	require.NoError(t, err)
 	_, err = root.RoleGrantPermission(ctx, "locks", "rowlock/", clientv3.GetPrefixRangeEnd("rowlock/"), clientv3.PermissionType(clientv3.PermWrite))

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
-	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
@@ -19,12 +18,7 @@ func TestAHolderInTheMinorityLosesFirst(t *testing.T) {
 	c := cluster(t)
 	where := prefix()
 	minority := leader(t, c) // the hardest: it has been extending leases itself
-	var majority []string
-	for _, n := range c.Nodes {
-		if n != minority {
-			majority = append(majority, n.DSN)
-		}
-	}
+	majority := others(c, minority)
 	lease, err := lockerOn(t, etcdlock.New(connect(t, minority.DSN), where), rowlock.TTL(2*time.Second)).Acquire(t.Context(), "a")
 	require.NoError(t, err)
 	c.Isolate(minority)
@@ -50,25 +44,13 @@ func TestAWaiterLeavesTheMinority(t *testing.T) {
 	held, err := etcdlock.New(connect(t, endpoints(c)...), where).Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
 	waiting := make(chan error, 1)
-	go func() {
-		_, err := lockerOn(t, etcdlock.New(connect(t, endpoints(c)...), where), rowlock.TTL(time.Minute)).Acquire(t.Context(), "a") // an election may take half of that
-		waiting <- err
-	}()
-	var minority *testserver.EtcdNode
-	require.Eventually(t, func() bool {
-		for _, n := range c.Nodes {
-			if metric(t, n.DSN, watches) == 1 {
-				minority = n
-			}
-		}
-		return minority != nil
-	}, 10*time.Second, 10*time.Millisecond)
-	var majority []string
-	for _, n := range c.Nodes {
-		if n != minority {
-			majority = append(majority, n.DSN)
-		}
-	}
+	minority := watchedBy(t, c, func() {
+		go func() {
+			_, err := lockerOn(t, etcdlock.New(connect(t, endpoints(c)...), where), rowlock.TTL(time.Minute)).Acquire(t.Context(), "a") // an election may take half of that
+			waiting <- err
+		}()
+	})
+	majority := others(c, minority)
 	c.Isolate(minority)
 	defer c.Rejoin()
 	operator := etcdlock.New(connect(t, majority...), where)

@@ -2,11 +2,11 @@ package etcdlock
 
 import (
 	"context"
-	"errors"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 var _ driver.Pauser = (*Backend)(nil)
@@ -14,7 +14,7 @@ var _ driver.Pauser = (*Backend)(nil)
 // Pause takes the entry of g off the lease that it lives on: it keeps its place at the head of the queue, and the
 // revision that is its token, and no session ends it. Its key is not used again for as long as the session lasts.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
-	if err := errors.Join(b.err, ctx.Err()); err != nil {
+	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
 	}
 	paused := driver.Grant{Nonce: as, Token: g.Token}

@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Enter puts an entry at the end of the queue. If others are in front it calls wait, and waits for the one
@@ -143,5 +144,5 @@ func (w *waiter) leave(ctx context.Context, err error) error {
 		return ofRead(err)
 	}
 	w.backend.doubt(w.request, w.session)
-	return errors.Join(ctx.Err(), fmt.Errorf("etcdlock: the queue was not left: %v", err)) //nolint:errorlint // whatever err says, the entry may stand
+	return oneline.Join(ctx.Err(), fmt.Errorf("etcdlock: the queue was not left: %v", err)) //nolint:errorlint // whatever err says, the entry may stand
 }

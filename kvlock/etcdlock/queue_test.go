@@ -64,6 +64,40 @@ const (
 	leads   = `etcd_server_has_leader`
 )
 
+// watchedBy returns the node on which the watch stands that begin makes. The holder's is there before.
+func watchedBy(t *testing.T, c *testserver.EtcdCluster, begin func()) (found *testserver.EtcdNode) {
+	t.Helper()
+	before := map[*testserver.EtcdNode]int{}
+	require.Eventually(t, func() bool {
+		sum := 0
+		for _, n := range c.Nodes {
+			before[n] = metric(t, n.DSN, watches)
+			sum += before[n]
+		}
+		return sum == 1
+	}, 20*time.Second, 10*time.Millisecond)
+	begin()
+	require.Eventually(t, func() bool {
+		for _, n := range c.Nodes {
+			if metric(t, n.DSN, watches) > before[n] {
+				found = n
+			}
+		}
+		return found != nil
+	}, 20*time.Second, 10*time.Millisecond)
+	return found
+}
+
+// others is how to reach all nodes but one.
+func others(c *testserver.EtcdCluster, but *testserver.EtcdNode) (all []string) {
+	for _, n := range c.Nodes {
+		if n != but {
+			all = append(all, n.DSN)
+		}
+	}
+	return all
+}
+
 // entries is how many stand in the queue for key, the holder included.
 func entries(tb testing.TB, n *network, key driver.Key) int {
 	tb.Helper()
@@ -97,7 +131,7 @@ func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
 			r.TTL = time.Hour // of which each looks after a quarter, by itself
 			waiters[i] = queued(t, n, b, ctx, r)
 		}
-		require.Eventually(t, func() bool { return n.metric(watches) == many }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return n.metric(watches) == many+1 }, 10*time.Second, 10*time.Millisecond)
 		before := n.metric(txns)
 		require.NoError(t, n.Expire(ctx, r.Key))
 		require.NoError(t, <-waiters[0])
@@ -184,7 +218,7 @@ func TestCompactionWhileWaiting(t *testing.T) {
 		b, err := n.open()
 		require.NoError(t, err)
 		waits := queued(t, n, b, t.Context(), request("a"))
-		require.Eventually(t, func() bool { return n.metric(watches) == 1 }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return n.metric(watches) == 2 }, 10*time.Second, 10*time.Millisecond)
 		require.NoError(t, n.Cut(b))
 		require.NoError(t, n.watching.Release(t.Context(), g))
 		var last int64

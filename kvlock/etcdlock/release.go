@@ -7,11 +7,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Release deletes the entry of g, if the revision that created it is the token.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
-	if err := errors.Join(b.err, ctx.Err()); err != nil {
+	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
 	}
 	if b.wasReleased(g) {

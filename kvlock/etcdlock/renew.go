@@ -130,6 +130,9 @@ func (b *Backend) sweep(ctx context.Context, s *session) {
 	}
 	for _, key := range lease.Keys {
 		entry := string(key)
+		if entry == b.sessionKey(s.id) {
+			continue
+		}
 		if nonce, known := b.ownerOf(entry); known && b.wanted(nonce) {
 			continue
 		}

@@ -80,6 +80,9 @@ func (b *Backend) session(ctx context.Context, ttl time.Duration) (*session, err
 	return s, nil
 }
 
+// timeout of one request: short enough for several before the session ends.
+func (s *session) timeout() time.Duration { return min(s.ttl/6, 5*time.Second) }
+
 // usable says whether new locks may be put on s.
 func (b *Backend) usable(s *session) bool {
 	b.mu.Lock()
@@ -164,14 +167,17 @@ func (b *Backend) why(ctx context.Context, err error) error {
 }
 
 // drop ends s, and with it all that lives on it.
-func (b *Backend) drop(s *session) {
+func (b *store) drop(s *session) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	for nonce, h := range b.holds {
 		if h.session == s {
 			delete(b.holds, nonce)
+			if h.end != nil {
+				h.end(errLeaseLost)
+			}
 		}
 	}
-	b.mu.Unlock()
 	s.end(errLeaseLost)
 }
 
@@ -193,11 +199,17 @@ var over = func() context.Context {
 	return ctx
 }()
 
-// Session returns a context that ends when the lease that g lives on is known to be gone. What ends g
-// alone, an operator's force, shows with the next renewal.
+// Session returns a context that ends when g is known to be gone: with the lease that it lives on, or alone, by an operator's
+// force. Both are watched. A key that is deleted by hand shows with the next renewal.
 func (b *Backend) Session(g driver.Grant) context.Context {
-	if h := b.held(g); h != nil {
-		return h.session.ctx
+	h := b.held(g)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h == nil || b.holds[g.Nonce] != h {
+		return over
 	}
-	return over
+	if h.ctx == nil {
+		h.ctx, h.end = context.WithCancelCause(context.Background())
+	}
+	return h.ctx
 }

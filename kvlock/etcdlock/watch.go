@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // wait returns once it has looked again after something happened to the entry in front.
@@ -17,7 +18,7 @@ func (w *waiter) wait(ctx context.Context) error {
 	}
 	pause := 10 * time.Millisecond
 	for {
-		inner, cancel := context.WithTimeout(ctx, w.timeout())
+		inner, cancel := context.WithTimeout(ctx, w.session.timeout())
 		err := w.look(inner)
 		cancel()
 		switch {
@@ -26,7 +27,7 @@ func (w *waiter) wait(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Since(w.heard) > w.request.TTL:
-			return errors.Join(errSilent, err)
+			return oneline.Join(errSilent, err)
 		}
 		if !sleep(ctx, pause) {
 			return ctx.Err()
@@ -95,7 +96,7 @@ func (w *waiter) listen(ctx context.Context) <-chan clientv3.WatchResponse {
 
 // same looks, and says whether the entry in front is the one that it was.
 func (w *waiter) same(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, w.timeout())
+	ctx, cancel := context.WithTimeout(ctx, w.session.timeout())
 	defer cancel()
 	revision := w.before.CreateRevision
 	return w.look(ctx) == nil && w.before != nil && w.before.CreateRevision == revision
@@ -108,7 +109,7 @@ func (w *waiter) keep(ctx context.Context, every time.Duration) error {
 		return nil
 	}
 	sent := time.Now()
-	inner, cancel := context.WithTimeout(ctx, w.timeout())
+	inner, cancel := context.WithTimeout(ctx, w.session.timeout())
 	defer cancel()
 	err := w.backend.beat(inner, w.session)
 	switch {
@@ -120,13 +121,10 @@ func (w *waiter) keep(ctx context.Context, every time.Duration) error {
 	case errors.Is(err, errLeaseLost):
 		return driver.NotApplied(err)
 	case time.Since(w.heard) > w.request.TTL:
-		return errors.Join(errSilent, err)
+		return oneline.Join(errSilent, err)
 	}
 	return nil
 }
-
-// timeout of one request: short enough for several before the session ends.
-func (w *waiter) timeout() time.Duration { return min(w.session.ttl/6, 5*time.Second) }
 
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)

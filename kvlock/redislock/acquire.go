@@ -24,7 +24,7 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	if r.Waiting {
 		waiter = b.places.asks(r.Key)
 	}
-	what := call{acquireScript, []string{b.options.encode(r.Key)}, []any{
+	what := call{acquireScript, b.recorded(b.options.encode(r.Key)), []any{
 		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), remembered.Milliseconds(), waiter,
 	}}
 	cmd, confirmed, err := b.write(ctx, what)

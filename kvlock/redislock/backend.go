@@ -3,6 +3,8 @@ package redislock
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -51,7 +53,8 @@ func (b *Backend) Validate() error { return b.err }
 
 // Capabilities implements [driver.Describer]. Tokens are best effort: a failover to a replica that lags
 // is survived only as far as the clocks of the two servers agree. The warnings are of what the first call
-// has found, if there was one: persistence that is weak, replicas that are not waited for, eviction.
+// has found, if there was one: persistence that is weak, replicas that are not waited for, eviction. One more says
+// that the account may not SUBSCRIBE, once a waiter has found out.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Inspects: true, Pauses: true}
 	if b.isCluster() {
@@ -59,6 +62,9 @@ func (b *Backend) Capabilities() driver.Capabilities {
 	}
 	if found := b.warnings.Load(); found != nil {
 		c.Warnings = found.list
+	}
+	if err := b.wakes.refused(); err != nil {
+		c.Warnings = append(slices.Clip(c.Warnings), fmt.Sprintf("nobody is notified of a release, and waiters poll: %v", err))
 	}
 	return c
 }

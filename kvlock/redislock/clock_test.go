@@ -57,8 +57,8 @@ func TestServerClockSetBack(t *testing.T) {
 	require.NoError(t, s.SetClock(-time.Hour))
 	pruned, err := b.Prune(ctx, 0)
 	require.NoError(t, err)
-	assert.Zero(t, pruned, "a token ahead of the clock is not forgotten")
-	assert.Greater(t, acquire(t, b, request("gone")).Token, gone.Token)
+	assert.Equal(t, 1, pruned)
+	assert.Greater(t, acquire(t, b, request("gone")).Token, gone.Token, "although it is forgotten, and its token is ahead of the clock")
 
 	outcomes, err := b.Renew(ctx, []driver.Grant{kept})
 	require.NoError(t, err)

@@ -44,12 +44,13 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 		t.Helper()
 		require.NoError(t, n.Do(ctx, append([]any{"CLUSTER", "SETSLOT", slot}, how...)...).Err())
 	}
-	move := func(name string) {
+	moveKey := func(key string) {
 		t.Helper()
 		host, port, err := net.SplitHostPort(to.Options().Addr)
 		require.NoError(t, err)
-		require.Equal(t, "OK", from.Migrate(ctx, host, port, tagged+":"+name, 0, 10*time.Second).Val())
+		require.Equal(t, "OK", from.Migrate(ctx, host, port, key, 0, 10*time.Second).Val())
 	}
+	move := func(name string) { moveKey(tagged + ":" + name) }
 
 	var grants []driver.Grant
 	names := []string{"a", "b", "c", "d"}
@@ -95,7 +96,7 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 	}
 	check("all moved")
 	for _, key := range from.ClusterGetKeysInSlot(ctx, slot, 10_000).Val() { // all others
-		move(key[len(tagged)+1:])
+		moveKey(key)
 	}
 	assign(to, "NODE", id(to))
 	assign(from, "NODE", id(to))
@@ -132,7 +133,7 @@ func TestCluster(t *testing.T) {
 	c, each := nodes(t)
 	for name, test := range map[string]func(*testing.T, *redis.ClusterClient, []*redis.Client){
 		"preflight": testPreflightOfCluster, "batches": testBatchesOnCluster, "migration": testSlotMigration, "replicated": testReplicatedOnCluster,
-		"queue": testQueueOnCluster,
+		"queue": testQueueOnCluster, "forgotten": testForgottenOnCluster,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c, each) })
 	}

@@ -11,6 +11,9 @@
 // FLUSHALL, a restart without data and a failover that lost the last grants, as long as the clock of the new server is
 // not behind that of the old one by more than the failover took. That is what BestEffortToken means here.
 //
+// A released name is forgotten after five minutes, so names that are used once do not fill the server. One key beside the locks keeps
+// the largest token of what was forgotten, and a name that is new gets a larger one.
+//
 // # What is not promised
 //
 // One Redis excludes for as long as it keeps its data. A restart that loses them, FLUSHALL, and a failover to a replica

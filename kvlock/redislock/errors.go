@@ -14,7 +14,7 @@ import (
 // remedies are answers of a server that no repetition mends, by how they begin, and what does.
 var remedies = []struct{ begin, remedy string }{
 	{"WRONGTYPE", "the key is not a lock of rowlock, but of another library or program: choose another redislock.Prefix"},
-	{"NOPERM", "the account needs EVAL and EVALSHA, SCAN to list, and the keys and channels of the prefix"},
+	{"NOPERM", "the account needs EVAL and EVALSHA, SCAN to list, SUBSCRIBE to be notified, and the keys and channels of the prefix"},
 	{"NOAUTH", "the client gives no password"},
 	{"WRONGPASS", "the account or its password is wrong"},
 	{"ERR unknown command", "this service forbids a command that locks need"},

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-var handOverScript = load("hand_over")
+var handOverScript = loadQueued("hand_over")
 
 var _ driver.HandOverer = (*Backend)(nil)
 

@@ -57,8 +57,8 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return list, nil
 }
 
-// Prune implements [driver.Inspector]. Locks are forgotten by themselves after the retention, so it is needed only where
-// that is too late. A lock whose token is ahead of the server's clock stays.
+// Prune implements [driver.Inspector]. A released lock is forgotten by itself after some minutes, and every other one after the
+// retention, so Prune is needed only where that is too late. Tokens go on rising: the server's record keeps the largest.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	n, err := do(ctx, b, func(ctx context.Context) (int, error) {
 		return b.forget(ctx, unused)
@@ -89,7 +89,11 @@ func (b *Backend) scan(ctx context.Context, what script, args []any, each func(d
 					continue
 				}
 				seen[k] = true
-				locks, calls = append(locks, lock), append(calls, call{what, []string{k}, args})
+				keys := []string{k}
+				if what.recorded {
+					keys = b.recorded(k)
+				}
+				locks, calls = append(locks, lock), append(calls, call{what, keys, args})
 			}
 			mu.Unlock()
 			cmds := runAll(ctx, b.client, calls)

@@ -8,17 +8,25 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// encode is the Redis key of a lock: prefix, namespace, colon, name. Readable names stay as they are. A
-// percent sign, braces (a hash tag in Cluster) and control characters become %XX, and so does a colon in
-// the namespace; so no two locks share a key, and decode finds both parts again.
+// encode is the Redis key of a lock: prefix, colon, name; or, in a namespace, prefix, @, namespace, colon, name. Readable names stay as they
+// are. A percent sign, braces (a hash tag in Cluster) and control characters become %XX, and so does a colon in the namespace. A prefix
+// ends with the first colon that another colon or an @ follows, so no two locks share a key, whatever their prefixes are.
 func (o options) encode(k driver.Key) string {
 	var b strings.Builder
-	b.Grow(len(o.prefix) + len(k.Namespace) + 1 + len(k.Name))
+	b.Grow(len(o.prefix) + 1 + len(k.Namespace) + 1 + len(k.Name))
 	b.WriteString(o.prefix)
-	escape(&b, k.Namespace, true)
+	if k.Namespace != "" {
+		b.WriteByte('@')
+		escape(&b, k.Namespace, true)
+	}
 	b.WriteByte(':')
 	escape(&b, k.Name, false)
 	return b.String()
+}
+
+// separates says whether the keys of a prefix are those of no other.
+func separates(prefix string) bool {
+	return strings.HasSuffix(prefix, ":") && !strings.Contains(prefix, "::") && !strings.Contains(prefix, ":@")
 }
 
 func escape(b *strings.Builder, s string, colon bool) {
@@ -37,7 +45,7 @@ var errForeignKey = errors.New("the key is not of a lock")
 // decode is the reverse of encode, and refuses what encode does not write.
 func (o options) decode(key string) (driver.Key, error) {
 	rest, ours := strings.CutPrefix(key, o.prefix)
-	namespace, name, two := strings.Cut(rest, ":")
+	namespace, name, two := strings.Cut(strings.TrimPrefix(rest, "@"), ":")
 	if !ours || !two {
 		return driver.Key{}, errForeignKey
 	}

@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,6 +23,48 @@ func FuzzKey(f *testing.F) {
 		assert.Equal(t, driver.Key{Namespace: namespace, Name: name}, back)
 		assert.NotContains(t, key, "{")
 	})
+}
+
+// Locks of two prefixes never share a key, whatever the namespaces and names are; neither do a lock and what a server keeps beside the
+// locks. All short texts of the characters that mean something are tried.
+func TestPrefixesAreSeparate(t *testing.T) {
+	texts := func(most int) []string {
+		all := []string{""}
+		for last := all; most > 0; most-- {
+			var next []string
+			for _, s := range last {
+				for _, c := range "a:@%" {
+					next = append(next, s+string(c))
+				}
+			}
+			all, last = append(all, next...), next
+		}
+		return all
+	}
+	seen := make(map[string]string)
+	prefixes := 0
+	for _, prefix := range append(texts(5), "a:node:", "a:%waiter:") {
+		o := options{prefix: prefix, retention: DefaultRetention}
+		if o.validateKeys() != nil {
+			continue
+		}
+		prefixes++
+		note := func(key, what string) {
+			if before, twice := seen[key]; twice {
+				require.Equal(t, before, what, "both have the key %s", key)
+			}
+			seen[key] = what
+		}
+		note(o.record(), "record of "+prefix)
+		note(o.calls()+driver.NewNonce().String(), "channel of "+prefix)
+		for _, namespace := range texts(2) {
+			for _, name := range texts(2) {
+				key := o.encode(driver.Key{Namespace: namespace, Name: name})
+				note(key, fmt.Sprintf("prefix %q, namespace %q, name %q", prefix, namespace, name))
+			}
+		}
+	}
+	assert.Greater(t, prefixes, 10)
 }
 
 // Slots are those of the Cluster specification.

@@ -2,7 +2,9 @@ package redislock_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +96,38 @@ func refused(tb testing.TB, b driver.Backend) *driver.Held {
 }
 
 const job = redislock.DefaultPrefix + ":job"
+
+// queued is how many wait.
+func queued(tb testing.TB, c redis.UniversalClient) (count int) {
+	tb.Helper()
+	if queue := c.HGet(context.Background(), job, "queue").Val(); queue != "" {
+		_, err := fmt.Sscanf(queue, "%s %s %d", new(string), new(string), &count)
+		require.NoError(tb, err)
+	}
+	return count
+}
+
+// waiters are the fields of those who wait.
+func waiters(tb testing.TB, c redis.UniversalClient) (fields []string) {
+	tb.Helper()
+	for _, field := range c.HKeys(context.Background(), job).Val() {
+		if strings.HasPrefix(field, "w:") {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
+// seen moves the moment at which a waiter was last seen.
+func seen(tb testing.TB, c redis.UniversalClient, waiter string, by time.Duration) {
+	tb.Helper()
+	parts := strings.Fields(c.HGet(context.Background(), job, waiter).Val())
+	require.Len(tb, parts, 4, "%s does not wait", waiter)
+	at, err := strconv.ParseInt(parts[3], 10, 64)
+	require.NoError(tb, err)
+	parts[3] = strconv.FormatInt(at+by.Microseconds(), 10)
+	require.NoError(tb, c.HSet(context.Background(), job, waiter, strings.Join(parts, " ")).Err())
+}
 
 // stretch makes the 50 ms for which the name is kept an hour, so that a slow machine does not outlast them.
 func stretch(tb testing.TB, c redis.UniversalClient) {

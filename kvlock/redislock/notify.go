@@ -10,7 +10,8 @@ import (
 // Notify implements [driver.Notifier]. A release calls the process that has waited longest, of those whose requests as waiters
 // were refused, and keeps the lock for it for 50 ms. Without one it tells all who listen on the channel that has the name of the
 // lock's key; an expiry tells nobody. All waiters of a backend share one connection, which is opened with the first of
-// them and closed with the last. When it breaks, everybody is woken as soon as there is another.
+// them and closed with the last. When it breaks, everybody is woken as soon as there is another. If the account may not SUBSCRIBE,
+// Notify fails at once, [Backend.Capabilities] has a warning, and the server is asked again after a minute at the earliest.
 //
 // On a Cluster it is ordinary pub/sub, which every server passes on to the others, because sharded pub/sub
 // would need a connection for each slot that somebody waits for.
@@ -20,7 +21,10 @@ func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	}
 	channel := b.options.encode(key)
 	w := &waiter{wake: wake}
-	ready := b.wakes.add(channel, w)
+	topic, err := b.wakes.add(channel, w)
+	if err != nil {
+		return nil, describe(ctx, "subscribe to", key, err)
+	}
 	b.places.join(key)
 	stop = sync.OnceFunc(func() {
 		b.wakes.remove(channel, w)
@@ -28,11 +32,9 @@ func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 			go b.leave(key)
 		}
 	})
-	select {
-	case <-ready:
-		return stop, nil
-	case <-ctx.Done():
+	if err := topic.await(ctx); err != nil {
 		stop()
-		return nil, describe(ctx, "subscribe to", key, ctx.Err())
+		return nil, describe(ctx, "subscribe to", key, err)
 	}
+	return stop, nil
 }

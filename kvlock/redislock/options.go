@@ -31,14 +31,14 @@ const (
 	maxPrefix        = 128
 )
 
-// Prefix begins the key of each lock. The default is "rowlock:". Two backends see the same locks only
-// with the same prefix, and no prefix may begin with another. One with a hash tag, such as "{locks}:", puts
-// all locks of a Cluster into one slot: then they are renewed a hundred in a request, and one server
-// has them all.
+// Prefix begins the key of each lock. The default is "rowlock:". It ends with a colon, and has neither "::" nor ":@" in it. Two backends see the
+// same locks only with the same prefix. One with a hash tag, such as "{locks}:", puts all locks of a Cluster into one slot: then they are
+// renewed a hundred in a request, and one server has them all.
 func Prefix(prefix string) Option { return func(o *options) { o.prefix = prefix } }
 
-// Retention is how long a lock that nobody uses is remembered, with its last token; at least 24 hours,
-// by default seven days. Tokens go on rising when it is forgotten, because they come from the server's clock.
+// Retention is how long a lock is remembered that was not released: its holder crashed, or let the lease expire. It is at least 24 hours,
+// by default seven days. A lock that was released is remembered for five minutes, so that a release whose reply was lost can be
+// repeated. Tokens go on rising afterwards, because the server keeps the largest token that it has forgotten.
 func Retention(d time.Duration) Option { return func(o *options) { o.retention = d } }
 
 // AllowEviction accepts a server whose maxmemory-policy is not noeviction. Such a server drops locks that are
@@ -98,10 +98,20 @@ func (o options) validateKeys() error {
 	switch {
 	case o.prefix == "" || len(o.prefix) > maxPrefix || !utf8.ValidString(o.prefix) || strings.ContainsFunc(o.prefix, isControl):
 		return fmt.Errorf("redislock: Prefix %q: want 1 to %d bytes of UTF-8 without control characters", o.prefix, maxPrefix)
+	case !separates(o.prefix):
+		return fmt.Errorf("redislock: Prefix %q: want it to end with a colon, without \"::\" or \":@\"", o.prefix)
+	case !tagged(o.prefix):
+		return fmt.Errorf("redislock: Prefix %q: want a hash tag such as \"{locks}:\", or no braces", o.prefix)
 	case o.retention < MinRetention:
 		return fmt.Errorf("redislock: Retention %s: want at least %s", o.retention, MinRetention)
 	}
 	return nil
+}
+
+// tagged says whether a prefix with a brace is one with a hash tag. Otherwise the braces of a record would be none.
+func tagged(prefix string) bool {
+	_, tag, brace := strings.Cut(prefix, "{")
+	return !brace || strings.IndexByte(tag, '}') > 0
 }
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }

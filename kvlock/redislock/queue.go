@@ -11,7 +11,7 @@ import (
 // leaveLimit bounds what a waiter that gives up does for those who wait on.
 const leaveLimit = time.Second
 
-var leaveScript = load("leave")
+var leaveScript = loadQueued("leave")
 
 // places are the names for which this process waits. For each it stands in the queue in the lock's hash, from its first
 // refused request as a waiter until it is granted the lock or gives up. A release calls the first in the queue, on a channel of

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -71,17 +69,13 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 	admin := connect(t, addr)
 	require.NoError(t, all[0].client.Close())
 	require.Eventually(t, func() bool { return len(subscriptions(t, admin)) == 2 }, atMost, time.Millisecond)
-	queue := admin.HGet(t.Context(), job, "waiters").Val()
-	seen := queue[54+37 : 2*54-1]
-	long, err := strconv.ParseInt(seen, 10, 64)
-	require.NoError(t, err)
-	require.NoError(t, admin.HSet(t.Context(), job, "waiters", strings.Replace(queue, seen, fmt.Sprintf("%016d", long-3_000_000), 1)).Err())
+	seen(t, admin, all[1].Waiter(), -3*time.Second)
 	require.NoError(t, holder.Release(t.Context(), g))
 	all[2].called(t)
 	stretch(t, admin)
 	assert.Empty(t, all[1].woken)
 	g = all[2].take(t)
-	assert.Empty(t, admin.HGet(t.Context(), job, "waiters").Val(), "both are forgotten")
+	assert.Zero(t, queued(t, admin), "both are forgotten")
 	require.NoError(t, all[2].Release(t.Context(), g))
 }
 
@@ -129,7 +123,7 @@ func TestAWaiterThatGivesUpIsNotCalled(t *testing.T) {
 	g := acquire(t, holder, request("job"))
 	all := line(t, 3, open)
 	all[0].stop()
-	require.Eventually(t, func() bool { return len(admin.HGet(t.Context(), job, "waiters").Val()) == 2*54 }, atMost, time.Millisecond)
+	require.Eventually(t, func() bool { return queued(t, admin) == 2 }, atMost, time.Millisecond)
 	require.NoError(t, holder.Release(t.Context(), g))
 	all[1].called(t)
 	stretch(t, admin)
@@ -164,27 +158,87 @@ func TestAReservationDoesNotShortenAMinimumHold(t *testing.T) {
 	require.NoError(t, p.Release(t.Context(), p.take(t)))
 }
 
-// A queue is no longer than a hundred: one more only polls, and has its place once the dead ones are forgotten.
-func TestTheQueueIsBounded(t *testing.T) {
+// Promise 9: a queue has room for every process that waits, and not only for the first hundred: each is called in its turn.
+func TestEachOfManyWaitersIsCalled(t *testing.T) {
+	t.Parallel()
+	const processes = 150
+	addr := start(t).Addr
+	open := opener(t, addr)
+	holder, admin := redislock.New(open()), connect(t, addr)
+	g := acquire(t, holder, request("job"))
+	all := line(t, processes, open)
+	for _, p := range all {
+		seen(t, admin, p.Waiter(), time.Hour) // however slow this machine is
+	}
+	for i, p := range all {
+		assert.Equal(t, processes-i, queued(t, admin))
+		require.NoError(t, holder.Release(t.Context(), g))
+		p.called(t)
+		stretch(t, admin)
+		g = p.take(t)
+		holder = p.Backend
+	}
+	assert.Zero(t, queued(t, admin))
+	assert.Empty(t, waiters(t, admin), "nothing is left of them")
+}
+
+// Waiters leave from the front, the middle and the end, and the others are called in their order.
+func TestTheOrderSurvivesThoseWhoLeave(t *testing.T) {
 	t.Parallel()
 	addr := start(t).Addr
 	open := opener(t, addr)
-	admin := connect(t, addr)
-	g := acquire(t, redislock.New(admin), request("job"))
-	p := line(t, 1, open)[0]
-	full := func(age int64) string {
-		queue := ""
-		for range 100 {
-			queue += fmt.Sprintf("%s@%016d ", driver.NewNonce(), admin.Time(t.Context()).Val().UnixMicro()-age)
-		}
-		require.NoError(t, admin.HSet(t.Context(), job, "waiters", queue).Err())
-		return queue
+	holder, admin := redislock.New(open()), connect(t, addr)
+	g := acquire(t, holder, request("job"))
+	all := line(t, 7, open)
+	for _, i := range []int{3, 0, 6, 4} {
+		before := queued(t, admin)
+		all[i].stop()
+		require.Eventually(t, func() bool { return queued(t, admin) == before-1 }, atMost, time.Millisecond)
 	}
-	queue := full(-time.Hour.Microseconds())
-	assert.Equal(t, 100, p.ask(t).Ahead)
-	assert.Equal(t, queue, admin.HGet(t.Context(), job, "waiters").Val())
-	full(3_000_000)
+	for i, p := range []*person{all[1], all[2], all[5]} {
+		assert.Equal(t, i, p.ask(t).Ahead)
+		seen(t, admin, p.Waiter(), time.Hour)
+	}
+	for _, p := range []*person{all[1], all[2], all[5]} {
+		require.NoError(t, holder.Release(t.Context(), g))
+		p.called(t)
+		stretch(t, admin)
+		g, holder = p.take(t), p.Backend
+	}
+	assert.Empty(t, waiters(t, admin))
+}
+
+// A queue is bounded: with ten thousand that wait one more only polls. Dead ones at its end make room.
+func TestTheQueueIsBounded(t *testing.T) {
+	t.Parallel()
+	addr := start(t).Addr
+	admin := connect(t, addr)
+	const most = 10_000
+	g := acquire(t, redislock.New(admin), request("job"))
+	p := line(t, 1, opener(t, addr))[0]
+	fill := func(age time.Duration) {
+		t.Helper()
+		at := admin.Time(t.Context()).Val().Add(-age).UnixMicro()
+		_, err := admin.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {
+			pipe.HDel(t.Context(), job, p.Waiter())
+			id := func(i int) string {
+				if i < 0 || i == most {
+					return "-"
+				}
+				return fmt.Sprint("id", i)
+			}
+			for i := range most {
+				pipe.HSet(t.Context(), job, "w:"+id(i), fmt.Sprintf("%s %s %d %d", id(i-1), id(i+1), i+1, at))
+			}
+			return pipe.HSet(t.Context(), job, "queue", fmt.Sprintf("%s %s %d %d", id(0), id(most-1), most, most)).Err()
+		})
+		require.NoError(t, err)
+	}
+	fill(-time.Hour)
+	assert.Equal(t, most, p.ask(t).Ahead)
+	assert.Len(t, waiters(t, admin), most)
+	fill(3 * time.Second)
 	assert.Zero(t, p.ask(t).Ahead)
-	assert.Len(t, admin.HGet(t.Context(), job, "waiters").Val(), 54)
+	assert.Equal(t, []string{p.Waiter()}, waiters(t, admin))
 	require.NoError(t, p.Release(t.Context(), g))
 }

@@ -2,8 +2,10 @@ package redislock
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -30,7 +32,8 @@ type Redlock struct {
 	ballots  atomic.Int64 // numbered so far
 	met      atomic.Bool  // every node has been looked at, or has had its time
 	visiting atomic.Bool
-	meeting  sync.Mutex // while run ids are compared
+	visited  atomic.Pointer[time.Time] // when the last visit ended; nil before it
+	meeting  sync.Mutex                // while run ids are compared
 }
 
 var (
@@ -64,9 +67,15 @@ func NewRedlock(nodes []*redis.Client, opts ...Option) *Redlock {
 // Validate reports what cannot work. rowlock.New calls it.
 func (r *Redlock) Validate() error { return r.err }
 
-// Capabilities implements [driver.Describer].
+// Capabilities implements [driver.Describer]. A warning names each node whose account may not SUBSCRIBE, once a waiter has found out.
 func (r *Redlock) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Backend: "redislock/redlock", Token: driver.BestEffortToken, Wakes: true, Inspects: true}
+	c := driver.Capabilities{Backend: "redislock/redlock", Token: driver.BestEffortToken, Wakes: true, Inspects: true}
+	for _, n := range r.nodes {
+		if err := n.wakes.refused(); err != nil {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("node %s notifies nobody of a release: %v", n.addr, err))
+		}
+	}
+	return c
 }
 
 // Close waits for what is still being told to slow servers, which the limit of a node bounds as far as its

@@ -30,14 +30,28 @@ func (r *Redlock) admit(n *node, floor driver.Token, limit time.Duration) bool {
 	return err == nil && ok
 }
 
-// visit admits nodes that are ready in the background, for holders that only renew. One visit is enough at a time. A call that is
+// lookPause is the time between two visits to a node that does not answer.
+const lookPause = time.Second
+
+// look visits absent nodes, unless the last visit was a moment ago. A call that is counted starts it.
+func (r *Redlock) look() {
+	if last := r.visited.Load(); last == nil || time.Since(*last) >= lookPause {
+		r.visit()
+	}
+}
+
+// visit finds absent nodes in the background, and admits nodes that are ready, for holders that only renew. One visit is enough at a time. A call that is
 // counted starts it.
 func (r *Redlock) visit() {
 	if r.visiting.Swap(true) {
 		return
 	}
 	r.work.run(func() {
-		defer r.visiting.Store(false)
+		defer func() {
+			now := time.Now()
+			r.visited.Store(&now)
+			r.visiting.Store(false)
+		}()
 		limit := r.options.contact(r.options.maxTTL)
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()

@@ -19,7 +19,8 @@ type ballot struct {
 	number    int64     // larger than that of any before
 	waiter    string    // this process, if it waits for the name, and else empty
 	began     time.Time // before anything was sent
-	strangers bool      // some nodes have not been looked at
+	strangers bool      // some nodes have not been contacted
+	enough    bool      // nodes without those that are absent, which are not asked then
 
 	votes         chan vote
 	minted        chan struct{} // closed when token, floor and admits are decided
@@ -44,8 +45,15 @@ func (r *Redlock) newBallot(ctx context.Context, req driver.Request) *ballot {
 	if req.Waiting {
 		b.waiter = r.places.asks(req.Key)
 	}
+	present := 0
 	for _, n := range r.nodes {
-		b.strangers = b.strangers || n.isStranger()
+		if !n.isAbsent() {
+			present++
+			b.strangers = b.strangers || n.isStranger()
+		}
+	}
+	if b.enough = present >= r.quorum(); present < len(r.nodes) {
+		r.look()
 	}
 	for _, n := range r.nodes {
 		t := n.turn(req.Key)
@@ -84,7 +92,10 @@ func (b *ballot) run(n *node, t *turn) {
 func (b *ballot) vote(n *node, t *turn) vote {
 	o := b.redlock.options
 	limit := o.limit(b.req.TTL)
-	if n.isStranger() {
+	switch {
+	case n.isAbsent() && b.enough:
+		return vote{node: n, err: errAbsent}
+	case n.isStranger() && !n.isAbsent():
 		limit = o.contact(b.req.TTL)
 	}
 	ctx, cancel := bound(b.ctx, limit)
@@ -102,6 +113,8 @@ func (b *ballot) vote(n *node, t *turn) vote {
 	}
 	return b.redlock.voteAt(ctx, n, client, b.key, b.req.Nonce.String(), b.req, b.waiter, b.number)
 }
+
+var errAbsent = errors.New("it has not answered yet, and is looked for in the background")
 
 // confirm is the second round at one node.
 func (b *ballot) confirm(n *node) bool {

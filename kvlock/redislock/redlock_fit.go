@@ -22,6 +22,7 @@ func (r *Redlock) fit(ctx context.Context, n *node, client *redis.Client) error 
 		return nil
 	}
 	text, err := client.Info(ctx).Result()
+	n.contacted(err == nil)
 	if err != nil {
 		return fmt.Errorf("INFO, by which it is known whether a server was started again: %w", classify(err))
 	}

@@ -20,6 +20,7 @@ type tokenModel struct {
 	Nodes int
 	Naive string // how else a token is made: "incr of one node", "max of incr", "unconfirmed"
 
+	Forgets   bool    // a node forgets a lock with its release, as it does after five minutes
 	Amnesia   float64 // how likely a step is that a node forgets everything
 	Together  bool    // a majority may have forgotten at a time
 	Vetted    bool    // a node that forgot does not vote until the others have told what they know
@@ -162,6 +163,9 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 			case "release":
 				if n.holder == t.nonce {
 					n.holder = 0
+					if m.Forgets {
+						n.known, n.token, n.confirmed = false, 0, 0
+					}
 				}
 			}
 		}
@@ -282,6 +286,7 @@ func TestTokenModel(t *testing.T) {
 	}{
 		{"two rounds", tokenModel{}, million, true}, // on each number of nodes
 		{"two rounds, the nodes' clocks differ", tokenModel{Clock: 1, ClockSkew: 200}, million / 4, true},
+		{"two rounds, released locks are forgotten", tokenModel{Forgets: true}, million / 4, true},
 		{"a minority forgets, is kept out and told", tokenModel{Amnesia: 0.01, Vetted: true}, million / 4, true},
 		{"a majority forgets, is kept out, clocks agree", tokenModel{Amnesia: 0.01, Vetted: true, Together: true, Clock: 100}, million / 4, true},
 

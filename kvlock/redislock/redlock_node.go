@@ -19,6 +19,7 @@ type node struct {
 
 	mu     sync.Mutex
 	runID  string               // once it has been found fit
+	missed bool                 // the last contact had no answer
 	turns  map[driver.Key]*turn // the last so far
 	ending map[driver.Nonce]int // how many requests are under way that end the acquisition
 }
@@ -37,6 +38,20 @@ func (n *node) isStranger() bool {
 	return n.runID == ""
 }
 
+// isAbsent says whether the node has not been found fit and did not answer when it was asked last.
+func (n *node) isAbsent() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.runID == "" && n.missed
+}
+
+// contacted notes whether a contact was answered.
+func (n *node) contacted(answered bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.missed = !answered
+}
+
 // within is a client of the node whose connections give up after limit, whatever the caller's does, on the same pool.
 func (n *node) within(limit time.Duration) *redis.Client { return n.client.WithTimeout(limit) }
 
@@ -49,6 +64,3 @@ func bound(ctx context.Context, limit time.Duration) (context.Context, context.C
 	}
 	return context.WithDeadline(context.WithoutCancel(ctx), end)
 }
-
-// record is the key of what a node knows of itself. No lock has it: theirs have a colon behind the namespace.
-func (o options) record() string { return o.prefix + "node" }

@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/rowlock/rowlock/driver"
@@ -17,37 +18,35 @@ func (r *Redlock) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 		return nil, driver.Permanent(r.err)
 	}
 	channel := r.options.encode(key)
-	confirmed := make(chan struct{}, len(r.nodes))
-	over := make(chan struct{})
-	stops := make([]func(), len(r.nodes))
-	for i, n := range r.nodes {
+	listening, end := context.WithCancel(ctx)
+	defer end()
+	answers := make(chan error, len(r.nodes))
+	var stops []func()
+	for _, n := range r.nodes {
 		w := &waiter{wake: wake}
-		ready := n.wakes.add(channel, w)
-		stops[i] = func() { n.wakes.remove(channel, w) }
-		go func() {
-			select {
-			case <-ready:
-				confirmed <- struct{}{}
-			case <-over:
-			}
-		}()
+		topic, err := n.wakes.add(channel, w)
+		if err != nil {
+			answers <- err
+			continue
+		}
+		stops = append(stops, func() { n.wakes.remove(channel, w) })
+		go func() { answers <- topic.await(listening) }()
 	}
 	r.places.join(key)
 	stop = sync.OnceFunc(func() {
 		for _, s := range stops {
 			s()
 		}
-		close(over)
 		if r.places.leave(key) {
 			r.leave(key)
 		}
 	})
-	for range r.quorum() {
-		select {
-		case <-confirmed:
-		case <-ctx.Done():
+	for confirmed, failed := 0, 0; confirmed < r.quorum(); {
+		if err := <-answers; err == nil {
+			confirmed++
+		} else if failed++; failed > len(r.nodes)-r.quorum() {
 			stop()
-			return nil, describe(ctx, "subscribe to", key, ctx.Err())
+			return nil, describe(ctx, "subscribe to", key, fmt.Errorf("%d of %d nodes failed: %w", failed, len(r.nodes), err))
 		}
 	}
 	return stop, nil

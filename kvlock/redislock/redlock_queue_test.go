@@ -101,11 +101,33 @@ func TestRedlockNobodyStarves(t *testing.T) {
 	served, requests := contest(t, func() driver.Backend {
 		b, _ := f.client(t, steadily)
 		return b
-	}, f.raw, 1, 400)
+	}, f.raw, 8, 1, 400)
 	t.Logf("served %v, %.1f requests for each", served, requests)
 	total := 0
 	for _, n := range served {
 		total += n
 	}
 	assert.GreaterOrEqual(t, slices.Min(served), total/len(served)/2)
+}
+
+// The queue of a node has room for more than a hundred processes.
+func TestRedlockQueueHasRoom(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3)
+	holder, _ := f.client(t, steadily)
+	g := acquire(t, holder, request("job"))
+	holder.Settle()
+	all := row(t, f, 105)
+	last := all[len(all)-1]
+	for i, node := range f.raw {
+		assert.True(t, node.HExists(t.Context(), f.row("job"), last.Waiter()).Val(), "node %d", i)
+	}
+	r := request("job") // a waiter that has not asked for three seconds is taken for dead, and the row may have taken longer
+	r.Waiting = true
+	_, err := all[0].Acquire(t.Context(), r)
+	var held *driver.Held
+	require.ErrorAs(t, err, &held)
+	all[0].Settle()
+	require.NoError(t, holder.Release(t.Context(), g))
+	all[0].called(t)
 }

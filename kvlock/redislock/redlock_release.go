@@ -119,7 +119,7 @@ func (r *Redlock) releaseAt(ctx context.Context, n *node, limit time.Duration, g
 	if ballot > 0 {
 		calls, upTo = "", strconv.FormatInt(ballot, 10)
 	}
-	return run(ctx, n.within(limit), call{redlockReleaseScript, []string{r.options.encode(g.Key)}, []any{
-		g.Nonce.String(), g.Token.String(), micros(g.MinHold), r.options.retention.Milliseconds(), calls, upTo,
+	return run(ctx, n.within(limit), call{redlockReleaseScript, []string{r.options.encode(g.Key), r.options.record()}, []any{
+		g.Nonce.String(), g.Token.String(), micros(g.MinHold), calls, upTo,
 	}})
 }

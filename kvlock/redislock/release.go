@@ -17,7 +17,7 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 }
 
 func (b *Backend) release(ctx context.Context, g driver.Grant) error {
-	known, err := run(ctx, b.client, call{releaseScript, []string{b.options.encode(g.Key)}, []any{
+	known, err := run(ctx, b.client, call{releaseScript, b.recorded(b.options.encode(g.Key)), []any{
 		g.Nonce.String(), g.Token.String(), micros(g.MinHold), b.options.retention.Milliseconds(), b.options.calls(), b.elsewhere(),
 	}}).Bool()
 	if err == nil && !known {

@@ -15,35 +15,56 @@ import (
 var luaFiles embed.FS
 
 // script is one file of lua, run by its digest; a server that does not know the digest gets the text.
-type script struct{ text, digest string }
+type script struct {
+	text, digest string
+	recorded     bool // its second key is the server's record, which it can do without
+}
 
-func load(verb string) script {
-	text, err := luaFiles.ReadFile("lua/" + verb + ".lua")
+func load(verb string) script { return newScript(luaFile(verb)) }
+
+// loadQueued has the functions of queue.lua in front of the script, behind the line with its flags.
+func loadQueued(verb string) script {
+	text, flags := luaFile(verb), ""
+	if strings.HasPrefix(text, "#!") {
+		flags, text, _ = strings.Cut(text, "\n")
+		flags += "\n"
+	}
+	return newScript(flags + luaFile("queue") + text)
+}
+
+func luaFile(name string) string {
+	text, err := luaFiles.ReadFile("lua/" + name + ".lua")
 	if err != nil {
 		panic(err) // it is embedded
 	}
-	return newScript(string(text))
+	return string(text)
 }
 
 func newScript(text string) script {
 	sum := sha1.Sum([]byte(text))
-	return script{text, hex.EncodeToString(sum[:])}
+	return script{text: text, digest: hex.EncodeToString(sum[:])}
+}
+
+// withRecord says that the second key of s is the server's record.
+func (s script) withRecord() script {
+	s.recorded = true
+	return s
 }
 
 var (
-	acquireScript      = load("acquire")
+	acquireScript      = loadQueued("acquire").withRecord()
 	renewScript        = load("renew")
-	releaseScript      = load("release")
+	releaseScript      = loadQueued("release").withRecord()
 	inspectScript      = load("inspect")
 	forceReleaseScript = load("force_release")
-	pruneScript        = load("prune")
+	pruneScript        = load("prune").withRecord()
 
-	redlockAcquireScript = load("redlock_acquire")
+	redlockAcquireScript = loadQueued("redlock_acquire")
 	redlockConfirmScript = load("redlock_confirm")
 	redlockRenewScript   = load("redlock_renew")
 	redlockFillScript    = load("redlock_fill")
-	redlockReleaseScript = load("redlock_release")
-	redlockLeaveScript   = load("redlock_leave")
+	redlockReleaseScript = loadQueued("redlock_release")
+	redlockLeaveScript   = loadQueued("redlock_leave")
 	redlockAdmitScript   = load("redlock_admit")
 	redlockForceScript   = load("redlock_force")
 )
@@ -55,11 +76,24 @@ type call struct {
 	args   []any
 }
 
+// alone is the call without the record, if it failed because the slot of its keys is moving: they are on two servers then. A call that did
+// not fail for that reason, or that needs all of its keys, is not to be repeated.
+func (c call) alone(err error) (repeat call, ok bool) {
+	if !c.script.recorded || len(c.keys) < 2 || !says(err, "TRYAGAIN") {
+		return c, false
+	}
+	c.keys = c.keys[:1]
+	return c, true
+}
+
 // run makes one call.
 func run(ctx context.Context, c redis.Scripter, what call) *redis.Cmd {
 	cmd := c.EvalSha(ctx, what.script.digest, what.keys, what.args...)
 	if isNoScript(cmd.Err()) {
-		return c.Eval(ctx, what.script.text, what.keys, what.args...)
+		cmd = c.Eval(ctx, what.script.text, what.keys, what.args...)
+	}
+	if alone, ok := what.alone(cmd.Err()); ok {
+		return run(ctx, c, alone)
 	}
 	return cmd
 }
@@ -67,27 +101,38 @@ func run(ctx context.Context, c redis.Scripter, what call) *redis.Cmd {
 // runAll makes many calls in one trip; on a Cluster, in one a server. Each has its own outcome.
 func runAll(ctx context.Context, c redis.UniversalClient, calls []call) []*redis.Cmd {
 	cmds := make([]*redis.Cmd, len(calls))
-	_, _ = c.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, what := range calls {
-			cmds[i] = p.EvalSha(ctx, what.script.digest, what.keys, what.args...)
+	send := func(calls map[int]call, text bool) {
+		if len(calls) == 0 {
+			return
 		}
-		return nil
-	})
-	var unknown []int
+		_, _ = c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, what := range calls {
+				if text {
+					cmds[i] = p.Eval(ctx, what.script.text, what.keys, what.args...)
+				} else {
+					cmds[i] = p.EvalSha(ctx, what.script.digest, what.keys, what.args...)
+				}
+			}
+			return nil
+		})
+	}
+	all, unknown, apart := make(map[int]call, len(calls)), make(map[int]call), make(map[int]call)
+	for i, what := range calls {
+		all[i] = what
+	}
+	send(all, false)
 	for i, cmd := range cmds {
 		if isNoScript(cmd.Err()) {
-			unknown = append(unknown, i)
+			unknown[i] = calls[i]
 		}
 	}
-	if len(unknown) == 0 {
-		return cmds
-	}
-	_, _ = c.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, i := range unknown {
-			cmds[i] = p.Eval(ctx, calls[i].script.text, calls[i].keys, calls[i].args...)
+	send(unknown, true)
+	for i, cmd := range cmds {
+		if alone, ok := calls[i].alone(cmd.Err()); ok {
+			apart[i] = alone
 		}
-		return nil
-	})
+	}
+	send(apart, true)
 	return cmds
 }
 

@@ -1,6 +1,10 @@
 package redislock
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+	"sync"
+)
 
 // slots is how many slots a Cluster has.
 const slots = 16384
@@ -25,3 +29,16 @@ func slot(key string) int {
 	}
 	return int(crc) % slots
 }
+
+// tags are, for each slot, the smallest number that is a hash tag of it.
+var tags = sync.OnceValue(func() *[slots]string {
+	var list [slots]string
+	for n, missing := 0, slots; missing > 0; n++ {
+		tag := strconv.Itoa(n)
+		if at := slot(tag); list[at] == "" {
+			list[at] = tag
+			missing--
+		}
+	}
+	return &list
+})

@@ -8,30 +8,71 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/driver"
 )
 
 const (
 	silence        = 2 * time.Second // without a message the server is asked whether it is there
 	subscribeLimit = 5 * time.Second // for one change of what is subscribed to
 	reconnectPause = 100 * time.Millisecond
+	refusedPause   = time.Minute            // before a server that refused to subscribe this account is asked again
 	linger         = 250 * time.Millisecond // a topic is kept for whoever comes again soon
 )
 
 // run keeps a connection for as long as there are topics.
 func (s *subscriber) run(changed chan struct{}) {
-	for s.connect(changed) {
-		time.Sleep(reconnectPause/2 + rand.N(reconnectPause))
+	for s.connect(changed) && s.rest(changed) {
 	}
 }
 
-// connect runs one connection to its end, and reports whether another is wanted.
-func (s *subscriber) connect(changed chan struct{}) bool {
+// rest waits before the next connection, and reports whether one is wanted.
+func (s *subscriber) rest(changed chan struct{}) bool {
+	time.Sleep(reconnectPause/2 + rand.N(reconnectPause))
+	for {
+		left, wanted := s.left()
+		if !wanted || left <= 0 {
+			return wanted
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-changed:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// left is how long a refusal counts, and whether there is a topic. Without one, the next topic starts another run.
+func (s *subscriber) left() (refused time.Duration, wanted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(0)
+	if len(s.topics) == 0 {
+		s.changed = nil
+		return 0, false
+	}
+	return s.refusedFor(), true
+}
+
+// connect runs one connection to its end, and reports whether it ended by itself.
+func (s *subscriber) connect(changed chan struct{}) (again bool) {
 	conn := s.client.Subscribe(context.Background()) // connects with its first use
 	broken := make(chan struct{})
+	var failure error // of listen, once broken is closed
 	go func() {
 		defer close(broken)
-		s.listen(conn)
+		failure = s.listen(conn)
 	}()
+	end := func(err error) {
+		_ = conn.Close()
+		<-broken
+		for _, err := range []error{err, failure} {
+			if err = classify(err); driver.IsPermanent(err) {
+				s.refuse(err)
+			}
+		}
+	}
 	subscribed := make(map[string]*topic)
 	first := []string{s.own}
 	if s.own == "" {
@@ -42,14 +83,12 @@ func (s *subscriber) connect(changed chan struct{}) bool {
 	for {
 		add, drop, wanted := s.difference(subscribed)
 		if !wanted {
-			_ = conn.Close()
-			<-broken
+			end(nil)
 			return false
 		}
 		err := adjust(conn, append(first, add...), drop)
 		if first = nil; err != nil {
-			_ = conn.Close()
-			<-broken
+			end(err)
 			return true
 		}
 		select {
@@ -57,8 +96,7 @@ func (s *subscriber) connect(changed chan struct{}) bool {
 			idle.Reset(linger)
 		case <-idle.C:
 		case <-broken:
-			_ = conn.Close()
-			s.forget(0)
+			end(nil)
 			return true
 		}
 	}
@@ -106,7 +144,7 @@ func adjust(conn *redis.PubSub, add, drop []string) error {
 
 // listen wakes until the connection breaks, or is silent although it was asked for a word. A subscription
 // that the server confirms wakes too: what came before it was not heard.
-func (s *subscriber) listen(conn *redis.PubSub) {
+func (s *subscriber) listen(conn *redis.PubSub) error {
 	for asked := false; ; {
 		message, err := conn.ReceiveTimeout(context.Background(), silence)
 		var late net.Error
@@ -119,10 +157,10 @@ func (s *subscriber) listen(conn *redis.PubSub) {
 			err := conn.Ping(ctx)
 			cancel()
 			if err != nil {
-				return
+				return err
 			}
 		default:
-			return
+			return err
 		}
 		switch m := message.(type) {
 		case *redis.Message:

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Acquire makes one attempt. It never passes those who wait in the queue, and does not stand in it: its
@@ -166,7 +167,7 @@ func (b *Backend) turn(ctx context.Context, e *entry, key driver.Key) error {
 	if held == nil {
 		held = &driver.Held{Reason: driver.Contended}
 	}
-	return errors.Join(held, err)
+	return oneline.Join(held, err)
 }
 
 // ahead is the part of a queue, in which e stands, that ends with whom e must wait for; empty if that is

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
@@ -36,7 +37,7 @@ func TestLeastPrivileges(t *testing.T) {
 	_, err := admin.Create(home, nil, zk.FlagPersistent, append(zk.DigestACL(rights, "app", "p"), zk.DigestACL(zk.PermAll, "admin", "a")...))
 	require.NoError(t, err)
 
-	app, err := n.open(zklock.Root(home+"/locks"), zklock.Digest("app", "p"))
+	app, err := n.open(zklock.Root(home+"/rowlock"), zklock.Digest("app", "p"))
 	require.NoError(t, err)
 	lease, err := lockerOn(t, app).Acquire(t.Context(), "a")
 	require.NoError(t, err)
@@ -44,7 +45,7 @@ func TestLeastPrivileges(t *testing.T) {
 	require.NoError(t, n.DropReply(app))
 	require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 10*time.Second, 10*time.Millisecond, "on a new connection")
 	waits := make(chan error, 1)
-	other := open(t, n.servers, zklock.Root(home+"/locks"), zklock.Digest("app", "p"))
+	other := open(t, n.servers, zklock.Root(home+"/rowlock"), zklock.Digest("app", "p"))
 	go func() {
 		next, err := lockerOn(t, other).Acquire(t.Context(), "a")
 		if err == nil {
@@ -66,14 +67,44 @@ func TestLeastPrivileges(t *testing.T) {
 	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
 
 	for _, stranger := range []*zklock.Backend{
-		open(t, n.servers, zklock.Root(home+"/locks")),
-		open(t, n.servers, zklock.Root(home+"/locks"), zklock.Digest("app", "wrong")),
+		open(t, n.servers, zklock.Root(home+"/rowlock")),
+		open(t, n.servers, zklock.Root(home+"/rowlock"), zklock.Digest("app", "wrong")),
 	} {
 		_, err = stranger.Acquire(t.Context(), request("a"))
 		require.True(t, driver.IsPermanent(err), "%v", err)
 		_, err = lockerOn(t, stranger).Acquire(t.Context(), "b")
 		require.ErrorIs(t, err, rowlock.ErrUnavailable)
 		require.False(t, errors.Is(err, rowlock.ErrHeld))
+	}
+}
+
+// Without authentication a stranger ends every lock, and the backend warns of that. With it, or with an ACL that gives strangers
+// nothing but to read, neither.
+func TestNodesAreOpenWithoutAuthentication(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	acl := zklock.ACL(append(zk.DigestACL(zk.PermAll, "app", "p"), zk.WorldACL(zk.PermRead)...)...)
+	for name, c := range map[string]struct {
+		opts []zklock.Option
+		open bool
+	}{
+		"open":   {nil, true},
+		"digest": {[]zklock.Option{zklock.Digest("app", "p")}, false},
+		"acl":    {[]zklock.Option{zklock.Digest("app", "p"), acl}, false},
+	} {
+		where := "/test-" + driver.NewNonce().String()
+		b := open(t, n.servers, append(c.opts, zklock.Root(where))...)
+		g, err := b.Acquire(t.Context(), request(name))
+		require.NoError(t, err)
+		assert.Equal(t, c.open, len(b.Capabilities().Warnings) > 0, name)
+		stranger := open(t, n.servers, zklock.Root(where))
+		err = stranger.ForceRelease(t.Context(), g.Key, g.Token, true)
+		if c.open {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.True(t, driver.IsPermanent(err) || errors.Is(err, zk.ErrNoAuth), "%s: %v", name, err)
+		require.NoError(t, b.Release(t.Context(), g), name)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,7 @@ type store struct {
 	places   map[time.Duration]*session // for new locks, by the timeout that is asked for
 	entries  map[driver.Nonce]*entry
 	busy     map[driver.Nonce]bool // acquisitions under way
+	linger   time.Duration         // for how long a session that nobody uses is kept
 	released ring[ended, struct{}]
 	paused   ring[ended, struct{}] // by the nonces of the pauses
 	versions ring[driver.Key, int32]
@@ -62,7 +64,8 @@ var (
 type Option func(*store)
 
 // Root is the node below which all locks are kept. The default is "/rowlock". Backends share their
-// locks if they have the same ensemble and root. Nodes that do not exist are created.
+// locks if they have the same ensemble and root. Nodes that do not exist are created. No part of the path but
+// the first may be "locks" or begin with "locks-": another Root keeps its locks there.
 func Root(path string) Option { return func(s *store) { s.root = path } }
 
 // Digest authenticates every connection by user and password.
@@ -95,6 +98,7 @@ func New(servers []string, opts ...Option) *Backend {
 	s := &store{
 		servers: zk.FormatServers(servers), root: "/rowlock", dial: new(net.Dialer).DialContext,
 		places: make(map[time.Duration]*session), entries: make(map[driver.Nonce]*entry), busy: make(map[driver.Nonce]bool),
+		linger: time.Minute,
 	}
 	for _, opt := range opts {
 		if opt != nil {
@@ -112,18 +116,41 @@ func New(servers []string, opts ...Option) *Backend {
 }
 
 func (s *store) check() error {
+	for i, server := range s.servers {
+		if wrong := wrongWith(server); wrong != "" {
+			return fmt.Errorf("zklock: servers[%d]: %s", i, wrong)
+		}
+	}
 	parts := strings.Split(s.root, "/")
 	switch {
-	case len(s.servers) == 0 || slices.Contains(s.servers, ":2181"):
+	case len(s.servers) == 0:
 		return errors.New("zklock: servers: want at least one, as host:port")
 	case len(parts) < 2 || parts[0] != "" || slices.ContainsFunc(parts[1:], func(p string) bool { return p == "" || p != escape(p) }) || !utf8.ValidString(s.root):
 		return fmt.Errorf("zklock: Root(%q): must be a path of ZooKeeper's such as /rowlock", s.root)
+	case slices.ContainsFunc(parts[2:], func(p string) bool { _, ok := namespaceOf(p); return ok }):
+		return fmt.Errorf("zklock: Root(%q): the locks of another Root may be kept there: no part but the first may be locks or begin with locks-", s.root)
 	case s.dial == nil:
 		return errors.New("zklock: Dialer: the function is nil")
 	case len(s.acl) == 0:
 		return errors.New("zklock: ACL: the list is empty")
 	}
 	return nil
+}
+
+// wrongWith says why server is no address; empty if it is one. Other clients of ZooKeeper take a list of servers and a root in one
+// string. It does not repeat what was given, which may be a URL with a password.
+func wrongWith(server string) string {
+	host, port, err := net.SplitHostPort(server)
+	number, notNumber := strconv.ParseUint(port, 10, 16)
+	switch {
+	case strings.Contains(server, ","):
+		return "want one host:port; give each server as a string of its own"
+	case strings.Contains(server, "/"):
+		return "want host:port; the node below which locks are kept is the option Root"
+	case err != nil, host == "", strings.ContainsAny(host, " @"), notNumber != nil, number == 0:
+		return "want host:port, or a host alone for port 2181"
+	}
+	return ""
 }
 
 // Validate reports what [New] was given and cannot work.
@@ -137,10 +164,14 @@ const backendName = "zklock"
 
 // Capabilities is what ZooKeeper promises.
 func (b *Backend) Capabilities() driver.Capabilities {
-	return driver.Capabilities{
+	c := driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
-		Sessions: true, Forgets: true, Inspects: true, Pauses: !b.shared,
+		Sessions: true, Forgets: true, Inspects: true, Pauses: !b.shared, Shares: b.shared,
 	}
+	if slices.ContainsFunc(b.acl, func(a zk.ACL) bool { return a.Scheme == "world" && a.Perms&^zk.PermRead != 0 }) {
+		c.Warnings = []string{"everybody who reaches the servers may end every lock and take its name, because nodes are created without authentication: give a user and a password, or an ACL"}
+	}
+	return c
 }
 
 // Close ends all sessions, and with them what is still held on them. It returns when the connections

@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // event is called by the client, and does not block.
@@ -68,7 +69,7 @@ func (s *session) await(ctx context.Context) error {
 func (s *session) unreachable(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return driver.NotApplied(errors.Join(errUnreachable, s.dialed, ctx.Err()))
+	return driver.NotApplied(oneline.Join(errUnreachable, s.dialed, ctx.Err()))
 }
 
 // over is why the session has ended: a request that was not made on it was not carried out.
@@ -117,9 +118,9 @@ func (s *session) watchdog() (answered func()) {
 		timer.Stop()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.asking--; s.asking == 0 && s.idle != nil {
-			close(s.idle)
-			s.idle = nil
+		if s.asking--; s.asking == 0 && s.answered != nil {
+			close(s.answered)
+			s.answered = nil
 		}
 	}
 }
@@ -131,15 +132,15 @@ func (s *session) quiet(limit time.Duration) bool {
 		s.mu.Unlock()
 		return true
 	}
-	if s.idle == nil {
-		s.idle = make(chan struct{})
+	if s.answered == nil {
+		s.answered = make(chan struct{})
 	}
-	idle := s.idle
+	answered := s.answered
 	s.mu.Unlock()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case <-idle:
+	case <-answered:
 		return true
 	case <-timer.C:
 		return false

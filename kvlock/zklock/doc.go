@@ -26,7 +26,9 @@
 // while the other has its turn, and are next: so two waiters wake when a holder goes, however many there are. Whoever
 // stands behind others asks who holds the lock only when it has waited for a tenth of a second, or in vain.
 //
-// All locks of one Backend with one TTL live on one session, which has a connection of its own. A
+// All locks of one Backend with one TTL live on one session, which has a connection of its own. TTLs are
+// rounded up for that, to one of nineteen lengths. A session that nobody uses ends after a minute, and when
+// a locker is closed. A
 // renewal is one transaction, however many locks, of operations that change nothing: it proves that a
 // majority knows the session, and that each node is there. When a session ends, all its locks are lost
 // at once, and the next lock gets a new one.
@@ -36,9 +38,10 @@
 // Exclusion and tokens are linearizable through the loss of a minority of servers, of the leader, and
 // through restarts. Sessions end late and never early: a new leader gives each its full timeout again.
 //
-// The timeout that is asked for is twice the TTL, of which the servers grant what their settings permit:
+// The timeout that is asked for is twice the TTL (rounded up), of which the servers grant what their settings permit:
 // between two and twenty ticks, 4 s and 40 s, unless told otherwise. A crash frees the name within the
-// timeout and one tick, and as much again for each change of leader.
+// timeout and one tick, and as much again for each change of leader. A waiter that crashes keeps its place in
+// the queue for as long: a lock that is released meanwhile stays closed to those behind it.
 //
 // A lease is trusted for four tenths of the timeout, which is eight tenths of the TTL, counted from
 // before the last request was sent that a majority answered. A client's sign of life proves nothing: the
@@ -59,7 +62,7 @@
 // # Requests whose replies are missing
 //
 // The client of ZooKeeper knows no context. A request goes on when its caller has left, and what it
-// leaves is found again by the nonce, on the next connection of the same session and after a sync, or
+// leaves is found again by the nonce, on the next connection of the same session and after a commit, or
 // taken back, in the background until that is certain. A server that says nothing while it is asked is
 // left for another after two seconds at most, and sooner for short TTLs.
 //
@@ -70,7 +73,8 @@
 // # Rights and TLS
 //
 // With [Digest] or [Auth], nodes are made for those who authenticate alike, and nobody else sees who
-// holds what; [ACL] says otherwise. A user needs to read, write, create and delete below the root, whose
+// holds what; [ACL] says otherwise. Without any of them everybody who reaches the servers may end every
+// lock. A user needs to read, write, create and delete below the root, whose
 // parent an administrator may have made for that. For TLS give a [Dialer]:
 //
 //	d := &tls.Dialer{Config: config}

@@ -10,7 +10,7 @@ import (
 )
 
 // find looks for the node of a request whose reply was lost. On a new connection of the same session
-// nothing that was sent before can come later, and after a sync nothing that came is missing.
+// nothing that was sent before can come later, and after a commit nothing that came is missing.
 func (e *entry) find(container string) error {
 	s := e.session
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -36,7 +36,11 @@ func (e *entry) find(container string) error {
 // search finds e's node by its nonce and its session; zk.ErrNoNode if there is none. An earlier session
 // of this process may have left another.
 func (e *entry) search(container string) (string, *zk.Stat, error) {
-	children, err := synced(e.session.conn, container)
+	// A sync would not do: a leader that was deposed, and does not know it, answers one alone.
+	if _, err := e.session.conn.Multi(existence(container)); err != nil {
+		return "", nil, err
+	}
+	children, _, err := e.session.conn.Children(container)
 	if err != nil {
 		return "", nil, err
 	}
@@ -55,7 +59,7 @@ func (e *entry) search(container string) (string, *zk.Stat, error) {
 	return "", nil, zk.ErrNoNode
 }
 
-// synced lists the children of a node as the leader knows them.
+// synced lists the children of a node as the leader knows them, or as one that was deposed knew them.
 func synced(c *zk.Conn, path string) ([]string, error) {
 	if _, err := c.Sync(path); err != nil {
 		return nil, err

@@ -83,6 +83,7 @@ func (e *entry) forget() {
 	known := e.store.entries[e.nonce] == e
 	if known {
 		delete(e.store.entries, e.nonce)
+		e.session.used = time.Now()
 	}
 	wasGranted := e.granted
 	e.granted = false

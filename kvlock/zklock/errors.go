@@ -12,6 +12,7 @@ var (
 	errExpired     = errors.New("zklock: the servers have ended the session")
 	errUnproven    = errors.New("zklock: nothing proved that the session lives for as long as it is trusted")
 	errClosed      = errors.New("zklock: the backend is closed")
+	errIdle        = errors.New("zklock: nobody used the session")
 	errUnreachable = errors.New("zklock: no connection to any of the servers")
 	errPlaceLost   = errors.New("zklock: the place in the queue is gone")
 	errNotCreated  = errors.New("zklock: the request was lost on its way")
@@ -67,6 +68,6 @@ func ofRead(err error) error {
 
 // overBefore says whether a call failed because its session had ended before.
 func overBefore(err error) bool {
-	over := errors.Is(err, errExpired) || errors.Is(err, errUnproven)
+	over := errors.Is(err, errExpired) || errors.Is(err, errUnproven) || errors.Is(err, errIdle)
 	return over && driver.IsNotApplied(err) && !errors.Is(err, errPlaceLost)
 }

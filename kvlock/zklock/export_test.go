@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -37,6 +38,18 @@ func (b *Backend) ClientWatches() (n int) {
 	return n
 }
 
+// Connected says whether the clients of b have been greeted by a server, and have heard of no end of that connection.
+func (b *Backend) Connected() bool {
+	b.mu.Lock()
+	all := slices.Collect(maps.Values(b.places))
+	b.mu.Unlock()
+	return !slices.ContainsFunc(all, func(s *session) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !s.connected
+	})
+}
+
 // Abandon ends the sessions of b as it does itself when nothing proves that they live. The servers hear of
 // it if the network lets them.
 func (b *Backend) Abandon() {
@@ -54,4 +67,11 @@ func (b *Backend) Stands(nonce driver.Nonce) bool {
 	e := b.entries[nonce]
 	b.mu.Unlock()
 	return e != nil && e.stands()
+}
+
+// SetLinger sets for how long sessions that nobody uses are kept from now on.
+func (b *Backend) SetLinger(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.linger = d
 }

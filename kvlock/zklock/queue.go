@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Enter puts a node at the end of the queue, whose turn may have come with that. If not it calls wait, and
@@ -91,7 +92,7 @@ func (e *entry) leave(ctx context.Context, err error) error {
 	removal := e.remove()
 	if e.session.ctx.Err() != nil {
 		if e.stands() {
-			err = errors.Join(errPlaceLost, err)
+			err = oneline.Join(errPlaceLost, err)
 		}
 		return driver.NotApplied(err)
 	}
@@ -106,6 +107,6 @@ func (e *entry) leave(ctx context.Context, err error) error {
 		}
 		return ofRead(err)
 	case <-inner.Done(): // whatever err says, what was done may stand
-		return errors.Join(ctx.Err(), fmt.Errorf("zklock: the queue was not left: %v", err)) //nolint:errorlint // see above
+		return oneline.Join(ctx.Err(), fmt.Errorf("zklock: the queue was not left: %v", err)) //nolint:errorlint // see above
 	}
 }

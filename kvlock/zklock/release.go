@@ -2,15 +2,15 @@ package zklock
 
 import (
 	"context"
-	"errors"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Release deletes the node of g, if it is one that this backend was granted: it was created for g's
 // nonce, by the transaction that is g's token. What is not answered goes on in the background.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
-	if err := errors.Join(b.err, ctx.Err()); err != nil {
+	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
 	}
 	b.mu.Lock()

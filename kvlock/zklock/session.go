@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,8 +20,13 @@ type session struct {
 	asked time.Duration // the timeout that was asked for
 	conn  *zk.Conn
 	loop  <-chan zk.Event // closed when nothing of the client runs any more
+	ended chan struct{}   // closed when the connection is, too
 	ctx   context.Context // ends when the session is over, or trusted no more
 	end   context.CancelCauseFunc
+
+	// Guarded by store.mu.
+	used time.Time   // when somebody last asked for it, or an entry of it was forgotten
+	idle *time.Timer // looks whether it is used
 
 	mu          sync.Mutex
 	wire        *wire         // the present connection, or the last
@@ -37,7 +43,7 @@ type session struct {
 	granted     int           // entries that are held
 	watches     map[string]*watch
 	asking      int           // requests under way
-	idle        chan struct{} // closed when there are none; nil if nobody waits for that
+	answered    chan struct{} // closed when there are none; nil if nobody waits for that
 }
 
 // trusted is the part of a session's timeout, in tenths, for which a grant is trusted after it was
@@ -47,15 +53,32 @@ type session struct {
 // client's interval, and half a tick, which is a quarter of the timeout at most.
 const trusted = 4
 
+// lengths are what TTLs are rounded up to: each is a connection, and the servers bound how many one address may have.
+var lengths = []time.Duration{
+	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 20 * time.Second, 30 * time.Second,
+	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute,
+	time.Hour, 4 * time.Hour, 24 * time.Hour,
+}
+
+// length is what ttl is rounded up to.
+func length(ttl time.Duration) time.Duration {
+	if i := slices.IndexFunc(lengths, func(l time.Duration) bool { return ttl <= l }); i >= 0 {
+		return lengths[i]
+	}
+	return ttl
+}
+
 // session returns the one for new locks with a TTL. It does no I/O.
 func (s *store) session(ttl time.Duration) (*session, error) {
-	asked := min(2*ttl, math.MaxInt32*time.Millisecond).Round(time.Millisecond)
+	asked := min(2*length(ttl), math.MaxInt32*time.Millisecond)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, driver.Permanent(errClosed)
 	}
 	if open := s.places[asked]; open != nil && open.ctx.Err() == nil {
+		open.used = time.Now()
 		return open, nil
 	}
 	open, err := s.open(asked)
@@ -71,6 +94,7 @@ func (s *store) any() (*session, error) {
 	s.mu.Lock()
 	for _, open := range s.places {
 		if open.ctx.Err() == nil && !s.closed {
+			open.used = time.Now()
 			s.mu.Unlock()
 			return open, nil
 		}
@@ -81,7 +105,7 @@ func (s *store) any() (*session, error) {
 }
 
 func (s *store) open(asked time.Duration) (*session, error) {
-	n := &session{store: s, asked: asked, up: make(chan struct{}), watches: make(map[string]*watch), authorized: len(s.auth) == 0}
+	n := &session{store: s, asked: asked, used: time.Now(), ended: make(chan struct{}), up: make(chan struct{}), watches: make(map[string]*watch), authorized: len(s.auth) == 0}
 	n.ctx, n.end = context.WithCancelCause(context.Background())
 	conn, loop, err := zk.Connect(s.servers, asked, zk.WithDialer(n.dialNext), zk.WithHostProvider(&hosts{session: n, next: -1}),
 		zk.WithEventCallback(n.event), zk.WithLogger(quiet{}), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(sendBuffer))
@@ -91,6 +115,7 @@ func (s *store) open(asked time.Duration) (*session, error) {
 	n.mu.Lock()
 	n.conn, n.loop = conn, loop
 	n.mu.Unlock()
+	n.idle = time.AfterFunc(s.linger, n.endIdle)
 	s.running.Go(n.run)
 	if len(s.auth) > 0 {
 		s.running.Go(n.authorize)
@@ -108,6 +133,7 @@ const sendBuffer = 256 << 10
 // answers, and the loop then never ends (Conn.flushRequests in go-zookeeper 1.0.4). So it is not waited for
 // without a bound either.
 func (s *session) run() {
+	defer close(s.ended)
 	<-s.ctx.Done()
 	const grace, limit = 250 * time.Millisecond, 5 * time.Second
 	if !s.quiet(grace) {
@@ -168,6 +194,7 @@ func (s *session) finish(cause error) {
 	s.mu.Unlock()
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
+	s.idle.Stop()
 	if s.store.places[s.asked] == s {
 		delete(s.store.places, s.asked)
 	}

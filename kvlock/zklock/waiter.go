@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // waiter is one place in the queue.
@@ -110,7 +111,7 @@ func (w *waiter) retry(ctx context.Context, read func(context.Context) error) er
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Since(w.heard) > w.ttl:
-			return errors.Join(errSilent, err)
+			return oneline.Join(errSilent, err)
 		}
 		sleep(ctx, 10*time.Millisecond)
 	}

@@ -1,9 +1,12 @@
 -- +goose Up
 
+-- Neither MySQL nor MariaDB undoes the statements of a migration that was interrupted. So each statement of each migration finds out
+-- whether it was run before: a migration can be run again from any point.
+
 -- One row a lock, on MySQL and MariaDB. A row is never deleted when its lock is released: the next
 -- token must be larger. Names are bytes, so that case and trailing space count: read them with
 -- CONVERT(name USING utf8mb4). Times are UTC. Nothing but the primary key is indexed.
-CREATE TABLE rowlock_lease (
+CREATE TABLE IF NOT EXISTS rowlock_lease (
     namespace   VARBINARY(128) NOT NULL,
     name        VARBINARY(512) NOT NULL,
     token       BIGINT         NOT NULL, -- of the present grant, or the last one
@@ -17,7 +20,7 @@ CREATE TABLE rowlock_lease (
 ) ENGINE = InnoDB;
 
 -- One row: what is true of all locks.
-CREATE TABLE rowlock_lease_meta (
+CREATE TABLE IF NOT EXISTS rowlock_lease_meta (
     id                TINYINT        NOT NULL PRIMARY KEY CHECK (id = 1),
     floor             BIGINT         NOT NULL, -- every token granted from now on is larger
     epoch             VARBINARY(255) NOT NULL, -- the server that grants; empty before the first grant
@@ -26,10 +29,10 @@ CREATE TABLE rowlock_lease_meta (
     schema_version    INT            NOT NULL
 ) ENGINE = InnoDB;
 
-INSERT INTO rowlock_lease_meta (id, floor, epoch, quarantined_until, longest_ttl_us, schema_version)
+INSERT IGNORE INTO rowlock_lease_meta (id, floor, epoch, quarantined_until, longest_ttl_us, schema_version)
 VALUES (1, 0, '', '1970-01-01 00:00:00', 60000000, 1);
 
 -- +goose Down
 
-DROP TABLE rowlock_lease_meta;
-DROP TABLE rowlock_lease;
+DROP TABLE IF EXISTS rowlock_lease_meta;
+DROP TABLE IF EXISTS rowlock_lease;

@@ -3,7 +3,7 @@
 -- One row a resource that the fence package protects: the token of the newest holder that has
 -- sealed it. A row is never deleted: an older holder would pass again. Names are bytes, as in the
 -- lease table. Times are UTC.
-CREATE TABLE rowlock_lease_fence (
+CREATE TABLE IF NOT EXISTS rowlock_lease_fence (
     namespace VARBINARY(128) NOT NULL,
     resource  VARBINARY(512) NOT NULL,
     token     BIGINT         NOT NULL, -- of the lease that sealed last
@@ -14,4 +14,4 @@ CREATE TABLE rowlock_lease_fence (
 
 -- +goose Down
 
-DROP TABLE rowlock_lease_fence;
+DROP TABLE IF EXISTS rowlock_lease_fence;

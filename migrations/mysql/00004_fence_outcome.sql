@@ -5,7 +5,7 @@
 -- whether the transaction was committed. The rows are used again, so there are about as many as
 -- there were transactions at the same time; those of processes that have ended can be pruned. Times
 -- are UTC.
-CREATE TABLE rowlock_lease_outcome (
+CREATE TABLE IF NOT EXISTS rowlock_lease_outcome (
     slot         CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
     operation    BIGINT      NOT NULL, -- number of the last transaction that was committed with the slot
     committed_at DATETIME(6) NOT NULL  -- when that transaction wrote the row
@@ -13,4 +13,4 @@ CREATE TABLE rowlock_lease_outcome (
 
 -- +goose Down
 
-DROP TABLE rowlock_lease_outcome;
+DROP TABLE IF EXISTS rowlock_lease_outcome;

@@ -4,7 +4,7 @@
 -- with GET_LOCK. The lock itself is the server's and in no table; the row says who was granted it last.
 -- It is of that grant only while its connection is the one that holds the lock. Names are bytes.
 -- Times are UTC.
-CREATE TABLE rowlock_lease_counter (
+CREATE TABLE IF NOT EXISTS rowlock_lease_counter (
     namespace  VARBINARY(128)  NOT NULL,
     name       VARBINARY(512)  NOT NULL,
     token      BIGINT          NOT NULL, -- of the last grant
@@ -17,4 +17,4 @@ CREATE TABLE rowlock_lease_counter (
 
 -- +goose Down
 
-DROP TABLE rowlock_lease_counter;
+DROP TABLE IF EXISTS rowlock_lease_counter;

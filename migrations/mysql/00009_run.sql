@@ -1,17 +1,17 @@
 -- +goose Up
 
 -- What became of the runs of the command: one row a run, and one for each time that it was refused. "rowlock run" writes
--- it afterwards and keeps the last hundred of each sort; no lock depends on it, and rows may be deleted at any time.
+-- it at its start, completes it at its end, and keeps the last hundred of each sort; no lock depends on it, and rows may be deleted at any time.
 -- Names are bytes. Times are UTC.
-CREATE TABLE rowlock_lease_run (
+CREATE TABLE IF NOT EXISTS rowlock_lease_run (
     namespace  VARBINARY(128) NOT NULL,
     name       VARBINARY(512) NOT NULL,
     started_at DATETIME(6)    NOT NULL, -- when the lock was granted, or was asked for in vain
     id         CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-    ended_at   DATETIME(6)    NOT NULL,
+    ended_at   DATETIME(6)    NULL,     -- NULL for as long as it runs, and for good if "rowlock run" was killed
     waited_us  BIGINT         NOT NULL, -- for the lock, in microseconds
-    outcome    VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- exited, timeout, lost, failed; refused: held or skipped
-    exit_code  INT            NOT NULL, -- of "rowlock run"
+    outcome    VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- running, exited, timeout, lost, failed; refused: held or skipped
+    exit_code  INT            NULL,     -- of "rowlock run"; NULL as ended_at is
     token      BIGINT         NOT NULL, -- of the grant; zero if there was none
     holder     TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- who ran, or was refused, for people
     note       TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- why, for people
@@ -21,4 +21,4 @@ CREATE TABLE rowlock_lease_run (
 
 -- +goose Down
 
-DROP TABLE rowlock_lease_run;
+DROP TABLE IF EXISTS rowlock_lease_run;

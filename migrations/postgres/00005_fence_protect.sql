@@ -17,8 +17,8 @@ BEGIN
     END IF;
     IF nonces IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'RLF01',
-            MESSAGE = format('rowlock: %s on %I refused: the transaction has passed no check', TG_OP, TG_TABLE_NAME),
-            DETAIL = format('The table is protected by the resource %L in the namespace %L.', TG_ARGV[1], TG_ARGV[0]);
+            MESSAGE = pg_catalog.format('rowlock: %s on %I refused: the transaction has passed no check', TG_OP, TG_TABLE_NAME),
+            DETAIL = pg_catalog.format('The table is protected by the resource %L in the namespace %L.', TG_ARGV[1], TG_ARGV[0]);
     END IF;
     SELECT f.nonce::text INTO sealed -- every function call sees what is committed; the lock keeps it so
       FROM rowlock_lease_fence f
@@ -26,8 +26,8 @@ BEGIN
        FOR SHARE;
     IF sealed IS NULL OR sealed <> ALL (nonces) THEN
         RAISE EXCEPTION USING ERRCODE = 'RLF02',
-            MESSAGE = format('rowlock: %s on %I refused: the lease that the transaction has checked is not the one that sealed last', TG_OP, TG_TABLE_NAME),
-            DETAIL = format('The table is protected by the resource %L in the namespace %L.', TG_ARGV[1], TG_ARGV[0]);
+            MESSAGE = pg_catalog.format('rowlock: %s on %I refused: the lease that the transaction has checked is not the one that sealed last', TG_OP, TG_TABLE_NAME),
+            DETAIL = pg_catalog.format('The table is protected by the resource %L in the namespace %L.', TG_ARGV[1], TG_ARGV[0]);
     END IF;
     RETURN NULL;
 END
@@ -39,8 +39,8 @@ $check$;
 -- +goose StatementBegin
 DO $path$
 BEGIN
-    EXECUTE format('ALTER FUNCTION rowlock_lease_fence_check() SET search_path = pg_catalog, %s, pg_temp',
-        (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = 'rowlock_lease_fence'::regclass));
+    EXECUTE pg_catalog.format('ALTER FUNCTION rowlock_lease_fence_check() SET search_path = pg_catalog, %s, pg_temp',
+        (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = 'rowlock_lease_fence'::regclass::oid));
 END
 $path$;
 -- +goose StatementEnd

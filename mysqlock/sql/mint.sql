@@ -1,11 +1,11 @@
--- Parameters: namespace and name in hexadecimal digits, the number of the connection that holds the lock, holder and note in hexadecimal digits, the lock's name, that number again, the lock's name again.
+-- Parameters: namespace and name in base64, the number of the connection that holds the lock, holder and note in base64, the lock's name, that number again, the lock's name again.
 -- Result: LAST_INSERT_ID is the token, 0 if that connection does not hold the lock.
 -- Promise: larger than every token that this row has given, and given under the lock: whether it is held is looked at while the row is locked. Any connection may ask.
-INSERT INTO rowlock_lease_counter (namespace, name, token, connection, holder, note, granted_at)
-SELECT UNHEX(?), UNHEX(?), LAST_INSERT_ID(GREATEST(
+INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease_counter (namespace, name, token, connection, holder, note, granted_at)
+SELECT FROM_BASE64(?), FROM_BASE64(?), LAST_INSERT_ID(GREATEST(
            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
            COALESCE((SELECT m.floor + 1 FROM rowlock_lease_meta AS m WHERE m.id = 1 LOCK IN SHARE MODE), 0))),
-       ?, CONVERT(UNHEX(?) USING utf8mb4), CONVERT(UNHEX(?) USING utf8mb4), UTC_TIMESTAMP(6)
+       ?, CONVERT(FROM_BASE64(?) USING utf8mb4), CONVERT(FROM_BASE64(?) USING utf8mb4), UTC_TIMESTAMP(6)
   FROM DUAL
  WHERE IS_USED_LOCK(?) = ?
     ON DUPLICATE KEY UPDATE

@@ -3,4 +3,4 @@
 -- Promise: reads only; proves ownership and not only life, whatever character set the schema has.
 SELECT COUNT(CASE WHEN IS_USED_LOCK(CONVERT(j.lock_name USING utf8mb4)) = CONNECTION_ID() THEN 1 END) AS owned,
        CONCAT(@@global.read_only) NOT IN ('0', 'OFF') AS read_only
-  FROM JSON_TABLE(?, '$[*]' COLUMNS (lock_name VARCHAR(64) PATH '$')) AS j
+  FROM JSON_TABLE(CONVERT(? USING utf8mb4), _utf8mb4'$[*]' COLUMNS (lock_name VARCHAR(64) PATH _utf8mb4'$')) AS j

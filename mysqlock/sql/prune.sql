@@ -1,8 +1,8 @@
--- Parameters: how long ago the last grant must be, in microseconds; the schema in hexadecimal digits.
+-- Parameters: how long ago the last grant must be, in microseconds; the schema in base64.
 -- Result: the number of rows affected.
 -- Promise: forgets no lock that is held, and none whose token is above the floor.
-DELETE FROM rowlock_lease_counter
+DELETE /*+ SET_VAR(lock_wait_timeout = 1) */ FROM rowlock_lease_counter
  WHERE granted_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
    AND token <= (SELECT m.floor FROM rowlock_lease_meta AS m WHERE m.id = 1)
-   AND IS_USED_LOCK(CONCAT('rowlock:', LEFT(SHA2(CONCAT(UNHEX(?), 0x00, namespace, 0x00, name), 256), 56))) IS NULL
+   AND IS_USED_LOCK(CONCAT('rowlock:', LEFT(SHA2(CONCAT(FROM_BASE64(?), 0x00, namespace, 0x00, name), 256), 56))) IS NULL
  LIMIT 1000

@@ -1,7 +1,7 @@
 -- Parameters: how long ago the last grant must be, in microseconds.
 -- Result: none.
 -- Promise: tokens granted from now on are larger than every one that prune.sql forgets.
-UPDATE rowlock_lease_meta AS m
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease_meta AS m
    SET m.floor = GREATEST(m.floor, COALESCE(
            (SELECT MAX(c.token) FROM rowlock_lease_counter AS c
              WHERE c.granted_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND), 0))

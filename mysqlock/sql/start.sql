@@ -4,7 +4,7 @@
 SELECT VERSION() AS version,
        CONCAT(@@hostname, ':', @@port, ' ', @@server_id, ' ', VERSION()) AS server,
        CONNECTION_ID() AS connection,
-       COALESCE(CONVERT(DATABASE() USING utf8mb4), '') AS db,
+       COALESCE(CONVERT(DATABASE() USING utf8mb4), x'') AS db,
        @@lower_case_table_names <> 0 AS folds,
        CONCAT(@@global.read_only) NOT IN ('0', 'OFF') AS read_only,
        @@autocommit AS autocommit

@@ -3,9 +3,11 @@ set -eu
 
 rowlock run job --dry-run --wait 5m -- touch 'two words' >out
 grep -Eqx "command:  /.*/touch \"two words\"" out || { cat out; exit 1; }
-grep -Eqx 'lock:     "job" in [a-z].*' out
+grep -Eqx 'lock:     "job"' out
+grep -Eqx 'store:    [a-z].*' out
+grep -Eqx 'excludes: processes .*' out
 grep -Eqx 'holder:   touch@.*' out
-grep -Fqx 'times:    a crash frees the lock within 30s, wait 5m0s, grace 10s' out
+grep -Fqx 'times:    a crash frees the lock within 30s, wait 5m0s, grace 10s (6s when the lock is lost)' out
 grep -Eqx 'now:      "job" is free.*' out
 grep -Fqx 'then:     the command would start' out
 rowlock run job -- sh -c '

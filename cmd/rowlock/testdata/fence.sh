@@ -1,6 +1,6 @@
 # fence shows marks, resets the one that was seen or all of them, and forgets none that is young.
 set -eu
-store=${ROWLOCK_STORE:-sqlite:$XDG_STATE_HOME/rowlock/locks.db}
+store=$ROWLOCK_STORE; test "$store" != local || store=sqlite:$XDG_STATE_HOME/rowlock/locks.db
 
 code=0; rowlock fence reset rowlock-demo --token 7 2>err || code=$?
 test $code = 1
@@ -83,8 +83,8 @@ refused '--unused=soon: write a number with a unit' prune --unused soon
 until rowlock migrate status | grep -Eq '^00002_fence.sql +-'; do
 	rowlock migrate down
 done
-case ${ROWLOCK_STORE:-sqlite:} in
-sqlite:*) rowlock fence ls | grep -q '^RESOURCE ' ;; # a file of its own it brings up to date itself
+case $ROWLOCK_STORE in
+local | sqlite:*) rowlock fence ls | grep -q '^RESOURCE ' ;; # a file of its own it brings up to date itself
 *)
 	for command in 'ls' 'reset --all' 'reset rowlock-demo --token 7' 'prune --unused 30d'; do
 		code=0; rowlock fence $command 2>err || code=$?

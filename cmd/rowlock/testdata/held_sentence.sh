@@ -1,7 +1,8 @@
 # The sentence of a conflict says who, where, since when, until when.
+# Without ROWLOCK_LOCKS the inner run is one of another job.
 set -eu
 
-code=0; rowlock run job --note 'month end' -- rowlock run job -- touch never 2>err || code=$?
+code=0; rowlock run job --note 'month end' -- env -u ROWLOCK_LOCKS rowlock run job -- touch never 2>err || code=$?
 test $code = 75
-grep -Eq '^rowlock: "job" is held by rowlock@[^ ]+:[0-9]+ since 20..-..-.. ..:..:.. UTC, lease ends in [0-9.]+s unless renewed \(token [0-9]+\): month end$' err
+grep -Eq '^rowlock: "job" is held by env@[^ ]+:[0-9]+ since 20..-..-.. ..:..:.. UTC, lease ends in [0-9.]+s unless renewed \(token [0-9]+\): month end$' err
 test ! -e never

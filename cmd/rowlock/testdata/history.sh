@@ -37,10 +37,22 @@ grep -q -e '--limit=0: must be at least 1' err
 code=0; rowlock history 2>err || code=$?
 test $code = 64
 
+# A run is written down as it starts, so that one that was killed is shown, too.
+rowlock run job --ttl 6s --note killed -- sh -c 'echo >started; read _ <block' &
+rowlock=$!
+read _ <started
+until rowlock history job -n 1 | grep -Eq ' running +- +- .* killed$'; do sleep 0.05; done
+rowlock history job --json -n 1 | tr -d ' \n' | grep -q '"outcome":"running","exit_code":null,"took_seconds":null,'
+kill -9 $rowlock
+wait $rowlock || true
+rowlock wait job --timeout 30s 2>/dev/null
+rowlock history job -n 1 >out
+grep -Eq ' unfinished +- +- .* killed$' out || { cat out; exit 1; }
+
 # Without the table a run is what it was, in silence.
 rowlock migrate down
-case ${ROWLOCK_STORE:-sqlite:} in
-sqlite:*) ;; # a file of its own it brings up to date itself
+case $ROWLOCK_STORE in
+local | sqlite:*) ;; # a file of its own it brings up to date itself
 *)
 	rowlock run job -- true 2>err
 	test ! -s err

@@ -1,5 +1,13 @@
 # --timeout counts from the start of the command, not from the start of the waiting.
 set -eu
 
+# A command that cannot be started keeps no name closed.
+printf '#!/no/such/interpreter\n' >script
+chmod +x script
+code=0; rowlock run bad --min-hold 1h -- ./script 2>err || code=$?
+test $code = 127
+grep -Fqx 'rowlock: ./script: its interpreter /no/such/interpreter was not found' err || { cat err; exit 1; }
+rowlock run bad -- true
+
 rowlock run job --min-hold 2s -- true
 rowlock run job --wait 10s --timeout 1900ms -- true 2>/dev/null

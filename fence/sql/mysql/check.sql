@@ -1,7 +1,8 @@
 -- Parameters: namespace, resource; namespace, resource again; all in hexadecimal digits.
 -- Result: token and nonce of the mark, and the same two as the transaction's snapshot has them (NULL if it has no mark); no row if the resource was never sealed.
 -- Promise: nobody changes the mark before the transaction ends. MariaDB does not know FOR SHARE. The subquery reads without a lock: it tells whether the transaction has begun to read before the seal.
-SELECT f.token, f.nonce, s.token, s.nonce
+SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
+       f.token, f.nonce, s.token, s.nonce
   FROM rowlock_lease_fence AS f
   LEFT JOIN (SELECT o.namespace, o.resource, o.token, o.nonce
                FROM rowlock_lease_fence AS o

@@ -1,4 +1,4 @@
 -- Parameters: none.
--- Result: one row: the longest that this session waits for a lock, and that it may idle, both in seconds.
+-- Result: one row: the version of the server; the longest that this session waits for a row, that it waits for a table, and that it may idle, all in seconds.
 -- Promise: reads only.
-SELECT @@SESSION.innodb_lock_wait_timeout, @@SESSION.wait_timeout
+SELECT VERSION(), @@SESSION.innodb_lock_wait_timeout, @@SESSION.lock_wait_timeout, @@SESSION.wait_timeout

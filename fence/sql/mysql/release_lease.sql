@@ -1,7 +1,7 @@
 -- Parameters: minimum hold in microseconds; namespace, name of the lock, both in hexadecimal digits; nonce, token.
 -- Result: none; one row changed if the lease was alive and has ended.
 -- Promise: with the commit, and not before, this lease ends, and no other; the row stays; nobody is granted the lock in between.
-UPDATE rowlock_lease
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET nonce = NULL,
        expires_at = UTC_TIMESTAMP(6),
        held_until = COALESCE(NULLIF(GREATEST(UTC_TIMESTAMP(6), LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND), UTC_TIMESTAMP(6)), TIMESTAMP'1970-01-01 00:00:00')

@@ -2,7 +2,7 @@
 -- Result: one row a mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
 -- Promise: reads only, and waits for nobody.
 SELECT f.namespace, f.resource, f.token, f.domain, f.era,
-       (extract(epoch FROM clock_timestamp() - f.sealed_at) * 1000000)::bigint AS age_us
+       (extract(epoch FROM clock_timestamp() - f.sealed_at)::float8 * 1e6::float8)::bigint AS age_us
   FROM rowlock_lease_fence f
  WHERE f.namespace = $1::text OR $2::bigint = 1
  ORDER BY f.namespace, f.resource

@@ -4,7 +4,7 @@
 WITH unused AS MATERIALIZED (
     SELECT o.slot
       FROM rowlock_lease_outcome o
-     WHERE o.committed_at < clock_timestamp() - $1::bigint * interval '1 microsecond'
+     WHERE o.committed_at < clock_timestamp() - $1::bigint::float8 * interval '1 microsecond'
        FOR UPDATE SKIP LOCKED
 ), forgotten AS (
     DELETE FROM rowlock_lease_outcome o

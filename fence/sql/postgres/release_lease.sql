@@ -4,10 +4,10 @@
 UPDATE rowlock_lease l
    SET nonce = NULL,
        expires_at = b.now,
-       reserved_for = CASE WHEN least(l.acquired_at, b.now) + $1::bigint * interval '1 microsecond' <= b.now
+       reserved_for = CASE WHEN least(l.acquired_at, b.now) + $1::bigint::float8 * interval '1 microsecond' <= b.now
                            THEN (b.called).id END,
-       held_until = CASE WHEN least(l.acquired_at, b.now) + $1::bigint * interval '1 microsecond' > b.now
-                         THEN least(l.acquired_at, b.now) + $1::bigint * interval '1 microsecond'
+       held_until = CASE WHEN least(l.acquired_at, b.now) + $1::bigint::float8 * interval '1 microsecond' > b.now
+                         THEN least(l.acquired_at, b.now) + $1::bigint::float8 * interval '1 microsecond'
                          WHEN (b.called).id IS NULL THEN 'epoch'
                          ELSE b.now + interval '50 milliseconds' END
   FROM (SELECT clock_timestamp() AS now,

@@ -2,9 +2,9 @@
 -- Result: one row a mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
 -- Promise: locks what it answers to the end of the transaction and skips what a transaction has checked. The lock table is read without a lock, so that no renewal waits.
 SELECT f.namespace, f.resource, f.token, f.domain, f.era,
-       (extract(epoch FROM clock_timestamp() - f.sealed_at) * 1000000)::bigint AS age_us
+       (extract(epoch FROM clock_timestamp() - f.sealed_at)::float8 * 1e6::float8)::bigint AS age_us
   FROM rowlock_lease_fence f
- WHERE f.sealed_at <= clock_timestamp() - $1::bigint * interval '1 microsecond'
+ WHERE f.sealed_at <= clock_timestamp() - $1::bigint::float8 * interval '1 microsecond'
    AND f.nonce NOT IN (SELECT l.nonce FROM rowlock_lease l WHERE l.nonce IS NOT NULL AND l.expires_at > clock_timestamp())
    AND (f.namespace > $2::text OR f.namespace = $3::text AND f.resource > $4::text)
  ORDER BY f.namespace, f.resource

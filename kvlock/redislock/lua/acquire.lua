@@ -1,15 +1,17 @@
--- Parameters: KEYS[1] the lock; ARGV nonce, holder, note; in microseconds TTL, minimum hold, hand-over delay; for how many milliseconds the lock is remembered; the id of the waiter that asks, or an empty text.
+-- Parameters: KEYS[1] the lock; KEYS[2], unless its slot is moving, the record of the server; ARGV nonce, holder, note; in microseconds TTL, minimum hold, hand-over delay; for how many milliseconds the lock is remembered; the id of the waiter that asks, or an empty text.
 -- Result: the token if it is granted; else verdict, token, and of whoever has the lock: holder, note, microseconds since the grant and until it is free, how many waiters have waited longer.
 -- Promise: one request; writes nothing unless it grants or a waiter takes its place in the queue; the nonce of the present grant gets that grant again; a lock that was released and is kept for this waiter is granted to it.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'held_until', 'clock')
-local nonce, token, free, clock = row[1], row[2] or 0, row[3] or 0, row[4] or 0
+local nonce, free, clock = row[1], row[3] or 0, row[4] or 0
+-- Of a lock that is forgotten, the record still knows that it had no larger token than top.
+local token = row[2] or KEYS[2] and redis.call('HMGET', KEYS[2], 'top')[1] or 0
 local time = redis.call('TIME')
 -- The clock of a lock never goes back: what one request has seen, the next sees no earlier.
 local now = math.max(time[1] * 1000000 + time[2], clock)
 
 local same = nonce == ARGV[1]
 if free - now > 0 and not same then
-    local other = redis.call('HMGET', KEYS[1], 'holder', 'note', 'acquired_at', 'expires_at', 'reserved_for', 'waiters')
+    local other = redis.call('HMGET', KEYS[1], 'holder', 'note', 'acquired_at', 'expires_at', 'reserved_for')
     local reserved = nonce == '' and other[5] or ''
     if ARGV[8] == '' or reserved ~= ARGV[8] then
         local verdict = 'leased'
@@ -20,21 +22,7 @@ if free - now > 0 and not same then
         elseif other[4] - now <= 0 then
             verdict = 'handover'
         end
-        local ahead = 0
-        if ARGV[8] ~= '' then
-            -- The queue is entries of 54 bytes: id, '@', when it was last seen in microseconds, a space. Beyond a hundred, waiters only poll.
-            local queue, entry = other[6] or '', ARGV[8] .. string.format('@%016.0f ', now)
-            local at = string.find(queue, ARGV[8], 1, true)
-            if not at and #queue >= 5400 then
-                queue = string.gsub(queue, '[%x-]+@(%d+) ', function(seen) return now - seen >= 3000000 and '' or nil end)
-            end
-            at = at or #queue + 1
-            if at <= 5400 then
-                queue = string.sub(queue, 1, at - 1) .. entry .. string.sub(queue, at + 54)
-            end
-            redis.call('HSET', KEYS[1], 'waiters', queue)
-            ahead = (at - 1) / 54
-        end
+        local ahead = ARGV[8] ~= '' and join(KEYS[1], ARGV[8], now) or 0
         return {verdict, tonumber(token), other[1], other[2], now - other[3], free - now, ahead}
     end
 end
@@ -56,11 +44,6 @@ redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', digits(token), 'holder', 
     'acquired_at', digits(acquired), 'expires_at', ending, 'held_until', digits(free), 'clock', present)
 redis.call('PEXPIRE', KEYS[1], ARGV[7])
 if ARGV[8] ~= '' then
-    -- Whoever waits behind it in the same process asks before long, and stands at the end.
-    local queue = redis.call('HMGET', KEYS[1], 'waiters')[1] or ''
-    local at = string.find(queue, ARGV[8], 1, true)
-    if at then
-        redis.call('HSET', KEYS[1], 'waiters', string.sub(queue, 1, at - 1) .. string.sub(queue, at + 54))
-    end
+    quit(KEYS[1], ARGV[8]) -- another waiter of the same process asks before long, and stands at the end
 end
 return tonumber(token)

@@ -1,7 +1,7 @@
 -- Parameters: KEYS[1] the lock; ARGV of the grant that ends: nonce, token, minimum hold in microseconds; of the one that begins: nonce, holder, note; in microseconds TTL, minimum hold, hand-over delay; for how many milliseconds the lock is remembered; the id of the waiter that takes it, or an empty text.
 -- Result: the token if it is handed over; 0 if the grant is not held any more; else verdict, token, holder, note, microseconds since the grant and until it could be handed over.
 -- Promise: one request; ends the one grant and makes the other, with a larger token, or writes nothing; the nonce of the present grant gets that grant again; nobody is told.
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'waiters')
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock')
 local token, acquired = row[2] or 0, tonumber(row[3] or 0)
 local time = redis.call('TIME')
 local now = math.max(time[1] * 1000000 + time[2], row[5] or 0)
@@ -23,9 +23,7 @@ local number = function(x) return string.format('%.0f', x) end
 redis.call('HSET', KEYS[1], 'nonce', ARGV[4], 'token', number(token), 'holder', ARGV[5], 'note', ARGV[6],
     'acquired_at', number(acquired), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now))
 redis.call('PEXPIRE', KEYS[1], ARGV[10])
-local queue = row[6] or ''
-local at = ARGV[11] ~= '' and string.find(queue, ARGV[11], 1, true)
-if at then -- the other processes come first when the burst is over
-    redis.call('HSET', KEYS[1], 'waiters', string.sub(queue, 1, at - 1) .. string.sub(queue, at + 54))
+if ARGV[11] ~= '' then -- the other processes come first when the burst is over
+    quit(KEYS[1], ARGV[11])
 end
 return tonumber(token)

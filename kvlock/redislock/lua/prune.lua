@@ -1,6 +1,6 @@
--- Parameters: KEYS[1] the lock; ARGV[1] for how long nobody must have held it, in microseconds.
+-- Parameters: KEYS[1] the lock; KEYS[2], unless its slot is moving, the record of the server; ARGV[1] for how long nobody must have held it, in microseconds.
 -- Result: 1 when it is forgotten, 0 when it stays.
--- Promise: a lock whose token is ahead of the server's clock stays, because the next token comes from that clock.
+-- Promise: the record knows no smaller token than that of a lock that is forgotten; without a record, a lock whose token is ahead of the server's clock stays.
 local row = redis.call('HMGET', KEYS[1], 'token', 'held_until', 'clock')
 if not row[1] then
     return 0
@@ -8,7 +8,10 @@ end
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
 local now = math.max(clock, tonumber(row[3]) or 0)
-if now - tonumber(row[2]) < tonumber(ARGV[1]) or tonumber(row[1]) >= clock then
+if now - tonumber(row[2]) < tonumber(ARGV[1]) or not KEYS[2] and tonumber(row[1]) >= clock then
     return 0
+end
+if KEYS[2] and tonumber(row[1]) > (tonumber(redis.call('HMGET', KEYS[2], 'top')[1]) or 0) then
+    redis.call('HSET', KEYS[2], 'top', row[1])
 end
 return redis.call('DEL', KEYS[1])

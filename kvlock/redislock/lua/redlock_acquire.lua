@@ -30,11 +30,10 @@ if ARGV[1] == '' then
     return {'votes', 0, 0, top, clock, '', '', 0, 0}
 end
 
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least', 'waiters', 'ballot')
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least', 'ballot')
 local nonce, token, confirmed = row[1] or '', tonumber(row[2]) or 0, tonumber(row[9]) or 0
 local acquired, expires, free = tonumber(row[5]) or 0, tonumber(row[6]) or 0, tonumber(row[7]) or 0
 local now = math.max(clock, tonumber(row[8]) or 0)
-local queue, standing = row[11] or '', ARGV[9] ~= '' and string.find(row[11] or '', ARGV[9], 1, true)
 local ttl, minimum, delay, retention = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 
 if free > now and nonce ~= ARGV[1] then
@@ -45,15 +44,7 @@ if free > now and nonce ~= ARGV[1] then
         verdict = 'handover'
     end
     if ARGV[9] ~= '' then
-        -- The queue is as in acquire.lua. A node without room for it refuses all the same.
-        if not standing and #queue >= 5400 then
-            queue = string.gsub(queue, '[%x-]+@(%d+) ', function(seen) return now - seen >= 3000000 and '' or nil end)
-        end
-        local at = standing or #queue + 1
-        if at <= 5400 then
-            queue = string.sub(queue, 1, at - 1) .. ARGV[9] .. string.format('@%016.0f ', now) .. string.sub(queue, at + 54)
-        end
-        redis.pcall('HSET', KEYS[1], 'waiters', queue)
+        pcall(join, KEYS[1], ARGV[9], now) -- a node whose memory is full refuses all the same
     end
     return {verdict, confirmed, token, top, clock, row[3] or '', row[4] or '', now - acquired, free - now}
 end
@@ -62,7 +53,7 @@ end
 local least = tonumber(row[10]) or top
 local ballot = tonumber(ARGV[10])
 if nonce == ARGV[1] then
-    ballot = math.max(ballot, tonumber(row[12]) or 0) -- one that was overtaken on the way
+    ballot = math.max(ballot, tonumber(row[11]) or 0) -- one that was overtaken on the way
 end
 if nonce ~= ARGV[1] or expires <= now then
     confirmed, acquired = 0, now
@@ -71,8 +62,8 @@ expires = now + ttl
 free = math.max(expires + delay, acquired + minimum)
 redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', number(token), 'confirmed', number(confirmed), 'least', number(least), 'holder', ARGV[2], 'note', ARGV[3],
     'acquired_at', number(acquired), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now), 'ballot', number(ballot))
-if standing then
-    redis.call('HSET', KEYS[1], 'waiters', string.sub(queue, 1, standing - 1) .. string.sub(queue, standing + 54))
+if ARGV[9] ~= '' then
+    quit(KEYS[1], ARGV[9])
 end
 redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + retention))
 return {'granted', confirmed, math.max(token, least), top, clock, '', '', 0, 0}

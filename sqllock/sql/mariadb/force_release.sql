@@ -1,4 +1,4 @@
--- Parameters: namespace, name, the token that is to be ended, 1 to end a lease that is alive, else 0. The names are in hexadecimal digits.
+-- Parameters: namespace, name, the token that is to be ended, 1 to end a lease that is alive, else 0. The names are in base64.
 -- Result: one row changed if the grant was ended; if none, force_released.sql tells why. Error 1205: the row is locked.
 -- Promise: ends that one grant, or opens what it left closed, and raises the token so that its holder is fenced, and keeps it for a waiter as release.sql does; waits for nobody.
 SET STATEMENT innodb_lock_wait_timeout = 0 FOR
@@ -11,6 +11,6 @@ UPDATE rowlock_lease
            UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND, TIMESTAMP'1970-01-01 00:00:00'),
        nonce = NULL,
        expires_at = LEAST(expires_at, UTC_TIMESTAMP(6))
- WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND token = ?
+ WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?) AND token = ?
    AND (nonce IS NOT NULL OR held_until > UTC_TIMESTAMP(6))
    AND (nonce IS NULL OR expires_at <= UTC_TIMESTAMP(6) OR ? = 1)

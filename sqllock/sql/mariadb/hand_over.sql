@@ -1,4 +1,4 @@
--- Parameters: the nonce that begins three times, holder, note; in microseconds TTL, TTL + hand-over delay, minimum hold; namespace, name; the nonce that begins, the nonce that ends, its token, its minimum hold in microseconds; the longer of TTL + hand-over delay and minimum hold in microseconds. Names and texts are in hexadecimal digits.
+-- Parameters: the nonce that begins three times, holder, note; in microseconds TTL, TTL + hand-over delay, minimum hold; namespace, name; the nonce that begins, the nonce that ends, its token, its minimum hold in microseconds; the longer of TTL + hand-over delay and minimum hold in microseconds. Names and texts are in base64.
 -- Result: LAST_INSERT_ID is the token, 0 if nothing was done: hand_over_refused.sql tells why. Error 1205: the row is locked.
 -- Promise: ends the one grant and makes the other, with a larger token, or changes nothing; waits for nobody. Who waits elsewhere stays in line. The mode is set because in others (SIMULTANEOUS_ASSIGNMENT, ORACLE) assignments are not evaluated from left to right.
 SET STATEMENT innodb_lock_wait_timeout = 0, sql_mode = 'STRICT_ALL_TABLES' FOR
@@ -9,11 +9,11 @@ UPDATE rowlock_lease
            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))),
        acquired_at = IF(nonce = ?, acquired_at, UTC_TIMESTAMP(6)),
        nonce = ?,
-       holder = CONVERT(UNHEX(?) USING utf8mb4),
-       note = CONVERT(UNHEX(?) USING utf8mb4),
+       holder = CONVERT(FROM_BASE64(?) USING utf8mb4),
+       note = CONVERT(FROM_BASE64(?) USING utf8mb4),
        expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
        held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, acquired_at + INTERVAL ? MICROSECOND)
- WHERE namespace = UNHEX(?) AND name = UNHEX(?)
+ WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?)
    AND (nonce = ?
         OR nonce = ? AND token = ? AND expires_at > UTC_TIMESTAMP(6)
            AND acquired_at + INTERVAL ? MICROSECOND <= UTC_TIMESTAMP(6))

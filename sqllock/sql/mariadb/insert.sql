@@ -1,11 +1,11 @@
--- Parameters: namespace, name, nonce, holder, note; in microseconds TTL, and twice the longer of TTL + hand-over delay and minimum hold. Names and texts are in hexadecimal digits.
+-- Parameters: namespace, name, nonce, holder, note; in microseconds TTL, and twice the longer of TTL + hand-over delay and minimum hold. Names and texts are in base64.
 -- Result: LAST_INSERT_ID is the token, 0 if nothing was granted. Error 1062: somebody else was first. Error 1205: somebody else is about to be.
 -- Promise: waits for nobody. The floor is read under a lock, so that no name is forgotten between the reading and the insert.
 SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 INSERT INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
-SELECT UNHEX(?), UNHEX(?),
+SELECT FROM_BASE64(?), FROM_BASE64(?),
        LAST_INSERT_ID(GREATEST(m.floor + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))),
-       ?, CONVERT(UNHEX(?) USING utf8mb4), CONVERT(UNHEX(?) USING utf8mb4),
+       ?, CONVERT(FROM_BASE64(?) USING utf8mb4), CONVERT(FROM_BASE64(?) USING utf8mb4),
        UTC_TIMESTAMP(6),
        UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
        UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND

@@ -1,4 +1,4 @@
--- Parameters: how long the lock would be closed at most in microseconds, nonce; waiter, twice; namespace, name. The names are in hexadecimal digits.
+-- Parameters: how long the lock would be closed at most in microseconds, nonce; waiter, twice; namespace, name. The names are in base64.
 -- Result: one row, or none if the meta row is missing: verdict, why nothing is granted ('contended': nothing speaks against it); token, holder, note, microseconds since the grant and until it is free; how many wait for it before this waiter; 1 if this one should say that it waits, because it is not in line, or is next and was not seen for a second, else 0; the epoch, which is the server that answers; the floor.
 -- Promise: reads only, and waits for nobody.
 SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
@@ -13,8 +13,8 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
             WHEN s.token IS NULL THEN 'missing'
             ELSE 'contended' END AS verdict,
        COALESCE(s.token, 0) AS token,
-       COALESCE(s.holder, '') AS holder,
-       COALESCE(s.note, '') AS note,
+       COALESCE(s.holder, x'') AS holder,
+       COALESCE(s.note, x'') AS note,
        IF(s.token > 0, s.since_us, 0) AS since_us,
        GREATEST(COALESCE(s.free_in_us, 0), s.quarantine_us, 0) AS free_in_us,
        CASE WHEN s.waiters IS NULL OR s.next_seen_us >= 3000000 THEN 0
@@ -33,12 +33,12 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
                l.token, l.nonce, l.nonce <=> ? AS mine,
                CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
                l.expires_at > UTC_TIMESTAMP(6) AS alive,
-               l.waiters, LEFT(l.waiters, 36) <=> ? AS next, FIND_IN_SET(?, l.waiters) AS place,
+               l.waiters, LEFT(l.waiters, 36) <=> ? AS next, FIND_IN_SET(CONVERT(? USING ascii), l.waiters) AS place,
                TIMESTAMPDIFF(MICROSECOND, l.reserved_at, UTC_TIMESTAMP(6)) AS next_seen_us,
                l.nonce IS NULL AND l.waiters IS NOT NULL
                AND l.held_until = l.expires_at + INTERVAL 50000 MICROSECOND AS reserved,
                TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)) AS since_us,
                TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until) AS free_in_us
           FROM rowlock_lease_meta AS m
-          LEFT JOIN rowlock_lease AS l ON l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+          LEFT JOIN rowlock_lease AS l ON l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
          WHERE m.id = 1) AS s

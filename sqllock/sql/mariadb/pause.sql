@@ -1,4 +1,4 @@
--- Parameters: the nonce of the pause, when it ends in microseconds, twice; namespace, name; of the grant: token, nonce; the nonce of the pause. The names are in hexadecimal digits.
+-- Parameters: the nonce of the pause, when it ends in microseconds, twice; namespace, name; of the grant: token, nonce; the nonce of the pause. The names are in base64.
 -- Result: one row changed if this grant is a pause now. Error 1205: the row is locked.
 -- Promise: makes a pause of this grant only, and never of one that has expired; waits for nobody.
 SET STATEMENT innodb_lock_wait_timeout = 0 FOR
@@ -6,5 +6,5 @@ UPDATE rowlock_lease
    SET nonce = ?,
        expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
        held_until = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
- WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND token = ?
+ WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?) AND token = ?
    AND (nonce = ? AND expires_at > UTC_TIMESTAMP(6) OR nonce = ?)

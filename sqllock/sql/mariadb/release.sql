@@ -1,4 +1,4 @@
--- Parameters: minimum hold in microseconds, twice; namespace, name, nonce, token (0: any of that nonce). The names are in hexadecimal digits.
+-- Parameters: minimum hold in microseconds, twice; namespace, name, nonce, token (0: any of that nonce). The names are in base64.
 -- Result: one row changed if the grant was ended; if none, released.sql tells why. Error 1205: the row is locked.
 -- Promise: ends this grant only; the row stays. What a value is made of is assigned behind it. Unless a minimum hold closes it or the lease has expired, the lock is kept for 50 ms for the waiter that is next, if it was seen in the last three seconds. Who need not wait for either finds it open whatever the clock says; and a clock that was set back makes no minimum hold longer. It waits a second at most for whoever has locked the row.
 SET STATEMENT innodb_lock_wait_timeout = 1 FOR
@@ -9,5 +9,5 @@ UPDATE rowlock_lease
            ELSE TIMESTAMP'1970-01-01 00:00:00' END,
        expires_at = LEAST(expires_at, UTC_TIMESTAMP(6)),
        nonce = NULL
- WHERE namespace = UNHEX(?) AND name = UNHEX(?)
+ WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?)
    AND nonce = ? AND ? IN (0, token)

@@ -1,7 +1,7 @@
--- Parameters: namespace, name, the token that is to be ended, 1 to end a lease that is alive, else 0; namespace, name. The names are in hexadecimal digits.
+-- Parameters: namespace, name, the token that is to be ended, 1 to end a lease that is alive, else 0; namespace, name. The names are in base64.
 -- Result: one row changed if the grant was ended; if none, force_released.sql tells why.
 -- Promise: ends that one grant, or opens what it left closed, and raises the token so that its holder is fenced, and keeps it for a waiter as release.sql does; waits for nobody on the row of the lock.
-UPDATE rowlock_lease
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET token = GREATEST(
            token + 1,
            COALESCE((SELECT m.floor + 1 FROM rowlock_lease_meta AS m WHERE m.id = 1 FOR SHARE SKIP LOCKED), 0),
@@ -10,12 +10,12 @@ UPDATE rowlock_lease
            UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND, TIMESTAMP'1970-01-01 00:00:00'),
        nonce = NULL,
        expires_at = LEAST(expires_at, UTC_TIMESTAMP(6))
- WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND token = ?
+ WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?) AND token = ?
    AND (nonce IS NOT NULL OR held_until > UTC_TIMESTAMP(6))
    AND (nonce IS NULL OR expires_at <= UTC_TIMESTAMP(6) OR ? = 1)
    AND (SELECT idle.one FROM (
            SELECT 1 AS one
              FROM rowlock_lease AS l
-            WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+            WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
             LIMIT 1
               FOR UPDATE SKIP LOCKED) AS idle) = 1

@@ -1,7 +1,8 @@
--- Parameters: the token that was to be ended, 1 if a lease that is alive was to be ended, else 0; namespace, name. The names are in hexadecimal digits.
+-- Parameters: the token that was to be ended, 1 if a lease that is alive was to be ended, else 0; namespace, name. The names are in base64.
 -- Result: no row if the lock is not known, or one: verdict 'leased', 'again' if it is still there, or 'not held'; token, holder, note, microseconds since the grant and until it is free.
 -- Promise: reads only, and waits for nobody.
-SELECT CASE WHEN l.token <> ? THEN 'not held'
+SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
+       CASE WHEN l.token <> ? THEN 'not held'
             WHEN l.nonce IS NOT NULL AND l.expires_at > UTC_TIMESTAMP(6) AND ? = 0 THEN 'leased'
             WHEN l.nonce IS NOT NULL OR l.held_until > UTC_TIMESTAMP(6) THEN 'again'
             ELSE 'not held' END AS verdict,
@@ -9,4 +10,4 @@ SELECT CASE WHEN l.token <> ? THEN 'not held'
        TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)) AS since_us,
        GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until), 0) AS free_in_us
   FROM rowlock_lease AS l
- WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+ WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)

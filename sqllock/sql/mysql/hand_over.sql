@@ -1,25 +1,25 @@
--- Parameters: the nonce that begins three times, holder, note; in microseconds TTL, TTL + hand-over delay, minimum hold; namespace, name; the nonce that begins, the nonce that ends, its token, its minimum hold in microseconds; namespace, name; the nonce that begins, the nonce that ends; the longer of TTL + hand-over delay and minimum hold in microseconds. Names and texts are in hexadecimal digits.
+-- Parameters: the nonce that begins three times, holder, note; in microseconds TTL, TTL + hand-over delay, minimum hold; namespace, name; the nonce that begins, the nonce that ends, its token, its minimum hold in microseconds; namespace, name; the nonce that begins, the nonce that ends; the longer of TTL + hand-over delay and minimum hold in microseconds. Names and texts are in base64.
 -- Result: LAST_INSERT_ID is the token, 0 if nothing was done: hand_over_refused.sql tells why.
 -- Promise: ends the one grant and makes the other, with a larger token, or writes nothing; waits for nobody. Who waits elsewhere stays in line. Assignments are evaluated from left to right.
-UPDATE rowlock_lease
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET token = LAST_INSERT_ID(IF(nonce = ?, token, GREATEST(
            token + 1,
            COALESCE((SELECT m.floor + 1 FROM rowlock_lease_meta AS m WHERE m.id = 1 FOR SHARE SKIP LOCKED), 0),
            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))),
        acquired_at = IF(nonce = ?, acquired_at, UTC_TIMESTAMP(6)),
        nonce = ?,
-       holder = CONVERT(UNHEX(?) USING utf8mb4),
-       note = CONVERT(UNHEX(?) USING utf8mb4),
+       holder = CONVERT(FROM_BASE64(?) USING utf8mb4),
+       note = CONVERT(FROM_BASE64(?) USING utf8mb4),
        expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
        held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, acquired_at + INTERVAL ? MICROSECOND)
- WHERE namespace = UNHEX(?) AND name = UNHEX(?)
+ WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?)
    AND (nonce = ?
         OR nonce = ? AND token = ? AND expires_at > UTC_TIMESTAMP(6)
            AND acquired_at + INTERVAL ? MICROSECOND <= UTC_TIMESTAMP(6))
    AND (SELECT held.one FROM (
            SELECT 1 AS one
              FROM rowlock_lease AS l
-            WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+            WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
               AND (l.nonce = ? OR l.nonce = ?)
               AND @@autocommit = 1
               AND (SELECT m.id

@@ -1,7 +1,8 @@
--- Parameters: the nonce that was to begin, the nonce that was to end, its token; how long the lock would be closed at most and the minimum hold of the grant that was to end, in microseconds; namespace, name. The names are in hexadecimal digits.
+-- Parameters: the nonce that was to begin, the nonce that was to end, its token; how long the lock would be closed at most and the minimum hold of the grant that was to end, in microseconds; namespace, name. The names are in base64.
 -- Result: one row, or none if the meta row is missing: verdict, why nothing is handed over ('contended': nothing speaks against it); token, holder, note, microseconds since the grant and until it could be handed over.
 -- Promise: reads only, and waits for nobody.
-SELECT CASE WHEN s.begun THEN 'contended'
+SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
+       CASE WHEN s.begun THEN 'contended'
             WHEN s.ours IS NOT TRUE THEN 'not held'
             WHEN s.autocommit = 0 THEN 'no autocommit'
             WHEN NOT s.same_epoch THEN 'epoch'
@@ -10,8 +11,8 @@ SELECT CASE WHEN s.begun THEN 'contended'
             WHEN s.min_hold_us > 0 THEN 'min hold'
             ELSE 'contended' END AS verdict,
        COALESCE(s.token, 0) AS token,
-       COALESCE(s.holder, '') AS holder,
-       COALESCE(s.note, '') AS note,
+       COALESCE(s.holder, x'') AS holder,
+       COALESCE(s.note, x'') AS note,
        IF(s.token > 0, s.since_us, 0) AS since_us,
        GREATEST(COALESCE(s.min_hold_us, 0), s.quarantine_us, 0) AS free_in_us
   FROM (SELECT @@autocommit AS autocommit,
@@ -24,5 +25,5 @@ SELECT CASE WHEN s.begun THEN 'contended'
                l.token, CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
                TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)) AS since_us
           FROM rowlock_lease_meta AS m
-          LEFT JOIN rowlock_lease AS l ON l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+          LEFT JOIN rowlock_lease AS l ON l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
          WHERE m.id = 1) AS s

@@ -1,10 +1,10 @@
--- Parameters: namespace, name, nonce, holder, note; in microseconds TTL, and twice the longer of TTL + hand-over delay and minimum hold; namespace, name. Names and texts are in hexadecimal digits.
+-- Parameters: namespace, name, nonce, holder, note; in microseconds TTL, and twice the longer of TTL + hand-over delay and minimum hold; namespace, name. Names and texts are in base64.
 -- Result: LAST_INSERT_ID is the token, 0 if nothing was granted. Error 1062: somebody else was first. Error 3572: somebody else is about to be.
 -- Promise: waits for nobody who has changed the row, be it seen as missing from a dirty read (where gaps are locked, there are none, and asking would be a deadlock of two inserts). The floor is read under a lock, so that no name is forgotten between the reading and the insert; a lease inserted late has ended early, for it is counted from the statement's start.
-INSERT INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
-SELECT UNHEX(?), UNHEX(?),
+INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
+SELECT FROM_BASE64(?), FROM_BASE64(?),
        LAST_INSERT_ID(GREATEST(m.floor + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))),
-       ?, CONVERT(UNHEX(?) USING utf8mb4), CONVERT(UNHEX(?) USING utf8mb4),
+       ?, CONVERT(FROM_BASE64(?) USING utf8mb4), CONVERT(FROM_BASE64(?) USING utf8mb4),
        UTC_TIMESTAMP(6),
        UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
        UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
@@ -16,7 +16,7 @@ SELECT UNHEX(?), UNHEX(?),
         OR (SELECT COUNT(*) FROM (
                SELECT 1 AS one
                  FROM rowlock_lease AS l
-                WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+                WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
                 LIMIT 1
                   FOR SHARE NOWAIT) AS present) = 0)
    FOR SHARE SKIP LOCKED

@@ -1,7 +1,8 @@
--- Parameters: namespace, name, both in hexadecimal digits.
+-- Parameters: namespace, name, both in base64.
 -- Result: no row, or one: namespace, name, state, token, holder, note; in microseconds the age of the grant, until the lease ends, until it is free.
 -- Promise: reads only, and waits for nobody.
-SELECT l.namespace, l.name,
+SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
+       l.namespace, l.name,
        CASE WHEN l.nonce IS NOT NULL AND l.expires_at > UTC_TIMESTAMP(6) THEN 'held'
             WHEN l.held_until > UTC_TIMESTAMP(6) THEN 'closed'
             WHEN l.nonce IS NOT NULL THEN 'expired'
@@ -11,4 +12,4 @@ SELECT l.namespace, l.name,
        IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at), 0) AS expires_in_us,
        GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until), 0) AS free_in_us
   FROM rowlock_lease AS l
- WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+ WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)

@@ -1,7 +1,9 @@
--- Parameters: namespace in hexadecimal digits, 1 for every namespace, else 0.
+-- Parameters: namespace in base64, 1 for every namespace, else 0.
 -- Result: one row a lock, ordered by namespace and name: namespace, name, state, token, holder, note; in microseconds the age of the grant, until the lease ends, until it is free.
--- Promise: reads only, and waits for nobody.
-SELECT l.namespace, l.name,
+-- Promise: reads only, and waits for nobody. LIMIT takes the place of the session's sql_select_limit, and the two comments that of its sql_big_selects.
+/*M! SET STATEMENT sql_big_selects = 1 FOR */
+SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
+       l.namespace, l.name,
        CASE WHEN l.nonce IS NOT NULL AND l.expires_at > UTC_TIMESTAMP(6) THEN 'held'
             WHEN l.held_until > UTC_TIMESTAMP(6) THEN 'closed'
             WHEN l.nonce IS NOT NULL THEN 'expired'
@@ -11,5 +13,6 @@ SELECT l.namespace, l.name,
        IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at), 0) AS expires_in_us,
        GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until), 0) AS free_in_us
   FROM rowlock_lease AS l
- WHERE l.namespace = UNHEX(?) OR ? = 1
+ WHERE l.namespace = FROM_BASE64(?) OR ? = 1
  ORDER BY l.namespace, l.name
+ LIMIT 18446744073709551615

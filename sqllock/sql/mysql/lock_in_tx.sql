@@ -1,7 +1,8 @@
--- Parameters: namespace, name, both in hexadecimal digits.
+-- Parameters: namespace, name, both in base64.
 -- Result: error 3572 (MariaDB: 1205) if another transaction has locked it, no row if it is missing, or one row: verdict 'locked', or why it is closed; token, holder, note, microseconds since the grant and until it is free.
 -- Promise: locks the row to the end of the transaction; waits for nobody; a locking read, which begins no snapshot.
-SELECT CASE WHEN l.held_until <= UTC_TIMESTAMP(6) THEN 'locked'
+SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
+       CASE WHEN l.held_until <= UTC_TIMESTAMP(6) THEN 'locked'
             WHEN l.nonce IS NULL AND l.held_until = l.expires_at + INTERVAL 50000 MICROSECOND THEN 'reserved'
             WHEN l.nonce IS NULL THEN 'min hold'
             WHEN l.expires_at > UTC_TIMESTAMP(6) THEN 'leased'
@@ -10,5 +11,5 @@ SELECT CASE WHEN l.held_until <= UTC_TIMESTAMP(6) THEN 'locked'
        IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)), 0) AS since_us,
        GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until), 0) AS free_in_us
   FROM rowlock_lease AS l
- WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+ WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
    FOR UPDATE NOWAIT

@@ -1,15 +1,15 @@
--- Parameters: the nonce of the pause, when it ends in microseconds, twice; namespace, name; of the grant: token, nonce; the nonce of the pause; namespace, name. The names are in hexadecimal digits.
+-- Parameters: the nonce of the pause, when it ends in microseconds, twice; namespace, name; of the grant: token, nonce; the nonce of the pause; namespace, name. The names are in base64.
 -- Result: one row changed if this grant is a pause now.
 -- Promise: makes a pause of this grant only, and never of one that has expired; waits for nobody on the row of the lock.
-UPDATE rowlock_lease
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET nonce = ?,
        expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
        held_until = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
- WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND token = ?
+ WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?) AND token = ?
    AND (nonce = ? AND expires_at > UTC_TIMESTAMP(6) OR nonce = ?)
    AND (SELECT idle.one FROM (
            SELECT 1 AS one
              FROM rowlock_lease AS l
-            WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+            WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
             LIMIT 1
               FOR UPDATE SKIP LOCKED) AS idle) = 1

@@ -1,14 +1,14 @@
--- Parameters: the locks to forget, a JSON array of objects {namespace, name, token}, names in hexadecimal digits; for how many microseconds they must have been free.
+-- Parameters: the locks to forget, a JSON array of objects {namespace, name, token}, names in base64; for how many microseconds they must have been free.
 -- Result: the number of rows deleted.
 -- Promise: run after raise_floor.sql. Forgets what has still the same token and is still unused, and skips what another transaction has locked.
-DELETE l
+DELETE /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */ l
   FROM (SELECT r.namespace, r.name
-          FROM JSON_TABLE(?, '$[*]' COLUMNS (
-                   namespace VARCHAR(256) CHARACTER SET ascii PATH '$.namespace',
-                   name VARCHAR(1024) CHARACTER SET ascii PATH '$.name',
-                   token BIGINT PATH '$.token')) AS g
+          FROM JSON_TABLE(CONVERT(? USING utf8mb4), _utf8mb4'$[*]' COLUMNS (
+                   namespace VARCHAR(256) CHARACTER SET ascii PATH _utf8mb4'$.namespace',
+                   name VARCHAR(1024) CHARACTER SET ascii PATH _utf8mb4'$.name',
+                   token BIGINT PATH _utf8mb4'$.token')) AS g
          STRAIGHT_JOIN rowlock_lease AS r FORCE INDEX (PRIMARY)
-            ON r.namespace = UNHEX(g.namespace) AND r.name = UNHEX(g.name)
+            ON r.namespace = FROM_BASE64(g.namespace) AND r.name = FROM_BASE64(g.name)
          WHERE r.token = g.token AND GREATEST(r.held_until, r.expires_at) <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
          LIMIT 1000000
            FOR UPDATE OF r SKIP LOCKED) AS unused

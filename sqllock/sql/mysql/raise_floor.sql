@@ -1,6 +1,7 @@
 -- Parameters: the largest token that is about to be forgotten.
 -- Result: none.
 -- Promise: committed before a row with that token is deleted, and never lowered; waits for the inserts that have read the floor.
-UPDATE rowlock_lease_meta
+/*M! SET STATEMENT innodb_lock_wait_timeout = 1 FOR */
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease_meta
    SET floor = GREATEST(floor, ?)
  WHERE id = 1

@@ -1,12 +1,18 @@
--- Parameters: minimum hold in microseconds, twice; namespace, name, nonce, token (0: any of that nonce). The names are in hexadecimal digits.
+-- Parameters: minimum hold in microseconds, twice; namespace, name, nonce, token (0: any of that nonce); namespace, name. The names are in base64.
 -- Result: one row changed if the grant was ended; if none, released.sql tells why.
--- Promise: ends this grant only; the row stays. What a value is made of is assigned behind it. Unless a minimum hold closes it or the lease has expired, the lock is kept for 50 ms for the waiter that is next, if it was seen in the last three seconds. Who need not wait for either finds it open whatever the clock says; and a clock that was set back makes no minimum hold longer. It waits for whoever has locked the row, which are statements of a moment unless a transaction of somebody else has: the caller bounds it.
-UPDATE rowlock_lease
+-- Promise: ends this grant only; the row stays. What a value is made of is assigned behind it. Unless a minimum hold closes it or the lease has expired, the lock is kept for 50 ms for the waiter that is next, if it was seen in the last three seconds. Who need not wait for either finds it open whatever the clock says; and a clock that was set back makes no minimum hold longer. Waits for nobody on the row of the lock: released.sql answers 'again' of one that another transaction has locked.
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET held_until = CASE
            WHEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND > UTC_TIMESTAMP(6) THEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND
            WHEN waiters IS NOT NULL AND reserved_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6) THEN UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND
            ELSE TIMESTAMP'1970-01-01 00:00:00' END,
        expires_at = LEAST(expires_at, UTC_TIMESTAMP(6)),
        nonce = NULL
- WHERE namespace = UNHEX(?) AND name = UNHEX(?)
+ WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?)
    AND nonce = ? AND ? IN (0, token)
+   AND (SELECT idle.one FROM (
+           SELECT 1 AS one
+             FROM rowlock_lease AS l
+            WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
+            LIMIT 1
+              FOR UPDATE SKIP LOCKED) AS idle) = 1

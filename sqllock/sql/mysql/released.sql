@@ -1,8 +1,9 @@
--- Parameters: token, token, nonce, token; namespace, name. The names are in hexadecimal digits.
+-- Parameters: token, token, nonce, token; namespace, name. The names are in base64.
 -- Result: no row if the lock is not known, or one: verdict 'released' if this grant was released before, 'again' if it is still there, or 'not held'.
 -- Promise: reads only, and waits for nobody.
-SELECT CASE WHEN l.nonce IS NULL AND l.token = ? AND ? > 0 THEN 'released'
+SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
+       CASE WHEN l.nonce IS NULL AND l.token = ? AND ? > 0 THEN 'released'
             WHEN l.nonce = ? AND ? IN (0, l.token) THEN 'again'
             ELSE 'not held' END AS verdict
   FROM rowlock_lease AS l
- WHERE l.namespace = UNHEX(?) AND l.name = UNHEX(?)
+ WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)

@@ -1,18 +1,19 @@
--- Parameters: the grants, a JSON array of objects {n, namespace, name, nonce, token, ttl, min_hold, handover_delay}: names in hexadecimal digits, durations in microseconds.
+-- Parameters: the grants, a JSON array of objects {n, namespace, name, nonce, token, ttl, min_hold, handover_delay}: names in base64, durations in microseconds.
 -- Result: the number of rows renewed; LAST_INSERT_ID is the time of it in microseconds since 1970.
 -- Promise: revives nothing, inserts nothing, waits for nobody: a row that another transaction has locked is left out, and the others are renewed. Rows are found by the primary key, in the order in which the tables stand.
-UPDATE (SELECT r.namespace, r.name, g.ttl, g.min_hold, g.handover_delay
-          FROM JSON_TABLE(?, '$[*]' COLUMNS (
-                   n INT PATH '$.n',
-                   namespace VARCHAR(256) CHARACTER SET ascii PATH '$.namespace',
-                   name VARCHAR(1024) CHARACTER SET ascii PATH '$.name',
-                   nonce CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.nonce',
-                   token BIGINT PATH '$.token',
-                   ttl BIGINT PATH '$.ttl',
-                   min_hold BIGINT PATH '$.min_hold',
-                   handover_delay BIGINT PATH '$.handover_delay')) AS g
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
+       (SELECT r.namespace, r.name, g.ttl, g.min_hold, g.handover_delay
+          FROM JSON_TABLE(CONVERT(? USING utf8mb4), _utf8mb4'$[*]' COLUMNS (
+                   n INT PATH _utf8mb4'$.n',
+                   namespace VARCHAR(256) CHARACTER SET ascii PATH _utf8mb4'$.namespace',
+                   name VARCHAR(1024) CHARACTER SET ascii PATH _utf8mb4'$.name',
+                   nonce CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH _utf8mb4'$.nonce',
+                   token BIGINT PATH _utf8mb4'$.token',
+                   ttl BIGINT PATH _utf8mb4'$.ttl',
+                   min_hold BIGINT PATH _utf8mb4'$.min_hold',
+                   handover_delay BIGINT PATH _utf8mb4'$.handover_delay')) AS g
          STRAIGHT_JOIN rowlock_lease AS r FORCE INDEX (PRIMARY)
-            ON r.namespace = UNHEX(g.namespace) AND r.name = UNHEX(g.name)
+            ON r.namespace = FROM_BASE64(g.namespace) AND r.name = FROM_BASE64(g.name)
          WHERE r.nonce = g.nonce AND r.token = g.token AND r.expires_at > UTC_TIMESTAMP(6)
          LIMIT 1000000
            FOR UPDATE OF r SKIP LOCKED) AS alive

@@ -1,19 +1,23 @@
 -- Parameters: the time at which renew.sql ran, in microseconds since 1970 (0: it renewed nothing); the grants, as renew.sql takes them.
--- Result: one row a grant that is alive: n, and its outcome: 'renewed' if it ends one TTL after that time or later, else 'unknown'. A grant without a row is lost.
--- Promise: reads only, and waits for nobody.
-SELECT g.n,
-       IF(t.renewed_us > 0 AND l.expires_at >= '1970-01-01' + INTERVAL (t.renewed_us + g.ttl) MICROSECOND,
-          'renewed', 'unknown') AS outcome
+-- Result: one row a grant: n, and its outcome: 'renewed' if it ends one TTL after that time or later, else 'unknown' if it is alive, and 'lost' if it is not. Of a grant without a row nothing is known.
+-- Promise: reads only, and waits for nobody. LIMIT takes the place of the session's sql_select_limit, and the two comments that of its sql_big_selects: MariaDB reads the first, MySQL the second.
+/*M! SET STATEMENT sql_big_selects = 1 FOR */
+SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
+       g.n,
+       CASE WHEN l.token IS NULL THEN 'lost'
+            WHEN t.renewed_us > 0 AND l.expires_at >= '1970-01-01' + INTERVAL (t.renewed_us + g.ttl) MICROSECOND THEN 'renewed'
+            ELSE 'unknown' END AS outcome
   FROM (SELECT CAST(? AS SIGNED) AS renewed_us) AS t
- STRAIGHT_JOIN JSON_TABLE(?, '$[*]' COLUMNS (
-                   n INT PATH '$.n',
-                   namespace VARCHAR(256) CHARACTER SET ascii PATH '$.namespace',
-                   name VARCHAR(1024) CHARACTER SET ascii PATH '$.name',
-                   nonce CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.nonce',
-                   token BIGINT PATH '$.token',
-                   ttl BIGINT PATH '$.ttl',
-                   min_hold BIGINT PATH '$.min_hold',
-                   handover_delay BIGINT PATH '$.handover_delay')) AS g
- STRAIGHT_JOIN rowlock_lease AS l FORCE INDEX (PRIMARY)
-    ON l.namespace = UNHEX(g.namespace) AND l.name = UNHEX(g.name)
- WHERE l.nonce = g.nonce AND l.token = g.token AND l.expires_at > UTC_TIMESTAMP(6)
+ STRAIGHT_JOIN JSON_TABLE(CONVERT(? USING utf8mb4), _utf8mb4'$[*]' COLUMNS (
+                   n INT PATH _utf8mb4'$.n',
+                   namespace VARCHAR(256) CHARACTER SET ascii PATH _utf8mb4'$.namespace',
+                   name VARCHAR(1024) CHARACTER SET ascii PATH _utf8mb4'$.name',
+                   nonce CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH _utf8mb4'$.nonce',
+                   token BIGINT PATH _utf8mb4'$.token',
+                   ttl BIGINT PATH _utf8mb4'$.ttl',
+                   min_hold BIGINT PATH _utf8mb4'$.min_hold',
+                   handover_delay BIGINT PATH _utf8mb4'$.handover_delay')) AS g
+  LEFT JOIN rowlock_lease AS l FORCE INDEX (PRIMARY)
+    ON l.namespace = FROM_BASE64(g.namespace) AND l.name = FROM_BASE64(g.name)
+   AND l.nonce = g.nonce AND l.token = g.token AND l.expires_at > UTC_TIMESTAMP(6)
+ LIMIT 1000000

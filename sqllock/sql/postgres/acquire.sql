@@ -38,27 +38,27 @@ WITH seen AS MATERIALIZED (
 ), won AS (
     UPDATE rowlock_lease l
        SET token = CASE WHEN k.same THEN k.token
-                        ELSE greatest(k.token + 1, k.floor + 1, (extract(epoch FROM k.now) * 1000000)::bigint) END,
+                        ELSE greatest(k.token + 1, k.floor + 1, (extract(epoch FROM k.now)::float8 * 1e6::float8)::bigint) END,
            nonce = $3::text::uuid,
            holder = $4::text,
            note = $5::text,
            reserved_for = NULL,
            acquired_at = CASE WHEN k.same THEN k.acquired_at ELSE k.now END,
-           expires_at = k.now + $6::bigint * interval '1 microsecond',
+           expires_at = k.now + $6::bigint::float8 * interval '1 microsecond',
            held_until = greatest(
-               k.now + ($6::bigint + $8::bigint) * interval '1 microsecond',
-               CASE WHEN k.same THEN k.acquired_at ELSE k.now END + $7::bigint * interval '1 microsecond')
+               k.now + ($6::bigint + $8::bigint)::float8 * interval '1 microsecond',
+               CASE WHEN k.same THEN k.acquired_at ELSE k.now END + $7::bigint::float8 * interval '1 microsecond')
       FROM locked k
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token
 ), inserted AS (
     INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
     SELECT $1::text, $2::text,
-           greatest(u.floor + 1, (extract(epoch FROM u.now) * 1000000)::bigint),
+           greatest(u.floor + 1, (extract(epoch FROM u.now)::float8 * 1e6::float8)::bigint),
            $3::text::uuid, $4::text, $5::text,
            u.now,
-           u.now + $6::bigint * interval '1 microsecond',
-           u.now + greatest($6::bigint + $8::bigint, $7::bigint) * interval '1 microsecond'
+           u.now + $6::bigint::float8 * interval '1 microsecond',
+           u.now + greatest($6::bigint + $8::bigint, $7::bigint)::float8 * interval '1 microsecond'
       FROM unpruned u
         ON CONFLICT (namespace, name) DO NOTHING
  RETURNING l.token
@@ -79,7 +79,7 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
        coalesce(s.holder, '') AS holder,
        coalesce(s.note, '') AS note,
        CASE WHEN g.token IS NULL AND s.token > 0
-            THEN (extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
+            THEN (extract(epoch FROM s.now - s.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS since_us,
        CASE WHEN g.token IS NULL
-            THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now) * 1000000)::bigint ELSE 0 END AS free_in_us
+            THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS free_in_us
   FROM seen s LEFT JOIN granted g ON true

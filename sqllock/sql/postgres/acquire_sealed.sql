@@ -16,7 +16,7 @@ WITH seen AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     SELECT l.nonce = $3::text::uuid AS same, l.acquired_at,
            CASE WHEN l.nonce = $3::text::uuid THEN l.token
-                ELSE greatest(l.token + 1, s.floor + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) END AS token,
+                ELSE greatest(l.token + 1, s.floor + 1, (extract(epoch FROM clock_timestamp())::float8 * 1e6::float8)::bigint) END AS token,
            set_config('lock_timeout', ($11::bigint)::text, true),
            CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
       FROM seen s
@@ -34,11 +34,17 @@ WITH seen AS MATERIALIZED (
      WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
        AND s.token IS NULL
        FOR SHARE OF m SKIP LOCKED
+), turn AS MATERIALIZED (
+    -- No check that comes later is let in: see check.sql of package fence.
+    SELECT k.token, pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
+               $2::text COLLATE pg_catalog."C",
+               pg_catalog.hashtextextended($1::text COLLATE pg_catalog."C", 'rowlock_lease_fence'::pg_catalog.regclass::pg_catalog.oid::pg_catalog.int8)))
+      FROM locked k
 ), raised AS (
     -- A mark that is ahead stays as it is, and the grant is made all the same: the guard refuses it.
     INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
     SELECT $1::text, $2::text, k.token, $3::text::uuid, $10::text, clock_timestamp()
-      FROM locked k
+      FROM turn k
         ON CONFLICT (namespace, resource) DO UPDATE
        SET token = excluded.token, nonce = excluded.nonce, domain = excluded.domain, sealed_at = clock_timestamp()
      WHERE f.domain IN ('', excluded.domain)
@@ -56,21 +62,21 @@ WITH seen AS MATERIALIZED (
            note = $5::text,
            reserved_for = NULL,
            acquired_at = CASE WHEN k.same THEN k.acquired_at ELSE d.now END,
-           expires_at = d.now + $6::bigint * interval '1 microsecond',
+           expires_at = d.now + $6::bigint::float8 * interval '1 microsecond',
            held_until = greatest(
-               d.now + ($6::bigint + $8::bigint) * interval '1 microsecond',
-               CASE WHEN k.same THEN k.acquired_at ELSE d.now END + $7::bigint * interval '1 microsecond')
+               d.now + ($6::bigint + $8::bigint)::float8 * interval '1 microsecond',
+               CASE WHEN k.same THEN k.acquired_at ELSE d.now END + $7::bigint::float8 * interval '1 microsecond')
       FROM locked k, drained d
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token, d.sealed
 ), inserted AS (
     INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
     SELECT $1::text, $2::text,
-           greatest(u.floor + 1, (extract(epoch FROM u.now) * 1000000)::bigint),
+           greatest(u.floor + 1, (extract(epoch FROM u.now)::float8 * 1e6::float8)::bigint),
            $3::text::uuid, $4::text, $5::text,
            u.now,
-           u.now + $6::bigint * interval '1 microsecond',
-           u.now + greatest($6::bigint + $8::bigint, $7::bigint) * interval '1 microsecond'
+           u.now + $6::bigint::float8 * interval '1 microsecond',
+           u.now + greatest($6::bigint + $8::bigint, $7::bigint)::float8 * interval '1 microsecond'
       FROM unpruned u
         ON CONFLICT (namespace, name) DO NOTHING
  RETURNING l.token
@@ -105,9 +111,9 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
        coalesce(s.holder, '') AS holder,
        coalesce(s.note, '') AS note,
        CASE WHEN g.token IS NULL AND s.token > 0
-            THEN (extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
+            THEN (extract(epoch FROM s.now - s.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS since_us,
        CASE WHEN g.token IS NULL
-            THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now) * 1000000)::bigint ELSE 0 END AS free_in_us,
+            THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS free_in_us,
        CASE WHEN g.token IS NULL AND $9::text IS NOT NULL
             THEN (SELECT count(*)
                     FROM rowlock_lease_waiter w

@@ -11,7 +11,7 @@ SELECT CASE WHEN f.resource IS NOT NULL AND NOT EXISTS (SELECT FROM free) THEN '
        coalesce(l.token, 0) AS token,
        coalesce(l.holder, '') AS holder,
        coalesce(l.note, '') AS note,
-       CASE WHEN l.token > 0 THEN (extract(epoch FROM c.now - l.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
+       CASE WHEN l.token > 0 THEN (extract(epoch FROM c.now - l.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS since_us,
        0::bigint AS free_in_us
   FROM (SELECT clock_timestamp() AS now) c
   LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text

@@ -16,7 +16,7 @@ WITH bounded AS MATERIALIZED (
 ), ended AS (
     UPDATE rowlock_lease l
        SET nonce = NULL,
-           token = greatest(l.token + 1, m.floor + 1, (extract(epoch FROM k.now) * 1000000)::bigint),
+           token = greatest(l.token + 1, m.floor + 1, (extract(epoch FROM k.now)::float8 * 1e6::float8)::bigint),
            expires_at = least(l.expires_at, k.now),
            reserved_for = k.waiter[1]::uuid,
            held_until = CASE WHEN k.waiter IS NULL THEN 'epoch' ELSE k.now + interval '50 milliseconds' END
@@ -39,6 +39,6 @@ SELECT CASE WHEN EXISTS (SELECT FROM ended) THEN 'released'
        coalesce(s.token, 0) AS token,
        coalesce(s.holder, '') AS holder,
        coalesce(s.note, '') AS note,
-       coalesce((extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint, 0) AS since_us,
-       coalesce((extract(epoch FROM greatest(s.held_until, s.now) - s.now) * 1000000)::bigint, 0) AS free_in_us
+       coalesce((extract(epoch FROM s.now - s.acquired_at)::float8 * 1e6::float8)::bigint, 0) AS since_us,
+       coalesce((extract(epoch FROM greatest(s.held_until, s.now) - s.now)::float8 * 1e6::float8)::bigint, 0) AS free_in_us
   FROM bounded LEFT JOIN seen s ON true

@@ -10,7 +10,7 @@ WITH seen AS MATERIALIZED (
            m.quarantined_until,
            l.token, l.nonce, l.holder, l.note, l.acquired_at, l.held_until,
            l.nonce = $3::text::uuid AND l.token = $4::bigint AND l.expires_at > clock_timestamp() AS ours,
-           l.acquired_at + $5::bigint * interval '1 microsecond' AS min_held_until,
+           l.acquired_at + $5::bigint::float8 * interval '1 microsecond' AS min_held_until,
            clock_timestamp() AS now
       FROM rowlock_lease_meta m
       LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
@@ -24,20 +24,20 @@ WITH seen AS MATERIALIZED (
      WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
        AND (l.nonce = $6::text::uuid
             OR l.nonce = $3::text::uuid AND l.token = $4::bigint AND l.expires_at > clock_timestamp()
-               AND l.acquired_at + $5::bigint * interval '1 microsecond' <= clock_timestamp())
+               AND l.acquired_at + $5::bigint::float8 * interval '1 microsecond' <= clock_timestamp())
        FOR UPDATE OF l SKIP LOCKED
 ), granted AS (
     UPDATE rowlock_lease l
        SET token = CASE WHEN k.same THEN k.token
-                        ELSE greatest(k.token + 1, k.floor + 1, (extract(epoch FROM k.now) * 1000000)::bigint) END,
+                        ELSE greatest(k.token + 1, k.floor + 1, (extract(epoch FROM k.now)::float8 * 1e6::float8)::bigint) END,
            nonce = $6::text::uuid,
            holder = $7::text,
            note = $8::text,
            acquired_at = CASE WHEN k.same THEN k.acquired_at ELSE k.now END,
-           expires_at = k.now + $9::bigint * interval '1 microsecond',
+           expires_at = k.now + $9::bigint::float8 * interval '1 microsecond',
            held_until = greatest(
-               k.now + ($9::bigint + $11::bigint) * interval '1 microsecond',
-               CASE WHEN k.same THEN k.acquired_at ELSE k.now END + $10::bigint * interval '1 microsecond')
+               k.now + ($9::bigint + $11::bigint)::float8 * interval '1 microsecond',
+               CASE WHEN k.same THEN k.acquired_at ELSE k.now END + $10::bigint::float8 * interval '1 microsecond')
       FROM locked k
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token
@@ -60,7 +60,7 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
        coalesce(s.holder, '') AS holder,
        coalesce(s.note, '') AS note,
        CASE WHEN g.token IS NULL AND s.token > 0
-            THEN (extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
+            THEN (extract(epoch FROM s.now - s.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS since_us,
        CASE WHEN g.token IS NULL AND s.token > 0
-            THEN (extract(epoch FROM greatest(s.min_held_until, s.quarantined_until, s.now) - s.now) * 1000000)::bigint ELSE 0 END AS free_in_us
+            THEN (extract(epoch FROM greatest(s.min_held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS free_in_us
   FROM seen s LEFT JOIN granted g ON true

@@ -7,9 +7,9 @@ SELECT l.namespace, l.name,
             WHEN l.nonce IS NOT NULL THEN 'expired'
             ELSE 'free' END AS state,
        l.token, l.holder, l.note,
-       CASE WHEN l.token > 0 THEN (extract(epoch FROM c.now - l.acquired_at) * 1000000)::bigint ELSE 0 END AS age_us,
-       CASE WHEN l.token > 0 THEN (extract(epoch FROM l.expires_at - c.now) * 1000000)::bigint ELSE 0 END AS expires_in_us,
-       (extract(epoch FROM greatest(l.held_until, c.now) - c.now) * 1000000)::bigint AS free_in_us
+       CASE WHEN l.token > 0 THEN (extract(epoch FROM c.now - l.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS age_us,
+       CASE WHEN l.token > 0 THEN (extract(epoch FROM l.expires_at - c.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS expires_in_us,
+       (extract(epoch FROM greatest(l.held_until, c.now) - c.now)::float8 * 1e6::float8)::bigint AS free_in_us
   FROM rowlock_lease l, (SELECT clock_timestamp() AS now) c
  WHERE l.namespace = $1::text OR $2::bigint = 1
  ORDER BY l.namespace, l.name

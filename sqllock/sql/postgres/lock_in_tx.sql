@@ -31,6 +31,6 @@ SELECT CASE WHEN EXISTS (SELECT FROM locked) THEN 'locked'
        coalesce(s.token, 0) AS token,
        coalesce(s.holder, '') AS holder,
        coalesce(s.note, '') AS note,
-       CASE WHEN s.token > 0 THEN (extract(epoch FROM s.now - s.acquired_at) * 1000000)::bigint ELSE 0 END AS since_us,
-       (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now) * 1000000)::bigint AS free_in_us
+       CASE WHEN s.token > 0 THEN (extract(epoch FROM s.now - s.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS since_us,
+       (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint AS free_in_us
   FROM seen s

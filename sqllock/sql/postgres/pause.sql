@@ -3,8 +3,8 @@
 -- Promise: makes a pause of this grant only, and never of one that has expired; waits at most 1 s for the row; a pause is durable.
 UPDATE rowlock_lease l
    SET nonce = $5::text::uuid,
-       expires_at = b.now + $6::bigint * interval '1 microsecond',
-       held_until = b.now + $6::bigint * interval '1 microsecond'
+       expires_at = b.now + $6::bigint::float8 * interval '1 microsecond',
+       held_until = b.now + $6::bigint::float8 * interval '1 microsecond'
   FROM (SELECT clock_timestamp() AS now,
                set_config('lock_timeout', '1s', true),
                CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END) b

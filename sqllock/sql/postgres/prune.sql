@@ -10,7 +10,7 @@ WITH meta AS MATERIALIZED (
 ), unused AS MATERIALIZED (
     SELECT l.namespace, l.name
       FROM meta m
-      JOIN rowlock_lease l ON greatest(l.held_until, l.expires_at) <= m.now - $1::bigint * interval '1 microsecond'
+      JOIN rowlock_lease l ON greatest(l.held_until, l.expires_at) <= m.now - $1::bigint::float8 * interval '1 microsecond'
      LIMIT $2::bigint
        FOR UPDATE OF l SKIP LOCKED
 ), forgotten AS (

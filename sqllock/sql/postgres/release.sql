@@ -4,9 +4,9 @@
 UPDATE rowlock_lease l
    SET nonce = NULL,
        expires_at = least(l.expires_at, b.now),
-       reserved_for = CASE WHEN least(l.acquired_at, b.now) + $5::bigint * interval '1 microsecond' <= b.now THEN b.waiter[1]::uuid END,
-       held_until = CASE WHEN least(l.acquired_at, b.now) + $5::bigint * interval '1 microsecond' > b.now
-                         THEN least(l.acquired_at, b.now) + $5::bigint * interval '1 microsecond'
+       reserved_for = CASE WHEN least(l.acquired_at, b.now) + $5::bigint::float8 * interval '1 microsecond' <= b.now THEN b.waiter[1]::uuid END,
+       held_until = CASE WHEN least(l.acquired_at, b.now) + $5::bigint::float8 * interval '1 microsecond' > b.now
+                         THEN least(l.acquired_at, b.now) + $5::bigint::float8 * interval '1 microsecond'
                          WHEN b.waiter IS NULL THEN 'epoch'
                          ELSE b.now + interval '50 milliseconds' END
   FROM (SELECT clock_timestamp() AS now,

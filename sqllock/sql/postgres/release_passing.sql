@@ -3,7 +3,7 @@
 -- Promise: that of release.sql; the waiter $6 is not called; and if the one that is called has left a request and its session lives, the lock is granted to that request in the same step, which is then durable, and the call says so.
 WITH ours AS MATERIALIZED (
     -- Lease before waiter, as everywhere: so there are no deadlocks.
-    SELECT least(l.acquired_at, clock_timestamp()) + $5::bigint * interval '1 microsecond' AS min_held_until, clock_timestamp() AS now
+    SELECT least(l.acquired_at, clock_timestamp()) + $5::bigint::float8 * interval '1 microsecond' AS min_held_until, clock_timestamp() AS now
       FROM rowlock_lease l, (SELECT set_config('lock_timeout', '1s', true)) bounded
      WHERE l.namespace = $1::text AND l.name = $2::text
        AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
@@ -26,7 +26,7 @@ WITH ours AS MATERIALIZED (
                      AND m.longest_ttl_us >= greatest(n.ttl_us + n.handover_us, n.min_hold_us)
                      AND right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
                              || encode(timestamptz_send(pg_postmaster_start_time()), 'hex')
-                THEN NOT pg_try_advisory_xact_lock_shared(hashtextextended(n.channel, 0))
+                THEN NOT pg_try_advisory_xact_lock_shared(hashtextextended(n.channel, 0::bigint))
                 ELSE false END AS passes
       FROM ours o
       LEFT JOIN next n ON true
@@ -45,20 +45,20 @@ WITH ours AS MATERIALIZED (
 )
 UPDATE rowlock_lease l
    SET nonce = CASE WHEN b.passes THEN b.nonce END,
-       token = CASE WHEN b.passes THEN greatest(l.token + 1, b.floor + 1, (extract(epoch FROM b.now) * 1000000)::bigint) ELSE l.token END,
+       token = CASE WHEN b.passes THEN greatest(l.token + 1, b.floor + 1, (extract(epoch FROM b.now)::float8 * 1e6::float8)::bigint) ELSE l.token END,
        holder = CASE WHEN b.passes THEN b.holder ELSE l.holder END,
        note = CASE WHEN b.passes THEN b.note ELSE l.note END,
        acquired_at = CASE WHEN b.passes THEN b.now ELSE l.acquired_at END,
-       expires_at = CASE WHEN b.passes THEN b.now + b.ttl_us * interval '1 microsecond' ELSE least(l.expires_at, b.now) END,
+       expires_at = CASE WHEN b.passes THEN b.now + b.ttl_us::float8 * interval '1 microsecond' ELSE least(l.expires_at, b.now) END,
        reserved_for = CASE WHEN NOT b.passes AND b.min_held_until <= b.now THEN b.id END,
        held_until = CASE WHEN b.passes
-                         THEN b.now + greatest(b.ttl_us + b.handover_us, b.min_hold_us) * interval '1 microsecond'
+                         THEN b.now + greatest(b.ttl_us + b.handover_us, b.min_hold_us)::float8 * interval '1 microsecond'
                          WHEN b.min_held_until > b.now THEN b.min_held_until
                          WHEN b.id IS NULL THEN 'epoch'
                          ELSE b.now + interval '50 milliseconds' END
   FROM b
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
-RETURNING CASE WHEN b.passes THEN 'released' || pg_notify(b.channel, b.id || ' ' || b.nonce || ' ' || l.token)::text
+RETURNING CASE WHEN b.passes THEN 'released' || pg_notify(b.channel, b.id::text || ' granted')::text
                WHEN l.reserved_for IS NULL OR b.channel = '' THEN 'released'
                ELSE 'released' || pg_notify(b.channel, b.id::text)::text END

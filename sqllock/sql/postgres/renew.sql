@@ -21,9 +21,9 @@ WITH asked AS MATERIALIZED (
     -- A row that changed after this statement began has a place that the statement cannot see: it
     -- is left as it is, and unknown.
     UPDATE rowlock_lease l
-       SET expires_at = k.now + k.ttl * interval '1 microsecond',
-           held_until = greatest(k.now + (k.ttl + k.handover_delay) * interval '1 microsecond',
-                                 least(k.acquired_at, k.now) + k.min_hold * interval '1 microsecond')
+       SET expires_at = k.now + k.ttl::float8 * interval '1 microsecond',
+           held_until = greatest(k.now + (k.ttl + k.handover_delay)::float8 * interval '1 microsecond',
+                                 least(k.acquired_at, k.now) + k.min_hold::float8 * interval '1 microsecond')
       FROM locked k
      WHERE l.ctid = k.row
  RETURNING k.n

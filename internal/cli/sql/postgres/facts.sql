@@ -8,5 +8,3 @@ UNION ALL
 SELECT 'standby', pg_is_in_recovery()::text
 UNION ALL
 SELECT 'pid', pg_backend_pid()::text
-UNION ALL
-SELECT 'sequence', coalesce(has_sequence_privilege(to_regclass('rowlock_lease_token'), 'USAGE, UPDATE')::text, 'missing')

@@ -1,9 +1,9 @@
 -- Parameters: $1 namespace, $2 name.
 -- Result: one row a run or refusal, the newest first: started in microseconds since 1970, how long it took and waited before that in microseconds, outcome, exit code, token, holder, note, who had the lock.
 -- Promise: reads only.
-SELECT (extract(epoch FROM started_at) * 1000000)::bigint AS started_us,
-       (extract(epoch FROM ended_at - started_at) * 1000000)::bigint AS took_us,
-       waited_us, outcome, exit_code, token, holder, note, held_by
+SELECT (extract(epoch FROM started_at)::float8 * 1e6::float8)::bigint AS started_us,
+       (extract(epoch FROM COALESCE(ended_at, started_at) - started_at)::float8 * 1e6::float8)::bigint AS took_us,
+       waited_us, outcome, COALESCE(exit_code, 0) AS exit_code, token, holder, note, held_by
   FROM rowlock_lease_run
  WHERE namespace = $1::text AND name = $2::text
  ORDER BY started_at DESC, id

@@ -1,7 +1,7 @@
 -- Parameters: ?1 namespace, ?2 name.
 -- Result: one row a run or refusal, the newest first: started in microseconds since 1970, how long it took and waited before that in microseconds, outcome, exit code, token, holder, note, who had the lock.
 -- Promise: reads only.
-SELECT started_at AS started_us, ended_at - started_at AS took_us, waited_us, outcome, exit_code, token, holder, note, held_by
+SELECT started_at AS started_us, COALESCE(ended_at, started_at) - started_at AS took_us, waited_us, outcome, COALESCE(exit_code, 0) AS exit_code, token, holder, note, held_by
   FROM rowlock_lease_run
  WHERE namespace = ?1 AND name = ?2
  ORDER BY started_at DESC, id

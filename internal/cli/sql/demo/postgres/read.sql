@@ -3,4 +3,4 @@
 -- Promise: locks nothing: the lock and the fence keep others out.
 SELECT amount
   FROM rowlock_demo
- WHERE name = $1
+ WHERE name::text = $1::text

@@ -3,4 +3,4 @@
 -- Promise: writes over whatever is there, as a program does that has computed the new amount itself.
 UPDATE rowlock_demo
    SET amount = $1
- WHERE name = $2
+ WHERE name::text = $2::text

@@ -1,0 +1,4 @@
+-- Parameters: none.
+-- Result: one row: what the server says it is.
+-- Promise: reads only.
+SELECT pg_catalog.version()

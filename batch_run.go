@@ -1,0 +1,99 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// parts is the number of requests that a failed one is split into. With 8, one bad lease of a thousand is found by 30
+// more.
+const parts = 8
+
+// batchRun is the requests that renew one batch: one, and more if it fails because of some of its leases.
+type batchRun struct {
+	renewals *renewals
+	share    float64 // of the pauses before what failed is tried again
+	works    bool    // the store has renewed something in this run
+}
+
+// renew renews a batch. If the store refuses it and renews another lease, then a lease of the batch is the reason: the
+// batch is split until each such lease fails alone. A request that uses up its time ends the run.
+func (o *batchRun) renew(batch []*Lease) {
+	for todo := [][]*Lease{batch}; len(todo) > 0; {
+		part := todo[0]
+		todo = todo[1:]
+		reply := o.ask(part)
+		switch {
+		case reply.err == nil:
+		case reply.late:
+			part, todo = slices.Concat(part, slices.Concat(todo...)), nil
+		case len(part) > 1 && o.renewsAnother(part):
+			todo = slices.AppendSeq(todo, slices.Chunk(part, (len(part)+parts-1)/parts))
+			continue
+		case o.works:
+			part[0].plan.alone.Store(true)
+		}
+		o.settle(part, reply)
+	}
+}
+
+// renewsAnother says whether the store renews some lease, of the batch or of the part of it that has failed. It tries one
+// at random: the batch is tried again some twenty times before its leases are lost, so in the end that is a good one.
+func (o *batchRun) renewsAnother(part []*Lease) bool {
+	if !o.works {
+		i := rand.IntN(len(part))
+		o.ask(part[i : i+1])
+	}
+	return o.works
+}
+
+// reply is what the store said to one request.
+type reply struct {
+	grants    []driver.Grant // as they were asked for
+	outcomes  []driver.Outcome
+	err       error
+	late      bool // it failed because its time was over
+	sent, now instant
+}
+
+// ask makes one request.
+func (o *batchRun) ask(part []*Lease) reply {
+	l := o.renewals.locker
+	sent := l.clock()
+	ctx, cancel := context.WithTimeout(l.requests, attemptTimeout(part, sent))
+	defer cancel()
+	grants := make([]driver.Grant, len(part))
+	for i, le := range part {
+		grants[i] = le.asked(sent)
+	}
+	outcomes, err := l.backend.Renew(ctx, grants)
+	if err == nil && len(outcomes) != len(grants) {
+		err = errors.New("the backend gave another number of outcomes than it was asked for")
+	}
+	o.works = o.works || err == nil
+	return reply{grants, outcomes, err, ctx.Err() != nil, sent, l.clock()}
+}
+
+// settle applies a reply to leases that it is the last word on in this run.
+func (o *batchRun) settle(part []*Lease, r reply) {
+	tells := make([]func(), len(part))
+	for i, le := range part {
+		outcome, term := driver.Unknown, time.Duration(0)
+		if r.err == nil {
+			outcome, term = r.outcomes[i], r.grants[i].TTL
+		}
+		var retry time.Duration
+		retry, tells[i] = o.renewals.settle(le, outcome, term, r.err, r.sent, r.now, len(part), o.share)
+		o.renewals.replied(le, retry, r.now)
+	}
+	o.renewals.locker.running.tell(func() {
+		for _, tell := range tells {
+			tell()
+		}
+	})
+}

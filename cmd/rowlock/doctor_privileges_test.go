@@ -1,0 +1,134 @@
+//go:build unix
+
+package main
+
+import (
+	"database/sql"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+)
+
+// executor runs statements on a store as its administrator.
+type executor struct {
+	db *sql.DB
+}
+
+func newExecutor(tb testing.TB, driver, dsn string) executor {
+	tb.Helper()
+	db, err := sql.Open(driver, dsn)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = db.Close() })
+	return executor{db}
+}
+
+func (e executor) do(tb testing.TB, statements ...string) {
+	tb.Helper()
+	for _, statement := range statements {
+		_, err := e.db.ExecContext(tb.Context(), statement)
+		require.NoError(tb, err, statement)
+	}
+}
+
+var pasted = regexp.MustCompile(`(?:GRANT|USE) [^;]*;`)
+
+// paste runs what the doctor says to do, word for word.
+func (e executor) paste(tb testing.TB, d diagnosis) {
+	tb.Helper()
+	for _, f := range d.Findings {
+		e.do(tb, pasted.FindAllString(f.Do, -1)...)
+	}
+}
+
+// refuses wants a problem of privileges, and no line that says that this user may do all.
+func refuses(tb testing.TB, d diagnosis) {
+	tb.Helper()
+	assert.Contains(tb, d.text(), "problem privileges")
+	assert.NotContains(tb, d.text(), "may do all that a lock needs")
+	assert.NotContains(tb, d.text(), "migrate up", "the tables are there")
+}
+
+// Of a user without any right doctor never says that it may do all, and its statements, pasted one after the other as
+// they stand, give such a user all that a lock needs: from no right to connect up to the tables, in a schema that is closed,
+// and for a name that needs quotes.
+func TestDoctorBringsAPostgresUserWithoutRightsToALock(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	good := migrated(t, w, testenv.Postgres(t))
+	admin := newExecutor(t, "pgx", good)
+	database := databaseOf(good)
+	name := "No rights " + strings.TrimPrefix(database, "rowlock_")
+	role := `"` + name + `"`
+	admin.do(t, "CREATE ROLE "+role+" LOGIN",
+		"REVOKE ALL ON DATABASE "+database+" FROM PUBLIC", "REVOKE ALL ON SCHEMA public FROM PUBLIC")
+	defer admin.do(t, "DROP OWNED BY "+role, "DROP ROLE "+role)
+	u, err := url.Parse(good)
+	require.NoError(t, err)
+	u.User = url.User(name)
+
+	_, d := w.doctor(t, u.String())
+	refuses(t, d)
+	assert.Contains(t, d.text(), `GRANT CONNECT ON DATABASE "`+database+`" TO `+role+";")
+	admin.paste(t, d)
+	for _, store := range []string{u.String(), advisoryOf(u.String())} {
+		_, d = w.doctor(t, store)
+		refuses(t, d)
+		assert.Contains(t, d.text(), "GRANT USAGE ON SCHEMA public TO "+role+";")
+	}
+	admin.paste(t, d)
+	for _, store := range []string{u.String(), advisoryOf(u.String())} {
+		_, d = w.doctor(t, store)
+		refuses(t, d)
+		admin.paste(t, d)
+		_, d = w.doctor(t, store)
+		assert.Contains(t, d.text(), "this user may do all that a lock needs")
+		code, output := w.run(t, "run", "job", "--store", store, "--", "echo", "done")
+		assert.Zero(t, code, output)
+		assert.Equal(t, "done\n", output)
+	}
+}
+
+// The same on MySQL and MariaDB, where a database is refused to a user without a right in it, and tables are not seen.
+func TestDoctorBringsAMySQLUserWithoutRightsToALock(t *testing.T) {
+	t.Parallel()
+	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkplace(t)
+			store := migrated(t, w, fresh(t))
+			admin := newExecutor(t, "mysql", store)
+			admin.db.SetMaxOpenConns(1) // USE is the connection's
+			var database string
+			require.NoError(t, admin.db.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&database))
+			user := "no-rights-" + strings.TrimPrefix(database, "rowlock_")
+			user = user[:min(len(user), 32)] // which is as long as MySQL's may be
+			_, at, found := strings.Cut(store, "@")
+			require.True(t, found)
+			lesser := user + ":s3cret-Of-doctor@" + at
+			for _, of := range []string{lesser, "mysql-getlock:" + lesser} {
+				admin.do(t, "CREATE USER '"+user+"'@'%' IDENTIFIED BY 's3cret-Of-doctor'")
+				_, d := w.doctor(t, of)
+				refuses(t, d)
+				assert.Contains(t, d.text(), "ON rowlock_lease_run TO '"+user+"'@'%';")
+
+				admin.do(t, "GRANT DELETE ON rowlock_lease_run TO '"+user+"'@'%'") // so that it may use the database
+				_, d = w.doctor(t, of)
+				refuses(t, d)
+				assert.Contains(t, d.text(), "warning schema: this user may not see whether the tables are there")
+				admin.paste(t, d)
+				_, d = w.doctor(t, of)
+				assert.Contains(t, d.text(), "this user may do all that a lock needs")
+				code, output := w.run(t, "run", "job", "--store", of, "--", "echo", "done")
+				assert.Zero(t, code, output)
+				assert.Equal(t, "done\n", output)
+				admin.do(t, "DROP USER '"+user+"'@'%'")
+			}
+		})
+	}
+}

@@ -1,0 +1,44 @@
+//go:build unix
+
+package main
+
+import (
+	"net/url"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+)
+
+// A command that does not heed TERM is dead before its lease ends at the store, whatever --grace is: the next holder,
+// which is granted the lock in that moment, finds nobody of it.
+func TestTheGraceEndsBeforeTheLease(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(testing.TB, workplace) string{
+		"postgres": func(tb testing.TB, w workplace) string { return migrated(tb, w, testenv.Postgres(tb)) },
+		"redis":    redisStore, "etcd": etcdStore,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkplace(t)
+			direct := open(t, w)
+			u, err := url.Parse(direct)
+			require.NoError(t, err)
+			cable := newCable(t, u.Host, nil)
+			u.Host = cable.address
+			_, end := w.holds(t, "job", "--ttl", "8s", "--grace", "40s", "--store", u.String(), "--", "sh", "-c",
+				`trap "echo >termed" TERM; echo $$ >group; echo ready; while :; do read _ <block; done`)
+			cable.cut.Store(true)
+			output, err := w.command(t, scriptTimeout, "rowlock", "run", "job", "--wait", "40s", "--store", direct, "--", "sh", "-c",
+				`read group <group; kill -s KILL -- -$group && touch overlap; true`).CombinedOutput()
+			require.NoError(t, err, "%s", output)
+			code, messages := end()
+			require.Equal(t, 79, code, messages)
+			assert.FileExists(t, filepath.Join(w.dir, "termed"), "it was asked first")
+			assert.NoFileExists(t, filepath.Join(w.dir, "overlap"), messages)
+		})
+	}
+}

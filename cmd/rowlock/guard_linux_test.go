@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// On Linux the command itself is killed also where rowlock and its guard are killed together.
+func TestKilledWithItsGuard(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	alive, started := filepath.Join(w.dir, "alive"), filepath.Join(w.dir, "started")
+	require.NoError(t, syscall.Mkfifo(alive, 0o600))
+	require.NoError(t, syscall.Mkfifo(started, 0o600))
+	cmd := w.command(t, scriptTimeout, "rowlock", "run", "job", "--store", "sqlite:locks.db", "--", "sh", "-c", "exec 9>alive; echo >started; read _ <started; read _ <started")
+	require.NoError(t, cmd.Start())
+	reader, err := os.Open(alive) // returns when the command has opened it
+	require.NoError(t, err)
+	defer reader.Close()
+	_, err = os.ReadFile(started)
+	require.NoError(t, err)
+
+	require.NoError(t, syscall.Kill(guardOf(t, cmd.Process.Pid), syscall.SIGKILL))
+	require.NoError(t, syscall.Kill(cmd.Process.Pid, syscall.SIGKILL))
+	_ = cmd.Wait()
+	_, err = io.ReadAll(reader) // ends when the command has
+	require.NoError(t, err)
+}
+
+// guardOf is the guard among the children of a process.
+func guardOf(t *testing.T, parent int) int {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	require.NoError(t, err)
+	for _, stat := range stats {
+		text, _ := os.ReadFile(stat)
+		words, _ := os.ReadFile(filepath.Join(filepath.Dir(stat), "cmdline"))
+		var pid, of int
+		var state string
+		_, rest, _ := strings.Cut(string(text), ") ")
+		_, _ = fmt.Sscan(rest, &state, &of)
+		_, _ = fmt.Sscan(string(text), &pid)
+		if of == parent && strings.Contains(string(words), "__guard") {
+			return pid
+		}
+	}
+	require.Fail(t, "rowlock has no guard")
+	return 0
+}

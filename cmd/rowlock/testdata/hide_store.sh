@@ -1,0 +1,8 @@
+# --hide-store keeps the store, and so its password, from the command; otherwise runs inside of it use the same store.
+set -eu
+
+rowlock run job -- env >out
+grep -q '^ROWLOCK_STORE=' out
+rowlock run job --hide-store -- env >out
+! grep -q '^ROWLOCK_STORE=' out || exit 1
+grep -q '^ROWLOCK_NAME=job$' out

@@ -1,0 +1,66 @@
+package compat_test
+
+import (
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/lib/pq"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// With lib/pq too, leases are renewed and released while the application's transactions hold the whole pool, and an acquire
+// says so.
+func TestLeasesOutliveAFullPoolWithPQ(t *testing.T) {
+	t.Parallel()
+	db := open(t, "postgres", database(t)+"&connect_timeout=5")
+	db.SetMaxOpenConns(2)
+	renewed := make(chan struct{}, 1)
+	locker, err := rowlock.New(sqllock.Postgres(db), rowlock.TTL(10*time.Second), rowlock.RenewEvery(200*time.Millisecond),
+		rowlock.Tracing(&rowlock.Trace{Renewed: func(rowlock.RenewedEvent) {
+			select {
+			case renewed <- struct{}{}:
+			default:
+			}
+		}}))
+	require.NoError(t, err)
+	defer locker.Close() //nolint:errcheck // released below
+	assert.Empty(t, locker.Capabilities().Warnings)
+	lease, err := locker.Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	begin(t, db)
+	begin(t, db)
+	select { // of before, at most one
+	case <-renewed:
+	default:
+	}
+	for range 4 {
+		select {
+		case <-renewed:
+		case <-lease.Context().Done():
+			require.NoError(t, lease.Err())
+		}
+	}
+	_, err = locker.TryAcquire(t.Context(), "b", rowlock.TTL(time.Second))
+	require.ErrorIs(t, err, rowlock.ErrUnavailable)
+	require.ErrorContains(t, err, "no free connection in the pool (2 of 2 in use)")
+	require.NoError(t, lease.Release(t.Context()))
+}
+
+// Of lib/pq it is known whether a connect is bounded, however the handle is opened.
+func TestUnboundedConnectsWithPQ(t *testing.T) {
+	t.Parallel()
+	for dsn, warnings := range map[string]int{"postgres://app@db/app": 1, "postgres://app@db/app?connect_timeout=5": 0} {
+		connector, err := pq.NewConnector(dsn)
+		require.NoError(t, err)
+		made := sql.OpenDB(connector)
+		defer made.Close()
+		for _, db := range []*sql.DB{open(t, "postgres", dsn), made} {
+			assert.Len(t, sqllock.Postgres(db).Capabilities().Warnings, warnings, dsn)
+		}
+	}
+}

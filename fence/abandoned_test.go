@@ -1,0 +1,64 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// Seals and transactions that time out while the table of marks is locked leave no session on the server for long: MySQL does not notice that a
+// client has gone while its session waits for a table, and would keep each of them for a year.
+func TestCallsThatTimeOutLeaveNoSessions(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		if s.dialect != migrations.MySQL {
+			return // Postgres is asked to cancel, and SQLite has no sessions
+		}
+		sealed := s.lease(t, "sealed")
+		require.NoError(t, s.guard.Seal(t.Context(), sealed))
+		var schema string
+		require.NoError(t, s.db.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&schema))
+		blocker, err := s.db.Conn(t.Context())
+		require.NoError(t, err)
+		defer blocker.Close()
+		_, err = blocker.ExecContext(t.Context(), "LOCK TABLES rowlock_lease_fence WRITE")
+		require.NoError(t, err)
+		const room = 4
+		db := s.open(t, s.dsn)
+		db.SetMaxOpenConns(room)
+		guard := fence.MySQL(db)
+		var calls sync.WaitGroup
+		for i := range 3 * room {
+			lease := s.lease(t, fmt.Sprintf("r %d", i))
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				if i%2 == 0 {
+					assert.Error(t, guard.Seal(ctx, lease))
+					return
+				}
+				inside, cancel := context.WithTimeout(sealed.Context(), 300*time.Millisecond)
+				defer cancel()
+				assert.Error(t, guard.Tx(inside, func(context.Context, *sql.Tx) error { return errors.New("the check has passed") }))
+			})
+		}
+		calls.Wait()
+		var waiting int
+		assert.Eventually(t, func() bool {
+			err := s.db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = ? AND COMMAND <> 'Sleep' AND ID <> CONNECTION_ID()", schema).Scan(&waiting)
+			return err == nil && waiting == 0
+		}, 20*time.Second, 100*time.Millisecond, "a session still waits")
+		_, err = blocker.ExecContext(t.Context(), "UNLOCK TABLES")
+		require.NoError(t, err)
+		require.NoError(t, s.guard.Seal(t.Context(), sealed))
+	})
+}

@@ -1,0 +1,4 @@
+-- Parameters: none.
+-- Result: none.
+-- Promise: the branch can be rolled back.
+XA END 'rowlock'

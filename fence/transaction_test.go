@@ -1,0 +1,262 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/otherdriver"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// Of what a test waits for on a busy machine.
+const (
+	waitLimit = 20 * time.Second
+	waitStep  = 10 * time.Millisecond
+)
+
+// endings are statements that end a transaction without the knowledge of database/sql.
+func (s *store) endings() []string {
+	if s.dialect == migrations.MySQL {
+		return []string{"COMMIT", "ROLLBACK", "CREATE TABLE ends_it (n int)"}
+	}
+	return []string{"COMMIT", "ROLLBACK"}
+}
+
+// Promise: a check that returns nil holds the mark. So it is refused on a *sql.Tx whose transaction was ended by a statement.
+func TestATransactionThatWasEndedByAStatementIsRefused(t *testing.T) {
+	t.Parallel()
+	hidden := engines[0]
+	hidden.name = "postgres-other-driver"
+	for _, e := range append([]engine{hidden}, engines...) {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := e.fresh(t)
+			s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0)")
+			s.exec(t, "INSERT INTO orders (id) VALUES (7)")
+			lease := s.lease(t, "r")
+			require.NoError(t, s.guard.Seal(t.Context(), lease))
+			if e.name == hidden.name {
+				s.driver = otherdriver.Name
+				s.db = s.open(t, s.dsn)
+				s.guard = e.guard(s.db)
+			}
+			for name, check := range map[string]func(tx fence.Transaction) error{
+				"Check":    func(tx fence.Transaction) error { return s.guard.Check(lease.Context(), tx) },
+				"CheckRow": func(tx fence.Transaction) error { return s.guard.CheckRow(lease.Context(), tx, orderRow, 7) },
+			} {
+				for _, ending := range s.endings() {
+					tx := s.begin(t, sql.LevelDefault)
+					require.NoError(t, check(tx), name)
+					require.NoError(t, check(tx), name)
+					_, err := tx.ExecContext(t.Context(), ending)
+					require.NoError(t, err)
+					require.ErrorContains(t, check(tx), "without a transaction", "%s after %s", name, ending)
+					_ = tx.Rollback()
+					s.exec(t, "DROP TABLE IF EXISTS ends_it")
+				}
+			}
+		})
+	}
+}
+
+// Promise: the same for a transaction of pgx.
+func TestAPgxTransactionThatWasEndedByAStatementIsRefused(t *testing.T) {
+	t.Parallel()
+	s := engines[0].fresh(t)
+	s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0)")
+	s.exec(t, "INSERT INTO orders (id) VALUES (7)")
+	pool, err := pgxpool.New(t.Context(), s.dsn)
+	require.NoError(t, err)
+	defer pool.Close()
+	guard := fence.Pgx(pool)
+	lease := s.lease(t, "r")
+	require.NoError(t, guard.Seal(t.Context(), lease))
+	for name, check := range map[string]func(tx pgx.Tx) error{
+		"CheckPgx":    func(tx pgx.Tx) error { return guard.CheckPgx(lease.Context(), tx) },
+		"CheckRowPgx": func(tx pgx.Tx) error { return guard.CheckRowPgx(lease.Context(), tx, orderRow, 7) },
+	} {
+		for _, ending := range s.endings() {
+			tx, err := pool.Begin(t.Context())
+			require.NoError(t, err)
+			defer tx.Rollback(t.Context()) //nolint:errcheck // where the test has failed
+			require.NoError(t, check(tx), name)
+			_, err = tx.Exec(t.Context(), ending)
+			require.NoError(t, err)
+			require.ErrorContains(t, check(tx), "without a transaction", "%s after %s", name, ending)
+			_ = tx.Rollback(t.Context())
+			require.ErrorIs(t, check(tx), pgx.ErrTxClosed)
+		}
+	}
+}
+
+// Promise: with pgx, to look whether a transaction is open costs no round trip: a check is one statement, whatever it is given.
+func TestACheckOnPostgresIsOneStatement(t *testing.T) {
+	t.Parallel()
+	s := engines[0].fresh(t)
+	config, err := pgxpool.ParseConfig(s.dsn)
+	require.NoError(t, err)
+	sent := &counter{}
+	config.ConnConfig.Tracer = sent
+	db := stdlib.OpenDB(*config.ConnConfig)
+	defer db.Close()
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	defer pool.Close()
+	lease := s.lease(t, "r")
+	require.NoError(t, s.guard.Seal(t.Context(), lease))
+	one := func(check func() error) {
+		t.Helper()
+		before := sent.Load()
+		require.NoError(t, check())
+		require.EqualValues(t, 1, sent.Load()-before)
+	}
+
+	guard := fence.Postgres(db)
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	one(func() error { return guard.Check(lease.Context(), tx) })
+	require.NoError(t, tx.Commit())
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.ExecContext(t.Context(), "BEGIN")
+	require.NoError(t, err)
+	one(func() error { return guard.Check(lease.Context(), conn) })
+	_, err = conn.ExecContext(t.Context(), "COMMIT")
+	require.NoError(t, err)
+
+	pgxTx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	one(func() error { return fence.Pgx(pool).CheckPgx(lease.Context(), pgxTx) })
+	require.NoError(t, pgxTx.Commit(t.Context()))
+}
+
+// Two clocks of PostgreSQL do not tell whether a transaction is open, though they are equal outside of one in psql: a driver's statement has
+// several messages, each with a statement_timestamp() of its own, and the first begins the transaction.
+func TestTimestampsDoNotTellWhetherATransactionIsOpen(t *testing.T) {
+	t.Parallel()
+	s := engines[0].fresh(t)
+	require.Eventually(t, func() bool {
+		return s.int(t, "SELECT (now() <> statement_timestamp())::int") == 1
+	}, waitLimit, time.Microsecond)
+}
+
+// Promise: a guard with a pgx pool also takes a transaction of another driver.
+func TestACheckOfAnotherDriversTransaction(t *testing.T) {
+	t.Parallel()
+	s := engines[0].fresh(t)
+	pool, err := pgxpool.New(t.Context(), s.dsn)
+	require.NoError(t, err)
+	defer pool.Close()
+	lease := s.lease(t, "r")
+	require.NoError(t, s.guard.Seal(t.Context(), lease))
+	db, err := sql.Open(otherdriver.Name, s.dsn)
+	require.NoError(t, err)
+	defer db.Close()
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer tx.Rollback() //nolint:errcheck // it changes nothing
+	require.NoError(t, fence.Pgx(pool).Check(lease.Context(), tx))
+	newer := s.lease(t, "r")
+	seal := s.startSeal(t, newer)
+	require.True(t, seal.waits)
+	require.NoError(t, tx.Commit())
+	require.NoError(t, seal.wait())
+}
+
+// Promise: a session of MySQL or MariaDB without autocommit is in a transaction from its check on.
+func TestACheckWithoutAutocommit(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines[1:3] {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := e.fresh(t)
+			old, newer := s.two(t)
+			conn, err := s.db.Conn(t.Context())
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = conn.ExecContext(t.Context(), "SET autocommit = 0")
+			require.NoError(t, err)
+			require.NoError(t, s.guard.Check(old.Context(), conn))
+			seal := s.startSeal(t, newer)
+			require.True(t, seal.waits, "the check holds the mark")
+			_, err = conn.ExecContext(t.Context(), "COMMIT")
+			require.NoError(t, err)
+			require.NoError(t, seal.wait())
+			_, err = conn.ExecContext(t.Context(), "SET autocommit = 1")
+			require.NoError(t, err)
+		})
+	}
+}
+
+// Promise: a check in a branch of an XA transaction is refused on MySQL and MariaDB, at every isolation level. There XA PREPARE, or a
+// restart behind it, gives the lock on the mark up, and XA COMMIT would commit a stale write.
+func TestABranchOfAnXATransactionIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines[1:4] {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := e.fresh(t)
+			s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0)")
+			s.exec(t, "INSERT INTO orders (id) VALUES (7)")
+			lease := s.lease(t, "r")
+			require.NoError(t, s.guard.Seal(t.Context(), lease))
+			conn, err := s.db.Conn(t.Context())
+			require.NoError(t, err)
+			defer conn.Close()
+			run := func(statement string) {
+				t.Helper()
+				_, err := conn.ExecContext(t.Context(), statement)
+				require.NoError(t, err)
+			}
+			for _, level := range e.levels {
+				for name, check := range map[string]func() error{
+					"Check":    func() error { return s.guard.Check(lease.Context(), conn) },
+					"CheckRow": func() error { return s.guard.CheckRow(lease.Context(), conn, orderRow, 7) },
+				} {
+					run("SET SESSION TRANSACTION ISOLATION LEVEL " + level.String())
+					run("XA START 'of " + e.name + "'")
+					require.ErrorContains(t, check(), "XA", "%s at %s", name, level)
+					run("XA END 'of " + e.name + "'")
+					run("XA ROLLBACK 'of " + e.name + "'")
+					run("BEGIN")
+					require.NoError(t, check(), "%s at %s", name, level)
+					run("COMMIT")
+				}
+			}
+		})
+	}
+}
+
+// prepared is a transaction that a lease has checked, which wrote and was prepared under the name p.
+func (s *store) prepared(t *testing.T, lease *rowlock.Lease) {
+	t.Helper()
+	tx := s.begin(t, sql.LevelDefault)
+	require.NoError(t, s.guard.Check(lease.Context(), tx))
+	require.NoError(t, s.append(t.Context(), tx, lease))
+	_, err := tx.ExecContext(t.Context(), "PREPARE TRANSACTION 'p'")
+	require.NoError(t, err)
+	_ = tx.Rollback()
+}
+
+// untilSealWaits returns the error of a seal whose ctx ends while it waits.
+func (s *store) untilSealWaits(t *testing.T, lease *rowlock.Lease) {
+	t.Helper()
+	done := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { done <- s.guard.Seal(ctx, lease) }()
+	seal := s.untilDoneOrWaiting(t, done)
+	require.True(t, seal.waits, "the prepared transaction holds the mark")
+	cancel()
+	require.ErrorIs(t, seal.wait(), context.Canceled)
+}

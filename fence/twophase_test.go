@@ -1,0 +1,38 @@
+package fence_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// Promise: on PostgreSQL a transaction that was checked and then prepared (PREPARE TRANSACTION) keeps a newer seal waiting until it is
+// committed or rolled back, also after the server was killed and has recovered.
+func TestAPreparedTransactionHoldsTheMarkOverARestart(t *testing.T) {
+	t.Parallel()
+	testenv.DSN(t, testserver.Postgres) // where the launcher could not start one, neither can this test
+	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{Logf: t.Logf})
+	require.NoError(t, err)
+	t.Cleanup(server.Stop)
+	own := engines[0]
+	own.dsn = func(*testing.T) string { return server.DSN }
+	s := own.fresh(t)
+	old, newer := s.two(t)
+	s.prepared(t, old)
+	s.untilSealWaits(t, newer)
+
+	server.Kill()
+	require.NoError(t, server.Restart(t.Context()))
+	require.Eventually(t, func() bool { return s.db.PingContext(t.Context()) == nil }, waitLimit, waitStep)
+	s.untilSealWaits(t, newer)
+
+	seal := s.startSeal(t, newer)
+	require.True(t, seal.waits)
+	s.exec(t, "COMMIT PREPARED 'p'")
+	require.NoError(t, seal.wait())
+	s.work(t, newer)
+	require.False(t, s.violated(t), "the successor has seen what was prepared")
+}

@@ -1,6 +1,0 @@
-//go:build unix && !linux
-
-package cli
-
-// adoptOrphans does nothing here: orphans go to the process 1, which waits for them.
-func adoptOrphans() {}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Without a store a lock is kept in a file that excludes only this user on this machine, and says so on stderr where
+// nobody sits at a terminal, as under cron, which drops the environment. Stdout is the command's. Who names the file, or
+// writes local, knows.
+func TestTheDefaultStoreSaysHowFarItReaches(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := []string{"XDG_STATE_HOME=" + dir, "HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	file := "sqlite:" + filepath.Join(dir, "rowlock", "locks.db")
+	code, stdout, stderr := call(t, env, "run", "hello", "--", "echo", "hi")
+	require.Zero(t, code, stderr)
+	assert.Equal(t, "hi\n", stdout)
+	assert.Equal(t, "rowlock: no --store and no ROWLOCK_STORE: locks are kept in "+file+", and exclude only processes of this user on this machine (--store=local, if that is meant)\n", stderr)
+
+	for _, store := range []string{"local", file} {
+		code, stdout, stderr = call(t, env, "run", "hello", "--store", store, "--", "echo", "hi")
+		require.Zero(t, code, stderr)
+		assert.Equal(t, "hi\n", stdout)
+		assert.Empty(t, stderr)
+	}
+	code, stdout, stderr = call(t, append(env, "ROWLOCK_STORE=local"), "status", "hello")
+	require.Zero(t, code, stderr)
+	assert.Contains(t, stdout, `"hello" is free`)
+
+	code, stdout, stderr = call(t, env, "run", "hello", "--dry-run", "--", "echo", "hi")
+	require.Zero(t, code, stderr)
+	assert.Contains(t, stdout, "\nstore:    "+file+"\nexcludes: processes of this user on this machine\n")
+	code, stdout, stderr = call(t, env, "doctor")
+	require.Zero(t, code, stderr)
+	assert.Contains(t, stdout, file+": excludes processes of this user on this machine")
+}
+
+// Each store has a sentence for how far it reaches.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	for store, want := range map[string]string{
+		"sqlite:/var/lib/app/locks.db":    "processes of this machine that use this file",
+		"postgres://jobs@db/app":          "processes that use this database",
+		"jobs@tcp(db)/app":                "processes that use this database",
+		"postgres-advisory://jobs@db/app": "processes that use this one server and database",
+		"mysql-getlock:jobs@tcp(db)/app":  "processes that use this one server",
+		"redis://db":                      "processes that use this server and prefix",
+		"redis+cluster://a:1,b:2":         "processes that use this cluster and prefix",
+		"redlock://a:1,b:2,c:3?prefix=x":  "processes that use a majority of these servers, and this prefix",
+		"etcd://a:1,b:2":                  "processes that use this cluster and prefix",
+		"zk://a:1,b:2/root":               "processes that use this ensemble and root",
+	} {
+		at, err := parseLocation(store)
+		require.NoError(t, err, store)
+		assert.Equal(t, want, at.excludes(), store)
+	}
+}

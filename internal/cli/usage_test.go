@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What is wrong with a command line is said by what is wrong, in one line, and not by a list of all that is right.
+func TestWrongStoresAreNamed(t *testing.T) {
+	t.Parallel()
+	for store, want := range map[string]string{
+		"mongodb://db/app":    `--store: there is no kind of store "mongodb": write postgres://…, mysql://…, sqlite:PATH, redis://…, etcd://… or zk://… (rowlock --help has all)`,
+		"postgres:db/app":     `--store: "postgres:" is followed by no //: write postgres://USER@HOST/DATABASE`,
+		"redis:6379":          `--store: "redis:" is followed by no //: write redis://HOST:PORT/DATABASE`,
+		"locks.db":            `--store: it names no kind of store: write sqlite:PATH for a file, or SCHEME://…`,
+		"u:SECRET@tcp(db":     `--store: it is not a MySQL address: write USER:PASSWORD@tcp(HOST:PORT)/DATABASE`,
+		"SECRET word@x:y://z": `--store: it names no kind of store: write sqlite:PATH for a file, or SCHEME://…`,
+	} {
+		code, stdout, stderr := call(t, nil, "status", "job", "--store", store)
+		assert.Equal(t, exitUsage, code, store)
+		assert.Empty(t, stdout, store)
+		assert.Contains(t, stderr, want, store)
+		assert.NotContains(t, stderr, "SECRET")
+	}
+}
+
+// --version is what version says; migrate print needs to know for which database.
+func TestCommandLinesThatPeopleTry(t *testing.T) {
+	t.Parallel()
+	_, want, _ := call(t, nil, "version")
+	code, stdout, stderr := call(t, nil, "--version")
+	require.Zero(t, code, stderr)
+	assert.Equal(t, want, stdout)
+
+	code, stdout, stderr = call(t, []string{"HOME=" + t.TempDir()}, "migrate", "print")
+	assert.Equal(t, exitUsage, code)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "for which database? write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
+}
+
+// migrate up and down say what they have done, and down --all takes back everything.
+func TestMigrateSaysWhatItDid(t *testing.T) {
+	t.Parallel()
+	store := "sqlite:" + filepath.Join(t.TempDir(), "locks.db")
+	code, stdout, stderr := call(t, nil, "migrate", "up", "--store", store)
+	require.Zero(t, code, stderr)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "rowlock: applied 00001_lease.sql\n")
+	_, _, stderr = call(t, nil, "migrate", "up", "--store", store)
+	assert.Equal(t, "rowlock: nothing to do: the tables of rowlock_lease are up to date in "+store+"\n", stderr)
+	code, _, stderr = call(t, nil, "migrate", "down", "--store", store)
+	require.Zero(t, code, stderr)
+	assert.Regexp(t, "^rowlock: took back 0000[0-9]_[a-z_]+.sql\n$", stderr)
+	code, _, stderr = call(t, nil, "migrate", "down", "--all", "--store", store)
+	require.Zero(t, code, stderr)
+	assert.Contains(t, stderr, "rowlock: took back 00001_lease.sql\n")
+	code, stdout, stderr = call(t, nil, "migrate", "status", "--store", store)
+	require.Zero(t, code, stderr)
+	assert.NotContains(t, stdout, " UTC")
+}
+
+// A command that is suggested can be pasted: a masked password is not in it.
+func TestSuggestedCommandsCanBePasted(t *testing.T) {
+	t.Parallel()
+	for store, want := range map[string]string{
+		"postgres://u@db/app":        " --store postgres://u@db/app",
+		"postgres://u:SECRET@db/app": ` --store "$ROWLOCK_STORE"`,
+	} {
+		a := &app{store: store, table: "rowlock_lease"}
+		s, err := a.openUnmigrated(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, want, s.flags())
+		s.close()
+	}
+}

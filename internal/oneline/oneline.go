@@ -1,0 +1,61 @@
+// Package oneline writes errors in one line: what joins errors, and what some drivers say, has a newline for each part.
+package oneline
+
+import (
+	"slices"
+	"strings"
+)
+
+// Join is errors.Join with a text of one line.
+func Join(errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	default:
+		return &joined{errs}
+	}
+}
+
+type joined struct{ errs []error }
+
+func (j *joined) Error() string {
+	texts := make([]string, len(j.errs))
+	for i, err := range j.errs {
+		texts[i] = Text(err)
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (j *joined) Unwrap() []error { return j.errs }
+
+// Text is the text of err in one line. Drivers report each address that they have tried in a line of its own, and pgx each
+// address twice, with TLS and without: what was said already is left out.
+func Text(err error) string {
+	var b strings.Builder
+	said := map[string]bool{}
+	for line := range strings.FieldsFuncSeq(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || said[line]:
+			continue
+		case strings.HasSuffix(b.String(), ":"):
+			b.WriteByte(' ')
+		case b.Len() > 0:
+			b.WriteString("; ")
+		}
+		b.WriteString(line)
+		said[line] = true
+	}
+	return b.String()
+}
+
+// Error returns err, with a text of one line.
+func Error(err error) error {
+	if err == nil || !strings.ContainsAny(err.Error(), "\r\n") {
+		return err
+	}
+	return &joined{[]error{err}}
+}

@@ -1,0 +1,283 @@
+// Package searchpath_test shows that our statements on PostgreSQL run nothing of a schema on the search_path in which
+// somebody else may CREATE.
+//
+// A name without a schema is looked for in every schema of the path, and pg_catalog, which PostgreSQL puts in front
+// unless the path names it, wins where it takes the arguments exactly as they are given. Where it would have to convert
+// one, an overload of another schema that takes it as it is wins. So the statements give every operator and function exact types,
+// by a cast where need be, and text where a constant has none. They write pg_catalog in front of the few functions that
+// take anything. That reads better than OPERATOR(pg_catalog.+), and needs no setting of a session, of which a pool
+// has many.
+package searchpath_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/leaks"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testschema"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+func TestMain(m *testing.M) { leaks.Main(m) }
+
+// root is that of the module.
+const root = "../.."
+
+// statements are those for PostgreSQL by their files: all that are not of another database.
+func statements(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	skipped := []string{"mysql", "mariadb", "sqlite", "mysqlock", "compat_test", "bench", "examples", "testdata", "migrations/postgres"}
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		name := filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator)))
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (slices.Contains(skipped, name) || slices.Contains(skipped, d.Name())):
+			return filepath.SkipDir
+		case filepath.Ext(name) != ".sql":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		statement := withoutComments(string(text))
+		if !slices.ContainsFunc([]string{"?", "sqlite_", "rowlock_lease_counter"}, func(foreign string) bool { return strings.Contains(statement, foreign) }) {
+			found[name] = statement
+		}
+		return err
+	}))
+	for _, folder := range []string{"sqllock/", "advisory/", "fence/", "internal/cli/", "migrations/version/"} {
+		require.True(t, slices.ContainsFunc(keys(found), func(name string) bool { return strings.HasPrefix(name, folder) }), folder)
+	}
+	return found
+}
+
+func keys(m map[string]string) []string {
+	var all []string
+	for k := range m {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return all
+}
+
+var comment = regexp.MustCompile(`--[^\n]*`)
+
+func withoutComments(text string) string { return comment.ReplaceAllString(text, "") }
+
+var (
+	constant = regexp.MustCompile(`'[^']*'`)
+	operator = regexp.MustCompile(`[-+*/<>=~!@#%^&|]+`)
+	function = regexp.MustCompile(`([.\w]+)\(`)
+)
+
+// names are the operators and functions that the texts name, and the operators behind BETWEEN, IN, CASE, NULLIF and IS DISTINCT FROM.
+// A function of pg_catalog by name is left out: it is found nowhere else.
+func names(texts ...string) (operators, functions []string) {
+	operators = []string{"=", "<>", "<", "<=", ">", ">="}
+	for _, text := range texts {
+		text = constant.ReplaceAllString(text, "''")
+		operators = append(operators, operator.FindAllString(text, -1)...)
+		for _, f := range function.FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(f[1], ".") {
+				functions = append(functions, strings.ToLower(f[1]))
+			}
+		}
+	}
+	slices.Sort(operators)
+	slices.Sort(functions)
+	return slices.Compact(operators), slices.Compact(functions)
+}
+
+// hostile is a database in which a schema of somebody else's is on the path, with overloads of all that is named in texts.
+func hostile(t *testing.T, texts ...string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", testenv.Postgres(t))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	db.SetMaxOpenConns(1)
+	exec := func(statement string, args ...any) {
+		t.Helper()
+		_, err := db.ExecContext(t.Context(), statement, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
+		require.NoError(t, err)
+	}
+	operators, functions := names(texts...)
+	exec("CREATE SCHEMA searchpath; CREATE TABLE searchpath.operators (name text); CREATE TABLE searchpath.functions (name text)")
+	exec("INSERT INTO searchpath.operators SELECT unnest($1::text[])", operators)
+	exec("INSERT INTO searchpath.functions SELECT unnest($1::text[])", functions)
+	script, err := os.ReadFile("testdata/hostile.sql")
+	require.NoError(t, err)
+	exec(string(script))
+	return db
+}
+
+// probe has PostgreSQL parse a statement, and returns what of the hostile schema it has found for it. It parses the
+// statement as the body of a function, whose dependencies it keeps.
+func probe(ctx context.Context, db *sql.DB, statement string) (found []string, err error) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tx.Rollback()) }()
+	exec := func(statement string) {
+		if err == nil {
+			_, err = tx.ExecContext(ctx, statement, pgx.QueryExecModeSimpleProtocol)
+		}
+	}
+	var types string
+	exec("DEALLOCATE ALL")
+	exec("SET LOCAL search_path = hostile, public")
+	exec("PREPARE probed AS " + statement)
+	if err == nil {
+		const query = "SELECT parameter_types FROM pg_prepared_statements WHERE name = 'probed'"
+		err = tx.QueryRowContext(ctx, query, pgx.QueryExecModeSimpleProtocol).Scan(&types)
+	}
+	exec(fmt.Sprintf("CREATE FUNCTION public.probed(%s) RETURNS void LANGUAGE sql BEGIN ATOMIC %s; END", strings.NewReplacer("{", "", "}", "", `"`, "").Replace(types), statement))
+	exec("SET LOCAL search_path = pg_catalog")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT pg_describe_object(d.refclassid, d.refobjid, 0)
+		FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+		WHERE p.proname = 'probed' AND pg_describe_object(d.refclassid, d.refobjid, 0) ~ 'hostile'`, pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			return nil, err
+		}
+		found = append(found, one)
+	}
+	return found, rows.Err()
+}
+
+// No statement runs an operator or a function of a schema on the search_path, whatever there is in it.
+func TestStatementsFindNothingOfOthersOnTheSearchPath(t *testing.T) {
+	t.Parallel()
+	all := statements(t)
+	texts := make([]string, 0, len(all))
+	for _, text := range all {
+		texts = append(texts, text)
+	}
+	db := hostile(t, texts...)
+	testschema.Install(t, db, migrations.Postgres)
+	_, err := db.ExecContext(t.Context(), `CREATE TABLE guarded_row (guarded_key bigint, guarded_token bigint);
+		CREATE TABLE rowlock_demo (name varchar(64), amount bigint);
+		CREATE TABLE rowlock_lease_version (id integer, version_id bigint, is_applied boolean, tstamp timestamp)`, pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+	var variadic []string
+	rows, err := db.QueryContext(t.Context(), `SELECT DISTINCT proname FROM pg_proc JOIN searchpath.functions f ON f.name = proname
+		WHERE pronamespace = 'pg_catalog'::regnamespace
+		AND (provariadic = '"any"'::regtype OR (SELECT count(*) FROM unnest(proargtypes) a WHERE a::regtype::text LIKE 'any%') > 1)`)
+	require.NoError(t, err)
+	for rows.Next() {
+		var name string
+		require.NoError(t, rows.Scan(&name))
+		variadic = append(variadic, name)
+	}
+	require.NoError(t, rows.Err())
+	assert.Empty(t, variadic, "take any arguments, and so must be called as pg_catalog's")
+	for _, name := range keys(all) {
+		statement, _ := strings.CutPrefix(strings.TrimSpace(all[name]), "EXPLAIN ")
+		if verb, _, _ := strings.Cut(statement, " "); slices.Contains([]string{"SAVEPOINT", "RELEASE", "CREATE", "DROP"}, verb) {
+			continue // computes nothing
+		}
+		found, err := probe(t.Context(), db, strings.TrimSuffix(strings.TrimSpace(statement), ";"))
+		assert.NoError(t, err, name)
+		assert.Empty(t, found, name)
+	}
+}
+
+// What the owner migrates runs nothing of others, not even where the path names pg_catalog last, and the path is as it was afterwards.
+func TestMigrationsFindNothingOfOthersOnTheSearchPath(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"public, hostile", "public, hostile, pg_catalog"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			db := hostile(t, migrationTexts(t)...)
+			exec := func(statement string) {
+				t.Helper()
+				_, err := db.ExecContext(t.Context(), statement, pgx.QueryExecModeSimpleProtocol)
+				require.NoError(t, err)
+			}
+			for _, f := range []string{"now()", "format(text, regnamespace)", "format(text, text)"} {
+				exec("CREATE FUNCTION hostile." + f + " RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'hostile " + f + "'; END $$")
+			}
+			exec("SET search_path = " + path)
+			require.NoError(t, migrations.Up(t.Context(), db, migrations.Postgres))
+			exec("INSERT INTO rowlock_lease_version (version_id, is_applied) VALUES (99, false)") // the default of its time is not hostile.now()
+			exec("DELETE FROM rowlock_lease_version WHERE version_id = 99::bigint")
+			_, err := migrations.Status(t.Context(), db, migrations.Postgres)
+			require.NoError(t, err)
+			require.NoError(t, migrations.Down(t.Context(), db, migrations.Postgres))
+			require.NoError(t, migrations.Up(t.Context(), db, migrations.Postgres))
+			var after string
+			require.NoError(t, db.QueryRowContext(t.Context(), "SHOW search_path", pgx.QueryExecModeSimpleProtocol).Scan(&after))
+			assert.Equal(t, path, after)
+		})
+	}
+}
+
+func migrationTexts(t *testing.T) (texts []string) {
+	t.Helper()
+	for _, pattern := range []string{"migrations/postgres/*.sql", "migrations/version/postgres/*.sql"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			texts = append(texts, withoutComments(string(text)))
+		}
+	}
+	return texts
+}
+
+// The function of the triggers runs nothing of others, even where they may CREATE in the schema of the tables.
+func TestTheTriggerFindsNothingOfOthersInTheSchemaOfTheTables(t *testing.T) {
+	t.Parallel()
+	db := hostile(t, migrationTexts(t)...)
+	exec := func(statement string) error {
+		_, err := db.ExecContext(t.Context(), statement, pgx.QueryExecModeSimpleProtocol)
+		return err
+	}
+	testschema.Install(t, db, migrations.Postgres, migrations.Table("hostile.rowlock_lease"))
+	for _, args := range []string{"text, text, name", "text, text, text"} {
+		require.NoError(t, exec("CREATE FUNCTION hostile.format("+args+") RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'hostile format'; END $$"))
+	}
+	require.NoError(t, exec(`CREATE TABLE ledger (n int);
+		CREATE TRIGGER rowlock_fence BEFORE INSERT ON ledger FOR EACH STATEMENT EXECUTE FUNCTION hostile.rowlock_lease_fence_check('shop', 'ledger');
+		INSERT INTO hostile.rowlock_lease_fence (namespace, resource, token, nonce, sealed_at)
+		VALUES ('shop', 'ledger', 1, '00000000-0000-0000-0000-000000000001', now())`))
+	for setting, want := range map[string]string{
+		"rowlock.nonces = ''": "RLF01",
+		"rowlock.nonces = '00000000-0000-0000-0000-000000000002'": "RLF02",
+		"rowlock.nonces = '00000000-0000-0000-0000-000000000001'": "",
+		"rowlock.pass = 'on'": "",
+	} {
+		err := exec("BEGIN; SET LOCAL " + setting + "; INSERT INTO ledger VALUES (1); COMMIT")
+		if want == "" {
+			assert.NoError(t, err, setting)
+			continue
+		}
+		assert.ErrorContains(t, err, want, setting)
+		assert.NoError(t, exec("ROLLBACK"))
+	}
+}

@@ -1,0 +1,77 @@
+package sqlhandle
+
+import (
+	"database/sql"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Unbounded names what is missing in the settings of db, if nothing bounds how long a connect waits for a server that
+// accepts the connection and then says nothing. database/sql opens connections by a context without a deadline, and a
+// place in the pool is taken for as long. It returns "" where a connect is bounded, and for drivers that it does not know.
+func Unbounded(db *sql.DB) string {
+	connector := Connector(db)
+	if connector == nil {
+		return ""
+	}
+	v := reflect.Indirect(reflect.ValueOf(connector))
+	if v.Kind() != reflect.Struct {
+		return ""
+	}
+	var missing []string
+	unless := func(name string, path ...string) {
+		if isZero(v, path...) {
+			missing = append(missing, name)
+		}
+	}
+	switch strings.TrimPrefix(fmt.Sprintf("%T", db.Driver()), "*") {
+	case "stdlib.Driver", "pq.Driver":
+		if isZeroInDSN(v) {
+			return "connect_timeout"
+		}
+		if PgxPool(db) == nil { // which bounds its connects
+			unless("connect_timeout", "ConnConfig", "Config", "ConnectTimeout")
+		}
+		unless("connect_timeout", "cfg", "ConnectTimeout")
+	case "mysql.MySQLDriver":
+		unless("timeout", "cfg", "Timeout")         // for the connection
+		unless("readTimeout", "cfg", "ReadTimeout") // for the greeting of the server
+	}
+	return strings.Join(missing, " and ")
+}
+
+// Warnings is what weakens the promises of locks in the way that db is set up, for driver.Capabilities.
+func Warnings(db *sql.DB) []string {
+	missing := Unbounded(db)
+	if missing == "" {
+		return nil
+	}
+	return []string{"nothing bounds how long a connect waits for a server that says nothing, and it takes a place in the pool for as long: set " + missing + " in the DSN"}
+}
+
+// isZeroInDSN reports whether v keeps a DSN for PostgreSQL which, with the environment, sets no connect_timeout.
+func isZeroInDSN(v reflect.Value) bool {
+	for _, name := range []string{"name", "dsn"} { // of pgx's connector, and of database/sql's for a driver without one
+		if dsn := v.FieldByName(name); dsn.IsValid() && dsn.Kind() == reflect.String {
+			config, err := pgx.ParseConfig(dsn.String())
+			return err == nil && config.ConnectTimeout == 0
+		}
+	}
+	return false
+}
+
+// isZero reports whether the field at path is there and is a zero duration.
+func isZero(v reflect.Value, path ...string) bool {
+	for _, name := range path {
+		if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
+			return false
+		}
+		if v = v.FieldByName(name); !v.IsValid() {
+			return false
+		}
+	}
+	return v.CanInt() && v.Int() == 0
+}

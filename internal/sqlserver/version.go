@@ -1,0 +1,49 @@
+// Package sqlserver recognises a database server by what its function version() answers.
+package sqlserver
+
+import (
+	"fmt"
+	"strings"
+)
+
+// imitation is a server that speaks the protocol of another one, and does not keep what locks need of that.
+type imitation struct{ mark, name, why string }
+
+// The marks are compared in lower case.
+var imitations = []imitation{
+	{"cockroachdb", "CockroachDB", "its advisory locks exclude nobody, and each of its nodes has a clock of its own, by which a lease may end early"},
+	{"-yb-", "YugabyteDB", "each of its nodes has a clock of its own, by which a lease may end early"},
+	{"vitess", "Vitess", "it spreads statements over several servers and shares sessions between clients: reach one MySQL server directly"},
+	{"tidb", "TiDB", "it ignores SKIP LOCKED, so that two transactions get one row"},
+}
+
+// Supported returns an error if version is that of a server which only imitates PostgreSQL or MySQL. The error names it and says why.
+func Supported(version string) error {
+	lower := strings.ToLower(version)
+	for _, i := range imitations {
+		if strings.Contains(lower, i.mark) {
+			return fmt.Errorf("server version %q: %s is not supported, because %s", version, i.name, i.why)
+		}
+	}
+	return nil
+}
+
+// MySQL returns whether version is that of MariaDB, and an error if it is that of a server which locks cannot be kept in.
+// SKIP LOCKED and JSON_TABLE set the limits.
+func MySQL(version string) (mariadb bool, err error) {
+	if err := Supported(version); err != nil {
+		return false, err
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return false, fmt.Errorf("server version %q is not understood: %w", version, err)
+	}
+	mariadb = strings.Contains(version, "MariaDB")
+	switch {
+	case mariadb && (major < 10 || major == 10 && minor < 6):
+		return true, fmt.Errorf("server version %q is too old: want MariaDB 10.6 or newer", version)
+	case !mariadb && major < 8:
+		return false, fmt.Errorf("server version %q is too old: want MySQL 8.0 or newer", version)
+	}
+	return mariadb, nil
+}

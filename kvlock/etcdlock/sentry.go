@@ -1,0 +1,172 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var _ driver.Idler = (*Backend)(nil)
+
+// sentry watches one session that locks are held on. A leader of etcd that was suspended and goes on revokes leases that were
+// renewed meanwhile (see the package's documentation), so an answered renewal does not prove that the lease lasts.
+//
+// It watches a key of the session's own. Etcd deletes all keys of a lease in one transaction, so the deletion of this
+// one tells of all: a session needs one watch and one goroutine, however many locks live on it.
+type sentry struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when it has ended
+	limit  *time.Timer
+}
+
+// guard has a session watched from now on. It is called with mu held.
+func (s *store) guard(open *session) {
+	if s.sentries[open] != nil || open.ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(open.ctx))
+	w := &sentry{cancel: cancel, done: make(chan struct{})}
+	w.limit = time.AfterFunc(2*open.ttl, func() { s.giveUp(open, w) })
+	s.sentries[open] = w
+	go func() {
+		defer close(w.done)
+		stop := context.AfterFunc(s.client.Ctx(), cancel) // a client that was closed has nothing to tell
+		defer stop()
+		s.watch(ctx, open)
+		<-ctx.Done() // a session that cannot be watched is not tried again
+		s.relieve(open, w)
+	}()
+}
+
+// relieve forgets a sentry, so that the next grant on its session starts another.
+func (s *store) relieve(open *session, w *sentry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.cancel()
+	w.limit.Stop()
+	if s.sentries[open] == w {
+		delete(s.sentries, open)
+	}
+}
+
+// giveUp ends a session that etcd has not confirmed for twice as long as it lives: nobody uses it, or etcd is silent.
+func (s *store) giveUp(open *session, w *sentry) {
+	s.mu.Lock()
+	left := 2*open.ttl - time.Since(open.proven)
+	if left > 0 && s.sentries[open] == w {
+		w.limit.Reset(left)
+	}
+	s.mu.Unlock()
+	if left <= 0 {
+		s.drop(open)
+	}
+}
+
+// watch returns when the session has ended, with ctx, or when etcd does not permit it: then the end of the session shows with
+// the next renewal.
+func (s *store) watch(ctx context.Context, open *session) {
+	const shortest = 10 * time.Millisecond
+	pause, stands := shortest, false
+	for {
+		revision, err := s.post(ctx, open, stands)
+		if err == nil {
+			pause, stands = shortest, true
+			err = s.follow(ctx, open, revision)
+		}
+		switch {
+		case noLease(err), errors.Is(err, errLeaseLost):
+			s.drop(open)
+			return
+		case driver.IsPermanent(classify(err)) || !sleep(ctx, pause):
+			return
+		}
+		pause = min(2*pause, open.ttl/4)
+	}
+}
+
+// post puts the key of a session, or looks whether it still stands, and returns the revision from which to watch it.
+func (s *store) post(ctx context.Context, open *session, stands bool) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, open.timeout())
+	defer cancel()
+	key := s.sessionKey(open.id)
+	if !stands {
+		reply, err := led(ctx, func(ctx context.Context) (*clientv3.PutResponse, error) {
+			return s.client.Put(ctx, key, "", clientv3.WithLease(open.id))
+		})
+		if err != nil {
+			return 0, err
+		}
+		return reply.Header.Revision + 1, nil
+	}
+	reply, err := s.get(ctx, key)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(reply.Kvs) == 0:
+		return 0, errLeaseLost
+	}
+	s.told(open, reply.Kvs[0])
+	return reply.Header.Revision + 1, nil
+}
+
+// follow watches the key of a session. It returns errLeaseLost when that is deleted, and another error or none when the watch
+// ends for another reason: its node has no leader, or the revision was compacted.
+func (s *store) follow(ctx context.Context, open *session, revision int64) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for reply := range s.client.Watch(ctx, s.sessionKey(open.id), clientv3.WithRev(revision)) {
+		if err := reply.Err(); err != nil {
+			return err
+		}
+		for _, e := range reply.Events {
+			if e.Type == clientv3.EventTypeDelete {
+				return errLeaseLost
+			}
+			s.told(open, e.Kv)
+		}
+	}
+	return ctx.Err()
+}
+
+// told ends the lock whose entry was deleted by force, which the key of its session names: see ForceRelease.
+func (s *store) told(open *session, kv *mvccpb.KeyValue) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for nonce, h := range s.holds {
+		if h.session == open && h.entry == string(kv.Value) && h.token != 0 && int64(h.token) < kv.ModRevision {
+			s.unlist(nonce, h)
+			if h.end != nil {
+				h.end(errForced)
+			}
+			return
+		}
+	}
+}
+
+// CloseIdle implements [driver.Idler]: sessions on which nothing is held are watched no more.
+func (b *Backend) CloseIdle(ctx context.Context) {
+	b.mu.Lock()
+	idle := maps.Clone(b.sentries)
+	for _, h := range b.holds {
+		if h.token != 0 {
+			delete(idle, h.session)
+		}
+	}
+	b.mu.Unlock()
+	for open, w := range idle {
+		b.relieve(open, w)
+	}
+	for _, w := range idle {
+		select {
+		case <-w.done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,119 @@
+-- Part of the scripts that use it, in front of their text: the queue of the processes that wait for a lock. It is a list in the lock's hash, so that each step
+-- takes as long with ten thousand waiters as with one.
+-- Fields: queue has the ids of the first and the last waiter, how many there are, and the last number given. w:ID has of one waiter the ids of those before and
+-- behind it, or '-', its number, and when it was last seen, in microseconds. Without waiters there is no such field.
+local function waiter(key, id)
+    local entry = redis.call('HMGET', key, 'w:' .. id)[1]
+    if entry then
+        return string.match(entry, '^(%S+) (%S+) (%d+) (%d+)$')
+    end
+end
+
+local function put(key, id, before, behind, number, seen)
+    redis.call('HSET', key, 'w:' .. id, before .. ' ' .. behind .. ' ' .. number .. ' ' .. seen)
+end
+
+-- ends returns the first and the last waiter, their count, and the last number.
+local function ends(key)
+    local queue = redis.call('HMGET', key, 'queue')[1]
+    if not queue then
+        return '-', '-', 0, 0
+    end
+    local first, last, count, number = string.match(queue, '^(%S+) (%S+) (%d+) (%d+)$')
+    return first, last, tonumber(count), tonumber(number)
+end
+
+local function set_ends(key, first, last, count, number)
+    if count == 0 then
+        redis.call('HDEL', key, 'queue')
+    else
+        redis.call('HSET', key, 'queue', first .. ' ' .. last .. ' ' .. count .. ' ' .. number)
+    end
+end
+
+-- quit takes a waiter out, and returns whether it was in the queue.
+local function quit(key, id)
+    local before, behind = waiter(key, id)
+    if not before then
+        return false
+    end
+    local first, last, count, number = ends(key)
+    if before == '-' then
+        first = behind
+    else
+        local b, _, n, s = waiter(key, before)
+        put(key, before, b, behind, n, s)
+    end
+    if behind == '-' then
+        last = before
+    else
+        local _, b, n, s = waiter(key, behind)
+        put(key, behind, before, b, n, s)
+    end
+    redis.call('HDEL', key, 'w:' .. id)
+    set_ends(key, first, last, count - 1, number)
+    return true
+end
+
+-- A waiter that has not asked for so long is dead.
+local function dead(seen, now) return now - seen >= 3000000 end
+
+-- join notes that a waiter was seen, puts it at the end if it is not in the queue, and returns how many have waited longer. Dead waiters at the end make
+-- room: processes that crash one after the other do not fill the queue. Beyond ten thousand, a waiter only polls.
+local function join(key, id, now)
+    local seen = string.format('%.0f', now)
+    local before, behind, number = waiter(key, id)
+    local first, last, count, given = ends(key)
+    if before then
+        put(key, id, before, behind, number, seen)
+    else
+        while count > 0 do
+            local _, _, _, at = waiter(key, last)
+            if not dead(at, now) then
+                break
+            end
+            quit(key, last)
+            first, last, count, given = ends(key)
+        end
+        if count >= 10000 then
+            return count
+        end
+        number = given + 1
+        if count == 0 then
+            first, number = id, 1
+        else
+            local b, _, n, s = waiter(key, last)
+            put(key, last, b, id, n, s)
+        end
+        put(key, id, last, '-', number, seen)
+        count = count + 1
+        set_ends(key, first, id, count, number)
+    end
+    local _, _, least = waiter(key, first)
+    return math.min(number - least, count - 1)
+end
+
+-- call takes waiters out from the front until one of them is there to be called, and returns its id, or an empty text. Who was called and does not come
+-- stands at the end when it asks again. On a Cluster all that are not dead count as there, because they may listen at any server.
+local function call(key, channel, now, anywhere)
+    local first, _, count = ends(key)
+    while count > 0 do
+        local _, _, _, seen = waiter(key, first)
+        local there = false
+        if not dead(seen, now) then
+            local heard = redis.pcall('PUBLISH', channel .. first, key)
+            if type(heard) ~= 'number' then
+                return '' -- the account may not publish: those who wait poll
+            end
+            there = heard > 0 or anywhere
+        end
+        local id = first
+        quit(key, id)
+        if there then
+            return id
+        end
+        first, _, count = ends(key)
+    end
+    return ''
+end
+

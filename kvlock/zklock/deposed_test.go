@@ -1,0 +1,96 @@
+package zklock_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/zklock"
+)
+
+// A request whose reply is lost is not looked for at a leader that was deposed and does not know it: that one answers a sync
+// alone, and knows nothing of the node. The acquisition would be denied, and its node stand at the head of the queue for as
+// long as the session lives.
+//
+// Here the leader is cut off, and the others elect another because they are restarted; it gives up when they have been silent
+// for syncLimit. The client's only address leads to one of them for the request, and to the old leader after.
+func TestADeposedLeaderDeniesNothing(t *testing.T) {
+	t.Parallel()
+	server(t)
+	c, err := testserver.StartZooKeeperEnsemble(t.Context(), 3, testserver.Options{Config: "syncLimit=600\n", Logf: t.Logf}) // two minutes
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	deposed, serving := leader(t, c), follower(t, c)
+	address, err := faultproxy.New(serving.DSN)
+	require.NoError(t, err)
+	t.Cleanup(address.Close)
+	where := root()
+	b := open(t, []string{address.Addr()}, where)
+	r := request("a")
+	r.TTL = time.Minute
+	warm := r
+	warm.Nonce = driver.NewNonce()
+	g, err := b.Acquire(t.Context(), warm)
+	require.NoError(t, err)
+	require.NoError(t, b.Release(t.Context(), g))
+	_, err = open(t, []string{deposed.DSN}, where).List(t.Context(), "", true) // it has all that the client has seen
+	require.NoError(t, err)
+
+	c.Isolate(deposed)
+	defer c.Rejoin()
+	var restarts sync.WaitGroup
+	for _, n := range c.Nodes {
+		if n != deposed {
+			n.Kill()
+			restarts.Go(func() { assert.NoError(t, n.Restart(t.Context())) })
+		}
+	}
+	restarts.Wait()
+	majority := connect(t, serving.DSN)
+	standing := func() int {
+		children, _, err := majority.Children(b.Container(r.Key))
+		require.NoError(t, err)
+		return len(zklock.Sequences(children))
+	}
+	require.Eventually(t, func() bool {
+		_, err := majority.Sync(b.Container(r.Key))
+		return err == nil && strings.Contains(fourLetters(t, serving.DSN, "cons"), ",to=120000,") && b.Connected()
+	}, time.Minute, 10*time.Millisecond, "the client is back, and was greeted: that reply is not the one to drop") // asked itself, it would have seen more than the old leader has
+
+	address.DropReplies(1, faultproxy.Hang)
+	address.PointAt(deposed.DSN)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	type result struct {
+		driver.Grant
+		error
+	}
+	attempt := make(chan result, 1)
+	go func() {
+		g, err := b.Acquire(ctx, r)
+		attempt <- result{g, err}
+	}()
+	require.Eventually(t, func() bool { return standing() == 1 }, 30*time.Second, 5*time.Millisecond)
+	leads, err := deposed.Leads(t.Context())
+	require.NoError(t, err)
+	require.True(t, leads)
+	sent := address.Sent()
+	address.Reset()
+	require.Eventually(t, func() bool { return address.Sent() >= sent+2 }, 30*time.Second, time.Millisecond, "it greets the old leader, and asks it")
+	address.PointAt(serving.DSN)
+	got := <-attempt
+	if got.error != nil && driver.IsNotApplied(got.error) {
+		require.Zero(t, standing(), "the node stands, and is denied: %v", got.error)
+	}
+	require.NoError(t, got.error)
+	require.NoError(t, b.Release(t.Context(), got.Grant))
+	require.Zero(t, standing())
+}

@@ -1,0 +1,61 @@
+package zklock
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var _ driver.Idler = (*Backend)(nil)
+
+// isIdle says whether nothing is held, waited for or asked on s. The caller holds store.mu.
+func (s *session) isIdle() bool {
+	for _, e := range s.store.entries {
+		if e.session == s {
+			return false
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asking == 0
+}
+
+// endIdle ends s if nobody has used it for a while, and else looks again. An acquisition that has just chosen it is made on
+// another, as after any end of a session.
+func (s *session) endIdle() {
+	s.store.mu.Lock()
+	left := s.store.linger - time.Since(s.used)
+	if !s.isIdle() {
+		left = s.store.linger
+	}
+	if left > 0 && s.ctx.Err() == nil {
+		s.idle.Reset(left)
+		s.store.mu.Unlock()
+		return
+	}
+	s.store.mu.Unlock()
+	s.finish(errIdle)
+}
+
+// CloseIdle implements [driver.Idler]: sessions on which nothing is held end.
+func (b *Backend) CloseIdle(ctx context.Context) {
+	b.mu.Lock()
+	var idle []*session
+	for _, s := range b.places {
+		if s.isIdle() {
+			idle = append(idle, s)
+		}
+	}
+	b.mu.Unlock()
+	for _, s := range idle {
+		s.finish(errIdle)
+	}
+	for _, s := range idle {
+		select {
+		case <-s.ended:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package zklock_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/zklock"
+)
+
+// connections is how many sessions a server has connections of.
+func connections(tb testing.TB, addr string) int {
+	tb.Helper()
+	return strings.Count(fourLetters(tb, addr, "cons"), ",to=")
+}
+
+// A server takes sixty connections of one address, unless told otherwise: TTLs that differ a little share one.
+func TestManyTTLsShareConnections(t *testing.T) {
+	t.Parallel()
+	addr := alone(t).Addr
+	l := lockerOn(t, open(t, []string{addr}, root()))
+	for ttl := time.Second; ttl < time.Hour; ttl = ttl*11/10 + time.Millisecond { // 86 of them
+		lease, err := l.Acquire(t.Context(), ttl.String(), rowlock.TTL(ttl))
+		require.NoError(t, err)
+		require.NoError(t, lease.Err())
+	}
+	require.LessOrEqual(t, connections(t, addr), 20)
+}
+
+// A Root is not taken that may lie where the locks of another are kept: names there would stand in the queues of the other's locks.
+func TestARootInsideAnothersLocks(t *testing.T) {
+	t.Parallel()
+	for _, inside := range []string{"/rowlock/locks", "/rowlock/locks/app", "/rowlock/locks-ns/app", "/a/b/locks-", "/locks/a/locks/b"} {
+		_, err := rowlock.New(zklock.New([]string{"zk1"}, zklock.Root(inside)))
+		require.ErrorContains(t, err, "Root", inside)
+	}
+	for _, outside := range []string{"/locks", "/locks-of-app/rowlock", "/rowlock/lockstep", "/rowlock/app"} {
+		_, err := rowlock.New(zklock.New([]string{"zk1"}, zklock.Root(outside)))
+		require.NoError(t, err, outside)
+	}
+}
+
+// A session on which nothing is held and nobody waits is ended after a while, and at once when the locker is closed. What is
+// held stays, and the next lock gets a new session.
+func TestIdleSessionsEnd(t *testing.T) {
+	t.Parallel()
+	addr := alone(t).Addr
+	b := open(t, []string{addr}, root())
+	b.SetLinger(50 * time.Millisecond)
+	acquire := func(name string, ttl time.Duration) driver.Grant {
+		t.Helper()
+		r := request(name)
+		r.TTL = ttl
+		g, err := b.Acquire(t.Context(), r)
+		require.NoError(t, err)
+		return g
+	}
+	kept, err := lockerOn(t, b, rowlock.TTL(10*time.Second)).Acquire(t.Context(), "kept")
+	require.NoError(t, err)
+	for range 3 {
+		require.NoError(t, b.Release(t.Context(), acquire("a", 20*time.Second)))
+		require.Eventually(t, func() bool { return connections(t, addr) == 1 }, 20*time.Second, 5*time.Millisecond)
+	}
+	_, err = b.List(t.Context(), "", true)
+	require.NoError(t, err)
+	require.NoError(t, kept.Renew(t.Context()))
+
+	b.SetLinger(time.Hour)
+	l, err := rowlock.New(b)
+	require.NoError(t, err)
+	lease, err := l.Acquire(t.Context(), "b", rowlock.TTL(time.Minute))
+	require.NoError(t, err)
+	require.Equal(t, 2, connections(t, addr))
+	require.NoError(t, lease.Release(t.Context()))
+	require.NoError(t, l.Close())
+	require.Eventually(t, func() bool { return connections(t, addr) == 1 }, 20*time.Second, 5*time.Millisecond)
+	require.NoError(t, kept.Release(t.Context()))
+}
+
+// What no server can be called is refused at once. ZooKeeper's own clients take a list of servers and a root in one string:
+// here it would be looked up as a name, again and again.
+func TestServersThatAreNoAddress(t *testing.T) {
+	t.Parallel()
+	for _, servers := range [][]string{
+		{"zk1:2181/app"}, {"zk1/app"}, {"zk1:2181,zk2:2181"}, {"zk1,zk2"}, {"zk1:2181", "zk2:2181/app"}, {"zk://zk1"}, {""}, {":2181"}, {"zk1:"},
+		{"zk1:zookeeper"}, {"zk1:0"}, {"zk1:65536"}, {" zk1"}, {"u:p@zk1:2181"}, {},
+	} {
+		_, err := rowlock.New(zklock.New(servers))
+		require.ErrorContains(t, err, "zklock: server", "%q", servers)
+	}
+	_, err := rowlock.New(zklock.New([]string{"zk1:2181/app"}))
+	require.ErrorContains(t, err, "Root")
+	_, err = rowlock.New(zklock.New([]string{"zk1:2181,zk2:2181"}))
+	require.ErrorContains(t, err, "each")
+	for _, servers := range [][]string{{"zk1"}, {"zk1:2181", "10.0.0.1"}, {"[::1]:2181"}, {"zk_1.internal:65535"}} {
+		_, err := rowlock.New(zklock.New(servers))
+		require.NoError(t, err, "%q", servers)
+	}
+}

@@ -1,0 +1,74 @@
+package rowlock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// MaxHold bounds the lease as well as the trust in it: the name is free a margin after the maximum hold is over, although
+// the holder does nothing, and trust lasts until it is over. The margin is a tenth of the TTL here.
+func TestMaxHoldFreesTheName(t *testing.T) {
+	for name, c := range map[string]struct{ ttl, hold time.Duration }{
+		"shorter than the TTL":        {4 * time.Second, time.Second},
+		"shorter than the margin":     {40 * time.Second, time.Second},
+		"a little longer than it":     {4 * time.Second, 5 * time.Second},
+		"many TTLs":                   {4 * time.Second, 50 * time.Second},
+		"as long as it":               {4 * time.Second, 4 * time.Second},
+		"shorter than any lease":      {4 * time.Second, 10 * time.Millisecond},
+		"between TTL less the margin": {4 * time.Second, 3900 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				start := time.Now()
+				lost := make(chan rowlock.LostEvent, 1)
+				trace := rowlock.Trace{Lost: func(e rowlock.LostEvent) { lost <- e }}
+				lease := acquire(t, locker(t, store, rowlock.TTL(c.ttl), rowlock.MaxHold(c.hold), rowlock.Tracing(&trace)), "a")
+				until(t, lease.Context().Done())
+				assert.Equal(t, c.hold, time.Since(start))
+				assert.Equal(t, rowlock.LostMaxHold, (<-lost).Reason)
+				status, err := store.Inspect(background, driver.Key{Name: "a"})
+				require.NoError(t, err)
+				assert.LessOrEqual(t, status.ExpiresIn, max(c.ttl/10, 50*time.Millisecond))
+				acquire(t, locker(t, store), "a")
+				assert.LessOrEqual(t, time.Since(start), c.hold+c.ttl/10+60*time.Millisecond)
+			})
+		})
+	}
+}
+
+// MaxHold counts from the grant, however long the wait in the store's queue was.
+func TestMaxHoldDoesNotCountTheWait(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s := newEntered(store)
+		before := acquire(t, locker(t, store), "a")
+		next := make(chan *rowlock.Lease, 1)
+		go func() { next <- acquire(t, locker(t, s, rowlock.TTL(ttl), rowlock.MaxHold(20*ttl)), "a") }()
+		<-s.inQueue
+		time.Sleep(10 * ttl)
+		require.NoError(t, before.Release(background))
+		s.answers <- nil
+		lease := <-next
+		assert.Equal(t, 20*ttl, until(t, lease.Context().Done()))
+	})
+}
+
+// Promise 2: a lease whose term was shortened for the maximum hold is not trusted for longer than the store holds it,
+// whatever the clocks do.
+func TestAShortenedTermIsNotTrustedForLonger(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		lease := acquire(t, locker(t, store, rowlock.TTL(4*time.Second), rowlock.MaxHold(time.Minute)), "a")
+		for lease.Err() == nil {
+			status, err := store.Inspect(background, driver.Key{Name: "a"})
+			require.NoError(t, err)
+			require.LessOrEqual(t, time.Until(lease.ExpiresAt()), status.ExpiresIn)
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}

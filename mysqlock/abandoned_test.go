@@ -1,0 +1,49 @@
+package mysqlock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Calls that time out while the table of tokens is locked leave no session on the server for long: MySQL does not notice that a client has
+// gone while its session waits for a table, and would keep each of them for a year.
+func TestCallsThatTimeOutLeaveNoSessions(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		blocker, err := s.raw.Conn(limited(t))
+		require.NoError(t, err)
+		defer blocker.Close()
+		_, err = blocker.ExecContext(limited(t), "LOCK TABLES rowlock_lease_counter WRITE, rowlock_lease_meta WRITE")
+		require.NoError(t, err)
+		const room = 6
+		db := s.open(t)
+		db.SetMaxOpenConns(room)
+		b := New(db)
+		var calls sync.WaitGroup
+		for i := range 3 * room {
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+				defer cancel()
+				if i%3 == 0 {
+					_, _ = b.List(ctx, "", true)
+					return
+				}
+				_, _ = b.Acquire(ctx, request(fmt.Sprintf("a %d", i)))
+			})
+		}
+		calls.Wait()
+		becomes(t, "no session waits", func() bool {
+			var waiting int
+			require.NoError(t, s.raw.QueryRowContext(limited(t), "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = ? AND COMMAND <> 'Sleep' AND ID <> CONNECTION_ID()", s.schema).Scan(&waiting))
+			return waiting == 0
+		})
+		_, err = blocker.ExecContext(limited(t), "UNLOCK TABLES")
+		require.NoError(t, err)
+		require.NoError(t, b.Release(limited(t), grant(t, b, "a")))
+		idle(t, b)
+	})
+}

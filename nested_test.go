@@ -1,0 +1,144 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// Promise 10: a lock that is acquired inside itself, by a ctx that carries its lease, fails at once, also through another
+// lock and another Locker of the backend. It does not wait for the work that waits for it.
+func TestALockInsideItselfFailsAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l, other := locker(t, store), locker(t, store)
+		start := time.Now()
+		refused := func(err error) {
+			t.Helper()
+			require.ErrorIs(t, err, rowlock.ErrNested)
+			require.ErrorIs(t, err, rowlock.ErrHeld)
+			require.ErrorContains(t, err, `acquire "a"`)
+		}
+		require.NoError(t, l.Do(background, "a", func(ctx context.Context, lease *rowlock.Lease) error {
+			none := func(context.Context, *rowlock.Lease) error { return errors.New("ran") }
+			refused(l.Do(ctx, "a", none))
+			refused(l.TryDo(ctx, "a", none))
+			refused(other.Do(ctx, "a", none))
+			refused(rowlock.Lead(ctx, l, "a", none))
+			_, err := l.Acquire(lease.Context(), "a")
+			refused(err)
+			return l.Do(ctx, "b", func(ctx context.Context, _ *rowlock.Lease) error {
+				refused(l.Do(ctx, "a", none))
+				return nil
+			})
+		}))
+		assert.Zero(t, time.Since(start))
+	})
+}
+
+// What is another lock, has ended, or may be held at the same time is acquired.
+func TestWhatIsNotInsideItselfIsAcquired(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		lease := acquire(t, l, "a")
+		ctx := lease.Context()
+		_, err := l.TryAcquire(ctx, "a", rowlock.Namespace("elsewhere"))
+		require.NoError(t, err)
+		_, err = locker(t, memlock.New()).TryAcquire(ctx, "a")
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(background))
+		_, err = l.TryAcquire(context.WithoutCancel(ctx), "a")
+		require.NoError(t, err, "it has ended")
+
+		shared := locker(t, sharing{memlock.New()})
+		require.NoError(t, shared.Do(background, "a", func(ctx context.Context, _ *rowlock.Lease) error {
+			_, err := shared.TryAcquire(ctx, "a")
+			require.ErrorIs(t, err, rowlock.ErrHeld)
+			require.NotErrorIs(t, err, rowlock.ErrNested, "it is the store that decides")
+			return nil
+		}))
+	})
+}
+
+// sharing is a store that says that its grants stand beside one another.
+type sharing struct{ *memlock.Backend }
+
+func (s sharing) Capabilities() driver.Capabilities {
+	c := s.Backend.Capabilities()
+	c.Shares = true
+	return c
+}
+
+// A nil lease, as a failed Acquire returns, may be released.
+func TestReleaseOfNoLease(t *testing.T) {
+	var lease *rowlock.Lease
+	require.ErrorIs(t, lease.Release(background), rowlock.ErrNotHeld)
+}
+
+// An option that the store can never keep is refused by New and by the call, and is not the store's absence.
+func TestWhatASessionCannotKeepIsRefusedByNew(t *testing.T) {
+	for want, opt := range map[string]rowlock.Option{
+		"MinHold(1m0s)": rowlock.MinHold(time.Minute), "HandoverDelay(1m0s)": rowlock.HandoverDelay(time.Minute),
+	} {
+		_, err := rowlock.New(ephemeral{memlock.New()}, opt)
+		require.ErrorContains(t, err, want)
+		require.NotErrorIs(t, err, rowlock.ErrUnavailable)
+		_, err = locker(t, ephemeral{memlock.New()}).TryAcquire(background, "a", opt)
+		require.ErrorContains(t, err, want)
+		require.NotErrorIs(t, err, rowlock.ErrUnavailable)
+	}
+}
+
+type ephemeral struct{ *memlock.Backend }
+
+func (e ephemeral) Capabilities() driver.Capabilities {
+	c := e.Backend.Capabilities()
+	c.Sessions = true
+	return c
+}
+
+// An error is one line, whatever the driver says and however many errors it is made of.
+func TestErrorsAreOneLine(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		several := errors.New("failed to connect:\n\t127.0.0.1:1: refused\n\t[::1]:1: refused")
+		l := locker(t, store, rowlock.TTL(ttl))
+		acquire(t, locker(t, store), "held")
+		ctx, cancel := context.WithTimeout(background, time.Second)
+		defer cancel()
+		_, held := l.Acquire(ctx, "held")
+		require.ErrorIs(t, held, rowlock.ErrHeld)
+		require.ErrorIs(t, held, context.DeadlineExceeded)
+
+		lost := l.Do(background, "a", func(context.Context, *rowlock.Lease) error {
+			store.Lose("a")
+			return errEnd
+		})
+		require.ErrorIs(t, lost, rowlock.ErrLost)
+		require.ErrorIs(t, lost, errEnd)
+
+		expired := acquire(t, l, "b")
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {Fail: several}, memlock.OpAcquire: {Fail: several}, memlock.OpRelease: {Fail: several}})
+		ctx, cancel = context.WithTimeout(background, 10*time.Millisecond)
+		defer cancel()
+		_, away := l.Acquire(ctx, "c")
+		require.ErrorIs(t, away, several)
+		require.ErrorContains(t, away, "failed to connect: 127.0.0.1:1: refused; [::1]:1: refused")
+		until(t, expired.Context().Done())
+		closed := locker(t, store)
+		faults(store, nil)
+		acquire(t, closed, "d")
+		acquire(t, closed, "e")
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRelease: {Fail: several}})
+		for _, err := range []error{held, lost, away, expired.Err(), closed.Close()} {
+			require.Error(t, err)
+			assert.NotContains(t, err.Error(), "\n")
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+// spoiled is a store in which a renewal fails as a whole when one of its leases is poisoned, as a statement fails whose
+// parameter the server cannot read.
+type spoiled struct {
+	*memlock.Backend
+
+	poisoned func(name string) bool
+	answers  time.Duration // the time until a request is answered
+	calls    atomic.Int32
+}
+
+var errSpoiled = errors.New("invalid byte sequence")
+
+func (s *spoiled) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	s.calls.Add(1)
+	time.Sleep(s.answers)
+	for _, g := range grants {
+		if s.poisoned(g.Key.Name) {
+			return nil, errSpoiled
+		}
+	}
+	return s.Backend.Renew(ctx, grants)
+}
+
+// Promise 11: one bad lease harms no other. Of a thousand leases exactly those are lost that cannot be renewed, wherever
+// they are in the batch and however many they are, and finding them costs few requests.
+func TestALeaseThatCannotBeRenewedIsLostAlone(t *testing.T) {
+	const leases = 1000
+	for name, poisoned := range map[string]func(i int) bool{
+		"the first":          func(i int) bool { return i == 0 },
+		"the last":           func(i int) bool { return i == leases-1 },
+		"in the middle":      func(i int) bool { return i == 617 },
+		"a hundred":          func(i int) bool { return i%10 == 3 },
+		"a hundred together": func(i int) bool { return i >= 300 && i < 400 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				bad := map[string]bool{}
+				s := &spoiled{Backend: store, answers: 5 * time.Millisecond, poisoned: func(name string) bool { return bad[name] }}
+				l := locker(t, s)
+				held := make([]*rowlock.Lease, leases)
+				for i := range held {
+					bad[fmt.Sprint(i)] = poisoned(i)
+					held[i] = acquire(t, l, fmt.Sprint(i))
+					time.Sleep(time.Millisecond)
+				}
+				time.Sleep(time.Minute)
+				for i, lease := range held {
+					if !poisoned(i) {
+						require.NoError(t, lease.Err(), "lease %d", i)
+						continue
+					}
+					var lost *rowlock.LostError
+					require.ErrorAs(t, lease.Err(), &lost)
+					require.ErrorIs(t, lost.Err, errSpoiled)
+				}
+				before := s.calls.Load()
+				time.Sleep(time.Minute)
+				assert.LessOrEqual(t, s.calls.Load()-before, int32(14), "once they are gone, one request for all in each interval")
+			})
+		})
+	}
+}
+
+// Promise 11: the limit of a request is that of its shortest lease, so a lease with a short TTL does not travel with
+// those that have a long one and make their renewals fail.
+func TestAShortLeaseDoesNotShortenTheRequestsOfOthers(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s := &slowRenewals{Backend: store}
+		failed := 0
+		l := locker(t, s, rowlock.TTL(6*time.Second), rowlock.Tracing(&rowlock.Trace{RenewalFailed: func(rowlock.RenewalFailedEvent) { failed++ }}))
+		held := []*rowlock.Lease{acquire(t, l, "short", rowlock.TTL(200*time.Millisecond))}
+		for i := range 4000 {
+			held = append(held, acquire(t, l, fmt.Sprint(i)))
+		}
+		time.Sleep(time.Minute)
+		for _, lease := range held {
+			require.NoError(t, lease.Err(), lease.Name())
+		}
+		assert.Zero(t, failed)
+	})
+}
+
+// slowRenewals takes 16 ms for a renewal, and 50 µs more for each of its leases.
+type slowRenewals struct{ *memlock.Backend }
+
+func (s *slowRenewals) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	select {
+	case <-time.After(16*time.Millisecond + time.Duration(len(grants))*50*time.Microsecond):
+		return s.Backend.Renew(ctx, grants)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Promise 10: a store that refuses everything is not asked for each lease by itself. An outage of a whole TTL costs a few
+// requests for a thousand leases, whether the store refuses at once or says nothing.
+func TestAnOutageCostsFewRenewals(t *testing.T) {
+	for name, fault := range map[string]memlock.Fault{
+		"refused": {Fail: errSpoiled},
+		"silent":  {LoseRequest: true},
+		"slow":    {Reply: 7 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				l := locker(t, store)
+				for i := range 1000 {
+					acquire(t, l, fmt.Sprint(i))
+				}
+				time.Sleep(time.Minute)
+				faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: fault})
+				before := store.Calls(memlock.OpRenew)
+				time.Sleep(time.Minute)
+				assert.GreaterOrEqual(t, store.Calls(memlock.OpRenew)-before, 3, "they are tried again")
+				assert.LessOrEqual(t, store.Calls(memlock.OpRenew)-before, 60)
+			})
+		})
+	}
+}

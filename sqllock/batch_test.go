@@ -1,0 +1,98 @@
+package sqllock
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testschema"
+	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// inEncoding opens a fresh database with the tables, in the given encoding.
+func inEncoding(t *testing.T, encoding string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", testenv.PostgresEncoded(t, encoding))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, db.Close()) })
+	testschema.Install(t, db, migrations.Postgres)
+	return db
+}
+
+// Promises 11 and 12: no name that can be acquired makes the renewals of others fail, in a database of any encoding.
+// PostgreSQL reads no \u escape beyond ASCII in a database that is not UTF-8, and Go's encoder always writes two.
+func TestNoNameSpoilsABatchInAnyEncoding(t *testing.T) {
+	t.Parallel()
+	names := []string{"a\u2028b", "a\u2029b", `\u2028`, "日本", "ü", "😀", "\x01\x1f\x7f", `"\/'<&>`, "tab\tline\n"}
+	for _, encoding := range []string{"SQL_ASCII", "LATIN1", "UTF8"} {
+		t.Run(encoding, func(t *testing.T) {
+			t.Parallel()
+			b := Postgres(inEncoding(t, encoding))
+			grants := []driver.Grant{mustAcquire(t, b, mysqlRequest("innocent"))}
+			want := []driver.Outcome{driver.Renewed}
+			for _, name := range names {
+				r := mysqlRequest(name)
+				r.Key.Namespace = name
+				grants, want = append(grants, mustAcquire(t, b, r)), append(want, driver.Renewed)
+			}
+			outcomes, err := b.Renew(t.Context(), grants)
+			require.NoError(t, err)
+			require.Equal(t, want, outcomes)
+
+			for _, g := range grants[1:] {
+				woken := make(chan struct{}, 1)
+				stop, err := b.Notify(t.Context(), g.Key, func() { woken <- struct{}{} })
+				require.NoError(t, err)
+				require.NoError(t, b.Release(t.Context(), g))
+				select {
+				case <-woken:
+				case <-limited(t).Done():
+					require.FailNow(t, "the waiter was not woken", "%q", g.Key.Name)
+				}
+				stop()
+			}
+			b.CloseIdle(t.Context())
+		})
+	}
+}
+
+// Promise 11: a thousand leases with the longest names are renewed by a server that takes a quarter of a megabyte
+// at a time; the usual is 16 MB on MariaDB and 64 MB on MySQL.
+func TestTheLongestNamesFitIntoAPacket(t *testing.T) {
+	t.Parallel()
+	for name, engine := range map[string]string{testenv.EngineMySQL: testserver.MySQL, testenv.EngineMariaDB: testserver.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testenv.DSN(t, name) // where there is none, this one cannot be had either
+			s, err := testserver.Start(limited(t), engine, testserver.Options{Args: []string{"--max-allowed-packet=256K"}})
+			require.NoError(t, err)
+			t.Cleanup(s.Stop)
+			db, err := sql.Open("mysql", s.DSN)
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, db.Close()) })
+			testschema.Install(t, db, migrations.MySQL)
+			b := MySQL(db)
+			grants := make([]driver.Grant, 1000)
+			want := make([]driver.Outcome, len(grants))
+			for i := range grants {
+				r := mysqlRequest(fmt.Sprintf("%s%03d", strings.Repeat("x", driver.MaxName-3), i))
+				r.Key.Namespace = strings.Repeat("n", driver.MaxNamespace)
+				grants[i] = driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: 1, TTL: r.TTL}
+				want[i] = driver.Lost
+				if i%50 == 7 {
+					grants[i], want[i] = mustAcquire(t, b, r), driver.Renewed
+				}
+			}
+			outcomes, err := b.Renew(t.Context(), grants)
+			require.NoError(t, err)
+			assert.Equal(t, want, outcomes)
+		})
+	}
+}

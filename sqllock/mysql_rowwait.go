@@ -1,0 +1,62 @@
+package sqllock
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+)
+
+// briefFor is how long statements that wait for a row are kept from waiting for long, after one that was given up: for as long as the
+// server may keep that one (innodb_lock_wait_timeout, 50 s by default).
+const briefFor = time.Minute
+
+// restoreLimit bounds putting back the setting of a session.
+const restoreLimit = time.Second
+
+// waitsForRow are the statements that have to wait if another transaction has locked a row or a gap that they need. All others skip what
+// is locked.
+var waitsForRow = map[string]bool{"insert": true, "create": true, "adopt_epoch": true, "raise_longest_ttl": true, "raise_floor": true}
+
+// once sends a statement that answers no rows.
+//
+// MySQL does not notice that the client of a session that waits has gone, and keeps the session for as long as
+// innodb_lock_wait_timeout says. So that calls which time out do not use up the sessions of the server, the statements that may wait do so
+// for a second at most, for two round trips more, after one that was given up. MariaDB ends what nobody waits for.
+func (s *mysqlServer) once(ctx context.Context, verb string, args ...any) (result, error) {
+	switch {
+	case s.mariadb || !waitsForRow[verb]:
+		return s.q.exec(ctx, s.sql[verb], args...)
+	case time.Since(time.Unix(0, s.givenUp.Load())) < briefFor:
+		return s.onceBriefly(ctx, verb, args...)
+	}
+	r, err := s.q.exec(ctx, s.sql[verb], args...)
+	if err != nil && ctx.Err() != nil && !driver.IsNotApplied(err) {
+		s.givenUp.Store(time.Now().UnixNano())
+	}
+	return r, err
+}
+
+// onceBriefly is once in a session that waits for a row for a second at most.
+func (s *mysqlServer) onceBriefly(ctx context.Context, verb string, args ...any) (result, error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return result{}, driver.NotApplied(err)
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, s.sql["wait_briefly"]); err != nil {
+		discard(conn)
+		return result{}, driver.NotApplied(err)
+	}
+	r, err := sqlQuerier{conn}.exec(ctx, s.sql[verb], args...)
+	if sqlerror.MySQL(err) == mysqlLockWait {
+		s.givenUp.Store(time.Now().UnixNano())
+	}
+	restore, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
+	defer cancel()
+	if _, err := conn.ExecContext(restore, s.sql["wait_as_before"]); err != nil {
+		discard(conn)
+	}
+	return r, err
+}

@@ -1,0 +1,364 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/otherdriver"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testschema"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// poolSize is how many connections the application's pool has.
+const poolSize = 3
+
+// smallPool is a pool that the application and its locks share.
+type smallPool struct {
+	*sqllock.Backend
+
+	begin    func(ctx context.Context) (end func(), err error) // opens a transaction of the application
+	sessions func() int                                        // the server's, without the test's own
+}
+
+// openSmall opens a small pool on a server whose DSN is changed by lead.
+type openSmall func(lead func(dsn string) string) *smallPool
+
+// eachSmallPool runs test on every kind of handle and server.
+func eachSmallPool(t *testing.T, test func(t *testing.T, open openSmall)) {
+	t.Helper()
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T, func(string) string) *smallPool{
+		"pgxpool": func(t *testing.T, dsn func(string) string) *smallPool {
+			p, direct := &smallPool{}, testenv.Postgres(t)
+			p.count(t, "pgx", direct, migrations.Postgres)
+			config, err := pgxpool.ParseConfig(dsn(direct))
+			require.NoError(t, err)
+			config.MaxConns = poolSize
+			pool, err := pgxpool.NewWithConfig(t.Context(), config)
+			require.NoError(t, err)
+			t.Cleanup(pool.Close)
+			p.Backend = sqllock.Pgx(pool)
+			p.begin = func(ctx context.Context) (func(), error) {
+				tx, err := pool.Begin(ctx)
+				return func() { _ = tx.Rollback(context.Background()) }, err
+			}
+			return p
+		},
+		"pgx over a pgxpool": func(t *testing.T, dsn func(string) string) *smallPool {
+			p, direct := &smallPool{}, testenv.Postgres(t)
+			p.count(t, "pgx", direct, migrations.Postgres)
+			config, err := pgxpool.ParseConfig(dsn(direct))
+			require.NoError(t, err)
+			config.MaxConns = poolSize
+			pool, err := pgxpool.NewWithConfig(t.Context(), config)
+			require.NoError(t, err)
+			t.Cleanup(pool.Close)
+			db := stdlib.OpenDBFromPool(pool)
+			t.Cleanup(func() { _ = db.Close() })
+			p.Backend = sqllock.Postgres(db)
+			p.begin = beginSQL(db)
+			return p
+		},
+		"pgx": func(t *testing.T, dsn func(string) string) *smallPool {
+			return smallSQL(t, "pgx", testenv.Postgres(t), dsn)
+		},
+		"another driver": func(t *testing.T, dsn func(string) string) *smallPool {
+			return smallSQL(t, otherdriver.Name, testenv.Postgres(t), dsn)
+		},
+		"mysql": func(t *testing.T, dsn func(string) string) *smallPool {
+			return smallSQL(t, "mysql", testenv.MySQL(t), dsn)
+		},
+		"mariadb": func(t *testing.T, dsn func(string) string) *smallPool {
+			return smallSQL(t, "mysql", testenv.MariaDB(t), dsn)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, func(lead func(string) string) *smallPool { return open(t, lead) })
+		})
+	}
+}
+
+func smallSQL(t *testing.T, driverName, direct string, dsn func(string) string) *smallPool {
+	t.Helper()
+	db, err := sql.Open(driverName, dsn(direct))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(poolSize)
+	db.SetMaxIdleConns(poolSize)
+	p := &smallPool{begin: beginSQL(db)}
+	if driverName == "mysql" {
+		p.count(t, "mysql", direct, migrations.MySQL)
+		p.Backend = sqllock.MySQL(db)
+	} else {
+		p.count(t, "pgx", direct, migrations.Postgres)
+		p.Backend = sqllock.Postgres(db)
+	}
+	return p
+}
+
+func beginSQL(db *sql.DB) func(context.Context) (func(), error) {
+	return func(ctx context.Context) (func(), error) {
+		tx, err := db.BeginTx(ctx, nil)
+		return func() { _ = tx.Rollback() }, err
+	}
+}
+
+// count installs the tables and has sessions count the server's.
+func (p *smallPool) count(t *testing.T, driverName, dsn string, dialect migrations.Dialect) {
+	t.Helper()
+	raw, err := sql.Open(driverName, dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = raw.Close() })
+	raw.SetMaxOpenConns(1)
+	testschema.Install(t, raw, dialect)
+	query := "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+	if dialect == migrations.MySQL {
+		query = "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()"
+	}
+	p.sessions = func() (n int) {
+		require.NoError(t, raw.QueryRowContext(t.Context(), query).Scan(&n))
+		return n
+	}
+}
+
+// fill has the application take every connection of the pool.
+func (p *smallPool) fill(t *testing.T) (free func()) {
+	t.Helper()
+	var ends []func()
+	for range poolSize {
+		end, err := p.begin(t.Context())
+		require.NoError(t, err)
+		ends = append(ends, end)
+	}
+	free = sync.OnceFunc(func() {
+		for _, end := range ends {
+			end()
+		}
+	})
+	t.Cleanup(free)
+	return free
+}
+
+// through leads a DSN through a proxy of its own.
+func through(t *testing.T, proxy **faultproxy.Proxy) func(string) string {
+	return func(dsn string) string {
+		t.Helper()
+		open := func(target string) string {
+			var err error
+			*proxy, err = faultproxy.New(target)
+			require.NoError(t, err)
+			t.Cleanup((*proxy).Close)
+			return (*proxy).Addr()
+		}
+		if strings.HasPrefix(dsn, "postgres://") {
+			u, err := url.Parse(dsn)
+			require.NoError(t, err)
+			u.Host = open(u.Host)
+			return u.String()
+		}
+		config, err := mysqldriver.ParseDSN(dsn)
+		require.NoError(t, err)
+		config.Addr = open(config.Addr)
+		return config.FormatDSN()
+	}
+}
+
+// renewing is a locker that counts what happens.
+type renewing struct {
+	*rowlock.Locker
+
+	mu      sync.Mutex
+	renewed map[string]int // since the last reset, by name
+	failed  int            // since the last reset
+}
+
+func newRenewing(t *testing.T, b *sqllock.Backend, opts ...rowlock.Option) *renewing {
+	t.Helper()
+	c := &renewing{renewed: map[string]int{}}
+	locker, err := rowlock.New(b, append(opts, rowlock.Tracing(&rowlock.Trace{
+		Renewed: func(e rowlock.RenewedEvent) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.renewed[e.Name]++
+		},
+		RenewalFailed: func(rowlock.RenewalFailedEvent) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.failed++
+		},
+	}))...)
+	require.NoError(t, err)
+	c.Locker = locker
+	t.Cleanup(func() { _ = locker.Close() })
+	return c
+}
+
+func (c *renewing) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.renewed)
+	c.failed = 0
+}
+
+func (c *renewing) failures() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
+// renews waits until each lease was renewed so often from now on.
+func (c *renewing) renews(t *testing.T, times int, leases ...*rowlock.Lease) {
+	t.Helper()
+	c.reset()
+	until(t, "the renewal of each lease", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, lease := range leases {
+			require.NoError(t, lease.Err())
+			if c.renewed[lease.Name()] < times {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (c *renewing) acquire(t *testing.T, names ...string) (leases []*rowlock.Lease) {
+	t.Helper()
+	for _, name := range names {
+		lease, err := c.Acquire(t.Context(), name)
+		require.NoError(t, err)
+		leases = append(leases, lease)
+	}
+	return leases
+}
+
+// While the application's transactions hold every connection of the pool, leases are renewed and released, over one
+// more connection, which ends with the locker. An acquire says that the pool has none.
+func TestLeasesOutliveAFullPool(t *testing.T) {
+	eachSmallPool(t, func(t *testing.T, open openSmall) {
+		p := open(func(dsn string) string { return dsn })
+		locker := newRenewing(t, p.Backend, rowlock.TTL(10*time.Second), rowlock.RenewEvery(200*time.Millisecond))
+		leases := locker.acquire(t, "a", "b", "c")
+		free := p.fill(t)
+		locker.renews(t, 4, leases...)
+		_, err := locker.TryAcquire(t.Context(), "another", rowlock.TTL(time.Second))
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		require.NotErrorIs(t, err, rowlock.ErrUnknown)
+		require.ErrorContains(t, err, "no free connection in the pool (3 of 3 in use)")
+		assert.Equal(t, poolSize+1, p.sessions())
+		for _, lease := range leases {
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		require.NoError(t, locker.Close())
+		until(t, "the end of the further connection", func() bool { return p.sessions() == poolSize })
+		free()
+	})
+}
+
+// A further connection that is lost is replaced by another one, although the application still holds the whole pool. It is
+// closed when it was not used for a while.
+func TestALostReserveIsReplaced(t *testing.T) {
+	eachSmallPool(t, func(t *testing.T, open openSmall) {
+		var proxy *faultproxy.Proxy
+		p := open(through(t, &proxy))
+		locker := newRenewing(t, p.Backend, rowlock.TTL(15*time.Second), rowlock.RenewEvery(200*time.Millisecond))
+		leases := locker.acquire(t, "a", "b")
+		free := p.fill(t)
+		locker.renews(t, 1, leases...)
+		locker.reset()
+		proxy.Cut() // only renewals say anything now
+		until(t, "a renewal that fails", func() bool { return locker.failures() > 0 })
+		proxy.Restore()
+		locker.renews(t, 2, leases...)
+		for _, lease := range leases {
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		until(t, "the end of the further connection, which nobody uses", func() bool { return p.sessions() == poolSize })
+		require.NoError(t, locker.Close())
+		free()
+	})
+}
+
+// Where the server takes no further connection, a lease is lost, and its error says that the pool had none to lend.
+func TestALossSaysThatThePoolWasFull(t *testing.T) {
+	eachSmallPool(t, func(t *testing.T, open openSmall) {
+		var proxy *faultproxy.Proxy
+		p := open(through(t, &proxy))
+		locker := newRenewing(t, p.Backend, rowlock.TTL(2*time.Second))
+		p.fill(t)() // all connections of the pool stand
+		lease := locker.acquire(t, "a")[0]
+		proxy.PointAt("127.0.0.1:1") // where nobody listens; before the pool is full, or a renewal opens one more in time
+		p.fill(t)
+		select {
+		case <-lease.Context().Done():
+		case <-time.After(20 * time.Second):
+			require.Fail(t, "the lease outlives its TTL")
+		}
+		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
+		require.ErrorContains(t, lease.Err(), "no free connection in the pool (3 of 3 in use)")
+		require.ErrorContains(t, lease.Err(), "none beside it")
+	})
+}
+
+// Where the server takes no further connection, or says nothing to one, a renewal has its turn in the pool, however many
+// want one.
+func TestRenewalsHaveTheirTurnInABusyPool(t *testing.T) {
+	for name, refuse := range map[string]func(*faultproxy.Proxy){
+		"refused": func(proxy *faultproxy.Proxy) { proxy.PointAt("127.0.0.1:1") }, // where nobody listens
+		"silence": func(proxy *faultproxy.Proxy) {
+			var later atomic.Bool
+			proxy.CutFrom(func(net.Addr) bool { return later.Load() })
+			later.Store(true)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { busyPool(t, refuse) })
+	}
+}
+
+func busyPool(t *testing.T, refuse func(*faultproxy.Proxy)) {
+	t.Helper()
+	eachSmallPool(t, func(t *testing.T, open openSmall) {
+		var proxy *faultproxy.Proxy
+		p := open(through(t, &proxy))
+		locker := newRenewing(t, p.Backend, rowlock.TTL(10*time.Second), rowlock.RenewEvery(200*time.Millisecond))
+		lease := locker.acquire(t, "a")[0]
+		p.fill(t)()
+		refuse(proxy)
+		ctx, stop := context.WithCancel(t.Context())
+		var busy sync.WaitGroup
+		for range 3 * poolSize {
+			busy.Go(func() {
+				for ctx.Err() == nil {
+					if end, err := p.begin(t.Context()); err == nil {
+						pause := time.NewTimer(5 * time.Millisecond)
+						<-pause.C
+						end()
+					}
+				}
+			})
+		}
+		locker.renews(t, 4, lease)
+		stop()
+		busy.Wait()
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}

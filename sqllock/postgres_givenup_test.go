@@ -1,0 +1,103 @@
+package sqllock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+)
+
+// Promise 5: once Acquire has returned an error, or Close has returned, a release keeps the lock for that waiter no more and grants it
+// nothing, so a third one gets it at once. It is so for either kind of release: of a holder that has waited, and of one that has not.
+func TestPostgresAWaiterThatGaveUpIsKeptNothing(t *testing.T) {
+	t.Parallel()
+	for name, waits := range map[string]bool{"a release that keeps": false, "a release that grants": true} {
+		for how, end := range map[string]func(cancel context.CancelFunc, waiter *rowlock.Locker, failed <-chan error) error{
+			"by its ctx": func(cancel context.CancelFunc, _ *rowlock.Locker, failed <-chan error) error {
+				cancel()
+				return <-failed
+			},
+			"by Close": func(_ context.CancelFunc, waiter *rowlock.Locker, _ <-chan error) error {
+				return errors.Join(rowlock.ErrClosed, waiter.Close())
+			},
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				c := newCrowd(t, 3)
+				holder, third := c.members[0], c.members[2]
+				held, err := third.Acquire(t.Context(), "job")
+				require.NoError(t, err)
+				for range 20 {
+					lease := held
+					if waits {
+						lease = c.passedOn(t, held, holder)
+					}
+					waiter, err := rowlock.New(c.members[1].backend)
+					require.NoError(t, err)
+					ctx, cancel := context.WithCancel(t.Context())
+					failed := make(chan error, 1)
+					go func() {
+						_, err := waiter.Acquire(ctx, "job")
+						failed <- err
+					}()
+					c.requested(t)
+					require.Error(t, end(cancel, waiter, failed))
+					require.NoError(t, lease.Release(t.Context()))
+					held, err = third.TryAcquire(t.Context(), "job")
+					cancel()
+					require.NoError(t, err, "kept for the waiter that has given up")
+					require.NoError(t, waiter.Close())
+				}
+				assert.NoError(t, held.Release(t.Context()))
+			})
+		}
+	}
+}
+
+// requested waits until a process has left a request with its row.
+func (c *crowd) requested(t *testing.T) {
+	t.Helper()
+	until(t, "a request is left", func() bool {
+		return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL AND channel <> ''") == 1
+	})
+}
+
+// passedOn releases held to a member that waits for it.
+func (c *crowd) passedOn(t *testing.T, held *rowlock.Lease, to *member) *rowlock.Lease {
+	t.Helper()
+	got := make(chan *rowlock.Lease, 1)
+	go func() {
+		lease, err := to.Acquire(t.Context(), "job")
+		assert.NoError(t, err)
+		got <- lease
+	}()
+	c.requested(t)
+	require.NoError(t, held.Release(t.Context()))
+	return within(t, got)
+}
+
+// A waiter whose locker is closed before it subscribes leaves no connection that listens: neither while Close waits for it, nor after.
+func TestPostgresAWaiterThatMeetsCloseListensNoMore(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 2)
+	lease, err := c.members[0].Acquire(t.Context(), "job")
+	require.NoError(t, err)
+	b := c.members[1].backend
+	for range 5 {
+		var waiter *rowlock.Locker
+		waiter, err = rowlock.New(b, rowlock.Tracing(&rowlock.Trace{HeldByOther: func(rowlock.HeldByOtherEvent) {
+			assert.NoError(t, waiter.Close())
+		}}))
+		require.NoError(t, err)
+		_, err = waiter.Acquire(t.Context(), "job")
+		require.ErrorIs(t, err, rowlock.ErrClosed)
+		until(t, "it is known whether it listens", func() bool { _, known := b.Listens(); return !known })
+		kept, _ := b.Listens()
+		assert.False(t, kept, "a connection listens for nobody")
+	}
+	require.NoError(t, lease.Release(t.Context()))
+}

@@ -1,0 +1,89 @@
+package sqllock_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Promise 5: a request that is answered as refused because the file was busy has left no grant. With a rollback journal a writer
+// cannot commit while another connection reads, so the answer comes after 250 ms with the statement undone.
+func TestSQLiteABusyFileLeavesNoGrant(t *testing.T) {
+	for name, domain := range map[string]string{"plain": "", "sealing": domain} {
+		t.Run(name, func(t *testing.T) {
+			s := sqliteTestWith(t, "DELETE")
+			var contended, granted atomic.Int64
+			done := make(chan struct{})
+			var all sync.WaitGroup
+			for range 2 { // readers keep the file for longer than an acquire waits, with gaps
+				db := openSQLite(t, fileOf(t, s)+"?_pragma=busy_timeout(60000)")
+				all.Go(func() {
+					for {
+						select {
+						case <-done:
+							return
+						case <-time.After(20 * time.Millisecond):
+						}
+						tx, err := db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+						if !assert.NoError(t, err) {
+							return
+						}
+						var n int
+						if assert.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease").Scan(&n)) {
+							select {
+							case <-done:
+							case <-time.After(200 * time.Millisecond):
+							}
+						}
+						assert.NoError(t, tx.Rollback())
+					}
+				})
+			}
+			var lockers sync.WaitGroup
+			for l := range 2 {
+				b := s.open()
+				lockers.Go(func() {
+					for i := 0; i < 400 && contended.Load() < 6; i++ {
+						r := request(fmt.Sprintf("%d of %d", i%7, l%2))
+						r.Seal = domain
+						g, err := b.Acquire(t.Context(), r)
+						var held *driver.Held
+						switch {
+						case err == nil:
+							granted.Add(1)
+							if err := b.Release(t.Context(), g); !assert.True(t, err == nil || driver.IsNotApplied(err), "%v", err) {
+								return
+							}
+						case errors.As(err, &held):
+							if held.Reason == driver.Contended {
+								contended.Add(1)
+							}
+							var n int
+							if !assert.NoError(t, s.raw.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease WHERE nonce = ?", r.Nonce.String()).Scan(&n)) ||
+								!assert.Zero(t, n, "it was answered with %v, and has the lock", held) {
+								return
+							}
+						case !driver.IsNotApplied(err):
+							assert.NoError(t, err)
+							return
+						}
+					}
+				})
+			}
+			lockers.Wait()
+			close(done)
+			all.Wait()
+			t.Log(contended.Load(), "contended", granted.Load(), "granted")
+			require.Positive(t, contended.Load(), "the file was never busy for so long")
+		})
+	}
+}

@@ -1,0 +1,60 @@
+package sqllock_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// A holder whose file was replaced by another one loses its leases with the next renewal, and is granted none: programs that open the file
+// now do not see its rows. Those that have opened the new file are not disturbed.
+func TestSQLiteFileThatWasReplacedUnderAHolder(t *testing.T) {
+	for _, mode := range []string{"WAL", "DELETE"} {
+		t.Run(mode, func(t *testing.T) {
+			s := sqliteTestWith(t, mode)
+			path := strings.TrimPrefix(fileOf(t, s), "file:")
+			_, err := s.raw.ExecContext(t.Context(), "VACUUM INTO ?", path+".backup")
+			require.NoError(t, err)
+
+			before := s.open()
+			lost := acquire(t, before, request("job"))
+			require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, before, lost))
+			for _, old := range []string{path + "-wal", path + "-shm"} {
+				if err := os.Remove(old); !errors.Is(err, fs.ErrNotExist) {
+					require.NoError(t, err)
+				}
+			}
+			require.NoError(t, os.Rename(path+".backup", path))
+
+			after := s.open()
+			held := acquire(t, after, request("job"))
+			require.Equal(t, []driver.Outcome{driver.Lost}, renew(t, before, lost))
+			require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, after, held))
+			_, err = before.Acquire(t.Context(), request("another"))
+			require.ErrorContains(t, err, path+" was replaced")
+			assert.True(t, driver.IsPermanent(err), "%v", err)
+			require.NoError(t, after.Release(t.Context(), held))
+		})
+	}
+}
+
+// A file that is not there for a moment is in doubt, and its leases are not lost: their renewal fails, and is tried again.
+func TestSQLiteFileThatIsAwayForAMoment(t *testing.T) {
+	s := sqliteTestWith(t, "DELETE")
+	path := strings.TrimPrefix(fileOf(t, s), "file:")
+	b := s.open()
+	g := acquire(t, b, request("job"))
+	require.NoError(t, os.Rename(path, path+".away"))
+	_, err := b.Renew(t.Context(), []driver.Grant{g})
+	require.Error(t, err)
+	assert.False(t, driver.IsPermanent(err), "%v", err)
+	require.NoError(t, os.Rename(path+".away", path))
+	require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g))
+}
