@@ -73,10 +73,10 @@ func lively(t *testing.T) scrape {
 	_, err = locker.Acquire(ctx, "invoices", rowlock.TTL(time.Hour))
 	require.NoError(t, err)
 
-	require.NoError(t, locker.Do(ctx, "report", func(ctx context.Context, lease *rowlock.Lease) error {
-		_, err := locker.TryAcquire(ctx, "report")
+	require.NoError(t, locker.Do(ctx, "report", func(held context.Context, lease *rowlock.Lease) error {
+		_, err := locker.TryAcquire(ctx, "report") // with held it would be refused without a request, as nested
 		require.ErrorIs(t, err, rowlock.ErrHeld)
-		return lease.Renew(ctx)
+		return lease.Renew(held)
 	}))
 	lease, err := locker.Acquire(ctx, "report")
 	require.NoError(t, err)
