@@ -125,11 +125,15 @@ func (s settings) merge(opts []Option, caps driver.Capabilities) (settings, erro
 	if err := s.check(); err != nil {
 		return s, err
 	}
-	return s, s.keptBy(caps)
+	return s, s.suits(caps)
 }
 
-// keptBy refuses what would have to outlast the grant in a store whose grants end with a connection.
-func (s *settings) keptBy(caps driver.Capabilities) error {
+// suits refuses what the backend can never do: a TTL that it does not grant, and what would have to outlast the grant in a store whose
+// grants end with a connection.
+func (s *settings) suits(caps driver.Capabilities) error {
+	if caps.MaxTTL > 0 && s.ttl > caps.MaxTTL {
+		return fmt.Errorf("rowlock: TTL(%s): backend %s grants for no longer than its MaxTTL of %s: give a shorter TTL, or a longer MaxTTL in every program that shares the locks", s.ttl, caps.Backend, caps.MaxTTL)
+	}
 	for _, o := range []struct {
 		name  string
 		value time.Duration

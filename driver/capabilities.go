@@ -1,6 +1,9 @@
 package driver
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Describer is implemented by a backend that says what it can do. A backend without it is taken
 // to promise the least: [Capabilities]{}.
@@ -17,6 +20,9 @@ type Capabilities struct {
 	// MonotonicExpiry says that the store times leases by a clock that is neither set nor slewed.
 	// The engine then needs a smaller margin.
 	MonotonicExpiry bool
+	// MaxTTL is the longest TTL that the backend grants; zero: it has no limit of its own. The engine refuses a longer one
+	// before it asks the store.
+	MaxTTL time.Duration
 	// Fair says that the store grants in the order of the requests.
 	Fair bool
 	// Wakes says that waiters in other processes are woken: that the backend is a [Notifier] whose

@@ -69,7 +69,7 @@ func (r *Redlock) Validate() error { return r.err }
 
 // Capabilities implements [driver.Describer]. A warning names each node whose account may not SUBSCRIBE, once a waiter has found out.
 func (r *Redlock) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "redislock/redlock", Token: driver.BestEffortToken, Wakes: true, Inspects: true}
+	c := driver.Capabilities{Backend: "redislock/redlock", Token: driver.BestEffortToken, MaxTTL: r.options.maxTTL, Wakes: true, Inspects: true}
 	for _, n := range r.nodes {
 		if err := n.wakes.refused(); err != nil {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("node %s notifies nobody of a release: %v", n.addr, err))

@@ -20,7 +20,7 @@ const (
 )
 
 // MaxTTL is the longest TTL that any of those who share the locks of a Redlock asks for, by default a
-// minute; a longer one is refused. All of them give the same. A server that may have forgotten its leases does not
+// minute; rowlock.New refuses a longer one. All of them give the same. A server that may have forgotten its leases does not
 // vote before the longest of them is over: it costs so much, and a tenth, after each start of a server.
 func MaxTTL(d time.Duration) Option { return func(o *options) { o.maxTTL = d } }
 

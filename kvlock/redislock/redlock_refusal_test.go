@@ -55,6 +55,32 @@ func TestRedlockOptions(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A TTL beyond MaxTTL can never be granted, so New refuses it, and so does a call that gives one. No node is asked.
+func TestRedlockRefusesATTLBeyondMaxTTL(t *testing.T) {
+	t.Parallel()
+	var nodes []*redis.Client
+	for _, addr := range []string{"a:1", "b:1", "c:1"} {
+		c := redis.NewClient(&redis.Options{Addr: addr})
+		t.Cleanup(func() { _ = c.Close() })
+		nodes = append(nodes, c)
+	}
+	b := redislock.NewRedlock(nodes, redislock.MaxTTL(10*time.Second))
+	t.Cleanup(func() { _ = b.Close() })
+
+	_, err := rowlock.New(b)
+	require.ErrorContains(t, err, "TTL(30s)", "the default TTL is too long as well")
+	require.ErrorContains(t, err, "MaxTTL of 10s")
+	_, err = rowlock.New(b, rowlock.TTL(10*time.Second+1))
+	require.ErrorContains(t, err, "MaxTTL of 10s")
+
+	l, err := rowlock.New(b, rowlock.TTL(10*time.Second))
+	require.NoError(t, err, "the longest that nodes remember")
+	t.Cleanup(func() { _ = l.Close() })
+	_, err = l.TryAcquire(t.Context(), "a", rowlock.TTL(11*time.Second))
+	require.ErrorContains(t, err, "TTL(11s)")
+	require.NotErrorIs(t, err, rowlock.ErrUnavailable, "it is the option that is wrong, not the store")
+}
+
 // A server that must not be a node is refused for good by the first call, by its address and with what is wrong.
 func TestRedlockNodesThatAreNotFit(t *testing.T) {
 	t.Parallel()
