@@ -19,6 +19,8 @@ FUZZTIME ?= 20s
 BACKEND  ?= postgres
 FOR      ?= 10m
 SEED     ?=
+SAMPLE   ?= 30
+TESTS    ?=
 DEPTH    ?= 6
 SCHEDULES ?= 200000
 
@@ -26,7 +28,7 @@ GOTEST  = test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FL
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fmt bench bench-quick compat fuzz torture torture-quick torture-nightly torture-release mutants simulate servers release vulncheck
+.PHONY: help test race lint fmt bench bench-quick compat fuzz torture torture-quick torture-nightly torture-release mutants mutants-random simulate servers release vulncheck
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -93,6 +95,10 @@ torture-release: ## the same for thirty minutes each
 mutants: ## the tests and the checker of the torture find each of these defects, in the library and in the torture's client
 	@$(SERVERS) -engines=postgres -- go run ./internal/mutants -markdown=docs/torture/mutants.md $(FLAGS)
 	@$(TORTURE) -mutants -for=20s -grace=0s -workers=3 -markdown=$(CURDIR)/docs/torture
+
+mutants-random: ## SAMPLE=30 changes of the package PKG=. that SEED=1 draws from all: do its tests find them? TESTS=.,./driver for those of others
+	@$(SERVERS) -engines=postgres,mysql,mariadb -- go run ./internal/mutants -random=$(SAMPLE) -seed=$(or $(SEED),1) \
+		-pkg=$(or $(filter-out ./...,$(PKG)),.) -tests=$(TESTS) $(FLAGS)
 
 simulate: ## the engine in virtual time: all schedules of DEPTH=6 requests, and SCHEDULES=200000 random ones
 	ROWLOCK_SIMULATE_DEPTH=$(DEPTH) ROWLOCK_SIMULATE_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout=2h -v -run '^(TestEvery|TestSimulation)' .

@@ -79,7 +79,11 @@ func (b bench) run(ctx context.Context, all []mutant, together int) []fate {
 
 // catch is nil if every test that is named for m finds it.
 func (b bench) catch(ctx context.Context, m mutant, id string) error {
-	overlay, err := b.overlay(m, id)
+	texts, err := m.mutated()
+	if err != nil {
+		return err
+	}
+	overlay, err := b.overlay(texts, id)
 	if err != nil {
 		return err
 	}
@@ -109,11 +113,7 @@ func (b bench) catch(ctx context.Context, m mutant, id string) error {
 }
 
 // overlay writes the files with the defect, and tells the compiler where they are.
-func (b bench) overlay(m mutant, id string) (string, error) {
-	texts, err := m.mutated()
-	if err != nil {
-		return "", err
-	}
+func (b bench) overlay(texts map[string][]byte, id string) (string, error) {
 	replace := map[string]string{}
 	for file, text := range texts {
 		real, err := filepath.Abs(file)
@@ -147,7 +147,11 @@ func try(ctx context.Context, s suite, program string) (output string, err error
 	cmd := exec.CommandContext(ctx, program, "-test.v", "-test.count=1", "-test.timeout=1m", "-test.run="+s.pattern())
 	var out bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.pkg, &out, &out
-	cmd.Env = append(os.Environ(), "ROWLOCK_SIMULATE_SCHEDULES=5000") // by chance, a defect might escape a few
+	cmd.Env = environment()
 	err = cmd.Run()
 	return out.String(), err
+}
+
+func environment() []string {
+	return append(os.Environ(), "ROWLOCK_SIMULATE_SCHEDULES=5000") // by chance, a defect might escape a few
 }

@@ -4,15 +4,21 @@
 // that is shipped has no switch for them. A run fails if a defect is not found by every test that is named for it, if
 // its words are no longer in the file, or are there twice, if it does not compile, and if one of those tests fails
 // without any defect.
+//
+// With -random it generates the defects: a few changes of operators, conditions, statements and returns, drawn from all
+// that the source of one package has. Such a defect is found if any test that runs its line fails, or hangs.
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 )
 
@@ -27,9 +33,27 @@ func command() error {
 	only := flag.String("only", "", "those whose name matches this")
 	together := flag.Int("together", 2, "how many at the same time")
 	page := flag.String("markdown", "", "write the table to this file as well")
+	sample := flag.Int("random", 0, "generate so many mutants instead")
+	seed := flag.Uint64("seed", 1, "of those that are generated")
+	pkg := flag.String("pkg", ".", "the package that is changed, from the root of the module")
+	tests := flag.String("tests", "", "the packages whose tests must find the change, if not only its own; separated by commas")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+
+	folder, err := os.MkdirTemp("", "rowlock-mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	bench := bench{folder: folder}
+	if *sample > 0 {
+		d := draw{*sample, *seed, filepath.Clean(*pkg), strings.Split(cmp.Or(*tests, *pkg), ",")}
+		for i, in := range d.tests {
+			d.tests[i] = filepath.Clean(in)
+		}
+		return bench.random(ctx, d, *together)
+	}
 
 	var chosen []mutant
 	for _, m := range mutants() {
@@ -40,13 +64,6 @@ func command() error {
 	if len(chosen) == 0 {
 		return fmt.Errorf("-only=%q: no mutant is named so", *only)
 	}
-	folder, err := os.MkdirTemp("", "rowlock-mutants-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-
-	bench := bench{folder: folder}
 	if err := bench.sound(ctx, chosen); err != nil {
 		return err
 	}

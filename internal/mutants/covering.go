@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// covering is one test, and what it runs of the code that is changed.
+type covering struct {
+	pkg, name string
+	took      time.Duration
+	blocks    []block
+}
+
+// block is a run of statements in one file, as the coverage of Go writes it down.
+type block struct {
+	file     string // without its folder
+	from, to [2]int // line and column
+	ran      bool
+}
+
+// coverings runs each test of the packages alone, and returns what each of them covers of pkg. All of them must pass.
+func (b bench) coverings(ctx context.Context, pkg string, tests []string, together int) ([]covering, error) {
+	var all []covering
+	for i, in := range tests {
+		program := filepath.Join(b.folder, "covering"+strconv.Itoa(i)+".test")
+		if err := build(ctx, in, program, "-cover", "-coverpkg=./"+pkg); err != nil {
+			return nil, err
+		}
+		cmd := exec.CommandContext(ctx, program, "-test.list=^(Test|Example|Fuzz)")
+		cmd.Dir = in
+		list, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("the tests of %s: %w", in, err)
+		}
+		names := strings.Fields(string(list))
+		found, errs := make([]covering, len(names)), make([]error, len(names))
+		var group sync.WaitGroup
+		turns := make(chan struct{}, together)
+		for j, name := range names {
+			turns <- struct{}{}
+			group.Go(func() {
+				defer func() { <-turns }()
+				found[j], errs[j] = cover(ctx, in, name, program, fmt.Sprintf("%s.%d", program, j))
+			})
+		}
+		group.Wait()
+		for _, err := range errs {
+			if err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func cover(ctx context.Context, pkg, name, program, profile string) (covering, error) {
+	start := time.Now()
+	cmd := exec.CommandContext(ctx, program, "-test.run=^"+name+"$", "-test.coverprofile="+profile, "-test.timeout=5m")
+	cmd.Dir, cmd.Env = pkg, environment()
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return covering{}, fmt.Errorf("without any defect, %s: %w\n%s", name, err, output)
+	}
+	c := covering{pkg: pkg, name: name, took: time.Since(start)}
+	f, err := os.Open(profile)
+	if err != nil {
+		return c, err
+	}
+	defer f.Close()
+	defer os.Remove(profile)
+	lines := bufio.NewScanner(f)
+	lines.Scan() // the mode
+	for lines.Scan() {
+		var k block
+		var statements, count int
+		file, rest, _ := strings.Cut(lines.Text(), ":")
+		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &k.from[0], &k.from[1], &k.to[0], &k.to[1], &statements, &count); err != nil {
+			return c, fmt.Errorf("the coverage of %s: %w", name, err)
+		}
+		k.file, k.ran = path.Base(file), count > 0
+		c.blocks = append(c.blocks, k)
+	}
+	return c, lines.Err()
+}
+
+// covers says whether the test runs what was changed. Coverage does not count the expressions of a case: there it is enough that
+// the test runs the function. Outside of functions it counts nothing, and any test may run that.
+func (c covering) covers(d change) bool {
+	if d.function == [2]int{} {
+		return true
+	}
+	counted, entered := false, false
+	for _, k := range c.blocks {
+		switch {
+		case k.file != filepath.Base(d.file):
+		case k.holds(d.at.Line, d.at.Column):
+			if k.ran {
+				return true
+			}
+			counted = true
+		case k.ran && k.from[0] >= d.function[0] && k.to[0] <= d.function[1]:
+			entered = true
+		}
+	}
+	return entered && !counted
+}
+
+func (k block) holds(at ...int) bool {
+	return slices.Compare(k.from[:], at) <= 0 && slices.Compare(at, k.to[:]) < 0
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// draw is which mutants of a package are tried, and by whose tests.
+type draw struct {
+	sample int
+	seed   uint64
+	pkg    string
+	tests  []string
+}
+
+// outcome is what became of a change.
+type outcome string
+
+const (
+	killed    outcome = "is caught by"
+	lived     outcome = "SURVIVES"
+	uncovered outcome = "IS RUN BY NO TEST"
+	unfit     outcome = "does not compile"
+)
+
+// random tries changes of a package in an order that the seed decides, until enough of them compiled.
+func (b bench) random(ctx context.Context, d draw, together int) error {
+	changes, err := changesOf(ctx, d.pkg)
+	if err != nil {
+		return err
+	}
+	rand.New(rand.NewPCG(d.seed, 0)).Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
+	tests, err := b.coverings(ctx, d.pkg, d.tests, together)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	var next, tried int
+	counts := map[outcome]int{}
+	var failure error
+	var group sync.WaitGroup
+	for range together {
+		group.Go(func() {
+			mu.Lock()
+			defer mu.Unlock()
+			for next < len(changes) && tried < d.sample && failure == nil {
+				id, c := next, changes[next]
+				next++
+				tried++
+				mu.Unlock()
+				became, by, err := b.expose(ctx, c, tests, strconv.Itoa(id))
+				mu.Lock()
+				if became == unfit {
+					tried--
+				} else if err == nil {
+					fmt.Println(c, became, by)
+				}
+				counts[became]++
+				failure = errors.Join(failure, err)
+			}
+		})
+	}
+	group.Wait()
+	if failure != nil {
+		return failure
+	}
+	fmt.Printf("%s with seed %d: %d of %d mutants caught, %d survive, %d are run by no test\n",
+		d.pkg, d.seed, counts[killed], tried, counts[lived], counts[uncovered])
+	return nil
+}
+
+// changesOf is every change of the files of pkg that are built here.
+func changesOf(ctx context.Context, pkg string) ([]change, error) {
+	files, err := exec.CommandContext(ctx, "go", "list", "-f", `{{join .GoFiles "\n"}}`, "./"+pkg).Output()
+	if err != nil {
+		return nil, err
+	}
+	var all []change
+	for _, file := range strings.Fields(string(files)) {
+		some, err := generate(filepath.Join(pkg, file))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// expose runs the tests that cover c: first the quick ones, which are mostly enough.
+func (b bench) expose(ctx context.Context, c change, tests []covering, id string) (became outcome, by string, err error) {
+	texts, err := c.mutated()
+	if err != nil {
+		return "", "", err
+	}
+	overlay, err := b.overlay(texts, id)
+	if err != nil {
+		return "", "", err
+	}
+	if exec.CommandContext(ctx, "go", "build", "-overlay="+overlay, "./"+filepath.Dir(c.file)).Run() != nil {
+		return unfit, "", ctx.Err()
+	}
+	became = uncovered
+	built := map[string]bool{}
+	for _, r := range rounds(c, tests) {
+		program := filepath.Join(b.folder, id+"-"+strings.ReplaceAll(r.pkg, "/", "-")+".test")
+		if !built[program] {
+			if err := build(ctx, r.pkg, program, "-overlay="+overlay); err != nil {
+				return "", "", err
+			}
+			built[program] = true
+			defer os.Remove(program)
+		}
+		if by := r.fails(ctx, program); by != "" {
+			return killed, by, ctx.Err()
+		}
+		became = lived
+	}
+	return became, "", ctx.Err()
+}
+
+// round is some tests of a package that are run together.
+type round struct {
+	suite
+	took time.Duration // by all of them without a defect, one after another
+}
+
+// rounds are the tests that cover c: the quick ones of each package first.
+func rounds(c change, tests []covering) []round {
+	var all []round
+	for _, quick := range []bool{true, false} {
+		byPackage := map[string]round{}
+		for _, t := range tests {
+			if t.covers(c) && quick == (t.took < time.Second) {
+				r := byPackage[t.pkg]
+				r.pkg, r.names, r.took = t.pkg, append(r.names, t.name), r.took+t.took
+				byPackage[t.pkg] = r
+			}
+		}
+		for _, pkg := range slices.Sorted(maps.Keys(byPackage)) {
+			all = append(all, byPackage[pkg])
+		}
+	}
+	return all
+}
+
+var failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)|^(goleak): Errors|^panic: test (timed out)`)
+
+// fails returns which test fails, or what else goes wrong, and nothing if all of them pass.
+func (r round) fails(ctx context.Context, program string) (by string) {
+	limit := 30*time.Second + 3*r.took
+	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.timeout="+limit.String(), "-test.run="+r.pattern())
+	cmd.Dir, cmd.Env = r.pkg, environment()
+	output, err := cmd.CombinedOutput()
+	if err == nil {
+		return ""
+	}
+	if found := failed.FindStringSubmatch(string(output)); found != nil {
+		return strings.Join(found[1:], "")
+	}
+	return err.Error()
+}
