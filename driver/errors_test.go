@@ -1,6 +1,8 @@
 package driver_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -21,5 +23,25 @@ func TestHeldSaysOnlyWhatIsKnown(t *testing.T) {
 		`paused: holder "ops", token 7, free in 300ms`:              {Reason: driver.Paused, Holder: "ops", Token: 7, ExpiresIn: 300 * time.Millisecond},
 	} {
 		assert.EqualError(t, &held, want)
+	}
+}
+
+// A failure keeps its text and its cause, and says what is known of its effect, also where it is wrapped.
+func TestFailuresSayWhetherTheyHadAnEffect(t *testing.T) {
+	cause := errors.New("no such table")
+	for _, c := range []struct {
+		err                   error
+		notApplied, permanent bool
+	}{
+		{cause, false, false},
+		{driver.NotApplied(cause), true, false},
+		{driver.Permanent(cause), true, true},
+	} {
+		for _, err := range []error{c.err, fmt.Errorf("wrapped: %w", c.err)} {
+			assert.Equal(t, c.notApplied, driver.IsNotApplied(err), "%#v", err)
+			assert.Equal(t, c.permanent, driver.IsPermanent(err), "%#v", err)
+			assert.ErrorIs(t, err, cause)
+		}
+		assert.EqualError(t, c.err, "no such table")
 	}
 }
