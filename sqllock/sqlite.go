@@ -3,6 +3,7 @@ package sqllock
 import (
 	"context"
 	"database/sql"
+	"sync/atomic"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -22,7 +23,7 @@ type sqlite struct {
 	prepared *prepared
 	mode     journalMode
 	waiters  sqliteWaiters
-	opened   openFile
+	opened   atomic.Pointer[openFile] // nil before the first call
 }
 
 func newSQLite(db *sql.DB, t sqltable.Table) *sqlite {

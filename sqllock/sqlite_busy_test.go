@@ -1,6 +1,7 @@
 package sqllock_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock"
 )
 
 // Promise 5: a request that is answered as refused because the file was busy has left no grant. With a rollback journal a writer
@@ -86,4 +88,36 @@ func TestSQLiteABusyFileLeavesNoGrant(t *testing.T) {
 			require.Positive(t, contended.Load(), "the file was never busy for so long")
 		})
 	}
+}
+
+// Promise: a call waits for the file no longer than its ctx permits, also while another call meets the file for the first time.
+func TestSQLiteAFirstCallKeepsNoOtherCallWaiting(t *testing.T) {
+	s := sqliteTestWith(t, "DELETE")
+	db := openSQLite(t, fileOf(t, s)+"?_pragma=busy_timeout(60000)")
+	b := sqllock.SQLite(db)
+	writer, err := s.raw.Conn(t.Context())
+	require.NoError(t, err)
+	defer writer.Close()
+	_, err = writer.ExecContext(t.Context(), "BEGIN EXCLUSIVE")
+	require.NoError(t, err)
+
+	long, end := context.WithCancel(t.Context())
+	var renewal sync.WaitGroup
+	renewal.Go(func() {
+		r := request("job")
+		_, err := b.Renew(long, []driver.Grant{{Key: r.Key, Nonce: r.Nonce, Token: 1, TTL: r.TTL}})
+		assert.Error(t, err)
+	})
+	require.Eventually(t, func() bool { return db.Stats().OpenConnections > 0 }, 10*time.Second, time.Millisecond, "the renewal looks")
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	_, err = b.Acquire(short, request("another"))
+	require.Error(t, err)
+	assert.Less(t, time.Since(start), 5*time.Second)
+	end()
+	renewal.Wait()
+	_, err = writer.ExecContext(t.Context(), "ROLLBACK")
+	require.NoError(t, err)
+	acquire(t, b, request("job"))
 }

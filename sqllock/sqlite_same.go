@@ -2,10 +2,10 @@ package sqllock
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -14,43 +14,48 @@ import (
 // errReplaced is wrapped by the error of a file that was replaced.
 var errReplaced = errors.New("was replaced by another file while it was open: its locks are not seen by programs that open it now; restart this program, and stop all of them before the file is replaced")
 
-// openFile is the database file as this backend has first seen it. SQLite goes on with the file that it has opened, whatever its path
+// openFile is the database file as this backend has first seen it. SQLite keeps using the file that it has opened, whatever its path
 // leads to later.
 type openFile struct {
-	mu   sync.Mutex
 	path string
-	info os.FileInfo // nil: not known yet, or in memory
-	done bool
+	info os.FileInfo // nil for a database in memory
 }
 
-// same returns an error if the path of the database leads to another file than before, which wraps errReplaced, or to none. The first look waits for
-// another writer within the limit.
+// file returns the database file. The first call waits for another writer within the limit: a new connection has to read the schema.
+func (s *sqlite) file(ctx context.Context, limit time.Duration) (*openFile, error) {
+	if seen := s.opened.Load(); seen != nil {
+		return seen, nil
+	}
+	seen := &openFile{}
+	err := s.within(ctx, limit, func(conn *sql.Conn) error {
+		_, err := queryOne(ctx, sqlQuerier{conn}, s.sql["file"], []any{s.table.Schema()}, &seen.path)
+		return err
+	})
+	if err == nil && seen.path != "" {
+		if seen.info, err = os.Stat(seen.path); err != nil {
+			err = driver.NotApplied(err)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the database file: %w", err)
+	}
+	s.opened.CompareAndSwap(nil, seen)
+	return seen, nil
+}
+
+// same returns an error that wraps errReplaced if the path of the database leads to another file than at first, and another error if it
+// leads to none.
 func (s *sqlite) same(ctx context.Context, limit time.Duration) error {
-	s.opened.mu.Lock()
-	defer s.opened.mu.Unlock()
-	o := &s.opened
-	if !o.done {
-		path, err := s.file(ctx, limit)
-		if err != nil {
-			return err
-		}
-		if path != "" {
-			if o.info, err = os.Stat(path); err != nil {
-				return driver.NotApplied(err)
-			}
-		}
-		o.path, o.done = path, true
-		return nil
+	first, err := s.file(ctx, limit)
+	if err != nil || first.info == nil {
+		return err
 	}
-	if o.info == nil {
-		return nil
-	}
-	now, err := os.Stat(o.path)
+	now, err := os.Stat(first.path)
 	switch {
 	case err != nil:
 		return driver.NotApplied(err) // it may be back in a moment
-	case !os.SameFile(o.info, now):
-		return driver.Permanent(fmt.Errorf("the database file %s %w", o.path, errReplaced))
+	case !os.SameFile(first.info, now):
+		return driver.Permanent(fmt.Errorf("the database file %s %w", first.path, errReplaced))
 	}
 	return nil
 }

@@ -106,9 +106,9 @@ func (ws *sqliteWaiters) all() map[driver.Key]*sqliteWaiter {
 func (s *sqlite) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	file, err := s.file(ctx, longRetry)
 	if err != nil {
-		return nil, err
+		return nil, s.classify(ctx, "wait for", key, err)
 	}
-	w, place := s.join(key, wake, file)
+	w, place := s.join(key, wake, file.path)
 	leave := func() { s.leave(key, w, place) }
 	// While the file is busy the row cannot be written: the next refusal does it. Who does not watch only polls, and is passed by.
 	if err := s.register(ctx, key, w, true); err != nil && (!sqlitefile.Busy(err) || ctx.Err() != nil) {

@@ -2,7 +2,6 @@ package sqllock
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"runtime"
 	"time"
@@ -79,13 +78,4 @@ func (s *sqlite) isTurnOf(ctx context.Context, key driver.Key, w *sqliteWaiter) 
 		return err
 	})
 	return err == nil && turn
-}
-
-// file is the path of the database file, or empty. A new connection has to read the schema for it, and waits for a writer within the limit.
-func (s *sqlite) file(ctx context.Context, limit time.Duration) (path string, err error) {
-	err = s.within(ctx, limit, func(conn *sql.Conn) error {
-		_, err := queryOne(ctx, sqlQuerier{conn}, s.sql["file"], []any{s.table.Schema()}, &path)
-		return err
-	})
-	return path, s.classify(ctx, "find the file of", driver.Key{}, err)
 }
