@@ -11,16 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkInterpreter looks before anything is locked whether the interpreter of a script can be executed. Otherwise only the
+// checkInterpreter checks, before anything is locked, that the kernel can execute the file, and the interpreter of a script. Otherwise only the
 // start would show it, and --min-hold would keep the lock closed for a command that never ran.
 func checkInterpreter(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // to open a pipe would wait for a writer
+		return fail(exitNotExecutable, "%s: cannot be executed: it is not a regular file", quoted(path))
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil // a program need not be readable
 	}
 	defer f.Close()
 	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n') // the kernel reads no more
-	words := strings.Fields(strings.TrimPrefix(line, "#!"))
+	isBlank := func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' } // a carriage return is part of the path to the kernel
+	words := strings.FieldsFunc(strings.TrimPrefix(line, "#!"), isBlank)
 	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
 		return nil
 	}
