@@ -27,7 +27,7 @@
 // stands behind others asks who holds the lock only when it has waited for a tenth of a second, or in vain.
 //
 // All locks of one Backend with one TTL live on one session, which has a connection of its own. TTLs are
-// rounded up for that, to one of nineteen lengths. A session that nobody uses ends after a minute, and when
+// rounded up for that, to one of twenty lengths. A session that nobody uses ends after a minute, and when
 // a locker is closed. A
 // renewal is one transaction, however many locks, of operations that change nothing: it proves that a
 // majority knows the session, and that each node is there. When a session ends, all its locks are lost

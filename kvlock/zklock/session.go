@@ -58,10 +58,10 @@ var lengths = []time.Duration{
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
 	time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 20 * time.Second, 30 * time.Second,
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute,
-	time.Hour, 4 * time.Hour, 24 * time.Hour,
+	time.Hour, 4 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
 }
 
-// length is what ttl is rounded up to.
+// length is what ttl is rounded up to. None that rowlock.New takes is longer than all of them.
 func length(ttl time.Duration) time.Duration {
 	if i := slices.IndexFunc(lengths, func(l time.Duration) bool { return ttl <= l }); i >= 0 {
 		return lengths[i]
