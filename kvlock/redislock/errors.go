@@ -11,10 +11,14 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
+const missingRight = "the account needs EVAL and EVALSHA, what the scripts run (HDEL among others), SCAN to list, SUBSCRIBE to be notified, and the keys and channels of the prefix"
+
 // remedies are answers of a server that no repetition mends, by how they begin, and what does.
 var remedies = []struct{ begin, remedy string }{
 	{"WRONGTYPE", "the key is not a lock of rowlock, but of another library or program: choose another redislock.Prefix"},
-	{"NOPERM", "the account needs EVAL and EVALSHA, SCAN to list, SUBSCRIBE to be notified, and the keys and channels of the prefix"},
+	{"NOPERM", missingRight},
+	{"ERR The user executing the script can't", missingRight}, // Redis 7.0
+	{"ERR ACL failure in script", missingRight},
 	{"NOAUTH", "the client gives no password"},
 	{"WRONGPASS", "the account or its password is wrong"},
 	{"ERR unknown command", "this service forbids a command that locks need"},

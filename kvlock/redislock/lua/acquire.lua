@@ -27,6 +27,9 @@ if free - now > 0 and not same then
     end
 end
 
+if ARGV[8] ~= '' then
+    quit(KEYS[1], ARGV[8]) -- before the grant, so that a refusal of the server leaves none; another waiter of this process stands at the end when it asks
+end
 local acquired = now
 if same then
     acquired = tonumber(redis.call('HMGET', KEYS[1], 'acquired_at')[1])
@@ -43,7 +46,4 @@ end
 redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', digits(token), 'holder', ARGV[2], 'note', ARGV[3],
     'acquired_at', digits(acquired), 'expires_at', ending, 'held_until', digits(free), 'clock', present)
 redis.call('PEXPIRE', KEYS[1], ARGV[7])
-if ARGV[8] ~= '' then
-    quit(KEYS[1], ARGV[8]) -- another waiter of the same process asks before long, and stands at the end
-end
 return tonumber(token)

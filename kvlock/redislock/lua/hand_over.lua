@@ -17,13 +17,13 @@ if row[1] ~= ARGV[4] then
     end
     token, acquired = math.max(token + 1, now), now
 end
+if ARGV[11] ~= '' then -- the other processes come first when the burst is over
+    quit(KEYS[1], ARGV[11])
+end
 local expires = now + ARGV[7]
 local free = math.max(expires + ARGV[9], acquired + ARGV[8])
 local number = function(x) return string.format('%.0f', x) end
 redis.call('HSET', KEYS[1], 'nonce', ARGV[4], 'token', number(token), 'holder', ARGV[5], 'note', ARGV[6],
     'acquired_at', number(acquired), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now))
 redis.call('PEXPIRE', KEYS[1], ARGV[10])
-if ARGV[11] ~= '' then -- the other processes come first when the burst is over
-    quit(KEYS[1], ARGV[11])
-end
 return tonumber(token)

@@ -37,6 +37,7 @@ local function quit(key, id)
     if not before then
         return false
     end
+    redis.call('HDEL', key, 'w:' .. id) -- first: an account without the right to it must not leave half of the change
     local first, last, count, number = ends(key)
     if before == '-' then
         first = behind
@@ -50,7 +51,6 @@ local function quit(key, id)
         local _, b, n, s = waiter(key, behind)
         put(key, behind, before, b, n, s)
     end
-    redis.call('HDEL', key, 'w:' .. id)
     set_ends(key, first, last, count - 1, number)
     return true
 end
