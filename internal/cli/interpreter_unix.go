@@ -22,7 +22,7 @@ func checkInterpreter(path string) error {
 		return nil // a program need not be readable
 	}
 	defer f.Close()
-	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n') // the kernel reads no more
+	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')        // the kernel reads no more
 	isBlank := func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' } // a carriage return is part of the path to the kernel
 	words := strings.FieldsFunc(strings.TrimPrefix(line, "#!"), isBlank)
 	if !strings.HasPrefix(line, "#!") || len(words) == 0 {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Levels of what is said on stderr. Text shows notices and worse, JSON all of them, --quiet only
@@ -69,24 +71,8 @@ func eventOf(code int) string {
 	}
 }
 
-// plain is err's text in one line, without the library's prefix, which the command puts before
-// every line.
-func plain(err error) string {
-	var b strings.Builder
-	for line := range strings.Lines(err.Error()) {
-		text := strings.TrimPrefix(strings.TrimSpace(line), "rowlock: ")
-		switch {
-		case text == "":
-			continue
-		case strings.HasSuffix(b.String(), ":"):
-			b.WriteString(" ")
-		case b.Len() > 0:
-			b.WriteString("; ")
-		}
-		b.WriteString(text)
-	}
-	return b.String()
-}
+// plain is the text of err in one line, without the prefix of the library, which the command writes in front of each line.
+func plain(err error) string { return strings.TrimPrefix(oneline.Text(err), "rowlock: ") }
 
 func wordLevel(_ []string, a slog.Attr) slog.Attr {
 	if level, ok := a.Value.Any().(slog.Level); ok && a.Key == slog.LevelKey {

@@ -87,7 +87,7 @@ func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, 
 	case got != nil && errors.Is(err, context.Canceled) && !errors.Is(err, rowlock.ErrUnknown):
 		return a.interrupted(got, name, lockNotPaused), nil
 	default:
-		return 0, s.explain(pauseFailure(err))
+		return 0, s.look(driver.Key{Namespace: a.namespace, Name: name}, s.explain(pauseFailure(err)))
 	}
 }
 
@@ -106,7 +106,7 @@ func (s *store) checkPauses() error {
 func pauseFailure(err error) error {
 	switch {
 	case errors.Is(err, rowlock.ErrUnknown):
-		return fail(exitUnknown, "%w; look with: rowlock status", err)
+		return &failure{exitUnknown, err}
 	case errors.Is(err, rowlock.ErrLost):
 		return &failure{exitLost, err}
 	case errors.Is(err, rowlock.ErrNotPaused):

@@ -85,7 +85,7 @@ func (a *app) notReleased(ctx context.Context, s *store, key driver.Key, token i
 	switch exitCode(err) {
 	case exitHeld:
 		if paused {
-			return fail(exitHeld, "%s is not released, because it is paused; end that with: rowlock resume %s%s", name, shellQuoted(key.Name), sentence)
+			return fail(exitHeld, "%s is not released, because it is paused%s; end that with: %s", name, sentence, s.line("resume", key))
 		}
 		if s.at.session != "" {
 			return fail(exitHeld, "%s is not released, because its connection stands; --live ends it%s", name, sentence)
@@ -94,7 +94,7 @@ func (a *app) notReleased(ctx context.Context, s *store, key driver.Key, token i
 	case exitNotHeld:
 		return fail(exitNotHeld, "%s is not released, because nobody holds it with token %d%s", name, token, sentence)
 	case exitUnknown:
-		return fail(exitUnknown, "release %s: no answer came, and it may have been done; look with: rowlock status (%w)", name, errors.Unwrap(err))
+		return s.look(key, fail(exitUnknown, "release %s: no answer came, and it may have been done (%w)", name, errors.Unwrap(err)))
 	default:
 		return err
 	}

@@ -51,7 +51,7 @@ was made since.
 // notResumed says what the lock is instead.
 func (s *store) notResumed(ctx context.Context, key driver.Key, err error) error {
 	if exitCode(err) != exitNotHeld {
-		return err
+		return s.look(key, err)
 	}
 	sentence := ""
 	if now, err := s.backend.Inspect(ctx, key); err == nil {

@@ -149,10 +149,31 @@ func (s *store) explain(err error) error {
 		return fail(exitUnavailable, "the fence table %s_fence is missing or out of date in %s; create it with: rowlock migrate up%s (%w)",
 			s.table, s.at.shown, s.flags(), fenced.Err)
 	}
-	if exitCode(err) == exitUnavailable || exitCode(err) == exitUnknown {
-		return fail(exitCode(err), "%s (store %s)", inCommandTerms.Replace(err.Error()), s.at.shown)
+	where := " (store " + s.at.shown + ")"
+	if code := exitCode(err); (code == exitUnavailable || code == exitUnknown) && !strings.Contains(err.Error(), where) {
+		return fail(code, "%s%s", inCommandTerms.Replace(err.Error()), where)
 	}
 	return err
+}
+
+// line is a command line for a message: one command for one lock of this store.
+func (s *store) line(command string, key driver.Key) string {
+	line := "rowlock " + command + s.flags()
+	if key.Namespace != "" {
+		line += " --namespace " + shellQuoted(key.Namespace)
+	}
+	if strings.HasPrefix(key.Name, "-") {
+		line += " --"
+	}
+	return line + " " + shellQuoted(key.Name)
+}
+
+// look says, of a request whose outcome is unknown, how to find it out.
+func (s *store) look(key driver.Key, err error) error {
+	if exitCode(err) != exitUnknown {
+		return err
+	}
+	return fail(exitUnknown, "%w; look with: %s", s.explain(err), s.line("status", key))
 }
 
 // flags are those that name this store, for a command line in a message.

@@ -32,5 +32,5 @@ func TestMessagesHaveNoControlCharacters(t *testing.T) {
 	assert.Equal(t, `rowlock: "job" is held by "h\x1b[2Jx": "first\rsecond\nthird\u009b2J"`+"\n", text.String())
 	text.Reset()
 	newMessages(&text, formatText, false).fail(errors.New("a driver's h\x1b[2Jx: first\rsecond\nthird\u009b2J\u202e"))
-	assert.Equal(t, "rowlock: a driver's h?[2Jx: first?second; third?2J?\n", text.String())
+	assert.Equal(t, "rowlock: a driver's h?[2Jx: first; second; third?2J?\n", text.String())
 }

@@ -8,7 +8,7 @@ import (
 
 // Join is errors.Join with a text of one line.
 func Join(errs ...error) error {
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	switch len(errs) {
 	case 0:
 		return nil

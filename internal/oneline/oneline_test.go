@@ -37,6 +37,11 @@ func TestErrorsAreOneLine(t *testing.T) {
 	require.ErrorIs(t, wrapped, several)
 	assert.True(t, oneline.Error(io.EOF) == io.EOF, "what is one line is not wrapped") //nolint:errorlint // the identity is the point
 	assert.True(t, oneline.Join(nil, io.EOF) == io.EOF)                                //nolint:errorlint // the identity is the point
+	list := []error{nil, io.EOF, context.Canceled}
+	joined = oneline.Join(list...)
+	require.Equal(t, []error{nil, io.EOF, context.Canceled}, list, "the list stays the caller's")
+	list[1], list[2] = nil, nil
+	require.EqualError(t, joined, "EOF; context canceled")
 	assert.NoError(t, oneline.Join(nil, nil))
 	assert.NoError(t, oneline.Join())
 	assert.NoError(t, oneline.Error(nil))

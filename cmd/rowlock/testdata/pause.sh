@@ -44,7 +44,7 @@ token=$(sed -n 's/.*"token": \([0-9]*\),/\1/p' out)
 for live in '' --live; do
 	code=0; rowlock release job $live --token "$token" 2>err || code=$?
 	test $code = 75
-	grep -q '"job" is not released, because it is paused; end that with: rowlock resume job: "job" is paused by ann@desk' err
+	grep -q '"job" is not released, because it is paused: "job" is paused by ann@desk.*: month end; end that with: rowlock resume ' err
 done
 code=0; rowlock release job --live --token $((token + 1)) 2>/dev/null || code=$?
 test $code = 1
@@ -60,6 +60,15 @@ grep -q '"event":"resumed","namespace":"","name":"job"' err
 test ! -s out
 wait $waiter
 test "$(cat token)" -gt "$token"
+
+# The command that is suggested can be pasted: it names the store, the namespace and a name that looks like an option.
+rowlock pause --namespace 'a b' --reason why -- -x
+token=$(rowlock status --namespace 'a b' --json -- -x | sed -n 's/.*"token": \([0-9]*\),/\1/p')
+code=0; rowlock release --namespace 'a b' --token "$token" -- -x 2>err || code=$?
+test $code = 75
+(unset ROWLOCK_NAMESPACE; eval "$(sed -n 's/.*; end that with: //p' err)")
+code=0; rowlock status --namespace 'a b' -- -x >out || code=$?
+test $code = 0 || { cat out err; exit 1; }
 
 # Who paused it is known without variables, too, as in a container.
 env -u USER -u LOGNAME -u USERNAME rowlock pause bare --reason 'who am I'
