@@ -145,6 +145,6 @@ func isNoRoom(err error) bool { return errors.Is(err, windows.ERROR_NOT_ENOUGH_M
 // terminal is nothing that has to be lent here: a console belongs to all its processes.
 type terminal struct{}
 
-func (terminal) forward(c *child, sig os.Signal)                           { c.signal(sig) }
-func (terminal) childPaused(*child, syscall.Signal, *signals, func() bool) {}
-func (terminal) takeBack()                                                 {}
+func (terminal) forward(c *child, sig os.Signal)                 { c.signal(sig) }
+func (terminal) childPaused(*child, syscall.Signal, func() bool) {}
+func (terminal) takeBack()                                       {}

@@ -44,22 +44,24 @@ type record struct {
 	startedMicros int64 // since 1970, when it is read
 }
 
-// begin writes a run down as it starts, beside what the caller does. The returned function writes down how the run ended.
+// begin writes a run down as it starts, beside what the caller does. The returned channel is closed when that is done or has
+// failed, after recordTimeout at most, and the function writes down how the run ended.
 // Both are without promise: nothing is said of a table that is missing, or older, or may not be written to, and the job's
 // exit code is not touched. "rowlock doctor" tells.
-func (s *store) begin(r record) (end func(record)) {
+func (s *store) begin(r record) (recorded <-chan struct{}, end func(record)) {
+	written := make(chan struct{})
 	if s.db == nil {
-		return func(record) {}
+		close(written)
+		return written, func(record) {}
 	}
 	began := time.Now()
 	r.id, r.outcome = driver.NewNonce().String(), outcomeRunning
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-	written := make(chan struct{})
 	go func() {
 		defer close(written)
 		s.insert(ctx, r)
 	}()
-	return func(ended record) {
+	return written, func(ended record) {
 		defer cancel()
 		limit := recordTimeout
 		if ended.outcome == outcomeLost {

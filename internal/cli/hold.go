@@ -86,8 +86,8 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 		return code, failure
 	}
 	r := record{key: key, token: lease.Token(), holder: lease.Holder(), note: f.note, waited: time.Since(asked)}
-	end := s.begin(r)
-	j := &job{log: a.log, lease: lease, outer: s.outer(lease), hideStore: f.hideStore, signals: sig, timeout: f.timeout, grace: f.grace, graceWhenLost: f.graceWhenLost()}
+	recorded, end := s.begin(r)
+	j := &job{log: a.log, lease: lease, recorded: recorded, outer: s.outer(lease), hideStore: f.hideStore, signals: sig, timeout: f.timeout, grace: f.grace, graceWhenLost: f.graceWhenLost()}
 	code, err := j.run(path, argv, a.std)
 	r.outcome, r.code = j.outcome, code
 	if err != nil {

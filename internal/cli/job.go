@@ -15,7 +15,8 @@ import (
 type job struct {
 	log            *messages
 	lease          *rowlock.Lease
-	outer          outer // what the lock is inside of the command
+	outer          outer           // what the lock is inside of the command
+	recorded       <-chan struct{} // closed when the start of the run has been written down
 	hideStore      bool
 	child          *child
 	signals        *signals
@@ -29,6 +30,7 @@ type job struct {
 
 // run starts the command, stays with it until nobody of its group is left, and releases.
 func (j *job) run(path string, argv []string, std Stdio) (int, error) {
+	j.signals.forwardStops() // before there is a command that shows that it runs
 	child, err := startChild(path, argv, j.environment(std.Env), std)
 	if err != nil {
 		j.outcome = outcomeFailed
@@ -36,7 +38,6 @@ func (j *job) run(path string, argv []string, std Stdio) (int, error) {
 		return 0, err
 	}
 	j.child, j.outcome = child, outcomeExited
-	j.signals.forwardStops()
 	code := j.supervise()
 	j.terminal.takeBack()
 	j.log.event("exited", append(j.attrs(), slog.Int("exit_code", code))...)
@@ -67,7 +68,7 @@ func (j *job) supervise() int {
 		case sig := <-j.signals.c:
 			j.terminal.forward(j.child, sig)
 		case sig := <-j.child.paused:
-			j.terminal.childPaused(j.child, sig, j.signals, func() bool { return j.lease.Err() == nil })
+			j.terminal.childPaused(j.child, sig, j.suspend)
 		case code = <-exited:
 			exited, timeout = nil, nil
 			if kill == nil {
@@ -99,6 +100,27 @@ func (j *job) supervise() int {
 			j.child.kill()
 		}
 	}
+}
+
+var errSuspended = errors.New("rowlock was suspended")
+
+// suspend stops rowlock until it is continued, and says whether the lease is trusted then. It waits for what rowlock is
+// writing, because a process that stops inside a transaction keeps a SQLite file locked for every other process, and no
+// TTL ends that.
+func (j *job) suspend() (trusted bool) {
+	<-j.recorded
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+	defer cancel()
+	suspended := false
+	_ = j.lease.ReleaseWith(ctx, func(context.Context) error { // between two renewals
+		suspended = true
+		j.signals.suspend()
+		return errSuspended // so the lease goes on
+	})
+	if !suspended { // the lease has ended, or the store does not answer
+		j.signals.suspend()
+	}
+	return j.lease.Err() == nil
 }
 
 // stop asks the group to end, and returns when to kill it, which is no later than decided before. Without any time left

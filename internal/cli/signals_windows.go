@@ -14,3 +14,6 @@ var ending = forwarded
 
 // forwardStops does nothing: nothing suspends a program here.
 func (s *signals) forwardStops() {}
+
+// suspend is never called: nothing suspends a program here.
+func (s *signals) suspend() {}

@@ -30,9 +30,9 @@ func (t *terminal) forward(c *child, sig os.Signal) {
 // childPaused reacts to the command having been stopped by sig. A stop that has nothing to do with
 // the terminal is left to whoever asked for it.
 //
-// Where a shell would suspend the command it suspends rowlock with it, so that the shell has its
-// terminal back. Nothing is renewed then: trusted is asked before the command goes on.
-func (t *terminal) childPaused(c *child, sig syscall.Signal, s *signals, trusted func() bool) {
+// Where a shell would suspend the command it suspends rowlock with it, by suspend, so that the shell has its
+// terminal back. Nothing is renewed then: suspend says whether the lease is still trusted, so that the command may go on.
+func (t *terminal) childPaused(c *child, sig syscall.Signal, suspend func() (trusted bool)) {
 	if !t.open() {
 		return
 	}
@@ -50,8 +50,7 @@ func (t *terminal) childPaused(c *child, sig syscall.Signal, s *signals, trusted
 	t.suspend = false
 	lent := t.lent
 	t.takeBack()
-	s.suspend()
-	if !trusted() {
+	if !suspend() {
 		return // it is about to be stopped for good
 	}
 	if lent {
