@@ -85,10 +85,10 @@ func (m *mysql) server(ctx context.Context) (*mysqlServer, error) {
 // lease could be renewed.
 var wideCharacters = map[string]bool{"ucs2": true, "utf16": true, "utf16le": true, "utf32": true}
 
-// reserved sends statements through the reserve where the pool is full; a patient one waits for the reserve if that is in use.
-func (s *mysqlServer) reserved(patient bool) *mysqlServer {
+// reserved sends statements through the reserve while the pool is full.
+func (s *mysqlServer) reserved(renews bool) *mysqlServer {
 	by := *s
-	by.q = reservedQuerier{s.mysql.q, func() usage { return usageOfSQL(s.db) }, s.reserve, patient}
+	by.q = reservedQuerier{s.mysql.q, func() usage { return usageOfSQL(s.db) }, s.reserve, renews}
 	return &by
 }
 

@@ -3,6 +3,7 @@ package sqllock_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"net"
 	"net/url"
 	"strings"
@@ -46,14 +47,7 @@ func eachSmallPool(t *testing.T, test func(t *testing.T, open openSmall)) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, func(string) string) *smallPool{
 		"pgxpool": func(t *testing.T, dsn func(string) string) *smallPool {
-			p, direct := &smallPool{}, testenv.Postgres(t)
-			p.count(t, "pgx", direct, migrations.Postgres)
-			config, err := pgxpool.ParseConfig(dsn(direct))
-			require.NoError(t, err)
-			config.MaxConns = poolSize
-			pool, err := pgxpool.NewWithConfig(t.Context(), config)
-			require.NoError(t, err)
-			t.Cleanup(pool.Close)
+			p, pool := smallPgx(t, dsn)
 			p.Backend = sqllock.Pgx(pool)
 			p.begin = func(ctx context.Context) (func(), error) {
 				tx, err := pool.Begin(ctx)
@@ -62,18 +56,10 @@ func eachSmallPool(t *testing.T, test func(t *testing.T, open openSmall)) {
 			return p
 		},
 		"pgx over a pgxpool": func(t *testing.T, dsn func(string) string) *smallPool {
-			p, direct := &smallPool{}, testenv.Postgres(t)
-			p.count(t, "pgx", direct, migrations.Postgres)
-			config, err := pgxpool.ParseConfig(dsn(direct))
-			require.NoError(t, err)
-			config.MaxConns = poolSize
-			pool, err := pgxpool.NewWithConfig(t.Context(), config)
-			require.NoError(t, err)
-			t.Cleanup(pool.Close)
+			p, pool := smallPgx(t, dsn)
 			db := stdlib.OpenDBFromPool(pool)
 			t.Cleanup(func() { _ = db.Close() })
-			p.Backend = sqllock.Postgres(db)
-			p.begin = beginSQL(db)
+			p.Backend, p.begin = sqllock.Postgres(db), beginSQL(db)
 			return p
 		},
 		"pgx": func(t *testing.T, dsn func(string) string) *smallPool {
@@ -94,6 +80,19 @@ func eachSmallPool(t *testing.T, test func(t *testing.T, open openSmall)) {
 			test(t, func(lead func(string) string) *smallPool { return open(t, lead) })
 		})
 	}
+}
+
+func smallPgx(t *testing.T, dsn func(string) string) (*smallPool, *pgxpool.Pool) {
+	t.Helper()
+	p, direct := &smallPool{}, testenv.Postgres(t)
+	p.count(t, "pgx", direct, migrations.Postgres)
+	config, err := pgxpool.ParseConfig(dsn(direct))
+	require.NoError(t, err)
+	config.MaxConns = poolSize
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return p, pool
 }
 
 func smallSQL(t *testing.T, driverName, direct string, dsn func(string) string) *smallPool {
@@ -270,6 +269,27 @@ func TestLeasesOutliveAFullPool(t *testing.T) {
 		}
 		require.NoError(t, locker.Close())
 		until(t, "the end of the further connection", func() bool { return p.sessions() == poolSize })
+		free()
+	})
+}
+
+// While the pool is full, many releases at once share the further connection, and each of them succeeds.
+func TestReleasesAtOnceInAFullPool(t *testing.T) {
+	eachSmallPool(t, func(t *testing.T, open openSmall) {
+		p := open(func(dsn string) string { return dsn })
+		locker := newRenewing(t, p.Backend, rowlock.TTL(30*time.Second))
+		var names []string
+		for i := range 24 {
+			names = append(names, fmt.Sprint("job", i))
+		}
+		leases := locker.acquire(t, names...)
+		free := p.fill(t)
+		var all sync.WaitGroup
+		for _, lease := range leases {
+			all.Go(func() { assert.NoError(t, lease.Release(t.Context())) })
+		}
+		all.Wait()
+		assert.LessOrEqual(t, p.sessions(), poolSize+1)
 		free()
 	})
 }

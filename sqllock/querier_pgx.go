@@ -30,9 +30,9 @@ type pgxPool struct {
 }
 
 func (q pgxPool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
-	if deadline, ok := ctx.Deadline(); ok && q.half {
+	if q.half {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		ctx, cancel = halfOf(ctx)
 		defer cancel()
 	}
 	conn, err := q.pool.Acquire(ctx)
@@ -44,6 +44,14 @@ func (q pgxPool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	default:
 		return nil, driver.NotApplied(usageOfPgx(q.pool).unlent(ctx, err))
 	}
+}
+
+// halfOf ends when half of ctx's time is over.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithTimeout(ctx, time.Until(deadline)/2)
+	}
+	return context.WithCancel(ctx)
 }
 
 func (q pgxPool) query(ctx context.Context, statement string, args []any, read func(rows) error) error {

@@ -3,7 +3,6 @@ package sqllock
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,7 +16,8 @@ import (
 // reserve is one connection beside the application's pool, for what must not wait until the application gives one
 // back. It is opened when the pool is full, and closed when it was not needed for a while.
 type reserve struct {
-	open func() (*reserved, error) // nil if the handle does not tell how
+	open      func() (*reserved, error) // nil if the handle does not tell how
+	releasing chan struct{}             // full while a release uses it
 
 	mu  sync.Mutex
 	now *reserved // nil while there is none
@@ -33,9 +33,13 @@ type reserved struct {
 	idle    *time.Timer
 }
 
+func newReserve(open func() (*reserved, error)) *reserve {
+	return &reserve{open: open, releasing: make(chan struct{}, 1)}
+}
+
 // reservePgx is for a pool of pgx's. The connection is set up by the hooks of the pool, as all others of it.
 func reservePgx(pool *pgxpool.Pool) *reserve {
-	return &reserve{open: func() (*reserved, error) {
+	return newReserve(func() (*reserved, error) {
 		config := pool.Config()
 		config.MaxConns, config.MinConns, config.MinIdleConns = 1, 0, 0
 		if limit := config.ConnConfig.ConnectTimeout; limit <= 0 || limit > connectLimit {
@@ -46,7 +50,7 @@ func reservePgx(pool *pgxpool.Pool) *reserve {
 			return nil, err
 		}
 		return &reserved{q: pgxPool{one, true}, close: one.Close}, nil
-	}}
+	})
 }
 
 // reserveSQL is for a handle of database/sql, on which by makes a querier.
@@ -54,10 +58,10 @@ func reserveSQL(db *sql.DB, by func(*sql.DB) querier) *reserve {
 	if sqlhandle.Connector(db) == nil {
 		return &reserve{}
 	}
-	return &reserve{open: func() (*reserved, error) {
+	return newReserve(func() (*reserved, error) {
 		one := sqlhandle.OpenOne(db, connectLimit)
 		return &reserved{q: by(one), close: func() { _ = one.Close() }}, nil
-	}}
+	})
 }
 
 // warningsOf is what weakens the promises in the way that db is set up.
@@ -68,8 +72,28 @@ func warningsOf(db *sql.DB) []string {
 	return sqlhandle.Warnings(db)
 }
 
-// take lends the reserve, unless it is in use and must not be.
-func (r *reserve) take(unused bool) (*reserved, error) {
+// lend runs work on the reserve. Releases use it one after the other, so that a renewal waits for one of them and not for all.
+func (r *reserve) lend(ctx context.Context, renews bool, work func(querier) error) error {
+	if !renews {
+		waits, cancel := halfOf(ctx)
+		defer cancel()
+		select {
+		case r.releasing <- struct{}{}:
+			defer func() { <-r.releasing }()
+		case <-waits.Done():
+			return driver.NotApplied(waits.Err())
+		}
+	}
+	u, err := r.take()
+	if err != nil {
+		return driver.NotApplied(err)
+	}
+	err = work(u.q)
+	r.giveBack(u, err != nil && ctx.Err() != nil)
+	return err
+}
+
+func (r *reserve) take() (*reserved, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.now == nil {
@@ -79,17 +103,12 @@ func (r *reserve) take(unused bool) (*reserved, error) {
 		}
 		r.now = now
 	}
-	if unused && r.now.users > 0 {
-		return nil, errReserveUsed
-	}
 	if r.now.idle != nil {
 		r.now.idle.Stop()
 	}
 	r.now.users++
 	return r.now, nil
 }
-
-var errReserveUsed = errors.New("the reserve is in use")
 
 // giveBack ends a take. What is in doubt is lent to nobody else: its connection may be busy until the network gives
 // it up.
@@ -154,7 +173,7 @@ type reservedQuerier struct {
 	pool    querier
 	usage   func() usage
 	reserve *reserve
-	patient bool // waits for the reserve if that is in use, and not for the pool
+	renews  bool // goes before releases
 }
 
 func (q reservedQuerier) query(ctx context.Context, statement string, args []any, read func(rows) error) error {
@@ -169,22 +188,18 @@ func (q reservedQuerier) exec(ctx context.Context, statement string, args ...any
 	return r, err
 }
 
-// lend has work done by way of the pool or the reserve. Where the reserve is not had in half of the time, because the server takes
-// no further connection, the pool may still lend one.
+// lend runs work through the pool, or through the reserve while the pool is full. Where the reserve is not had in half of the time, because
+// the server takes no further connection, the pool may still lend one.
 func (q reservedQuerier) lend(ctx context.Context, work func(querier) error) error {
 	if q.reserve.open == nil || !q.usage().full() {
 		return work(q.pool)
 	}
-	u, err := q.reserve.take(!q.patient)
-	if err == nil {
-		err = work(u.q)
-		q.reserve.giveBack(u, err != nil && ctx.Err() != nil)
-		if !driver.IsNotApplied(err) || ctx.Err() != nil {
-			return err
-		}
+	err := q.reserve.lend(ctx, q.renews, work)
+	if !driver.IsNotApplied(err) || ctx.Err() != nil {
+		return err
 	}
 	waited := work(q.pool)
-	if driver.IsNotApplied(waited) && !errors.Is(err, errReserveUsed) {
+	if driver.IsNotApplied(waited) {
 		return fmt.Errorf("%w, and none beside it: %v", waited, err) //nolint:errorlint // what became of the statement is what the pool says
 	}
 	return waited
