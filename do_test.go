@@ -56,6 +56,18 @@ func TestContextOfDo(t *testing.T) {
 	})
 }
 
+// The context of Do ends with Do, so that work which was left behind stops and the caller's context keeps nothing of it.
+func TestContextOfDoEndsWithDo(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		var scope context.Context
+		require.NoError(t, locker(t, store).Do(t.Context(), "a", func(ctx context.Context, _ *rowlock.Lease) error {
+			scope = ctx
+			return nil
+		}))
+		assert.Zero(t, until(t, scope.Done()))
+	})
+}
+
 // Do says that the lock was lost even if the work does not; a release of unknown outcome is no
 // failure of the work.
 func TestResultOfDo(t *testing.T) {

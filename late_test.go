@@ -36,3 +36,20 @@ func TestGrantsThatComeTooLateEnd(t *testing.T) {
 		})
 	}
 }
+
+// A grant that came too late is taken back, and asked for again: a store that was slow once costs one question.
+func TestOneGrantThatComesTooLateIsAskedForAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		slow := true
+		store.Intercept(func(c memlock.Call) memlock.Fault {
+			if c.Op != memlock.OpAcquire || !slow {
+				return memlock.Fault{}
+			}
+			slow = false
+			return memlock.Fault{Reply: 100 * time.Millisecond}
+		})
+		lease := acquire(t, locker(t, store, rowlock.TTL(60*time.Millisecond)), "a")
+		require.NoError(t, lease.Err())
+		require.Equal(t, 2, store.Calls(memlock.OpAcquire))
+	})
+}

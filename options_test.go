@@ -163,6 +163,9 @@ func TestHeldErrorIsASentence(t *testing.T) {
 		},
 		`"a" is held by "b\x1b[2J\r\nc": "\u009b\u202e"`:      {Name: "a", Holder: "b\x1b[2J\r\nc", Note: "\u009b\u202e"}, // a terminal only prints it
 		`"a" is closed after a change of server, free in 30s`: {Name: "a", Reason: driver.Quarantine, ExpiresIn: 30 * time.Second},
+		// Nobody needs the nanoseconds of a duration.
+		`"a" is held, lease ends in 1m1s unless renewed; waited 1.2s`:  {Name: "a", ExpiresIn: 61400 * time.Millisecond, Waited: 1234567 * time.Microsecond},
+		`"a" is held, lease ends in 59.9s unless renewed; waited 12ms`: {Name: "a", ExpiresIn: 59940 * time.Millisecond, Waited: 12345 * time.Microsecond},
 	} {
 		assert.Equal(t, want, err.Error())
 		require.ErrorIs(t, &err, rowlock.ErrHeld)

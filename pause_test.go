@@ -156,6 +156,30 @@ func TestPauseRefusesWhatCannotWork(t *testing.T) {
 	require.ErrorIs(t, l.Resume(t.Context(), "a", 0), errors.ErrUnsupported)
 }
 
+// Of two that resume at the same time, one is told that the name was not paused any more.
+func TestTwoResumeAtTheSameTime(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		_, err := locker(t, store).Pause(t.Context(), "a", "why")
+		require.NoError(t, err)
+		late := overtaken{store, func() { require.NoError(t, locker(t, store).Resume(background, "a", 0)) }}
+		require.ErrorIs(t, locker(t, late).Resume(t.Context(), "a", 0), rowlock.ErrNotPaused)
+		assert.Equal(t, driver.StateFree, stateOf(t, store, "a"))
+	})
+}
+
+// overtaken is a store in which something happens after each look at it.
+type overtaken struct {
+	*memlock.Backend
+
+	by func()
+}
+
+func (o overtaken) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
+	status, err := o.Backend.Inspect(ctx, key)
+	o.by()
+	return status, err
+}
+
 // Who cannot ask the store is told so, and not that the name is not paused.
 func TestResumeOfAStoreThatIsAway(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

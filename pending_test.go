@@ -198,6 +198,31 @@ func TestGivenUpWaitIsTakenBack(t *testing.T) {
 	})
 }
 
+// Promise 5: so is one after which another request got no reply: the store has forgotten it when Acquire returns.
+func TestGivenUpWaitInDoubtIsTakenBack(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		b := &granting{Backend: store}
+		lease := acquire(t, locker(t, b, rowlock.TTL(ttl)), "a")
+		got := make(chan error)
+		go func() {
+			_, err := locker(t, b, rowlock.TTL(ttl)).Acquire(background, "a", rowlock.Wait(time.Second))
+			got <- err
+		}()
+		synctest.Wait()
+		faults(store, map[memlock.Op]memlock.Fault{
+			memlock.OpAcquire: {Fail: errors.New("EOF")},
+			memlock.OpRelease: {Request: 100 * time.Millisecond},
+		})
+		b.wake()
+		require.ErrorIs(t, <-got, rowlock.ErrUnavailable)
+		b.mu.Lock()
+		assert.NotEmpty(t, b.taken)
+		assert.Nil(t, b.left)
+		b.mu.Unlock()
+		require.NoError(t, lease.Release(background))
+	})
+}
+
 // A store cannot grant what it was never asked for.
 func TestAGrantThatNobodyLeftARequestForIsNotTrusted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {

@@ -57,10 +57,13 @@ func TestALeaseEndsWithItsSession(t *testing.T) {
 		s, end := newSessions(t, store)
 		lost := make(chan rowlock.LostEvent, 1)
 		lease := acquire(t, locker(t, s, rowlock.Tracing(&rowlock.Trace{Lost: func(e rowlock.LostEvent) { lost <- e }})), "a")
+		synctest.Wait() // the scheduler sleeps
 		end(errors.New("terminated"))
 		assert.Zero(t, until(t, lease.Context().Done()))
 		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
+		ended := time.Now()
 		assert.Equal(t, rowlock.LostSession, (<-lost).Reason)
+		assert.Zero(t, time.Since(ended), "the trace hears of it at once")
 	})
 }
 
