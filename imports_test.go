@@ -45,6 +45,8 @@ func TestImportsStayApart(t *testing.T) {
 		"/kvlock/zklock": slices.Concat(sqlDrivers, keyValueClients["Redis"], keyValueClients["etcd"]),
 
 		"/kvlock/redislock": notRedis,
+
+		"/kvlock/redlock": notRedis,
 	} {
 		for _, dep := range deps(t, module+pkg) {
 			assert.False(t, startsWithAny(dep, forbidden), "%s%s reaches %s", module, pkg, dep)

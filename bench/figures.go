@@ -24,7 +24,7 @@ var candidates = []struct{ constructor, store, lock string }{
 	{"mysqlock.New", "mariadb", "GET_LOCK"},
 	{"redislock.New", "redis", "one server"},
 	{"redislock.New", "redis-durable", "one server"},
-	{"redislock.NewRedlock", "redlock", "Redlock, TTL 3 s"},
+	{"redlock.New", "redlock", "Redlock, TTL 3 s"},
 	{"etcdlock.New", "etcd", "etcd"},
 	{"etcdlock.New", "etcd3", "etcd"},
 	{"zklock.New", "zookeeper", "ZooKeeper"},

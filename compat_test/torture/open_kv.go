@@ -14,6 +14,7 @@ import (
 
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 	"github.com/rowlock/rowlock/kvlock/redislock"
+	"github.com/rowlock/rowlock/kvlock/redlock"
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
@@ -46,7 +47,7 @@ func openRedlock(j job) (*client, error) {
 		c.then(func() { _ = node.Close() })
 		nodes = append(nodes, node)
 	}
-	locks := redislock.NewRedlock(nodes, redislock.MaxTTL(j.TTL), redislock.NodeTimeout(j.TTL/5)) // for a loaded machine
+	locks := redlock.New(nodes, redlock.MaxTTL(j.TTL), redlock.NodeTimeout(j.TTL/5)) // for a loaded machine
 	c.then(func() { _ = locks.Close() })
 	c.backend = locks
 	return c.claimed(db), nil
@@ -70,7 +71,7 @@ func giveVotes(ctx context.Context, addrs []string) error {
 		if id == "" {
 			return fmt.Errorf("%s tells no run_id", addr)
 		}
-		record := redislock.DefaultRedlockPrefix + "node"
+		record := redlock.DefaultPrefix + "node"
 		if err := node.HSet(ctx, record, "run_id", id, "since", 0, "admitted", 1, "top", 0, "floor", 0).Err(); err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ var stores = []store{
 	},
 	{
 		name: "redlock", servers: []server{{engine: testserver.Redis}, {engine: testserver.Redis}, {engine: testserver.Redis}}, open: openRedlock, settle: giveVotes,
-		expect:  history.Expect{Claims: "redislock/redlock", Tokens: bestEffort, Minted: true, Crash: crashBound},
+		expect:  history.Expect{Claims: "redlock", Tokens: bestEffort, Minted: true, Crash: crashBound},
 		network: true, crash: true, stop: true,
 	},
 	{

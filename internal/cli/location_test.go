@@ -141,7 +141,7 @@ func TestBadKeyValueStoreIsUsage(t *testing.T) {
 		"redlock://a,b,c?prefix=a":                     "want it to end with a colon",
 		"redis://h?replicas=0&replica_wait=1s":         "redislock: Replicated(0, 1s)",
 		"redis+cluster://h?replicas=1&replica_wait=0s": "redislock: Replicated(1, 0s)",
-		"redlock://a,b":                                "NewRedlock with 2 nodes",
+		"redlock://a,b":                                "redlock: New with 2 nodes",
 		"redlock://a,b,a":                              "nodes 1 and 3 are both a:6379",
 		"redlock://a,b,c?max_ttl=1s&node_timeout=1s":   "NodeTimeout 1s",
 		"zk://h/a//b":                                  "zklock: Root",

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlock/rowlock/internal/oneline"
-	"github.com/rowlock/rowlock/kvlock/redislock"
+	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
 func redlockKind(form string, secure bool) kind {
@@ -24,13 +24,13 @@ func redlockKind(form string, secure bool) kind {
 }
 
 // redlockOptions are those of the library.
-func (at *keyValue) redlockOptions() ([]redislock.Option, error) {
-	var opts []redislock.Option
+func (at *keyValue) redlockOptions() ([]redlock.Option, error) {
+	var opts []redlock.Option
 	if at.query.Has("prefix") {
-		opts = append(opts, redislock.Prefix(at.option("prefix")))
+		opts = append(opts, redlock.Prefix(at.option("prefix")))
 	}
-	for name, option := range map[string]func(time.Duration) redislock.Option{
-		"max_ttl": redislock.MaxTTL, "node_timeout": redislock.NodeTimeout,
+	for name, option := range map[string]func(time.Duration) redlock.Option{
+		"max_ttl": redlock.MaxTTL, "node_timeout": redlock.NodeTimeout,
 	} {
 		if !at.query.Has(name) {
 			continue
@@ -50,7 +50,7 @@ func (at *keyValue) longestTTL() time.Duration {
 	case err == nil:
 		return d
 	case at.scheme == "redlock" || at.scheme == "redlocks":
-		return redislock.DefaultMaxTTL
+		return redlock.DefaultMaxTTL
 	default:
 		return 0
 	}
@@ -71,7 +71,7 @@ func openRedlock(_ context.Context, s *store) error {
 		}
 		nodes = append(nodes, redis.NewClient(o))
 	}
-	backend := redislock.NewRedlock(nodes, opts...)
+	backend := redlock.New(nodes, opts...)
 	s.closers = append(s.closers, func() {
 		_ = backend.Close()
 		for _, node := range nodes {
@@ -79,6 +79,6 @@ func openRedlock(_ context.Context, s *store) error {
 		}
 	})
 	s.backend = backend
-	s.examined = redlockChecks(nodes, at.prefix(redislock.DefaultPrefix))
+	s.examined = redlockChecks(nodes, at.prefix(redlock.DefaultPrefix))
 	return nil
 }

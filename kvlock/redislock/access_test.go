@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -25,8 +26,8 @@ func TestLeastPrivileges(t *testing.T) {
 	require.NoError(t, err)
 	rule := regexp.MustCompile("`ACL SETUSER (locks [^`]*)`").FindStringSubmatch(string(page))
 	require.Len(t, rule, 2)
-	s := start(t)
-	admin := connect(t, s.Addr)
+	s := redistest.Start(t)
+	admin := redistest.Connect(t, s.Addr)
 	grant := func(rights string) {
 		t.Helper()
 		args := []any{"ACL", "SETUSER"}
@@ -40,10 +41,10 @@ func TestLeastPrivileges(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	b := redislock.New(c)
 	waiting := listen(t, b, 1)
-	r := request("0")
-	g := acquire(t, b, r)
-	assert.Equal(t, g.Token, acquire(t, b, r).Token, "the same request again")
-	_, err = b.Acquire(ctx, request("0"))
+	r := redistest.Request("0")
+	g := redistest.Acquire(t, b, r)
+	assert.Equal(t, g.Token, redistest.Acquire(t, b, r).Token, "the same request again")
+	_, err = b.Acquire(ctx, redistest.Request("0"))
 	var held *driver.Held
 	require.ErrorAs(t, err, &held)
 	outcomes, err := b.Renew(ctx, []driver.Grant{g})
@@ -54,23 +55,23 @@ func TestLeastPrivileges(t *testing.T) {
 	assert.Len(t, all, 1)
 	require.NoError(t, b.Release(ctx, g))
 	waiting[0].await(t, "of a release")
-	g = acquire(t, b, request("0"))
+	g = redistest.Acquire(t, b, redistest.Request("0"))
 	require.NoError(t, b.ForceRelease(ctx, g.Key, g.Token, true))
-	g = acquire(t, b, request("0"))
+	g = redistest.Acquire(t, b, redistest.Request("0"))
 	require.NoError(t, b.Pause(ctx, g, driver.NewNonce()))
 	require.NoError(t, b.ForceRelease(ctx, g.Key, g.Token, true))
 	_, err = b.Prune(ctx, 0)
 	require.NoError(t, err)
 
-	_, err = redislock.New(c, redislock.Prefix("other:")).Acquire(ctx, request("x"))
+	_, err = redislock.New(c, redislock.Prefix("other:")).Acquire(ctx, redistest.Request("x"))
 	require.ErrorContains(t, err, "the account needs")
 	assert.True(t, driver.IsPermanent(err))
 	grant("locks +wait +config|get")
-	_, err = redislock.New(c, redislock.Replicated(1, 10*time.Millisecond)).Acquire(ctx, request("x"))
+	_, err = redislock.New(c, redislock.Replicated(1, 10*time.Millisecond)).Acquire(ctx, redistest.Request("x"))
 	require.ErrorContains(t, err, "0 of 1 replicas")
 	grant("locks -hdel")
-	g = acquire(t, b, request("0"))
-	r = request("0")
+	g = redistest.Acquire(t, b, redistest.Request("0"))
+	r = redistest.Request("0")
 	r.Waiting = true
 	_, err = b.Acquire(ctx, r)
 	require.ErrorAs(t, err, &held)
@@ -80,7 +81,7 @@ func TestLeastPrivileges(t *testing.T) {
 	assert.True(t, driver.IsPermanent(err))
 	assert.Equal(t, g.Nonce.String(), admin.HGet(ctx, redislock.DefaultPrefix+":0", "nonce").Val(), "a refused request is granted nothing")
 	grant("locks -evalsha")
-	_, err = redislock.New(c).Acquire(ctx, request("x"))
+	_, err = redislock.New(c).Acquire(ctx, redistest.Request("x"))
 	require.ErrorContains(t, err, "EVALSHA")
 }
 
@@ -88,9 +89,9 @@ func TestLeastPrivileges(t *testing.T) {
 func TestADurableServerRemembers(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	s := start(t, "--appendonly", "yes", "--appendfsync", "always")
-	b := redislock.New(connect(t, s.Addr))
-	kept, released := acquire(t, b, request("kept")), acquire(t, b, request("released"))
+	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	b := redislock.New(redistest.Connect(t, s.Addr))
+	kept, released := redistest.Acquire(t, b, redistest.Request("kept")), redistest.Acquire(t, b, redistest.Request("released"))
 	require.NoError(t, b.Release(ctx, released))
 	s.Kill()
 	require.NoError(t, s.Restart(ctx))
@@ -98,8 +99,8 @@ func TestADurableServerRemembers(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Lost}, outcomes)
 	var held *driver.Held
-	_, err = b.Acquire(ctx, request("kept"))
+	_, err = b.Acquire(ctx, redistest.Request("kept"))
 	require.ErrorAs(t, err, &held)
 	assert.Equal(t, kept.Token, held.Token)
-	assert.Greater(t, acquire(t, b, request("released")).Token, released.Token)
+	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("released")).Token, released.Token)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
 // Acquire implements [driver.Backend]: one request, sent again by the client or by the caller as often
@@ -13,7 +14,7 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	g, err := do(ctx, b, func(ctx context.Context) (driver.Grant, error) { return b.acquire(ctx, r) })
 	var held *driver.Held
 	if err != nil && !errors.As(err, &held) {
-		err = describe(ctx, "acquire", r.Key, err)
+		err = redisbase.Describe(ctx, pkg, "acquire", r.Key, err)
 	}
 	return g, err
 }
@@ -22,25 +23,25 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	remembered := b.options.retention + max(r.TTL+r.HandoverDelay, r.MinHold)
 	waiter := ""
 	if r.Waiting {
-		waiter = b.places.asks(r.Key)
+		waiter = b.places.Asks(r.Key)
 	}
-	what := call{acquireScript, b.recorded(b.options.encode(r.Key)), []any{
-		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), remembered.Milliseconds(), waiter,
-	}}
+	what := acquireScript.On(b.recorded(b.options.prefix.Encode(r.Key)),
+		r.Nonce.String(), r.Holder, r.Note, redisbase.Micros(r.TTL), redisbase.Micros(r.MinHold), redisbase.Micros(r.HandoverDelay), remembered.Milliseconds(), waiter,
+	)
 	cmd, confirmed, err := b.write(ctx, what)
 	if err != nil {
 		return driver.Grant{}, err
 	}
 	token, granted := cmd.Val().(int64)
 	if granted && waiter != "" {
-		b.places.granted(r.Key)
+		b.places.Granted(r.Key)
 	}
 	if !granted {
-		a, err := read(cmd)
+		a, err := redisbase.Read(cmd)
 		if err != nil {
 			return driver.Grant{}, err
 		}
-		return driver.Grant{}, a.held()
+		return driver.Grant{}, a.Held()
 	}
 	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(token), TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
 	if confirmed < b.options.replicas {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
 // Backend keeps locks in one Redis or in one Redis Cluster. It is safe for concurrent use and owns
@@ -23,8 +24,8 @@ type Backend struct {
 	warnings atomic.Pointer[warnings] // what the check found; nil before it
 	heeds    bool                     // the client heeds a deadline while it waits for a reply
 	answers  atomic.Bool              // the last request was answered
-	wakes    subscriber
-	places   *places
+	wakes    *redisbase.Subscriber
+	places   *redisbase.Places
 }
 
 var (
@@ -35,6 +36,9 @@ var (
 	_ driver.Validator = (*Backend)(nil)
 )
 
+// pkg is how errors begin.
+const pkg = "redislock"
+
 // New keeps locks behind client: a *redis.Client, which Sentinel's failover client is too, or a
 // *redis.ClusterClient. It does no I/O; the first call asks the server whether it is fit for locks,
 // and fails with a sentence that says what to change when it is not.
@@ -43,8 +47,8 @@ func New(client redis.UniversalClient, opts ...Option) *Backend {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	b := &Backend{client: client, options: o, err: o.validate(client), heeds: heedsDeadlines(client), places: newPlaces()}
-	b.wakes.client, b.wakes.own = client, o.calls()+b.places.id.String()
+	b := &Backend{client: client, options: o, err: o.validate(client), heeds: heedsDeadlines(client), places: redisbase.NewPlaces()}
+	b.wakes = redisbase.NewSubscriber(client, o.prefix.Waiters()+b.places.ID.String())
 	return b
 }
 
@@ -57,21 +61,16 @@ func (b *Backend) Validate() error { return b.err }
 // that the account may not SUBSCRIBE, once a waiter has found out.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Inspects: true, Pauses: true}
-	if b.isCluster() {
+	if redisbase.IsCluster(b.client) {
 		c.Backend = "redislock/cluster"
 	}
 	if found := b.warnings.Load(); found != nil {
 		c.Warnings = found.list
 	}
-	if err := b.wakes.refused(); err != nil {
+	if err := b.wakes.Refused(); err != nil {
 		c.Warnings = append(slices.Clip(c.Warnings), fmt.Sprintf("nobody is notified of a release, and waiters poll: %v", err))
 	}
 	return c
-}
-
-func (b *Backend) isCluster() bool {
-	_, ok := b.client.(*redis.ClusterClient)
-	return ok
 }
 
 var (
@@ -143,8 +142,8 @@ func (b *Backend) note(err error) error {
 	var said redis.Error
 	var held *driver.Held
 	b.answers.Store(err == nil || errors.As(err, &said) || errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld))
-	if b.isCluster() && says(err, "MOVED") {
+	if redisbase.IsCluster(b.client) && redisbase.Says(err, "MOVED") {
 		return err // such a client finds the server with another attempt
 	}
-	return classify(err)
+	return redisbase.Classify(err)
 }

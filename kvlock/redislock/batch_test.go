@@ -3,49 +3,28 @@ package redislock_test
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strconv"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
-
-// scriptRuns is how many scripts a server has run since resetRuns.
-func scriptRuns(tb testing.TB, c *redis.Client) int {
-	tb.Helper()
-	text, err := c.Info(context.Background(), "commandstats").Result()
-	require.NoError(tb, err)
-	runs := 0
-	for _, m := range regexp.MustCompile(`cmdstat_eval(?:sha)?:calls=(\d+)`).FindAllStringSubmatch(text, -1) {
-		n, err := strconv.Atoi(m[1])
-		require.NoError(tb, err)
-		runs += n
-	}
-	return runs
-}
-
-func resetRuns(tb testing.TB, c *redis.Client) {
-	tb.Helper()
-	require.NoError(tb, c.ConfigResetStat(context.Background()).Err())
-}
 
 // 301 leases are renewed by four runs of the script, each for its own TTL, and each is told its own outcome; by eight when the server
 // does not know the script.
 func TestRenewalsTravelInHundreds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	c := connect(t, start(t).Addr)
+	c := redistest.Connect(t, redistest.Start(t).Addr)
 	b := redislock.New(c)
 	grants := make([]driver.Grant, 301)
 	want := make([]driver.Outcome, len(grants))
 	for i := range grants {
-		grants[i], want[i] = acquire(t, b, request(fmt.Sprint(i))), driver.Renewed
+		grants[i], want[i] = redistest.Acquire(t, b, redistest.Request(fmt.Sprint(i))), driver.Renewed
 		grants[i].TTL += time.Duration(i) * time.Minute
 	}
 	for _, i := range []int{0, 99, 100, 151, 199, 200, 299, 300} { // on both sides of each border
@@ -53,11 +32,11 @@ func TestRenewalsTravelInHundreds(t *testing.T) {
 		want[i] = driver.Lost
 	}
 	for _, runs := range []int{8, 4} { // the server does not know the script, and then does
-		resetRuns(t, c)
+		redistest.ResetRuns(t, c)
 		outcomes, err := b.Renew(ctx, grants)
 		require.NoError(t, err)
 		assert.Equal(t, want, outcomes)
-		assert.Equal(t, runs, scriptRuns(t, c))
+		assert.Equal(t, runs, redistest.ScriptRuns(t, c))
 	}
 	for i, g := range grants {
 		if want[i] == driver.Renewed {

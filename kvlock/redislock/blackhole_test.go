@@ -9,20 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
-
-func lockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
-	tb.Helper()
-	l, err := rowlock.New(b, opts...)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { _ = l.Close() })
-	return l
-}
 
 // In a black hole between holder and server the holder's trust ends before the server grants the name to another,
 // each time. The margin is by the server's clock, which the token tells to the microsecond, and so has no delay of
@@ -30,9 +22,9 @@ func lockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.
 func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 	t.Parallel()
 	const trials, ttl = 25, 2500 * time.Millisecond
-	s := start(t)
+	s := redistest.Start(t)
 	n := single(t, s.DSN, redislock.DefaultPrefix, true)
-	other := lockerOn(t, redislock.New(connect(t, s.Addr)))
+	other := redistest.LockerOn(t, redislock.New(redistest.Connect(t, s.Addr)))
 	var (
 		mu               sync.Mutex
 		least, most, end time.Duration = time.Hour, -time.Hour, time.Hour
@@ -49,7 +41,7 @@ func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 			if !assert.NoError(t, err) {
 				return
 			}
-			lease, err := lockerOn(t, b, rowlock.TTL(ttl)).Acquire(t.Context(), name)
+			lease, err := redistest.LockerOn(t, b, rowlock.TTL(ttl)).Acquire(t.Context(), name)
 			if !assert.NoError(t, err) {
 				return
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -30,12 +31,12 @@ func startClocked(tb testing.TB) *testserver.Server {
 func TestServerClockSetForward(t *testing.T) {
 	t.Parallel()
 	s := startClocked(t)
-	c := connect(t, s.Addr)
+	c := redistest.Connect(t, s.Addr)
 	guard := fenced(t)
-	first, err := lockerOn(t, redislock.New(c), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
+	first, err := redistest.LockerOn(t, redislock.New(c), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
 	require.NoError(t, err)
 	require.NoError(t, s.SetClock(time.Hour))
-	second, err := lockerOn(t, redislock.New(c), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
+	second, err := redistest.LockerOn(t, redislock.New(c), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
 	require.NoError(t, err)
 	assert.Greater(t, second.Token(), first.Token()+rowlock.Token(30*time.Minute/time.Microsecond))
 	refuses(t, guard, c, first, second)
@@ -48,36 +49,36 @@ func TestServerClockSetBack(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := startClocked(t)
-	b := redislock.New(connect(t, s.Addr))
-	kept, crashed, closed := acquire(t, b, request("kept")), acquire(t, b, request("crashed")), request("closed")
+	b := redislock.New(redistest.Connect(t, s.Addr))
+	kept, crashed, closed := redistest.Acquire(t, b, redistest.Request("kept")), redistest.Acquire(t, b, redistest.Request("crashed")), redistest.Request("closed")
 	closed.MinHold = 20 * time.Second
-	require.NoError(t, b.Release(ctx, acquire(t, b, closed)))
-	gone := acquire(t, b, request("gone"))
+	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, closed)))
+	gone := redistest.Acquire(t, b, redistest.Request("gone"))
 	require.NoError(t, b.Release(ctx, gone))
 	require.NoError(t, s.SetClock(-time.Hour))
 	pruned, err := b.Prune(ctx, 0)
 	require.NoError(t, err)
 	assert.Equal(t, 1, pruned)
-	assert.Greater(t, acquire(t, b, request("gone")).Token, gone.Token, "although it is forgotten, and its token is ahead of the clock")
+	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("gone")).Token, gone.Token, "although it is forgotten, and its token is ahead of the clock")
 
 	outcomes, err := b.Renew(ctx, []driver.Grant{kept})
 	require.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 	assert.InDelta(t, 15, leftOf(t, b, "kept").Seconds(), 6, "a lease is as long as it was asked for")
 	require.NoError(t, b.Release(ctx, kept))
-	assert.Greater(t, acquire(t, b, request("kept")).Token, kept.Token)
+	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("kept")).Token, kept.Token)
 
 	for _, name := range []string{"crashed", "closed"} {
 		var held *driver.Held
-		_, err = b.Acquire(ctx, request(name))
+		_, err = b.Acquire(ctx, redistest.Request(name))
 		require.ErrorAs(t, err, &held, name)
 		assert.Positive(t, held.ExpiresIn, name)
 	}
 	require.NoError(t, b.ForceRelease(ctx, crashed.Key, crashed.Token, true))
-	next := acquire(t, b, request("crashed"))
+	next := redistest.Acquire(t, b, redistest.Request("crashed"))
 	assert.Greater(t, next.Token, crashed.Token)
 	require.NoError(t, s.SetClock(-time.Hour+time.Minute)) // the TTL is over by the clock as it is now
-	assert.Greater(t, acquire(t, b, request("crashed")).Token, next.Token)
+	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("crashed")).Token, next.Token)
 }
 
 // leftOf is for how long a lock is still leased.

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -19,8 +20,8 @@ import (
 // client is open. This test is alone, and so every goroutine is its own. What is left of a server that hangs ends with the
 // client: that TestMain looks for.
 func TestNothingRunsAfterClose(t *testing.T) {
-	s := start(t)
-	direct := connect(t, s.Addr)
+	s := redistest.Start(t)
+	direct := redistest.Connect(t, s.Addr)
 	c := redis.NewClient(&redis.Options{Addr: s.Addr})
 	defer c.Close()
 	require.NoError(t, c.Ping(t.Context()).Err())
@@ -44,18 +45,18 @@ func TestNothingRunsAfterClose(t *testing.T) {
 	require.Eventually(t, func() bool {
 		open := subscriptions(t, direct)
 		return len(open) == 1 && strings.Contains(open[0], " sub=4 ")
-	}, atMost, time.Millisecond)
+	}, redistest.AtMost, time.Millisecond)
 	require.NoError(t, waiter.Close())
 	for range cap(ended) {
 		assert.ErrorIs(t, <-ended, rowlock.ErrClosed)
 	}
 	require.NoError(t, holder.Close())
-	for end := time.Now().Add(atMost); ; { // not Eventually, which runs a goroutine
+	for end := time.Now().Add(redistest.AtMost); ; { // not Eventually, which runs a goroutine
 		err := goleak.Find(before)
 		if err == nil {
 			break
 		}
 		require.True(t, time.Now().Before(end), "%v", err)
 	}
-	require.Eventually(t, func() bool { return len(subscriptions(t, direct)) == 0 }, atMost, time.Millisecond)
+	require.Eventually(t, func() bool { return len(subscriptions(t, direct)) == 0 }, redistest.AtMost, time.Millisecond)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -24,7 +25,7 @@ func nodes(tb testing.TB) (c *redis.ClusterClient, each []*redis.Client) {
 	tb.Helper()
 	addrs := cluster(tb)
 	for _, addr := range addrs {
-		each = append(each, connect(tb, addr))
+		each = append(each, redistest.Connect(tb, addr))
 	}
 	c = redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
 	tb.Cleanup(func() { _ = c.Close() })
@@ -55,7 +56,7 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 	var grants []driver.Grant
 	names := []string{"a", "b", "c", "d"}
 	for _, name := range names {
-		grants = append(grants, acquire(t, b, request(name)))
+		grants = append(grants, redistest.Acquire(t, b, redistest.Request(name)))
 	}
 	check := func(stage string) {
 		t.Helper()
@@ -66,22 +67,22 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 		}
 		for _, g := range grants {
 			var held *driver.Held
-			_, err := other.Acquire(ctx, request(g.Key.Name))
+			_, err := other.Acquire(ctx, redistest.Request(g.Key.Name))
 			require.ErrorAs(t, err, &held, stage)
 			assert.Equal(t, g.Token, held.Token)
 		}
 		last := grants[len(grants)-1]
 		require.NoError(t, b.Release(ctx, last), stage)
-		next := acquire(t, b, request(last.Key.Name))
+		next := redistest.Acquire(t, b, redistest.Request(last.Key.Name))
 		assert.Greater(t, next.Token, last.Token, stage)
 		grants[len(grants)-1] = next
-		require.NoError(t, b.Release(ctx, acquire(t, b, request("new in "+stage))), stage)
+		require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("new in "+stage))), stage)
 	}
 	check("peace")
 	stale := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Options().Addrs, ClusterStateReloadInterval: time.Hour})
 	t.Cleanup(func() { _ = stale.Close() })
 	replicated := redislock.New(stale, redislock.Prefix(tagged), redislock.Replicated(1, time.Millisecond))
-	_, err := replicated.Acquire(ctx, request("unconfirmed"))
+	_, err := replicated.Acquire(ctx, redistest.Request("unconfirmed"))
 	require.ErrorContains(t, err, "0 of 1 replicas")
 	assign(to, "IMPORTING", id(from))
 	assign(from, "MIGRATING", id(to))
@@ -101,13 +102,13 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 	assign(to, "NODE", id(to))
 	assign(from, "NODE", id(to))
 	check("over") // by a client that has the old map
-	_, err = replicated.Acquire(ctx, request("unconfirmed"))
+	_, err = replicated.Acquire(ctx, redistest.Request("unconfirmed"))
 	require.ErrorContains(t, err, "MOVED")
 	require.False(t, driver.IsPermanent(err), "it has asked for the new map")
 	require.Eventually(t, func() bool {
-		_, err = replicated.Acquire(ctx, request("unconfirmed"))
+		_, err = replicated.Acquire(ctx, redistest.Request("unconfirmed"))
 		return err != nil && strings.Contains(err.Error(), "0 of 1 replicas")
-	}, atMost, 10*time.Millisecond)
+	}, redistest.AtMost, 10*time.Millisecond)
 	for _, g := range grants {
 		require.NoError(t, other.Release(ctx, g))
 	}
@@ -144,11 +145,11 @@ func testPreflightOfCluster(t *testing.T, c *redis.ClusterClient, each []*redis.
 	ctx := context.Background()
 	require.NoError(t, each[2].ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err())
 	b := redislock.New(c)
-	_, err := b.Acquire(ctx, request("x"))
+	_, err := b.Acquire(ctx, redistest.Request("x"))
 	require.ErrorContains(t, err, "noeviction")
 	require.NoError(t, each[2].ConfigSet(ctx, "maxmemory-policy", "noeviction").Err())
-	require.NoError(t, b.Release(ctx, acquire(t, b, request("x"))))
-	_, err = redislock.New(each[0]).Acquire(ctx, request("x"))
+	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x"))))
+	_, err = redislock.New(each[0]).Acquire(ctx, redistest.Request("x"))
 	require.ErrorContains(t, err, "NewClusterClient")
 }
 
@@ -160,7 +161,7 @@ func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Cl
 		grants := make([]driver.Grant, 250)
 		slots := make(map[int64]bool)
 		for i := range grants {
-			grants[i] = acquire(t, b, request(fmt.Sprint(i)))
+			grants[i] = redistest.Acquire(t, b, redistest.Request(fmt.Sprint(i)))
 			slots[c.ClusterKeySlot(ctx, prefix+":"+fmt.Sprint(i)).Val()] = true
 		}
 		want := len(slots)
@@ -169,7 +170,7 @@ func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Cl
 		}
 		for range 2 { // with the second, all servers know the script
 			for _, n := range each {
-				resetRuns(t, n)
+				redistest.ResetRuns(t, n)
 			}
 			outcomes, err := b.Renew(ctx, grants)
 			require.NoError(t, err)
@@ -177,7 +178,7 @@ func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Cl
 		}
 		runs := 0
 		for _, n := range each {
-			runs += scriptRuns(t, n)
+			runs += redistest.ScriptRuns(t, n)
 		}
 		assert.Equal(t, want, runs, prefix)
 	}
@@ -186,11 +187,11 @@ func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Cl
 // Replicated asks the replicas of the name's own primary, for each lease by itself.
 func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	ctx := context.Background()
-	spare := connect(t, start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000").Addr)
+	spare := redistest.Connect(t, redistest.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000").Addr)
 	host, port, err := net.SplitHostPort(each[0].Options().Addr)
 	require.NoError(t, err)
 	require.NoError(t, spare.ClusterMeet(ctx, host, port).Err())
-	require.Eventually(t, func() bool { return spare.ClusterReplicate(ctx, each[0].ClusterMyID(ctx).Val()).Err() == nil }, atMost, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return spare.ClusterReplicate(ctx, each[0].ClusterMyID(ctx).Val()).Err() == nil }, redistest.AtMost, 10*time.Millisecond)
 	var with, without string // names on the primary that has a replica, and on another
 	for i := 0; with == "" || without == ""; i++ {
 		name := fmt.Sprint("replicated", i)
@@ -202,17 +203,17 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 	}
 	plain := redislock.New(c)
 	short := redislock.New(c, redislock.Replicated(1, 50*time.Millisecond))
-	_, err = short.Acquire(ctx, request(without))
+	_, err = short.Acquire(ctx, redistest.Request(without))
 	require.ErrorContains(t, err, "0 of 1 replicas")
-	alone := acquire(t, plain, request(without)) // nothing was left behind
+	alone := redistest.Acquire(t, plain, redistest.Request(without)) // nothing was left behind
 
 	require.Eventually(t, func() bool { // once the replica is there
-		g, err := short.Acquire(ctx, request(with))
+		g, err := short.Acquire(ctx, redistest.Request(with))
 		return err == nil && short.Release(ctx, g) == nil
-	}, atMost, 10*time.Millisecond)
+	}, redistest.AtMost, 10*time.Millisecond)
 	b := redislock.New(c, redislock.Replicated(1, 2*time.Second)) // see awaitReplica
-	kept := acquire(t, b, request(with))
-	released := acquire(t, plain, request(with+"too"))
+	kept := redistest.Acquire(t, b, redistest.Request(with))
+	released := redistest.Acquire(t, plain, redistest.Request(with+"too"))
 	require.NoError(t, plain.Release(ctx, released))
 	require.NoError(t, c.ForEachMaster(ctx, func(ctx context.Context, n *redis.Client) error { return n.ScriptFlush(ctx).Err() }))
 	outcomes, err := b.Renew(ctx, []driver.Grant{alone, kept, released})

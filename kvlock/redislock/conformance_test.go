@@ -15,6 +15,7 @@ import (
 	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 	"github.com/rowlock/rowlock/locktest"
 )
@@ -54,7 +55,7 @@ func BenchmarkConformance(b *testing.B) {
 	o, err := redis.ParseURL(url)
 	require.NoError(b, err)
 	locktest.Bench(b, func(tb testing.TB) locktest.Harness {
-		return newNetwork(tb, prefix, nil, func(dialer) redis.UniversalClient { return connect(tb, o.Addr) })
+		return newNetwork(tb, prefix, nil, func(dialer) redis.UniversalClient { return redistest.Connect(tb, o.Addr) })
 	})
 }
 
@@ -125,15 +126,5 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 
 // Expire moves the instants of the lock into the past.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
-	const age = `local row = redis.call('HMGET', KEYS[1], 'expires_at', 'held_until')
-		local time = redis.call('TIME')
-		local past = tonumber(row[1]) - (time[1] * 1000000 + time[2])
-		if past > 0 then
-			redis.call('HSET', KEYS[1], 'expires_at', string.format('%.0f', row[1] - past), 'held_until', string.format('%.0f', row[2] - past))
-		end`
-	err := n.raw.Eval(ctx, age, []string{n.prefix + key.Namespace + ":" + key.Name}).Err()
-	if err == redis.Nil {
-		return nil
-	}
-	return err
+	return redistest.Age(ctx, n.raw, n.prefix+key.Namespace+":"+key.Name)
 }

@@ -43,7 +43,7 @@
 //
 // # Redlock
 //
-// [NewRedlock] keeps locks in a majority of independent servers, for locks that must be had while one of them is
+// Package redlock keeps locks in a majority of independent servers, for locks that must be had while one of them is
 // gone. It is not safer than one of them, and its page says when it is worth it: docs/redlock.md. Rows of a SQL database that
 // it guards are to be guarded by fence.Claim as well.
 package redislock

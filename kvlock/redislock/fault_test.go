@@ -12,6 +12,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -19,10 +20,10 @@ import (
 func TestTokensRiseWhenTheServerForgets(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	s := start(t)
-	c := connect(t, s.Addr)
+	s := redistest.Start(t)
+	c := redistest.Connect(t, s.Addr)
 	b := redislock.New(c)
-	last := acquire(t, b, request("x"))
+	last := redistest.Acquire(t, b, redistest.Request("x"))
 	for name, forget := range map[string]func() error{
 		"FLUSHALL": func() error { return c.FlushAll(ctx).Err() },
 		"restart":  func() error { s.Kill(); return s.Restart(ctx) },
@@ -33,7 +34,7 @@ func TestTokensRiseWhenTheServerForgets(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Equal(t, []driver.Outcome{driver.Lost}, outcomes, name)
 		assert.ErrorIs(t, b.Release(ctx, last), driver.ErrNotHeld, name)
-		next := acquire(t, b, request("x"))
+		next := redistest.Acquire(t, b, redistest.Request("x"))
 		assert.Greater(t, next.Token, last.Token, name)
 		last = next
 	}
@@ -43,18 +44,18 @@ func TestTokensRiseWhenTheServerForgets(t *testing.T) {
 func TestServersThatAreNotFit(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	s := start(t, "--maxmemory-policy", "allkeys-lru")
-	c := connect(t, s.Addr)
+	s := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
+	c := redistest.Connect(t, s.Addr)
 	b := redislock.New(c)
 	for range 2 {
-		_, err := b.Acquire(ctx, request("x"))
+		_, err := b.Acquire(ctx, redistest.Request("x"))
 		require.ErrorContains(t, err, "noeviction")
 		assert.True(t, driver.IsPermanent(err))
 	}
-	acquire(t, redislock.New(c, redislock.AllowEviction()), request("x"))
+	redistest.Acquire(t, redislock.New(c, redislock.AllowEviction()), redistest.Request("x"))
 
 	require.NoError(t, c.ReplicaOf(ctx, "127.0.0.1", "1").Err())
-	_, err := redislock.New(c, redislock.AllowEviction()).Acquire(ctx, request("x"))
+	_, err := redislock.New(c, redislock.AllowEviction()).Acquire(ctx, redistest.Request("x"))
 	require.ErrorContains(t, err, "replica")
 	assert.True(t, driver.IsPermanent(err))
 }
@@ -63,9 +64,9 @@ func TestServersThatAreNotFit(t *testing.T) {
 func TestForeignKey(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	c := connect(t, start(t).Addr)
+	c := redistest.Connect(t, redistest.Start(t).Addr)
 	require.NoError(t, c.Set(ctx, redislock.DefaultPrefix+":x", "theirs", 0).Err())
-	_, err := redislock.New(c).Acquire(ctx, request("x"))
+	_, err := redislock.New(c).Acquire(ctx, redistest.Request("x"))
 	require.ErrorContains(t, err, "not a lock of rowlock")
 	assert.True(t, driver.IsPermanent(err))
 	assert.Equal(t, "theirs", c.Get(ctx, redislock.DefaultPrefix+":x").Val())
@@ -76,23 +77,23 @@ func TestForeignKey(t *testing.T) {
 func TestReplicated(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	s := start(t)
-	c := connect(t, s.Addr)
+	s := redistest.Start(t)
+	c := redistest.Connect(t, s.Addr)
 	short := redislock.New(c, redislock.Replicated(1, 100*time.Millisecond))
-	_, err := short.Acquire(ctx, request("x"))
+	_, err := short.Acquire(ctx, redistest.Request("x"))
 	require.ErrorContains(t, err, "0 of 1 replicas")
 	assert.True(t, driver.IsNotApplied(err))
-	acquire(t, redislock.New(c), request("x")) // nothing was left behind
+	redistest.Acquire(t, redislock.New(c), redistest.Request("x")) // nothing was left behind
 
 	between, err := faultproxy.New(s.Addr)
 	require.NoError(t, err)
 	t.Cleanup(between.Close)
 	host, port, err := net.SplitHostPort(between.Addr())
 	require.NoError(t, err)
-	require.NoError(t, connect(t, start(t).Addr).ReplicaOf(ctx, host, port).Err())
+	require.NoError(t, redistest.Connect(t, redistest.Start(t).Addr).ReplicaOf(ctx, host, port).Err())
 	awaitReplica(t, c)
 	b := redislock.New(c, redislock.Replicated(1, 2*time.Second)) // see awaitReplica
-	grants := []driver.Grant{acquire(t, b, request("y")), acquire(t, b, request("z"))}
+	grants := []driver.Grant{redistest.Acquire(t, b, redistest.Request("y")), redistest.Acquire(t, b, redistest.Request("z"))}
 	outcomes, err := b.Renew(ctx, grants)
 	require.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
@@ -102,7 +103,7 @@ func TestReplicated(t *testing.T) {
 	outcomes, err = short.Renew(ctx, grants)
 	require.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Unknown, driver.Lost}, outcomes)
-	_, err = short.Acquire(ctx, request("z"))
+	_, err = short.Acquire(ctx, redistest.Request("z"))
 	require.ErrorContains(t, err, "0 of 1 replicas")
 }
 
@@ -110,7 +111,7 @@ func TestReplicated(t *testing.T) {
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	c := connect(t, start(t).Addr)
+	c := redistest.Connect(t, redistest.Start(t).Addr)
 	var _ redis.Scripter = c
 	set := redislock.NewGuard("return redis.call('SET', KEYS[1], ARGV[1])")
 	const big = driver.Token(1<<62 + 1)

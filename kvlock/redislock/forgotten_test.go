@@ -1,7 +1,6 @@
 package redislock_test
 
 import (
-	"context"
 	"net"
 	"strings"
 	"testing"
@@ -14,17 +13,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
-
-// forget deletes the key of a released lock, as the server does after five minutes.
-func forget(tb testing.TB, c redis.Cmdable, key string) {
-	tb.Helper()
-	left := c.PTTL(context.Background(), key).Val()
-	require.Positive(tb, left, key)
-	require.LessOrEqual(tb, left, 5*time.Minute, "%s is remembered", key)
-	require.NoError(tb, c.Del(context.Background(), key).Err())
-}
 
 // Promise 3: names that are used once do not fill the server, and the tokens of a name that was forgotten rise, also when the clock was set
 // back meanwhile: while the server runs, and by a restart.
@@ -34,7 +25,7 @@ func TestTokensOfForgottenNamesRise(t *testing.T) {
 	s, err := testserver.Start(t.Context(), testserver.Redis, testserver.Options{Clock: true, Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
-	c := connect(t, s.Addr)
+	c := redistest.Connect(t, s.Addr)
 	b := redislock.New(c)
 	var last driver.Token
 	for _, then := range []func(){
@@ -43,39 +34,39 @@ func TestTokensOfForgottenNamesRise(t *testing.T) {
 		func() { s.Kill(); require.NoError(t, s.Restart(t.Context())) },
 		func() { require.NoError(t, s.SetClock(-48*time.Hour)) },
 	} {
-		g := acquire(t, b, request("x"))
+		g := redistest.Acquire(t, b, redistest.Request("x"))
 		assert.Greater(t, g.Token, last)
 		require.NoError(t, b.Release(t.Context(), g))
 		require.NoError(t, b.Release(t.Context(), g), "its reply was lost")
-		forget(t, c, redislock.DefaultPrefix+":x")
-		require.NoError(t, b.Release(t.Context(), acquire(t, b, request("another"))))
+		redistest.Forget(t, c, redislock.DefaultPrefix+":x")
+		require.NoError(t, b.Release(t.Context(), redistest.Acquire(t, b, redistest.Request("another"))))
 		last = g.Token
 		then()
 	}
-	assert.Greater(t, acquire(t, b, request("x")).Token, last)
+	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("x")).Token, last)
 }
 
 // What a primary has forgotten, its replica knows: after a failover to a clock that is behind, tokens of forgotten names rise.
 func TestTokensOfForgottenNamesRiseThroughFailover(t *testing.T) {
 	t.Parallel()
-	primary := start(t)
+	primary := redistest.Start(t)
 	host, port, err := net.SplitHostPort(primary.Addr)
 	require.NoError(t, err)
 	s, err := testserver.Start(t.Context(), testserver.Redis, testserver.Options{Clock: true, Args: []string{"--replicaof", host + " " + port}})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
 	require.NoError(t, s.SetClock(-time.Hour))
-	c, replica := connect(t, primary.Addr), connect(t, s.Addr)
+	c, replica := redistest.Connect(t, primary.Addr), redistest.Connect(t, s.Addr)
 	awaitReplica(t, c)
 	b := redislock.New(c)
-	g := acquire(t, b, request("x"))
+	g := redistest.Acquire(t, b, redistest.Request("x"))
 	require.NoError(t, b.Release(t.Context(), g))
-	forget(t, c, redislock.DefaultPrefix+":x")
+	redistest.Forget(t, c, redislock.DefaultPrefix+":x")
 	require.NoError(t, c.Set(t.Context(), "last", "", 0).Err())
-	require.Eventually(t, func() bool { return replica.Exists(t.Context(), "last").Val() == 1 }, atMost, time.Millisecond)
+	require.Eventually(t, func() bool { return replica.Exists(t.Context(), "last").Val() == 1 }, redistest.AtMost, time.Millisecond)
 	require.NoError(t, replica.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	require.Zero(t, replica.Exists(t.Context(), redislock.DefaultPrefix+":x").Val())
-	assert.Greater(t, acquire(t, redislock.New(replica), request("x")).Token, g.Token)
+	assert.Greater(t, redistest.Acquire(t, redislock.New(replica), redistest.Request("x")).Token, g.Token)
 }
 
 // On a Cluster each slot has a record of its own, so that a script sees it beside the lock. With a hash tag in the prefix there is one.
@@ -84,9 +75,9 @@ func testForgottenOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.
 		b := redislock.New(c, redislock.Prefix(prefix))
 		grants := make(map[string]driver.Grant)
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			g := acquire(t, b, request(name))
+			g := redistest.Acquire(t, b, redistest.Request(name))
 			require.NoError(t, b.Release(t.Context(), g))
-			forget(t, c, prefix+":"+name)
+			redistest.Forget(t, c, prefix+":"+name)
 			grants[name] = g
 		}
 		var records []string
@@ -102,7 +93,7 @@ func testForgottenOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.
 			at := c.ClusterKeySlot(t.Context(), record).Val()
 			for name := range grants {
 				if c.ClusterKeySlot(t.Context(), prefix+":"+name).Val() == at {
-					assert.Greater(t, int64(acquire(t, b, request(name)).Token), ahead, name)
+					assert.Greater(t, int64(redistest.Acquire(t, b, redistest.Request(name)).Token), ahead, name)
 				}
 			}
 		}
@@ -115,33 +106,5 @@ func testForgottenOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.
 		n, err := b.Prune(t.Context(), 0)
 		require.NoError(t, err)
 		assert.Equal(t, len(grants), n)
-	}
-}
-
-// A node of a Redlock forgets a released name as one Redis does; its record knows no smaller token, also of a grant that it never confirmed.
-func TestRedlockForgetsWhatIsReleased(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	f := newFleet(t, 3)
-	b, _ := f.client(t, steadily)
-	var last driver.Token
-	for range 3 {
-		g := acquire(t, b, request("x"))
-		assert.Greater(t, g.Token, last)
-		b.Settle()
-		require.NoError(t, f.raw[0].HSet(ctx, f.row("x"), "confirmed", "0").Err())
-		require.NoError(t, f.raw[0].HSet(ctx, record, "top", "0").Err())
-		require.NoError(t, b.Release(ctx, g))
-		b.Settle()
-		require.NoError(t, b.Release(ctx, g), "its reply was lost")
-		b.Settle()
-		for _, node := range f.raw {
-			forget(t, node, f.row("x"))
-			top, err := node.HGet(ctx, record, "top").Int64()
-			require.NoError(t, err)
-			assert.Equal(t, int64(g.Token), top)
-			require.NoError(t, node.HSet(ctx, record, "top", top+time.Hour.Microseconds()).Err()) // as if the clock had been set back since
-		}
-		last = g.Token + driver.Token(time.Hour.Microseconds())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
 // ErrStale says that a script was not run: a newer holder has written, or sealed, since the token was granted.
@@ -22,12 +23,12 @@ var guardLua string
 
 // Guard is a Lua script for data in Redis that runs only for the newest holder of a lock. It is safe for
 // concurrent use.
-type Guard struct{ script script }
+type Guard struct{ script redisbase.Script }
 
 // NewGuard puts a check of the token in front of lua, in the same script, so that nothing comes between.
 // lua sees the KEYS and ARGV that are given to Run, and is a script as Redis runs it otherwise, but for a first
 // line that begins with #!, which it cannot have.
-func NewGuard(lua string) *Guard { return &Guard{newScript(guardLua + lua)} }
+func NewGuard(lua string) *Guard { return &Guard{redisbase.NewScript(guardLua + lua)} }
 
 var sealing = NewGuard("return 1")
 
@@ -41,7 +42,7 @@ func (g *Guard) Run(ctx context.Context, client redis.Scripter, mark string, tok
 	if token <= 0 {
 		return nil, errNoToken
 	}
-	value, err := run(ctx, client, call{g.script, append([]string{mark}, keys...), append([]any{token.String()}, args...)}).Result()
+	value, err := redisbase.Run(ctx, client, g.script.On(append([]string{mark}, keys...), append([]any{token.String()}, args...)...)).Result()
 	var said redis.Error
 	if errors.As(err, &said) && strings.HasPrefix(said.Error(), "STALE") {
 		err = ErrStale

@@ -6,9 +6,10 @@ import (
 	"fmt"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-var handOverScript = loadQueued("hand_over")
+var handOverScript = redisbase.LoadQueued(files, "hand_over")
 
 var _ driver.HandOverer = (*Backend)(nil)
 
@@ -18,34 +19,34 @@ func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Requ
 	g, err := do(ctx, b, func(ctx context.Context) (driver.Grant, error) { return b.handOver(ctx, from, r) })
 	var held *driver.Held
 	if err != nil && !errors.As(err, &held) && !errors.Is(err, driver.ErrNotHeld) {
-		err = describe(ctx, "hand over", r.Key, err)
+		err = redisbase.Describe(ctx, pkg, "hand over", r.Key, err)
 	}
 	return g, err
 }
 
 func (b *Backend) handOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	remembered := b.options.retention + max(r.TTL+r.HandoverDelay, r.MinHold)
-	waiter := b.places.of(r.Key)
-	cmd, confirmed, err := b.write(ctx, call{handOverScript, []string{b.options.encode(from.Key)}, []any{
-		from.Nonce.String(), from.Token.String(), micros(from.MinHold),
-		r.Nonce.String(), r.Holder, r.Note, micros(r.TTL), micros(r.MinHold), micros(r.HandoverDelay), remembered.Milliseconds(), waiter,
-	}})
+	waiter := b.places.Of(r.Key)
+	cmd, confirmed, err := b.write(ctx, handOverScript.On([]string{b.options.prefix.Encode(from.Key)},
+		from.Nonce.String(), from.Token.String(), redisbase.Micros(from.MinHold),
+		r.Nonce.String(), r.Holder, r.Note, redisbase.Micros(r.TTL), redisbase.Micros(r.MinHold), redisbase.Micros(r.HandoverDelay), remembered.Milliseconds(), waiter,
+	))
 	if err != nil {
 		return driver.Grant{}, err
 	}
 	token, settled := cmd.Val().(int64)
 	switch {
 	case !settled:
-		a, err := read(cmd)
+		a, err := redisbase.Read(cmd)
 		if err != nil {
 			return driver.Grant{}, err
 		}
-		return driver.Grant{}, a.held()
+		return driver.Grant{}, a.Held()
 	case token == 0:
 		return driver.Grant{}, driver.ErrNotHeld
 	}
 	if waiter != "" {
-		b.places.granted(r.Key)
+		b.places.Granted(r.Key)
 	}
 	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(token), TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
 	if confirmed < b.options.replicas {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestAServerThatHangsIsNotWaitedForTwice(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	proxy, err := faultproxy.New(start(t).Addr)
+	proxy, err := faultproxy.New(redistest.Start(t).Addr)
 	require.NoError(t, err)
 	t.Cleanup(proxy.Close)
 	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true, ReadTimeout: -1, MaxRetries: -1})
@@ -27,7 +28,7 @@ func TestAServerThatHangsIsNotWaitedForTwice(t *testing.T) {
 	bounded, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for range 2 { // the second one finds a server that answers
-		g, err := b.Acquire(bounded, request("x"))
+		g, err := b.Acquire(bounded, redistest.Request("x"))
 		require.NoError(t, err)
 		require.NoError(t, b.Release(bounded, g))
 	}
@@ -36,19 +37,19 @@ func TestAServerThatHangsIsNotWaitedForTwice(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	_, err = b.Acquire(short, request("x"))
+	_, err = b.Acquire(short, redistest.Request("x"))
 	require.Error(t, err)
 	assert.Less(t, time.Since(began), soon)
 
 	cancelled, cancel := context.WithTimeout(ctx, 2*soon)
 	time.AfterFunc(100*time.Millisecond, cancel)
 	began = time.Now()
-	_, err = b.Acquire(cancelled, request("x"))
+	_, err = b.Acquire(cancelled, redistest.Request("x"))
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Less(t, time.Since(began), soon)
 
 	proxy.Restore()
 	for range 2 {
-		require.NoError(t, b.Release(bounded, acquire(t, b, request("y"))))
+		require.NoError(t, b.Release(bounded, redistest.Acquire(t, b, redistest.Request("y"))))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -31,7 +32,7 @@ func line(tb testing.TB, n int, open func() redis.UniversalClient, opts ...redis
 	for i := range all {
 		p := &person{client: open(), woken: make(chan struct{}, 1)}
 		p.Backend = redislock.New(p.client, opts...)
-		ctx, cancel := context.WithTimeout(context.Background(), atMost)
+		ctx, cancel := context.WithTimeout(context.Background(), redistest.AtMost)
 		stop, err := p.Notify(ctx, driver.Key{Name: "job"}, p.wake)
 		cancel()
 		require.NoError(tb, err)
@@ -62,7 +63,7 @@ func (p *person) called(tb testing.TB) {
 	tb.Helper()
 	select {
 	case <-p.woken:
-	case <-time.After(atMost):
+	case <-time.After(redistest.AtMost):
 		require.FailNow(tb, "was not called")
 	}
 }
@@ -70,7 +71,7 @@ func (p *person) called(tb testing.TB) {
 // ask is a request of a waiter that is refused.
 func (p *person) ask(tb testing.TB) *driver.Held {
 	tb.Helper()
-	r := request("job")
+	r := redistest.Request("job")
 	r.Waiting = true
 	_, err := p.Acquire(context.Background(), r)
 	var held *driver.Held
@@ -81,15 +82,15 @@ func (p *person) ask(tb testing.TB) *driver.Held {
 // take is a request of a waiter that is granted.
 func (p *person) take(tb testing.TB) driver.Grant {
 	tb.Helper()
-	r := request("job")
+	r := redistest.Request("job")
 	r.Waiting = true
-	return acquire(tb, p, r)
+	return redistest.Acquire(tb, p, r)
 }
 
 // refused is a request of one that does not wait.
 func refused(tb testing.TB, b driver.Backend) *driver.Held {
 	tb.Helper()
-	_, err := b.Acquire(context.Background(), request("job"))
+	_, err := b.Acquire(context.Background(), redistest.Request("job"))
 	var held *driver.Held
 	require.ErrorAs(tb, err, &held)
 	return held
@@ -142,7 +143,7 @@ func stretch(tb testing.TB, c redis.UniversalClient) {
 
 // opener makes clients of one server.
 func opener(tb testing.TB, addr string) func() redis.UniversalClient {
-	return func() redis.UniversalClient { return connect(tb, addr) }
+	return func() redis.UniversalClient { return redistest.Connect(tb, addr) }
 }
 
 // clusterOpener makes clients of the Cluster of which c is one.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -16,11 +17,11 @@ import (
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	c := connect(t, start(t).Addr)
+	c := redistest.Connect(t, redistest.Start(t).Addr)
 	b := redislock.New(c)
-	kept, ended := acquire(t, b, request("kept")), acquire(t, b, request("ended"))
+	kept, ended := redistest.Acquire(t, b, redistest.Request("kept")), redistest.Acquire(t, b, redistest.Request("ended"))
 	require.NoError(t, c.ConfigSet(ctx, "maxmemory", "100kb").Err()) // less than it has by itself
-	_, err := b.Acquire(ctx, request("new"))
+	_, err := b.Acquire(ctx, redistest.Request("new"))
 	require.ErrorContains(t, err, "OOM")
 	assert.False(t, driver.IsPermanent(err))
 	outcomes, err := b.Renew(ctx, []driver.Grant{kept, ended})
@@ -34,16 +35,16 @@ func TestFullMemory(t *testing.T) {
 func TestEvictionLosesLocks(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	c := connect(t, start(t, "--maxmemory", "4mb", "--maxmemory-policy", "allkeys-random").Addr)
+	c := redistest.Connect(t, redistest.Start(t, "--maxmemory", "4mb", "--maxmemory-policy", "allkeys-random").Addr)
 	b := redislock.New(c, redislock.AllowEviction())
-	first := acquire(t, b, request("x"))
+	first := redistest.Acquire(t, b, redistest.Request("x"))
 	for range 10_000 {
 		require.NoError(t, c.Set(ctx, driver.NewNonce().String(), strings.Repeat("x", 10_000), 0).Err())
 		if c.Exists(ctx, redislock.DefaultPrefix+":x").Val() == 0 {
 			break
 		}
 	}
-	second := acquire(t, b, request("x"))
+	second := redistest.Acquire(t, b, redistest.Request("x"))
 	assert.Greater(t, second.Token, first.Token)
 	outcomes, err := b.Renew(ctx, []driver.Grant{first})
 	require.NoError(t, err)

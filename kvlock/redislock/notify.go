@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
 // Notify implements [driver.Notifier]. A release calls the process that has waited longest, of those whose requests as waiters
@@ -19,22 +20,22 @@ func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	if b.err != nil {
 		return nil, driver.Permanent(b.err)
 	}
-	channel := b.options.encode(key)
-	w := &waiter{wake: wake}
-	topic, err := b.wakes.add(channel, w)
+	channel := b.options.prefix.Encode(key)
+	w := &redisbase.Waiter{Wake: wake}
+	topic, err := b.wakes.Add(channel, w)
 	if err != nil {
-		return nil, describe(ctx, "subscribe to", key, err)
+		return nil, redisbase.Describe(ctx, pkg, "subscribe to", key, err)
 	}
-	b.places.join(key)
+	b.places.Join(key)
 	stop = sync.OnceFunc(func() {
-		b.wakes.remove(channel, w)
-		if b.places.leave(key) {
+		b.wakes.Remove(channel, w)
+		if b.places.Leave(key) {
 			go b.leave(key)
 		}
 	})
-	if err := topic.await(ctx); err != nil {
+	if err := topic.Await(ctx); err != nil {
 		stop()
-		return nil, describe(ctx, "subscribe to", key, err)
+		return nil, redisbase.Describe(ctx, pkg, "subscribe to", key, err)
 	}
 	return stop, nil
 }

@@ -6,9 +6,10 @@ import (
 	"fmt"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-var pauseScript = load("pause")
+var pauseScript = redisbase.Load(files, "pause")
 
 var _ driver.Pauser = (*Backend)(nil)
 
@@ -17,15 +18,15 @@ var _ driver.Pauser = (*Backend)(nil)
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	_, err := do(ctx, b, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.pause(ctx, g, as) })
 	if err != nil && !errors.Is(err, driver.ErrNotHeld) {
-		err = describe(ctx, "pause", g.Key, err)
+		err = redisbase.Describe(ctx, pkg, "pause", g.Key, err)
 	}
 	return err
 }
 
 func (b *Backend) pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
-	cmd, confirmed, err := b.write(ctx, call{pauseScript, []string{b.options.encode(g.Key)}, []any{
-		g.Nonce.String(), g.Token.String(), as.String(), micros(driver.Endless),
-	}})
+	cmd, confirmed, err := b.write(ctx, pauseScript.On([]string{b.options.prefix.Encode(g.Key)},
+		g.Nonce.String(), g.Token.String(), as.String(), redisbase.Micros(driver.Endless),
+	))
 	if err != nil {
 		return err
 	}

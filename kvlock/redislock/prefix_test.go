@@ -5,12 +5,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
 // A brace in a prefix is that of a hash tag. Otherwise the record of a slot would be in another one.
 func TestPrefixesWithBraces(t *testing.T) {
-	c := connect(t, "127.0.0.1:1")
+	c := redistest.Connect(t, "127.0.0.1:1")
 	for prefix, fits := range map[string]bool{"{locks}:": true, "a{locks}b:": true, "}:": true, "a{b:": false, "{}a:": false, "{:": false} {
 		err := redislock.New(c, redislock.Prefix(prefix)).Validate()
 		if fits {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -19,7 +20,7 @@ import (
 // keeps the name for it: whoever has released does not come in between, and neither does one that came later. Nobody asks.
 func testReleaseCalls(t *testing.T, open func() redis.UniversalClient, opts ...redislock.Option) {
 	holder := redislock.New(open(), opts...)
-	g := acquire(t, holder, request("job"))
+	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, 3, open, opts...)
 	release := func(b *redislock.Backend) {
 		require.NoError(t, b.Release(t.Context(), g))
@@ -43,17 +44,17 @@ func testReleaseCalls(t *testing.T, open func() redis.UniversalClient, opts ...r
 		}
 	}
 	require.NoError(t, all[2].Release(t.Context(), g))
-	require.NoError(t, holder.Release(t.Context(), acquire(t, holder, request("job"))), "it is kept for nobody any more")
+	require.NoError(t, holder.Release(t.Context(), redistest.Acquire(t, holder, redistest.Request("job"))), "it is kept for nobody any more")
 }
 
 func TestAReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 	t.Parallel()
-	primary := start(t)
+	primary := redistest.Start(t)
 	testReleaseCalls(t, opener(t, primary.Addr))
 	host, port, err := net.SplitHostPort(primary.Addr)
 	require.NoError(t, err)
-	start(t, "--replicaof", host+" "+port)
-	awaitReplica(t, connect(t, primary.Addr))
+	redistest.Start(t, "--replicaof", host+" "+port)
+	awaitReplica(t, redistest.Connect(t, primary.Addr))
 	testReleaseCalls(t, opener(t, primary.Addr), redislock.Replicated(1, 2*time.Second))
 }
 
@@ -61,14 +62,14 @@ func TestAReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 // three seconds.
 func TestADeadWaiterIsPassedOver(t *testing.T) {
 	t.Parallel()
-	addr := start(t).Addr
+	addr := redistest.Start(t).Addr
 	open := opener(t, addr)
 	holder := redislock.New(open())
-	g := acquire(t, holder, request("job"))
+	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, 3, open)
-	admin := connect(t, addr)
+	admin := redistest.Connect(t, addr)
 	require.NoError(t, all[0].client.Close())
-	require.Eventually(t, func() bool { return len(subscriptions(t, admin)) == 2 }, atMost, time.Millisecond)
+	require.Eventually(t, func() bool { return len(subscriptions(t, admin)) == 2 }, redistest.AtMost, time.Millisecond)
 	seen(t, admin, all[1].Waiter(), -3*time.Second)
 	require.NoError(t, holder.Release(t.Context(), g))
 	all[2].called(t)
@@ -83,18 +84,18 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 // once: the next release calls the next one. On a Cluster the same is true of one that was killed.
 func testReservationEnds(t *testing.T, open func() redis.UniversalClient, disturb func(first *person)) {
 	holder := redislock.New(open())
-	g := acquire(t, holder, request("job"))
+	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, 3, open)
 	disturb(all[0])
 	require.NoError(t, holder.Release(t.Context(), g))
 	assert.NotEmpty(t, all[1].client.HGet(t.Context(), job, "reserved_for").Val())
-	r := request("job")
+	r := redistest.Request("job")
 	r.Waiting = true
 	require.Eventually(t, func() bool { // without anybody's doing
 		var err error
 		g, err = all[2].Acquire(context.Background(), r)
 		return err == nil
-	}, atMost, time.Millisecond)
+	}, redistest.AtMost, time.Millisecond)
 	require.NoError(t, all[2].Release(t.Context(), g))
 	all[1].called(t)
 	stretch(t, all[1].client)
@@ -105,7 +106,7 @@ func testReservationEnds(t *testing.T, open func() redis.UniversalClient, distur
 
 func TestAWaiterThatDoesNotComeCostsOneReservation(t *testing.T) {
 	t.Parallel()
-	testReservationEnds(t, opener(t, start(t).Addr), func(*person) {})
+	testReservationEnds(t, opener(t, redistest.Start(t).Addr), func(*person) {})
 }
 
 // On a Cluster, who listens may be connected to any server.
@@ -117,13 +118,13 @@ func testQueueOnCluster(t *testing.T, c *redis.ClusterClient, _ []*redis.Client)
 // A waiter that gives up leaves nothing behind. If it was called already, the next one is instead.
 func TestAWaiterThatGivesUpIsNotCalled(t *testing.T) {
 	t.Parallel()
-	addr := start(t).Addr
+	addr := redistest.Start(t).Addr
 	open := opener(t, addr)
 	holder, admin := redislock.New(open()), open()
-	g := acquire(t, holder, request("job"))
+	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, 3, open)
 	all[0].stop()
-	require.Eventually(t, func() bool { return queued(t, admin) == 2 }, atMost, time.Millisecond)
+	require.Eventually(t, func() bool { return queued(t, admin) == 2 }, redistest.AtMost, time.Millisecond)
 	require.NoError(t, holder.Release(t.Context(), g))
 	all[1].called(t)
 	stretch(t, admin)
@@ -134,21 +135,21 @@ func TestAWaiterThatGivesUpIsNotCalled(t *testing.T) {
 	all[2].stop()
 	require.Eventually(t, func() bool {
 		var err error
-		g, err = holder.Acquire(context.Background(), request("job"))
+		g, err = holder.Acquire(context.Background(), redistest.Request("job"))
 		return err == nil
-	}, atMost, time.Millisecond, "it is free, although the hour is not over")
+	}, redistest.AtMost, time.Millisecond, "it is free, although the hour is not over")
 	require.NoError(t, holder.Release(t.Context(), g))
 }
 
 // A minimum hold is kept to, whoever waits: nobody is called before it is over, and nobody is granted.
 func TestAReservationDoesNotShortenAMinimumHold(t *testing.T) {
 	t.Parallel()
-	addr := start(t).Addr
+	addr := redistest.Start(t).Addr
 	open := opener(t, addr)
 	holder := redislock.New(open())
-	r := request("job")
+	r := redistest.Request("job")
 	r.MinHold = time.Hour
-	g := acquire(t, holder, r)
+	g := redistest.Acquire(t, holder, r)
 	p := line(t, 1, open)[0]
 	require.NoError(t, holder.Release(t.Context(), g))
 	held := p.ask(t)
@@ -162,10 +163,10 @@ func TestAReservationDoesNotShortenAMinimumHold(t *testing.T) {
 func TestEachOfManyWaitersIsCalled(t *testing.T) {
 	t.Parallel()
 	const processes = 150
-	addr := start(t).Addr
+	addr := redistest.Start(t).Addr
 	open := opener(t, addr)
-	holder, admin := redislock.New(open()), connect(t, addr)
-	g := acquire(t, holder, request("job"))
+	holder, admin := redislock.New(open()), redistest.Connect(t, addr)
+	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, processes, open)
 	for _, p := range all {
 		seen(t, admin, p.Waiter(), time.Hour) // however slow this machine is
@@ -185,15 +186,15 @@ func TestEachOfManyWaitersIsCalled(t *testing.T) {
 // Waiters leave from the front, the middle and the end, and the others are called in their order.
 func TestTheOrderSurvivesThoseWhoLeave(t *testing.T) {
 	t.Parallel()
-	addr := start(t).Addr
+	addr := redistest.Start(t).Addr
 	open := opener(t, addr)
-	holder, admin := redislock.New(open()), connect(t, addr)
-	g := acquire(t, holder, request("job"))
+	holder, admin := redislock.New(open()), redistest.Connect(t, addr)
+	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, 7, open)
 	for _, i := range []int{3, 0, 6, 4} {
 		before := queued(t, admin)
 		all[i].stop()
-		require.Eventually(t, func() bool { return queued(t, admin) == before-1 }, atMost, time.Millisecond)
+		require.Eventually(t, func() bool { return queued(t, admin) == before-1 }, redistest.AtMost, time.Millisecond)
 	}
 	for i, p := range []*person{all[1], all[2], all[5]} {
 		assert.Equal(t, i, p.ask(t).Ahead)
@@ -211,10 +212,10 @@ func TestTheOrderSurvivesThoseWhoLeave(t *testing.T) {
 // A queue is bounded: with ten thousand that wait one more only polls. Dead ones at its end make room.
 func TestTheQueueIsBounded(t *testing.T) {
 	t.Parallel()
-	addr := start(t).Addr
-	admin := connect(t, addr)
+	addr := redistest.Start(t).Addr
+	admin := redistest.Connect(t, addr)
 	const most = 10_000
-	g := acquire(t, redislock.New(admin), request("job"))
+	g := redistest.Acquire(t, redislock.New(admin), redistest.Request("job"))
 	p := line(t, 1, opener(t, addr))[0]
 	fill := func(age time.Duration) {
 		t.Helper()

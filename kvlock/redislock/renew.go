@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
 // maxBatch is how many leases one run of the script renews: while it runs, the server does nothing else.
@@ -16,7 +17,7 @@ const maxBatch = 100
 
 // batch is one run of the script, and which of the grants it is for.
 type batch struct {
-	call
+	redisbase.Call
 	grants []int
 }
 
@@ -28,29 +29,29 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 		return outcomes, b.renew(ctx, b.batches(grants), outcomes)
 	})
 	if err != nil {
-		return nil, describe(ctx, fmt.Sprintf("renew %d leases", len(grants)), driver.Key{}, err)
+		return nil, redisbase.Describe(ctx, pkg, fmt.Sprintf("renew %d leases", len(grants)), driver.Key{}, err)
 	}
 	return outcomes, nil
 }
 
 // batches puts up to a hundred grants of one slot into each call.
 func (b *Backend) batches(grants []driver.Grant) []*batch {
-	cluster := b.isCluster()
+	cluster := redisbase.IsCluster(b.client)
 	open := make(map[int]*batch)
 	var list []*batch
 	for i, g := range grants {
-		key, at := b.options.encode(g.Key), 0
+		key, at := b.options.prefix.Encode(g.Key), 0
 		if cluster {
-			at = slot(key)
+			at = redisbase.Slot(key)
 		}
 		now := open[at]
 		if now == nil || len(now.grants) == maxBatch {
-			now = &batch{call: call{script: renewScript, args: []any{b.options.retention.Milliseconds()}}}
+			now = &batch{Call: renewScript.On(nil, b.options.retention.Milliseconds())}
 			open[at], list = now, append(list, now)
 		}
 		now.grants = append(now.grants, i)
-		now.keys = append(now.keys, key)
-		now.args = append(now.args, g.Nonce.String(), g.Token.String(), micros(g.TTL), micros(g.MinHold), micros(g.HandoverDelay))
+		now.Keys = append(now.Keys, key)
+		now.Args = append(now.Args, g.Nonce.String(), g.Token.String(), redisbase.Micros(g.TTL), redisbase.Micros(g.MinHold), redisbase.Micros(g.HandoverDelay))
 	}
 	return list
 }
@@ -60,38 +61,38 @@ func (b *Backend) renew(ctx context.Context, list []*batch, outcomes []driver.Ou
 	if b.options.replicas > 0 {
 		return b.renewReplicated(ctx, list, outcomes)
 	}
-	cmds := runAll(ctx, b.client, callsOf(list))
+	cmds := redisbase.RunAll(ctx, b.client, callsOf(list))
 	var moving []*batch
 	for i, one := range list {
-		if len(one.grants) > 1 && says(cmds[i].Err(), "TRYAGAIN") {
+		if len(one.grants) > 1 && redisbase.Says(cmds[i].Err(), "TRYAGAIN") {
 			moving = append(moving, b.apart(one)...)
 		}
 	}
 	if len(moving) == 0 {
 		return settle(list, cmds, outcomes)
 	}
-	return settle(slices.Concat(list, moving), slices.Concat(cmds, runAll(ctx, b.client, callsOf(moving))), outcomes)
+	return settle(slices.Concat(list, moving), slices.Concat(cmds, redisbase.RunAll(ctx, b.client, callsOf(moving))), outcomes)
 }
 
 // apart makes a run of each lock of a batch. While its slot moves to another server, a run for several works only as long as
 // one server has them all; each by itself is found on either.
 func (b *Backend) apart(one *batch) []*batch {
 	list := make([]*batch, len(one.grants))
-	perLock := (len(one.args) - 1) / len(one.grants)
+	perLock := (len(one.Args) - 1) / len(one.grants)
 	for i := range one.grants {
 		at := 1 + i*perLock
 		list[i] = &batch{
-			call:   call{one.script, one.keys[i : i+1], append([]any{one.args[0]}, one.args[at:at+perLock]...)},
+			Call:   one.Script.On(one.Keys[i:i+1], append([]any{one.Args[0]}, one.Args[at:at+perLock]...)...),
 			grants: one.grants[i : i+1],
 		}
 	}
 	return list
 }
 
-func callsOf(list []*batch) []call {
-	calls := make([]call, len(list))
+func callsOf(list []*batch) []redisbase.Call {
+	calls := make([]redisbase.Call, len(list))
 	for i, one := range list {
-		calls[i] = one.call
+		calls[i] = one.Call
 	}
 	return calls
 }
@@ -129,7 +130,7 @@ func (b *Backend) renewReplicated(ctx context.Context, list []*batch, outcomes [
 	primaries := make(map[*redis.Client][]*batch)
 	var failure error
 	for _, one := range list {
-		primary, err := b.primary(ctx, one.keys[0])
+		primary, err := b.primary(ctx, one.Keys[0])
 		if err != nil {
 			failure = err
 			continue

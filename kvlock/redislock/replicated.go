@@ -9,18 +9,19 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
 // write makes one call, and says how many replicas have confirmed it, if that is asked for.
-func (b *Backend) write(ctx context.Context, what call) (cmd *redis.Cmd, confirmed int, err error) {
+func (b *Backend) write(ctx context.Context, what redisbase.Call) (cmd *redis.Cmd, confirmed int, err error) {
 	if b.options.replicas == 0 {
-		return run(ctx, b.client, what), 0, nil
+		return redisbase.Run(ctx, b.client, what), 0, nil
 	}
-	primary, err := b.primary(ctx, what.keys[0])
+	primary, err := b.primary(ctx, what.Keys[0])
 	if err != nil {
 		return nil, 0, err
 	}
-	cmds, confirmed, err := b.writeAll(ctx, primary, []call{what})
+	cmds, confirmed, err := b.writeAll(ctx, primary, []redisbase.Call{what})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -31,27 +32,23 @@ func (b *Backend) write(ctx context.Context, what call) (cmd *redis.Cmd, confirm
 // what its own connection has written. Each call has its own outcome; the error is that of the WAIT.
 //
 // On a Cluster, locks of a slot that is moving to another server are not followed there, and so are unknown until it has moved.
-func (b *Backend) writeAll(ctx context.Context, primary *redis.Client, calls []call) ([]*redis.Cmd, int, error) {
+func (b *Backend) writeAll(ctx context.Context, primary *redis.Client, calls []redisbase.Call) ([]*redis.Cmd, int, error) {
 	cmds, confirmed, err := b.send(ctx, primary, calls, false)
-	if slices.ContainsFunc(cmds, func(cmd *redis.Cmd) bool { return isNoScript(cmd.Err()) }) {
+	if slices.ContainsFunc(cmds, func(cmd *redis.Cmd) bool { return redisbase.IsNoScript(cmd.Err()) }) {
 		cmds, confirmed, err = b.send(ctx, primary, calls, true)
 	}
-	if c, ok := b.client.(*redis.ClusterClient); ok && slices.ContainsFunc(cmds, func(cmd *redis.Cmd) bool { return says(cmd.Err(), "MOVED") }) {
+	if c, ok := b.client.(*redis.ClusterClient); ok && slices.ContainsFunc(cmds, func(cmd *redis.Cmd) bool { return redisbase.Says(cmd.Err(), "MOVED") }) {
 		c.ReloadState(ctx) // the next attempt asks the right server
 	}
 	return cmds, confirmed, err
 }
 
-func (b *Backend) send(ctx context.Context, primary *redis.Client, calls []call, text bool) (cmds []*redis.Cmd, confirmed int, err error) {
+func (b *Backend) send(ctx context.Context, primary *redis.Client, calls []redisbase.Call, text bool) (cmds []*redis.Cmd, confirmed int, err error) {
 	cmds = make([]*redis.Cmd, len(calls))
 	var wait *redis.Cmd
 	_, _ = primary.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, what := range calls {
-			if text {
-				cmds[i] = p.Eval(ctx, what.script.text, what.keys, what.args...)
-			} else {
-				cmds[i] = p.EvalSha(ctx, what.script.digest, what.keys, what.args...)
-			}
+			cmds[i] = what.Send(ctx, p, text)
 		}
 		wait = p.Do(ctx, "WAIT", b.options.replicas, b.options.replicaWait.Milliseconds())
 		return nil

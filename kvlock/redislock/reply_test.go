@@ -11,6 +11,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -18,8 +19,8 @@ import (
 // caller: the same token, renewed, released. Nobody else gets the name meanwhile.
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
-	addr := start(t).Addr
-	other := redislock.New(connect(t, addr))
+	addr := redistest.Start(t).Addr
+	other := redislock.New(redistest.Connect(t, addr))
 	for fate, then := range map[string]faultproxy.Fate{"reset": faultproxy.Reset, "hang": faultproxy.Hang} {
 		t.Run(fate, func(t *testing.T) {
 			t.Parallel()
@@ -32,7 +33,7 @@ func TestLostReplies(t *testing.T) {
 			renew := func(ctx context.Context, g driver.Grant) ([]driver.Outcome, error) {
 				return b.Renew(ctx, []driver.Grant{g})
 			}
-			warm := acquire(t, b, request("warm"+fate)) // the connection stands, and the server knows the scripts
+			warm := redistest.Acquire(t, b, redistest.Request("warm"+fate)) // the connection stands, and the server knows the scripts
 			_, err = renew(t.Context(), warm)
 			require.NoError(t, err)
 			require.NoError(t, b.Release(t.Context(), warm))
@@ -47,12 +48,12 @@ func TestLostReplies(t *testing.T) {
 				assert.NotErrorIs(t, err, driver.ErrNotHeld)
 			}
 
-			r := request(fate)
+			r := redistest.Request(fate)
 			lose(func(ctx context.Context) error { _, err := b.Acquire(ctx, r); return err })
 			var held *driver.Held
-			_, err = other.Acquire(t.Context(), request(fate))
+			_, err = other.Acquire(t.Context(), redistest.Request(fate))
 			require.ErrorAs(t, err, &held)
-			g := acquire(t, b, r)
+			g := redistest.Acquire(t, b, r)
 			assert.Equal(t, held.Token, g.Token)
 
 			g.TTL = time.Minute
@@ -64,7 +65,7 @@ func TestLostReplies(t *testing.T) {
 
 			lose(func(ctx context.Context) error { return b.Release(ctx, g) })
 			require.NoError(t, b.Release(t.Context(), g))
-			next := acquire(t, other, request(fate))
+			next := redistest.Acquire(t, other, redistest.Request(fate))
 			assert.Greater(t, next.Token, g.Token)
 			require.ErrorIs(t, b.Release(t.Context(), g), driver.ErrNotHeld)
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	c := connect(t, start(t).Addr)
+	c := redistest.Connect(t, redistest.Start(t).Addr)
 	const retention, hour = 48 * time.Hour, time.Hour
 	b := redislock.New(c, redislock.Retention(retention))
 	key := redislock.DefaultPrefix + ":x"
@@ -26,9 +27,9 @@ func TestRetention(t *testing.T) {
 		assert.InDelta(t, want.Minutes(), c.PTTL(ctx, key).Val().Minutes(), 1, why)
 		require.NoError(t, c.Persist(ctx, key).Err())
 	}
-	r := request("x")
+	r := redistest.Request("x")
 	r.TTL, r.HandoverDelay = hour, hour
-	g := acquire(t, b, r)
+	g := redistest.Acquire(t, b, r)
 	lives(retention+2*hour, "acquired")
 	g.TTL = 2 * hour
 	_, err := b.Renew(ctx, []driver.Grant{g})

@@ -18,6 +18,7 @@ import (
 	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 	"github.com/rowlock/rowlock/migrations"
 )
@@ -52,7 +53,7 @@ func refuses(tb testing.TB, guard *fence.Guard, client redis.UniversalClient, fi
 	_, err = write.Run(tb.Context(), client, "{data}:mark", second.Token(), []string{"{data}"}, "second")
 	require.NoError(tb, err)
 
-	require.Eventually(tb, func() bool { return errors.Is(first.Renew(tb.Context()), rowlock.ErrLost) }, atMost, 10*time.Millisecond)
+	require.Eventually(tb, func() bool { return errors.Is(first.Renew(tb.Context()), rowlock.ErrLost) }, redistest.AtMost, 10*time.Millisecond)
 	require.NoError(tb, second.Renew(tb.Context()))
 }
 
@@ -61,14 +62,14 @@ func refuses(tb testing.TB, guard *fence.Guard, client redis.UniversalClient, fi
 func TestFailoverBySentinel(t *testing.T) {
 	t.Parallel()
 	const replicaIP = "127.0.0.2" // by which the proxy knows the replica
-	primary, replica := start(t), start(t, "--bind-source-addr", replicaIP)
+	primary, replica := redistest.Start(t), redistest.Start(t, "--bind-source-addr", replicaIP)
 	between, err := faultproxy.New(primary.Addr)
 	require.NoError(t, err)
 	t.Cleanup(between.Close)
 	host, port, err := net.SplitHostPort(between.Addr())
 	require.NoError(t, err)
-	require.NoError(t, connect(t, replica.Addr).ReplicaOf(t.Context(), host, port).Err())
-	awaitReplica(t, connect(t, primary.Addr))
+	require.NoError(t, redistest.Connect(t, replica.Addr).ReplicaOf(t.Context(), host, port).Err())
+	awaitReplica(t, redistest.Connect(t, primary.Addr))
 	watch, err := testserver.Start(t.Context(), testserver.Sentinel, testserver.Options{Primary: between.Addr()})
 	require.NoError(t, err)
 	t.Cleanup(watch.Stop)
@@ -77,7 +78,7 @@ func TestFailoverBySentinel(t *testing.T) {
 	require.Eventually(t, func() bool {
 		known, err := sentinel.Replicas(t.Context(), testserver.SentinelMaster).Result()
 		return err == nil && len(known) == 1 && known[0]["master-link-status"] == "ok"
-	}, atMost, 10*time.Millisecond)
+	}, redistest.AtMost, 10*time.Millisecond)
 
 	guard := fenced(t)
 	client := func() redis.UniversalClient {
@@ -86,12 +87,12 @@ func TestFailoverBySentinel(t *testing.T) {
 		return c
 	}
 	other := client()
-	one := lockerOn(t, redislock.New(client()), rowlock.TTL(5*time.Minute), rowlock.Fenced(guard))
-	two := lockerOn(t, redislock.New(other), rowlock.TTL(time.Minute), rowlock.Fenced(guard)) // it asks for so long while nobody answers
+	one := redistest.LockerOn(t, redislock.New(client()), rowlock.TTL(5*time.Minute), rowlock.Fenced(guard))
+	two := redistest.LockerOn(t, redislock.New(other), rowlock.TTL(time.Minute), rowlock.Fenced(guard)) // it asks for so long while nobody answers
 	before, err := one.Acquire(t.Context(), "x")
 	require.NoError(t, err)
 	require.NoError(t, before.Release(t.Context()))
-	awaitReplica(t, connect(t, primary.Addr)) // else the replica may not know of the release, and keeps the name closed for its TTL
+	awaitReplica(t, redistest.Connect(t, primary.Addr)) // else the replica may not know of the release, and keeps the name closed for its TTL
 	between.CutFrom(func(a net.Addr) bool { return a.(*net.TCPAddr).IP.String() == replicaIP })
 	first, err := one.Acquire(t.Context(), "x")
 	require.NoError(t, err)
@@ -109,10 +110,10 @@ func TestFailoverBySentinel(t *testing.T) {
 // FLUSHALL and a restart without data each let a second holder in, and what is fenced takes nothing from the first.
 func TestForgottenLocksAreFenced(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	c := connect(t, s.Addr)
+	s := redistest.Start(t)
+	c := redistest.Connect(t, s.Addr)
 	guard := fenced(t)
-	one, two := lockerOn(t, redislock.New(c), rowlock.Fenced(guard)), lockerOn(t, redislock.New(c), rowlock.Fenced(guard))
+	one, two := redistest.LockerOn(t, redislock.New(c), rowlock.Fenced(guard)), redistest.LockerOn(t, redislock.New(c), rowlock.Fenced(guard))
 	for name, forget := range map[string]func() error{
 		"FLUSHALL": func() error { return c.FlushAll(context.Background()).Err() },
 		"restart":  func() error { s.Kill(); return s.Restart(context.Background()) },
@@ -130,17 +131,17 @@ func TestForgottenLocksAreFenced(t *testing.T) {
 // fence takes from the newer one only.
 func TestTwoPrimaries(t *testing.T) {
 	t.Parallel()
-	primary, replica := start(t), start(t)
-	old, promoted := connect(t, primary.Addr), connect(t, replica.Addr)
+	primary, replica := redistest.Start(t), redistest.Start(t)
+	old, promoted := redistest.Connect(t, primary.Addr), redistest.Connect(t, replica.Addr)
 	host, port, err := net.SplitHostPort(primary.Addr)
 	require.NoError(t, err)
 	require.NoError(t, promoted.ReplicaOf(t.Context(), host, port).Err())
 	awaitReplica(t, old)
 	require.NoError(t, promoted.ReplicaOf(t.Context(), "NO", "ONE").Err())
 	guard := fenced(t)
-	first, err := lockerOn(t, redislock.New(old), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
+	first, err := redistest.LockerOn(t, redislock.New(old), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
 	require.NoError(t, err)
-	second, err := lockerOn(t, redislock.New(promoted), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
+	second, err := redistest.LockerOn(t, redislock.New(promoted), rowlock.Fenced(guard)).Acquire(t.Context(), "x")
 	require.NoError(t, err)
 	assert.Greater(t, second.Token(), first.Token())
 	nothing := func(context.Context, *sql.Tx) error { return nil }
@@ -148,6 +149,6 @@ func TestTwoPrimaries(t *testing.T) {
 	assert.ErrorIs(t, guard.Tx(first.Context(), nothing), fence.ErrStale)
 	require.NoError(t, guard.Tx(second.Context(), nothing))
 	var held *driver.Held
-	_, err = redislock.New(promoted).Acquire(t.Context(), request("x"))
+	_, err = redislock.New(promoted).Acquire(t.Context(), redistest.Request("x"))
 	require.ErrorAs(t, err, &held)
 }

@@ -9,38 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/leaks"
-	"github.com/rowlock/rowlock/internal/testenv"
-	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 )
 
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // it reports each connection that is cut
+	redistest.Silence()
 	leaks.Main(m)
-}
-
-// start starts a server of this test's own: one that may be killed, flushed and reconfigured.
-func start(tb testing.TB, args ...string) *testserver.Server {
-	tb.Helper()
-	testenv.DSN(tb, testenv.EngineRedis) // where the launcher could not start one, neither can this test
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s, err := testserver.Start(ctx, testserver.Redis, testserver.Options{Args: append([]string{"--repl-diskless-sync-delay", "0"}, args...)})
-	require.NoError(tb, err)
-	tb.Cleanup(s.Stop)
-	return s
-}
-
-// connect returns a client that is closed with the test.
-func connect(tb testing.TB, addr string) *redis.Client {
-	c := redis.NewClient(&redis.Options{Addr: addr})
-	tb.Cleanup(func() { _ = c.Close() })
-	return c
 }
 
 // cluster starts three primaries that share the slots, and returns their addresses.
@@ -50,8 +25,8 @@ func cluster(tb testing.TB) []string {
 	addrs := make([]string, 3)
 	nodes := make([]*redis.Client, 3)
 	for i := range addrs {
-		addrs[i] = start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000").Addr
-		nodes[i] = connect(tb, addrs[i])
+		addrs[i] = redistest.Start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000").Addr
+		nodes[i] = redistest.Connect(tb, addrs[i])
 		require.NoError(tb, nodes[i].ClusterAddSlotsRange(ctx, i*16384/3, (i+1)*16384/3-1).Err())
 		require.NoError(tb, nodes[i].Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err())
 	}
@@ -68,18 +43,6 @@ func cluster(tb testing.TB) []string {
 		}, 30*time.Second, 20*time.Millisecond)
 	}
 	return addrs
-}
-
-// request asks for a name with a nonce of its own.
-func request(name string) driver.Request {
-	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test", Note: name}
-}
-
-func acquire(tb testing.TB, b driver.Backend, r driver.Request) driver.Grant {
-	tb.Helper()
-	g, err := b.Acquire(context.Background(), r)
-	require.NoError(tb, err)
-	return g
 }
 
 // awaitReplica waits until what the primary writes reaches a replica at once. That is not so with the first write that

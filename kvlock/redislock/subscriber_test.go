@@ -15,10 +15,9 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
-
-const atMost = 20 * time.Second
 
 // listener waits for one name.
 type listener struct {
@@ -30,7 +29,7 @@ func (l listener) await(tb testing.TB, why string) {
 	tb.Helper()
 	select {
 	case <-l.woken:
-	case <-time.After(atMost):
+	case <-time.After(redistest.AtMost):
 		require.FailNow(tb, "nobody was woken", why)
 	}
 }
@@ -40,7 +39,7 @@ func listen(tb testing.TB, b *redislock.Backend, names int) []listener {
 	tb.Helper()
 	all := make([]listener, names)
 	notify := func(name string) listener {
-		ctx, cancel := context.WithTimeout(context.Background(), atMost)
+		ctx, cancel := context.WithTimeout(context.Background(), redistest.AtMost)
 		defer cancel()
 		l := listener{woken: make(chan struct{}, 1)}
 		stop, err := b.Notify(ctx, driver.Key{Name: name}, func() {
@@ -83,15 +82,15 @@ func subscriptions(tb testing.TB, c *redis.Client) (lines []string) {
 func TestManyNamesShareOneSubscription(t *testing.T) {
 	t.Parallel()
 	const names = 50
-	c := connect(t, start(t).Addr)
+	c := redistest.Connect(t, redistest.Start(t).Addr)
 	b, other := redislock.New(c), redislock.New(c)
 	waiters, twins := listen(t, b, names), listen(t, b, names)
 	require.Eventually(t, func() bool { // "last" is forgotten
 		open := subscriptions(t, c)
 		return len(open) == 1 && strings.Contains(open[0], fmt.Sprintf(" sub=%d ", names+1))
-	}, atMost, time.Millisecond, "one connection, a channel for each and the process's own")
+	}, redistest.AtMost, time.Millisecond, "one connection, a channel for each and the process's own")
 	for _, name := range []string{"7", "8"} { // what is told arrives in order: nothing of the first comes after the second
-		require.NoError(t, other.Release(t.Context(), acquire(t, other, request(name))))
+		require.NoError(t, other.Release(t.Context(), redistest.Acquire(t, other, redistest.Request(name))))
 	}
 	for _, i := range []int{8, 7} {
 		waiters[i].await(t, "of a release")
@@ -101,12 +100,12 @@ func TestManyNamesShareOneSubscription(t *testing.T) {
 		assert.Empty(t, w.woken, i)
 		w.stop()
 	}
-	require.NoError(t, other.Release(t.Context(), acquire(t, other, request("9"))))
+	require.NoError(t, other.Release(t.Context(), redistest.Acquire(t, other, redistest.Request("9"))))
 	twins[9].await(t, "although the first who listened has gone")
 	for _, w := range twins {
 		w.stop()
 	}
-	require.Eventually(t, func() bool { return len(subscriptions(t, c)) == 0 }, atMost, time.Millisecond)
+	require.Eventually(t, func() bool { return len(subscriptions(t, c)) == 0 }, redistest.AtMost, time.Millisecond)
 	listen(t, b, 1)
 }
 
@@ -122,13 +121,13 @@ func TestReconnectWakesAllWaiters(t *testing.T) {
 		"black hole": func(p *faultproxy.Proxy, _ *redis.Client, dialled *atomic.Int64) {
 			before := dialled.Load()
 			p.Cut()
-			assert.Eventually(t, func() bool { return dialled.Load() > before }, atMost, time.Millisecond, "the silence is noticed")
+			assert.Eventually(t, func() bool { return dialled.Load() > before }, redistest.AtMost, time.Millisecond, "the silence is noticed")
 			p.Restore()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t)
+			s := redistest.Start(t)
 			p, err := faultproxy.New(s.Addr)
 			require.NoError(t, err)
 			t.Cleanup(p.Close)
@@ -141,13 +140,13 @@ func TestReconnectWakesAllWaiters(t *testing.T) {
 				},
 			})
 			t.Cleanup(func() { _ = through.Close() })
-			waiters, direct := listen(t, redislock.New(through), 20), connect(t, s.Addr)
+			waiters, direct := listen(t, redislock.New(through), 20), redistest.Connect(t, s.Addr)
 			fail(p, direct, &dialled)
 			for i, w := range waiters {
 				w.await(t, fmt.Sprint("reconnected, name ", i))
 			}
 			b := redislock.New(direct)
-			require.NoError(t, b.Release(t.Context(), acquire(t, b, request("7"))))
+			require.NoError(t, b.Release(t.Context(), redistest.Acquire(t, b, redistest.Request("7"))))
 			waiters[7].await(t, "of a release")
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
 // warnings are what weakens the promises in the way the servers are set up.
@@ -30,7 +32,7 @@ func fsync(ctx context.Context, server redis.Cmdable) string {
 }
 
 // weaknesses says what a server may forget, and what to change.
-func (i info) weaknesses(replicated bool, fsync string) (list []string) {
+func weaknesses(i redisbase.Info, replicated bool, fsync string) (list []string) {
 	switch {
 	case i["aof_enabled"] == "0":
 		list = append(list, "keeps no append-only file: a restart forgets who holds what. Set appendonly yes and appendfsync always")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -15,13 +16,13 @@ import (
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	warned := func(b *redislock.Backend) []string {
-		l := lockerOn(t, b)
+		l := redistest.LockerOn(t, b)
 		assert.Empty(t, l.Capabilities().Warnings, "before the first call")
 		_, err := b.Inspect(t.Context(), driver.Key{Name: "x"})
 		require.NoError(t, err)
 		return l.Capabilities().Warnings
 	}
-	c := connect(t, start(t).Addr)
+	c := redistest.Connect(t, redistest.Start(t).Addr)
 	set := func(name, value string) {
 		t.Helper()
 		require.NoError(t, c.ConfigSet(t.Context(), name, value).Err())
@@ -46,7 +47,7 @@ func TestWarnings(t *testing.T) {
 	set("maxmemory-policy", "noeviction")
 	set("appendonly", "no") // its rewriting would delay the replica
 
-	replica := connect(t, start(t).Addr)
+	replica := redistest.Connect(t, redistest.Start(t).Addr)
 	require.NoError(t, replica.ReplicaOf(t.Context(), "127.0.0.1", c.Options().Addr[len("127.0.0.1:"):]).Err())
 	awaitReplica(t, c)
 	if w := warned(redislock.New(c)); assert.Len(t, w, 2) {

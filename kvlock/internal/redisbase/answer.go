@@ -1,0 +1,60 @@
+package redisbase
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Answer is what the scripts for one lock return: a word, the token, and of whoever has the lock who,
+// why, and two or three numbers: durations in microseconds, and for a waiter the last one is how many are before it.
+type Answer struct {
+	Verdict      string
+	Token        driver.Token
+	Holder, Note string
+	Times        [3]time.Duration
+}
+
+// Read reads the reply of a script.
+func Read(cmd *redis.Cmd) (Answer, error) {
+	var a Answer
+	list, err := cmd.Slice()
+	if err != nil || len(list) == 0 {
+		return a, err
+	}
+	if len(list) < 6 || len(list) > 7 {
+		return a, fmt.Errorf("a script answered %v", list)
+	}
+	var ok [7]bool
+	a.Verdict, ok[0] = list[0].(string)
+	token, isToken := list[1].(int64)
+	a.Token, ok[1] = driver.Token(token), isToken
+	a.Holder, ok[2] = list[2].(string)
+	a.Note, ok[3] = list[3].(string)
+	for i, v := range list[4:] {
+		us, isNumber := v.(int64)
+		a.Times[i], ok[4+i] = time.Duration(us)*time.Microsecond, isNumber
+	}
+	for i := range list {
+		if !ok[i] {
+			return Answer{}, fmt.Errorf("a script answered %v", list)
+		}
+	}
+	return a, nil
+}
+
+// Reasons are those of a refusal, by the words of the scripts.
+var Reasons = map[string]driver.Reason{"leased": driver.Leased, "min hold": driver.MinHold, "handover": driver.Handover, "reserved": driver.Reserved}
+
+// Held returns the refusal that a is.
+func (a Answer) Held() *driver.Held {
+	return (&driver.Held{
+		Reason: Reasons[a.Verdict], Holder: a.Holder, Note: a.Note, Token: a.Token, Since: a.Times[0], ExpiresIn: a.Times[1], Ahead: int(a.Times[2] / time.Microsecond),
+	}).KnowPause()
+}
+
+// Micros returns d in microseconds, rounded up: no lease is shorter than it was asked for.
+func Micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }

@@ -1,0 +1,33 @@
+package redisbase
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What INFO says of a server decides whether it may keep locks; of one that says nothing, nothing is refused. Valkey calls
+// itself the Redis that it began as.
+func TestRefusals(t *testing.T) {
+	for said, want := range map[string]string{
+		"redis_version:6.2.14\r\nrole:master":                                      "Redis 6.2.14",
+		"redis_version:5.0.3":                                                      "Redis 7 or newer",
+		"redis_version:7.0.15\r\nrole:slave":                                       "replica",
+		"redis_version:7.0.15\r\nrole:master\r\ncluster_enabled:1":                 "NewClusterClient",
+		"redis_version:7.0.15\r\nmaxmemory_policy:allkeys-lru":                     "noeviction",
+		"redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.0":        "",
+		"redis_version:10.0.0\r\nrole:master":                                      "",
+		"# Server\r\nredis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\n\r\n#": "",
+		"": "",
+	} {
+		err := ParseInfo(said).Refusal(false, false)
+		if want == "" {
+			assert.NoError(t, err, said)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+	}
+	assert.NoError(t, ParseInfo("maxmemory_policy:allkeys-lru").Refusal(false, true))
+	assert.NoError(t, ParseInfo("cluster_enabled:1").Refusal(true, false))
+}

@@ -1,0 +1,113 @@
+package redisbase
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Prefix begins all keys of a set of locks.
+type Prefix string
+
+// Encode returns the Redis key of a lock: prefix, colon, name; or, in a namespace, prefix, @, namespace, colon, name. Readable names stay as they
+// are. A percent sign, braces (a hash tag in Cluster) and control characters become %XX, and so does a colon in the namespace. A prefix
+// ends with the first colon that another colon or an @ follows, so no two locks share a key, whatever their prefixes are.
+func (p Prefix) Encode(k driver.Key) string {
+	var b strings.Builder
+	b.Grow(len(p) + 1 + len(k.Namespace) + 1 + len(k.Name))
+	b.WriteString(string(p))
+	if k.Namespace != "" {
+		b.WriteByte('@')
+		escape(&b, k.Namespace, true)
+	}
+	b.WriteByte(':')
+	escape(&b, k.Name, false)
+	return b.String()
+}
+
+// separates says whether the keys of a prefix are those of no other.
+func separates(prefix string) bool {
+	return strings.HasSuffix(prefix, ":") && !strings.Contains(prefix, "::") && !strings.Contains(prefix, ":@")
+}
+
+func escape(b *strings.Builder, s string, colon bool) {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '%' || c == '{' || c == '}' || c < 0x20 || c == 0x7f || c == ':' && colon:
+			fmt.Fprintf(b, "%%%02X", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+}
+
+var errForeignKey = errors.New("the key is not of a lock")
+
+// Decode is the reverse of Encode, and refuses what Encode does not write.
+func (p Prefix) Decode(key string) (driver.Key, error) {
+	rest, ours := strings.CutPrefix(key, string(p))
+	namespace, name, two := strings.Cut(strings.TrimPrefix(rest, "@"), ":")
+	if !ours || !two {
+		return driver.Key{}, errForeignKey
+	}
+	k := driver.Key{Namespace: unescape(namespace), Name: unescape(name)}
+	if p.Encode(k) != key {
+		return driver.Key{}, errForeignKey
+	}
+	return k, nil
+}
+
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		var c byte
+		if s[i] == '%' && i+2 < len(s) {
+			if n, _ := fmt.Sscanf(s[i+1:i+3], "%02X", &c); n == 1 {
+				b.WriteByte(c)
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// Pattern matches what begins with the prefix, in SCAN's language.
+func (p Prefix) Pattern() string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(string(p)) + "*"
+}
+
+// Record returns the key of what a server keeps beside its locks. Its field top is the largest token of the locks that it has
+// forgotten: a name that is new to the server gets a larger one. No lock has this key: theirs have a colon behind the namespace.
+func (p Prefix) Record() string { return string(p) + "node" }
+
+// Waiters returns what the channel of a process that waits begins with. No lock has a key like it, because there a % stands
+// before two digits.
+func (p Prefix) Waiters() string { return string(p) + "%waiter:" }
+
+const maxPrefix = 128
+
+// Validate reports what makes p unfit, in the name of pkg.
+func (p Prefix) Validate(pkg string) error {
+	switch s := string(p); {
+	case s == "" || len(s) > maxPrefix || !utf8.ValidString(s) || strings.ContainsFunc(s, isControl):
+		return fmt.Errorf("%s: Prefix %q: want 1 to %d bytes of UTF-8 without control characters", pkg, s, maxPrefix)
+	case !separates(s):
+		return fmt.Errorf("%s: Prefix %q: want it to end with a colon, without \"::\" or \":@\"", pkg, s)
+	case !tagged(s):
+		return fmt.Errorf("%s: Prefix %q: want a hash tag such as \"{locks}:\", or no braces", pkg, s)
+	}
+	return nil
+}
+
+// tagged says whether a prefix with a brace is one with a hash tag. Otherwise the braces of a record would be none.
+func tagged(prefix string) bool {
+	_, tag, brace := strings.Cut(prefix, "{")
+	return !brace || strings.IndexByte(tag, '}') > 0
+}
+
+func isControl(r rune) bool { return r < 0x20 || r == 0x7f }

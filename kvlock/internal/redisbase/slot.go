@@ -1,0 +1,62 @@
+package redisbase
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// slots is how many slots a Cluster has.
+const slots = 16384
+
+// Slot returns where a Cluster keeps a key: CRC-16/XMODEM of the key, or of its hash tag.
+func Slot(key string) int {
+	if open := strings.IndexByte(key, '{'); open >= 0 {
+		if length := strings.IndexByte(key[open+1:], '}'); length > 0 {
+			key = key[open+1 : open+1+length]
+		}
+	}
+	var crc uint16
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return int(crc) % slots
+}
+
+// tags are, for each slot, the smallest number that is a hash tag of it.
+var tags = sync.OnceValue(func() *[slots]string {
+	var list [slots]string
+	for n, missing := 0, slots; missing > 0; n++ {
+		tag := strconv.Itoa(n)
+		if at := Slot(tag); list[at] == "" {
+			list[at] = tag
+			missing--
+		}
+	}
+	return &list
+})
+
+// IsCluster says whether client is one of a Cluster.
+func IsCluster(client redis.UniversalClient) bool {
+	_, ok := client.(*redis.ClusterClient)
+	return ok
+}
+
+// Recorded returns the keys of a script for one lock that reads or writes the record. On a Cluster each slot has a record of its own,
+// because a script sees the keys of one slot only.
+func Recorded(client redis.UniversalClient, prefix Prefix, key string) []string {
+	record := prefix.Record()
+	if at := Slot(key); IsCluster(client) && Slot(record) != at { // equal if the prefix has a hash tag
+		record += "{" + tags()[at] + "}"
+	}
+	return []string{key, record}
+}

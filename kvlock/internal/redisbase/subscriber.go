@@ -1,0 +1,156 @@
+package redisbase
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Subscriber is the one connection that hears of releases, while anybody wants to.
+type Subscriber struct {
+	client redis.UniversalClient
+	own    string // as NewSubscriber has it
+
+	mu           sync.Mutex
+	topics       map[string]*Topic
+	changed      chan struct{} // holds one; nil while nothing runs
+	refusal      error         // the server's last answer to SUBSCRIBE, if it was a refusal
+	refusedUntil time.Time
+}
+
+// Topic is a channel that somebody waits for.
+type Topic struct {
+	waiters map[*Waiter]struct{}
+	ready   chan struct{} // closed once the server has confirmed or refused it
+	refusal error         // set before ready is closed; nil if the server confirmed
+	once    sync.Once
+	left    time.Time // when the last waiter went
+}
+
+// Waiter is who waits for messages on a channel. Its Wake never blocks.
+type Waiter struct{ Wake func() }
+
+// NewSubscriber returns a subscriber without a connection. own is a channel for this process alone, whose messages are channels of
+// those who wait; empty if there is none.
+func NewSubscriber(client redis.UniversalClient, own string) *Subscriber {
+	return &Subscriber{client: client, own: own}
+}
+
+// Add adds w to the waiters of channel. It fails at once while the server refuses subscriptions.
+func (s *Subscriber) Add(channel string, w *Waiter) (*Topic, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refusedFor() > 0 {
+		return nil, s.refusal
+	}
+	t := s.topics[channel]
+	if t == nil {
+		if s.topics == nil {
+			s.topics = make(map[string]*Topic)
+		}
+		t = &Topic{waiters: make(map[*Waiter]struct{}), ready: make(chan struct{})}
+		s.topics[channel] = t
+		if s.changed == nil {
+			s.changed = make(chan struct{}, 1)
+			go s.run(s.changed)
+		}
+		s.change()
+	}
+	t.waiters[w] = struct{}{}
+	return t, nil
+}
+
+// Await returns once the server has answered the subscription, or ctx has ended.
+func (t *Topic) Await(ctx context.Context) error {
+	select {
+	case <-t.ready:
+		return t.refusal
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// refuse fails the subscriptions that wait for an answer, and those of the next minute. Waiters whose subscription the server
+// confirmed before poll until then.
+func (s *Subscriber) refuse(refusal error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusal, s.refusedUntil = refusal, time.Now().Add(refusedPause)
+	for channel, t := range s.topics {
+		t.once.Do(func() {
+			t.refusal = refusal
+			close(t.ready)
+			delete(s.topics, channel)
+		})
+	}
+}
+
+// Refused is why the server does not let this process subscribe; nil if it does, or has not been asked for a minute.
+func (s *Subscriber) Refused() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refusedFor() <= 0 {
+		return nil
+	}
+	return s.refusal
+}
+
+// refusedFor is how long the refusal counts. The caller holds mu.
+func (s *Subscriber) refusedFor() time.Duration { return time.Until(s.refusedUntil) }
+
+// Remove takes w out of the waiters of channel.
+func (s *Subscriber) Remove(channel string, w *Waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.topics[channel]
+	if t == nil {
+		return
+	}
+	delete(t.waiters, w)
+	if len(t.waiters) == 0 {
+		t.left = time.Now()
+		s.change()
+	}
+}
+
+// change has the connection follow. The caller holds mu.
+func (s *Subscriber) change() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// drop forgets topics that nobody has waited for since then. The caller holds mu.
+func (s *Subscriber) drop(since time.Duration) {
+	for channel, t := range s.topics {
+		if len(t.waiters) == 0 && time.Since(t.left) >= since {
+			delete(s.topics, channel)
+		}
+	}
+}
+
+func (s *Subscriber) wake(channel string, confirmed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.topics[channel]
+	if t == nil {
+		return
+	}
+	if confirmed {
+		t.once.Do(func() { close(t.ready) })
+	}
+	for w := range t.waiters { // they never block
+		w.Wake()
+	}
+}
+
+// ForgetRefusal has the server asked again at the next subscription. It is for tests.
+func (s *Subscriber) ForgetRefusal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusedUntil = time.Time{}
+	s.change()
+}

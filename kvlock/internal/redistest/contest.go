@@ -1,0 +1,89 @@
+package redistest
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+var evals = regexp.MustCompile(`cmdstat_eval(?:sha)?:calls=(\d+)`)
+
+// ScriptRuns is how many scripts a server has run since ResetRuns.
+func ScriptRuns(tb testing.TB, c *redis.Client) (runs int) {
+	tb.Helper()
+	text, err := c.Info(context.Background(), "commandstats").Result()
+	must(tb, err)
+	for _, m := range evals.FindAllStringSubmatch(text, -1) {
+		n, err := strconv.Atoi(m[1])
+		must(tb, err)
+		runs += n
+	}
+	return runs
+}
+
+// ResetRuns has ScriptRuns count from zero.
+func ResetRuns(tb testing.TB, c *redis.Client) {
+	tb.Helper()
+	must(tb, c.ConfigResetStat(context.Background()).Err())
+}
+
+// Contest has callers of so many lockers, each with a client of its own as in a process of its own, acquire, hold for a
+// millisecond and release, until so many leases were granted. It returns how often each locker was served and how many requests each
+// lease took.
+func Contest(t *testing.T, open func() driver.Backend, servers []*redis.Client, processes, callers, grants int) (served []int, requests float64) {
+	t.Helper()
+	served = make([]int, processes)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	total, counted, before := 0, 0, 0
+	for i := range processes {
+		l := LockerOn(t, open())
+		for range callers {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					lease, err := l.Acquire(ctx, "contended")
+					if err != nil {
+						if ctx.Err() == nil {
+							t.Errorf("acquire: %v", err)
+						}
+						return
+					}
+					mu.Lock()
+					if total++; total == grants/4 { // all are there
+						for _, c := range servers {
+							ResetRuns(t, c)
+						}
+						clear(served)
+						before = total
+					}
+					served[i]++
+					if total == grants {
+						for _, c := range servers {
+							counted += ScriptRuns(t, c)
+						}
+						cancel()
+					}
+					mu.Unlock()
+					time.Sleep(time.Millisecond)
+					if err := lease.Release(t.Context()); err != nil {
+						t.Errorf("release: %v", err)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if total < grants {
+		t.Fatalf("%d of %d leases were granted", total, grants)
+	}
+	return served, float64(counted) / float64(grants-before)
+}

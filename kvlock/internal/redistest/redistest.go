@@ -1,0 +1,122 @@
+// Package redistest has what the tests of packages redislock and redlock share.
+package redistest
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+)
+
+// AtMost is how long a test waits for what must happen on a loaded machine.
+const AtMost = 20 * time.Second
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// Silence keeps the client from reporting each connection that is cut.
+func Silence() { redis.SetLogger(silent{}) }
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Start starts a server of this test's own: one that may be killed, flushed and reconfigured.
+func Start(tb testing.TB, args ...string) *testserver.Server {
+	tb.Helper()
+	testenv.DSN(tb, testenv.EngineRedis) // where the launcher could not start one, neither can this test
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := testserver.Start(ctx, testserver.Redis, testserver.Options{Args: append([]string{"--repl-diskless-sync-delay", "0"}, args...)})
+	must(tb, err)
+	tb.Cleanup(s.Stop)
+	return s
+}
+
+// Connect returns a client that is closed with the test.
+func Connect(tb testing.TB, addr string) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	tb.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Request asks for a name with a nonce of its own.
+func Request(name string) driver.Request {
+	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test", Note: name}
+}
+
+// Acquire makes a request that must be granted.
+func Acquire(tb testing.TB, b driver.Backend, r driver.Request) driver.Grant {
+	tb.Helper()
+	g, err := b.Acquire(context.Background(), r)
+	must(tb, err)
+	return g
+}
+
+// LockerOn returns a locker that is closed with the test.
+func LockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
+	tb.Helper()
+	l, err := rowlock.New(b, opts...)
+	must(tb, err)
+	tb.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// WithoutChannels gives the account "locks" every right that docs/redis.md asks for, except channels.
+func WithoutChannels(tb testing.TB, admin *redis.Client) {
+	tb.Helper()
+	must(tb, admin.Do(context.Background(), "ACL", "SETUSER", "locks", "on", ">secret", "resetchannels", "~*", "+@all").Err())
+}
+
+// AsLocks is a client of the account "locks" that counts its connections.
+func AsLocks(tb testing.TB, addr string) (*redis.Client, *atomic.Int64) {
+	dialled := new(atomic.Int64)
+	c := redis.NewClient(&redis.Options{
+		Addr: addr, Username: "locks", Password: "secret",
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dialled.Add(1)
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		},
+	})
+	tb.Cleanup(func() { _ = c.Close() })
+	return c, dialled
+}
+
+// Forget deletes the key of a released lock, as the server does after five minutes.
+func Forget(tb testing.TB, c redis.Cmdable, key string) {
+	tb.Helper()
+	ctx := context.Background()
+	if left := c.PTTL(ctx, key).Val(); left <= 0 || left > 5*time.Minute {
+		tb.Fatalf("%s is remembered for %s", key, left)
+	}
+	must(tb, c.Del(ctx, key).Err())
+}
+
+// ageLua moves the instants of a lock into the past.
+const ageLua = `local row = redis.call('HMGET', KEYS[1], 'expires_at', 'held_until')
+local time = redis.call('TIME')
+local past = tonumber(row[1]) - (time[1] * 1000000 + time[2])
+if past > 0 then
+    redis.call('HSET', KEYS[1], 'expires_at', string.format('%.0f', row[1] - past), 'held_until', string.format('%.0f', row[2] - past))
+end`
+
+// Age lets the lock in key expire.
+func Age(ctx context.Context, c redis.Scripter, key string) error {
+	err := c.Eval(ctx, ageLua, []string{key}).Err()
+	if err == redis.Nil { //nolint:errorlint // the script returns nothing
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+package redlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
+	"github.com/rowlock/rowlock/kvlock/redlock"
+)
+
+// split has another client hold a name at one node, and no other node know of it: without a third vote nobody gets it.
+func (f *fleet) split(tb testing.TB, i int, name string) {
+	tb.Helper()
+	require.NoError(tb, f.raw[i].HSet(context.Background(), f.row(name), "nonce", "another", "token", 1, "holder", "another", "note", "",
+		"acquired_at", 0, "expires_at", time.Now().Add(time.Hour).UnixMicro(), "held_until", time.Now().Add(time.Hour).UnixMicro(), "clock", 0, "confirmed", 1).Err())
+}
+
+// A node that was down before the client started costs the first call of the client, and no later one: a split vote does not wait
+// for it. Once it answers, it votes.
+func TestANodeThatWasDownBeforeTheClient(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	b, proxies := f.client(t, shortly)
+	proxies[2].Cut()
+	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("first"))))
+	f.split(t, 1, "x")
+	began := time.Now()
+	for range 20 {
+		_, err := b.Acquire(ctx, redistest.Request("x"))
+		var held *driver.Held
+		require.ErrorAs(t, err, &held)
+	}
+	took := time.Since(began)
+	t.Logf("20 split votes in %s", took)
+	assert.Less(t, took, 20*time.Second, "with the 2 s of a first contact each takes 40 s")
+	proxies[2].Restore()
+	var g driver.Grant
+	require.Eventually(t, func() bool {
+		var err error
+		g, err = b.Acquire(ctx, redistest.Request("x"))
+		return err == nil
+	}, redistest.AtMost, time.Millisecond, "it was found, and its vote makes a majority")
+	b.Settle()
+	assert.Equal(t, g.Token.String(), f.raw[2].HGet(ctx, f.row("x"), "confirmed").Val())
+}
+
+// A node that was down at first and turns out to be the same server as another is refused by name, as it would have been by the first call.
+func TestAnUnfitNodeThatWasDown(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	p, err := faultproxy.New(f.servers[0].Addr)
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	p.Cut()
+	nodes := []*redis.Client{redistest.Connect(t, f.servers[0].Addr), redistest.Connect(t, f.servers[1].Addr), redistest.Connect(t, p.Addr())}
+	b := redlock.New(nodes, shortly)
+	t.Cleanup(func() { _ = b.Close() })
+	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("first"))))
+	p.Restore()
+	require.Eventually(t, func() bool {
+		g, err := b.Acquire(ctx, redistest.Request("x"))
+		if err == nil {
+			require.NoError(t, b.Release(ctx, g))
+			return false
+		}
+		return assert.ErrorContains(t, err, "the same server")
+	}, redistest.AtMost, time.Millisecond)
+}

@@ -1,0 +1,190 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
+)
+
+// Acquire implements [driver.Backend]: two rounds to all nodes at once, each as long as it takes a majority to
+// answer. What slower nodes have still to be told, or to give back after a failure, is done in the background.
+func (r *Backend) Acquire(ctx context.Context, req driver.Request) (driver.Grant, error) {
+	g, err := r.acquire(ctx, req)
+	var held *driver.Held
+	if err != nil && !errors.As(err, &held) {
+		err = redisbase.Describe(ctx, pkg, "acquire", req.Key, err)
+	}
+	return g, err
+}
+
+func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant, error) {
+	if err := r.begin(); err != nil {
+		return driver.Grant{}, err
+	}
+	defer r.work.done()
+	if err := ctx.Err(); err != nil {
+		return driver.Grant{}, driver.NotApplied(err)
+	}
+	if req.TTL > r.options.maxTTL {
+		return driver.Grant{}, driver.Permanent(fmt.Errorf("a TTL of %s is longer than the MaxTTL of %s, after which nodes take a lease for forgotten", req.TTL, r.options.maxTTL))
+	}
+	var token driver.Token
+	var err error
+	for range ballots {
+		var next *again
+		if token, err = r.newBallot(ctx, req).decide(); !errors.As(err, &next) {
+			break
+		}
+		err = next.error
+	}
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	if req.Waiting {
+		r.places.Granted(req.Key)
+	}
+	return driver.Grant{Key: req.Key, Nonce: req.Nonce, Token: token, TTL: req.TTL, MinHold: req.MinHold, HandoverDelay: req.HandoverDelay}, nil
+}
+
+// ballots is how many one call may take, and again a failure after which another is worth it: that nodes have just been
+// admitted, or that it was too slow, or not confirmed.
+const ballots = 3
+
+type again struct{ error }
+
+// leastValidity is the share of the TTL that must be left of a grant: one that took longer is of little use.
+const leastValidity = 2
+
+// drift is by how much a server's clock may run ahead of ours within d, as the algorithm has it.
+func drift(d time.Duration) time.Duration { return d/100 + 2*time.Millisecond }
+
+// decide leads the ballot to its end.
+func (b *ballot) decide() (driver.Token, error) {
+	err := b.first()
+	if err == nil {
+		err = b.second()
+	}
+	if left := b.req.TTL - time.Since(b.began) - drift(b.req.TTL); err == nil && left < b.req.TTL/leastValidity {
+		err = &again{fmt.Errorf("it took %s, which leaves %s of the TTL of %s", time.Since(b.began).Round(time.Millisecond), left.Round(time.Millisecond), b.req.TTL)}
+	}
+	b.kept = err == nil
+	close(b.over)
+	return b.token, err
+}
+
+// first collects votes until there is a majority, or cannot be.
+func (b *ballot) first() error {
+	defer close(b.minted)
+	r, q := b.redlock, b.redlock.quorum()
+	wait := r.options.limit(b.req.TTL)
+	meeting := !r.met.Load()
+	if meeting || b.strangers {
+		wait = r.options.contact(b.req.TTL)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	var votes []vote
+	for pending := len(r.nodes); pending > 0; {
+		granted := count(votes, vote.granted)
+		if !meeting && (granted >= q || granted+pending < q && b.answered(votes, pending)) {
+			break
+		}
+		select {
+		case v := <-b.votes:
+			votes = append(votes, v)
+			pending--
+		case <-timer.C:
+			for range pending {
+				votes = append(votes, vote{node: b.silent(votes), err: fmt.Errorf("no answer within %s", wait)})
+			}
+			pending = 0
+		case <-b.ctx.Done():
+			return b.ctx.Err()
+		}
+	}
+	if err := misfit(votes); err != nil {
+		return err
+	}
+	r.met.Store(true)
+	b.floor, b.admits = floor(votes), told(votes, len(r.nodes))
+	granted := count(votes, vote.granted)
+	if granted >= q {
+		b.token = mint(votes)
+		return nil
+	}
+	failure := r.refusal(votes)
+	if ready := count(votes, vote.ready); b.admits && ready > 0 && granted+ready >= q {
+		return b.await(ready, timer.C, failure)
+	}
+	return failure
+}
+
+// answered says whether no more votes are worth waiting for where there will be no majority: whether one has answered, or
+// cannot any more, since before a refusal cannot be told from silence; enough to admit those that are ready; one that
+// knows who has the lock; and where some have heard of its release and others have not, all.
+func (b *ballot) answered(votes []vote, pending int) bool {
+	r := b.redlock
+	answers := count(votes, func(v vote) bool { return v.err == nil })
+	if ready := count(votes, vote.ready); ready > 0 && !told(votes, len(r.nodes)) || answers > 0 && count(votes, vote.refused) == 0 || disagree(votes) {
+		return false
+	}
+	return answers >= r.quorum() || answers+pending < r.quorum()
+}
+
+// silent is a node that is not among the votes.
+func (b *ballot) silent(votes []vote) *node {
+	for _, n := range b.redlock.nodes {
+		if count(votes, func(v vote) bool { return v.node == n }) == 0 {
+			return n
+		}
+	}
+	return nil
+}
+
+// await has the goroutines of nodes that are ready admit them, and waits for that. The caller closes minted only
+// after it has returned, so they are told by another channel.
+func (b *ballot) await(ready int, timeout <-chan time.Time, failure error) error {
+	close(b.admitting)
+	for range ready {
+		select {
+		case <-b.admitted:
+		case <-timeout:
+			return failure
+		case <-b.ctx.Done():
+			return b.ctx.Err()
+		}
+	}
+	return &again{failure}
+}
+
+// second collects confirmations of the token.
+func (b *ballot) second() error {
+	r, q := b.redlock, b.redlock.quorum()
+	timer := time.NewTimer(r.options.limit(b.req.TTL))
+	defer timer.Stop()
+	yes, no := 0, 0
+	for {
+		switch {
+		case yes >= q:
+			return nil
+		case no > len(r.nodes)-q:
+			return &again{fmt.Errorf("%d of %d nodes confirmed token %d, and it takes %d", yes, len(r.nodes), b.token, q)}
+		}
+		select {
+		case confirmed := <-b.confirmations:
+			if confirmed {
+				yes++
+			} else {
+				no++
+			}
+		case <-timer.C:
+			return fmt.Errorf("%d of %d nodes confirmed token %d in time, and it takes %d", yes, len(r.nodes), b.token, q)
+		case <-b.ctx.Done():
+			return b.ctx.Err()
+		}
+	}
+}

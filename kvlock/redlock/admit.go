@@ -1,0 +1,83 @@
+package redlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
+)
+
+// voteAt runs the acquire script at a node. Without a nonce it asks for the node's state only.
+func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, key, nonce string, req driver.Request, waiter string, ballot int64) vote {
+	o := r.options
+	v := readVote(n, redisbase.Run(ctx, client, acquireScript.On([]string{key, o.prefix.Record()},
+		nonce, req.Holder, req.Note, redisbase.Micros(req.TTL), redisbase.Micros(req.MinHold), redisbase.Micros(req.HandoverDelay), retention.Milliseconds(), redisbase.Micros(o.quarantine()), waiter, ballot,
+	)))
+	v.err = redisbase.Classify(v.err)
+	if v.forgetful() {
+		n.forgotten()
+	}
+	return v
+}
+
+// admit gives a node back its vote, now that it is told what the others know.
+func (r *Backend) admit(n *node, floor driver.Token, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	ok, err := redisbase.Run(ctx, n.within(limit), admitScript.On([]string{r.options.prefix.Record()}, floor.String(), redisbase.Micros(r.options.quarantine()))).Bool()
+	return err == nil && ok
+}
+
+// lookPause is the time between two visits to a node that does not answer.
+const lookPause = time.Second
+
+// look visits absent nodes, unless the last visit was a moment ago. A call that is counted starts it.
+func (r *Backend) look() {
+	if last := r.visited.Load(); last == nil || time.Since(*last) >= lookPause {
+		r.visit()
+	}
+}
+
+// visit finds absent nodes in the background, and admits nodes that are ready, for holders that only renew. One visit is enough at a time. A call that is
+// counted starts it.
+func (r *Backend) visit() {
+	if r.visiting.Swap(true) {
+		return
+	}
+	r.work.run(func() {
+		defer func() {
+			now := time.Now()
+			r.visited.Store(&now)
+			r.visiting.Store(false)
+		}()
+		limit := r.options.contact(r.options.maxTTL)
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		found := make(chan vote, len(r.nodes))
+		for _, n := range r.nodes {
+			r.work.run(func() {
+				client := n.within(limit)
+				if err := r.fit(ctx, n, client); err != nil {
+					found <- vote{node: n, err: err}
+					return
+				}
+				found <- r.voteAt(ctx, n, client, r.options.prefix.Record(), "", driver.Request{}, "", 0)
+			})
+		}
+		var votes []vote
+		for range r.nodes {
+			votes = append(votes, <-found) // the limit bounds each
+		}
+		if !told(votes, len(r.nodes)) {
+			return
+		}
+		for _, v := range votes {
+			if v.ready() {
+				r.admit(v.node, floor(votes), limit)
+			}
+		}
+	})
+}

@@ -1,0 +1,279 @@
+package redlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
+	"github.com/rowlock/rowlock/kvlock/redlock"
+)
+
+const lockX = redlock.DefaultPrefix + ":x"
+
+// heldByTwo is a lease that the first node never got, and that the last one forgets in a restart.
+func heldByTwo(t *testing.T, f *fleet) (*redlock.Backend, driver.Grant) {
+	t.Helper()
+	ctx := context.Background()
+	a, proxies := f.client(t, shortly)
+	_, err := a.Acquire(ctx, redistest.Request("warm"))
+	require.NoError(t, err)
+	a.Settle()
+	proxies[0].Cut()
+	g, err := a.Acquire(ctx, redistest.Request("x"))
+	require.NoError(t, err)
+	a.Settle()
+	proxies[0].Restore()
+	require.Empty(t, f.raw[0].HGet(ctx, lockX, "confirmed").Val())
+	f.servers[2].Kill()
+	require.NoError(t, f.servers[2].Restart(ctx))
+	return a, g
+}
+
+// A node that was started again without its data does not vote: nobody gets the lock that it forgot. After the quarantine it votes
+// again, and knows of no smaller token than the others.
+func TestNodeRestartedEmpty(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	a, g := heldByTwo(t, f)
+	b, proxies := f.client(t, steadily)
+	var held *driver.Held
+	_, err := b.Acquire(ctx, redistest.Request("x"))
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, driver.Leased, held.Reason)
+	assert.Equal(t, g.Token, held.Token)
+	outcomes, err := a.Renew(ctx, []driver.Grant{g})
+	if err == nil {
+		assert.NotEqual(t, driver.Renewed, outcomes[0], "one node of three is no majority")
+	}
+	b.Settle()
+	require.Equal(t, "0", f.raw[2].HGet(ctx, record, "admitted").Val())
+
+	require.NoError(t, f.raw[1].Del(ctx, lockX).Err()) // as if its lease had run out
+	next, err := b.Acquire(ctx, redistest.Request("x"))
+	require.NoError(t, err)
+	assert.Greater(t, next.Token, g.Token)
+	require.NoError(t, b.Release(ctx, next))
+	f.age(t, 2)
+	last := next
+	require.Eventually(t, func() bool {
+		last, err = b.Acquire(ctx, redistest.Request("x"))
+		require.NoError(t, err)
+		require.NoError(t, b.Release(ctx, last))
+		b.Settle()
+		return f.raw[2].HGet(ctx, record, "admitted").Val() == "1"
+	}, patience, time.Millisecond)
+	proxies[0].Cut()
+	again, err := b.Acquire(ctx, redistest.Request("x"))
+	require.NoError(t, err, "it has its vote again")
+	assert.Greater(t, again.Token, last.Token)
+}
+
+// The control: had it voted at once, two would hold the lock.
+func TestNodeThatVotesAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	heldByTwo(t, f)
+	require.NoError(t, giveVote(ctx, f.raw[2]))
+	b, _ := f.client(t, steadily)
+	_, err := b.Acquire(ctx, redistest.Request("x"))
+	require.NoError(t, err)
+}
+
+// A majority that does not hold a lease any more has lost it, for good; a minority is given it back, in everybody's sight.
+func TestQuorumLost(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	a, _ := f.client(t, steadily)
+	g, err := a.Acquire(ctx, redistest.Request("x"))
+	require.NoError(t, err)
+	renew := func() driver.Outcome {
+		a.Settle()
+		outcomes, err := a.Renew(ctx, []driver.Grant{g})
+		require.NoError(t, err)
+		a.Settle()
+		return outcomes[0]
+	}
+	forget := func(nodes ...int) {
+		a.Settle()
+		for _, i := range nodes {
+			require.NoError(t, f.raw[i].Del(ctx, lockX).Err())
+		}
+	}
+	forget(0)
+	for range 10 { // which nodes answer first decides which are known to lack it
+		require.Equal(t, driver.Renewed, renew())
+		if f.raw[0].Exists(ctx, lockX).Val() == 1 {
+			break
+		}
+	}
+	assert.Equal(t, []any{g.Nonce.String(), g.Token.String(), "test", "x"}, f.raw[0].HMGet(ctx, lockX, "nonce", "confirmed", "holder", "note").Val())
+
+	forget(1)
+	require.NoError(t, f.raw[2].HSet(ctx, lockX, "expires_at", 1).Err())
+	for range 3 {
+		assert.Equal(t, driver.Lost, renew(), "a quorum that was lost is not won again")
+	}
+	assert.Zero(t, f.raw[1].Exists(ctx, lockX).Val())
+	b, _ := f.client(t, steadily)
+	require.NoError(t, f.raw[2].HSet(ctx, lockX, "held_until", 1).Err())
+	next, err := b.Acquire(ctx, redistest.Request("x"))
+	require.NoError(t, err)
+	assert.Greater(t, next.Token, g.Token)
+	assert.Equal(t, driver.Lost, renew())
+	require.ErrorIs(t, a.Release(ctx, g), driver.ErrNotHeld)
+}
+
+// FLUSHALL on one node costs nothing but its vote; on two, the lock is closed until their quarantine is over, whoever held it. Tokens
+// go on rising.
+func TestFlushed(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	a, _ := f.client(t, steadily)
+	b, _ := f.client(t, steadily)
+	g, err := a.Acquire(ctx, redistest.Request("x"))
+	require.NoError(t, err)
+	a.Settle()
+	require.NoError(t, f.raw[0].FlushAll(ctx).Err())
+	outcomes, err := a.Renew(ctx, []driver.Grant{g})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+	var held *driver.Held
+	_, err = b.Acquire(ctx, redistest.Request("x"))
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, driver.Leased, held.Reason)
+
+	b.Settle()
+	require.NoError(t, f.raw[1].FlushAll(ctx).Err())
+	_, err = a.Renew(ctx, []driver.Grant{g})
+	require.ErrorContains(t, err, "may have forgotten")
+	_, err = b.Acquire(ctx, redistest.Request("x"))
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, driver.Leased, held.Reason)
+	b.Settle()
+	require.NoError(t, f.raw[2].HSet(ctx, lockX, "expires_at", 1, "held_until", 1).Err())
+	_, err = b.Acquire(ctx, redistest.Request("x"))
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, driver.Quarantine, held.Reason)
+	assert.Greater(t, held.ExpiresIn, 30*time.Second)
+	assert.LessOrEqual(t, held.ExpiresIn, 66*time.Second)
+	b.Settle()
+	f.age(t, 0)
+	f.age(t, 1)
+	next, err := b.Acquire(ctx, redistest.Request("x"))
+	require.NoError(t, err, "all nodes answered, so those that are ready are admitted at once")
+	assert.Greater(t, next.Token, g.Token)
+}
+
+// New servers are closed for one quarantine, which a waiter waits for; then the first call admits them.
+func TestFirstUse(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	for _, c := range f.raw {
+		require.NoError(t, c.FlushAll(ctx).Err())
+	}
+	b, _ := f.client(t, steadily, redlock.MaxTTL(30*time.Second))
+	var held *driver.Held
+	_, err := b.Acquire(ctx, redistest.Request("x"))
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, driver.Quarantine, held.Reason)
+	assert.LessOrEqual(t, held.ExpiresIn, 33*time.Second)
+	b.Settle()
+	for i := range f.raw {
+		f.age(t, i)
+	}
+	g, err := b.Acquire(ctx, redistest.Request("x"))
+	require.NoError(t, err)
+	require.NoError(t, b.Release(ctx, g))
+}
+
+// A lease that is only renewed outlives the restart of every node, one after the other, if each has time to be admitted again: who
+// renews admits it, and gives it the lease.
+func TestRollingRestart(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	a, _ := f.client(t, steadily)
+	g, err := a.Acquire(ctx, redistest.Request("x"))
+	require.NoError(t, err)
+	renew := func() bool {
+		outcomes, err := a.Renew(ctx, []driver.Grant{g})
+		a.Settle()
+		return err == nil && outcomes[0] == driver.Renewed
+	}
+	a.Settle()
+	for i, s := range f.servers {
+		s.Kill()
+		require.NoError(t, s.Restart(ctx))
+		require.Eventually(t, func() bool {
+			require.True(t, renew())
+			return f.raw[i].Exists(ctx, record).Val() == 1
+		}, patience, time.Millisecond)
+		require.Equal(t, "0", f.raw[i].HGet(ctx, record, "admitted").Val())
+		f.age(t, i)
+		require.Eventually(t, func() bool { return renew() && f.raw[i].HGet(ctx, lockX, "confirmed").Val() == g.Token.String() }, patience, time.Millisecond)
+		top, err := f.raw[i].HGet(ctx, record, "top").Int64()
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, top, int64(g.Token))
+	}
+	b, _ := f.client(t, steadily)
+	var held *driver.Held
+	_, err = b.Acquire(ctx, redistest.Request("x"))
+	require.ErrorAs(t, err, &held)
+	require.NoError(t, a.Release(ctx, g))
+}
+
+// A server that has its data but is another run of it may lack its last writes: it is closed from its start on.
+func TestAnotherRun(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	for _, c := range f.raw {
+		require.NoError(t, c.HSet(ctx, record, "run_id", "before").Err())
+	}
+	b, _ := f.client(t, steadily)
+	var held *driver.Held
+	_, err := b.Acquire(ctx, redistest.Request("x"))
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, driver.Quarantine, held.Reason)
+	b.Settle()
+	for _, c := range f.raw {
+		now, err := c.Time(ctx).Result()
+		require.NoError(t, err)
+		since, err := c.HGet(ctx, record, "since").Int64()
+		require.NoError(t, err)
+		started := time.UnixMicro(since)
+		assert.True(t, started.Before(now) && started.After(now.Add(-time.Minute)), "%s", started)
+		id, err := runID(ctx, c)
+		require.NoError(t, err)
+		assert.Equal(t, id, c.HGet(ctx, record, "run_id").Val())
+	}
+}
+
+// A lease that is released while a renewal is still giving it to a node that lacks it is not put there.
+func TestReleasedIsNotPutBack(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	a, proxies := f.client(t, steadily)
+	g, err := a.Acquire(ctx, redistest.Request("x"))
+	require.NoError(t, err)
+	a.Settle()
+	require.NoError(t, f.raw[0].Del(ctx, lockX).Err())
+	proxies[0].Delay(200 * time.Millisecond)
+	outcomes, err := a.Renew(ctx, []driver.Grant{g})
+	require.NoError(t, err)
+	require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+	require.NoError(t, a.Release(ctx, g))
+	a.Settle()
+	assert.Zero(t, f.raw[0].Exists(ctx, lockX).Val())
+}

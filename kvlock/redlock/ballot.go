@@ -1,0 +1,139 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
+)
+
+// ballot is one attempt to be granted a lock. Each node has a goroutine, which goes through the steps as they are
+// decided, however late the node is: vote, confirm or admit, and give back what did not become a grant.
+type ballot struct {
+	redlock   *Backend
+	ctx       context.Context
+	req       driver.Request
+	key       string
+	number    int64     // larger than that of any before
+	waiter    string    // this process, if it waits for the name, and else empty
+	began     time.Time // before anything was sent
+	strangers bool      // some nodes have not been contacted
+	enough    bool      // nodes without those that are absent, which are not asked then
+
+	votes         chan vote
+	minted        chan struct{} // closed when token, floor and admits are decided
+	admitting     chan struct{} // closed when floor is, and nodes are waited for that take it
+	confirmations chan bool
+	admitted      chan bool
+	over          chan struct{} // closed when kept is decided
+
+	token  driver.Token // 0 when there is no majority
+	floor  driver.Token
+	admits bool // floor is known from enough of the nodes
+	kept   bool
+}
+
+func (r *Backend) newBallot(ctx context.Context, req driver.Request) *ballot {
+	n := len(r.nodes)
+	b := &ballot{
+		redlock: r, ctx: ctx, req: req, key: r.options.prefix.Encode(req.Key), began: time.Now(), number: r.ballots.Add(1),
+		votes: make(chan vote, n), minted: make(chan struct{}), admitting: make(chan struct{}),
+		confirmations: make(chan bool, n), admitted: make(chan bool, n), over: make(chan struct{}),
+	}
+	if req.Waiting {
+		b.waiter = r.places.Asks(req.Key)
+	}
+	present := 0
+	for _, n := range r.nodes {
+		if !n.isAbsent() {
+			present++
+			b.strangers = b.strangers || n.isStranger()
+		}
+	}
+	if b.enough = present >= r.quorum(); present < len(r.nodes) {
+		r.look()
+	}
+	for _, n := range r.nodes {
+		t := n.turn(req.Key)
+		t.asks = req.Nonce
+		r.work.run(func() {
+			defer t.done()
+			b.run(n, t)
+		})
+	}
+	return b
+}
+
+// run is one node's part.
+func (b *ballot) run(n *node, t *turn) {
+	v := b.vote(n, t)
+	b.votes <- v
+	select {
+	case <-b.minted:
+	case <-b.admitting:
+	}
+	if v.ready() && b.admits {
+		b.admitted <- b.redlock.admit(n, b.floor, b.redlock.options.limit(b.req.TTL))
+	}
+	<-b.minted
+	if b.token > 0 {
+		b.confirmations <- v.granted() && b.confirm(n)
+	}
+	<-b.over
+	var never *unfit
+	if !b.kept && t.asked && (v.granted() || v.err != nil && !errors.As(v.err, &never)) {
+		b.giveBack(n)
+	}
+}
+
+// vote asks a node for its vote.
+func (b *ballot) vote(n *node, t *turn) vote {
+	o := b.redlock.options
+	limit := o.limit(b.req.TTL)
+	switch {
+	case n.isAbsent() && b.enough:
+		return vote{node: n, err: errAbsent}
+	case n.isStranger() && !n.isAbsent():
+		limit = o.contact(b.req.TTL)
+	}
+	ctx, cancel := bound(b.ctx, limit)
+	defer cancel()
+	if !t.wait(ctx) {
+		return vote{node: n, err: fmt.Errorf("the request before this one had no answer within %s", limit)}
+	}
+	if n.isEnding(b.req.Nonce) {
+		return vote{node: n, err: errors.New("the acquisition is being ended")}
+	}
+	t.asked = true
+	client := n.within(limit)
+	if err := b.redlock.fit(ctx, n, client); err != nil {
+		return vote{node: n, err: err}
+	}
+	return b.redlock.voteAt(ctx, n, client, b.key, b.req.Nonce.String(), b.req, b.waiter, b.number)
+}
+
+var errAbsent = errors.New("it has not answered yet, and is looked for in the background")
+
+// confirm is the second round at one node.
+func (b *ballot) confirm(n *node) bool {
+	limit := b.redlock.options.limit(b.req.TTL)
+	ctx, cancel := bound(b.ctx, limit)
+	defer cancel()
+	ok, err := redisbase.Run(ctx, n.within(limit), confirmScript.On([]string{b.key, b.redlock.options.prefix.Record()},
+		b.req.Nonce.String(), b.token.String(),
+	)).Bool()
+	return err == nil && ok
+}
+
+// giveBack ends what a node granted, or may have, to a ballot that failed or to one before it. It comes late where the network lags,
+// and must not end what the next ballot of the same acquisition has been granted by then. It tells nobody: who waits would find
+// the name as taken as before, and its own giving back would wake it again.
+func (b *ballot) giveBack(n *node) {
+	limit := b.redlock.options.limit(b.req.TTL)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), limit)
+	defer cancel()
+	_ = b.redlock.releaseAt(ctx, n, limit, driver.Grant{Key: b.req.Key, Nonce: b.req.Nonce}, b.number).Err()
+}

@@ -1,0 +1,8 @@
+// Package redlock keeps locks in a majority of independent Redis or Valkey servers.
+//
+//	locker, err := rowlock.New(redlock.New([]*redis.Client{one, two, three}))
+//
+// Its locks can be acquired while a minority of the servers is down. They are not safer than locks on one server:
+// docs/redlock.md says when they are worth it. Guard rows of a SQL database with fence.Claim, whose tokens the database
+// makes itself.
+package redlock

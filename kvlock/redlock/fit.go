@@ -1,0 +1,77 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
+)
+
+// unfit says that a node must not be one, and what to do.
+type unfit struct{ err error }
+
+func (u *unfit) Error() string { return u.err.Error() }
+func (u *unfit) Unwrap() error { return u.err }
+
+// fit asks a node once what it is, before it has any say.
+func (r *Backend) fit(ctx context.Context, n *node, client *redis.Client) error {
+	if !n.isStranger() {
+		return nil
+	}
+	text, err := client.Info(ctx).Result()
+	n.contacted(err == nil)
+	if err != nil {
+		return fmt.Errorf("INFO, by which it is known whether a server was started again: %w", redisbase.Classify(err))
+	}
+	facts := redisbase.ParseInfo(text)
+	if err := refusal(facts); err != nil {
+		return &unfit{driver.Permanent(err)}
+	}
+	return r.introduce(n, facts["run_id"])
+}
+
+func refusal(i redisbase.Info) error {
+	switch policy := i["maxmemory_policy"]; {
+	case i["run_id"] == "":
+		return errors.New("the server does not tell its run_id, by which it is known whether it was started again")
+	case policy != "" && policy != "noeviction":
+		return fmt.Errorf("the server's maxmemory-policy is %s, which drops locks that are held when its memory is full: set it to noeviction", policy)
+	case i["role"] != "" && i["role"] != "master":
+		return errors.New("the server is a replica: a node is a server of its own")
+	case i["cluster_enabled"] == "1":
+		return errors.New("the server is part of a Cluster: a node is a server of its own")
+	}
+	return i.Refusal(false, false)
+}
+
+// introduce finds two nodes that are one server.
+func (r *Backend) introduce(n *node, runID string) error {
+	r.meeting.Lock()
+	defer r.meeting.Unlock()
+	for _, other := range r.nodes {
+		if other == n {
+			continue
+		}
+		other.mu.Lock()
+		same := other.runID == runID
+		other.mu.Unlock()
+		if same {
+			return &unfit{driver.Permanent(fmt.Errorf("it is the same server as %s (run_id %s)", other.addr, runID))}
+		}
+	}
+	n.mu.Lock()
+	n.runID = runID
+	n.mu.Unlock()
+	return nil
+}
+
+// forgotten has a node looked at again: it is another run of its server, and may be another server.
+func (n *node) forgotten() {
+	n.mu.Lock()
+	n.runID = ""
+	n.mu.Unlock()
+}

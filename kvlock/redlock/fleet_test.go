@@ -1,0 +1,226 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/leaks"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/kvlock/internal/redistest"
+	"github.com/rowlock/rowlock/kvlock/redlock"
+	"github.com/rowlock/rowlock/locktest"
+)
+
+// record is where a node keeps what it knows of itself.
+const record = redlock.DefaultPrefix + "node"
+
+// fleet is a number of independent servers. Each client has a proxy of its own before each of them.
+type fleet struct {
+	servers []*testserver.Server
+	raw     []*redis.Client
+	opts    []redlock.Option
+
+	mu      sync.Mutex
+	clients map[driver.Backend]*fleetClient
+}
+
+type fleetClient struct {
+	redlock *redlock.Backend
+	proxies []*faultproxy.Proxy
+	nodes   []*redis.Client
+}
+
+var (
+	_ locktest.Closer       = (*fleet)(nil)
+	_ locktest.Expirer      = (*fleet)(nil)
+	_ locktest.Crasher      = (*fleet)(nil)
+	_ locktest.Partitioner  = (*fleet)(nil)
+	_ locktest.ReplyDropper = (*fleet)(nil)
+)
+
+func TestMain(m *testing.M) {
+	redistest.Silence()
+	leaks.Main(m)
+}
+
+// newFleet starts servers that have a vote, as if they had been running for long.
+func newFleet(tb testing.TB, size int, opts ...redlock.Option) *fleet {
+	tb.Helper()
+	f := &fleet{opts: opts, clients: make(map[driver.Backend]*fleetClient)}
+	for i := range size {
+		f.servers = append(f.servers, startNode(tb, i == size-1))
+		f.raw = append(f.raw, redistest.Connect(tb, f.servers[i].Addr))
+		require.NoError(tb, giveVote(context.Background(), f.raw[i]))
+	}
+	tb.Cleanup(func() {
+		for b := range f.clients {
+			require.NoError(tb, f.Close(b))
+		}
+	})
+	return f
+}
+
+// startNode starts a server, the last of a fleet a Valkey where there is one.
+func startNode(tb testing.TB, valkey bool) *testserver.Server {
+	tb.Helper()
+	if !valkey {
+		return redistest.Start(tb)
+	}
+	testenv.DSN(tb, testenv.EngineValkey)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := testserver.Start(ctx, testserver.Valkey, testserver.Options{})
+	require.NoError(tb, err)
+	tb.Cleanup(s.Stop)
+	return s
+}
+
+// runID is the run of a server.
+func runID(ctx context.Context, c *redis.Client) (string, error) {
+	text, err := c.Info(ctx, "server").Result()
+	for line := range strings.Lines(text) {
+		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "run_id:"); ok {
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("no run_id: %w", err)
+}
+
+// giveVote gives a node its vote, without the wait.
+func giveVote(ctx context.Context, c *redis.Client) error {
+	id, err := runID(ctx, c)
+	if err != nil {
+		return err
+	}
+	return c.HSet(ctx, record, "run_id", id, "since", 0, "admitted", 1, "top", 0, "floor", 0).Err()
+}
+
+// age lets the quarantine of a node pass.
+func (f *fleet) age(tb testing.TB, i int) {
+	tb.Helper()
+	require.NoError(tb, f.raw[i].HSet(context.Background(), record, "since", 0).Err())
+}
+
+func (f *fleet) Open(context.Context) (driver.Backend, error) {
+	b, err := f.open(f.opts...)
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (f *fleet) open(opts ...redlock.Option) (*redlock.Backend, error) {
+	c := new(fleetClient)
+	for _, s := range f.servers {
+		p, err := faultproxy.New(s.Addr)
+		if err != nil {
+			return nil, err
+		}
+		c.proxies = append(c.proxies, p)
+		c.nodes = append(c.nodes, redis.NewClient(&redis.Options{Addr: p.Addr(), ContextTimeoutEnabled: true}))
+	}
+	c.redlock = redlock.New(c.nodes, opts...)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clients[c.redlock] = c
+	return c.redlock, nil
+}
+
+// client is one that a test works with by hand.
+func (f *fleet) client(tb testing.TB, opts ...redlock.Option) (*redlock.Backend, []*faultproxy.Proxy) {
+	tb.Helper()
+	b, err := f.open(opts...)
+	require.NoError(tb, err)
+	require.NoError(tb, b.Validate())
+	return b, f.clients[b].proxies
+}
+
+func (f *fleet) Close(b driver.Backend) error {
+	f.mu.Lock()
+	c := f.clients[b]
+	delete(f.clients, b)
+	f.mu.Unlock()
+	if c == nil {
+		return fmt.Errorf("%v is no client of this harness", b)
+	}
+	for _, p := range c.proxies {
+		p.Close()
+	}
+	errs := []error{c.redlock.Close()}
+	for _, n := range c.nodes {
+		errs = append(errs, n.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (f *fleet) each(b driver.Backend, do func(*faultproxy.Proxy)) error {
+	f.mu.Lock()
+	c := f.clients[b]
+	f.mu.Unlock()
+	if c == nil {
+		return fmt.Errorf("%v is no client of this harness", b)
+	}
+	for _, p := range c.proxies {
+		do(p)
+	}
+	return nil
+}
+
+func (f *fleet) Crash(b driver.Backend) error   { return f.each(b, (*faultproxy.Proxy).Close) }
+func (f *fleet) Cut(b driver.Backend) error     { return f.each(b, (*faultproxy.Proxy).Cut) }
+func (f *fleet) Restore(b driver.Backend) error { return f.each(b, (*faultproxy.Proxy).Restore) }
+
+// DropReply loses the reply of every node. What still runs in the background must not be what it is lost to.
+func (f *fleet) DropReply(b driver.Backend) error {
+	b.(*redlock.Backend).Settle()
+	return f.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
+}
+
+// Expire moves the instants of the lock into the past, at every node, once all of them have the same.
+func (f *fleet) Expire(ctx context.Context, key driver.Key) error {
+	name := redlock.DefaultPrefix + ":" + key.Name
+	for end := time.Now().Add(patience); !f.agree(ctx, name) && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	errs := make([]error, 0, len(f.raw))
+	for _, server := range f.raw {
+		errs = append(errs, redistest.Age(ctx, server, name))
+	}
+	return errors.Join(errs...)
+}
+
+// agree says whether the nodes have the same lease.
+func (f *fleet) agree(ctx context.Context, name string) bool {
+	return !slices.ContainsFunc(f.raw, func(c *redis.Client) bool {
+		return !slices.Equal(c.HMGet(ctx, name, "nonce", "confirmed").Val(), f.raw[0].HMGet(ctx, name, "nonce", "confirmed").Val())
+	})
+}
+
+// steadily is for tests that are not about time: a node has long enough on a loaded machine.
+var steadily = redlock.NodeTimeout(5 * time.Second)
+
+// Redlock keeps every promise on three and on five servers, also when clients die, are cut off, and lose replies.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{3, 5} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			locktest.Run(t, func(tb testing.TB) locktest.Harness { return newFleet(tb, size, steadily) })
+		})
+	}
+}
+
+func BenchmarkConformance(b *testing.B) {
+	locktest.Bench(b, func(tb testing.TB) locktest.Harness { return newFleet(tb, 3, steadily) })
+}

@@ -1,0 +1,192 @@
+package redlock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
+)
+
+// inspectTime is how long an inspection waits for a node, where NodeTimeout is not longer.
+const inspectTime = time.Second
+
+// survey asks all nodes at once, and returns the answers of those that gave one: a majority at least.
+func survey[T any](ctx context.Context, r *Backend, ask func(context.Context, *redis.Client) (T, error)) ([]T, error) {
+	if err := r.begin(); err != nil {
+		return nil, err
+	}
+	defer r.work.done()
+	if err := ctx.Err(); err != nil {
+		return nil, driver.NotApplied(err)
+	}
+	type reply struct {
+		node  *node
+		value T
+		err   error
+	}
+	limit := max(inspectTime, r.options.nodeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	replies := make(chan reply, len(r.nodes))
+	for _, n := range r.nodes {
+		r.work.run(func() {
+			value, err := ask(ctx, n.within(limit))
+			replies <- reply{n, value, redisbase.Classify(err)}
+		})
+	}
+	var values []T
+	var failures []string
+	for range r.nodes {
+		select {
+		case a := <-replies:
+			if a.err == nil {
+				values = append(values, a.value)
+				continue
+			}
+			failures = append(failures, fmt.Sprintf("%s: %v", a.node.addr, a.err))
+			continue
+		case <-ctx.Done():
+			failures = append(failures, ctx.Err().Error())
+		}
+		break
+	}
+	if len(values) < r.quorum() {
+		return nil, fmt.Errorf("%d of %d nodes answered, and it takes %d; %s", len(values), len(r.nodes), r.quorum(), strings.Join(failures, "; "))
+	}
+	return values, nil
+}
+
+// at returns the locks at one node.
+func (r *Backend) at(c *redis.Client) redisbase.Locks {
+	return redisbase.Locks{Client: c, Prefix: r.options.prefix}
+}
+
+// Inspect implements [driver.Inspector]. A lock is held when a majority of the nodes says so.
+func (r *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
+	views, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (driver.Status, error) {
+		return r.at(c).Inspect(ctx, key)
+	})
+	if err != nil {
+		return driver.Status{}, redisbase.Describe(ctx, pkg, "inspect", key, err)
+	}
+	return r.merge(key, views), nil
+}
+
+// merge makes one state of those at the nodes. It is that of the node with the largest token, unless too few
+// nodes share it: then the lock is about to be granted, or was left behind by somebody who failed.
+func (r *Backend) merge(key driver.Key, views []driver.Status) driver.Status {
+	if len(views) == 0 {
+		return driver.Status{Key: key}
+	}
+	newest := slices.MaxFunc(views, func(x, y driver.Status) int { return cmp.Compare(x.Token, y.Token) })
+	var same []driver.Status
+	for _, v := range views {
+		if v.Token == newest.Token && v.State == newest.State {
+			same = append(same, v)
+		}
+	}
+	if len(same) >= r.quorum() || newest.State == driver.StateFree {
+		return newest
+	}
+	// The state that most of the others are in.
+	slices.SortFunc(views, func(x, y driver.Status) int { return cmp.Compare(x.FreeIn, y.FreeIn) })
+	middle := views[min(r.quorum(), len(views))-1]
+	newest.State, newest.ExpiresIn, newest.FreeIn = middle.State, middle.ExpiresIn, middle.FreeIn
+	return newest
+}
+
+// List implements [driver.Inspector]. It goes through all keys of all nodes. A lock that fewer nodes know than
+// are a majority is in it, too: it is being granted, or given back.
+func (r *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
+	lists, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) ([]driver.Status, error) {
+		return r.at(c).List(ctx, namespace, all)
+	})
+	if err != nil {
+		return nil, redisbase.Describe(ctx, pkg, "list locks", driver.Key{}, err)
+	}
+	views := make(map[driver.Key][]driver.Status)
+	for _, list := range lists {
+		for _, s := range list {
+			views[s.Key] = append(views[s.Key], s)
+		}
+	}
+	merged := []driver.Status{}
+	for key, of := range views {
+		merged = append(merged, r.merge(key, of))
+	}
+	redisbase.Sort(merged)
+	return merged, nil
+}
+
+// Prune implements [driver.Inspector], at each node for itself. The number is the largest of theirs. Tokens go on
+// rising because a node keeps the largest that it ever confirmed.
+func (r *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
+	counts, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (int, error) {
+		return r.at(c).Prune(ctx, unused)
+	})
+	if err != nil {
+		return 0, redisbase.Describe(ctx, pkg, "prune locks", driver.Key{}, err)
+	}
+	return slices.Max(counts), nil
+}
+
+// ForceRelease implements [driver.Inspector]. It puts a larger token in the place of the one that was seen, at a
+// majority of the nodes.
+func (r *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
+	err := r.forceRelease(ctx, key, token, live)
+	var held *driver.Held
+	if err != nil && !errors.Is(err, driver.ErrNotHeld) && !errors.As(err, &held) {
+		err = redisbase.Describe(ctx, pkg, "force the release of", key, err)
+	}
+	return err
+}
+
+func (r *Backend) forceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
+	seen, err := r.Inspect(ctx, key)
+	switch {
+	case err != nil:
+		return driver.NotApplied(err)
+	case seen.Token != token || token == 0 || seen.State == driver.StateFree:
+		return driver.ErrNotHeld
+	case seen.State == driver.StateHeld && !live:
+		return &driver.Held{Holder: seen.Holder, Note: seen.Note, Token: seen.Token, Since: seen.Age, ExpiresIn: seen.FreeIn}
+	}
+	clocks, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (driver.Token, error) {
+		now, err := c.Time(ctx).Result()
+		if err != nil {
+			return 0, err
+		}
+		top, err := c.HGet(ctx, r.options.prefix.Record(), "top").Int64()
+		return max(driver.Token(top)+1, driver.Token(now.UnixMicro())), err
+	})
+	if err != nil {
+		return driver.NotApplied(err)
+	}
+	next := max(slices.Max(clocks), token+1)
+	ended, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (bool, error) {
+		return redisbase.Run(ctx, c, forceScript.On([]string{r.options.prefix.Encode(key), r.options.prefix.Record()},
+			token.String(), next.String(), retention.Milliseconds(),
+		)).Bool()
+	})
+	if err != nil {
+		return err
+	}
+	done := 0
+	for _, e := range ended {
+		if e {
+			done++
+		}
+	}
+	if done < r.quorum() {
+		return driver.ErrNotHeld
+	}
+	return nil
+}

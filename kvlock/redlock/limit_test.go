@@ -1,0 +1,22 @@
+package redlock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// A node may take a twentieth of the TTL, at most 100 ms, or what NodeTimeout says; the first time a quarter, at most a second.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct{ option, ttl, limit, contact time.Duration }{
+		{0, 30 * time.Second, 100 * time.Millisecond, time.Second},
+		{0, time.Second, 50 * time.Millisecond, 250 * time.Millisecond},
+		{0, 50 * time.Millisecond, 3 * time.Millisecond, 12500 * time.Microsecond},
+		{2 * time.Second, time.Second, 2 * time.Second, 2 * time.Second},
+	} {
+		o := options{nodeTimeout: c.option}
+		assert.Equal(t, c.limit, o.limit(c.ttl))
+		assert.Equal(t, c.contact, o.contact(c.ttl))
+	}
+}

@@ -1,0 +1,320 @@
+package redlock
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// tokenModel is the life of one lock's tokens under random schedules: messages of any age arrive in any order or never, leases
+// end at any moment, clients give up, ask again with the same nonce, and hold two at a time. There is no clock in it but for
+// the one of Clock. Tokens are made by the functions that Redlock makes them with, and kept as its scripts keep them.
+type tokenModel struct {
+	Nodes int
+	Naive string // how else a token is made: "incr of one node", "max of incr", "unconfirmed"
+
+	Forgets   bool    // a node forgets a lock with its release, as it does after five minutes
+	Amnesia   float64 // how likely a step is that a node forgets everything
+	Together  bool    // a majority may have forgotten at a time
+	Vetted    bool    // a node that forgot does not vote until the others have told what they know
+	Clock     int     // ticks of the nodes' clock in one step; 0: tokens do not look at it
+	ClockSkew int     // by how many ticks clocks differ, either way
+}
+
+type modelNode struct {
+	holder                int // nonce; 0: nobody
+	confirmed, token, top driver.Token
+	least                 driver.Token
+	skew                  int
+	known, forgetful      bool
+	since                 int // the step at which it forgot
+}
+
+// try is one acquire of one nonce.
+type try struct {
+	nonce, began int
+	votes        []vote
+	token, floor driver.Token
+	confirmed    int
+	active       bool
+}
+
+type modelMessage struct {
+	kind string // vote, confirm, release, admit
+	node int
+	try  *try
+}
+
+type granted struct {
+	token        driver.Token
+	began, ended int
+}
+
+// play runs steps of one schedule and counts grants, tokens that were granted twice, and grants that were asked for after another
+// was had and got a token that is not larger.
+func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
+	nodes := make([]modelNode, m.Nodes)
+	for i := range nodes {
+		nodes[i].skew = rng.IntN(2*m.ClockSkew+1) - m.ClockSkew
+	}
+	q := m.Nodes/2 + 1
+	clients := make([]*try, 3)
+	var messages []modelMessage
+	var all []granted
+	seen := make(map[driver.Token]bool)
+	nonces := 0
+
+	send := func(kind string, t *try) {
+		for i := range nodes {
+			if rng.IntN(10) > 0 { // or it is lost
+				messages = append(messages, modelMessage{kind, i, t})
+			}
+		}
+	}
+	begin := func(c, now, nonce int) {
+		clients[c] = &try{nonce: nonce, began: now, active: true}
+		send("vote", clients[c])
+	}
+	settle := func(t *try, now int) {
+		t.active = false
+		all = append(all, granted{t.token, t.began, now})
+		if seen[t.token] {
+			twice++
+		}
+		seen[t.token] = true
+	}
+	oldestActive := func(now int) int {
+		oldest := now
+		for _, t := range clients {
+			if t != nil && t.active {
+				oldest = min(oldest, t.began)
+			}
+		}
+		return oldest
+	}
+	for now := 1; now <= steps; now++ {
+		switch r := rng.Float64(); {
+		case r < m.Amnesia:
+			n := &nodes[rng.IntN(len(nodes))]
+			if m.Together || forgetful(nodes) < m.Nodes-q {
+				*n = modelNode{skew: n.skew, forgetful: m.Vetted, since: now}
+			}
+		case r < m.Amnesia+0.01: // a lease ends
+			nodes[rng.IntN(len(nodes))].holder = 0
+		case r < m.Amnesia+0.1 || len(messages) == 0: // a client does something
+			c := rng.IntN(len(clients))
+			switch t := clients[c]; {
+			case t == nil || !t.active && rng.IntN(2) == 0:
+				nonces++
+				begin(c, now, nonces)
+			case t.active && rng.IntN(3) == 0: // gives up, and asks again at once
+				t.active = false
+				begin(c, now, t.nonce)
+			default: // gives up, or has had enough
+				t.active = false
+				send("release", t)
+			}
+		default:
+			i := rng.IntN(len(messages))
+			msg := messages[i]
+			messages[i] = messages[len(messages)-1]
+			messages = messages[:len(messages)-1]
+			n, t := &nodes[msg.node], msg.try
+			switch msg.kind {
+			case "vote":
+				v := m.vote(n, msg.node, t, now, oldestActive(now))
+				if !t.active {
+					break
+				}
+				t.votes = append(t.votes, v)
+				if t.token == 0 && count(t.votes, vote.granted) >= q {
+					t.token = m.mint(t.votes)
+					if m.Naive != "" {
+						settle(t, now)
+					}
+					send("confirm", t)
+				}
+				if told(t.votes, m.Nodes) {
+					t.floor = max(t.floor, floor(t.votes))
+					for _, v := range t.votes {
+						if v.ready() {
+							messages = append(messages, modelMessage{"admit", int(v.since), t})
+						}
+					}
+				}
+			case "confirm":
+				if confirmAt(n, t) && t.active {
+					if t.confirmed++; t.confirmed == q {
+						settle(t, now)
+					}
+				}
+			case "admit":
+				if n.forgetful && m.over(n, t, oldestActive(now)) {
+					n.forgetful = false
+					n.top = max(n.top, t.floor)
+				}
+			case "release":
+				if n.holder == t.nonce {
+					n.holder = 0
+					if m.Forgets {
+						n.known, n.token, n.confirmed = false, 0, 0
+					}
+				}
+			}
+		}
+	}
+	for i, g := range all {
+		for _, before := range all[:i] {
+			if before.ended < g.began && before.token >= g.token {
+				back++
+				break
+			}
+		}
+	}
+	return len(all), twice, back
+}
+
+// vote is what the acquire script does.
+func (m tokenModel) vote(n *modelNode, at int, t *try, now, oldest int) vote {
+	if n.forgetful {
+		if m.over(n, t, oldest) {
+			return vote{verdict: "ready", top: n.top, since: time.Duration(at)}
+		}
+		return vote{verdict: "closed", top: n.top}
+	}
+	if n.holder != 0 && n.holder != t.nonce {
+		return vote{verdict: "leased", top: n.top}
+	}
+	if !n.known {
+		n.known, n.least = true, n.top
+	}
+	if n.holder != t.nonce {
+		n.holder, n.confirmed = t.nonce, 0
+	}
+	if m.Naive == "incr of one node" || m.Naive == "max of incr" {
+		n.top++
+	}
+	v := vote{verdict: "granted", confirmed: n.confirmed, last: max(n.token, n.least), top: n.top}
+	if m.Clock > 0 {
+		v.time = driver.Token(1000 + m.Clock*now + n.skew)
+	}
+	return v
+}
+
+// over says whether the quarantine of n is, for t: what was being asked for when n forgot has ended, and t began afterwards.
+func (m tokenModel) over(n *modelNode, t *try, oldest int) bool {
+	return n.since < oldest && n.since < t.began
+}
+
+func forgetful(nodes []modelNode) int {
+	count := 0
+	for _, n := range nodes {
+		if n.forgetful {
+			count++
+		}
+	}
+	return count
+}
+
+func (m tokenModel) mint(votes []vote) driver.Token {
+	switch m.Naive {
+	case "incr of one node":
+		for _, v := range votes {
+			if v.granted() {
+				return v.top
+			}
+		}
+	case "max of incr":
+		return floor(votes)
+	}
+	return mint(votes)
+}
+
+// confirmAt is what the confirm script does, and says whether the node confirms.
+func confirmAt(n *modelNode, t *try) bool {
+	switch {
+	case n.holder != t.nonce:
+		return false
+	case n.confirmed == t.token:
+		return true
+	case t.token <= max(n.token, n.least):
+		return false
+	}
+	n.token, n.confirmed, n.top = t.token, t.token, max(n.top, t.token)
+	return true
+}
+
+// run plays many schedules.
+func (m tokenModel) run(seed uint64, runs int) (grants, twice, back, bad int) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range runs {
+		g, t, b := m.play(rng, modelSteps)
+		grants, twice, back = grants+g, twice+t, back+b
+		if t+b > 0 {
+			bad++
+		}
+	}
+	return grants, twice, back, bad
+}
+
+const (
+	modelSteps = 400
+	million    = 2500 // runs of so many steps
+)
+
+// Tokens are granted once and rise, whatever messages do and whenever leases end, as long as no node forgets; and if
+// nodes forget that are fewer than a majority and vote only when they have been told. Whoever leaves out a part does not have that. How
+// often not is what docs/redlock.md says.
+func TestTokenModel(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/redlock.md")
+	require.NoError(t, err)
+	random := rand.Uint64()
+	t.Logf("random seed %d", random)
+	for _, c := range []struct {
+		name  string
+		model tokenModel
+		runs  int
+		holds bool
+	}{
+		{"two rounds", tokenModel{}, million, true}, // on each number of nodes
+		{"two rounds, the nodes' clocks differ", tokenModel{Clock: 1, ClockSkew: 200}, million / 4, true},
+		{"two rounds, released locks are forgotten", tokenModel{Forgets: true}, million / 4, true},
+		{"a minority forgets, is kept out and told", tokenModel{Amnesia: 0.01, Vetted: true}, million / 4, true},
+		{"a majority forgets, is kept out, clocks agree", tokenModel{Amnesia: 0.01, Vetted: true, Together: true, Clock: 100}, million / 4, true},
+
+		{"a majority forgets, is kept out, no clocks", tokenModel{Amnesia: 0.01, Vetted: true, Together: true}, million / 4, false},
+		{"a minority forgets, and votes at once", tokenModel{Amnesia: 0.01}, million / 4, false},
+		{"control: a counter of one node", tokenModel{Naive: "incr of one node"}, million / 4, false},
+		{"control: the largest counter of a majority", tokenModel{Naive: "max of incr"}, million / 4, false},
+		{"control: largest plus one, not confirmed", tokenModel{Naive: "unconfirmed"}, million / 4, false},
+	} {
+		row := "| " + c.name + " |"
+		for _, size := range []int{3, 5} {
+			c.model.Nodes = size
+			for _, seed := range []uint64{1, random} {
+				runs := c.runs
+				if seed == random {
+					runs /= 5
+				}
+				grants, twice, back, bad := c.model.run(seed, runs)
+				t.Logf("%s, %d nodes, seed %d: %d grants; %d tokens twice, %d not larger; %d of %d runs bad", c.name, size, seed, grants, twice, back, bad, runs)
+				assert.Greater(t, grants, runs, "hardly anything was granted")
+				if seed == 1 {
+					row += fmt.Sprintf(" %d of %d |", bad, runs)
+				}
+				if c.holds || seed == 1 {
+					assert.Equal(t, c.holds, bad == 0, "%s, %d nodes, seed %d", c.name, size, seed)
+				}
+			}
+		}
+		assert.Contains(t, string(page), row)
+	}
+}

@@ -1,0 +1,92 @@
+package redlock
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
+)
+
+// Option changes how a backend is made.
+type Option func(*options)
+
+type options struct {
+	prefix              redisbase.Prefix
+	maxTTL, nodeTimeout time.Duration
+}
+
+// retention is how long a node remembers a lock that was not released: its holder crashed, or let the lease expire.
+const retention = 7 * 24 * time.Hour
+
+// Defaults and limits of the options.
+const (
+	DefaultPrefix = "redlock:"
+	DefaultMaxTTL = time.Minute
+	minNodes      = 3
+	// mostNodeTime is how long a node may take by default, where a twentieth of the TTL is longer.
+	mostNodeTime = 100 * time.Millisecond
+	// contactTime is how long the first contact with a node may take, where a quarter of the TTL is longer.
+	contactTime = time.Second
+)
+
+// Prefix begins the key of each lock. The default is "redlock:". It ends with a colon, and has neither "::" nor ":@" in it. Two backends
+// see the same locks only with the same prefix.
+func Prefix(prefix string) Option { return func(o *options) { o.prefix = redisbase.Prefix(prefix) } }
+
+// MaxTTL is the longest TTL that any of those who share the locks of a Redlock asks for, by default a
+// minute; rowlock.New refuses a longer one. All of them give the same. A server that may have forgotten its leases does not
+// vote before the longest of them is over: it costs so much, and a tenth, after each start of a server.
+func MaxTTL(d time.Duration) Option { return func(o *options) { o.maxTTL = d } }
+
+// NodeTimeout is how long a call of a Redlock waits for one of its nodes, in each of its rounds. The default is a twentieth of the TTL,
+// at most 100 ms.
+func NodeTimeout(d time.Duration) Option { return func(o *options) { o.nodeTimeout = d } }
+
+// sentinelAddr is what go-redis has for an address in the client of NewFailoverClient.
+const sentinelAddr = "FailoverClient"
+
+func (o options) validate(nodes []*redis.Client) error {
+	switch err := o.prefix.Validate(pkg); {
+	case err != nil:
+		return err
+	case len(nodes) < minNodes || len(nodes)%2 == 0:
+		return fmt.Errorf("redlock: New with %d nodes: want an odd number of them, at least %d", len(nodes), minNodes)
+	case o.maxTTL < time.Second:
+		return fmt.Errorf("redlock: MaxTTL %s: want at least 1s", o.maxTTL)
+	case o.nodeTimeout < 0 || o.nodeTimeout > 0 && o.nodeTimeout < time.Millisecond || o.nodeTimeout > o.maxTTL/4:
+		return fmt.Errorf("redlock: NodeTimeout %s: want at least 1ms and at most a quarter of the MaxTTL of %s", o.nodeTimeout, o.maxTTL)
+	}
+	seen := make(map[string]int)
+	for i, client := range nodes {
+		if client == nil {
+			return fmt.Errorf("redlock: New: node %d is nil", i+1)
+		}
+		addr := client.Options().Addr
+		if addr == sentinelAddr {
+			return fmt.Errorf("redlock: New: node %d is a client of Sentinel: a failover would put another server in its place; give the address of one server", i+1)
+		}
+		if before, twice := seen[addr]; twice {
+			return fmt.Errorf("redlock: New: nodes %d and %d are both %s", before, i+1, addr)
+		}
+		seen[addr] = i + 1
+	}
+	return nil
+}
+
+// limit is how long one round may wait for a node.
+func (o options) limit(ttl time.Duration) time.Duration {
+	if o.nodeTimeout > 0 {
+		return o.nodeTimeout
+	}
+	return max(min(ttl/20, mostNodeTime), time.Millisecond).Round(time.Millisecond)
+}
+
+// contact is limit for a node that is asked for the first time.
+func (o options) contact(ttl time.Duration) time.Duration {
+	return max(o.limit(ttl), min(ttl/4, contactTime))
+}
+
+// quarantine is for how long a node that may have forgotten does not vote, by its own clock.
+func (o options) quarantine() time.Duration { return o.maxTTL + o.maxTTL/10 }

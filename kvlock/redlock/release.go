@@ -1,0 +1,126 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
+)
+
+// Release implements [driver.Backend]: it asks all nodes at once, and returns when a majority has let go, or
+// does not know the grant. Slower nodes are told in the background.
+func (r *Backend) Release(ctx context.Context, g driver.Grant) error {
+	err := r.release(ctx, g)
+	if err != nil && !errors.Is(err, driver.ErrNotHeld) {
+		err = redisbase.Describe(ctx, pkg, "release", g.Key, err)
+	}
+	return err
+}
+
+func (r *Backend) release(ctx context.Context, g driver.Grant) error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	defer r.work.done()
+	if err := ctx.Err(); err != nil {
+		return driver.NotApplied(err)
+	}
+	limit := r.options.limit(g.TTL)
+	answers := make(chan answered, len(r.nodes))
+	for _, n := range r.nodes {
+		t, ended := n.turn(g.Key), n.ends(g.Nonce)
+		r.work.run(func() {
+			defer t.done()
+			defer ended()
+			if err := r.awaitTurn(ctx, n, t, g.TTL); err != nil {
+				answers <- answered{n, false, err}
+				return
+			}
+			if t.needless(g.Nonce) {
+				answers <- answered{n, false, errors.New("it was not asked for the lease")}
+				return
+			}
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+			defer cancel()
+			known, err := r.releaseAt(ctx, n, limit, g, 0).Bool()
+			answers <- answered{n, known, err}
+		})
+	}
+	return r.letGo(ctx, answers, limit)
+}
+
+// awaitTurn waits for a node for longer than the caller does: as long as it may take to ask it for the lease that is
+// to end, in both rounds, or to fill it in. A node that was asked and is not told has the lock for nobody.
+func (r *Backend) awaitTurn(ctx context.Context, n *node, t *turn, ttl time.Duration) error {
+	limit := 2 * r.options.limit(ttl)
+	if n.isStranger() {
+		limit += r.options.contact(ttl)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if !t.wait(ctx) {
+		return fmt.Errorf("the request before this one had no answer within %s", limit)
+	}
+	return nil
+}
+
+// answered is what one node says to a release.
+type answered struct {
+	node  *node
+	known bool
+	err   error
+}
+
+func (r *Backend) letGo(ctx context.Context, answers <-chan answered, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	known, unknown := 0, 0
+	var failures []string
+	for range r.nodes {
+		select {
+		case a := <-answers:
+			switch {
+			case a.err != nil:
+				failures = append(failures, fmt.Sprintf("%s: %v", a.node.addr, a.err))
+			case a.known:
+				known++
+			default:
+				unknown++
+			}
+		case <-timer.C:
+			failures = append(failures, fmt.Sprintf("no answer within %s", limit))
+			return r.undecided(known, failures)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		switch {
+		case known >= r.quorum():
+			return nil
+		case unknown > len(r.nodes)-r.quorum():
+			return driver.ErrNotHeld
+		}
+	}
+	return r.undecided(known, failures)
+}
+
+func (r *Backend) undecided(known int, failures []string) error {
+	return fmt.Errorf("%d of %d nodes let go, and it takes %d; %s", known, len(r.nodes), r.quorum(), strings.Join(failures, "; "))
+}
+
+// releaseAt asks one node. Of a ballot it ends only what that one or an earlier one has been granted, and tells nobody.
+func (r *Backend) releaseAt(ctx context.Context, n *node, limit time.Duration, g driver.Grant, ballot int64) *redis.Cmd {
+	calls, upTo := r.options.prefix.Waiters(), ""
+	if ballot > 0 {
+		calls, upTo = "", strconv.FormatInt(ballot, 10)
+	}
+	return redisbase.Run(ctx, n.within(limit), releaseScript.On([]string{r.options.prefix.Encode(g.Key), r.options.prefix.Record()},
+		g.Nonce.String(), g.Token.String(), redisbase.Micros(g.MinHold), calls, upTo,
+	))
+}

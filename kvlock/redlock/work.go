@@ -1,0 +1,65 @@
+package redlock
+
+import "sync"
+
+// work counts calls and goroutines. The zero value is idle.
+type work struct {
+	mu      sync.Mutex
+	closed  bool
+	running int
+	idle    chan struct{} // closed when nothing runs any more; nil unless somebody waits for that
+}
+
+// begin counts a call, unless the work was closed.
+func (w *work) begin() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	w.running++
+	return true
+}
+
+func (w *work) done() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running--
+	if w.running == 0 && w.idle != nil {
+		close(w.idle)
+		w.idle = nil
+	}
+}
+
+// run runs f in a goroutine. Something that is counted starts it.
+func (w *work) run(f func()) {
+	w.mu.Lock()
+	w.running++
+	w.mu.Unlock()
+	go func() {
+		defer w.done()
+		f()
+	}()
+}
+
+// wait returns when nothing has been running for a moment.
+func (w *work) wait() {
+	w.mu.Lock()
+	if w.running == 0 {
+		w.mu.Unlock()
+		return
+	}
+	if w.idle == nil {
+		w.idle = make(chan struct{})
+	}
+	idle := w.idle
+	w.mu.Unlock()
+	<-idle
+}
+
+func (w *work) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.wait()
+}
