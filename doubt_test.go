@@ -87,7 +87,7 @@ func TestLateDuplicateIsTakenBackAfterTheRelease(t *testing.T) {
 			}
 			return memlock.Fault{}
 		})
-		lease := acquire(t, l, "a")
+		lease, _ := acquireWithin(t, 6*time.Second, l, "a") // by the second request
 		require.NoError(t, lease.Release(background))
 		time.Sleep(6 * time.Second)
 		_, err := locker(t, store).TryAcquire(background, "a")
@@ -153,16 +153,11 @@ func TestReleaseDoesNotTakeItsOwnEffectForALoss(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")
 		other := locker(t, store)
-		got := make(chan struct{})
-		go func() {
-			acquire(t, other, "a")
-			close(got)
-		}()
-		synctest.Wait()
+		got := waitFor(t, other, background)
 		store.LoseReply(memlock.OpRelease)
 		err := lease.Release(background)
 		require.ErrorIs(t, err, rowlock.ErrUnknown)
 		require.NotErrorIs(t, err, rowlock.ErrLost)
-		<-got
+		require.NoError(t, receive(t, got).err)
 	})
 }

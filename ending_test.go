@@ -29,13 +29,7 @@ func TestReleaseWithIsARelease(t *testing.T) {
 		var released []rowlock.ReleasedEvent
 		l := locker(t, store, rowlock.TTL(ttl), rowlock.Tracing(&rowlock.Trace{Released: func(e rowlock.ReleasedEvent) { released = append(released, e) }}))
 		lease := acquire(t, l, "a")
-		next := make(chan *rowlock.Lease, 1)
-		go func() {
-			lease, err := l.Acquire(background, "a")
-			assert.NoError(t, err)
-			next <- lease
-		}()
-		synctest.Wait()
+		next := waitFor(t, l, background)
 		type key struct{}
 		ctx := context.WithValue(background, key{}, 1)
 		require.NoError(t, lease.ReleaseWith(ctx, func(ctx context.Context) error {
@@ -52,7 +46,9 @@ func TestReleaseWithIsARelease(t *testing.T) {
 		assert.Equal(t, 1, store.Calls(memlock.OpRelease), "that of the function")
 		require.Len(t, released, 1)
 		require.NoError(t, released[0].Err)
-		require.NoError(t, (<-next).Release(background))
+		got := receive(t, next)
+		require.NoError(t, got.err)
+		require.NoError(t, got.lease.Release(background))
 	})
 }
 

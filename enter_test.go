@@ -76,7 +76,7 @@ func TestTheQueueIsEnteredAtOnce(t *testing.T) {
 		require.NoError(t, before.Release(t.Context()))
 		renewals := store.Calls(memlock.OpRenew)
 		s.answers <- nil
-		lease := <-got
+		lease := receive(t, got)
 		require.NotNil(t, lease)
 		assert.Equal(t, renewals+1, store.Calls(memlock.OpRenew), "a grant after a long wait is proven")
 		assert.Equal(t, trust, time.Until(lease.ExpiresAt()))
@@ -225,7 +225,7 @@ func losesItsPlace(t *testing.T, store, by driver.Backend, inQueue <-chan driver
 	waits()
 	require.NoError(t, before.Release(t.Context()))
 	answers <- nil
-	require.NoError(t, <-got)
+	require.NoError(t, receive(t, got))
 }
 
 // A store that is silent from some time of the wait on ends it all the same.

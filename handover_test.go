@@ -199,14 +199,13 @@ func TestSomeLeasesAreNotHandedOver(t *testing.T) {
 				if test.before != nil {
 					test.before(lease)
 				}
-				got := make(chan struct{})
-				go func() {
-					defer close(got)
-					assert.NoError(t, acquire(t, l, "a").Release(background))
-				}()
-				synctest.Wait()
+				next := waitFor(t, l, background)
 				require.NoError(t, lease.Release(background))
-				assert.InDelta(t, test.wait, until(t, got), float64(100*time.Millisecond))
+				start := time.Now()
+				got := <-next
+				require.NoError(t, got.err)
+				assert.InDelta(t, test.wait, time.Since(start), float64(100*time.Millisecond))
+				require.NoError(t, got.lease.Release(background))
 				handed := name == "plain" || name == "minimum hold of what comes" || name == "a hand-over delay is no cause"
 				assert.Equal(t, handed, store.Calls(memlock.OpHandOver) == 1)
 			})
@@ -223,7 +222,7 @@ func TestHandOverIsSentAgain(t *testing.T) {
 		next := waitFor(t, l, background)
 		store.LoseReply(memlock.OpHandOver)
 		require.NoError(t, lease.Release(background))
-		got := <-next
+		got := receive(t, next)
 		require.NoError(t, got.err)
 		status, err := store.Inspect(background, driver.Key{Name: "a"})
 		require.NoError(t, err)
@@ -278,6 +277,7 @@ func TestHandOverOfUnknownOutcome(t *testing.T) {
 				require.ErrorIs(t, err, test.release)
 				got := <-next
 				require.NoError(t, got.err)
+				assert.LessOrEqual(t, time.Since(began), 5*time.Second, "it has the name long before the lease would have ended")
 				time.Sleep(10 * time.Second)
 				require.NoError(t, got.lease.Release(background))
 				status, err := store.Inspect(background, driver.Key{Name: "a"})
@@ -299,7 +299,7 @@ func TestWhatIsLostIsNotHandedOver(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
 		require.NoError(t, store.Release(background, thief))
-		got := <-next
+		got := receive(t, next)
 		require.NoError(t, got.err)
 		require.NoError(t, got.lease.Release(background))
 	})
@@ -314,15 +314,24 @@ func TestHandOverAtTheEndOfAWait(t *testing.T) {
 			"Close is called": func(l *rowlock.Locker, _ func()) { _ = l.Close() },
 		} {
 			t.Run(name, func(t *testing.T) {
-				for n := range 200 {
-					bubble(t, func(t *testing.T, store *memlock.Backend) { handOverAtTheEnd(t, store, n, slow, end) })
+				const times = 200
+				served := 0
+				for n := range times {
+					bubble(t, func(t *testing.T, store *memlock.Backend) {
+						if handOverAtTheEnd(t, store, n, slow, end) {
+							served++
+						}
+					})
 				}
+				assert.Positive(t, served, "the hand-over came first")
+				assert.Less(t, served, times, "the end of the wait came first")
 			})
 		}
 	}
 }
 
-func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Duration, end func(*rowlock.Locker, func())) {
+// handOverAtTheEnd returns whether the first of two waiters, whose wait ends, got the name all the same.
+func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Duration, end func(*rowlock.Locker, func())) (served bool) {
 	store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{Request: slow, Reply: slow} })
 	l, other := locker(t, store), locker(t, store)
 	lease := acquire(t, l, "a")
@@ -345,6 +354,7 @@ func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Dur
 	for _, w := range []chan outcome{front, behind} {
 		got := <-w
 		if got.err == nil {
+			served = served || w == front
 			assert.NoError(t, got.lease.Release(background))
 			continue
 		}
@@ -356,6 +366,7 @@ func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Dur
 	began := time.Now()
 	require.NoError(t, acquire(t, other, "a").Release(background))
 	assert.Less(t, time.Since(began), 3*time.Second, "no lease stays behind")
+	return served
 }
 
 // Close lets go of what it holds, and does not hand it to a waiter whose wait it ends.
@@ -366,7 +377,7 @@ func TestCloseHandsNothingOver(t *testing.T) {
 			acquire(t, l, "a")
 			got := waitFor(t, l, background)
 			require.NoError(t, l.Close())
-			require.ErrorIs(t, (<-got).err, rowlock.ErrClosed)
+			require.ErrorIs(t, receive(t, got).err, rowlock.ErrClosed)
 			require.Zero(t, store.Calls(memlock.OpHandOver))
 		})
 	}
@@ -384,7 +395,7 @@ func TestWhoIsInDoubtTakesNothingOver(t *testing.T) {
 		faults(store, nil)
 		require.Greater(t, store.Calls(memlock.OpAcquire), 3, "it has")
 		require.NoError(t, lease.Release(background))
-		require.NoError(t, (<-got).err)
+		require.NoError(t, receive(t, got).err)
 		require.Zero(t, store.Calls(memlock.OpHandOver))
 	})
 }

@@ -60,7 +60,7 @@ func TestWhatIsTakenBackWakesTheWaiterOfItsProcess(t *testing.T) {
 		require.ErrorIs(t, lease.Release(background), rowlock.ErrUnknown)
 		next := waitFor(t, l, background)
 		faults(store, nil)
-		got := <-next
+		got := receive(t, next)
 		since := time.Now()
 		require.NoError(t, got.err)
 		assert.Zero(t, since.Sub(<-freed), "not by a poll")

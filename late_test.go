@@ -3,6 +3,7 @@ package rowlock_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -29,7 +30,7 @@ func TestGrantsThatComeTooLateEnd(t *testing.T) {
 				require.ErrorContains(t, err, "too late")
 				require.Less(t, time.Since(start), 2*ttl)
 				faults(store, nil)
-				time.Sleep(time.Second)
+				synctest.Wait()
 				_, err = locker(t, store).TryAcquire(background, "a")
 				require.NoError(t, err)
 			})

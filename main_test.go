@@ -31,11 +31,38 @@ func locker(t *testing.T, store driver.Backend, opts ...rowlock.Option) *rowlock
 	return l
 }
 
+// soon is enough for what need not wait for anybody, and less than a lease lasts. A wait for the end of a lease costs
+// nothing in virtual time, and what comes then proves nothing.
+const soon = 2 * time.Second
+
+// acquire returns a lease on a name that is free, and fails if it is not.
 func acquire(t *testing.T, l *rowlock.Locker, name string, opts ...rowlock.Option) *rowlock.Lease {
 	t.Helper()
-	lease, err := l.Acquire(t.Context(), name, opts...)
-	require.NoError(t, err)
+	lease, _ := acquireWithin(t, soon, l, name, opts...)
 	return lease
+}
+
+// acquireWithin returns a lease on a name that becomes free within limit, and how long that took.
+func acquireWithin(t *testing.T, limit time.Duration, l *rowlock.Locker, name string, opts ...rowlock.Option) (*rowlock.Lease, time.Duration) {
+	t.Helper()
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	lease, err := l.Acquire(ctx, name, opts...)
+	require.NoError(t, err)
+	return lease, time.Since(start)
+}
+
+// receive returns what comes from a channel soon.
+func receive[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	var got T
+	select {
+	case got = <-from:
+	case <-time.After(soon):
+		require.FailNow(t, "nothing came soon")
+	}
+	return got
 }
 
 // until waits for done, in virtual time, and returns how long that took; never is a failure.

@@ -36,7 +36,7 @@ func TestMaxHoldFreesTheName(t *testing.T) {
 				status, err := store.Inspect(background, driver.Key{Name: "a"})
 				require.NoError(t, err)
 				assert.LessOrEqual(t, status.ExpiresIn, max(c.ttl/10, 50*time.Millisecond))
-				acquire(t, locker(t, store), "a")
+				acquireWithin(t, time.Hour, locker(t, store), "a")
 				assert.LessOrEqual(t, time.Since(start), c.hold+c.ttl/10+60*time.Millisecond)
 			})
 		})
@@ -48,14 +48,18 @@ func TestMaxHoldDoesNotCountTheWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
 		before := acquire(t, locker(t, store), "a")
-		next := make(chan *rowlock.Lease, 1)
-		go func() { next <- acquire(t, locker(t, s, rowlock.TTL(ttl), rowlock.MaxHold(20*ttl)), "a") }()
+		next := make(chan outcome, 1)
+		go func() {
+			lease, err := locker(t, s, rowlock.TTL(ttl), rowlock.MaxHold(20*ttl)).Acquire(background, "a")
+			next <- outcome{lease, err}
+		}()
 		<-s.inQueue
 		time.Sleep(10 * ttl)
 		require.NoError(t, before.Release(background))
 		s.answers <- nil
-		lease := <-next
-		assert.Equal(t, 20*ttl, until(t, lease.Context().Done()))
+		got := receive(t, next)
+		require.NoError(t, got.err)
+		assert.Equal(t, 20*ttl, until(t, got.lease.Context().Done()))
 	})
 }
 

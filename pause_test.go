@@ -57,7 +57,7 @@ func TestPauseClosesUntilResume(t *testing.T) {
 		assert.Empty(t, waited)
 		require.ErrorIs(t, l.Resume(t.Context(), "a", token+1), rowlock.ErrNotPaused)
 		require.NoError(t, l.Resume(t.Context(), "a", token))
-		require.NoError(t, <-waited)
+		require.NoError(t, receive(t, waited))
 		err = l.Resume(t.Context(), "a", 0)
 		require.ErrorIs(t, err, rowlock.ErrNotPaused)
 		require.ErrorIs(t, err, rowlock.ErrNotHeld)
@@ -83,7 +83,7 @@ func TestPauseWaitsForTheHolder(t *testing.T) {
 		}()
 		synctest.Wait()
 		require.NoError(t, lease.Release(background))
-		require.NoError(t, <-done)
+		require.NoError(t, receive(t, done))
 		assert.Equal(t, driver.StatePaused, stateOf(t, store, "a"))
 	})
 }

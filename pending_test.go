@@ -96,16 +96,17 @@ func TestTrustInWhatTheStoreGrantsByItself(t *testing.T) {
 				b := &granting{Backend: store}
 				holder, waiter := locker(t, b, rowlock.TTL(ttl)), locker(t, b, rowlock.TTL(ttl))
 				lease := acquire(t, holder, "a")
-				got := make(chan *rowlock.Lease)
 				asked := time.Now()
-				go func() { got <- acquire(t, waiter, "a") }()
+				got := waitFor(t, waiter, background)
 				time.Sleep(wait)
 				synctest.Wait()
 				b.mu.Lock()
 				before, proven := b.asked, b.proven
 				b.mu.Unlock()
 				require.NoError(t, lease.Release(background))
-				next := <-got
+				answer := receive(t, got)
+				require.NoError(t, answer.err)
+				next := answer.lease
 				b.mu.Lock()
 				assert.Equal(t, before+1, b.asked, "by the first question after it was woken")
 				if wait > ttl {
@@ -158,7 +159,9 @@ func TestAGrantWhoseProofFailsIsNotTrusted(t *testing.T) {
 			return memlock.Fault{Fail: driver.NotApplied(errors.New("no connection"))}
 		})
 		require.NoError(t, lease.Release(background))
+		began := time.Now()
 		got := <-next
+		assert.Less(t, time.Since(began), ttl, "by a repeated request, not after the end of the first grant")
 		require.NoError(t, got.err)
 		require.Equal(t, 1, failed, "the proof")
 		status, err := store.Inspect(background, driver.Key{Name: "a"})

@@ -33,7 +33,7 @@ func TestAProofThatFailsAfterALongWaitIsMadeAgain(t *testing.T) {
 			return memlock.Fault{LoseRequest: first}
 		})
 		s.answers <- nil
-		lease := <-got
+		lease := receive(t, got)
 		require.NotNil(t, lease)
 		require.NoError(t, lease.Renew(t.Context()))
 	})

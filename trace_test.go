@@ -56,7 +56,7 @@ func TestEventsAreTold(t *testing.T) {
 
 		first := acquire(t, l, "a")
 		time.AfterFunc(1500*time.Millisecond, func() { _ = first.Release(background) })
-		second := acquire(t, l, "a")
+		second, _ := acquireWithin(t, ttl, l, "a")
 		synctest.Wait()
 		got := log.messages()
 		assert.Equal(t, "acquired", got[0])

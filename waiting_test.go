@@ -58,15 +58,13 @@ func TestReleaseWakesTheWaiter(t *testing.T) {
 				if other {
 					waiter = locker(t, store)
 				}
-				got := make(chan struct{})
-				go func() {
-					acquire(t, waiter, "a")
-					close(got)
-				}()
+				next := waitFor(t, waiter, background)
 				time.Sleep(time.Minute + time.Millisecond)
 				synctest.Wait()
 				require.NoError(t, held.Release(background))
-				assert.Zero(t, until(t, got))
+				released := time.Now()
+				require.NoError(t, (<-next).err)
+				assert.Zero(t, time.Since(released))
 			})
 		})
 	}
@@ -114,9 +112,9 @@ func TestWaitersShareTheirWakeUps(t *testing.T) {
 
 		held := acquire(t, other, "a") // the next who waits is told, too
 		go func() { time.Sleep(time.Minute); assert.NoError(t, held.Release(background)) }()
-		began := time.Now()
-		require.NoError(t, acquire(t, l, "a").Release(background))
-		assert.Equal(t, time.Minute, time.Since(began))
+		next, waited := acquireWithin(t, time.Hour, l, "a")
+		require.NoError(t, next.Release(background))
+		assert.Equal(t, time.Minute, waited)
 		assert.EqualValues(t, 2, store.asked.Load())
 		assert.Zero(t, store.told.Load())
 	})
@@ -146,14 +144,12 @@ func TestLostWakeUpCostsAPoll(t *testing.T) {
 				l, err := rowlock.New(wrap(store))
 				require.NoError(t, err)
 				t.Cleanup(func() { _ = l.Close() })
-				got := make(chan struct{})
-				go func() {
-					acquire(t, l, "a")
-					close(got)
-				}()
+				next := waitFor(t, l, background)
 				time.Sleep(time.Minute)
 				require.NoError(t, held.Release(background))
-				assert.LessOrEqual(t, until(t, got), 1500*time.Millisecond)
+				released := time.Now()
+				require.NoError(t, (<-next).err)
+				assert.LessOrEqual(t, time.Since(released), 1500*time.Millisecond)
 			})
 		})
 	}
@@ -164,9 +160,8 @@ func TestDeadHoldersNameIsTakenWhenItsLeaseEnds(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		_, err := store.Acquire(t.Context(), driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: 10 * time.Second})
 		require.NoError(t, err)
-		start := time.Now()
-		acquire(t, locker(t, store), "a")
-		assert.InDelta(t, 10*time.Second, time.Since(start), float64(10*time.Millisecond))
+		_, waited := acquireWithin(t, time.Hour, locker(t, store), "a")
+		assert.InDelta(t, 10*time.Second, waited, float64(10*time.Millisecond))
 	})
 }
 

@@ -152,14 +152,17 @@ func TestForceReleaseEndsNoLaterHolder(t *testing.T) {
 				next = advisory.New(openPool(t, dsn))
 			}
 			seen, granted := acquire(t, a, "x"), driver.Grant{}
+			tried := false
 			forced.do = func() { // the holder releases, and another is granted the lock, if that is possible now
 				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 				defer cancel()
+				tried = true
 				if a.Release(ctx, seen) == nil {
 					granted = acquire(t, next, "x")
 				}
 			}
 			err := a.ForceRelease(limited(t), seen.Key, seen.Token, true)
+			require.True(t, tried)
 			if err != nil {
 				require.ErrorIs(t, err, driver.ErrNotHeld)
 			}
