@@ -68,3 +68,31 @@ func TestQueuedGrantThatCannotBeProvenIsTakenBack(t *testing.T) {
 		assert.Equal(t, driver.StateFree, status.State, "held by nobody")
 	})
 }
+
+// robbed is slow, and can be reached.
+type robbed struct{ *slow }
+
+func (r robbed) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	return r.Backend.Renew(ctx, grants)
+}
+
+// Promise 2: a grant that is gone when the store is asked again after a long wait is not trusted. The waiter asks for another.
+func TestAGrantThatIsGoneAfterALongWaitIsNotTrusted(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		gone := 0
+		s := &slow{Backend: store, away: func() {
+			if gone++; gone == 1 {
+				store.Lose("a")
+			}
+		}}
+		holder := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
+		time.AfterFunc(2*ttl, func() { assert.NoError(t, holder.Release(background)) })
+		lease := acquire(t, locker(t, robbed{s}, rowlock.TTL(ttl)), "a")
+		require.Positive(t, gone, "it was lost")
+		status, err := store.Inspect(background, driver.Key{Name: "a"})
+		require.NoError(t, err)
+		assert.Equal(t, driver.StateHeld, status.State)
+		assert.Equal(t, lease.Token(), status.Token)
+		assert.LessOrEqual(t, time.Until(lease.ExpiresAt()), status.ExpiresIn)
+	})
+}
