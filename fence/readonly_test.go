@@ -11,7 +11,6 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/fence"
-	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/migrations"
 )
@@ -57,13 +56,7 @@ func TestAReadOnlyTransactionIsAnErrReadOnly(t *testing.T) {
 // Promise: the same on a standby, which a primary may have become.
 func TestAStandbyIsAnErrReadOnly(t *testing.T) {
 	t.Parallel()
-	testenv.DSN(t, testserver.Postgres) // where the launcher could not start one, neither can this test
-	primary, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{Logf: t.Logf})
-	require.NoError(t, err)
-	t.Cleanup(primary.Stop)
-	own := engines[0]
-	own.dsn = func(*testing.T) string { return primary.DSN }
-	s := own.fresh(t)
+	primary, s := ownPostgres(t)
 	lease := s.lease(t, "r")
 	require.NoError(t, s.guard.Seal(t.Context(), lease))
 	standby, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{Primary: primary.Addr, Logf: t.Logf})

@@ -9,17 +9,23 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// Promise: on PostgreSQL a transaction that was checked and then prepared (PREPARE TRANSACTION) keeps a newer seal waiting until it is
-// committed or rolled back, also after the server was killed and has recovered.
-func TestAPreparedTransactionHoldsTheMarkOverARestart(t *testing.T) {
-	t.Parallel()
+// ownPostgres starts a server that only this test uses.
+func ownPostgres(t *testing.T) (*testserver.Server, *store) {
+	t.Helper()
 	testenv.DSN(t, testserver.Postgres) // where the launcher could not start one, neither can this test
 	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{Logf: t.Logf})
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
 	own := engines[0]
 	own.dsn = func(*testing.T) string { return server.DSN }
-	s := own.fresh(t)
+	return server, own.fresh(t)
+}
+
+// Promise: on PostgreSQL a transaction that was checked and then prepared (PREPARE TRANSACTION) keeps a newer seal waiting until it is
+// committed or rolled back, also after the server was killed and has recovered.
+func TestAPreparedTransactionHoldsTheMarkOverARestart(t *testing.T) {
+	t.Parallel()
+	server, s := ownPostgres(t)
 	old, newer := s.two(t)
 	s.prepared(t, old)
 	s.untilSealWaits(t, newer)
