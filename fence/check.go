@@ -59,7 +59,7 @@ func (g *Guard) CheckPgx(ctx context.Context, tx pgx.Tx, resources ...string) er
 	return g.check(ctx, q, false, nil, resources)
 }
 
-// openTransaction refuses what is no transaction by its type.
+// openTransaction refuses a tx that cannot be a transaction, such as a *sql.DB.
 func (g *Guard) openTransaction(tx Transaction) (querier, error) {
 	none := false
 	switch conn := tx.(type) {
@@ -99,8 +99,8 @@ func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resou
 	return g.prove(ctx, "check", c, func(ctx context.Context) error { return g.checked(ctx, q, begun, c, s) })
 }
 
-// checked looks whether there is a transaction unless it is known to have begun. It also shows itself to protected tables, and writes the
-// slot if there is one.
+// checked compares the mark, and looks whether a transaction is open unless begun says so. It also lets the transaction write to protected
+// tables, and writes the slot if there is one.
 func (g *Guard) checked(ctx context.Context, q querier, begun bool, c claim, s *slot) error {
 	err := g.dialect.check(ctx, q, c)
 	if err == nil && !begun {

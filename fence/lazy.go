@@ -25,7 +25,7 @@ var errRaiseUndone = errors.New("the transaction that had raised the mark was ro
 // raiseLazily raises the mark before it is checked, if that is lazy. It reads without a lock before:
 // two transactions of one holder that had locked the mark together could not both go on to raise it.
 // What the statement has done is told by the check: at some levels, this transaction's plain reads
-// would not see that another one has been faster. It returns whether there was such a statement.
+// would not see that another one has been faster. sent is whether it sent a statement that raises the mark.
 func (m marks) raiseLazily(ctx context.Context, q querier, c claim, resource string) (sent bool, err error) {
 	if !c.lazy {
 		return false, nil

@@ -146,8 +146,9 @@ func (m *mysql) check(ctx context.Context, q querier, c claim) error {
 
 var errBranch = errors.New("the transaction is a branch of an XA transaction, which gives up the lock on the mark when it is prepared: use an ordinary transaction")
 
-// begun asks to begin a branch of an XA transaction. The server refuses that in every transaction, with another error in a branch than
-// elsewhere. No other statement tells the three cases apart. The lock that was taken before has begun a transaction without autocommit.
+// begun tries to begin a branch of an XA transaction. The server refuses that in an ordinary transaction and in a branch, with different errors,
+// and allows it outside of both. No other single statement distinguishes the three cases. Without autocommit, the check's own locking read has
+// begun a transaction.
 func (m *mysql) begun(ctx context.Context, q querier) error {
 	err := q.exec(ctx, m.sql["xa_start"])
 	switch sqlerror.MySQL(err) {

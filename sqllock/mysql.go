@@ -25,7 +25,7 @@ type mysql struct {
 	standing atomic.Pointer[standing]
 	detected atomic.Pointer[mysqlServer]
 	warnings []string     // of the handle
-	givenUp  atomic.Int64 // when a statement was given up last that may have waited for a row, in nanoseconds since 1970
+	givenUp  atomic.Int64 // when a statement that may wait for a row timed out last, in nanoseconds since 1970
 }
 
 // mysqlServer is what differs between the two servers.

@@ -95,7 +95,7 @@ func (m lentMark) Value() (sqldriver.Value, error) {
 	return sqldriver.DefaultParameterConverter.ConvertValue(m.value)
 }
 
-// marked returns args of which the first tells whether the pool has lent a connection; nil if there is none.
+// marked wraps the first of args so that lent is set when the pool has lent a connection. lent is nil without args.
 func marked(args []any) ([]any, *atomic.Bool) {
 	if len(args) == 0 {
 		return args, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// Release takes one round trip, and one more if there was nothing to release. A row that another transaction has locked is asked for
-// again, for a second at most: that is a statement of a moment, or a transaction that somebody has open. MariaDB waits for it instead.
+// Release takes one round trip, and one more if there was nothing to release. While another transaction has the row locked, it retries for a
+// second at most on MySQL. MariaDB waits on the server instead.
 func (m *mysql) Release(ctx context.Context, g driver.Grant) error {
 	s, err := m.server(ctx)
 	if err == nil {

@@ -8,22 +8,21 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// briefFor is how long statements that wait for a row are kept from waiting for long, after one that was given up: for as long as the
-// server may keep that one (innodb_lock_wait_timeout, 50 s by default).
+// briefFor is how long statements wait for a row for a second at most, after one of them has timed out. The server may keep the session of that
+// one for as long (innodb_lock_wait_timeout, 50 s by default).
 const briefFor = time.Minute
 
 // restoreLimit bounds putting back the setting of a session.
 const restoreLimit = time.Second
 
-// waitsForRow are the statements that have to wait if another transaction has locked a row or a gap that they need. All others skip what
-// is locked.
+// waitsForRow are the statements that wait if another transaction has locked a row or a gap that they need. All others skip locked rows.
 var waitsForRow = map[string]bool{"insert": true, "create": true, "adopt_epoch": true, "raise_longest_ttl": true, "raise_floor": true}
 
-// once sends a statement that answers no rows.
+// once sends a statement that returns no rows.
 //
-// MySQL does not notice that the client of a session that waits has gone, and keeps the session for as long as
-// innodb_lock_wait_timeout says. So that calls which time out do not use up the sessions of the server, the statements that may wait do so
-// for a second at most, for two round trips more, after one that was given up. MariaDB ends what nobody waits for.
+// MySQL does not notice that the client of a waiting session has gone, and keeps the session until innodb_lock_wait_timeout. Calls that time
+// out could use up the sessions of the server that way. So, after one that timed out, statements wait for a second at most, which costs two
+// round trips. MariaDB ends such sessions itself.
 func (s *mysqlServer) once(ctx context.Context, verb string, args ...any) (result, error) {
 	switch {
 	case s.mariadb || !waitsForRow[verb]:

@@ -84,7 +84,8 @@ func (s *waiters) join(key driver.Key, c *caller) (id string, turn turn, decided
 	return t.id, t.turn, s.decided, first, back
 }
 
-// leave ends c's waiting. It returns what is closed once no release keeps the lock for key's row, nil if none does now.
+// leave removes c from the waiters. The channel that it returns is closed when the row of key is deleted, so that no release can reserve the
+// lock for it. It is nil if no release can do so now.
 func (s *waiters) leave(key driver.Key, c *caller) (gone <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +107,8 @@ func (s *waiters) leave(key driver.Key, c *caller) (gone <-chan struct{}) {
 	return l.gone
 }
 
-// forsake has the row deleted to which who asked for key was about to come back, and returns what is closed then, nil if there is none.
+// forsake deletes the row that a request was left with and whose waiter was expected back. The channel that it returns is closed then; it is nil
+// if there is no such row.
 func (s *waiters) forsake(key driver.Key) (gone <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +121,7 @@ func (s *waiters) forsake(key driver.Key) (gone <-chan struct{}) {
 	return l.gone
 }
 
-// goneLimit bounds how long who gives up waits until its row is deleted.
+// goneLimit bounds how long a waiter that gives up waits for the deletion of its row.
 const goneLimit = time.Second
 
 func awaitGone(gone <-chan struct{}) {

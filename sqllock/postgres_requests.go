@@ -26,8 +26,8 @@ func parseCall(payload string) call {
 	return call{id: id, granted: word == granted}
 }
 
-// passed returns the grant that a release has made to r, if a call has said that there is one and the row says so, too.
-// Each call is looked into once.
+// passed returns the grant that a release has made to r. It reads the row once for each notification that claims such a grant, and believes
+// only the row.
 func (p *postgres) passed(ctx context.Context, r driver.Request) (g driver.Grant, found bool, err error) {
 	if !p.waiters.promised(r) {
 		return g, false, nil
@@ -43,7 +43,7 @@ func (p *postgres) passed(ctx context.Context, r driver.Request) (g driver.Grant
 	return g, true, nil
 }
 
-// promised reports once whether a call has said that a release granted the lock to who asks with r.
+// promised reports whether a notification has claimed that a release granted the lock to r's process. It reports that once for each notification.
 func (s *waiters) promised(r driver.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +65,7 @@ func (s *waiters) called(key driver.Key) any {
 	return nil
 }
 
-// handed takes note that the one who waits for key here has got it, from another one here or by a release.
+// handed notes that the waiter of this process has the lock, by a hand-over inside the process or by a release.
 func (s *waiters) handed(key driver.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlserver"
 )
 
-// adopt makes the server the one that grants. It is asked what it is before, once for each start of a server and each table: a server
-// that only imitates PostgreSQL is never adopted, and one that is not adopted grants nothing.
+// adopt records the server as the one that grants, which happens once for each start of a server and each table. It asks for the version
+// first, so that a server which only imitates PostgreSQL is never adopted and grants nothing.
 func (p *postgres) adopt(ctx context.Context) error {
 	if err := p.supported(ctx); err != nil {
 		return err

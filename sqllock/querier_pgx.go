@@ -46,7 +46,7 @@ func (q pgxPool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	}
 }
 
-// halfOf ends when half of ctx's time is over.
+// halfOf returns a context that ends after half of ctx's time.
 func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	if deadline, ok := ctx.Deadline(); ok {
 		return context.WithTimeout(ctx, time.Until(deadline)/2)

@@ -30,8 +30,8 @@ func (s *sqlite) lockInTx(ctx context.Context, tx querier, key driver.Key) error
 	return nil
 }
 
-// askInTx looks before it writes, because a write keeps the holder of a lease from renewing until the transaction ends. A look in the
-// transaction would be its first read, and make it fail if the file is changed before the write, so it looks beside if it can.
+// askInTx reads before it writes, because a write keeps the holder of a lease from renewing until the transaction ends. It reads on another
+// connection if it can: a read in the transaction would fix the snapshot, and the write would fail if the file changed in between.
 func (s *sqlite) askInTx(ctx context.Context, tx querier, key driver.Key) (answer, error) {
 	a, looked := s.lookBeside(ctx, key)
 	if looked && a.verdict != vContended {
@@ -61,8 +61,8 @@ func (s *sqlite) lookInTx(ctx context.Context, q querier, key driver.Key) (a ans
 	return a, err
 }
 
-// lookBeside looks on another connection of the pool, if that lends one at once and it sees the tables: each connection to a database in
-// memory may be one to a database of its own.
+// lookBeside reads on another connection, if the pool has a free one and the tables are there: each connection to a database in memory may
+// have a database of its own.
 func (s *sqlite) lookBeside(ctx context.Context, key driver.Key) (a answer, looked bool) {
 	if stats := s.db.Stats(); stats.MaxOpenConnections > 0 && stats.InUse >= stats.MaxOpenConnections {
 		return answer{}, false
