@@ -7,6 +7,8 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // minZooKeeper is the oldest release.
@@ -31,7 +33,7 @@ func zookeeperChecks(servers []string, secure *tls.Config) []check {
 func zookeeperServer(ctx context.Context, r *report, name string, secure *tls.Config) {
 	text, err := srvr(ctx, name, secure)
 	if err != nil {
-		r.warn("server", name+" does not tell how it is: "+plain(err), "")
+		r.warn("server", name+" does not tell how it is: "+terminal.Plain(err), "")
 		return
 	}
 	version, mode := submatch(zookeeperVersion, text), submatch(zookeeperMode, text)

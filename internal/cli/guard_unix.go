@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // guardArgument makes this program the guard of another process of it.
@@ -69,5 +71,5 @@ func beGuard(pipe io.Reader) int {
 	if err == nil && group > 1 {
 		_ = unix.Kill(-group, unix.SIGKILL)
 	}
-	return exitOK
+	return exit.OK
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/system"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/migrations"
 )
@@ -25,7 +26,7 @@ func TestTheHistoryIsTrimmed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := &app{store: where(t), table: "mine", std: Stdio{}}
+			a := &app{store: where(t), table: "mine", std: system.Stdio{}}
 			s, err := a.openUnmigrated(t.Context())
 			require.NoError(t, err)
 			defer s.close()

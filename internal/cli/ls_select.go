@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // selection is which locks ls shows, and in what order.
@@ -37,11 +38,11 @@ func (w *selection) flags(flags *pflag.FlagSet) {
 func (w *selection) check(all bool) error {
 	w.all = all
 	if _, err := path.Match(pattern(w.name), ""); err != nil {
-		return usage("--name=%s: %w", w.name, err)
+		return exit.Usagef("--name=%s: %w", w.name, err)
 	}
 	for _, state := range w.states {
 		if !slices.Contains(allStates, state) {
-			return usage("--state=%s: write %s", state, strings.Join(allStates, ", "))
+			return exit.Usagef("--state=%s: write %s", state, strings.Join(allStates, ", "))
 		}
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
@@ -35,9 +37,9 @@ func (at *keyValue) redlockOptions() ([]redlock.Option, error) {
 		if !at.query.Has(name) {
 			continue
 		}
-		d, err := parseDuration(at.option(name))
+		d, err := terminal.ParseDuration(at.option(name))
 		if err != nil {
-			return nil, errors.New(name + ": " + errDuration.Error())
+			return nil, errors.New(name + ": " + terminal.ErrDuration.Error())
 		}
 		opts = append(opts, option(d))
 	}
@@ -46,7 +48,7 @@ func (at *keyValue) redlockOptions() ([]redlock.Option, error) {
 
 // longestTTL is what the store grants for at most; zero: no limit of its own.
 func (at *keyValue) longestTTL() time.Duration {
-	switch d, err := parseDuration(at.option("max_ttl")); {
+	switch d, err := terminal.ParseDuration(at.option("max_ttl")); {
 	case err == nil:
 		return d
 	case at.scheme == "redlock" || at.scheme == "redlocks":
@@ -61,7 +63,7 @@ func openRedlock(_ context.Context, s *store) error {
 	at := s.at.keyValue
 	opts, err := at.redlockOptions()
 	if err != nil {
-		return usage("--store: %w", err)
+		return exit.Usagef("--store: %w", err)
 	}
 	var nodes []*redis.Client
 	for _, server := range at.servers {

@@ -1,4 +1,4 @@
-package cli
+package system
 
 import (
 	"context"
@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// signals are those sent to rowlock that are meant for the command.
-type signals struct {
-	c     chan os.Signal
+// Signals are those sent to rowlock that are meant for the command.
+type Signals struct {
+	C     chan os.Signal
 	pipes chan os.Signal // nobody reads it
 }
 
-// catchSignals catches what is forwarded. What is ignored, as HUP is under nohup, stays ignored.
-func catchSignals() *signals {
-	s := &signals{
-		c:     make(chan os.Signal, 32), // more than a person sends while nobody looks
+// CatchSignals catches what is forwarded. What is ignored, as HUP is under nohup, stays ignored.
+func CatchSignals() *Signals {
+	s := &Signals{
+		C:     make(chan os.Signal, 32), // more than a person sends while nobody looks
 		pipes: make(chan os.Signal, 1),
 	}
 	s.catch(forwarded...)
@@ -27,20 +27,20 @@ func catchSignals() *signals {
 	return s
 }
 
-func (s *signals) catch(which ...os.Signal) {
+func (s *Signals) catch(which ...os.Signal) {
 	for _, sig := range which {
 		if !signal.Ignored(sig) {
-			signal.Notify(s.c, sig)
+			signal.Notify(s.C, sig)
 		}
 	}
 }
 
-// release leaves the signals to the system again, but for that of messages: the last one is still to be written.
-func (s *signals) release() { signal.Stop(s.c) }
+// Release leaves the signals to the system again, but for that of messages: the last one is still to be written.
+func (s *Signals) Release() { signal.Stop(s.C) }
 
-// during returns a context that ends with the first signal that ends a wait; others have nobody to
+// During returns a context that ends with the first signal that ends a wait; others have nobody to
 // go to and are dropped. The function ends that and returns the signal, nil if there was none.
-func (s *signals) during(ctx context.Context) (context.Context, func() os.Signal) {
+func (s *Signals) During(ctx context.Context) (context.Context, func() os.Signal) {
 	ctx, cancel := context.WithCancel(ctx)
 	var got os.Signal
 	done := make(chan struct{})
@@ -48,7 +48,7 @@ func (s *signals) during(ctx context.Context) (context.Context, func() os.Signal
 		defer close(done)
 		for {
 			select {
-			case sig := <-s.c:
+			case sig := <-s.C:
 				if slices.Contains(ending, sig) {
 					got = sig
 					cancel()
@@ -66,8 +66,8 @@ func (s *signals) during(ctx context.Context) (context.Context, func() os.Signal
 	}
 }
 
-// number is the signal's number in an exit code.
-func number(sig os.Signal) int {
+// Number is the signal's number in an exit code.
+func Number(sig os.Signal) int {
 	if s, ok := sig.(syscall.Signal); ok {
 		return int(s)
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package terminal
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// screenWidth is how many columns the terminal has that f is; zero if it is none.
-func screenWidth(f *os.File) int {
+// Width is how many columns the terminal has that f is; zero if it is none.
+func Width(f *os.File) int {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	switch {
 	case err != nil:

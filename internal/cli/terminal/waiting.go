@@ -1,23 +1,21 @@
-package cli
+package terminal
 
 import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
-
-	"github.com/rowlock/rowlock"
 )
 
-// waiting tells whom a command waits for: once, and on a terminal for how long, in a line that is drawn again
+// Waiting tells whom a command waits for: once, and on a terminal for how long, in a line that is drawn again
 // every second.
-type waiting struct {
-	log    *messages
+type Waiting struct {
+	log    *Messages
 	screen io.Writer // nil where nothing is drawn
 	width  int
-	limit  time.Duration                 // of the wait; forever without one, zero if there is none
-	itself func(*rowlock.HeldError) bool // ends the wait if this process runs under the lock that it waits for
+	limit  time.Duration // of the wait; forever without one, zero if there is none
 
 	mu      sync.Mutex
 	began   time.Time // zero before the first refusal
@@ -26,18 +24,19 @@ type waiting struct {
 	drawing sync.WaitGroup
 }
 
-func (a *app) newWaiting(limit time.Duration) *waiting {
-	w := &waiting{log: a.log, limit: limit}
-	if a.format == formatText && !a.quiet {
-		if w.width = screenWidth(a.std.Err); w.width > 0 {
-			w.screen = a.std.Err
+// NewWaiting draws on screen if that is a terminal; nil: it draws nothing.
+func NewWaiting(log *Messages, screen *os.File, limit time.Duration) *Waiting {
+	w := &Waiting{log: log, limit: limit}
+	if screen != nil {
+		if w.width = Width(screen); w.width > 0 {
+			w.screen = screen
 		}
 	}
 	return w
 }
 
-// refused is told of every refusal: a sentence, and the same for collectors.
-func (w *waiting) refused(sentence string, attrs []slog.Attr) {
+// Refused is told of every refusal: a sentence, and the same for collectors.
+func (w *Waiting) Refused(sentence string, attrs []slog.Attr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refusal = sentence
@@ -46,22 +45,19 @@ func (w *waiting) refused(sentence string, attrs []slog.Attr) {
 	}
 	w.began = time.Now()
 	until := "waiting"
-	if w.limit != forever {
+	if w.limit != Forever {
 		until = fmt.Sprintf("waiting for up to %s", w.limit)
 	}
-	w.log.say(levelNotice, "waiting", until+": "+sentence, attrs...)
+	w.log.Say(Notice, "waiting", until+": "+sentence, attrs...)
 	if w.screen != nil {
 		w.stop = make(chan struct{})
 		w.drawing.Go(w.draw)
 	}
 }
 
-const (
-	clearLine   = "\r\x1b[K"
-	clearScreen = "\x1b[H\x1b[J"
-)
+const clearLine = "\r\x1b[K"
 
-func (w *waiting) draw() {
+func (w *Waiting) draw() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
@@ -71,15 +67,15 @@ func (w *waiting) draw() {
 			return
 		case <-ticker.C:
 			w.mu.Lock()
-			line := fmt.Sprintf("rowlock: waiting for %s: %s", span(time.Since(w.began).Round(time.Second)), w.refusal)
+			line := fmt.Sprintf("rowlock: waiting for %s: %s", Span(time.Since(w.began).Round(time.Second)), w.refusal)
 			w.mu.Unlock()
 			_, _ = io.WriteString(w.screen, clearLine+fit(line, w.width-1))
 		}
 	}
 }
 
-// end clears the line away, so that others can be written. Nothing is told afterwards.
-func (w *waiting) end() {
+// End clears the line away, so that others can be written. Nothing is told afterwards.
+func (w *Waiting) End() {
 	w.mu.Lock()
 	stop := w.stop
 	w.stop, w.limit = nil, 0
@@ -92,7 +88,7 @@ func (w *waiting) end() {
 
 // fit cuts a line to what a terminal shows in one.
 func fit(line string, width int) string {
-	shown := still(line)
+	shown := Still(line)
 	if runes := []rune(shown); len(runes) > width {
 		return string(runes[:max(width-1, 0)]) + "…"
 	}

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"encoding/json"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -57,16 +55,4 @@ func TestTextsOfOthersDoNothingToATerminal(t *testing.T) {
 	var v lockView
 	require.NoError(t, json.Unmarshal([]byte(stdout), &v), stdout)
 	assert.Equal(t, [3]string{hostile, hostile, hostile}, [3]string{v.Name, v.Holder, v.Note})
-}
-
-// A command that is suggested can be pasted: a shell gives the program the very text, and runs nothing in it.
-func TestShellQuotedIsOneWord(t *testing.T) {
-	t.Parallel()
-	for _, s := range []string{hostile, "", "plain", "-", "$(touch${IFS}pwn)", "it's", "a b", "`id`", "ä€", "~", "a\nb", "a;b", "!!"} {
-		words, err := exec.Command("bash", "-c", "printf '%s|' "+shellQuoted(s)).Output()
-		require.NoError(t, err)
-		assert.Equal(t, s+"|", string(words), "%s", shellQuoted(s))
-	}
-	assert.Equal(t, "plain-1.2/3", shellQuoted("plain-1.2/3"))
-	assert.False(t, strings.ContainsAny(shellQuoted(hostile), "\x1b\n\r\u009b\u202e"))
 }

@@ -6,23 +6,22 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the controlling terminal, if there is one. A command in a process group of its own is
+// foreground is the controlling terminal, if there is one. A command in a process group of its own is
 // in the background of it, where a command that asks its user something is stopped by the system
 // (termios(3): SIGTTIN, SIGTTOU). So the terminal is lent to the group when that happens, and not
 // sooner: in "rowlock run … | less" it belongs to less.
-type terminal struct {
+type foreground struct {
 	tty     *os.File
 	lent    bool
 	suspend bool // the suspend key was pressed before the terminal was lent
 }
 
 // forward sends a signal on to the command.
-func (t *terminal) forward(c *child, sig os.Signal) {
+func (t *foreground) forward(c *child, sig os.Signal) {
 	t.suspend = t.suspend || sig == unix.SIGTSTP
 	c.signal(sig)
 }
@@ -32,7 +31,7 @@ func (t *terminal) forward(c *child, sig os.Signal) {
 //
 // Where a shell would suspend the command it suspends rowlock with it, by suspend, so that the shell has its
 // terminal back. Nothing is renewed then: suspend says whether the lease is still trusted, so that the command may go on.
-func (t *terminal) childPaused(c *child, sig syscall.Signal, suspend func() (trusted bool)) {
+func (t *foreground) childPaused(c *child, sig syscall.Signal, suspend func() (trusted bool)) {
 	if !t.open() {
 		return
 	}
@@ -59,7 +58,7 @@ func (t *terminal) childPaused(c *child, sig syscall.Signal, suspend func() (tru
 	c.signal(unix.SIGCONT)
 }
 
-func (t *terminal) open() bool {
+func (t *foreground) open() bool {
 	if t.tty == nil {
 		tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 		if err != nil {
@@ -71,7 +70,7 @@ func (t *terminal) open() bool {
 }
 
 // lend makes the command's group the foreground of the terminal, if rowlock's own is.
-func (t *terminal) lend(c *child) bool {
+func (t *foreground) lend(c *child) bool {
 	fd := int(t.tty.Fd())
 	front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	if err != nil || front != unix.Getpgrp() {
@@ -82,7 +81,7 @@ func (t *terminal) lend(c *child) bool {
 }
 
 // takeBack makes rowlock's own group the foreground again, if it has lent the terminal.
-func (t *terminal) takeBack() {
+func (t *foreground) takeBack() {
 	if !t.lent {
 		return
 	}
@@ -90,26 +89,4 @@ func (t *terminal) takeBack() {
 	_ = unix.IoctlSetPointerInt(int(t.tty.Fd()), unix.TIOCSPGRP, unix.Getpgrp())
 	signal.Reset(unix.SIGTTOU)
 	t.lent = false
-}
-
-// suspend stops the process group of rowlock, with what else the shell runs in it, and returns when
-// it goes on. The group of the session's leader is never stopped: no shell is there to continue it.
-func (s *signals) suspend() {
-	session, err := unix.Getsid(0)
-	if err != nil || session == unix.Getpgrp() {
-		return
-	}
-	// STOP takes effect at some time after the call, and CONT says that it is over.
-	const longest = time.Second
-	continued := make(chan os.Signal, 1)
-	signal.Notify(continued, unix.SIGCONT)
-	defer signal.Stop(continued)
-	signal.Reset(unix.SIGTSTP)
-	_ = unix.Kill(0, unix.SIGTSTP)
-	_ = unix.Kill(unix.Getpid(), unix.SIGSTOP) // for Go's runtime has caught TSTP once, and never lets go of it
-	select {
-	case <-continued:
-	case <-time.After(longest):
-	}
-	s.forwardStops()
 }

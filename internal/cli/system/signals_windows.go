@@ -1,4 +1,4 @@
-package cli
+package system
 
 import (
 	"os"
@@ -12,8 +12,8 @@ var forwarded = []os.Signal{os.Interrupt, syscall.SIGTERM}
 // ending is what ends the waiting for a lock.
 var ending = forwarded
 
-// forwardStops does nothing: nothing suspends a program here.
-func (s *signals) forwardStops() {}
+// ForwardStops does nothing: nothing suspends a program here.
+func (s *Signals) ForwardStops() {}
 
-// suspend is never called: nothing suspends a program here.
-func (s *signals) suspend() {}
+// Suspend is never called: nothing suspends a program here.
+func (s *Signals) Suspend() {}

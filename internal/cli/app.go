@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/system"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+)
+
+// app is one run of the command.
+type app struct {
+	std system.Stdio
+	log *terminal.Messages
+
+	store, namespace, table, format string
+	quiet                           bool
+
+	started bool   // the command line was understood
+	hint    string // how to get the help that fits
+	code    int    // when there is no error
+}
+
+// newWaiting tells whom a command waits for, in a line that is drawn again only among sentences.
+func (a *app) newWaiting(limit time.Duration) *terminal.Waiting {
+	if a.format == terminal.FormatText && !a.quiet {
+		return terminal.NewWaiting(a.log, a.std.Err, limit)
+	}
+	return terminal.NewWaiting(a.log, nil, limit)
+}
+
+// withStore opens the store for one thing that is done at once, and explains what went wrong.
+func (a *app) withStore(ctx context.Context, do func(context.Context, *store) error) error {
+	return a.withStoreFor(ctx, inspectTimeout, do)
+}
+
+// withStoreFor is withStore with a limit.
+func (a *app) withStoreFor(ctx context.Context, limit time.Duration, do func(context.Context, *store) error) error {
+	s, err := a.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return s.explain(do(ctx, s))
+}
+
+func (a *app) noArgs(cmd *cobra.Command, args []string) error {
+	a.hint = cmd.CommandPath() + " --help"
+	if len(args) > 0 {
+		return exit.Usagef("%s takes no argument, and %s is one", cmd.CommandPath(), terminal.Quoted(args[0]))
+	}
+	return nil
+}
+
+// key is the lock that the only argument names.
+func (a *app) key(cmd *cobra.Command, args []string) error {
+	a.hint = cmd.CommandPath() + " --help"
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return exit.Usagef("the name of the lock is missing: %s NAME", cmd.CommandPath())
+	case len(args) > 1:
+		return exit.Usagef("one name, and not %d: %s is the second", len(args), terminal.Quoted(args[1]))
+	}
+	return checkName("NAME", args[0], driver.MaxName)
+}
+
+// checkName refuses what can be no namespace and no resource.
+func checkName(what, s string, most int) error {
+	if len(s) > most || !utf8.ValidString(s) {
+		return exit.Usagef("%s: want at most %d bytes of UTF-8", what, most)
+	}
+	return nil
+}
