@@ -211,12 +211,15 @@ func (f *fleet) agree(ctx context.Context, name string) bool {
 // steadily is for tests that are not about time: a node has long enough on a loaded machine.
 var steadily = redlock.NodeTimeout(5 * time.Second)
 
+// forLong is for cases that ask for a TTL beyond the default of MaxTTL.
+var forLong = redlock.MaxTTL(10 * time.Minute)
+
 // Redlock keeps every promise on three and on five servers, also when clients die, are cut off, and lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{3, 5} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			locktest.Run(t, func(tb testing.TB) locktest.Harness { return newFleet(tb, size, steadily) })
+			locktest.Run(t, func(tb testing.TB) locktest.Harness { return newFleet(tb, size, steadily, forLong) })
 		})
 	}
 }
