@@ -16,9 +16,10 @@ type Log struct {
 	worker int
 }
 
-// OpenLog begins the log of a worker in the folder of the run; 0 is the supervisor.
+// OpenLog begins the log of a worker in the folder of the run; 0 is the supervisor. It fails if the folder has a run's history already:
+// two histories that are taken for one break every property.
 func OpenLog(folder string, worker int) (*Log, error) {
-	file, err := os.OpenFile(LogFile(folder, worker), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(LogFile(folder, worker), os.O_CREATE|os.O_EXCL|os.O_APPEND|os.O_WRONLY, 0o644)
 	return &Log{file: file, worker: worker}, err
 }
 
