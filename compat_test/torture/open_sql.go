@@ -33,6 +33,7 @@ func newClient(d dialect, dsn string) (*client, *data, error) {
 		return nil, nil, err
 	}
 	db.SetMaxOpenConns(16)
+	db.SetMaxIdleConns(16) // with 2, the default, most connections are made anew for each call
 	c := new(client)
 	c.then(func() { _ = db.Close() })
 	return c, db, nil
@@ -95,6 +96,7 @@ func openGetLock(j job) (*client, error) {
 		return nil, err
 	}
 	locks.SetMaxOpenConns(16)
+	locks.SetMaxIdleConns(16)
 	c.then(func() { _ = locks.Close() })
 	c.backend = mysqlock.New(locks.DB, mysqlock.Sessions(12))
 	return c, nil
