@@ -159,9 +159,11 @@ func (b *book) yields(a *attempt) int64 {
 		at = min(at, a.evicted)
 	}
 	for _, f := range b.faults {
-		expected := slices.Contains(b.Meta.Expect.Overlap, f.kind) || f.kind == faultKill // whose death is noted when it is over
-		if f.end >= a.asked && expected && (f.victim == 0 || f.victim == a.worker) {
-			at = min(at, f.begin)
+		if f.end < a.asked || f.begin >= at || f.victim != 0 && f.victim != a.worker {
+			continue
+		}
+		if slices.Contains(b.Meta.Expect.Overlap, f.kind) || f.kind == faultKill { // whose death is noted when it is over
+			at = f.begin
 		}
 	}
 	return at
@@ -205,6 +207,7 @@ func fenced(resource string) bool { return resource != control }
 const (
 	control = "control"
 	relay   = "relay"
+	dense   = "dense-" // and a number
 )
 
 const never = math.MaxInt64

@@ -263,6 +263,48 @@ func TestWhatIsDeclaredIsExplained(t *testing.T) {
 	assert.Equal(t, 2, r.Figures.Explained)
 }
 
+// Nobody need follow a holder of a name for which nobody asks, as it is with hundreds of names. Whoever asks in vain after its lease
+// has ended shows that it is stuck, unless somebody else may have had it meanwhile.
+func TestOnlyAWantedNameIsFollowed(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		broken int
+		after  func(f *forge)
+	}{
+		{"nobody asks", 0, func(f *forge) {}},
+		{"it is granted late, to the first that asks", 0, func(f *forge) { f.ask(1, "dense-001").granted().released() }},
+		{"a request in vain", 1, func(f *forge) { f.refused(f.ask(1, "dense-001"), history.Held) }},
+		{"a request in vain, and a late grant", 1, func(f *forge) {
+			f.refused(f.ask(1, "dense-001"), history.Held)
+			f.ask(1, "dense-001").granted().released()
+		}},
+		{"a grant after a long wait", 1, func(f *forge) {
+			waiter := f.ask(1, "dense-001")
+			move(f, find(f, func(e history.Event) bool { return e.Try == waiter.try }), f.now-int64(time.Minute)+10*ms)
+			waiter.granted().released()
+		}},
+		{"a request in vain, after one in doubt", 0, func(f *forge) {
+			f.refused(f.ask(1, "dense-001"), history.Unknown)
+			f.refused(f.ask(2, "dense-001"), history.Held)
+		}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			f := sound()
+			dead := f.ask(4, "dense-001").granted()
+			f.event(history.Event{Kind: history.Write, Worker: 4, Try: dead.try, Name: dead.name, Value: 41})
+			f.event(history.Event{Kind: history.Fault, Outcome: faultKill, Victim: 4, Hit: true, At: f.now + ms, End: f.now + 2*ms})
+			f.event(history.Event{Kind: history.Death, Worker: 4})
+			f.now += int64(time.Minute)
+			c.after(f)
+			f.event(history.Event{Kind: history.Start})
+			b := newBook(f.Run)
+			crash, _ := b.afterCrash()
+			standing, _ := b.heldUp()
+			assert.Equal(t, []int{c.broken, c.broken}, []int{crash.Broken, standing.Broken})
+		})
+	}
+}
+
 // A holder's end is noted when he is dead: the store may have given the name away since he was hit.
 func TestAKillIsNotedAfterItsEffect(t *testing.T) {
 	f := sound()

@@ -73,6 +73,9 @@ func (h held) granted() held {
 	return h
 }
 
+// refused answers it, too.
+func (f *forge) refused(h held, outcome string) { f.event2(h, history.Refused, outcome) }
+
 func (h held) write(read, value int64, outcome string) held {
 	resource := h.name
 	h.event2(h, history.Write, "")

@@ -3,6 +3,7 @@ package check
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/compat_test/torture/history"
@@ -27,23 +28,53 @@ func (b *book) afterCrash() (v *Verdict, took []time.Duration) {
 	bound := int64(b.Meta.TTL + b.Meta.Expect.Crash)
 	for _, a := range b.attempts {
 		died := b.deaths[a.worker]
+		if !a.held || died == 0 || a.release != 0 || a.evicted != 0 || a.lost.At != 0 || a.until < died {
+			continue
+		}
 		from, crashed := b.crash(a.worker)
-		if !a.held || !crashed || a.release != 0 || a.evicted != 0 || a.lost.At != 0 || a.until < died {
+		if !crashed {
 			continue
 		}
 		next := b.next(a.name, died)
-		late := next == nil && b.ended > from+bound+b.disturbed(from, from+bound)
-		if next == nil && !late {
+		end := from + bound
+		if next != nil {
+			end = next.granted
+		}
+		limit := from + bound + b.disturbed(from, end)
+		late := next == nil && b.ended > limit || next != nil && next.granted > limit
+		if next == nil && !late || late && b.unwanted(a.name, died, limit, next) {
 			continue
 		}
 		v.Judged++
-		if late || next.granted > from+bound+b.disturbed(from, next.granted) {
+		if late {
 			v.broken("%s: token %d of a worker that crashed was not followed in time", a.name, a.token)
 			continue
 		}
 		took = append(took, time.Duration(next.granted-died))
 	}
 	return v, took
+}
+
+// unwanted says that nobody need have had a name by limit, because nobody asked for it in vain. Only names of the dense mode are ever
+// without somebody who asks. A request whose outcome is in doubt may have had the name meanwhile.
+func (b *book) unwanted(name string, from, limit int64, next *attempt) bool {
+	if !strings.HasPrefix(name, dense) {
+		return false
+	}
+	vain, doubt := int64(never), int64(never)
+	if next != nil && next.asked < limit-int64(b.Meta.TTL) {
+		vain = limit // it waited until then
+	}
+	for _, a := range b.attempts {
+		switch {
+		case a.name != name || a.asked < from || a.held || next != nil && a.asked >= next.granted:
+		case a.refused.Outcome != history.Held:
+			doubt = min(doubt, a.asked)
+		case a.asked > limit:
+			vain = min(vain, a.asked)
+		}
+	}
+	return vain == never || vain > doubt
 }
 
 // crash is from when on a store can know that a worker is gone: one that vanished behind a cut leaves connections that

@@ -46,11 +46,12 @@ func (b *book) heldUp() (v *Verdict, took []time.Duration) {
 			bound := f.end + int64(b.Meta.TTL+b.Meta.Expect.Crash)
 			next := b.next(w.of.name, f.begin)
 			limit := bound + b.disturbed(f.end, bound)
-			if next == nil && b.ended <= limit {
+			late := next == nil || next.granted > limit
+			if next == nil && b.ended <= limit || late && b.unwanted(w.of.name, f.begin, limit, next) {
 				continue
 			}
 			v.Judged++
-			if next == nil || next.granted > limit {
+			if late {
 				v.broken("%s: nobody had it in time after token %d, whose transaction was under way when its worker met: %s", w.of.name, w.of.token, f.kind)
 				continue
 			}
