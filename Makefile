@@ -28,7 +28,7 @@ GOTEST  = test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FL
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fmt bench bench-quick compat fuzz torture torture-quick torture-nightly torture-release mutants mutants-random simulate servers release vulncheck
+.PHONY: help test race lint fmt bench bench-quick compat fuzz torture torture-dense torture-quick torture-nightly torture-release mutants mutants-random simulate servers release vulncheck
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -80,6 +80,9 @@ fuzz: ## every fuzz target for FUZZTIME=20s
 
 torture: ## BACKEND=postgres SEED=42 FOR=10m: locks under faults, with many processes, and a checker of what they wrote down
 	@$(TORTURE) -backend=$(BACKEND) -for=$(FOR) $(FLAGS)
+
+torture-dense: ## the same with hundreds of names that are held for about a millisecond: 300,000 acquisitions in ten minutes
+	@$(TORTURE) -dense -backend=$(BACKEND) -for=$(FOR) $(FLAGS)
 
 torture-quick: ## the same in short: a minute of postgres, and beside it half a minute of each other backend, three at a time
 	@$(TORTURE) -backend=postgres -for=60s $(BRIEFLY) $(FLAGS) & postgres=$$!; \

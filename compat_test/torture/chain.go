@@ -26,7 +26,7 @@ const stubborn = 6
 
 // chain is a holder at work: it reads the ends of the chains once, and appends to all of them in one transaction, a few
 // times, mostly without asking its lease. One that is refused goes on trying.
-func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, sealer rowlock.Sealer, fenced bool, resources ...string) {
+func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tempo, sealer rowlock.Sealer, fenced bool, resources ...string) {
 	var opts []rowlock.Option
 	if sealer != nil {
 		opts = append(opts, rowlock.Fenced(sealer))
@@ -36,7 +36,7 @@ func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, sealer ro
 		return
 	}
 	defer h.release()
-	c := &chained{hold: h, random: r, fenced: fenced, resources: resources, ends: make([]int64, len(resources))}
+	c := &chained{hold: h, random: r, usual: usual, fenced: fenced, resources: resources, ends: make([]int64, len(resources))}
 	if !c.read() {
 		return
 	}
@@ -66,6 +66,7 @@ func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, sealer ro
 type chained struct {
 	*hold
 	random    *rand.Rand
+	usual     tempo
 	fenced    bool
 	resources []string
 	ends      []int64
@@ -73,8 +74,8 @@ type chained struct {
 
 // work is what takes time between reading and writing.
 func (c *chained) work() {
-	longest := c.TTL / 100
-	if c.random.IntN(4) == 0 {
+	longest := c.usual.hold / 2
+	if c.random.IntN(4*c.usual.seldom) == 0 {
 		longest = c.TTL / 5
 	}
 	time.Sleep(time.Duration(c.random.Int64N(int64(longest))))
@@ -178,7 +179,7 @@ func (c *chained) write() (outcome string) {
 			}
 		}
 		if c.random.IntN(8) == 0 {
-			time.Sleep(time.Duration(c.random.Int64N(int64(c.TTL / 50)))) // the work before the commit
+			time.Sleep(time.Duration(c.random.Int64N(int64(c.usual.hold)))) // the work before the commit
 		}
 		return nil
 	})

@@ -11,12 +11,12 @@ import (
 )
 
 // churn acquires and releases; sometimes it gives up in the middle, and sometimes it holds beyond a few renewals.
-func (w *worker) churn(ctx context.Context, r *rand.Rand, name string) {
+func (w *worker) churn(ctx context.Context, r *rand.Rand, name string, usual tempo) {
 	ask := w.locker.TryAcquire
 	if r.IntN(2) == 0 {
 		ask = w.locker.Acquire
 	}
-	if r.IntN(10) == 0 {
+	if r.IntN(10*usual.seldom) == 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.Int64N(int64(w.TTL/100))))
 		defer cancel()
@@ -26,8 +26,8 @@ func (w *worker) churn(ctx context.Context, r *rand.Rand, name string) {
 		return
 	}
 	defer h.release()
-	long := w.TTL / 50
-	if r.IntN(20) == 0 {
+	long := usual.hold
+	if r.IntN(20*usual.seldom) == 0 {
 		long = 2 * w.TTL
 	}
 	for begin, hold := time.Now(), time.Duration(r.Int64N(int64(long))); ; {

@@ -51,7 +51,7 @@ func (r *run) hitHolder(s step, e *history.Event) error {
 	e.At = history.Now()
 	if s.Kind == kill {
 		r.fleet.kill(p)
-		e.Hit = r.holds(p, s.Name)
+		_, e.Hit = r.fleet.heldBy(p, s.Name)
 		p.stdin.Close()
 		if e.Hit {
 			r.fleet.saw(func(s *seen) { s.kills++ })
@@ -64,18 +64,9 @@ func (r *run) hitHolder(s step, e *history.Event) error {
 		return err
 	}
 	e.At = history.Now()
-	e.Hit = r.holds(p, s.Name)
+	_, e.Hit = r.fleet.heldBy(p, s.Name)
 	time.Sleep(s.For)
 	return p.cmd.Process.Signal(syscall.SIGCONT)
-}
-
-// holds says whether a worker who can do nothing more had the lock at the end.
-func (r *run) holds(p *process, name string) bool {
-	r.fleet.mu.Lock()
-	defer r.fleet.mu.Unlock()
-	r.fleet.read(p)
-	_, held := p.holds[name]
-	return held
 }
 
 // halfOpen makes a worker vanish without a word, as a machine does that loses its power. Its connections stay.
@@ -179,10 +170,13 @@ func (r *run) evict(ctx context.Context, s step) {
 		defer p.frozen.Unlock()
 		_ = p.cmd.Process.Signal(syscall.SIGSTOP)
 		defer p.cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // it may have been killed
+		if now, holds := r.fleet.heldBy(p, s.Name); holds {
+			held = now
+		}
 	} else {
 		s.N = 0
 	}
-	e := history.Event{Kind: history.Evict, Name: s.Name, Token: held.Token, Victim: p.worker, Outcome: history.OK, Wall: time.Now().UnixNano(), At: history.Now()}
+	e := history.Event{Kind: history.Evict, Name: held.Name, Token: held.Token, Victim: p.worker, Outcome: history.OK, Wall: time.Now().UnixNano(), At: history.Now()}
 	token := driver.Token(held.Token)
 	if r.anonymous {
 		token, e.Victim = 0, 0 // whoever it is
@@ -191,7 +185,7 @@ func (r *run) evict(ctx context.Context, s step) {
 	begin := e
 	begin.Outcome = history.Unknown
 	r.log.Write(begin)
-	err := r.inspector.ForceRelease(ctx, driver.Key{Name: s.Name}, token, true)
+	err := r.inspector.ForceRelease(ctx, driver.Key{Name: held.Name}, token, true)
 	e.End = history.Now()
 	switch {
 	case errors.Is(err, driver.ErrNotHeld):
@@ -203,7 +197,7 @@ func (r *run) evict(ctx context.Context, s step) {
 	}
 	r.log.Write(e)
 	for end := time.Now().Add(r.ttl / 2); s.N > 0 && err == nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if _, now := r.fleet.holder(s.Name); now.Token > held.Token {
+		if _, now := r.fleet.holder(held.Name); now.Token > held.Token {
 			time.Sleep(r.ttl / 100) // it reads, and has not written yet
 			return
 		}

@@ -111,19 +111,35 @@ func (f *fleet) kill(p *process) {
 	<-p.done
 }
 
-// holder is the worker that holds a name, and its lease, by what the logs say by now.
-func (f *fleet) holder(name string) (*process, history.Event) {
+// holder is the worker that holds what a fault is to find, and its lease, by what the logs say by now.
+func (f *fleet) holder(target string) (found *process, newest history.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var found *process
-	var newest history.Event
 	for _, p := range f.places {
 		f.read(p)
-		if e, ok := p.holds[name]; ok && e.Token > newest.Token {
+		if e, ok := p.newest(target); ok && e.Token > newest.Token {
 			found, newest = p, e
 		}
 	}
 	return found, newest
+}
+
+// heldBy is the same of one worker. Of one that can do nothing more it is the last word.
+func (f *fleet) heldBy(p *process, target string) (history.Event, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.read(p)
+	return p.newest(target)
+}
+
+// newest is the lease of p with the largest token that a fault is to find.
+func (p *process) newest(target string) (newest history.Event, held bool) {
+	for name, e := range p.holds {
+		if isOf(name, target) && (!held || e.Token > newest.Token) {
+			newest, held = e, true
+		}
+	}
+	return newest, held
 }
 
 // grantedSince says whether anybody was granted a name after an instant.
@@ -175,7 +191,9 @@ func (f *fleet) read(p *process) {
 		case history.Granted, history.Seen, history.Read, history.Write, history.Wrote:
 			p.holds[e.Name] = e
 		case history.Release, history.Released:
-			delete(p.holds, e.Name)
+			if p.holds[e.Name].Try == e.Try { // another loop may have it by then
+				delete(p.holds, e.Name)
+			}
 		}
 	}
 }

@@ -18,6 +18,7 @@ type job struct {
 	TTL    time.Duration
 	Mutant string        // a defect that it has; mostly none
 	Pace   time.Duration // mean pause between two turns of a loop
+	Dense  bool
 }
 
 // The loops of each worker, by the names of their locks. Every name is a chain, too, but for the last two.

@@ -35,6 +35,7 @@ type settings struct {
 	ttl, long time.Duration
 	grace     time.Duration
 	pace      time.Duration
+	dense     bool
 	mutant    string
 	only      []string // kinds of faults besides kill and stop; none: all
 }
@@ -66,6 +67,7 @@ func command() int {
 	flag.DurationVar(&o.ttl, "ttl", time.Second, "of the leases")
 	flag.IntVar(&o.workers, "workers", 4, "processes")
 	flag.DurationVar(&o.pace, "pace", 10*time.Millisecond, "mean pause between two turns of a loop")
+	flag.BoolVar(&o.dense, "dense", false, "besides, hundreds of names that are held for about a millisecond")
 	only := flag.String("fault", "", "besides kill and stop only these kinds of faults, with commas between")
 	together := flag.Int("together", 4, "how many stores at the same time")
 	parent := flag.String("dir", "", "keep the histories in this folder")
@@ -103,7 +105,7 @@ func command() int {
 	if *planOnly {
 		for _, s := range chosen {
 			fmt.Printf("%s, seed %d\n", s.name, o.seed)
-			newPlan(s.under(o.only), o.seed, o.workers, o.ttl, o.long+o.grace).print(os.Stdout)
+			newPlan(s.under(o.only), o, o.long+o.grace).print(os.Stdout)
 		}
 		return 0
 	}
@@ -163,7 +165,7 @@ func report(folder, markdown string) (bool, error) {
 	result := check.Check(r)
 	fmt.Println(result)
 	if markdown != "" {
-		if err := os.WriteFile(markdown+"/"+r.Meta.Backend+".md", []byte(result.Markdown()), 0o644); err != nil {
+		if err := os.WriteFile(markdown+"/"+result.Page(), []byte(result.Markdown()), 0o644); err != nil {
 			return false, err
 		}
 	}

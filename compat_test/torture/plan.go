@@ -74,12 +74,23 @@ func (s step) String() string {
 // plan is two lists: what is done one after the other, and evictions, which go on beside.
 type plan struct{ faults, evictions []step }
 
-var targets = []string{"chain-0", "chain-1", pairName, controlName, "chain-0", pairName, "churn-0", relayName}
+// targets are the locks whose holders are hit, and evictable those that are ended by force.
+func (o settings) targets() (targets, evictable []string) {
+	targets = []string{"chain-0", "chain-1", pairName, controlName, "chain-0", pairName, "churn-0", relayName}
+	evictable = []string{"chain-0", "chain-1", pairName, controlName}
+	if o.dense {
+		targets = append(targets, slices.Repeat([]string{denseName}, len(targets))...)
+		evictable = append(evictable, slices.Repeat([]string{denseName}, len(evictable))...)
+	}
+	return targets, evictable
+}
 
 // newPlan lays out all faults of a run. It depends on nothing but its arguments.
-func newPlan(s store, seed uint64, workers int, ttl, long time.Duration) plan {
+func newPlan(s store, o settings, long time.Duration) plan {
 	var p plan
-	r := rand.New(rand.NewPCG(seed, 1))
+	ttl, workers := o.ttl, o.workers
+	targets, evictable := o.targets()
+	r := rand.New(rand.NewPCG(o.seed, 1))
 	between := func(least, most time.Duration) time.Duration {
 		return least + time.Duration(r.Int64N(int64(most-least)))
 	}
@@ -123,7 +134,6 @@ func newPlan(s store, seed uint64, workers int, ttl, long time.Duration) plan {
 		}
 	}
 	p.faults = slices.DeleteFunc(p.faults, func(f step) bool { return f.At >= long })
-	evictable := []string{"chain-0", "chain-1", pairName, controlName}
 	for at := ttl; at < long; at += between(ttl/5, ttl) {
 		p.evictions = append(p.evictions, step{At: at, Kind: evict, Name: evictable[r.IntN(len(evictable))], N: r.IntN(2)})
 	}

@@ -28,9 +28,11 @@ func TestMain(m *testing.M) {
 func TestThePlanComesFromTheSeed(t *testing.T) {
 	for _, s := range stores {
 		t.Run(s.name, func(t *testing.T) {
-			one := newPlan(s, 42, 4, time.Second, 10*time.Minute)
-			assert.Equal(t, one, newPlan(s, 42, 4, time.Second, 10*time.Minute))
-			assert.NotEqual(t, one, newPlan(s, 43, 4, time.Second, 10*time.Minute))
+			o := settings{seed: 42, workers: 4, ttl: time.Second}
+			one := newPlan(s, o, 10*time.Minute)
+			assert.Equal(t, one, newPlan(s, o, 10*time.Minute))
+			o.seed++
+			assert.NotEqual(t, one, newPlan(s, o, 10*time.Minute))
 			require.Greater(t, len(one.faults), 100)
 			assert.Equal(t, []string{kill, stop}, []string{one.faults[0].Kind, one.faults[1].Kind})
 			for _, kind := range s.deck() {
@@ -47,8 +49,31 @@ func TestThePlanComesFromTheSeed(t *testing.T) {
 
 // A short run torn down early is the beginning of a long one: repeating it with a longer time adds to the plan.
 func TestALongerPlanBeginsLikeAShortOne(t *testing.T) {
-	short, long := newPlan(stores[0], 1, 3, time.Second, 20*time.Second), newPlan(stores[0], 1, 3, time.Second, time.Minute)
+	o := settings{seed: 1, workers: 3, ttl: time.Second}
+	short, long := newPlan(stores[0], o, 20*time.Second), newPlan(stores[0], o, time.Minute)
 	assert.Equal(t, short.faults, long.faults[:len(short.faults)])
+}
+
+// In the dense mode, half of the faults find the holder of any dense name, and every name of the fleet is waited for at the end.
+func TestTheDenseModeHasNamesAndFaultsOfItsOwn(t *testing.T) {
+	o := settings{seed: 42, workers: 4, ttl: time.Second}
+	assert.Len(t, o.lockNames(), 8)
+	o.dense = true
+	assert.Len(t, o.lockNames(), 8+denseNames)
+	p := newPlan(stores[0], o, 10*time.Minute)
+	for _, steps := range [][]step{p.faults, p.evictions} {
+		n := 0
+		for _, s := range steps {
+			if s.Name == denseName {
+				n++
+			}
+		}
+		assert.InDelta(t, len(steps)/2, n, float64(len(steps))/5)
+	}
+	assert.True(t, isOf("dense-007", denseName))
+	assert.True(t, isOf("relay", relayName))
+	assert.False(t, isOf("relay", denseName))
+	assert.False(t, isOf("dense-007", "dense-008"))
 }
 
 // A mistaken name of a store is an error that names those that there are.

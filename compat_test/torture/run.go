@@ -32,12 +32,12 @@ type run struct {
 func torture(ctx context.Context, s store, o settings, folder string) (err error) {
 	s = s.under(o.only)
 	r := &run{settings: o, store: s}
-	p := newPlan(s, o.seed, o.workers, o.ttl, o.long+o.grace)
+	p := newPlan(s, o, o.long+o.grace)
 	if r.log, err = history.OpenLog(folder, 0); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.log.Close()) }()
-	base := job{Store: s.name, Folder: folder, Seed: o.seed, TTL: o.ttl, Pace: o.pace, Mutant: o.mutant}
+	base := job{Store: s.name, Folder: folder, Seed: o.seed, TTL: o.ttl, Pace: o.pace, Dense: o.dense, Mutant: o.mutant}
 	if r.world, err = newWorld(ctx, s, folder, base); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func torture(ctx context.Context, s store, o settings, folder string) (err error
 		return err
 	}
 	result := &history.Run{Meta: history.Meta{
-		Backend: s.name, Seed: o.seed, TTL: o.ttl, Workers: o.workers, Took: time.Since(begin), Repeat: o.repeat(s.name), Expect: s.expect,
+		Backend: s.name, Seed: o.seed, TTL: o.ttl, Workers: o.workers, Dense: o.dense, Took: time.Since(begin), Repeat: o.repeat(s.name), Expect: s.expect,
 	}}
 	harvesting, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -129,7 +129,7 @@ func (r *run) heal(ctx context.Context) error {
 	healed := history.Event{Kind: history.Healed, At: history.Now()}
 	r.log.Write(healed)
 	limit := time.Now().Add(2*r.ttl + 30*time.Second)
-	for _, name := range names(lockNames) {
+	for _, name := range r.lockNames() {
 		for !r.fleet.grantedSince(name, healed.At) && time.Now().Before(limit) { // else the checker says so
 			if wait(ctx, 20*time.Millisecond); ctx.Err() != nil {
 				return ctx.Err()
@@ -140,11 +140,14 @@ func (r *run) heal(ctx context.Context) error {
 }
 
 func (o settings) repeat(backend string) string {
-	only := ""
+	target, only := "torture", ""
+	if o.dense {
+		target = "torture-dense"
+	}
 	if len(o.only) > 0 {
 		only = fmt.Sprintf(` -fault="%s"`, strings.Join(o.only, ","))
 	}
-	return fmt.Sprintf("make torture BACKEND=%s SEED=%d FOR=%s FLAGS='-workers=%d -ttl=%s -pace=%s%s'", backend, o.seed, o.long, o.workers, o.ttl, o.pace, only)
+	return fmt.Sprintf("make %s BACKEND=%s SEED=%d FOR=%s FLAGS='-workers=%d -ttl=%s -pace=%s%s'", target, backend, o.seed, o.long, o.workers, o.ttl, o.pace, only)
 }
 
 func newFolder(parent, name string) (string, error) {

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -33,8 +34,9 @@ type worker struct {
 	mutant *mutant
 	locker *rowlock.Locker
 	tries  atomic.Int64
-	leases sync.Map // Name and token: *rowlock.Lease
-	grants sync.Map // what has been granted, by try; Acquire has not returned yet
+	walked atomic.Int64 // requests of the dense loops
+	leases sync.Map     // Name and token: *rowlock.Lease
+	grants sync.Map     // what has been granted, by try; Acquire has not returned yet
 }
 
 type grantKey struct {
@@ -107,13 +109,18 @@ func ignoreUnknown(err error) error {
 // loops are what a worker does all the time.
 func (w *worker) loops() []func(context.Context, *rand.Rand) {
 	mine := "chain-" + strconv.Itoa(w.Slot%chains)
-	return []func(context.Context, *rand.Rand){
-		func(ctx context.Context, r *rand.Rand) { w.chain(ctx, r, mine, w.sealer, true, mine) },
-		func(ctx context.Context, r *rand.Rand) { w.chain(ctx, r, pairName, w.pair, true, left, right) },
-		func(ctx context.Context, r *rand.Rand) { w.chain(ctx, r, controlName, nil, false, controlName) },
-		func(ctx context.Context, r *rand.Rand) { w.churn(ctx, r, "churn-"+strconv.Itoa(r.IntN(churns))) },
+	usual := tempo{w.TTL / 50, 1}
+	all := []func(context.Context, *rand.Rand){
+		func(ctx context.Context, r *rand.Rand) { w.chain(ctx, r, mine, usual, w.sealer, true, mine) },
+		func(ctx context.Context, r *rand.Rand) { w.chain(ctx, r, pairName, usual, w.pair, true, left, right) },
+		func(ctx context.Context, r *rand.Rand) { w.chain(ctx, r, controlName, usual, nil, false, controlName) },
+		func(ctx context.Context, r *rand.Rand) { w.churn(ctx, r, "churn-"+strconv.Itoa(r.IntN(churns)), usual) },
 		w.relay,
 	}
+	if w.Dense {
+		all = append(all, slices.Repeat([]func(context.Context, *rand.Rand){w.dense}, denseLoops)...)
+	}
+	return all
 }
 
 // pause is about d.

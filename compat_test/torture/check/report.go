@@ -97,8 +97,18 @@ func (r *Report) OK() bool {
 	return len(r.Missing) == 0 && r.Figures.Failed == 0
 }
 
+// Page is the name of the file of the page.
+func (r *Report) Page() string { return r.name() + ".md" }
+
+func (r *Report) name() string {
+	if r.Meta.Dense {
+		return r.Meta.Backend + "-dense"
+	}
+	return r.Meta.Backend
+}
+
 func (r *Report) title() string {
-	return fmt.Sprintf("%s, seed %d, TTL %s, %d workers, %s", r.Meta.Backend, r.Meta.Seed, r.Meta.TTL, r.Meta.Workers, r.Meta.Took.Round(time.Second))
+	return fmt.Sprintf("%s, seed %d, TTL %s, %d workers, %s", r.name(), r.Meta.Seed, r.Meta.TTL, r.Meta.Workers, r.Meta.Took.Round(time.Second))
 }
 
 // String is the figures and the verdicts as text.
@@ -127,7 +137,7 @@ func (r *Report) String() string {
 // Markdown is the same as a page.
 func (r *Report) Markdown() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "# Torture: %s\n\nSeed %d, TTL %s, %d workers, %s. Again:\n\n    %s\n\n", r.Meta.Backend, r.Meta.Seed, r.Meta.TTL, r.Meta.Workers, r.Meta.Took.Round(time.Second), r.Meta.Repeat)
+	fmt.Fprintf(&s, "# Torture: %s\n\nSeed %d, TTL %s, %d workers, %s. Again:\n\n    %s\n\n", r.name(), r.Meta.Seed, r.Meta.TTL, r.Meta.Workers, r.Meta.Took.Round(time.Second), r.Meta.Repeat)
 	s.WriteString("| figure | |\n|---|---|\n")
 	for _, line := range r.Figures.lines() {
 		fmt.Fprintf(&s, "| %s | %s |\n", line[0], line[1])

@@ -27,6 +27,7 @@ type Meta struct {
 	Seed    uint64
 	TTL     time.Duration
 	Workers int
+	Dense   bool
 	Took    time.Duration
 	Repeat  string // the command that lays out the same plan
 	Expect  Expect
