@@ -30,22 +30,9 @@ type acquisition struct {
 	refusal     *driver.Held // the answer to the last request, nil if that was none
 	err         error        // the last failure, nil after a refusal
 	lastCertain bool         // the last failure certainly had no effect
-	waits       bool         // if it is refused
-	among       *crew        // the waiters, for as long as it is one of them
+	among       *crew        // the waiters, for as long as it is one of them; else nil
 	told        bool         // that it waits
-	subscribed  bool
-	offer       *offer // of a lease that is to be taken over
-	burst       burst  // that the grant is part of
-	stopWaiting func()
-	lease       *Lease // once it is renewed
-}
-
-// doubt is what is known of requests whose replies are missing: they may have been applied, or may
-// yet be.
-type doubt struct {
-	requests int
-	last     instant // before the last of them was sent
-	nonce    driver.Nonce
+	lease       *Lease       // once it is renewed
 }
 
 // verdict is what to do after an attempt that brought no lease.
@@ -79,6 +66,61 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 	return &acquisition{locker: l, ctx: ctx, key: key, cfg: cfg, nonce: nonce, started: time.Now(), doubt: doubt{nonce: nonce}}, nil
 }
 
+// run acquires by one of the two below and seals. A function of a [Trace] or a guard that panics, or ends the
+// goroutine, leaves no lease behind that nobody has and that is renewed for ever.
+func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {
+	returned := false
+	defer func() {
+		if !returned && a.lease != nil {
+			_ = a.lease.abandon(a.ctx)
+		}
+	}()
+	le, err = a.sealed(by())
+	returned = true
+	return le, err
+}
+
+// try makes one attempt, and another only to learn what became of it.
+func (a *acquisition) try() (*Lease, error) {
+	timeout := callTimeout(a.cfg.ttl)
+	ctx, cancel := context.WithTimeout(a.ctx, timeout)
+	defer cancel()
+	retry := backoff{next: 10 * time.Millisecond, most: 200 * time.Millisecond}
+	for {
+		lease, next := a.attempt(ctx, timeout/2)
+		if lease != nil {
+			return lease, nil
+		}
+		if next != again || a.lastCertain || !sleep(ctx, retry.step()) {
+			return nil, a.giveUp()
+		}
+	}
+}
+
+// wait queues behind the waiters of this process, and then asks until the name is had.
+func (a *acquisition) wait() (*Lease, error) {
+	a.among = &a.locker.waiters
+	a.among.count(1, 0)
+	defer func() {
+		a.among.count(-1, 0)
+		a.among = nil
+	}()
+	w := &waiter{acquisition: a, place: a.locker.queues.join(a.key), poll: newPoll(), unbind: func() {}}
+	defer func() {
+		w.place.leave()
+		w.unbind()
+	}()
+	le, next := w.comeFirst()
+	for le == nil && next != stop {
+		le, next = w.turn()
+	}
+	if le == nil {
+		return nil, a.giveUp()
+	}
+	w.place.served = true
+	return le, nil
+}
+
 // attempt asks the store once.
 func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Lease, verdict) {
 	if a.left {
@@ -110,20 +152,37 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
+// request is what the store is asked for.
+func (a *acquisition) request() driver.Request {
+	return driver.Request{
+		Key: a.key, Nonce: a.nonce, TTL: a.term(), Holder: a.cfg.holder, Note: a.cfg.note,
+		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil, Waits: a.among != nil,
+	}
+}
+
+// term is how long the store is asked to hold the name.
+func (a *acquisition) term() time.Duration {
+	if a.cfg.maxHold == 0 {
+		return a.cfg.ttl
+	}
+	return a.cfg.termFor(a.cfg.ttl, a.cfg.maxHold)
+}
+
+// sealAs is the domain in which the grant is to seal; empty if it is not.
+func (a *acquisition) sealAs() string {
+	guard, ok := a.cfg.guard.(grantSealer)
+	if !ok || a.locker.caps.SealsAt == (driver.Place{}) {
+		return ""
+	}
+	place, domain := guard.SealedByGrant(a.cfg.guard, a.locker.caps.Backend, a.key.Name)
+	if place != a.locker.caps.SealsAt {
+		return ""
+	}
+	return domain
+}
+
 // way is how a request is made. It returns the moment from which a grant counts, which is sent or a later one.
 type way func(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error)
-
-func (a *acquisition) plain(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error) {
-	acquire := a.locker.backend.Acquire
-	if a.offer != nil {
-		acquire = a.takeOver
-	}
-	g, err := acquire(ctx, r)
-	if err == nil && g.Earlier {
-		return a.afterWait(ctx, g, a.pending, nil)
-	}
-	return g, sent, err
-}
 
 // ask makes one request.
 func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
@@ -132,19 +191,15 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 		a.answered = sent
 	}
 	a.attempts++
-	request := driver.Request{
-		Key: a.key, Nonce: a.nonce, TTL: a.term(), Holder: a.cfg.holder, Note: a.cfg.note,
-		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil, Waits: a.waits,
-	}
-	g, trusted, err := by(ctx, request, sent)
+	g, trusted, err := by(ctx, a.request(), sent)
 	now := a.locker.clock()
 	var held *driver.Held
 	a.refusal = nil
 	switch {
 	case err == nil && g.Earlier: // it is held from now on, whatever it is trusted for
-		return a.granted(g, sent, trusted, now)
+		return a.granted(g, sent, trusted, now, burst{})
 	case err == nil:
-		return a.granted(g, trusted, trusted, now)
+		return a.granted(g, trusted, trusted, now, burst{})
 	case errors.As(err, &held):
 		if held.Pending {
 			a.left = true
@@ -169,19 +224,40 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	return nil, again
 }
 
-// term is how long the store is asked to hold the name.
-func (a *acquisition) term() time.Duration {
-	if a.cfg.maxHold == 0 {
-		return a.cfg.ttl
+func (a *acquisition) plain(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error) {
+	g, err := a.locker.backend.Acquire(ctx, r)
+	if err == nil && g.Earlier {
+		return a.afterWait(ctx, g, a.pending, nil)
 	}
-	return a.cfg.termFor(a.cfg.ttl, a.cfg.maxHold)
+	return g, sent, err
 }
 
-// mayBeGranted notes that the store may grant by itself what was sent then; so it may if the reply was lost.
-func (a *acquisition) mayBeGranted(sent instant) {
-	if a.pending == (instant{}) {
-		a.pending = sent
+// afterWait counts the trust in a grant from a moment after the wait for it, if the wait was long: the store is
+// asked again whether it holds. Without an answer it is as if the grant had not arrived, but for that the store is
+// known to have been there.
+//
+// Of a wait that failed it is not known when the store was last heard, but that the backend would not have waited
+// much longer without. So the store is asked for half as long again as one that says nothing from the start.
+func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent instant, err error) (driver.Grant, instant, error) {
+	now := a.locker.clock()
+	if err != nil {
+		if silent := outageLimit(a.cfg.ttl) / 2; now.since(a.answered) > silent {
+			a.answered = instant{at: now.at.Add(-silent), suspended: now.suspended}
+		}
+		return g, sent, err
 	}
+	if now.since(sent) < a.cfg.renewEvery {
+		return g, sent, nil
+	}
+	a.answered = now
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(a.cfg.ttl))
+	defer cancel()
+	sent = now
+	outcomes, err := a.locker.backend.Renew(ctx, []driver.Grant{g})
+	if err == nil && (len(outcomes) != 1 || outcomes[0] != driver.Renewed) {
+		err = errUntold
+	}
+	return g, sent, err
 }
 
 // refused notes who holds the name. A refusal that tells nothing, as that of a wait that was cut short, leaves the one before.
@@ -195,9 +271,16 @@ func (a *acquisition) refused(held *driver.Held, now instant) {
 	})
 }
 
+// mayBeGranted notes that the store may grant by itself what was sent then; so it may if the reply was lost.
+func (a *acquisition) mayBeGranted(sent instant) {
+	if a.pending == (instant{}) {
+		a.pending = sent
+	}
+}
+
 // granted makes a lease of a grant, unless it came too late to be of use: after the deadline, after
 // the caller gave up, or after the locker was closed. Then it is given back.
-func (a *acquisition) granted(g driver.Grant, sent, trusted, now instant) (*Lease, verdict) {
+func (a *acquisition) granted(g driver.Grant, sent, trusted, now instant, part burst) (*Lease, verdict) {
 	a.err = nil
 	numbered := g.Token > 0 || g.Token == 0 && a.locker.caps.Token == driver.NoToken
 	unasked := g.Earlier && a.pending == (instant{})
@@ -207,7 +290,7 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now instant) (*Leas
 		return nil, stop
 	}
 	le := newLease(a, g, sent, trusted)
-	le.burst = a.burst
+	le.burst = part
 	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.locker.renewals.add(le) {
 		a.err, a.lastCertain = errors.New("the grant came too late to be used"), false
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
@@ -223,6 +306,31 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now instant) (*Leas
 			AcquiredEvent{le.info(), time.Since(a.started), a.attempts, a.doubt.requests, g.TTL, le.burst.handed > 0, a.ctx})
 	})
 	return le, stop
+}
+
+// sealed seals a lease that was just acquired, unless the grant did. It ends with the caller's ctx and
+// with the lease.
+func (a *acquisition) sealed(le *Lease, err error) (*Lease, error) {
+	if err != nil || !a.cfg.fenced || le.grant.Sealed {
+		return le, err
+	}
+	ctx, cancel := context.WithCancelCause(a.ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(le.ctx, func() { cancel(context.Cause(le.ctx)) })()
+	err = a.cfg.guard.Seal(ctx, le)
+	if err == nil {
+		err = le.Err()
+	}
+	if err == nil {
+		return le, nil
+	}
+	if released := le.abandon(a.ctx); errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
+		err = oneline.Join(err, released)
+	}
+	if a.locker.closing.Err() != nil {
+		return nil, ErrClosed
+	}
+	return nil, fmt.Errorf("rowlock: seal %s: %w", excerpt(a.key.String()), err)
 }
 
 // giveUp takes back what may have been granted, and says why there is no lease.
@@ -289,24 +397,12 @@ func (a *acquisition) tell(f func()) {
 	f()
 }
 
-// subscribe asks the store to tell when the name may be free, and says whether it now does and did not before.
-// Whoever comes to the front of the queue finds that its predecessor has asked.
-func (a *acquisition) subscribe(p *place) bool {
-	if a.locker.notifier == nil || a.subscribed {
-		return false
-	}
-	a.subscribed = true // once: where it fails, the poll does
-	if p.notified() {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(a.ctx, callTimeout(a.cfg.ttl))
-	defer cancel()
-	stop, err := a.locker.notifier.Notify(ctx, a.key, func() { a.locker.queues.wake(a.key) })
-	if err != nil {
-		return false
-	}
-	p.notifiedUntil(stop)
-	return true
+// doubt is what is known of requests whose replies are missing: they may have been applied, or may
+// yet be.
+type doubt struct {
+	requests int
+	last     instant // before the last of them was sent
+	nonce    driver.Nonce
 }
 
 // leftover is a grant of any token that d's requests may have been given.

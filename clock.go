@@ -1,6 +1,8 @@
 package rowlock
 
-import "time"
+import (
+	"time"
+)
 
 // instant is one moment on every clock that may notice that time has passed.
 type instant struct {

@@ -1,6 +1,10 @@
 package rowlock
 
-import "context"
+import (
+	"context"
+
+	"github.com/rowlock/rowlock/driver"
+)
 
 type leaseKey struct{}
 
@@ -35,4 +39,26 @@ func (c trusted) Value(key any) any {
 		return c.lease
 	}
 	return c.Context.Value(key)
+}
+
+// nesting is the key by which a context is asked for a lease that is held and that an acquire of key would wait for.
+type nesting struct {
+	locker *Locker
+	key    driver.Key
+}
+
+// in says whether le is such a lease.
+func (n nesting) in(le *Lease) bool {
+	return le.grant.Key == n.key && le.locker.hasStoreOf(n.locker) && le.Err() == nil
+}
+
+// check fails if ctx carries such a lease. It ends when the work ends that waits for it, so the wait would have no end.
+func (n nesting) check(ctx context.Context) error {
+	if n.locker.caps.Shares {
+		return nil
+	}
+	if le, ok := ctx.Value(n).(*Lease); ok {
+		return &nestedError{n.key, le.Token()}
+	}
+	return nil
 }

@@ -28,7 +28,7 @@ func newEntered(store *memlock.Backend) *entered {
 	return &entered{store, make(chan driver.Request), make(chan error)}
 }
 
-func (s *entered) Enter(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+func (s *entered) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	g, err := s.Backend.Acquire(ctx, r)
 	var held *driver.Held
 	if !errors.As(err, &held) {
@@ -116,8 +116,8 @@ func TestTheEndOfAWaitSaysWhoHolds(t *testing.T) {
 // lateToTell is a store that does not know at once who holds a name.
 type lateToTell struct{ *entered }
 
-func (s lateToTell) Enter(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
-	return s.entered.Enter(ctx, r, func(held *driver.Held) context.Context {
+func (s lateToTell) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+	return s.entered.Await(ctx, r, func(held *driver.Held) context.Context {
 		begun := wait(nil)
 		if held.Note == "at last" {
 			<-begun.Done()
@@ -190,7 +190,7 @@ func TestARefusalWithoutAPlaceInTheQueue(t *testing.T) {
 // refusing is a store whose queue takes nobody.
 type refusing struct{ *memlock.Backend }
 
-func (s refusing) Enter(ctx context.Context, r driver.Request, _ func(*driver.Held) context.Context) (driver.Grant, error) {
+func (s refusing) Await(ctx context.Context, r driver.Request, _ func(*driver.Held) context.Context) (driver.Grant, error) {
 	return s.Acquire(ctx, r)
 }
 

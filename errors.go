@@ -11,6 +11,26 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
+// opError says what was being done to which lock, what that makes of it, and why.
+type opError struct {
+	op   string
+	key  driver.Key
+	kind error // ErrUnavailable or ErrUnknown
+	err  error
+}
+
+func (e *opError) Error() string {
+	kind := "store unavailable"
+	if e.kind == ErrUnknown {
+		kind = "outcome unknown"
+	}
+	what := e.op + " " + excerpt(e.key.String()) + ": "
+	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // which a backend says as well
+	return "rowlock: " + what + kind + ": " + cause
+}
+
+func (e *opError) Unwrap() []error { return []error{e.kind, e.err} }
+
 // The outcomes that a caller acts on, for errors.Is. Held, lost, unknown and unavailable are four
 // different things and never stand for one another.
 var (

@@ -3,10 +3,8 @@ package rowlock
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Sealer makes a resource refuse every holder that is older than a lease. The guards of package
@@ -38,47 +36,9 @@ func Fenced(guard Sealer) Option {
 
 var errNoGuard = errors.New("rowlock: Fenced(nil): want a guard")
 
-// grantSealer is a guard whose marks a [driver.GrantSealer] can raise, if both are at one place.
+// grantSealer is a guard whose marks a backend can raise with the grant, if both are at one place.
 type grantSealer interface {
 	// SealedByGrant is where the marks are, and the domain of the tokens that a store of the given
 	// kind grants for a lock of that name. It is the zero Place unless asked is the guard itself.
 	SealedByGrant(asked Sealer, store, name string) (place driver.Place, domain string)
-}
-
-// sealAs is the domain in which the grant is to seal; empty if it is not.
-func (a *acquisition) sealAs() string {
-	guard, ok := a.cfg.guard.(grantSealer)
-	if !ok || a.locker.sealsAt == (driver.Place{}) {
-		return ""
-	}
-	place, domain := guard.SealedByGrant(a.cfg.guard, a.locker.caps.Backend, a.key.Name)
-	if place != a.locker.sealsAt {
-		return ""
-	}
-	return domain
-}
-
-// sealed seals a lease that was just acquired, unless the grant did. It ends with the caller's ctx and
-// with the lease.
-func (a *acquisition) sealed(le *Lease, err error) (*Lease, error) {
-	if err != nil || !a.cfg.fenced || le.grant.Sealed {
-		return le, err
-	}
-	ctx, cancel := context.WithCancelCause(a.ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(le.ctx, func() { cancel(context.Cause(le.ctx)) })()
-	err = a.cfg.guard.Seal(ctx, le)
-	if err == nil {
-		err = le.Err()
-	}
-	if err == nil {
-		return le, nil
-	}
-	if released := le.abandon(a.ctx); errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
-		err = oneline.Join(err, released)
-	}
-	if a.locker.closing.Err() != nil {
-		return nil, ErrClosed
-	}
-	return nil, fmt.Errorf("rowlock: seal %s: %w", excerpt(a.key.String()), err)
 }

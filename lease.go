@@ -9,7 +9,13 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
+
+// Token is a fencing token: strictly larger with each grant of one name, for ever. Zero is never
+// valid. Hand it to whatever the lock protects, and let that refuse a smaller token than the
+// largest it has seen.
+type Token = driver.Token
 
 // Lease is one holding of one name. It is renewed until it is released, lost, or its locker is
 // closed. It is single-use and safe for concurrent use. Its getters never do I/O, and all of them
@@ -125,6 +131,29 @@ func (le *Lease) Renew(ctx context.Context) error {
 	return le.Err()
 }
 
+// run is the scope of Do.
+func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error) (err error) {
+	inner, leave := le.scope(ctx)
+	defer func() {
+		leave()
+		released := le.Release(ctx)
+		if errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
+			err = oneline.Join(err, released)
+		}
+	}()
+	return fn(inner, le)
+}
+
+// scope is a context that ends with ctx and with the lease's trust. It must be left.
+func (le *Lease) scope(ctx context.Context) (scope context.Context, leave func()) {
+	inner, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(le.ctx, func() { cancel(context.Cause(le.ctx)) })
+	return trusted{inner, le, cancel}, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
 // left is how long the lease is still trusted. The caller holds mu.
 func (le *Lease) left(now instant) time.Duration {
 	return min(le.term-le.margin()-now.since(le.sent), le.holdLeft(now))
@@ -153,6 +182,41 @@ func (le *Lease) holdsToTheEnd() bool {
 // margin follows the TTL where a store granted less than was asked for.
 func (le *Lease) margin() time.Duration { return min(le.cfg.margin, le.grant.TTL/2) }
 
+// remaining is how long le is trusted yet, and when that ends by the monotonic clock.
+func (le *Lease) remaining(now instant) (left time.Duration, ends time.Time) {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	left = le.left(now)
+	return left, now.at.Add(left)
+}
+
+// nextRenewal is when to renew le. What the store holds until the maximum hold is over is not renewed.
+func (le *Lease) nextRenewal() time.Time {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	if le.holdsToTheEnd() {
+		return le.granted.at.Add(le.cfg.maxHold)
+	}
+	return le.sent.at.Add(le.renewEvery())
+}
+
+// renewEvery follows the TTL where a store granted less than was asked for, with time for a second try.
+func (le *Lease) renewEvery() time.Duration {
+	if le.grant.TTL >= le.cfg.ttl {
+		return le.cfg.renewEvery
+	}
+	return min(le.cfg.renewEvery, (le.grant.TTL-le.margin())/2)
+}
+
+// early is by how much le may be renewed before its time, to travel with others.
+func (le *Lease) early() time.Duration { return le.renewEvery() / 4 }
+
+// attemptTimeout bounds a renewal so that, if it hangs, there is time for more of them before the deadline.
+func (le *Lease) attemptTimeout(now instant) time.Duration {
+	left, _ := le.remaining(now)
+	return max(min(5*time.Second, max(left/3, le.grant.TTL/10)), 5*time.Millisecond)
+}
+
 // expire latches the loss of a lease whose time is up or whose session has ended, and says whether it did. The caller holds
 // mu, and calls ended afterwards without it.
 func (le *Lease) expire(now instant) bool {
@@ -174,6 +238,31 @@ func (le *Lease) expire(now instant) bool {
 	lost.Err = le.fail
 	le.err = lost
 	return true
+}
+
+// check ends a lease whose time is up.
+func (le *Lease) check(now instant) {
+	le.mu.Lock()
+	late := le.expire(now)
+	le.mu.Unlock()
+	if late {
+		le.ended()
+	}
+}
+
+// look says when trust in le ends, whether it has, and whether that was latched just now: then the caller calls
+// ended. What is not over is still to be looked at, so both are told from one reading.
+func (le *Lease) look(now instant) (ends time.Time, over, late bool) {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	late = le.expire(now)
+	return now.at.Add(le.left(now)), le.err != nil, late
+}
+
+func (le *Lease) hasEnded() bool {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	return le.err != nil
 }
 
 func (le *Lease) lost(reason LostReason) *LostError {
@@ -213,6 +302,13 @@ func (le *Lease) confirm(sent, now instant, term time.Duration) (left time.Durat
 	return left, held
 }
 
+// failed notes how a renewal failed.
+func (le *Lease) failed(err error) {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	le.fail = err
+}
+
 // ended tells everyone of a loss that was just latched, without waiting for anything.
 func (le *Lease) ended() {
 	le.unwatch()
@@ -220,11 +316,44 @@ func (le *Lease) ended() {
 	le.locker.renewals.retire(le)
 }
 
-// failed notes how a renewal failed.
-func (le *Lease) failed(err error) {
+func (le *Lease) tellLost(now instant) {
+	emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), lostReason(le.err), now.since(le.granted), le.ctx})
+}
+
+// watch ends le as soon as its session does.
+func (le *Lease) watch() {
+	if le.locker.sessions == nil {
+		return
+	}
+	session := le.locker.sessions.Session(le.grant)
+	stop := context.AfterFunc(session, func() { le.lose(LostSession) })
 	le.mu.Lock()
-	defer le.mu.Unlock()
-	le.fail = err
+	le.session, le.stopWatching = session, stop
+	over := le.err != nil
+	le.mu.Unlock()
+	if over {
+		stop()
+	}
+}
+
+// unwatch lets go of the session of a lease that has ended.
+func (le *Lease) unwatch() {
+	le.mu.Lock()
+	stop := le.stopWatching
+	le.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+// letSessionGo takes back at once what the store would keep for as long as the holder hangs: that is
+// what a maximum hold is for. After other losses the name waits for the holder's Release, which is the
+// safer way where the store itself does not take the name away.
+func (le *Lease) letSessionGo(reason LostReason) (tell func()) {
+	if le.locker.sessions != nil && reason == LostMaxHold {
+		return le.locker.janitor.take(le.leftover())
+	}
+	return func() {}
 }
 
 func (le *Lease) info() LeaseInfo {

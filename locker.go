@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,11 +18,9 @@ import (
 type Locker struct {
 	backend  driver.Backend
 	notifier driver.Notifier // nil if the backend is none; so the three below
-	enterer  driver.Enterer
-	queuer   driver.Queuer // nil as well if the backend is an Enterer
+	awaiter  driver.Awaiter
 	sessions driver.Session
 	handing  driver.HandOverer // nil also where grants live with sessions or the store keeps the queue
-	sealsAt  driver.Place      // the zero Place if the backend seals no grants
 	caps     driver.Capabilities
 	cfg      *settings
 	clock    clock
@@ -54,25 +53,15 @@ func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, err
 	if backend == nil {
 		return nil, errors.New("rowlock: backend is nil")
 	}
-	if v, ok := backend.(driver.Validator); ok {
-		if err := v.Validate(); err != nil {
-			return nil, fmt.Errorf("rowlock: %w", err)
-		}
+	l := &Locker{backend: backend, clock: clock, caps: backend.Capabilities()}
+	if err := l.caps.Invalid; err != nil {
+		return nil, fmt.Errorf("rowlock: %w", err)
 	}
-	l := &Locker{backend: backend, clock: clock}
 	l.notifier, _ = backend.(driver.Notifier)
-	if l.enterer, _ = backend.(driver.Enterer); l.enterer == nil {
-		l.queuer, _ = backend.(driver.Queuer)
-	}
+	l.awaiter, _ = backend.(driver.Awaiter)
 	l.sessions, _ = backend.(driver.Session)
-	if l.queuer == nil && l.enterer == nil && l.sessions == nil {
+	if l.awaiter == nil && l.sessions == nil {
 		l.handing, _ = backend.(driver.HandOverer)
-	}
-	if s, ok := backend.(driver.GrantSealer); ok {
-		l.sealsAt = s.SealsAt()
-	}
-	if d, ok := backend.(driver.Describer); ok {
-		l.caps = d.Capabilities()
 	}
 	cfg, err := settings{ttl: defaultTTL, holder: defaultHolder()}.merge(opts, l.caps)
 	if err != nil {
@@ -94,11 +83,68 @@ func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, err
 }
 
 // Capabilities is what the backend promises, and what it has found by now that weakens that.
-func (l *Locker) Capabilities() driver.Capabilities {
-	if d, ok := l.backend.(driver.Describer); ok {
-		return d.Capabilities()
+func (l *Locker) Capabilities() driver.Capabilities { return l.backend.Capabilities() }
+
+// Acquire waits for the name and returns a lease on it. ctx bounds the waiting and nothing else:
+// the lease is renewed until it is released, whatever becomes of ctx. The option [Wait] bounds the
+// waiting, too; a request that is under way when it ends is let finish, a few seconds at most. So is
+// one that takes the name over from a holder of this Locker when ctx ends: it is the holder's release.
+//
+// Callers of one Locker that wait for the same name are served first come, first served, and only
+// the first of them asks the store.
+//
+// A name cannot be acquired inside itself: with a ctx that carries a lease of the name from this backend, which is held, the
+// call fails at once with [ErrNested].
+//
+// The error is an [ErrHeld] (a [*HeldError] says by whom) when the wait was over; joined with ctx's
+// error when ctx ended first; an [ErrUnavailable] when the store said nothing for as long as one
+// TTL, a minute at most, or granted too late for the TTL or the [MaxHold] each time, or refused in a
+// way that asking again does not mend; [ErrClosed]; or says which option or name cannot work. A failed Acquire leaves nothing behind: a request that the
+// store may grant later is withdrawn before it returns, a second or two at most, and one whose reply is missing is taken back
+// in the background.
+func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
+	a, err := l.newAcquisition(ctx, name, opts)
+	if err != nil {
+		return nil, err
 	}
-	return l.caps
+	if a.cfg.waitSet && a.cfg.wait == 0 {
+		return a.run(a.try)
+	}
+	return a.run(a.wait)
+}
+
+// TryAcquire asks for the name and answers at once: with a lease, an [ErrHeld], or any other error
+// of [Locker.Acquire]. It waits for nobody, and does not queue behind those who do. The store is
+// given a few seconds to answer, and is asked again only if a reply is missing. ctx bounds that.
+func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
+	a, err := l.newAcquisition(ctx, name, opts)
+	if err != nil {
+		return nil, err
+	}
+	return a.run(a.try)
+}
+
+// Do acquires the name, waiting as [Locker.Acquire] does, runs fn, and releases. The ctx handed to
+// fn ends when ctx does or when the lease is trusted no more; [FromContext] finds the lease in it.
+//
+// Do returns what fn returned. When the lease was lost while fn ran, the error is an [ErrLost] as
+// well, even if fn returned nil. A release whose answer is missing does not make it fail: the work
+// was done under the lock, and the name frees itself. When fn panics, the lease is released.
+func (l *Locker) Do(ctx context.Context, name string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
+	lease, err := l.Acquire(ctx, name, opts...)
+	if err != nil {
+		return err
+	}
+	return lease.run(ctx, fn)
+}
+
+// TryDo is Do with [Locker.TryAcquire]: it fails with [ErrHeld] at once when the name is taken.
+func (l *Locker) TryDo(ctx context.Context, name string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
+	lease, err := l.TryAcquire(ctx, name, opts...)
+	if err != nil {
+		return err
+	}
+	return lease.run(ctx, fn)
 }
 
 // closeTimeout is how long Close waits on a store that hangs, however many leases there are.
@@ -170,4 +216,10 @@ func (l *Locker) configure(opts []Option) (*settings, error) {
 		}
 	}
 	return &merged, nil
+}
+
+// hasStoreOf says whether both lockers have one backend.
+func (l *Locker) hasStoreOf(other *Locker) bool {
+	return l == other ||
+		reflect.ValueOf(l.backend).Comparable() && reflect.ValueOf(other.backend).Comparable() && l.backend == other.backend
 }

@@ -3,6 +3,9 @@ package rowlock
 import (
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -74,6 +77,49 @@ func Tracing(traces ...*Trace) Option { return func(s *settings) { s.traces = tr
 // Require makes New fail unless the backend's capabilities meet every requirement.
 func Require(requirements ...Requirement) Option {
 	return func(s *settings) { s.require = append(s.require, requirements...) }
+}
+
+// Requirement is something a caller demands of a backend: it returns an error that says what is
+// missing. Programs may write their own.
+type Requirement func(driver.Capabilities) error
+
+// LinearizableToken demands tokens that rise strictly in the order of the grants.
+func LinearizableToken(c driver.Capabilities) error {
+	if c.Token < driver.LinearizableToken {
+		return fmt.Errorf("its tokens are %s, not linearizable", c.Token)
+	}
+	return nil
+}
+
+// FairQueue demands grants in the order of the requests, across processes.
+func FairQueue(c driver.Capabilities) error {
+	if !c.Fair {
+		return fmt.Errorf("it does not grant in the order of the requests")
+	}
+	return nil
+}
+
+// WakeUps demands that waiters in other processes are woken, not only poll.
+func WakeUps(c driver.Capabilities) error {
+	if !c.Wakes {
+		return fmt.Errorf("it does not wake waiters in other processes")
+	}
+	return nil
+}
+
+// defaultHolder is the program's name, host and process id: what an operator needs to find the
+// process that holds a lock.
+func defaultHolder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	program := "unknown"
+	if len(os.Args) > 0 && os.Args[0] != "" {
+		program = filepath.Base(os.Args[0])
+	}
+	s := fmt.Sprintf("%s@%s:%d", program, host, os.Getpid())
+	return strings.ToValidUTF8(s[:min(len(s), maxHolder)], "?")
 }
 
 // Limits and defaults of the options.

@@ -133,16 +133,22 @@ func TestRequire(t *testing.T) {
 	_, err = rowlock.New(memlock.New(), rowlock.Require(rowlock.FairQueue))
 	require.ErrorContains(t, err, "memlock")
 	require.ErrorContains(t, err, "order of the requests")
-	plain := struct{ driver.Backend }{memlock.New()}
-	_, err = rowlock.New(plain, rowlock.Require(rowlock.LinearizableToken))
+	_, err = rowlock.New(modest{memlock.New()}, rowlock.Require(rowlock.LinearizableToken))
 	require.ErrorContains(t, err, "not linearizable", "a backend that says nothing promises nothing")
 	_, err = locker(t, memlock.New()).Acquire(background, "a", rowlock.Require(rowlock.FairQueue))
 	require.Error(t, err)
 }
 
+// modest promises nothing.
+type modest struct{ *memlock.Backend }
+
+func (modest) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+
 type unfit struct{ *memlock.Backend }
 
-func (unfit) Validate() error { return errors.New("table \"a b\"") }
+func (unfit) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Invalid: errors.New("table \"a b\"")}
+}
 
 // New asks a backend whether its own options can work.
 func TestNewAsksTheBackendForItsOptions(t *testing.T) {

@@ -82,7 +82,7 @@ func (p *pausing) pause(ctx context.Context) error {
 func (p *pausing) ask(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return p.lease.locker.backend.(driver.Pauser).Pause(ctx, p.lease.grant, p.as) //nolint:forcetypeassert // Locker.pauses was here
+	return p.lease.locker.backend.(driver.Operator).Pause(ctx, p.lease.grant, p.as) //nolint:forcetypeassert // Locker.pauses was here
 }
 
 // Resume opens a name that [Locker.Pause] has closed. token is the one of the pause; zero is whichever there is.
@@ -127,11 +127,10 @@ func (l *Locker) Resume(ctx context.Context, name string, token Token, opts ...O
 }
 
 // pauses returns what a backend that can pause has besides.
-func (l *Locker) pauses() (driver.Inspector, error) {
-	_, pauses := l.backend.(driver.Pauser)
-	inspector, inspects := l.backend.(driver.Inspector)
-	if !pauses || !inspects || !l.caps.Pauses {
+func (l *Locker) pauses() (driver.Operator, error) {
+	operator, ok := l.backend.(driver.Operator)
+	if !ok || !l.caps.Pauses {
 		return nil, fmt.Errorf("rowlock: backend %s cannot pause a name: it keeps nothing that outlives a connection, or not for certain: %w", l.caps.Backend, errors.ErrUnsupported)
 	}
-	return inspector, nil
+	return operator, nil
 }

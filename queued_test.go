@@ -23,13 +23,14 @@ type slow struct {
 	gone int    // releases that fail
 }
 
-func (s *slow) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
+func (s *slow) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	for {
 		g, err := s.Acquire(ctx, r)
 		if err == nil {
 			s.away()
 			return g, nil
 		}
+		ctx = wait(nil)
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():

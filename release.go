@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
+
+var errNoLease = fmt.Errorf("%w: the lease is nil", ErrNotHeld)
 
 // Release ends the lease, so that others need not wait for it to expire. It ignores a cancelled
 // ctx, of which only the values matter, and has a limit of its own of a few seconds. It may be
@@ -82,7 +85,165 @@ func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 	}, err
 }
 
-var errNoLease = fmt.Errorf("%w: the lease is nil", ErrNotHeld)
+// abandon releases a lease that was given to nobody.
+func (le *Lease) abandon(ctx context.Context) error {
+	le.mu.Lock()
+	le.unheld = true
+	le.mu.Unlock()
+	return le.Release(ctx)
+}
+
+// ending is a ReleaseWith that has begun.
+type ending struct {
+	over  chan struct{} // closed when the function has returned
+	ended bool          // it returned nil, and so the lease has ended; to be read once over is closed
+}
+
+var errEnding = errors.New("a ReleaseWith of this lease is under way")
+
+// ReleaseWith ends the lease by what end does, and not by asking the store: by a transaction that
+// gives back the lease's row together with the last of the work, for one. It waits for a renewal
+// that is on its way, a few seconds at most, and lets none begin while end runs. The deadline goes on
+// running, so end has the trust that is left; [Lease.Renew] before makes that the most. The ctx
+// handed to end ends with ctx, of which it keeps the values, and with trust; [FromContext] finds the
+// lease in it.
+//
+// When end returns nil, the lease has been released as by [Lease.Release], which then returns the
+// same: nil, or an [ErrLost] if trust ended before end did. When end fails or panics, the lease is
+// renewed at once and goes on. The error is then end's, and also an [ErrLost] or [ErrReleased] if the
+// lease has ended meanwhile. If end may have ended the lease all the same, as after a commit without
+// an answer, the renewal finds out.
+//
+// Without calling end it fails with what ended the lease before, and with [ErrUnavailable] when ctx
+// ends before the renewal has or when another ReleaseWith of the lease is under way; so does Renew.
+// Release and Close, while end runs, end the lease and with it end's ctx; they wait for end, a few
+// seconds at most, and ask the store unless end returned nil. end must call none of these.
+func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) error) error {
+	if err := le.Err(); err != nil {
+		return err
+	}
+	if err := le.locker.renewals.pause(ctx, le); err != nil {
+		return err
+	}
+	e := &ending{over: make(chan struct{})}
+	err := le.begin(e)
+	if err == nil {
+		err = le.endBy(ctx, e, end)
+	} else {
+		le.locker.renewals.resume(le)
+	}
+	if err == nil {
+		return le.Release(ctx)
+	}
+	if ended := le.Err(); ended != nil && !errors.Is(err, ended) {
+		err = oneline.Join(err, ended)
+	}
+	return err
+}
+
+// begin tells Release of e, unless the lease has ended before.
+func (le *Lease) begin(e *ending) error {
+	if err := le.Err(); err != nil {
+		return err
+	}
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	if le.err == nil {
+		le.ending = e
+	}
+	return le.err
+}
+
+func (le *Lease) endBy(ctx context.Context, e *ending, end func(context.Context) error) error {
+	inner, leave := le.scope(ctx)
+	defer func() {
+		leave()
+		close(e.over)
+		if !e.ended {
+			le.locker.renewals.resume(le)
+		}
+	}()
+	err := end(inner)
+	e.ended = err == nil
+	return err
+}
+
+// endedBy says whether e has ended the lease. It waits for that as long as for an answer of the store.
+func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
+	if e == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL))
+	defer cancel()
+	defer context.AfterFunc(le.locker.patience, cancel)()
+	select {
+	case <-e.over:
+		return e.ended
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// passOn ends the lease: by handing it over to the first of this process who waits for the name, which it says,
+// or else by letting it go.
+func (le *Lease) passOn(ctx context.Context, plain bool, now instant) (handed bool, err error) {
+	var to *heir
+	if plain && le.mayPassOn(now) {
+		to = le.locker.queues.takeHeir(le.grant.Key)
+	}
+	if to == nil {
+		return false, le.letGo(ctx, false)
+	}
+	h := le.handOver(ctx, to.request)
+	to.result <- h
+	if h.err == nil {
+		return true, nil
+	}
+	return false, le.letGo(ctx, h.unknown > 0)
+}
+
+// mayPassOn says whether the store is to be passed by.
+func (le *Lease) mayPassOn(now instant) bool {
+	began := le.burst.began
+	if le.burst.handed == 0 {
+		began = le.granted
+	}
+	return le.locker.handing != nil && le.locker.closing.Err() == nil &&
+		le.burst.handed < mostHanded && now.since(began) < longestBurst &&
+		(le.grant.MinHold == 0 || now.since(le.granted) > le.grant.MinHold)
+}
+
+// handOver asks the store to end the lease and to grant its name to r, and again if a reply is missing.
+func (le *Lease) handOver(ctx context.Context, r driver.Request) handOver {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL))
+	defer cancel()
+	defer context.AfterFunc(le.locker.patience, cancel)()
+	h := handOver{burst: le.burst}
+	if h.burst.handed == 0 {
+		h.burst.began = le.granted
+	}
+	h.burst.handed++
+	for {
+		h.requests++
+		h.sent = le.locker.clock()
+		h.grant, h.err = le.askHandOver(ctx, r)
+		if answered(h.err) {
+			return h
+		}
+		h.unknown++
+		h.asked = h.sent
+		if h.requests == 2 || !sleep(ctx, jitter(10*time.Millisecond)) {
+			return h
+		}
+	}
+}
+
+// askHandOver makes one attempt, short enough to leave time for another and for a release.
+func (le *Lease) askHandOver(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)/3)
+	defer cancel()
+	return le.locker.handing.HandOver(ctx, le.grant, r)
+}
 
 var errEffect = errors.New("the store does not hold it any more, and may have let go by an earlier request whose reply is missing")
 
@@ -134,10 +295,26 @@ func (le *Lease) leftover() leftover {
 	return leftover{cfg: le.cfg, grant: grant, since: le.sent, certain: true}
 }
 
-// abandon releases a lease that was given to nobody.
-func (le *Lease) abandon(ctx context.Context) error {
-	le.mu.Lock()
-	le.unheld = true
-	le.mu.Unlock()
-	return le.Release(ctx)
+// headStart is for how long the waiters of this process rely on the store to tell them of the end of a burst, as
+// those of others do. A notification takes less on a machine that is not overloaded.
+const headStart = 5 * time.Millisecond
+
+// lastTurn is, before le ends a burst, which turn the queue for its name is in. Nobody else need know.
+func (le *Lease) lastTurn() uint64 {
+	if le.burst.handed == 0 {
+		return 0
+	}
+	return le.locker.queues.turn(le.grant.Key)
+}
+
+// wakeNext wakes the first who waits for the name, now that it may be free. After a burst the store does where it can,
+// and wakes others at the same time, who would come too late otherwise: then only a first who has not heard by then of
+// what was let go in that turn.
+func (le *Lease) wakeNext(turn uint64) {
+	queues, key := &le.locker.queues, le.grant.Key
+	if le.burst.handed > 0 && le.locker.Capabilities().Wakes && queues.told(key) {
+		time.AfterFunc(headStart, func() { queues.wakeIn(turn, key) })
+		return
+	}
+	queues.wake(key)
 }

@@ -3,11 +3,7 @@ package rowlock
 import (
 	"context"
 	"math/rand/v2"
-	"strings"
 	"time"
-
-	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // callTimeout bounds one request to the store: long enough for a connection to be made, short
@@ -45,23 +41,3 @@ func sleep(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
-
-// opError says what was being done to which lock, what that makes of it, and why.
-type opError struct {
-	op   string
-	key  driver.Key
-	kind error // ErrUnavailable or ErrUnknown
-	err  error
-}
-
-func (e *opError) Error() string {
-	kind := "store unavailable"
-	if e.kind == ErrUnknown {
-		kind = "outcome unknown"
-	}
-	what := e.op + " " + excerpt(e.key.String()) + ": "
-	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // which a backend says as well
-	return "rowlock: " + what + kind + ": " + cause
-}
-
-func (e *opError) Unwrap() []error { return []error{e.kind, e.err} }

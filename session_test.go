@@ -34,7 +34,15 @@ func newSessions(t *testing.T, store *memlock.Backend) (*sessions, context.Cance
 
 func (s *sessions) Session(driver.Grant) context.Context { return s.connection }
 
-func (s *sessions) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
+func (s *sessions) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+	var held *driver.Held
+	if !r.Waiting {
+		g, err := s.Backend.Acquire(ctx, r)
+		if !errors.As(err, &held) {
+			return g, err
+		}
+	}
+	ctx = wait(held)
 	select {
 	case s.queued <- r:
 	case <-ctx.Done():

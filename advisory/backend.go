@@ -28,18 +28,16 @@ type store struct {
 	opts     options
 	sql      statements
 	keyOf    func(driver.Key) int64
-	err      error    // what Validate reports
+	err      error    // why it cannot work
 	warnings []string // of the handle
 	locks    sessionlock.Store[int64]
 }
 
 var (
-	_ driver.Backend   = (*Backend)(nil)
-	_ driver.Queuer    = (*Backend)(nil)
-	_ driver.Session   = (*Backend)(nil)
-	_ driver.Inspector = (*Backend)(nil)
-	_ driver.Describer = (*Backend)(nil)
-	_ driver.Validator = (*Backend)(nil)
+	_ driver.Backend  = (*Backend)(nil)
+	_ driver.Awaiter  = (*Backend)(nil)
+	_ driver.Session  = (*Backend)(nil)
+	_ driver.Operator = (*Backend)(nil)
 )
 
 // New keeps locks in the database that a pgx pool reaches.
@@ -83,12 +81,9 @@ func build(src source, opts []Option) *Backend {
 // of everybody who takes it exclusively. It lives on the same connections.
 func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
 
-// Validate reports an option that cannot work. rowlock.New calls it.
-func (b *Backend) Validate() error { return b.err }
-
 // Capabilities says what advisory locks promise.
 func (b *Backend) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "advisory/postgres", Token: driver.LinearizableToken, Sessions: true, Anonymous: true, Inspects: true, Shares: b.shared, Warnings: b.warnings}
+	c := driver.Capabilities{Backend: "advisory/postgres", Token: driver.LinearizableToken, Sessions: true, Anonymous: true, Shares: b.shared, Warnings: b.warnings, Invalid: b.err}
 	if b.opts.noToken {
 		c.Token = driver.NoToken
 	}
@@ -104,11 +99,12 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return b.acquire(ctx, r, b.locks.Acquire)
 }
 
-// AcquireQueued implements [driver.Queuer]: it waits until ctx ends, on a connection of its own, which
-// holds nothing else and is closed if the wait is cut short. When there may be no more connections it
-// is [Backend.Acquire].
-func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	return b.acquire(ctx, r, b.locks.AcquireQueued)
+// Await implements [driver.Awaiter]: it waits on a connection of its own, which holds nothing else and is
+// closed if the wait is cut short. When there may be no more connections it asks once.
+func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+	return b.acquire(ctx, r, func(ctx context.Context, id int64, shared bool, r driver.Request) (driver.Grant, error) {
+		return b.locks.Await(ctx, id, shared, r, wait)
+	})
 }
 
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(context.Context, int64, bool, driver.Request) (driver.Grant, error)) (driver.Grant, error) {

@@ -176,7 +176,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		_, err = b.Inspect(t.Context(), driver.Key{Name: "a"})
 		require.ErrorContains(t, err, want)
 	}
-	require.NoError(t, advisory.New(pool).Validate())
+	require.NoError(t, advisory.New(pool).Capabilities().Invalid)
 }
 
 // The server gives a dead client up after about 30 s: that is set where it is laxer, and left where

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -79,7 +80,7 @@ func (s *store) lookForHolders(ctx context.Context, id sql.NullInt64) ([]holder,
 	return list, err
 }
 
-// List implements [driver.Inspector]. Postgres knows keys, not names: a lock that is held through
+// List implements [driver.Operator]. Postgres knows keys, not names: a lock that is held through
 // this backend has its name, and with all the others are listed too, as "key " and sixteen hexadecimal
 // digits, locks of other programs that use keys of one bigint among them. The age of another's lock
 // is that of its session.
@@ -108,7 +109,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return list, nil
 }
 
-// Inspect implements [driver.Inspector]. The token of a lock that another process holds is not known,
+// Inspect implements [driver.Operator]. The token of a lock that another process holds is not known,
 // and zero.
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
 	id := b.id(key)
@@ -133,7 +134,7 @@ func (h holder) status(key driver.Key) driver.Status {
 	return s
 }
 
-// ForceRelease implements [driver.Inspector]: with live it ends the sessions that hold key
+// ForceRelease implements [driver.Operator]: with live it ends the sessions that hold key
 // (pg_terminate_backend), and with them every other lock that lives on them. The role must be a member
 // of the holder's or of pg_signal_backend. A token other than zero must be that of a lock that is held
 // through this backend; those of others are not known. With such a token no later holder is ended; with zero every session is
@@ -168,5 +169,10 @@ func (s *store) terminate(ctx context.Context, key driver.Key, pid sql.NullInt64
 	return err
 }
 
-// Prune implements [driver.Inspector]: there is nothing to forget.
+// Prune implements [driver.Operator]: there is nothing to forget.
 func (b *Backend) Prune(ctx context.Context, _ time.Duration) (int, error) { return 0, b.ready(ctx) }
+
+// Pause implements [driver.Operator]: nothing that it keeps outlives a connection.
+func (b *Backend) Pause(context.Context, driver.Grant, driver.Nonce) error {
+	return driver.Permanent(fmt.Errorf("advisory cannot pause a name: %w", errors.ErrUnsupported))
+}

@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/internal/contest"
 )
 
-// waitFor starts AcquireQueued and returns once the server has it in its queue.
+// waitFor starts to wait and returns once the server has it in its queue.
 func (w watcher) waitFor(ctx context.Context, b *advisory.Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
 	w.tb.Helper()
 	got, failed = contest.Queue(ctx, b, r)
@@ -76,7 +76,7 @@ func TestQueueOfReaders(t *testing.T) {
 	c := advisory.New(openPool(t, dsn)).Shared()
 	second := make(chan error, 1)
 	go func() {
-		g, err := c.AcquireQueued(limited(t), request("a"))
+		g, err := contest.Wait(limited(t), c, request("a"))
 		if err == nil {
 			err = c.Release(limited(t), g)
 		}
@@ -151,7 +151,7 @@ func TestWaitersAreBounded(t *testing.T) {
 	a, b := advisory.New(openPool(t, dsn)), advisory.New(openPool(t, dsn), advisory.Sessions(2))
 	g := acquire(t, a, "a")
 	got, failed := w.waitFor(limited(t), b, request("a"))
-	_, err := b.AcquireQueued(limited(t), request("a"))
+	_, err := contest.Wait(limited(t), b, request("a"))
 	refusal(t, err)
 	require.Empty(t, failed, "it waited until then")
 	require.NoError(t, b.Release(limited(t), acquire(t, b, "b")))

@@ -31,7 +31,7 @@ func TestAnAskOfAWaiterThatHasNoAnswer(t *testing.T) {
 	defer cancel()
 	proxy.DropReplies(1, faultproxy.Hang)
 	r := request("a")
-	r.TTL = ttl
+	r.TTL, r.Waiting = ttl, true // so it asks as one who waits, and not as one who tries
 	_, failed := contest.Queue(long, b, r)
 	select {
 	case err := <-failed:
@@ -39,7 +39,7 @@ func TestAnAskOfAWaiterThatHasNoAnswer(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		require.FailNow(t, "it has waited for an answer")
 	}
-	got, err := a.AcquireQueued(limited(t), request("a"))
+	got, err := contest.Wait(limited(t), a, request("a"))
 	require.NoError(t, err)
 	require.NoError(t, a.Release(limited(t), got))
 }

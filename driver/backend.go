@@ -27,6 +27,9 @@ type Backend interface {
 	// that is known: [ErrNotHeld] once it is released. The engine uses that to take back an acquire
 	// whose reply it never saw.
 	Release(ctx context.Context, g Grant) error
+
+	// Capabilities says what the backend promises. It does no I/O. The zero value promises the least.
+	Capabilities() Capabilities
 }
 
 // Request asks for a lock.
@@ -40,7 +43,7 @@ type Request struct {
 	MinHold       time.Duration // the key stays closed until granted+MinHold, released or not
 	HandoverDelay time.Duration // the key stays closed this long after an expiry without release
 
-	// Seal, unless it is empty, asks a [GrantSealer] to raise the fence mark of Key's own name to the
+	// Seal, unless it is empty, asks a backend with [Capabilities].SealsAt to raise the fence mark of Key's own name to the
 	// grant's token and nonce in the same step, as the Seal of package fence would: Seal is the mark's
 	// domain. The step waits for the transactions that hold the mark, and is undone if that takes too
 	// long, which is a [*Held] with the reason [Draining].

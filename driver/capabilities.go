@@ -5,12 +5,6 @@ import (
 	"time"
 )
 
-// Describer is implemented by a backend that says what it can do. A backend without it is taken
-// to promise the least: [Capabilities]{}.
-type Describer interface {
-	Capabilities() Capabilities
-}
-
 // Capabilities is what a backend promises beyond the contract. The zero value promises nothing.
 type Capabilities struct {
 	// Backend is a short name for people, such as "sqllock/postgres".
@@ -26,7 +20,7 @@ type Capabilities struct {
 	// Fair says that the store grants in the order of the requests.
 	Fair bool
 	// Wakes says that waiters in other processes are woken: that the backend is a [Notifier] whose
-	// wake-ups reach them, a [Queuer] or an [Enterer].
+	// wake-ups reach them, or an [Awaiter].
 	Wakes bool
 	// Sessions says that grants end with a connection and not with the TTL: the backend is a
 	// [Session]. A holder that is cut off or stopped keeps its names for as long as the store
@@ -40,10 +34,13 @@ type Capabilities struct {
 	// Forgets says that the store keeps nothing of a lock that nobody holds: an inspector does not tell
 	// one that was released, has expired or was ended by force from one that was never granted.
 	Forgets bool
-	// Inspects says that the backend is an [Inspector].
-	Inspects bool
-	// Pauses says that the backend is a [Pauser].
+	// Pauses says that [Operator.Pause] works.
 	Pauses bool
+	// SealsAt is where the backend raises the marks that [Request].Seal asks for; the zero Place if it raises none. The
+	// engine asks for it where the guard's marks are at the same place.
+	SealsAt Place
+	// Invalid is why the backend cannot work as it was made, such as an option; nil if it can. New fails with it.
+	Invalid error
 	// Warnings are what weakens these promises in the way the store is set up, in sentences for an operator that
 	// say what to change. A backend that has to ask the store knows them after its first call.
 	Warnings []string
@@ -75,8 +72,8 @@ func (q TokenQuality) String() string {
 	}
 }
 
-// Validator is implemented by a backend whose constructor can be given options that cannot work.
-// rowlock.New calls Validate once, and fails with its error. Validate does no I/O.
-type Validator interface {
-	Validate() error
+// Place is where locks and the marks beside them are kept. Two places are one if they are equal.
+type Place struct {
+	DB    any    // the handle of the database, such as a *sql.DB or a *pgxpool.Pool
+	Table string // the lease table's name as it was given
 }

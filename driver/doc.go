@@ -3,9 +3,9 @@
 //
 // A [Backend] makes one attempt of one thing. Everything that all backends need is written once,
 // in package rowlock: waiting, renewal, deadlines, retries with jitter, the local queue, taking
-// back grants of unknown outcome, tracing. What only some stores can do are small optional
-// interfaces, found once when a Locker is made: [Notifier], [Queuer], [Enterer], [Session],
-// [Inspector], [Describer], [GrantSealer], [HandOverer], [Pauser], [Idler].
+// back grants of unknown outcome, tracing. What only some stores can do are six optional
+// interfaces, found once when a Locker is made: [Awaiter] or [Notifier] for waiting, [Session] where a grant
+// ends with a connection, [HandOverer], [Operator], and [Idler].
 //
 // # The rules
 //

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNotHeld is what Release returns when the store knows the grant no more, and what
-// [Inspector.ForceRelease] returns when there is nothing to release.
+// [Operator.ForceRelease] returns when there is nothing to release.
 var ErrNotHeld = errors.New("not held")
 
 // Held is the answer that a key is not to be had now. All times are the store's, as durations, so

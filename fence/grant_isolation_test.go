@@ -54,7 +54,7 @@ func (steps steps) run(t *testing.T, s *store, level sql.IsolationLevel, p patte
 	if s.dialect == migrations.SQLite {
 		backend = sqllock.SQLite(s.db)
 	}
-	require.NotZero(t, backend.SealsAt())
+	require.NotZero(t, backend.Capabilities().SealsAt)
 	old, err := lockerOn(t, backend).Acquire(t.Context(), "r", rowlock.Fenced(s.guard))
 	require.NoError(t, err)
 	require.NoError(t, backend.ForceRelease(t.Context(), driver.Key{Name: "r"}, old.Token(), true))

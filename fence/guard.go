@@ -31,7 +31,7 @@ type Guard struct {
 	slots   *slots        // in which transactions leave their outcome
 	place   driver.Place  // of the marks
 	passing bool          // checks are to be noticed by protected tables
-	err     error         // what Validate reports
+	err     error         // why it cannot work
 }
 
 var _ rowlock.Sealer = (*Guard)(nil)

@@ -23,7 +23,7 @@ import (
 type tokenless struct{ *memlock.Backend }
 
 func (b tokenless) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Backend: "tokenless", Wakes: true, Inspects: true}
+	return driver.Capabilities{Backend: "tokenless", Wakes: true}
 }
 
 func (b tokenless) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {

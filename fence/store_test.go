@@ -87,7 +87,7 @@ type store struct {
 // locks is a store of locks whose leases can be taken away.
 type locks interface {
 	driver.Backend
-	driver.Inspector
+	driver.Operator
 }
 
 // each runs test on every engine, in parallel.

@@ -33,7 +33,7 @@ func (t *trial) checkStatus(got driver.Status, state driver.State, token driver.
 
 func inspectorSees(t *trial) {
 	a, b := t.open(), t.open()
-	inspector := t.needInspector(b)
+	inspector := t.needOperator(b)
 	r := t.request(t.key("x"))
 	t.checkStatus(t.inspect(inspector, r.Key), driver.StateFree, 0)
 
@@ -70,7 +70,7 @@ func inspectorSees(t *trial) {
 
 func inspectorLists(t *trial) {
 	a, b := t.open(), t.open()
-	inspector := t.needInspector(b)
+	inspector := t.needOperator(b)
 	mine, other := "ns-"+t.unique, "ns-"+t.unique+"-other"
 	want := []string{"B", "a", "a ", "b", "é", "世"} // in the order of their bytes
 	hold := func(namespace, name string) {
@@ -97,7 +97,7 @@ func inspectorLists(t *trial) {
 }
 
 // list is the names of namespace only in what List returns, in its order.
-func (t *trial) list(i driver.Inspector, namespace string, all bool, only string) []string {
+func (t *trial) list(i driver.Operator, namespace string, all bool, only string) []string {
 	statuses, err := i.List(t.ctx, namespace, all)
 	if err != nil {
 		t.fatalf("list %q: %v", namespace, err)
@@ -113,7 +113,7 @@ func (t *trial) list(i driver.Inspector, namespace string, all bool, only string
 
 func forceNeedsTheToken(t *trial) {
 	a, b := t.open(), t.open()
-	inspector := t.needInspector(b)
+	inspector := t.needOperator(b)
 	key := t.key("x")
 	if err := inspector.ForceRelease(t.ctx, key, 1, true); !errors.Is(err, driver.ErrNotHeld) {
 		t.fatalf("forced release of a name that was never granted: want driver.ErrNotHeld, got %v", err)

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -68,8 +69,14 @@ func (c *rwClient) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 	return c.take(ctx, r, false)
 }
 
-func (c *rwClient) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	return c.take(ctx, r, true)
+func (c *rwClient) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+	g, err := c.take(ctx, r, r.Waiting)
+	var held *driver.Held
+	if errors.As(err, &held) {
+		ctx = wait(held)
+		return c.take(ctx, r, true)
+	}
+	return g, err
 }
 
 // take does not wait: the engine asks again.

@@ -29,7 +29,7 @@ func releaseWakes(t *trial) {
 			t.fatalf("subscribe to %q: %v", g.Key, err)
 		}
 		// Some backends learn from subscribing what their store can do.
-		if d, ok := b.(driver.Describer); !ok || !d.Capabilities().Wakes {
+		if !b.Capabilities().Wakes {
 			stop()
 			t.skipf("the backend does not declare that it wakes (driver.Capabilities)")
 		}

@@ -30,23 +30,21 @@ var pauseCases = []testCase{
 	},
 }
 
-// needPauser skips a case on a backend that declares that it cannot pause.
-func (t *trial) needPauser(b driver.Backend) (driver.Pauser, driver.Inspector) {
-	p, ok := b.(driver.Pauser)
-	d, describes := b.(driver.Describer)
-	if !ok || !describes || !d.Capabilities().Pauses {
+// needPauses skips a case on a backend that declares that it cannot pause.
+func (t *trial) needPauses(b driver.Backend) driver.Operator {
+	if !b.Capabilities().Pauses {
 		t.skipf("the backend cannot pause (driver.Capabilities.Pauses)")
 	}
-	return p, t.needInspector(b)
+	return t.needOperator(b)
 }
 
-func (t *trial) pause(p driver.Pauser, g driver.Grant, as driver.Nonce) {
+func (t *trial) pause(p driver.Operator, g driver.Grant, as driver.Nonce) {
 	if err := p.Pause(t.ctx, g, as); err != nil {
 		t.fatalf("pause token %d: %v", g.Token, err)
 	}
 }
 
-func (t *trial) pauseNot(p driver.Pauser, g driver.Grant, what string) {
+func (t *trial) pauseNot(p driver.Operator, g driver.Grant, what string) {
 	if err := p.Pause(t.ctx, g, driver.NewNonce()); !errors.Is(err, driver.ErrNotHeld) {
 		t.fatalf("pause of %s: want driver.ErrNotHeld, got %v", what, err)
 	}
@@ -54,8 +52,8 @@ func (t *trial) pauseNot(p driver.Pauser, g driver.Grant, what string) {
 
 func pauseCloses(t *trial) {
 	a, b := t.open(), t.open()
-	p, _ := t.needPauser(a)
-	_, inspector := t.needPauser(b)
+	p := t.needPauses(a)
+	inspector := t.needPauses(b)
 	if held := t.refuse(b, t.request(t.grant(a, t.request(t.key("lease"))).Key)); held.Reason == driver.Paused {
 		t.fatalf("a lease is refused as a pause")
 	}
@@ -89,7 +87,7 @@ func pauseCloses(t *trial) {
 // pauseKeepsWaitersOut may miss a waiter that is granted the name late.
 func pauseKeepsWaitersOut(t *trial) {
 	a, b := t.open(), t.open()
-	p, inspector := t.needPauser(a)
+	p := t.needPauses(a)
 	const enough = 300 * time.Millisecond
 	g := t.grant(a, t.request(t.key("x")))
 	w := t.wait(t.ctx, t.locker(b), g.Key.Name)
@@ -101,8 +99,8 @@ func pauseKeepsWaitersOut(t *trial) {
 		t.fatalf("paused with token %d; a waiter was granted the name, or gave up: %v, error %v", g.Token, w.lease, w.err)
 	case <-timer.C:
 	}
-	t.checkStatus(t.inspect(inspector, g.Key), driver.StatePaused, g.Token)
-	if err := inspector.ForceRelease(t.ctx, g.Key, g.Token, true); err != nil {
+	t.checkStatus(t.inspect(p, g.Key), driver.StatePaused, g.Token)
+	if err := p.ForceRelease(t.ctx, g.Key, g.Token, true); err != nil {
 		t.fatalf("end of a pause: %v", err)
 	}
 	next := t.has(w)
@@ -114,7 +112,7 @@ func pauseKeepsWaitersOut(t *trial) {
 
 func pauseNeedsTheGrant(t *trial) {
 	a := t.open()
-	p, inspector := t.needPauser(a)
+	p := t.needPauses(a)
 	dead := t.expired(t.open(), t.request(t.key("expired")))
 	t.pauseNot(p, dead, "a lease that has expired")
 	g := t.grant(a, t.request(t.key("x")))
@@ -133,13 +131,13 @@ func pauseNeedsTheGrant(t *trial) {
 	as := driver.NewNonce()
 	t.pause(p, g, as)
 	t.pause(p, g, as)
-	t.checkStatus(t.inspect(inspector, g.Key), driver.StatePaused, g.Token)
+	t.checkStatus(t.inspect(p, g.Key), driver.StatePaused, g.Token)
 }
 
 func pauseEndsWhenTold(t *trial) {
 	a, b := t.open(), t.open()
-	p, _ := t.needPauser(a)
-	_, inspector := t.needPauser(b)
+	p := t.needPauses(a)
+	inspector := t.needPauses(b)
 	g := t.grant(a, t.request(t.key("x")))
 	t.pause(p, g, driver.NewNonce())
 	if err := inspector.ForceRelease(t.ctx, g.Key, g.Token+1, true); !errors.Is(err, driver.ErrNotHeld) {

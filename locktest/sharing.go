@@ -147,6 +147,5 @@ func writerIsNotPassed(t *trial) {
 
 // fair says whether the backend declares that it grants in the order of the requests.
 func fair(b driver.Backend) bool {
-	d, ok := b.(driver.Describer)
-	return ok && d.Capabilities().Fair
+	return b.Capabilities().Fair
 }

@@ -34,8 +34,7 @@ func (t *trial) needTerm(b driver.Backend) {
 
 // sessions says whether the backend declares that its grants end with a connection.
 func sessions(b driver.Backend) bool {
-	d, ok := b.(driver.Describer)
-	return ok && d.Capabilities().Sessions
+	return b.Capabilities().Sessions
 }
 
 // needRecord skips a case about what the store keeps of a grant on a backend that declares to keep
@@ -48,14 +47,12 @@ func (t *trial) needRecord(b driver.Backend) {
 
 // anonymous says whether the backend declares that its store keeps no record of a grant.
 func anonymous(b driver.Backend) bool {
-	d, ok := b.(driver.Describer)
-	return ok && d.Capabilities().Anonymous
+	return b.Capabilities().Anonymous
 }
 
 // forgets says whether the backend declares that its store keeps nothing of a free name.
 func forgets(b driver.Backend) bool {
-	d, ok := b.(driver.Describer)
-	return ok && d.Capabilities().Forgets
+	return b.Capabilities().Forgets
 }
 
 // tolerance is by how much a store's clock may run faster than ours: the margin that the engine

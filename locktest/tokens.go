@@ -40,14 +40,13 @@ func (t *trial) needOrder(b driver.Backend) {
 
 // ordered says whether the backend declares that its tokens have an order.
 func ordered(b driver.Backend) bool {
-	d, ok := b.(driver.Describer)
-	return ok && d.Capabilities().Token != driver.NoToken
+	return b.Capabilities().Token != driver.NoToken
 }
 
-func (t *trial) needInspector(b driver.Backend) driver.Inspector {
-	i, ok := b.(driver.Inspector)
+func (t *trial) needOperator(b driver.Backend) driver.Operator {
+	i, ok := b.(driver.Operator)
 	if !ok {
-		t.skipf("the backend does not implement driver.Inspector")
+		t.skipf("the backend does not implement driver.Operator")
 	}
 	t.needRecord(b)
 	return i
@@ -86,7 +85,7 @@ func tokensRiseAfterExpiry(t *trial) {
 func tokensRiseAfterForce(t *trial) {
 	a, b := t.open(), t.open()
 	t.needOrder(a)
-	inspector := t.needInspector(b)
+	inspector := t.needOperator(b)
 	key := t.key("x")
 	g := t.grant(a, t.request(key))
 	if err := inspector.ForceRelease(t.ctx, key, g.Token, true); err != nil {
@@ -107,7 +106,7 @@ func tokensRiseAfterForce(t *trial) {
 func tokensRiseAfterPrune(t *trial) {
 	a := t.open()
 	t.needOrder(a)
-	inspector := t.needInspector(a)
+	inspector := t.needOperator(a)
 	key, kept := t.key("x"), t.key("held")
 	held := t.grant(a, t.request(kept))
 	last := driver.Token(0)
@@ -122,7 +121,7 @@ func tokensRiseAfterPrune(t *trial) {
 }
 
 // prune forgets key, which nobody holds.
-func (t *trial) prune(i driver.Inspector, key driver.Key) {
+func (t *trial) prune(i driver.Operator, key driver.Key) {
 	t.poll("a released name is pruned", func() bool {
 		if _, err := i.Prune(t.ctx, 0); err != nil {
 			t.fatalf("prune: %v", err)
@@ -131,7 +130,7 @@ func (t *trial) prune(i driver.Inspector, key driver.Key) {
 	})
 }
 
-func (t *trial) inspect(i driver.Inspector, key driver.Key) driver.Status {
+func (t *trial) inspect(i driver.Operator, key driver.Key) driver.Status {
 	s, err := i.Inspect(t.ctx, key)
 	if err != nil {
 		t.fatalf("inspect %q: %v", key, err)
@@ -152,7 +151,7 @@ func tokenStays(t *trial) {
 	if again := t.grant(a, r); again.Token != g.Token {
 		t.fatalf("granted token %d; after renewal the same nonce gets %d", g.Token, again.Token)
 	}
-	if i, ok := b.(driver.Inspector); ok && !anonymous(b) {
+	if i, ok := b.(driver.Operator); ok && !anonymous(b) {
 		if s := t.inspect(i, r.Key); s.Token != g.Token {
 			t.fatalf("granted token %d; after renewal an inspector sees %d", g.Token, s.Token)
 		}

@@ -31,10 +31,9 @@ type row struct {
 }
 
 var (
-	_ driver.Backend   = (*Backend)(nil)
-	_ driver.Notifier  = (*Backend)(nil)
-	_ driver.Inspector = (*Backend)(nil)
-	_ driver.Describer = (*Backend)(nil)
+	_ driver.Backend  = (*Backend)(nil)
+	_ driver.Notifier = (*Backend)(nil)
+	_ driver.Operator = (*Backend)(nil)
 )
 
 // New returns an empty store.
@@ -48,7 +47,7 @@ func New() *Backend {
 
 // Capabilities are those of a single honest store. Its wake-ups reach every Locker on it.
 func (b *Backend) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Inspects: true, Pauses: true}
+	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Pauses: true}
 }
 
 // Acquire implements [driver.Backend].

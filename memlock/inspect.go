@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// List implements [driver.Inspector].
+// List implements [driver.Operator].
 func (b *Backend) List(_ context.Context, namespace string, all bool) ([]driver.Status, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -25,7 +25,7 @@ func (b *Backend) List(_ context.Context, namespace string, all bool) ([]driver.
 	return list, nil
 }
 
-// Inspect implements [driver.Inspector].
+// Inspect implements [driver.Operator].
 func (b *Backend) Inspect(_ context.Context, key driver.Key) (driver.Status, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *row) status(key driver.Key, now time.Time) driver.Status {
 	return s
 }
 
-// ForceRelease implements [driver.Inspector].
+// ForceRelease implements [driver.Operator].
 func (b *Backend) ForceRelease(_ context.Context, key driver.Key, token driver.Token, live bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,7 +103,7 @@ func (b *Backend) Expire(key driver.Key) {
 	l.expires, l.heldUntil = l.expires.Add(-past), l.heldUntil.Add(-past)
 }
 
-// Prune implements [driver.Inspector].
+// Prune implements [driver.Operator].
 func (b *Backend) Prune(_ context.Context, unused time.Duration) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

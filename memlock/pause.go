@@ -6,9 +6,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-var _ driver.Pauser = (*Backend)(nil)
-
-// Pause implements [driver.Pauser].
+// Pause implements [driver.Operator].
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	_, err := call(ctx, b, OpPause, func() (struct{}, error) { return struct{}{}, b.pause(g, as) })
 	return err

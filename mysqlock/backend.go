@@ -19,7 +19,7 @@ type Backend struct {
 	table sqltable.Table
 	opts  options
 	sql   statements
-	err   error // what Validate reports
+	err   error // why it cannot work
 
 	locks sessionlock.Store[driver.Key]
 
@@ -31,12 +31,10 @@ type Backend struct {
 }
 
 var (
-	_ driver.Backend   = (*Backend)(nil)
-	_ driver.Session   = (*Backend)(nil)
-	_ driver.Queuer    = (*Backend)(nil)
-	_ driver.Inspector = (*Backend)(nil)
-	_ driver.Describer = (*Backend)(nil)
-	_ driver.Validator = (*Backend)(nil)
+	_ driver.Backend  = (*Backend)(nil)
+	_ driver.Session  = (*Backend)(nil)
+	_ driver.Awaiter  = (*Backend)(nil)
+	_ driver.Operator = (*Backend)(nil)
 )
 
 // New keeps locks in the MySQL (8.0 or newer) or MariaDB (10.6 or newer) server that db reaches with
@@ -62,12 +60,9 @@ func New(db *sql.DB, opts ...Option) *Backend {
 	return b
 }
 
-// Validate reports an option that cannot work. rowlock.New calls it.
-func (b *Backend) Validate() error { return b.err }
-
 // Capabilities says what such locks promise.
 func (b *Backend) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "mysqlock", Token: driver.LinearizableToken, Sessions: true, Inspects: true, Warnings: b.warnings}
+	c := driver.Capabilities{Backend: "mysqlock", Token: driver.LinearizableToken, Sessions: true, Warnings: b.warnings, Invalid: b.err}
 	if b.opts.noToken {
 		c.Token, c.Anonymous = driver.NoToken, true
 	}
@@ -83,11 +78,12 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return b.acquire(ctx, r, b.locks.Acquire)
 }
 
-// AcquireQueued implements [driver.Queuer]: it waits until ctx ends, on a connection of its own, which
-// holds nothing else and is closed if the wait is cut short. When there may be no more connections it
-// is [Backend.Acquire].
-func (b *Backend) AcquireQueued(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	return b.acquire(ctx, r, b.locks.AcquireQueued)
+// Await implements [driver.Awaiter]: it waits on a connection of its own, which holds nothing else and is
+// closed if the wait is cut short. When there may be no more connections it asks once.
+func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+	return b.acquire(ctx, r, func(ctx context.Context, key driver.Key, shared bool, r driver.Request) (driver.Grant, error) {
+		return b.locks.Await(ctx, key, shared, r, wait)
+	})
 }
 
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(context.Context, driver.Key, bool, driver.Request) (driver.Grant, error)) (driver.Grant, error) {

@@ -15,7 +15,7 @@ func (b *Backend) mine(namespace string, all bool) []driver.Status {
 	return slices.DeleteFunc(b.locks.AllHeld(), func(s driver.Status) bool { return !all && s.Key.Namespace != namespace })
 }
 
-// ForceRelease implements [driver.Inspector]: with live it ends the connection that holds key (KILL),
+// ForceRelease implements [driver.Operator]: with live it ends the connection that holds key (KILL),
 // and with it every other lock that lives on it, waits until the server has noticed, and raises the
 // token. The user needs the privilege to kill another's connection (CONNECTION_ADMIN, or SUPER) unless
 // it is the holder's own. A holder whose token is not known is ended by the token zero.

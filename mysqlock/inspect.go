@@ -3,6 +3,7 @@ package mysqlock
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -92,7 +93,7 @@ func (b *Backend) look(ctx context.Context, work func(c *conn) error) error {
 	return err
 }
 
-// List implements [driver.Inspector]: the locks that were ever granted with a token. Without tokens it
+// List implements [driver.Operator]: the locks that were ever granted with a token. Without tokens it
 // is those that are held through this backend, because the server knows no names.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	if b.opts.noToken {
@@ -110,7 +111,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return list, explain(ctx, b.table, "list", driver.Key{Namespace: namespace}, err)
 }
 
-// Inspect implements [driver.Inspector]. Of a lock that is held without a token its connection is known,
+// Inspect implements [driver.Operator]. Of a lock that is held without a token its connection is known,
 // and whose it is as far as the user may see it (PROCESS).
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
 	s := driver.Status{Key: key}
@@ -120,4 +121,9 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 		return err
 	})
 	return s, explain(ctx, b.table, "inspect", key, err)
+}
+
+// Pause implements [driver.Operator]: nothing that it keeps outlives a connection.
+func (b *Backend) Pause(context.Context, driver.Grant, driver.Nonce) error {
+	return driver.Permanent(fmt.Errorf("mysqlock cannot pause a name: %w", errors.ErrUnsupported))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// Prune implements [driver.Inspector]: it forgets the tokens of names that nobody holds and whose last
+// Prune implements [driver.Operator]: it forgets the tokens of names that nobody holds and whose last
 // grant is so long ago, a batch at a time. After an error it reports how many it had forgotten until
 // then. It needs the privilege to delete from the counter table and to update the meta table.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/contest"
 )
 
-// waitFor starts AcquireQueued and returns once the server has it in its queue.
+// waitFor starts to wait and returns once the server has it in its queue.
 func (s *store) waitFor(t *testing.T, ctx context.Context, b *Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
 	t.Helper()
 	got, failed = contest.Queue(ctx, b, r)
@@ -105,7 +105,7 @@ func TestWaitingForOneself(t *testing.T) {
 		g := grant(t, b, "a")
 		got := make(chan error, 1)
 		go func() {
-			next, err := b.AcquireQueued(limited(t), request("a"))
+			next, err := contest.Wait(limited(t), b, request("a"))
 			if err == nil {
 				err = b.Release(limited(t), next)
 			}
@@ -113,7 +113,7 @@ func TestWaitingForOneself(t *testing.T) {
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		_, err := b.AcquireQueued(ctx, request("a"))
+		_, err := contest.Wait(ctx, b, request("a"))
 		assert.Equal(t, g.Token, refused(t, err).Token)
 		require.NoError(t, b.Release(limited(t), g))
 		require.NoError(t, <-got)
@@ -131,7 +131,7 @@ func TestWaitersAreBounded(t *testing.T) {
 		defer cancel()
 		_, failed := s.waitFor(t, ctx, b, request("a"))
 		began := time.Now()
-		_, err := b.AcquireQueued(limited(t), request("a"))
+		_, err := contest.Wait(limited(t), b, request("a"))
 		refused(t, err)
 		assert.Less(t, time.Since(began), time.Second, "it does not wait")
 		require.NoError(t, b.Release(limited(t), grant(t, b, "b")))

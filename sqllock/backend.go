@@ -20,27 +20,23 @@ type Backend struct {
 	dialect
 	table   sqltable.Table
 	sealsAt driver.Place
-	err     error // what Validate reports
+	err     error // why it cannot work
 }
 
 // dialect is one family of databases: the mechanics differ, not only the words.
 type dialect interface {
 	driver.Backend
-	driver.Inspector
-	driver.Describer
+	driver.Operator
 	driver.HandOverer
-	driver.Pauser
 	// lockInTx takes the row lock of key in the caller's transaction, or answers *driver.Held
 	// at once. It never waits for another transaction and never leaves tx unusable.
 	lockInTx(ctx context.Context, tx querier, key driver.Key) error
 }
 
 var (
-	_ driver.Backend   = (*Backend)(nil)
-	_ driver.Inspector = (*Backend)(nil)
-	_ driver.Describer = (*Backend)(nil)
-	_ driver.Validator = (*Backend)(nil)
-	_ driver.Notifier  = (*Backend)(nil)
+	_ driver.Backend  = (*Backend)(nil)
+	_ driver.Operator = (*Backend)(nil)
+	_ driver.Notifier = (*Backend)(nil)
 )
 
 // Postgres keeps locks in a PostgreSQL database reached through database/sql, with any driver
@@ -102,9 +98,6 @@ func build(missing bool, opts []Option, open func(sqltable.Table) dialect) *Back
 	return &Backend{dialect: open(table), table: table}
 }
 
-// Validate reports an option that cannot work. rowlock.New calls it.
-func (b *Backend) Validate() error { return b.err }
-
 // invalid answers every call of a backend whose options cannot work with the reason.
 type invalid struct{ err error }
 
@@ -118,7 +111,7 @@ func (i invalid) Renew(context.Context, []driver.Grant) ([]driver.Outcome, error
 	return nil, i.fail()
 }
 func (i invalid) Release(context.Context, driver.Grant) error { return i.fail() }
-func (i invalid) Capabilities() driver.Capabilities           { return driver.Capabilities{} }
+func (i invalid) Capabilities() driver.Capabilities           { return driver.Capabilities{Invalid: i.err} }
 func (i invalid) List(context.Context, string, bool) ([]driver.Status, error) {
 	return nil, i.fail()
 }

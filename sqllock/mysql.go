@@ -50,7 +50,7 @@ func newMySQL(db *sql.DB, t sqltable.Table) *mysql {
 // Capabilities says what lease rows in MySQL and MariaDB promise.
 func (m *mysql) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
-		Backend: "sqllock/mysql", Token: driver.LinearizableToken, Inspects: true, Pauses: true, Warnings: m.warnings,
+		Backend: "sqllock/mysql", Token: driver.LinearizableToken, Pauses: true, Warnings: m.warnings,
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-var _ driver.Pauser = (*Backend)(nil)
-
 // A pause is the row of a lease that ends in a hundred years, under a nonce that nobody renews or releases. The
 // longest TTL of the table, for which nothing is granted after a change of server, does not count it.
 

@@ -46,7 +46,7 @@ func newPostgres(h postgresHandle, t sqltable.Table) *postgres {
 
 // Capabilities says what lease rows in Postgres promise.
 func (p *postgres) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: p.waiters.wakes(), Inspects: true, Pauses: true}
+	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: p.waiters.wakes(), Pauses: true}
 	c.Warnings = slices.Clip(p.warnings)
 	if p.waiters.behindPooler() {
 		c.Warnings = append(c.Warnings, "waiters poll, because a pooler stands before the server, through which nobody can be notified: give the locks a pool of their own that reaches the server directly")

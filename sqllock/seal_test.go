@@ -56,7 +56,7 @@ func sealed(t *testing.T, s *store, b *sqllock.Backend, r driver.Request) driver
 func eachSealer(t *testing.T, test func(t *testing.T, s *store, b *sqllock.Backend)) {
 	t.Helper()
 	eachBackend(t, func(t *testing.T, s *store) {
-		if b := s.open(); b.SealsAt() != (driver.Place{}) {
+		if b := s.open(); b.Capabilities().SealsAt != (driver.Place{}) {
 			test(t, s, b)
 		}
 	})
@@ -125,7 +125,7 @@ func TestMySQLGrantsSealNothing(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.MySQL {
 			b := s.open()
-			assert.Zero(t, b.SealsAt())
+			assert.Zero(t, b.Capabilities().SealsAt)
 			acquire(t, b, sealing())
 			assert.Zero(t, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
 		}

@@ -35,7 +35,7 @@ func newSQLite(db *sql.DB, t sqltable.Table) *sqlite {
 // Capabilities says what lease rows in SQLite promise.
 func (s *sqlite) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
-		Backend: "sqllock/sqlite", Token: driver.LinearizableToken, Wakes: watchable, Inspects: true, Pauses: true,
+		Backend: "sqllock/sqlite", Token: driver.LinearizableToken, Wakes: watchable, Pauses: true,
 		Warnings: s.waiters.warnings(),
 	}
 }

@@ -10,11 +10,10 @@ import (
 	"os"
 
 	"github.com/rowlock/rowlock/internal/cli"
-	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
 func main() {
-	os.Exit(cli.Main(context.Background(), os.Args[1:], system.Stdio{
+	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Stdio{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(),
 	}))
 }

@@ -51,8 +51,6 @@ func findMutant(name string) *mutant {
 // bare is a backend that says what it can do, and can do no more than it must.
 type bare struct{ driver.Backend }
 
-func (b bare) Capabilities() driver.Capabilities { return b.Backend.(driver.Describer).Capabilities() }
-
 // forgetful sends no renewal, and says that all were successful.
 type forgetful struct{ bare }
 
@@ -68,7 +66,7 @@ func (f forgetful) Renew(_ context.Context, grants []driver.Grant) ([]driver.Out
 type rude struct{ bare }
 
 func (r rude) Release(ctx context.Context, g driver.Grant) error {
-	store := r.Backend.(driver.Inspector)
+	store := r.Backend.(driver.Operator)
 	now, err := store.Inspect(ctx, g.Key)
 	if err != nil {
 		return err
@@ -134,7 +132,7 @@ func (p patient) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 type humble struct{ driver.Backend }
 
 func (h humble) Capabilities() driver.Capabilities {
-	c := h.Backend.(driver.Describer).Capabilities()
+	c := h.Backend.Capabilities()
 	c.Token = driver.BestEffortToken
 	return c
 }

@@ -22,7 +22,7 @@ type run struct {
 	world     *world
 	fleet     *fleet
 	log       *history.Log
-	inspector driver.Inspector
+	inspector driver.Operator
 	data      *data
 	anonymous bool // the store does not tell holders apart
 }
@@ -47,10 +47,8 @@ func torture(ctx context.Context, s store, o settings, folder string) (err error
 		return err
 	}
 	defer supervisor.close()
-	r.inspector, r.data = supervisor.backend.(driver.Inspector), supervisor.data
-	if d, ok := supervisor.backend.(driver.Describer); ok {
-		r.anonymous = d.Capabilities().Anonymous
-	}
+	r.inspector, r.data = supervisor.backend.(driver.Operator), supervisor.data
+	r.anonymous = supervisor.backend.Capabilities().Anonymous
 
 	r.fleet = &fleet{world: r.world, log: r.log, places: make([]*process, o.workers)}
 	defer r.fleet.abandon()

@@ -32,7 +32,7 @@ var deck = []fault{stop, stop, stop, evict, evict, evict, halt, kill}
 type supervisor struct {
 	*fleet
 	id    int
-	locks driver.Inspector
+	locks driver.Operator
 	cards []fault
 	done  faults
 }
@@ -46,7 +46,7 @@ func (n faults) String() string {
 }
 
 // disturb lets a supervisor disturb each chain until it is enough.
-func (f *fleet) disturb(locks driver.Inspector, enough func() bool) (done faults) {
+func (f *fleet) disturb(locks driver.Operator, enough func() bool) (done faults) {
 	f.t.Helper()
 	ended := make(chan struct{})
 	results := make(chan error, names)

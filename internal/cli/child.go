@@ -6,10 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/system"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // lookUp finds the command before anything is locked for it.
@@ -19,32 +15,32 @@ func lookUp(command string) (string, error) {
 	case err == nil:
 		return path, checkInterpreter(path)
 	case errors.Is(err, exec.ErrDot):
-		return "", exit.Failf(exit.NotFound, "%s: it is in the current directory, and only a relative entry of PATH says so; write its path", terminal.Quoted(command))
+		return "", fail(exitNotFound, "%s: it is in the current directory, and only a relative entry of PATH says so; write its path", quoted(command))
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return "", exit.Failf(exit.NotFound, "%s: command not found", terminal.Quoted(command))
+		return "", fail(exitNotFound, "%s: command not found", quoted(command))
 	default:
-		return "", exit.Failf(exit.NotExecutable, "%s: cannot be executed: %w", terminal.Quoted(command), reason(err))
+		return "", fail(exitNotExecutable, "%s: cannot be executed: %w", quoted(command), reason(err))
 	}
 }
 
 // command is how path is started: with rowlock's own files, not pipes to them, and without a shell.
-func command(path string, argv, env []string, std system.Stdio) *exec.Cmd {
+func command(path string, argv, env []string, std Stdio) *exec.Cmd {
 	return &exec.Cmd{Path: path, Args: argv, Env: env, Stdin: std.In, Stdout: std.Out, Stderr: std.Err}
 }
 
 // startFailure is the error of a command that was found and could not be started.
 func startFailure(path string, err error) error {
-	code := exit.NotExecutable
+	code := exitNotExecutable
 	hint := ""
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // of a script: its interpreter
-		code = exit.NotFound
+		code = exitNotFound
 	case isNoProgram(err):
 		hint = " (a script needs a first line such as #!/bin/sh)"
 	case isNoRoom(err):
-		code = exit.Internal
+		code = exitInternal
 	}
-	return exit.Failf(code, "%s: cannot be executed: %w%s", terminal.Quoted(path), reason(err), hint)
+	return fail(code, "%s: cannot be executed: %w%s", quoted(path), reason(err), hint)
 }
 
 // reason is what the system said, without the operation and the path, which the message has.

@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
 // child is a running command and its process group, whose id is that of the command.
@@ -26,11 +23,11 @@ type child struct {
 
 // startChild starts the command as the leader of a new process group, under a guard that kills the group when rowlock
 // itself is killed.
-func startChild(path string, argv, env []string, std system.Stdio) (*child, error) {
+func startChild(path string, argv, env []string, std Stdio) (*child, error) {
 	adoptOrphans()
 	guard, err := startGuard()
 	if err != nil {
-		return nil, exit.Failf(exit.Internal, "start the process that stops the command when rowlock is killed: %w", reason(err))
+		return nil, fail(exitInternal, "start the process that stops the command when rowlock is killed: %w", reason(err))
 	}
 	cmd := command(path, argv, env, std)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -65,7 +62,7 @@ func (c *child) wait() {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil: // somebody else in this process waited for it, so nothing is known of its end
-			c.exited <- exit.Internal
+			c.exited <- exitInternal
 			c.awaitGroup()
 			return
 		case status.Stopped():
@@ -78,7 +75,7 @@ func (c *child) wait() {
 			c.awaitGroup()
 			return
 		case status.Signaled():
-			c.exited <- exit.Signal + int(status.Signal())
+			c.exited <- exitSignal + int(status.Signal())
 			c.awaitGroup()
 			return
 		}

@@ -10,10 +10,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/windows"
-
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/system"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // child is a running command and the job object that it and all that it starts belong to, which is
@@ -28,10 +24,10 @@ type child struct {
 
 // startChild starts the command in a job of its own, and in a console group, which Ctrl-Break can be
 // sent to. It is suspended until it is in the job, so that none of its children escape.
-func startChild(path string, argv, env []string, std system.Stdio) (*child, error) {
+func startChild(path string, argv, env []string, std Stdio) (*child, error) {
 	job, err := createJob()
 	if err != nil {
-		return nil, exit.Failf(exit.Internal, "create a job object: %w", err)
+		return nil, fail(exitInternal, "create a job object: %w", err)
 	}
 	cmd := command(path, argv, env, std)
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_SUSPENDED}
@@ -44,7 +40,7 @@ func startChild(path string, argv, env []string, std system.Stdio) (*child, erro
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		_ = windows.CloseHandle(job)
-		return nil, exit.Failf(exit.Internal, "%s: %w", terminal.Quoted(path), err)
+		return nil, fail(exitInternal, "%s: %w", quoted(path), err)
 	}
 	go c.wait()
 	return c, nil
@@ -73,7 +69,7 @@ func checkInterpreter(string) error { return nil }
 // isGuard is never so: the job object does what a guard does elsewhere.
 func isGuard([]string) bool { return false }
 
-func beGuard(io.Reader) int { return exit.Internal }
+func beGuard(io.Reader) int { return exitInternal }
 
 // enter puts the command into the job and lets it run.
 func (c *child) enter() error {
@@ -140,15 +136,15 @@ func (c *child) terminate() {
 	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(c.cmd.Process.Pid)) //nolint:gosec // it was one
 }
 
-func (c *child) kill() { _ = windows.TerminateJobObject(c.job, exit.Signal+9) }
+func (c *child) kill() { _ = windows.TerminateJobObject(c.job, exitSignal+9) }
 
 func isNoProgram(err error) bool { return errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) }
 
 func isNoRoom(err error) bool { return errors.Is(err, windows.ERROR_NOT_ENOUGH_MEMORY) }
 
-// foreground is nothing that has to be lent here: a console belongs to all its processes.
-type foreground struct{}
+// terminal is nothing that has to be lent here: a console belongs to all its processes.
+type terminal struct{}
 
-func (foreground) forward(c *child, sig os.Signal)                 { c.signal(sig) }
-func (foreground) childPaused(*child, syscall.Signal, func() bool) {}
-func (foreground) takeBack()                                       {}
+func (terminal) forward(c *child, sig os.Signal)                 { c.signal(sig) }
+func (terminal) childPaused(*child, syscall.Signal, func() bool) {}
+func (terminal) takeBack()                                       {}

@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // Shells complete commands, options, and values that are words; what is neither a word nor a file is not completed by
@@ -46,7 +44,7 @@ func TestCompletion(t *testing.T) {
 	}
 	for _, args := range [][]string{{"completion"}, {"completion", "csh"}, {"completion", "bash", "zsh"}} {
 		code, stdout, stderr := call(t, nil, args...)
-		assert.Equal(t, exit.Usage, code)
+		assert.Equal(t, exitUsage, code)
 		assert.Empty(t, stdout)
 		assert.Contains(t, stderr, "say for which shell")
 	}
@@ -70,8 +68,8 @@ func TestManual(t *testing.T) {
 			}
 		})
 	}
-	for _, c := range exit.Codes {
-		assert.Contains(t, page, roff(c.Meaning))
+	for _, c := range exitCodes {
+		assert.Contains(t, page, roff(c.meaning))
 	}
 	requests := []string{".TH ", ".SH ", ".B ", ".TP", ".PP", ".br", ".nf", ".fi"}
 	for line := range strings.Lines(page) {

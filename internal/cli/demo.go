@@ -11,9 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/system"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -39,7 +36,7 @@ func (a *app) demoCommand() *cobra.Command {
 over and changes the balance; A wakes and writes what it had computed from the old one. The fence makes
 the database refuse that. With --no-fence nothing does, and B's change is lost.
 
-` + demoWhere + exit.Help(),
+` + demoWhere + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}
@@ -56,20 +53,20 @@ the database refuse that. With --no-fence nothing does, and B's change is lost.
 // demonstrate runs show on the store of the demonstration, and cleans up after it: also when a
 // signal or the time limit ends it.
 func (a *app) demonstrate(cmd *cobra.Command, limit time.Duration, show func(context.Context, *demo) error) error {
-	sig := system.CatchSignals()
-	defer sig.Release()
+	sig := catchSignals()
+	defer sig.release()
 	ctx, cancel := context.WithTimeout(cmd.Context(), limit)
 	defer cancel()
-	ctx, interrupted := sig.During(ctx)
+	ctx, interrupted := sig.during(ctx)
 	err := a.demonstrateOn(ctx, cmd.Flags().Changed("store"), show)
 	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	if got := interrupted(); got != nil {
-		a.log.Say(terminal.Notice, "interrupted", fmt.Sprintf("%s: the demonstration was stopped", got))
-		a.code = exit.Signal + system.Number(got)
+		a.log.say(levelNotice, "interrupted", fmt.Sprintf("%s: the demonstration was stopped", got))
+		a.code = exitSignal + number(got)
 		return nil
 	}
 	if err != nil && late {
-		return exit.Failf(exit.Unavailable, "the demonstration was stopped after %s: %w", limit, err)
+		return fail(exitUnavailable, "the demonstration was stopped after %s: %w", limit, err)
 	}
 	return err
 }
@@ -85,13 +82,13 @@ func (a *app) demonstrateOn(ctx context.Context, given bool, show func(context.C
 			return err
 		}
 		if at.session != "" {
-			return exit.Usagef("--store: a demonstration is of leases that expire, and a lock of %s does not: use lease rows (--store %s)", at.session, at.leaseRows())
+			return usage("--store: a demonstration is of leases that expire, and a lock of %s does not: use lease rows (--store %s)", at.session, at.leaseRows())
 		}
 	}
 	if !given {
 		dir, err := os.MkdirTemp("", "rowlock-demo-")
 		if err != nil {
-			return exit.Failf(exit.Unavailable, "make a folder for the demonstration: %w", err)
+			return fail(exitUnavailable, "make a folder for the demonstration: %w", err)
 		}
 		defer os.RemoveAll(dir) //nolint:errcheck // the system's folder for such files is emptied anyway
 		where.store, where.table, where.namespace = "sqlite:"+filepath.Join(dir, "demo.db"), sqltable.Default, ""
@@ -114,7 +111,7 @@ func (a *app) demonstrateOn(ctx context.Context, given bool, show func(context.C
 		case failed != nil && err == nil:
 			err = failed
 		case failed != nil:
-			a.log.Say(terminal.Warn, "left over", terminal.Plain(failed))
+			a.log.say(levelWarn, "left over", plain(failed))
 		}
 	}()
 	return d.explain(show(ctx, d))
@@ -122,15 +119,15 @@ func (a *app) demonstrateOn(ctx context.Context, given bool, show func(context.C
 
 // explain gives an error of a lock, of the fence or of the database its code.
 func (d *demo) explain(err error) error {
-	var coded *exit.Error
+	var coded *failure
 	switch {
 	case err == nil || errors.As(err, &coded):
 		return err
 	case errors.Is(err, rowlock.ErrLost):
-		return exit.With(exit.Lost, err)
+		return &failure{exitLost, err}
 	case errors.Is(err, rowlock.ErrHeld):
-		return exit.With(exit.Held, err)
+		return &failure{exitHeld, err}
 	default:
-		return d.store.explain(exit.With(exit.Unavailable, err))
+		return d.store.explain(&failure{exitUnavailable, err})
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/fence"
-	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // change adds to the balance under a lock of its own, as it should be done.
@@ -46,7 +45,7 @@ func (s *pauseStory) writeLate(ctx context.Context, old *rowlock.Lease, amount i
 	case err != nil:
 		return err
 	case s.fenced:
-		return exit.Failf(exit.Internal, "the fence let a stale write through")
+		return fail(exitInternal, "the fence let a stale write through")
 	}
 	s.says.a("is not refused")
 	return nil
@@ -77,12 +76,12 @@ func (s *pauseStory) conclude(ctx context.Context) error {
 	case s.fenced && final == demoRight:
 		_, err = fmt.Fprintf(s.out, "\nThe database refused A's stale write, and B's deposit was kept.\nThe balance is %d, as it should be: %s.\n", final, sum)
 	case s.fenced:
-		return exit.Failf(exit.Internal, "the balance is %d, and not %s", final, sum)
+		return fail(exitInternal, "the balance is %d, and not %s", final, sum)
 	default:
 		_, err = fmt.Fprintf(s.out, "\nA lost update: A wrote over B's deposit, and nobody was told.\nThe balance is %d, and should be %s.\n", final, sum)
 	}
 	if err != nil {
-		return exit.Failf(exit.Internal, "write to stdout: %w", err)
+		return fail(exitInternal, "write to stdout: %w", err)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rowlock/rowlock"
-	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // Limits of the second demonstration: more shows nothing more.
@@ -34,7 +33,7 @@ func (a *app) demoStockCommand() *cobra.Command {
 		Long: `Shows workers that sell one piece after the other until nothing is left, each sale under the lock and in
 a fenced transaction, and counts what they sold.
 
-` + demoWhere + exit.Help(),
+` + demoWhere + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}
@@ -43,9 +42,9 @@ a fenced transaction, and counts what they sold.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case workers < 1 || workers > stockWorkers:
-			return exit.Usagef("--workers=%d: write a number from 1 to %d", workers, stockWorkers)
+			return usage("--workers=%d: write a number from 1 to %d", workers, stockWorkers)
 		case stock < 1 || stock > stockPieces:
-			return exit.Usagef("--stock=%d: write a number from 1 to %d", stock, stockPieces)
+			return usage("--stock=%d: write a number from 1 to %d", stock, stockPieces)
 		}
 		return a.demonstrate(cmd, stockTimeout, func(ctx context.Context, d *demo) error {
 			return d.sellOut(ctx, workers, int64(stock))
@@ -132,10 +131,10 @@ func (d *demo) count(ctx context.Context, workers int, stock int64, took time.Du
 		return fmt.Errorf("count the stock: %w", err)
 	}
 	if total != stock || left != 0 {
-		return exit.Failf(exit.Internal, "%d of %d were sold, and %d are left", total, stock, left)
+		return fail(exitInternal, "%d of %d were sold, and %d are left", total, stock, left)
 	}
 	if _, err := fmt.Fprintf(d.out, "%-10s %6d sold of %d in %.1f s, %d left: nothing was oversold.\n", "total", total, stock, took.Seconds(), left); err != nil {
-		return exit.Failf(exit.Internal, "write to stdout: %w", err)
+		return fail(exitInternal, "write to stdout: %w", err)
 	}
 	return nil
 }

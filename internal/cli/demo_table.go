@@ -11,7 +11,6 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
-	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 //go:embed sql/demo
@@ -32,10 +31,10 @@ type demo struct {
 func openDemo(ctx context.Context, s *store, namespace string, out io.Writer) (*demo, error) {
 	d := &demo{s, namespace, s.guard(), out}
 	if _, err := s.backend.Inspect(ctx, driver.Key{Namespace: namespace, Name: demoLock}); err != nil {
-		return nil, s.explain(exit.OfInspect(err, exit.Unavailable))
+		return nil, s.explain(inspectFailure(err, exitUnavailable))
 	}
 	if _, err := s.db.ExecContext(ctx, d.statement("create")); err != nil {
-		return nil, exit.Failf(exit.Unavailable, "create the table rowlock_demo, which must not exist (drop one that a killed demonstration left behind): %w (store %s)", err, s.at.shown)
+		return nil, fail(exitUnavailable, "create the table rowlock_demo, which must not exist (drop one that a killed demonstration left behind): %w (store %s)", err, s.at.shown)
 	}
 	return d, nil
 }
@@ -45,7 +44,7 @@ func (d *demo) drop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 	defer cancel()
 	if _, err := d.store.db.ExecContext(ctx, d.statement("drop")); err != nil {
-		return exit.Failf(exit.Unavailable, "drop the table rowlock_demo: %w (store %s)", err, d.store.at.shown)
+		return fail(exitUnavailable, "drop the table rowlock_demo: %w (store %s)", err, d.store.at.shown)
 	}
 	return nil
 }
@@ -84,7 +83,7 @@ func (d *demo) write(ctx context.Context, q querier, name string, amount int64) 
 func (d *demo) locker(backend driver.Backend, opts ...rowlock.Option) (*rowlock.Locker, error) {
 	locker, err := rowlock.New(backend, append(opts, rowlock.Namespace(d.namespace))...)
 	if err != nil {
-		return nil, exit.OfAcquire(err)
+		return nil, acquireFailure(err)
 	}
 	return locker, nil
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/system"
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
@@ -53,7 +51,7 @@ func rowlockMain(t *testing.T, args ...string) (code int, stdout, stderr string)
 		defer f.Close()
 		files[name] = f
 	}
-	code = Main(t.Context(), args, system.Stdio{In: files["in"], Out: files["out"], Err: files["err"], Env: []string{"ROWLOCK_STORE=sqlite:/nowhere/at/all"}})
+	code = Main(t.Context(), args, Stdio{In: files["in"], Out: files["out"], Err: files["err"], Env: []string{"ROWLOCK_STORE=sqlite:/nowhere/at/all"}})
 	for name, text := range map[string]*string{"out": &stdout, "err": &stderr} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
@@ -174,14 +172,14 @@ func TestDemoTouchesNothingOfOthers(t *testing.T) {
 	require.NoError(t, err)
 
 	code, stdout, stderr := rowlockMain(t, "demo", "--store", file)
-	assert.Equal(t, exit.Unavailable, code)
+	assert.Equal(t, exitUnavailable, code)
 	assert.Contains(t, stderr, "create it with: rowlock migrate up --store "+file)
 	assert.Empty(t, stdout)
 
 	code, _, stderr = rowlockMain(t, "migrate", "up", "--store", file)
 	require.Zero(t, code, stderr)
 	code, stdout, stderr = rowlockMain(t, "demo", "--store", file)
-	assert.Equal(t, exit.Unavailable, code)
+	assert.Equal(t, exitUnavailable, code)
 	assert.Contains(t, stderr, "create the table rowlock_demo, which must not exist")
 	assert.Empty(t, stdout)
 	_, err = s.db.ExecContext(t.Context(), "INSERT INTO rowlock_demo (mine) VALUES (1)")
@@ -202,7 +200,7 @@ func TestDemoWithoutFenceTable(t *testing.T) {
 	require.NoError(t, db.Close())
 	for range 2 {
 		code, _, stderr := rowlockMain(t, "demo", "stock", "--store", file)
-		assert.Equal(t, exit.Unavailable, code)
+		assert.Equal(t, exitUnavailable, code)
 		assert.Contains(t, stderr, "the fence table rowlock_lease_fence is missing or out of date in "+file+"; create it with: rowlock migrate up")
 	}
 }
@@ -212,6 +210,6 @@ func TestDemoUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"stock", "--workers", "0"}, {"stock", "--stock", "100000"}, {"stock", "--no-fence"}, {"stick"}} {
 		code, _, stderr := rowlockMain(t, append([]string{"demo"}, args...)...)
-		assert.Equal(t, exit.Usage, code, "%v: %s", args, stderr)
+		assert.Equal(t, exitUsage, code, "%v: %s", args, stderr)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/internal/sqltable"
 	"github.com/rowlock/rowlock/migrations"
 )
@@ -36,7 +34,7 @@ A problem breaks a promise, or keeps locks from being taken at all: the exit cod
 promise where the store's own page says so, or is worth knowing: the exit code stays 0. What a store does not
 tell is not held against it. A store that gives no answer is 69.
 
-` + exit.Help(),
+` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}
@@ -48,7 +46,7 @@ tell is not held against it. A store that gives no answer is 69.
 		}
 		a.code = r.exitCode()
 		if asJSON {
-			return terminal.WriteJSON(a.std.Out, r)
+			return writeJSON(a.std.Out, r)
 		}
 		return r.write(a.std.Out)
 	}
@@ -59,7 +57,7 @@ tell is not held against it. A store that gives no answer is 69.
 func (a *app) examine(ctx context.Context) (*report, error) {
 	table, err := sqltable.Parse(a.table)
 	if err != nil {
-		return nil, exit.Usagef("--table: %w", err)
+		return nil, usage("--table: %w", err)
 	}
 	at, err := a.location()
 	if err != nil {
@@ -72,7 +70,7 @@ func (a *app) examine(ctx context.Context) (*report, error) {
 	}
 	s, err := a.openUnmigrated(ctx)
 	switch {
-	case exit.Code(err) == exit.Unavailable:
+	case exitCode(err) == exitUnavailable:
 		r.unreachable(err)
 		return r, nil
 	case err != nil:
@@ -106,7 +104,7 @@ func (r *report) runAll(ctx context.Context, checks []check) {
 		err := c.run(bounded, r)
 		cancel()
 		if err != nil {
-			r.warn(c.name, "it could not be found out: "+terminal.Plain(err), "")
+			r.warn(c.name, "it could not be found out: "+plain(err), "")
 		}
 	}
 }
@@ -119,7 +117,7 @@ func (a *app) inspection() check {
 		case driver.IsPermanent(err) && (r.has(problem, "schema") || r.has(problem, "privileges")):
 			return nil // which was told
 		case err != nil && driver.IsPermanent(err):
-			r.problem("locks", inCommandTerms.Replace(terminal.Plain(err)), "")
+			r.problem("locks", inCommandTerms.Replace(plain(err)), "")
 			return nil
 		case err != nil:
 			r.unreachable(err)

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // minEtcd is the oldest release: docs/etcd.md says why.
@@ -29,7 +27,7 @@ func etcdServers(ctx context.Context, r *report, client *clientv3.Client) error 
 		cancel()
 		name := endpoint[strings.LastIndexByte(endpoint, '/')+1:]
 		if err != nil {
-			r.warn("server", name+" does not tell how it is: "+terminal.Plain(err), "")
+			r.warn("server", name+" does not tell how it is: "+plain(err), "")
 			continue
 		}
 		r.ok("connection", name+" answers: etcd "+status.Version)

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
@@ -67,7 +66,7 @@ func redisPrivileges(ctx context.Context, r *report, client redis.UniversalClien
 	missing, err := client.Eval(ctx, mayOnRedis, []string{prefix + ":doctor"}).StringSlice()
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "NOPERM"):
-		r.problem("privileges", "this user may not run scripts (EVAL) on the keys "+prefix+"*: "+terminal.Plain(err), "ACL SETUSER … ~"+prefix+"* +eval +evalsha")
+		r.problem("privileges", "this user may not run scripts (EVAL) on the keys "+prefix+"*: "+plain(err), "ACL SETUSER … ~"+prefix+"* +eval +evalsha")
 	case err != nil:
 		return err
 	case len(missing) > 0:
@@ -89,10 +88,10 @@ func redlockChecks(nodes []*redis.Client, prefix string) []check {
 			cancel()
 			switch {
 			case driver.IsPermanent(err):
-				r.problem("node", name+": "+terminal.Plain(err), "")
+				r.problem("node", name+": "+plain(err), "")
 				continue
 			case err != nil:
-				r.warn("node", name+" gives no answer: "+terminal.Plain(err), "start it again; it votes when it cannot have forgotten anything that still counts")
+				r.warn("node", name+" gives no answer: "+plain(err), "start it again; it votes when it cannot have forgotten anything that still counts")
 				continue
 			}
 			reached++

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // How grave a finding is.
@@ -15,6 +12,9 @@ const (
 	warning = "warning"
 	problem = "problem"
 )
+
+// exitProblem is the exit code of a report with a problem.
+const exitProblem = 1
 
 // finding is what was found of one thing, and what to do about it.
 type finding struct {
@@ -52,7 +52,7 @@ func (r *report) problem(check, found, do string) { r.add(problem, check, found,
 // unreachable ends the examination.
 func (r *report) unreachable(err error) {
 	r.silent = true
-	r.problem("connection", terminal.Plain(err), "see whether the server runs, and whether --store names it, its user and its password")
+	r.problem("connection", plain(err), "see whether the server runs, and whether --store names it, its user and its password")
 }
 
 // has reports whether a check has found something as grave.
@@ -68,11 +68,11 @@ func (r *report) has(severity, check string) bool {
 func (r *report) exitCode() int {
 	switch {
 	case r.silent:
-		return exit.Unavailable
+		return exitUnavailable
 	case r.Problems > 0:
-		return exit.Problem
+		return exitProblem
 	default:
-		return exit.OK
+		return exitOK
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/migrations"
 )
@@ -147,7 +146,7 @@ func (s *store) schemaCheck(needed []privilege) check {
 			err := s.may(ctx, p)
 			denied = denied || isDenied(err)
 			if isMissingTable(err) {
-				r.problem("schema", fmt.Sprintf("the tables of %s are missing or out of date: %s", s.table, terminal.Plain(err)), mend)
+				r.problem("schema", fmt.Sprintf("the tables of %s are missing or out of date: %s", s.table, plain(err)), mend)
 				return nil
 			}
 		}

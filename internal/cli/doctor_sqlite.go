@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/internal/sqltable"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -27,7 +25,7 @@ func (a *app) examineFile(ctx context.Context, r *report, at location, table sql
 	}
 	db, err := sql.Open("sqlite", readOnlyDSN(at.path))
 	if err != nil {
-		return exit.Failf(exit.Internal, "open %s: %w", at.shown, err)
+		return fail(exitInternal, "open %s: %w", at.shown, err)
 	}
 	defer db.Close()
 	s := &store{at: at, table: table, db: db, leases: sqllock.SQLite(db, sqllock.Table(table.String()))}
@@ -52,7 +50,7 @@ func (r *report) examinePath(at location) bool {
 		r.ok("file", "there is none yet: the first command that takes a lock makes it")
 		return false
 	case err != nil:
-		r.problem("file", terminal.Plain(err), "let this user read it, or name another file in --store")
+		r.problem("file", plain(err), "let this user read it, or name another file in --store")
 		return false
 	case !info.Mode().IsRegular():
 		r.problem("file", at.path+" is no file", "name a file in --store")
@@ -64,7 +62,7 @@ func (r *report) examinePath(at location) bool {
 		err = mayWriteTo(folder)
 	}
 	if err != nil {
-		r.problem("privileges", "this user may not write the file, or the log that SQLite keeps beside it: "+terminal.Plain(err), "let this user write the file and its folder")
+		r.problem("privileges", "this user may not write the file, or the log that SQLite keeps beside it: "+plain(err), "let this user write the file and its folder")
 	}
 	if kind := networkFileSystem(at.path); kind != "" {
 		r.problem("file", "the file is on "+kind+", over which SQLite's locks are not reliable", "put it on a disk of this machine, or keep locks in a server")
@@ -86,7 +84,7 @@ func (r *report) examineAccess(path string, info fs.FileInfo) {
 	}
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o007 != 0 {
 		r.warn("privileges", fmt.Sprintf("every user of this machine may open the file (mode %#o): one who may only read it can keep all locks from being taken", mode),
-			"chmod o-rwx "+terminal.ShellQuoted(path))
+			"chmod o-rwx "+shellQuoted(path))
 	}
 }
 

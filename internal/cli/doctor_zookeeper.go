@@ -7,8 +7,6 @@ import (
 	"io"
 	"regexp"
 	"strings"
-
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // minZooKeeper is the oldest release.
@@ -33,7 +31,7 @@ func zookeeperChecks(servers []string, secure *tls.Config) []check {
 func zookeeperServer(ctx context.Context, r *report, name string, secure *tls.Config) {
 	text, err := srvr(ctx, name, secure)
 	if err != nil {
-		r.warn("server", name+" does not tell how it is: "+terminal.Plain(err), "")
+		r.warn("server", name+" does not tell how it is: "+plain(err), "")
 		return
 	}
 	version, mode := submatch(zookeeperVersion, text), submatch(zookeeperMode, text)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/fence"
-	"github.com/rowlock/rowlock/internal/cli/exit"
 	"github.com/rowlock/rowlock/migrations"
 )
 
@@ -20,11 +20,11 @@ func (a *app) fenceCommand() *cobra.Command {
 whoever is not that holder is refused by the resource's own transactions. They are in the database of the
 data: --store names that one. Programs set marks with the Go package fence; "rowlock run" does not.
 
-` + exit.Help(),
+` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.hint = cmd.CommandPath() + " --help"
-			return exit.Usagef("say which: fence ls, reset or prune")
+			return usage("say which: fence ls, reset or prune")
 		},
 	}
 	cmd.AddCommand(a.fenceLs(), a.fenceReset(), a.fencePrune())
@@ -49,4 +49,12 @@ func (a *app) withMarks(ctx context.Context, limit time.Duration, do func(contex
 		return err
 	}
 	return a.withStoreFor(ctx, limit, do)
+}
+
+// checkName refuses what can be no namespace and no resource.
+func checkName(what, s string, most int) error {
+	if len(s) > most || !utf8.ValidString(s) {
+		return usage("%s: want at most %d bytes of UTF-8", what, most)
+	}
+	return nil
 }

@@ -13,8 +13,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // guardArgument makes this program the guard of another process of it.
@@ -71,5 +69,5 @@ func beGuard(pipe io.Reader) int {
 	if err == nil && group > 1 {
 		_ = unix.Kill(-group, unix.SIGKILL)
 	}
-	return exit.OK
+	return exitOK
 }

@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // historyView is what history shows of a name.
@@ -52,7 +50,7 @@ A run is written down as it starts, and how it ended at its end, if the store ca
 without an end is shown as running while it holds the lock, and as unfinished otherwise: rowlock was killed with
 KILL, its machine died, or the store was away. Stores without tables (redis, redlock, etcd, zk) keep no history.
 
-` + exit.Help(),
+` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
@@ -60,7 +58,7 @@ KILL, its machine died, or the store was away. Stores without tables (redis, red
 	cmd.Flags().IntVarP(&limit, "limit", "n", limit, "show so many at most")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if limit < 1 {
-			return exit.Usagef("--limit=%d: must be at least 1", limit)
+			return usage("--limit=%d: must be at least 1", limit)
 		}
 		at, err := a.location()
 		if err == nil {
@@ -77,11 +75,11 @@ KILL, its machine died, or the store was away. Stores without tables (redis, red
 			}
 			status, err := s.backend.Inspect(ctx, key)
 			if err != nil {
-				return exit.OfInspect(err, exit.Unavailable)
+				return inspectFailure(err, exitUnavailable)
 			}
 			v := newHistoryView(status, list, limit)
 			if asJSON {
-				return terminal.WriteJSON(a.std.Out, v)
+				return writeJSON(a.std.Out, v)
 			}
 			return v.write(a.std.Out)
 		})
@@ -92,9 +90,9 @@ KILL, its machine died, or the store was away. Stores without tables (redis, red
 // historyFailure says how a missing table is mended.
 func (s *store) historyFailure(err error) error {
 	if isMissingTable(err) {
-		return exit.Failf(exit.Unavailable, "the table %s_run is missing in %s; create it with: rowlock migrate up%s", s.table, s.at.shown, s.flags())
+		return fail(exitUnavailable, "the table %s_run is missing in %s; create it with: rowlock migrate up%s", s.table, s.at.shown, s.flags())
 	}
-	return exit.With(exit.Unavailable, err)
+	return &failure{exitUnavailable, err}
 }
 
 // unfinished is the outcome of a run whose end was not written, and that does not hold the lock any more.
@@ -110,10 +108,10 @@ func newHistoryView(status driver.Status, list []record, limit int) historyView 
 	}
 	for _, r := range list[:min(len(list), limit)] {
 		run := runView{
-			StartedAt: time.UnixMicro(r.startedMicros).UTC(), Outcome: r.outcome, Waited: terminal.Seconds(r.waited),
+			StartedAt: time.UnixMicro(r.startedMicros).UTC(), Outcome: r.outcome, Waited: inSeconds(r.waited),
 			Token: int64(r.token), Holder: r.holder, Note: r.note, HeldBy: r.heldBy, record: r,
 		}
-		took := terminal.Seconds(r.took)
+		took := inSeconds(r.took)
 		switch {
 		case r.outcome != outcomeRunning:
 			run.ExitCode, run.Took = &r.code, &took
@@ -130,14 +128,14 @@ func (v historyView) write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "STARTED\tOUTCOME\tEXIT\tTOOK\tWAITED\tTOKEN\tHOLDER\tNOTE")
 	for _, r := range v.Runs {
-		took, code, token, remark := "-", "-", fmt.Sprint(r.Token), terminal.Note(r.Note)
+		took, code, token, remark := "-", "-", fmt.Sprint(r.Token), note(r.Note)
 		if r.ExitCode != nil {
-			took, code = terminal.Span(r.record.took), fmt.Sprint(*r.ExitCode)
+			took, code = span(r.record.took), fmt.Sprint(*r.ExitCode)
 		}
 		if r.Token == 0 {
-			took, token, remark = "-", "-", strings.TrimSpace("held by "+terminal.Cell(r.HeldBy)+" "+terminal.Note(r.Note))
+			took, token, remark = "-", "-", strings.TrimSpace("held by "+cell(r.HeldBy)+" "+note(r.Note))
 		}
-		cells := []string{r.StartedAt.Format("2006-01-02 15:04:05 UTC"), r.Outcome, code, took, terminal.Span(r.record.waited), token, terminal.Cell(r.Holder), remark}
+		cells := []string{r.StartedAt.Format("2006-01-02 15:04:05 UTC"), r.Outcome, code, took, span(r.record.waited), token, cell(r.Holder), remark}
 		fmt.Fprintln(t, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}
 	if err := t.Flush(); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/system"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/migrations"
 )
@@ -26,7 +25,7 @@ func TestTheHistoryIsTrimmed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := &app{store: where(t), table: "mine", std: system.Stdio{}}
+			a := &app{store: where(t), table: "mine", std: Stdio{}}
 			s, err := a.openUnmigrated(t.Context())
 			require.NoError(t, err)
 			defer s.close()

@@ -12,9 +12,6 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/system"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // run acquires the lock, runs the command under it and releases. It returns the command's exit
@@ -35,11 +32,11 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 		f.holder = defaultHolder(argv[0])
 	}
 	if f.dryRun {
-		return exit.OK, a.plan(ctx, f, name, path, argv)
+		return exitOK, a.plan(ctx, f, name, path, argv)
 	}
-	sig := system.CatchSignals()
-	defer sig.Release()
-	waitCtx, interrupted := sig.During(ctx)
+	sig := catchSignals()
+	defer sig.release()
+	waitCtx, interrupted := sig.during(ctx)
 	defer interrupted()
 	s, err := a.openStore(waitCtx)
 	if err != nil {
@@ -52,23 +49,23 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	w := a.newWaiting(f.wait)
 	waitCtx, giveUp := context.WithCancelCause(waitCtx)
 	defer giveUp(nil)
-	itself := func(held *rowlock.HeldError) bool {
-		err := s.itself(outerLocks(a.std.Env), held)
+	w.itself = func(held *rowlock.HeldError) bool {
+		err := s.itself(environment(a.std.Env).outerLocks(), held)
 		if err != nil {
 			giveUp(err)
 		}
 		return err != nil
 	}
-	opts := append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(a.trace(w, itself)))
+	opts := append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(a.trace(w)))
 	locker, err := rowlock.New(s.backend, opts...)
 	if err != nil {
-		return 0, exit.OfAcquire(err)
+		return 0, acquireFailure(err)
 	}
 	defer func() { _ = locker.Close() }() // what it could not release was told of by then
 
 	asked := time.Now()
 	lease, err := locker.Acquire(waitCtx, name)
-	w.End()
+	w.end()
 	if got := interrupted(); got != nil {
 		if lease != nil {
 			_ = lease.Release(ctx)
@@ -79,12 +76,12 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	if err != nil {
 		var held *rowlock.HeldError
 		if errors.As(err, &held) {
-			itself(held)
+			w.itself(held)
 		}
-		if inside := context.Cause(waitCtx); exit.Code(inside) == exit.Usage {
+		if inside := context.Cause(waitCtx); exitCode(inside) == exitUsage {
 			return 0, inside
 		}
-		code, failure := a.refused(f, s.explain(exit.OfAcquire(err)))
+		code, failure := a.refused(f, s.explain(acquireFailure(err)))
 		s.recordRefusal(key, f, err, code)
 		return code, failure
 	}
@@ -94,7 +91,7 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	code, err := j.run(path, argv, a.std)
 	r.outcome, r.code = j.outcome, code
 	if err != nil {
-		r.code = exit.Code(err)
+		r.code = exitCode(err)
 	}
 	end(r)
 	return code, err
@@ -108,54 +105,80 @@ const (
 
 // interrupted is the end of a wait by a signal.
 func (a *app) interrupted(sig os.Signal, name, outcome string) int {
-	a.log.Say(terminal.Notice, "interrupted", fmt.Sprintf("%s while waiting for %q: %s", sig, name, outcome),
+	a.log.say(levelNotice, "interrupted", fmt.Sprintf("%s while waiting for %q: %s", sig, name, outcome),
 		slog.String("namespace", a.namespace), slog.String("name", name))
-	return exit.Signal + system.Number(sig)
+	return exitSignal + number(sig)
 }
 
 // refused applies the conflict policy.
 func (a *app) refused(f runFlags, err error) (int, error) {
-	if exit.Code(err) != exit.Held {
+	if exitCode(err) != exitHeld {
 		return 0, err
 	}
 	var held *rowlock.HeldError
 	errors.As(err, &held)
-	attrs := terminal.HeldAttrs(held)
+	attrs := heldAttrs(held)
 	if f.onConflict == onConflictSkip {
-		a.log.Say(terminal.Notice, "skipped", "skipped: "+terminal.Plain(err), attrs...)
-		return exit.OK, nil
+		a.log.say(levelNotice, "skipped", "skipped: "+plain(err), attrs...)
+		return exitOK, nil
 	}
-	a.log.Say(terminal.Error, "held", terminal.Plain(err), append(attrs, slog.Int("exit_code", f.conflictCode))...)
+	a.log.say(levelError, "held", plain(err), append(attrs, slog.Int("exit_code", f.conflictCode))...)
 	return f.conflictCode, nil
 }
 
-// trace tells of the lock what a person must know, and collectors all that changes. itself ends the wait if this process
-// runs under the lock that it waits for.
-func (a *app) trace(w *terminal.Waiting, itself func(*rowlock.HeldError) bool) *rowlock.Trace {
+// trace tells of the lock what a person must know, and collectors all that changes.
+func (a *app) trace(w *waiting) *rowlock.Trace {
 	return &rowlock.Trace{
 		HeldByOther: func(e rowlock.HeldByOtherEvent) {
-			if !itself(e.Held) {
-				w.Refused(terminal.Plain(e.Held), terminal.HeldAttrs(e.Held))
+			if !w.itself(e.Held) {
+				w.refused(plain(e.Held), heldAttrs(e.Held))
 			}
 		},
 		Acquired: func(e rowlock.AcquiredEvent) {
-			a.log.Event("acquired", append(terminal.LeaseAttrs(e.LeaseInfo), terminal.SecondsAttr("waited_seconds", e.Waited), slog.Int("attempts", e.Attempts))...)
+			a.log.event("acquired", append(leaseAttrs(e.LeaseInfo), seconds("waited_seconds", e.Waited), slog.Int("attempts", e.Attempts))...)
 		},
 		RenewalFailed: func(e rowlock.RenewalFailedEvent) {
-			level := terminal.Event
+			level := levelEvent
 			if e.Failures == 1 { // and no line a try while the store is away
-				level = terminal.Warn
+				level = levelWarn
 			}
-			a.log.Say(level, "renewal failed", fmt.Sprintf("could not renew %q; it is lost in %s unless that succeeds: %s", e.Name, e.Left.Round(time.Millisecond), terminal.Plain(e.Err)),
-				append(terminal.LeaseAttrs(e.LeaseInfo), terminal.SecondsAttr("left_seconds", e.Left), slog.Int("failures", e.Failures))...)
+			a.log.say(level, "renewal failed", fmt.Sprintf("could not renew %q; it is lost in %s unless that succeeds: %s", e.Name, e.Left.Round(time.Millisecond), plain(e.Err)),
+				append(leaseAttrs(e.LeaseInfo), seconds("left_seconds", e.Left), slog.Int("failures", e.Failures))...)
 		},
 		Released: func(e rowlock.ReleasedEvent) {
 			if e.Err == nil {
-				a.log.Event("released", append(terminal.LeaseAttrs(e.LeaseInfo), terminal.SecondsAttr("held_seconds", e.Held))...)
+				a.log.event("released", append(leaseAttrs(e.LeaseInfo), seconds("held_seconds", e.Held))...)
 			}
 		},
 	}
 }
+
+func leaseAttrs(l rowlock.LeaseInfo) []slog.Attr {
+	return append(keyAttrs(driver.Key{Namespace: l.Namespace, Name: l.Name}, l.Token), slog.String("holder", l.Holder))
+}
+
+func keyAttrs(key driver.Key, token rowlock.Token) []slog.Attr {
+	return []slog.Attr{slog.String("namespace", key.Namespace), slog.String("name", key.Name), slog.Int64("token", int64(token))}
+}
+
+func heldAttrs(e *rowlock.HeldError) []slog.Attr {
+	if e == nil {
+		return nil
+	}
+	attrs := []slog.Attr{
+		slog.String("namespace", e.Namespace), slog.String("name", e.Name), slog.String("reason", e.Reason.String()),
+		slog.String("holder", e.Holder), slog.String("note", e.Note), slog.Int64("token", int64(e.Token)),
+	}
+	if !e.Since.IsZero() {
+		attrs = append(attrs, slog.Time("since", e.Since))
+	}
+	if e.ExpiresIn > 0 {
+		attrs = append(attrs, seconds("expires_in_seconds", e.ExpiresIn))
+	}
+	return append(attrs, seconds("waited_seconds", e.Waited))
+}
+
+func seconds(key string, d time.Duration) slog.Attr { return slog.Float64(key, inSeconds(d)) }
 
 // defaultHolder is the command, and the host and process id of the rowlock that runs it: the
 // process that a signal must be sent to.

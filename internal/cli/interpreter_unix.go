@@ -9,16 +9,13 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // checkInterpreter checks, before anything is locked, that the kernel can execute the file, and the interpreter of a script. Otherwise only the
 // start would show it, and --min-hold would keep the lock closed for a command that never ran.
 func checkInterpreter(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // to open a pipe would wait for a writer
-		return exit.Failf(exit.NotExecutable, "%s: cannot be executed: it is not a regular file", terminal.Quoted(path))
+		return fail(exitNotExecutable, "%s: cannot be executed: it is not a regular file", quoted(path))
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -35,8 +32,8 @@ func checkInterpreter(path string) error {
 	case nil:
 		return nil
 	case unix.ENOENT:
-		return exit.Failf(exit.NotFound, "%s: its interpreter %s was not found", terminal.Quoted(path), terminal.Quoted(words[0]))
+		return fail(exitNotFound, "%s: its interpreter %s was not found", quoted(path), quoted(words[0]))
 	default:
-		return exit.Failf(exit.NotExecutable, "%s: its interpreter %s cannot be executed: %w", terminal.Quoted(path), terminal.Quoted(words[0]), err)
+		return fail(exitNotExecutable, "%s: its interpreter %s cannot be executed: %w", quoted(path), quoted(words[0]), err)
 	}
 }

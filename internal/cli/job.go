@@ -9,21 +9,18 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/system"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // job is a command that runs under a lease.
 type job struct {
-	log            *terminal.Messages
+	log            *messages
 	lease          *rowlock.Lease
 	outer          outer           // what the lock is inside of the command
 	recorded       <-chan struct{} // closed when the start of the run has been written down
 	hideStore      bool
 	child          *child
-	signals        *system.Signals
-	foreground     foreground
+	signals        *signals
+	terminal       terminal
 	timeout, grace time.Duration
 	graceWhenLost  time.Duration // and its end is when the lease ends, not when its loss was noticed
 	killAt         time.Time     // zero while the group was not asked to end
@@ -32,8 +29,8 @@ type job struct {
 }
 
 // run starts the command, stays with it until nobody of its group is left, and releases.
-func (j *job) run(path string, argv []string, std system.Stdio) (int, error) {
-	j.signals.ForwardStops() // before there is a command that shows that it runs
+func (j *job) run(path string, argv []string, std Stdio) (int, error) {
+	j.signals.forwardStops() // before there is a command that shows that it runs
 	child, err := startChild(path, argv, j.environment(std.Env), std)
 	if err != nil {
 		j.outcome = outcomeFailed
@@ -42,17 +39,17 @@ func (j *job) run(path string, argv []string, std system.Stdio) (int, error) {
 	}
 	j.child, j.outcome = child, outcomeExited
 	code := j.supervise()
-	j.foreground.takeBack()
-	j.log.Event("exited", append(j.attrs(), slog.Int("exit_code", code))...)
+	j.terminal.takeBack()
+	j.log.event("exited", append(j.attrs(), slog.Int("exit_code", code))...)
 	return j.release(code), nil
 }
 
 // environment is that of the command.
-func (j *job) environment(inherited system.Environment) system.Environment {
+func (j *job) environment(inherited environment) []string {
 	if j.hideStore {
-		inherited = inherited.Without(variable("store"))
+		inherited = inherited.without(variable("store"))
 	}
-	return under(inherited, j.lease, j.outer)
+	return inherited.under(j.lease, j.outer)
 }
 
 // supervise returns the exit code: the command's own, or why it was stopped.
@@ -68,10 +65,10 @@ func (j *job) supervise() int {
 	}
 	for {
 		select {
-		case sig := <-j.signals.C:
-			j.foreground.forward(j.child, sig)
+		case sig := <-j.signals.c:
+			j.terminal.forward(j.child, sig)
 		case sig := <-j.child.paused:
-			j.foreground.childPaused(j.child, sig, j.suspend)
+			j.terminal.childPaused(j.child, sig, j.suspend)
 		case code = <-exited:
 			exited, timeout = nil, nil
 			if kill == nil {
@@ -86,20 +83,20 @@ func (j *job) supervise() int {
 			}
 			return code
 		case <-lost:
-			lost, leftovers, stopped, j.outcome = nil, nil, exit.Lost, outcomeLost
-			j.say(terminal.Error, "lost", terminal.Plain(j.lease.Err())+"; stopping the command")
+			lost, leftovers, stopped, j.outcome = nil, nil, exitLost, outcomeLost
+			j.say(levelError, "lost", plain(j.lease.Err())+"; stopping the command")
 			kill = j.stop(min(j.graceWhenLost, time.Until(j.lease.ExpiresAt().Add(j.graceWhenLost))))
 		case <-timeout:
 			if stopped == 0 {
-				stopped, j.outcome = exit.Timeout, outcomeTimeout
+				stopped, j.outcome = exitTimeout, outcomeTimeout
 			}
-			j.say(terminal.Error, "timeout", fmt.Sprintf("stopping the command after %s", j.timeout))
+			j.say(levelError, "timeout", fmt.Sprintf("stopping the command after %s", j.timeout))
 			kill = j.stop(j.grace)
 		case <-leftovers:
-			j.say(terminal.Warn, "left over", "the command has ended and left processes behind; stopping them")
+			j.say(levelWarn, "left over", "the command has ended and left processes behind; stopping them")
 			kill = j.stop(j.grace)
 		case <-kill:
-			j.say(terminal.Warn, "killing", fmt.Sprintf("still running %s after TERM; killing", j.given.Round(time.Millisecond)))
+			j.say(levelWarn, "killing", fmt.Sprintf("still running %s after TERM; killing", j.given.Round(time.Millisecond)))
 			j.child.kill()
 		}
 	}
@@ -117,11 +114,11 @@ func (j *job) suspend() (trusted bool) {
 	suspended := false
 	_ = j.lease.ReleaseWith(ctx, func(context.Context) error { // between two renewals
 		suspended = true
-		j.signals.Suspend()
+		j.signals.suspend()
 		return errSuspended // so the lease goes on
 	})
 	if !suspended { // the lease has ended, or the store does not answer
-		j.signals.Suspend()
+		j.signals.suspend()
 	}
 	return j.lease.Err() == nil
 }
@@ -142,23 +139,23 @@ func (j *job) stop(grace time.Duration) (kill <-chan time.Time) {
 func (j *job) release(code int) int {
 	err := j.lease.Release(context.Background())
 	switch {
-	case err == nil || code == exit.Lost:
+	case err == nil || code == exitLost:
 		return code
 	case errors.Is(err, rowlock.ErrLost):
-		j.say(terminal.Error, "lost", fmt.Sprintf("%s, before the command ended with exit code %d", terminal.Plain(err), code))
+		j.say(levelError, "lost", fmt.Sprintf("%s, before the command ended with exit code %d", plain(err), code))
 		j.outcome = outcomeLost
-		return exit.Lost
+		return exitLost
 	default:
-		j.say(terminal.Warn, "not released", fmt.Sprintf("the command has ended; its lock frees itself when its time is over: %s", terminal.Plain(err)))
+		j.say(levelWarn, "not released", fmt.Sprintf("the command has ended; its lock frees itself when its time is over: %s", plain(err)))
 		return code
 	}
 }
 
 func (j *job) say(level slog.Level, event, sentence string) {
-	j.log.Say(level, event, sentence, j.attrs()...)
+	j.log.say(level, event, sentence, j.attrs()...)
 }
 
 func (j *job) attrs() []slog.Attr {
 	key := driver.Key{Namespace: j.lease.Namespace(), Name: j.lease.Name()}
-	return append(terminal.KeyAttrs(key, j.lease.Token()), slog.String("holder", j.lease.Holder()))
+	return append(keyAttrs(key, j.lease.Token()), slog.String("holder", j.lease.Holder()))
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/system"
 	"github.com/rowlock/rowlock/internal/sqltable"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -152,7 +150,7 @@ func TestBadKeyValueStoreIsUsage(t *testing.T) {
 	} {
 		a := &app{store: store, table: sqltable.Default}
 		_, err := a.openUnmigrated(t.Context())
-		require.Equal(t, exit.Usage, exit.Code(err), "%s: %v", store, err)
+		require.Equal(t, exitUsage, exitCode(err), "%s: %v", store, err)
 		require.ErrorContains(t, err, want, store)
 	}
 }
@@ -168,7 +166,7 @@ func TestBadPostgresOptionIsToldWithoutThePassword(t *testing.T) {
 		require.NoError(t, err, value)
 		err = (&store{at: at}).openPostgres(sqllock.Table("rowlock_lease"))
 		require.Error(t, err, value)
-		assert.Equal(t, exit.Usage, exit.Code(err), value)
+		assert.Equal(t, exitUsage, exitCode(err), value)
 		assert.NotContains(t, err.Error(), "s3cret", value)
 	}
 }
@@ -176,7 +174,7 @@ func TestBadPostgresOptionIsToldWithoutThePassword(t *testing.T) {
 // The default store is in the state directory of the user.
 func TestDefaultLocation(t *testing.T) {
 	t.Parallel()
-	at, err := defaultLocation(system.Environment{"XDG_STATE_HOME=/state", "HOME=/home/u"})
+	at, err := defaultLocation(environment{"XDG_STATE_HOME=/state", "HOME=/home/u"})
 	require.NoError(t, err)
 	assert.Equal(t, "sqlite:/state/rowlock/locks.db", at.shown)
 	table, err := sqltable.Parse(sqltable.Default)

@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // lockView is what ls and status show of a lock. Times are by the store's clock.
@@ -33,13 +34,13 @@ func (s *store) view(status driver.Status) lockView {
 	v := lockView{
 		Namespace: status.Key.Namespace, Name: status.Key.Name, State: status.State.String(), Token: int64(status.Token),
 		Holder: status.Holder, Note: status.Note,
-		FreeIn: terminal.Seconds(status.FreeIn),
+		FreeIn: inSeconds(status.FreeIn),
 		status: status, ends: s.endsWith(), nameless: s.nameless(), forgets: s.backend.Capabilities().Forgets,
 	}
-	if age := terminal.Seconds(status.Age); status.Age != 0 {
+	if age := inSeconds(status.Age); status.Age != 0 {
 		v.Age = &age
 	}
-	if expires := terminal.Seconds(status.ExpiresIn); v.ends == "" && status.State != driver.StatePaused {
+	if expires := inSeconds(status.ExpiresIn); v.ends == "" && status.State != driver.StatePaused {
 		v.ExpiresIn = &expires
 	}
 	return v
@@ -65,6 +66,17 @@ func (v lockView) available() bool {
 	return v.status.State != driver.StateHeld && v.status.State != driver.StatePaused && v.status.FreeIn <= 0
 }
 
+// writeJSON writes v in a form for people and programs.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(jsonWriter{w})
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("write to stdout: %w", err)
+	}
+	return nil
+}
+
 // writeTable writes locks in columns, the namespace only where there may be several.
 func writeTable(w io.Writer, locks []lockView, namespaces bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -74,9 +86,9 @@ func writeTable(w io.Writer, locks []lockView, namespaces bool) error {
 	}
 	fmt.Fprintln(t, strings.Join(head, "\t"))
 	for _, v := range locks {
-		cells := []string{terminal.Cell(v.Name), v.State, terminal.Cell(v.Holder), v.age(), v.end(), fmt.Sprint(v.Token), terminal.Note(v.Note)}
+		cells := []string{cell(v.Name), v.State, cell(v.Holder), v.age(), v.end(), fmt.Sprint(v.Token), note(v.Note)}
 		if namespaces {
-			cells = append([]string{terminal.Cell(v.Namespace)}, cells...)
+			cells = append([]string{cell(v.Namespace)}, cells...)
 		}
 		fmt.Fprintln(t, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}
@@ -91,7 +103,7 @@ func (v lockView) age() string {
 	if v.Age == nil {
 		return "-"
 	}
-	return terminal.Span(v.status.Age)
+	return span(v.status.Age)
 }
 
 // end is when the lock ends to be taken.
@@ -101,12 +113,48 @@ func (v lockView) end() string {
 		if v.ends != "" {
 			return "-"
 		}
-		return terminal.Span(v.status.ExpiresIn)
+		return span(v.status.ExpiresIn)
 	case driver.StateClosed:
-		return "free in " + terminal.Span(v.status.FreeIn)
+		return "free in " + span(v.status.FreeIn)
 	case driver.StateExpired:
-		return terminal.Span(-v.status.ExpiresIn) + " ago"
+		return span(-v.status.ExpiresIn) + " ago"
 	default:
 		return "-"
+	}
+}
+
+// cell is a text in a table: quoted where it would break the table, or the terminal.
+func cell(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return quoted(s)
+}
+
+// note is the last cell of a line, in which spaces do no harm.
+func note(s string) string {
+	if q := quoted(s); s != "" && q != s && q != `"`+s+`"` {
+		return q
+	}
+	return s
+}
+
+// inSeconds is a duration for programs, in whole microseconds: Duration.Seconds adds up to 2.2800000000000002.
+func inSeconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
+
+// span is a duration for people: two units at most.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	case d < day:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	default:
+		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // selection is which locks ls shows, and in what order.
@@ -38,11 +37,11 @@ func (w *selection) flags(flags *pflag.FlagSet) {
 func (w *selection) check(all bool) error {
 	w.all = all
 	if _, err := path.Match(pattern(w.name), ""); err != nil {
-		return exit.Usagef("--name=%s: %w", w.name, err)
+		return usage("--name=%s: %w", w.name, err)
 	}
 	for _, state := range w.states {
 		if !slices.Contains(allStates, state) {
-			return exit.Usagef("--state=%s: write %s", state, strings.Join(allStates, ", "))
+			return usage("--state=%s: write %s", state, strings.Join(allStates, ", "))
 		}
 	}
 	return nil

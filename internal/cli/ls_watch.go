@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // leastInterval keeps a list from being all that a store does.
@@ -33,7 +33,7 @@ func (a *app) watch(ctx context.Context, interval time.Duration, list func(conte
 			return s.explain(err)
 		case err != nil:
 			if !away {
-				a.log.Say(terminal.Warn, "unavailable", "the locks cannot be listed, and will be when that is over: "+terminal.Plain(s.explain(err)))
+				a.log.say(levelWarn, "unavailable", "the locks cannot be listed, and will be when that is over: "+plain(s.explain(err)))
 			}
 		default:
 			if err := show(views); err != nil {
@@ -55,18 +55,18 @@ func (a *app) lister(asJSON, namespaces bool, interval time.Duration) func([]loc
 		c := changes{w: a.std.Out}
 		return c.show
 	}
-	onScreen, before := terminal.Width(a.std.Out) > 0, false
+	onScreen, before := screenWidth(a.std.Out) > 0, false
 	return func(views []lockView) error {
 		var page strings.Builder
 		switch {
 		case onScreen:
-			fmt.Fprintf(&page, "%severy %s until interrupted, last at %s\n\n", terminal.ClearScreen, interval, time.Now().Format(time.TimeOnly))
+			fmt.Fprintf(&page, "%severy %s until interrupted, last at %s\n\n", clearScreen, interval, time.Now().Format(time.TimeOnly))
 		case before:
 			page.WriteString("\n")
 		}
 		before = true
 		_ = writeTable(&page, views, namespaces) // memory
-		return terminal.Write(a.std.Out, page.String())
+		return write(a.std.Out, page.String())
 	}
 }
 
@@ -86,7 +86,8 @@ type change struct {
 func (c *changes) show(views []lockView) error {
 	now := make(map[driver.Key]lockView, len(views))
 	var lines strings.Builder
-	out := terminal.NewEncoder(&lines)
+	out := json.NewEncoder(jsonWriter{&lines})
+	out.SetEscapeHTML(false)
 	tell := func(what string, v lockView) error { return out.Encode(change{time.Now(), what, v}) }
 	for _, v := range views {
 		was, known := c.before[v.status.Key]
@@ -109,5 +110,15 @@ func (c *changes) show(views []lockView) error {
 		}
 	}
 	c.before = now
-	return terminal.Write(c.w, lines.String())
+	return write(c.w, lines.String())
+}
+
+func write(w io.Writer, text string) error {
+	if text == "" {
+		return nil
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("write to stdout: %w", err)
+	}
+	return nil
 }

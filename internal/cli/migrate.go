@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/migrations"
 )
 
@@ -24,11 +22,11 @@ func (a *app) migrateCommand() *cobra.Command {
 else's tables is given its own at first use. Stores without tables (redis, etcd, zk) need none of it. The same migrations are embedded in the Go package
 migrations, for those who keep them with their own.
 
-` + exit.Help(),
+` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.hint = cmd.CommandPath() + " --help"
-			return exit.Usagef("say which: migrate up, down, status or print")
+			return usage("say which: migrate up, down, status or print")
 		},
 	}
 	cmd.AddCommand(a.migrateUp(), a.migrateDown(), a.migrateStatus(), a.migratePrint())
@@ -96,11 +94,11 @@ func (a *app) tellMigrations(ctx context.Context, s *store, did string, work fun
 	for _, name := range names {
 		if before[name] != after[name] {
 			changed = true
-			a.log.Say(terminal.Notice, "migrated", did+" "+name, slog.String("migration", name))
+			a.log.say(levelNotice, "migrated", did+" "+name, slog.String("migration", name))
 		}
 	}
 	if !changed && did == "applied" {
-		a.log.Say(terminal.Notice, "migrated", fmt.Sprintf("nothing to do: the tables of %s are up to date in %s", s.table, s.at.shown))
+		a.log.say(levelNotice, "migrated", fmt.Sprintf("nothing to do: the tables of %s are up to date in %s", s.table, s.at.shown))
 	}
 	return nil
 }
@@ -114,11 +112,11 @@ func (s *store) refuseWhileHeld(ctx context.Context) error {
 	for _, of := range kinds {
 		list, err := of.backend.List(ctx, "", true)
 		if err != nil && !driver.IsPermanent(err) {
-			return exit.OfInspect(err, exit.Unavailable)
+			return inspectFailure(err, exitUnavailable)
 		}
 		for _, status := range list {
 			if status.State == driver.StateHeld || status.State == driver.StatePaused {
-				return exit.Failf(exit.Held, "nothing is dropped while a lock is held or paused, unless --live is given: %s", of.view(status).sentence())
+				return fail(exitHeld, "nothing is dropped while a lock is held or paused, unless --live is given: %s", of.view(status).sentence())
 			}
 		}
 	}
@@ -155,7 +153,7 @@ func (a *app) migratePrint() *cobra.Command {
 		Use: "print", Short: "Write the migrations as SQL to stdout, for other tools", Args: a.noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if dialect == 0 && a.store == "" {
-				return exit.Usagef("for which database? write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
+				return usage("for which database? write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
 			}
 			if dialect == 0 {
 				at, err := a.location()
@@ -169,7 +167,7 @@ func (a *app) migratePrint() *cobra.Command {
 			}
 			text, err := migrations.SQL(dialect, migrations.Table(a.table))
 			if err != nil {
-				return exit.With(exit.Usage, err)
+				return &failure{exitUsage, err}
 			}
 			_, err = io.WriteString(a.std.Out, text)
 			return err
@@ -202,14 +200,14 @@ func (a *app) migrate(ctx context.Context, do func(context.Context, *store) erro
 	connect, done := context.WithTimeout(ctx, inspectTimeout)
 	defer done()
 	if err := s.db.PingContext(connect); err != nil {
-		return exit.Failf(exit.Unavailable, "connect to %s: %w", s.at.shown, err)
+		return fail(exitUnavailable, "connect to %s: %w", s.at.shown, err)
 	}
 	err = do(ctx, s)
 	if errors.Is(err, migrations.ErrMadeElsewhere) {
-		return exit.Usagef("%w: take the new ones from rowlock migrate print (store %s)", err, s.at.shown)
+		return usage("%w: take the new ones from rowlock migrate print (store %s)", err, s.at.shown)
 	}
-	if err != nil && exit.Code(err) == exit.Internal {
-		return exit.Failf(exit.Unavailable, "%w (store %s)", err, s.at.shown)
+	if err != nil && exitCode(err) == exitInternal {
+		return fail(exitUnavailable, "%w (store %s)", err, s.at.shown)
 	}
 	return err
 }

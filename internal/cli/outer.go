@@ -9,17 +9,6 @@ import (
 	"strings"
 
 	"github.com/rowlock/rowlock"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/system"
-)
-
-// The variables that tell a command which lock it runs under.
-const (
-	envName      = "ROWLOCK_NAME"
-	envToken     = "ROWLOCK_TOKEN" //nolint:gosec // a fencing token is no secret
-	envHolder    = "ROWLOCK_HOLDER"
-	envExpiresAt = "ROWLOCK_EXPIRES_AT"
-	envLocks     = "ROWLOCK_LOCKS" // all of them, for "rowlock run" inside the command
 )
 
 // outer is a lock that this process runs under: its own "rowlock run" waits for it to end.
@@ -31,9 +20,9 @@ type outer struct {
 }
 
 // outerLocks are those that the environment tells of, the outermost first. What is malformed was not written by us.
-func outerLocks(e system.Environment) []outer {
+func (e environment) outerLocks() []outer {
 	var list []outer
-	for entry := range strings.FieldsSeq(e.Get(envLocks)) {
+	for entry := range strings.FieldsSeq(e.get(envLocks)) {
 		words := strings.Split(entry, ":")
 		if len(words) != 5 {
 			continue
@@ -77,7 +66,7 @@ func (s *store) itself(list []outer, held *rowlock.HeldError) error {
 			continue
 		}
 		if o.token == held.Token && o.holder == held.Holder || held.Token == 0 && o.store == s.hash() {
-			return exit.Usagef("%q is held by the \"rowlock run\" that this command is part of (token %s), and would wait for itself: leave the inner lock out, or give it another name",
+			return usage("%q is held by the \"rowlock run\" that this command is part of (token %s), and would wait for itself: leave the inner lock out, or give it another name",
 				held.Name, o.token)
 		}
 	}
@@ -85,23 +74,6 @@ func (s *store) itself(list []outer, held *rowlock.HeldError) error {
 }
 
 // locks is the variable for a command that runs under one more.
-func locks(e system.Environment, o outer) string {
-	return strings.TrimSpace(fmt.Sprint(e.Get(envLocks), " ", o))
+func (e environment) locks(o outer) string {
+	return strings.TrimSpace(fmt.Sprint(e.get(envLocks), " ", o))
 }
-
-// under is the environment of a command that runs under lease. What is inherited from an outer run
-// is taken out, not only overridden: programs differ in which of two duplicates they read.
-func under(e system.Environment, lease *rowlock.Lease, o outer) system.Environment {
-	const layout = "2006-01-02T15:04:05.000Z07:00"
-	inner := []string{
-		envName + "=" + lease.Name(),
-		envToken + "=" + lease.Token().String(),
-		envHolder + "=" + lease.Holder(),
-		envExpiresAt + "=" + lease.ExpiresAt().UTC().Format(layout),
-		envLocks + "=" + locks(e, o),
-	}
-	return append(e.Without(envName, envToken, envHolder, envExpiresAt, envLocks), inner...)
-}
-
-// nested says whether the environment is that of a command under a lock.
-func nested(e system.Environment) bool { return e.Get(envToken) != "" }

@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 func (a *app) pruneCommand() *cobra.Command {
@@ -22,28 +20,28 @@ func (a *app) pruneCommand() *cobra.Command {
 rising: those that are granted later are larger than any that were forgotten. Their history goes with them. It is for tables that fill up
 with names that are used once; etcd, ZooKeeper and Redis forget by themselves.
 
-` + exit.Help(),
+` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}
 	cmd.Flags().Var(durationValue{&unused, false}, "unused", "for how long nobody must have held a lock, such as 30d")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("unused") {
-			return exit.Usagef("--unused is missing: write for how long nobody must have held a lock, such as --unused 30d")
+			return usage("--unused is missing: write for how long nobody must have held a lock, such as --unused 30d")
 		}
 		return a.withStoreFor(cmd.Context(), pruneTimeout, func(ctx context.Context, s *store) error {
 			n, err := s.backend.Prune(ctx, unused)
 			if err != nil {
-				code := exit.Unavailable
+				code := exitUnavailable
 				if !driver.IsNotApplied(err) {
-					code = exit.Unknown
+					code = exitUnknown
 				}
-				return exit.Failf(code, "%d locks forgotten, then: %w", n, err)
+				return fail(code, "%d locks forgotten, then: %w", n, err)
 			}
 			if err := s.pruneHistory(ctx, unused); err != nil {
-				a.log.Say(terminal.Warn, "history", "the history of the locks that were forgotten is still there: "+terminal.Plain(err))
+				a.log.say(levelWarn, "history", "the history of the locks that were forgotten is still there: "+plain(err))
 			}
-			a.log.Say(terminal.Notice, "pruned", fmt.Sprintf("%d locks forgotten", n), slog.Int("forgotten", n))
+			a.log.say(levelNotice, "pruned", fmt.Sprintf("%d locks forgotten", n), slog.Int("forgotten", n))
 			return nil
 		})
 	}

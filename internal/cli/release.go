@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 func (a *app) releaseCommand() *cobra.Command {
@@ -30,7 +28,7 @@ Of a lock of a session (mysql-getlock, postgres-advisory) --live ends the connec
 with it every other lock that lives on it; the holder finds out at once. The token is 0 where ls and
 status show none: then whoever holds the lock by now is ended.
 
-` + exit.Help(),
+` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
@@ -42,7 +40,7 @@ status show none: then whoever holds the lock by now is ended.
 			return err
 		}
 		if token < 0 || token == 0 && (at.session == "" || !cmd.Flags().Changed("token")) {
-			return exit.Usagef("--token is missing or not above 0: write the one that \"rowlock status\" shows")
+			return usage("--token is missing or not above 0: write the one that \"rowlock status\" shows")
 		}
 		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
 			key := driver.Key{Namespace: a.namespace, Name: args[0]}
@@ -53,7 +51,7 @@ status show none: then whoever holds the lock by now is ended.
 			if err != nil {
 				return a.notReleased(ctx, s, key, token, err)
 			}
-			a.log.Event("released", terminal.KeyAttrs(key, driver.Token(token))...)
+			a.log.event("released", keyAttrs(key, driver.Token(token))...)
 			return nil
 		})
 	}
@@ -74,29 +72,29 @@ func (s *store) spared(ctx context.Context, key driver.Key, token driver.Token, 
 
 // notReleased says what stands in the way, as the store sees it now.
 func (a *app) notReleased(ctx context.Context, s *store, key driver.Key, token int64, err error) error {
-	err = exit.OfInspect(err, exit.Unknown)
+	err = inspectFailure(err, exitUnknown)
 	name := fmt.Sprintf("%q", key.String())
 	sentence := ""
 	var held *driver.Held
 	paused := errors.As(err, &held) && held.Reason == driver.Paused
-	if code := exit.Code(err); code == exit.Held || code == exit.NotHeld {
+	if code := exitCode(err); code == exitHeld || code == exitNotHeld {
 		if now, err := s.backend.Inspect(ctx, key); err == nil {
 			sentence = ": " + s.view(now).sentence()
 		}
 	}
-	switch exit.Code(err) {
-	case exit.Held:
+	switch exitCode(err) {
+	case exitHeld:
 		if paused {
-			return exit.Failf(exit.Held, "%s is not released, because it is paused%s; end that with: %s", name, sentence, s.line("resume", key))
+			return fail(exitHeld, "%s is not released, because it is paused%s; end that with: %s", name, sentence, s.line("resume", key))
 		}
 		if s.at.session != "" {
-			return exit.Failf(exit.Held, "%s is not released, because its connection stands; --live ends it%s", name, sentence)
+			return fail(exitHeld, "%s is not released, because its connection stands; --live ends it%s", name, sentence)
 		}
-		return exit.Failf(exit.Held, "%s is not released, because its lease is alive; --live takes it away%s", name, sentence)
-	case exit.NotHeld:
-		return exit.Failf(exit.NotHeld, "%s is not released, because nobody holds it with token %d%s", name, token, sentence)
-	case exit.Unknown:
-		return s.look(key, exit.Failf(exit.Unknown, "release %s: no answer came, and it may have been done (%w)", name, errors.Unwrap(err)))
+		return fail(exitHeld, "%s is not released, because its lease is alive; --live takes it away%s", name, sentence)
+	case exitNotHeld:
+		return fail(exitNotHeld, "%s is not released, because nobody holds it with token %d%s", name, token, sentence)
+	case exitUnknown:
+		return s.look(key, fail(exitUnknown, "release %s: no answer came, and it may have been done (%w)", name, errors.Unwrap(err)))
 	default:
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -20,14 +18,14 @@ func (a *app) resumeCommand() *cobra.Command {
 whoever holds it. With --token only the pause is ended that has it, as ls and status show it, and none that
 was made since.
 
-` + exit.Help(),
+` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
 	cmd.Flags().Int64Var(&token, "token", 0, "the token that was seen (default whichever it is)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if token < 0 || token == 0 && cmd.Flags().Changed("token") {
-			return exit.Usagef("--token=%d: must be above 0: write the one that \"rowlock status\" shows", token)
+			return usage("--token=%d: must be above 0: write the one that \"rowlock status\" shows", token)
 		}
 		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
 			if err := s.checkPauses(); err != nil {
@@ -36,14 +34,14 @@ was made since.
 			key := driver.Key{Namespace: a.namespace, Name: args[0]}
 			locker, err := rowlock.New(s.backend, rowlock.Namespace(a.namespace))
 			if err != nil {
-				return exit.OfAcquire(err)
+				return acquireFailure(err)
 			}
 			defer func() { _ = locker.Close() }() // it holds nothing
 			err = locker.Resume(ctx, key.Name, rowlock.Token(token))
 			if err != nil {
-				return s.notResumed(ctx, key, exit.OfPause(err))
+				return s.notResumed(ctx, key, pauseFailure(err))
 			}
-			a.log.Event("resumed", terminal.KeyAttrs(key, rowlock.Token(token))...)
+			a.log.event("resumed", keyAttrs(key, rowlock.Token(token))...)
 			return nil
 		})
 	}
@@ -52,12 +50,12 @@ was made since.
 
 // notResumed says what the lock is instead.
 func (s *store) notResumed(ctx context.Context, key driver.Key, err error) error {
-	if exit.Code(err) != exit.NotHeld {
+	if exitCode(err) != exitNotHeld {
 		return s.look(key, err)
 	}
 	sentence := ""
 	if now, err := s.backend.Inspect(ctx, key); err == nil {
 		sentence = ": " + s.view(now).sentence()
 	}
-	return exit.Failf(exit.NotHeld, "%q is not resumed, because it is not paused, or not with that token%s", key.String(), sentence)
+	return fail(exitNotHeld, "%q is not resumed, because it is not paused, or not with that token%s", key.String(), sentence)
 }

@@ -7,8 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -19,7 +17,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Says whether a lock is free, and who has it. The exit code is 0 if the lock can be had now, and 75 if it
 is held, paused, or closed after it was held.
 
-` + exit.Help(),
+` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
@@ -28,14 +26,14 @@ is held, paused, or closed after it was held.
 		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
 			status, err := s.backend.Inspect(ctx, driver.Key{Namespace: a.namespace, Name: args[0]})
 			if err != nil {
-				return exit.OfInspect(err, exit.Unavailable)
+				return inspectFailure(err, exitUnavailable)
 			}
 			v := s.view(status)
 			if !v.available() {
-				a.code = exit.Held
+				a.code = exitHeld
 			}
 			if asJSON {
-				return terminal.WriteJSON(a.std.Out, v)
+				return writeJSON(a.std.Out, v)
 			}
 			if _, err := fmt.Fprintln(a.std.Out, v.sentence()); err != nil {
 				return fmt.Errorf("write to stdout: %w", err)
@@ -54,21 +52,21 @@ func (v lockView) sentence() string {
 		tail = fmt.Sprintf(" (token %d)", v.Token)
 	}
 	if v.Note != "" {
-		tail += ": " + terminal.Note(v.Note)
+		tail += ": " + note(v.Note)
 	}
 	age, expires := v.age(), v.status.ExpiresIn
 	switch v.status.State {
 	case driver.StateHeld:
 		if v.ends != "" {
-			return fmt.Sprintf("%s is held by %s%s, until it is released or its %s ends%s", name, terminal.Cell(v.Holder), v.heldFor(), v.ends, tail)
+			return fmt.Sprintf("%s is held by %s%s, until it is released or its %s ends%s", name, cell(v.Holder), v.heldFor(), v.ends, tail)
 		}
-		return fmt.Sprintf("%s is held by %s%s, lease ends in %s unless renewed%s", name, terminal.Cell(v.Holder), v.heldFor(), terminal.Span(expires), tail)
+		return fmt.Sprintf("%s is held by %s%s, lease ends in %s unless renewed%s", name, cell(v.Holder), v.heldFor(), span(expires), tail)
 	case driver.StatePaused:
-		return fmt.Sprintf("%s is paused by %s%s, until it is resumed%s", name, terminal.Cell(v.Holder), v.heldFor(), tail)
+		return fmt.Sprintf("%s is paused by %s%s, until it is resumed%s", name, cell(v.Holder), v.heldFor(), tail)
 	case driver.StateClosed:
-		return fmt.Sprintf("%s is closed, free in %s, last held by %s, granted %s ago%s", name, terminal.Span(v.status.FreeIn), terminal.Cell(v.Holder), age, tail)
+		return fmt.Sprintf("%s is closed, free in %s, last held by %s, granted %s ago%s", name, span(v.status.FreeIn), cell(v.Holder), age, tail)
 	case driver.StateExpired:
-		return fmt.Sprintf("%s is free: the lease of %s, granted %s ago, expired %s ago without release%s", name, terminal.Cell(v.Holder), age, terminal.Span(-expires), tail)
+		return fmt.Sprintf("%s is free: the lease of %s, granted %s ago, expired %s ago without release%s", name, cell(v.Holder), age, span(-expires), tail)
 	default:
 		if v.nameless || v.forgets {
 			return name + " is free"
@@ -76,7 +74,7 @@ func (v lockView) sentence() string {
 		if v.Token == 0 {
 			return name + " is free, and was never held"
 		}
-		return fmt.Sprintf("%s is free, last held by %s, granted %s ago%s", name, terminal.Cell(v.Holder), age, tail)
+		return fmt.Sprintf("%s is free, last held by %s, granted %s ago%s", name, cell(v.Holder), age, tail)
 	}
 }
 
@@ -86,8 +84,8 @@ func (v lockView) heldFor() string {
 	case v.Age == nil:
 		return ""
 	case v.nameless:
-		return ", connected for " + terminal.Span(v.status.Age)
+		return ", connected for " + span(v.status.Age)
 	default:
-		return " for " + terminal.Span(v.status.Age)
+		return " for " + span(v.status.Age)
 	}
 }

@@ -11,8 +11,6 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/internal/sqltable"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -47,8 +45,7 @@ type store struct {
 // backend is what the command needs of one.
 type backend interface {
 	driver.Backend
-	driver.Describer
-	driver.Inspector
+	driver.Operator
 }
 
 // openStore makes the handle of the store that the flags name. It does no I/O but for a SQLite
@@ -59,8 +56,8 @@ func (a *app) openStore(ctx context.Context) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.store == "" && terminal.Width(a.std.Err) == 0 {
-		a.log.Say(terminal.Warn, "local store", fmt.Sprintf("no --store and no ROWLOCK_STORE: locks are kept in %s, and exclude only %s (--store=%s, if that is meant)",
+	if a.store == "" && screenWidth(a.std.Err) == 0 {
+		a.log.say(levelWarn, "local store", fmt.Sprintf("no --store and no ROWLOCK_STORE: locks are kept in %s, and exclude only %s (--store=%s, if that is meant)",
 			s.at.shown, s.at.excludes(), localStore), slog.String("store", s.at.shown))
 	}
 	if s.at.dialect == migrations.SQLite {
@@ -78,7 +75,7 @@ func (a *app) openStore(ctx context.Context) (*store, error) {
 func (a *app) openUnmigrated(ctx context.Context) (*store, error) {
 	table, err := sqltable.Parse(a.table)
 	if err != nil {
-		return nil, exit.Usagef("--table: %w", err)
+		return nil, usage("--table: %w", err)
 	}
 	at, err := a.location()
 	if err != nil {
@@ -116,7 +113,7 @@ func (a *app) location() (location, error) {
 	}
 	at, err := parseLocation(a.store)
 	if err != nil {
-		return location{}, exit.Usagef("--store: %w", err)
+		return location{}, usage("--store: %w", err)
 	}
 	return at, nil
 }
@@ -140,20 +137,20 @@ func (s *store) close() {
 func (s *store) explain(err error) error {
 	var schema *sqllock.SchemaError
 	if errors.As(err, &schema) {
-		return exit.Failf(exit.Unavailable, "the lock table %s is missing or out of date in %s; create it with: rowlock migrate up%s (%w)",
+		return fail(exitUnavailable, "the lock table %s is missing or out of date in %s; create it with: rowlock migrate up%s (%w)",
 			s.table, s.at.shown, s.flags(), schema.Err)
 	}
 	if what := missingToken(err); what != "" {
-		return exit.Failf(exit.Unavailable, "%s is missing in %s; create it with: rowlock migrate up%s", what, s.at.shown, s.flags())
+		return fail(exitUnavailable, "%s is missing in %s; create it with: rowlock migrate up%s", what, s.at.shown, s.flags())
 	}
 	var fenced *fence.SchemaError
 	if errors.As(err, &fenced) {
-		return exit.Failf(exit.Unavailable, "the fence table %s_fence is missing or out of date in %s; create it with: rowlock migrate up%s (%w)",
+		return fail(exitUnavailable, "the fence table %s_fence is missing or out of date in %s; create it with: rowlock migrate up%s (%w)",
 			s.table, s.at.shown, s.flags(), fenced.Err)
 	}
 	where := " (store " + s.at.shown + ")"
-	if code := exit.Code(err); (code == exit.Unavailable || code == exit.Unknown) && !strings.Contains(err.Error(), where) {
-		return exit.Failf(code, "%s%s", inCommandTerms.Replace(err.Error()), where)
+	if code := exitCode(err); (code == exitUnavailable || code == exitUnknown) && !strings.Contains(err.Error(), where) {
+		return fail(code, "%s%s", inCommandTerms.Replace(err.Error()), where)
 	}
 	return err
 }
@@ -162,27 +159,27 @@ func (s *store) explain(err error) error {
 func (s *store) line(command string, key driver.Key) string {
 	line := "rowlock " + command + s.flags()
 	if key.Namespace != "" {
-		line += " --namespace " + terminal.ShellQuoted(key.Namespace)
+		line += " --namespace " + shellQuoted(key.Namespace)
 	}
 	if strings.HasPrefix(key.Name, "-") {
 		line += " --"
 	}
-	return line + " " + terminal.ShellQuoted(key.Name)
+	return line + " " + shellQuoted(key.Name)
 }
 
 // look says, of a request whose outcome is unknown, how to find it out.
 func (s *store) look(key driver.Key, err error) error {
-	if exit.Code(err) != exit.Unknown {
+	if exitCode(err) != exitUnknown {
 		return err
 	}
-	return exit.Failf(exit.Unknown, "%w; look with: %s", s.explain(err), s.line("status", key))
+	return fail(exitUnknown, "%w; look with: %s", s.explain(err), s.line("status", key))
 }
 
 // flags are those that name this store, for a command line in a message.
 func (s *store) flags() string {
 	var flags string
 	if s.at.byName {
-		flags = " --store " + terminal.ShellQuoted(s.at.shown)
+		flags = " --store " + shellQuoted(s.at.shown)
 		if strings.Contains(s.at.shown, masked) { // which could not be pasted
 			flags = ` --store "$ROWLOCK_STORE"`
 		}

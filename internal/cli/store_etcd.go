@@ -7,7 +7,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/rowlock/rowlock/internal/cli/exit"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
@@ -44,7 +43,7 @@ func openEtcd(ctx context.Context, s *store) error {
 		DialTimeout: connectTimeout, DialKeepAliveTime: silence, DialKeepAliveTimeout: connectTimeout,
 	})
 	if err != nil {
-		return exit.Failf(exit.Unavailable, "connect to %s: %w", s.at.shown, err)
+		return fail(exitUnavailable, "connect to %s: %w", s.at.shown, err)
 	}
 	s.closers = append(s.closers, func() { _ = client.Close() })
 	var opts []etcdlock.Option

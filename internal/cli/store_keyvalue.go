@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -43,15 +41,13 @@ var kinds = map[string]kind{
 func (s *store) openKeyValue(ctx context.Context) error {
 	at := s.at.keyValue
 	if s.table.String() != sqltable.Default {
-		return exit.Usagef("--table: %s:// has no tables; --namespace keeps names apart, and prefix= in --store whole sets of locks", at.scheme)
+		return usage("--table: %s:// has no tables; --namespace keeps names apart, and prefix= in --store whole sets of locks", at.scheme)
 	}
 	if err := at.open(ctx, s); err != nil {
 		return err
 	}
-	if v, ok := s.backend.(driver.Validator); ok {
-		if err := v.Validate(); err != nil {
-			return exit.Usagef("--store: %w", err)
-		}
+	if err := s.backend.Capabilities().Invalid; err != nil {
+		return usage("--store: %w", err)
 	}
 	return nil
 }
@@ -61,7 +57,7 @@ func (at location) refuseKeyValue(format string) error {
 	if at.keyValue == nil {
 		return nil
 	}
-	return exit.Usagef("--store: "+format, at.keyValue.scheme+"://")
+	return usage("--store: "+format, at.keyValue.scheme+"://")
 }
 
 // withoutPath is the error of a path that a kind has no use for.

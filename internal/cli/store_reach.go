@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/rowlock/rowlock/internal/cli/exit"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -36,7 +35,7 @@ func (at location) reach(ctx context.Context, secure *tls.Config) error {
 		}
 		failed = append(failed, err)
 	}
-	return exit.Failf(exit.Unavailable, "connect to %s: %w", at.shown, oneline.Join(failed...))
+	return fail(exitUnavailable, "connect to %s: %w", at.shown, oneline.Join(failed...))
 }
 
 func dial(ctx context.Context, server string, secure *tls.Config) (net.Conn, error) {

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/rowlock/rowlock/internal/cli/exit"
 	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
@@ -89,7 +88,7 @@ func openRedis(_ context.Context, s *store) error {
 	at := s.at.keyValue
 	opts, err := at.redisOptions()
 	if err != nil {
-		return exit.Usagef("--store: %w", err)
+		return usage("--store: %w", err)
 	}
 	o, err := at.redisClient(at.servers[0])
 	if err != nil {
@@ -120,7 +119,7 @@ func (at *keyValue) redisClient(server string) (*redis.Options, error) {
 	}
 	number, err := at.database()
 	if err != nil {
-		return nil, exit.Usagef("--store: %w", err)
+		return nil, usage("--store: %w", err)
 	}
 	return &redis.Options{
 		Addr: server, Username: at.user, Password: at.password, DB: number, TLSConfig: secure,

@@ -7,8 +7,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
@@ -37,9 +35,9 @@ func (at *keyValue) redlockOptions() ([]redlock.Option, error) {
 		if !at.query.Has(name) {
 			continue
 		}
-		d, err := terminal.ParseDuration(at.option(name))
+		d, err := parseDuration(at.option(name))
 		if err != nil {
-			return nil, errors.New(name + ": " + terminal.ErrDuration.Error())
+			return nil, errors.New(name + ": " + errDuration.Error())
 		}
 		opts = append(opts, option(d))
 	}
@@ -48,7 +46,7 @@ func (at *keyValue) redlockOptions() ([]redlock.Option, error) {
 
 // longestTTL is what the store grants for at most; zero: no limit of its own.
 func (at *keyValue) longestTTL() time.Duration {
-	switch d, err := terminal.ParseDuration(at.option("max_ttl")); {
+	switch d, err := parseDuration(at.option("max_ttl")); {
 	case err == nil:
 		return d
 	case at.scheme == "redlock" || at.scheme == "redlocks":
@@ -63,7 +61,7 @@ func openRedlock(_ context.Context, s *store) error {
 	at := s.at.keyValue
 	opts, err := at.redlockOptions()
 	if err != nil {
-		return exit.Usagef("--store: %w", err)
+		return usage("--store: %w", err)
 	}
 	var nodes []*redis.Client
 	for _, server := range at.servers {

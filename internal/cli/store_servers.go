@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/rowlock/rowlock/advisory"
-	"github.com/rowlock/rowlock/internal/cli/exit"
 	"github.com/rowlock/rowlock/internal/sqlhandle"
 	"github.com/rowlock/rowlock/mysqlock"
 	"github.com/rowlock/rowlock/sqllock"
@@ -23,7 +22,7 @@ const program = "rowlock"
 func (s *store) openPostgres(table sqllock.Option) error {
 	cfg, err := pgxpool.ParseConfig(s.at.postURL)
 	if err != nil {
-		return exit.Usagef("--store: %s", withoutURL(err, s.at))
+		return usage("--store: %s", withoutURL(err, s.at))
 	}
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = program
@@ -37,7 +36,7 @@ func (s *store) openPostgres(table sqllock.Option) error {
 	cfg.MinConns, cfg.MinIdleConns = 0, 0
 	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
 	if err != nil {
-		return exit.Failf(exit.Internal, "open %s: %w", s.at.shown, err)
+		return fail(exitInternal, "open %s: %w", s.at.shown, err)
 	}
 	s.db = stdlib.OpenDBFromPool(pool)
 	s.leases = sqllock.Pgx(pool, table)
@@ -71,7 +70,7 @@ func (s *store) openMySQL(table sqllock.Option) error {
 	}
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
-		return exit.Usagef("--store: %w (%s)", err, s.at.shown)
+		return usage("--store: %w (%s)", err, s.at.shown)
 	}
 	s.db = sql.OpenDB(sqlhandle.Limit(connector, connectTimeout)) // the driver's time-out ends before the server's greeting
 	s.db.SetMaxOpenConns(storeConns)

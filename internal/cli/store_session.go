@@ -4,8 +4,6 @@ import (
 	"errors"
 
 	"github.com/rowlock/rowlock/advisory"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/mysqlock"
 )
 
@@ -43,16 +41,16 @@ func (at location) checkOptions(f runFlags) error {
 		option = "--handover-delay"
 	}
 	if at.keyValue != nil && at.keyValue.longestTTL() > 0 && f.ttl > at.keyValue.longestTTL() {
-		return exit.Usagef("--ttl=%s: %s:// grants for at most %s: write max_ttl=… in --store, the same for all who share locks", terminal.Span(f.ttl), at.keyValue.scheme, terminal.Span(at.keyValue.longestTTL()))
+		return usage("--ttl=%s: %s:// grants for at most %s: write max_ttl=… in --store, the same for all who share locks", span(f.ttl), at.keyValue.scheme, span(at.keyValue.longestTTL()))
 	}
 	switch {
 	case option == "":
 		return nil
 	case forgetful:
-		return exit.Usagef("%s: %s:// keeps nothing of a lock that nobody holds, and so cannot keep it closed: leave the option out, or keep the lock in Redis or as a lease row (--store postgres://…)",
+		return usage("%s: %s:// keeps nothing of a lock that nobody holds, and so cannot keep it closed: leave the option out, or keep the lock in Redis or as a lease row (--store postgres://…)",
 			option, at.keyValue.scheme)
 	}
-	return exit.Usagef("%s: a lock of %s is free as soon as it is released or its connection ends: leave the option out, or keep the lock as a lease row (--store %s)",
+	return usage("%s: a lock of %s is free as soon as it is released or its connection ends: leave the option out, or keep the lock as a lease row (--store %s)",
 		option, at.session, at.leaseRows())
 }
 

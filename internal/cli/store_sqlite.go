@@ -18,8 +18,6 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/system"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
@@ -33,22 +31,22 @@ const localStore = "local"
 // defaultLocation is a file in the user's state directory: $XDG_STATE_HOME or ~/.local/state (XDG
 // Base Directory Specification 0.8, which says to ignore a relative path), and where the system
 // keeps such files elsewhere.
-func defaultLocation(env system.Environment) (location, error) {
-	dir := env.Get("XDG_STATE_HOME")
+func defaultLocation(env environment) (location, error) {
+	dir := env.get("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
 		dir = ""
 	}
-	home := env.Get("HOME")
+	home := env.get("HOME")
 	switch {
 	case dir != "":
 	case runtime.GOOS == "windows" || runtime.GOOS == "darwin":
 		system, err := os.UserConfigDir()
 		if err != nil {
-			return location{}, exit.Usagef("no --store, and no folder for the default one: %w", err)
+			return location{}, usage("no --store, and no folder for the default one: %w", err)
 		}
 		dir = system
 	case home == "":
-		return location{}, exit.Usagef("no --store, and no folder for the default one: HOME is not set")
+		return location{}, usage("no --store, and no folder for the default one: HOME is not set")
 	default:
 		dir = filepath.Join(home, ".local", "state")
 	}
@@ -59,15 +57,15 @@ func defaultLocation(env system.Environment) (location, error) {
 func (s *store) openSQLite(table sqllock.Option) error {
 	if !s.at.byName {
 		if err := os.MkdirAll(filepath.Dir(s.at.path), 0o700); err != nil {
-			return exit.Failf(exit.Unavailable, "make the folder of the default store: %w", err)
+			return fail(exitUnavailable, "make the folder of the default store: %w", err)
 		}
 	}
 	if err := makePrivate(s.at.path); err != nil {
-		return exit.Failf(exit.Unavailable, "make %s: %w", s.at.shown, err)
+		return fail(exitUnavailable, "make %s: %w", s.at.shown, err)
 	}
 	db, err := sql.Open("sqlite", sqliteDSN(s.at.path))
 	if err != nil {
-		return exit.Failf(exit.Internal, "open %s: %w", s.at.shown, err)
+		return fail(exitInternal, "open %s: %w", s.at.shown, err)
 	}
 	db.SetMaxOpenConns(storeConns)
 	s.db = db
@@ -116,7 +114,7 @@ func sqliteDSN(path string) string {
 func (s *store) prepareSQLite(ctx context.Context) error {
 	ready, others, err := s.tablesOfFile(ctx)
 	if err != nil {
-		return exit.Failf(exit.Unavailable, "open %s: %w", s.at.shown, err)
+		return fail(exitUnavailable, "open %s: %w", s.at.shown, err)
 	}
 	if others > 0 {
 		return nil
@@ -127,7 +125,7 @@ func (s *store) prepareSQLite(ctx context.Context) error {
 		}
 	}
 	if err := migrations.Up(ctx, s.db, migrations.SQLite, migrations.Table(s.table.String())); err != nil {
-		return exit.Failf(exit.Unavailable, "create the lock table in %s: %w", s.at.shown, err)
+		return fail(exitUnavailable, "create the lock table in %s: %w", s.at.shown, err)
 	}
 	return nil
 }
@@ -139,7 +137,7 @@ func (s *store) migrated(ctx context.Context) (bool, error) {
 		return true, nil // as far as those migrations go
 	}
 	if err != nil {
-		return false, exit.Failf(exit.Unavailable, "look at the lock table in %s: %w", s.at.shown, err)
+		return false, fail(exitUnavailable, "look at the lock table in %s: %w", s.at.shown, err)
 	}
 	return !slices.ContainsFunc(list, func(m migrations.MigrationStatus) bool { return !m.Applied }), nil
 }

@@ -4,8 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"os"
-
-	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // tlsOptions are those of every kind with TLS: files in PEM form, and the name in the servers' certificates
@@ -22,11 +20,11 @@ func (at *keyValue) tls() (*tls.Config, error) {
 	if file := at.option("ca"); file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, exit.Usagef("--store: ca: %w", err)
+			return nil, usage("--store: ca: %w", err)
 		}
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(text) {
-			return nil, exit.Usagef("--store: ca: no certificate in PEM form is in %s", file)
+			return nil, usage("--store: ca: no certificate in PEM form is in %s", file)
 		}
 	}
 	cert, key := at.option("cert"), at.option("key")
@@ -34,11 +32,11 @@ func (at *keyValue) tls() (*tls.Config, error) {
 	case cert == "" && key == "":
 		return cfg, nil
 	case cert == "" || key == "":
-		return nil, exit.Usagef("--store: cert and key belong together: one of them is missing")
+		return nil, usage("--store: cert and key belong together: one of them is missing")
 	}
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
-		return nil, exit.Usagef("--store: cert and key: %w", err)
+		return nil, usage("--store: cert and key: %w", err)
 	}
 	cfg.Certificates = []tls.Certificate{pair}
 	return cfg, nil

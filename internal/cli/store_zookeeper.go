@@ -43,7 +43,7 @@ func openZooKeeper(ctx context.Context, s *store) error {
 	s.closers = append(s.closers, backend.Close)
 	s.backend = backend
 	s.examined = zookeeperChecks(at.servers, secure)
-	if backend.Validate() != nil {
+	if backend.Capabilities().Invalid != nil {
 		return nil // the caller reports it
 	}
 	return s.at.reach(ctx, secure)

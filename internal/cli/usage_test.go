@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // What is wrong with a command line is said by what is wrong, in one line, and not by a list of all that is right.
@@ -22,7 +20,7 @@ func TestWrongStoresAreNamed(t *testing.T) {
 		"SECRET word@x:y://z": `--store: it names no kind of store: write sqlite:PATH for a file, or SCHEME://…`,
 	} {
 		code, stdout, stderr := call(t, nil, "status", "job", "--store", store)
-		assert.Equal(t, exit.Usage, code, store)
+		assert.Equal(t, exitUsage, code, store)
 		assert.Empty(t, stdout, store)
 		assert.Contains(t, stderr, want, store)
 		assert.NotContains(t, stderr, "SECRET")
@@ -38,7 +36,7 @@ func TestCommandLinesThatPeopleTry(t *testing.T) {
 	assert.Equal(t, want, stdout)
 
 	code, stdout, stderr = call(t, []string{"HOME=" + t.TempDir()}, "migrate", "print")
-	assert.Equal(t, exit.Usage, code)
+	assert.Equal(t, exitUsage, code)
 	assert.Empty(t, stdout)
 	assert.Contains(t, stderr, "for which database? write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
 }

@@ -9,12 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 func (a *app) waitCommand() *cobra.Command {
-	limit, asJSON := terminal.Forever, false
+	limit, asJSON := forever, false
 	cmd := &cobra.Command{
 		Use:   "wait [OPTIONS] NAME",
 		Short: "Wait until a lock is free, without taking it",
@@ -25,7 +23,7 @@ says who holds the lock.
 Redis tells when a lock may be free; other stores are asked, once a second at the least. Whoever waits for
 the lock to take it is not held up.
 
-` + exit.Help(),
+` + exitCodeHelp(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
@@ -39,18 +37,18 @@ the lock to take it is not held up.
 		defer s.close()
 		w := a.newWaiting(limit)
 		v, err := a.awaitFree(cmd.Context(), s, driver.Key{Namespace: a.namespace, Name: args[0]}, limit, w)
-		w.End()
+		w.end()
 		switch {
 		case err != nil:
 			return s.explain(err)
 		case !v.available():
-			a.code = exit.Held
+			a.code = exitHeld
 		}
 		if asJSON {
-			return terminal.WriteJSON(a.std.Out, v)
+			return writeJSON(a.std.Out, v)
 		}
 		if !v.available() {
-			a.log.Say(terminal.Error, "held", v.sentence(), append(v.attrs(), slog.Int("exit_code", exit.Held))...)
+			a.log.say(levelError, "held", v.sentence(), append(v.attrs(), slog.Int("exit_code", exitHeld))...)
 		}
 		return nil
 	}
@@ -65,7 +63,7 @@ const (
 )
 
 // awaitFree returns the state of the lock when it is free, or when limit is over.
-func (a *app) awaitFree(ctx context.Context, s *store, key driver.Key, limit time.Duration, w *terminal.Waiting) (lockView, error) {
+func (a *app) awaitFree(ctx context.Context, s *store, key driver.Key, limit time.Duration, w *waiting) (lockView, error) {
 	began, heard, asked := time.Now(), time.Time{}, false
 	woken, stop := s.wakeUps(ctx, key)
 	defer stop()
@@ -75,7 +73,7 @@ func (a *app) awaitFree(ctx context.Context, s *store, key driver.Key, limit tim
 		cancel()
 		left := limit - time.Since(began)
 		if err != nil && (!asked || left <= 0 || driver.IsPermanent(err) || ctx.Err() != nil || time.Since(heard) > patience) {
-			return lockView{}, exit.OfInspect(err, exit.Unavailable)
+			return lockView{}, inspectFailure(err, exitUnavailable)
 		}
 		next := pause/2 + rand.N(pause)
 		if err == nil {
@@ -83,7 +81,7 @@ func (a *app) awaitFree(ctx context.Context, s *store, key driver.Key, limit tim
 			if v.available() || left <= 0 {
 				return v, nil
 			}
-			w.Refused(v.sentence(), v.attrs())
+			w.refused(v.sentence(), v.attrs())
 			heard, asked = time.Now(), true
 			if status.FreeIn > 0 {
 				next = min(next, status.FreeIn+time.Millisecond)

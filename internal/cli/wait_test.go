@@ -11,8 +11,6 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/memlock"
 )
 
@@ -46,10 +44,10 @@ func TestAWaitEndsWhileTheStoreIsAway(t *testing.T) {
 	_, err = l.Acquire(ctx, "job")
 	require.NoError(t, err)
 
-	a := &app{log: terminal.NewMessages(t.Output(), terminal.FormatText, false)}
+	a := &app{log: newMessages(t.Output(), formatText, false)}
 	const limit = 100 * time.Millisecond
 	_, err = a.awaitFree(ctx, &store{backend: away}, driver.Key{Name: "job"}, limit, a.newWaiting(limit))
 	require.ErrorContains(t, err, "away")
-	assert.Equal(t, exit.Unavailable, exit.Code(err))
+	assert.Equal(t, exitUnavailable, exitCode(err))
 	assert.NoError(t, ctx.Err(), "it asked again and again without a pause")
 }

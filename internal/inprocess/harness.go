@@ -13,8 +13,7 @@ import (
 // Store is a backend, or one client of it.
 type Store interface {
 	driver.Backend
-	driver.Inspector
-	driver.Describer
+	driver.Operator
 }
 
 // Harness implements locktest.Harness with every power.
@@ -187,13 +186,8 @@ func (c *client) Release(ctx context.Context, g driver.Grant) error {
 	return err
 }
 
-// Pause is what a client of a store can do that declares it.
 func (c *client) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
-	p, ok := c.Store.(driver.Pauser)
-	if !ok {
-		return driver.Permanent(errors.ErrUnsupported)
-	}
-	_, err := carry(ctx, c, func() (struct{}, error) { return struct{}{}, p.Pause(ctx, g, as) })
+	_, err := carry(ctx, c, func() (struct{}, error) { return struct{}{}, c.Store.Pause(ctx, g, as) })
 	return err
 }
 

@@ -8,15 +8,15 @@ import (
 )
 
 // AwaitBy is the [Queuer]'s Await for a server that lets a session wait for a while: it waits again and again. refusal
-// says who has the lock that h waits for, or why the session is broken; it is asked after each wait, and before the first one unless h was told:
-// where the name goes from hand to hand, that would be a statement for each. wait is one of the server's waits, each of which
+// says who has the lock that h waits for, or why the session is broken; it is asked after each wait, and not before the first one:
+// whoever waits was refused, and where the name goes from hand to hand that would be a statement for each. wait is one of the server's waits, each of which
 // lasts for so long: it returns the token and that the lock was granted, or that it was not yet. A server that is silent for
 // a TTL behind that is given up. A session that is in doubt holds nothing, or soon: it is closed.
 func (se *Session[K]) AwaitBy(ctx context.Context, h *Holding[K], each time.Duration,
 	refusal func(context.Context, *Holding[K]) error, wait func(context.Context, *Holding[K]) (driver.Token, bool, error),
 ) (driver.Token, error) {
 	held := error(&driver.Held{Reason: driver.Leased})
-	for ask := !h.Told; ; ask = true {
+	for ask := false; ; ask = true {
 		if ask {
 			once, cancel := context.WithTimeout(ctx, silence(h.TTL))
 			refused := refusal(once, h)

@@ -16,7 +16,6 @@ type Holding[K comparable] struct {
 	Shared       bool
 	Holder, Note string
 	TTL          time.Duration // as it was asked for first
-	Told         bool          // whoever asks knows who holds it
 
 	// Under the store's lock.
 	grant     driver.Grant
@@ -70,7 +69,7 @@ func (s *Store[K]) reserve(id K, shared bool, r driver.Request) (h *Holding[K], 
 		return h, false, nil
 	}
 	h = &Holding[K]{
-		ID: id, Key: r.Key, Shared: shared, Holder: r.Holder, Note: r.Note, TTL: r.TTL, Told: r.Waiting,
+		ID: id, Key: r.Key, Shared: shared, Holder: r.Holder, Note: r.Note, TTL: r.TTL,
 		grant:  driver.Grant{Key: r.Key, Nonce: r.Nonce, TTL: r.TTL},
 		asking: make(chan struct{}), gone: make(chan struct{}),
 	}

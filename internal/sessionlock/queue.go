@@ -2,6 +2,7 @@ package sessionlock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -15,10 +16,18 @@ type Queuer[K comparable] interface {
 	Await(ctx context.Context, h *Holding[K]) (driver.Token, error)
 }
 
-// AcquireQueued is Acquire, but that it waits, until ctx ends: for what is held here, and in the
-// server's queue, on a connection that holds nothing else. When there may be no more of those it asks
-// once. The links must be Queuers.
-func (s *Store[K]) AcquireQueued(ctx context.Context, id K, shared bool, r driver.Request) (driver.Grant, error) {
+// Await asks once, unless r.Waiting is set. When that is refused it waits: for what is held here, and in the
+// server's queue, on a connection that holds nothing else. When there may be no more of those it asks once
+// more. The links must be Queuers.
+func (s *Store[K]) Await(ctx context.Context, id K, shared bool, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+	var held *driver.Held
+	if !r.Waiting {
+		g, err := s.Acquire(ctx, id, shared, r)
+		if !errors.As(err, &held) {
+			return g, err
+		}
+	}
+	ctx, r.Waiting = wait(held), true
 	return s.acquire(ctx, id, shared, r, s.askOrWait, func(ctx context.Context, inTheWay *Holding[K]) error {
 		select {
 		case <-inTheWay.gone:

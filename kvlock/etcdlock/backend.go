@@ -23,7 +23,7 @@ type Backend struct {
 type store struct {
 	client *clientv3.Client
 	prefix string
-	err    error // what Validate reports
+	err    error // why it cannot work
 
 	mu       sync.Mutex
 	places   map[int64]*place // of sessions, by the seconds of their leases
@@ -35,12 +35,10 @@ type store struct {
 }
 
 var (
-	_ driver.Backend   = (*Backend)(nil)
-	_ driver.Enterer   = (*Backend)(nil)
-	_ driver.Session   = (*Backend)(nil)
-	_ driver.Inspector = (*Backend)(nil)
-	_ driver.Describer = (*Backend)(nil)
-	_ driver.Validator = (*Backend)(nil)
+	_ driver.Backend  = (*Backend)(nil)
+	_ driver.Awaiter  = (*Backend)(nil)
+	_ driver.Session  = (*Backend)(nil)
+	_ driver.Operator = (*Backend)(nil)
 )
 
 // Option changes where a Backend keeps its locks.
@@ -85,15 +83,12 @@ func New(client *clientv3.Client, opts ...Option) *Backend {
 // earlier ones.
 func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
 
-// Validate reports what [New] was given and cannot work.
-func (b *Backend) Validate() error { return b.err }
-
 const backendName = "etcdlock"
 
 // Capabilities is what etcd promises.
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
-		Sessions: true, Forgets: true, Inspects: true, Pauses: !b.shared, Shares: b.shared,
+		Sessions: true, Forgets: true, Pauses: !b.shared, Shares: b.shared, Invalid: b.err,
 	}
 }

@@ -29,7 +29,7 @@ func TestWhoEntersTheQueueIsToldOfTheHolder(t *testing.T) {
 			defer cancel()
 			told, granted := make(chan *driver.Held, 2), make(chan error, 1)
 			go func() {
-				_, err := b.Enter(ctx, request(name), func(h *driver.Held) context.Context {
+				_, err := b.Await(ctx, request(name), func(h *driver.Held) context.Context {
 					told <- h
 					return t.Context()
 				})

@@ -39,7 +39,7 @@ func connect(tb testing.TB, endpoints ...string) *clientv3.Client {
 
 // inQueue waits until it is granted the name, or ctx ends.
 func inQueue(b *etcdlock.Backend, ctx context.Context, r driver.Request) (driver.Grant, error) { //nolint:revive // as the methods of b
-	return b.Enter(ctx, r, func(*driver.Held) context.Context { return ctx })
+	return b.Await(ctx, r, func(*driver.Held) context.Context { return ctx })
 }
 
 func server(tb testing.TB) string {

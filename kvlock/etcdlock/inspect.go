@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// List returns the locks that are held, as [driver.Inspector] says. One that nobody holds is not in
+// List returns the locks that are held, as [driver.Operator] says. One that nobody holds is not in
 // etcd. Of several who share a lock it shows the one that has held it longest, and so does Inspect.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	under := b.under(namespace)

@@ -9,8 +9,6 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-var _ driver.Pauser = (*Backend)(nil)
-
 // Pause takes the entry of g off the lease that it lives on: it keeps its place at the head of the queue, and the
 // revision that is its token, and no session ends it. Its key is not used again for as long as the session lasts.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {

@@ -13,11 +13,11 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Enter puts an entry at the end of the queue. If others are in front it calls wait, and waits for the one
+// Await implements [driver.Awaiter]. It puts an entry at the end of the queue. If others are in front it calls wait, and waits for the one
 // before it to go, and for no other: when a holder goes, one waiter wakes. Who shares waits for the last one
 // before it that does not, so that all of them wake together. It waits until the context of the wait ends, or
 // for as long as etcd says nothing for r.TTL. Whoever leaves takes the entry back.
-func (b *Backend) Enter(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
 	if err != nil {
 		return driver.Grant{}, err

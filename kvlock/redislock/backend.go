@@ -19,7 +19,7 @@ import (
 type Backend struct {
 	client   redis.UniversalClient
 	options  options
-	err      error // what Validate reports
+	err      error // why it cannot work
 	checked  atomic.Bool
 	warnings atomic.Pointer[warnings] // what the check found; nil before it
 	heeds    bool                     // the client heeds a deadline while it waits for a reply
@@ -29,11 +29,9 @@ type Backend struct {
 }
 
 var (
-	_ driver.Backend   = (*Backend)(nil)
-	_ driver.Notifier  = (*Backend)(nil)
-	_ driver.Inspector = (*Backend)(nil)
-	_ driver.Describer = (*Backend)(nil)
-	_ driver.Validator = (*Backend)(nil)
+	_ driver.Backend  = (*Backend)(nil)
+	_ driver.Notifier = (*Backend)(nil)
+	_ driver.Operator = (*Backend)(nil)
 )
 
 // pkg is how errors begin.
@@ -52,15 +50,12 @@ func New(client redis.UniversalClient, opts ...Option) *Backend {
 	return b
 }
 
-// Validate reports an option that cannot work. rowlock.New calls it.
-func (b *Backend) Validate() error { return b.err }
-
-// Capabilities implements [driver.Describer]. Tokens are best effort: a failover to a replica that lags
+// Capabilities implements [driver.Backend]. Tokens are best effort: a failover to a replica that lags
 // is survived only as far as the clocks of the two servers agree. The warnings are of what the first call
 // has found, if there was one: persistence that is weak, replicas that are not waited for, eviction. One more says
 // that the account may not SUBSCRIBE, once a waiter has found out.
 func (b *Backend) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Inspects: true, Pauses: true}
+	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Pauses: true, Invalid: b.err}
 	if redisbase.IsCluster(b.client) {
 		c.Backend = "redislock/cluster"
 	}

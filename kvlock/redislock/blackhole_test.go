@@ -37,7 +37,7 @@ func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 				return
 			}
 			name := fmt.Sprint("trial", i)
-			_, err = b.(driver.Inspector).Inspect(t.Context(), driver.Key{Name: name}) // the connection stands: a loaded machine is slow
+			_, err = b.(driver.Operator).Inspect(t.Context(), driver.Key{Name: name}) // the connection stands: a loaded machine is slow
 			if !assert.NoError(t, err) {
 				return
 			}

@@ -14,7 +14,7 @@ func (b *Backend) locks() redisbase.Locks {
 	return redisbase.Locks{Client: b.client, Prefix: b.options.prefix}
 }
 
-// Inspect implements [driver.Inspector].
+// Inspect implements [driver.Operator].
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
 	s, err := do(ctx, b, func(ctx context.Context) (driver.Status, error) {
 		return b.locks().Inspect(ctx, key)
@@ -25,7 +25,7 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return s, err
 }
 
-// List implements [driver.Inspector]. It goes through all keys of the database, a page at a time, and so
+// List implements [driver.Operator]. It goes through all keys of the database, a page at a time, and so
 // takes as long as there are keys; locks that come or go meanwhile may be in it or not.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	list, err := do(ctx, b, func(ctx context.Context) ([]driver.Status, error) {
@@ -37,7 +37,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return list, nil
 }
 
-// Prune implements [driver.Inspector]. A released lock is forgotten by itself after some minutes, and every other one after the
+// Prune implements [driver.Operator]. A released lock is forgotten by itself after some minutes, and every other one after the
 // retention, so Prune is needed only where that is too late. Tokens go on rising: the server's record keeps the largest.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	n, err := do(ctx, b, func(ctx context.Context) (int, error) {
@@ -49,7 +49,7 @@ func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) 
 	return n, err
 }
 
-// ForceRelease implements [driver.Inspector].
+// ForceRelease implements [driver.Operator].
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	_, err := do(ctx, b, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, b.forceRelease(ctx, key, token, live)

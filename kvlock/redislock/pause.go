@@ -11,9 +11,7 @@ import (
 
 var pauseScript = redisbase.Load(files, "pause")
 
-var _ driver.Pauser = (*Backend)(nil)
-
-// Pause implements [driver.Pauser]: the hash of a lease that ends in a hundred years, under a nonce that nobody
+// Pause implements [driver.Operator]: the hash of a lease that ends in a hundred years, under a nonce that nobody
 // renews or releases. Where replicas must confirm a grant they must confirm a pause.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	_, err := do(ctx, b, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.pause(ctx, g, as) })

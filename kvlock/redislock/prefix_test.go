@@ -13,7 +13,7 @@ import (
 func TestPrefixesWithBraces(t *testing.T) {
 	c := redistest.Connect(t, "127.0.0.1:1")
 	for prefix, fits := range map[string]bool{"{locks}:": true, "a{locks}b:": true, "}:": true, "a{b:": false, "{}a:": false, "{:": false} {
-		err := redislock.New(c, redislock.Prefix(prefix)).Validate()
+		err := redislock.New(c, redislock.Prefix(prefix)).Capabilities().Invalid
 		if fits {
 			assert.NoError(t, err, prefix)
 		} else {

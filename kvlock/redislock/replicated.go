@@ -62,7 +62,7 @@ func (b *Backend) primary(ctx context.Context, key string) (*redis.Client, error
 	if c, ok := b.client.(*redis.ClusterClient); ok {
 		return c.MasterForKey(ctx, key)
 	}
-	return b.client.(*redis.Client), nil // Validate was here
+	return b.client.(*redis.Client), nil // New looked at it
 }
 
 // unconfirmed gives back a grant that too few replicas have.

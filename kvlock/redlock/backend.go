@@ -27,7 +27,7 @@ type Backend struct {
 	nodes   []*node
 	options options
 	places  *redisbase.Places
-	err     error // what Validate reports
+	err     error // why it cannot work
 
 	work     work
 	ballots  atomic.Int64 // numbered so far
@@ -38,11 +38,9 @@ type Backend struct {
 }
 
 var (
-	_ driver.Backend   = (*Backend)(nil)
-	_ driver.Notifier  = (*Backend)(nil)
-	_ driver.Inspector = (*Backend)(nil)
-	_ driver.Describer = (*Backend)(nil)
-	_ driver.Validator = (*Backend)(nil)
+	_ driver.Backend  = (*Backend)(nil)
+	_ driver.Notifier = (*Backend)(nil)
+	_ driver.Operator = (*Backend)(nil)
 )
 
 // pkg is how errors begin.
@@ -68,12 +66,9 @@ func New(nodes []*redis.Client, opts ...Option) *Backend {
 	return r
 }
 
-// Validate reports what cannot work. rowlock.New calls it.
-func (r *Backend) Validate() error { return r.err }
-
-// Capabilities implements [driver.Describer]. A warning names each node whose account may not SUBSCRIBE, once a waiter has found out.
+// Capabilities implements [driver.Backend]. A warning names each node whose account may not SUBSCRIBE, once a waiter has found out.
 func (r *Backend) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "redlock", Token: driver.BestEffortToken, MaxTTL: r.options.maxTTL, Wakes: true, Inspects: true}
+	c := driver.Capabilities{Backend: "redlock", Token: driver.BestEffortToken, MaxTTL: r.options.maxTTL, Wakes: true, Invalid: r.err}
 	for _, n := range r.nodes {
 		if err := n.wakes.Refused(); err != nil {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("node %s notifies nobody of a release: %v", n.addr, err))

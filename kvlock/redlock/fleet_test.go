@@ -143,7 +143,7 @@ func (f *fleet) client(tb testing.TB, opts ...redlock.Option) (*redlock.Backend,
 	tb.Helper()
 	b, err := f.open(opts...)
 	require.NoError(tb, err)
-	require.NoError(tb, b.Validate())
+	require.NoError(tb, b.Capabilities().Invalid)
 	return b, f.clients[b].proxies
 }
 

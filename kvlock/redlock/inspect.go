@@ -69,7 +69,7 @@ func (r *Backend) at(c *redis.Client) redisbase.Locks {
 	return redisbase.Locks{Client: c, Prefix: r.options.prefix}
 }
 
-// Inspect implements [driver.Inspector]. A lock is held when a majority of the nodes says so.
+// Inspect implements [driver.Operator]. A lock is held when a majority of the nodes says so.
 func (r *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
 	views, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (driver.Status, error) {
 		return r.at(c).Inspect(ctx, key)
@@ -103,7 +103,7 @@ func (r *Backend) merge(key driver.Key, views []driver.Status) driver.Status {
 	return newest
 }
 
-// List implements [driver.Inspector]. It goes through all keys of all nodes. A lock that fewer nodes know than
+// List implements [driver.Operator]. It goes through all keys of all nodes. A lock that fewer nodes know than
 // are a majority is in it, too: it is being granted, or given back.
 func (r *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	lists, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) ([]driver.Status, error) {
@@ -126,7 +126,7 @@ func (r *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return merged, nil
 }
 
-// Prune implements [driver.Inspector], at each node for itself. The number is the largest of theirs. Tokens go on
+// Prune implements [driver.Operator], at each node for itself. The number is the largest of theirs. Tokens go on
 // rising because a node keeps the largest that it ever confirmed.
 func (r *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	counts, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (int, error) {
@@ -138,7 +138,7 @@ func (r *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) 
 	return slices.Max(counts), nil
 }
 
-// ForceRelease implements [driver.Inspector]. It puts a larger token in the place of the one that was seen, at a
+// ForceRelease implements [driver.Operator]. It puts a larger token in the place of the one that was seen, at a
 // majority of the nodes.
 func (r *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	err := r.forceRelease(ctx, key, token, live)
@@ -189,4 +189,9 @@ func (r *Backend) forceRelease(ctx context.Context, key driver.Key, token driver
 		return driver.ErrNotHeld
 	}
 	return nil
+}
+
+// Pause implements [driver.Operator]: no majority keeps a key for certain.
+func (r *Backend) Pause(context.Context, driver.Grant, driver.Nonce) error {
+	return driver.Permanent(fmt.Errorf("redlock cannot pause a name: %w", errors.ErrUnsupported))
 }

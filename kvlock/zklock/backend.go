@@ -32,7 +32,7 @@ type store struct {
 	acl     []zk.ACL // nil: the default
 	auth    []credentials
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
-	err     error // what Validate reports
+	err     error // why it cannot work
 
 	mu       sync.Mutex
 	closed   bool
@@ -52,12 +52,10 @@ type credentials struct {
 }
 
 var (
-	_ driver.Backend   = (*Backend)(nil)
-	_ driver.Enterer   = (*Backend)(nil)
-	_ driver.Session   = (*Backend)(nil)
-	_ driver.Inspector = (*Backend)(nil)
-	_ driver.Describer = (*Backend)(nil)
-	_ driver.Validator = (*Backend)(nil)
+	_ driver.Backend  = (*Backend)(nil)
+	_ driver.Awaiter  = (*Backend)(nil)
+	_ driver.Session  = (*Backend)(nil)
+	_ driver.Operator = (*Backend)(nil)
 )
 
 // Option changes how a Backend is made.
@@ -153,9 +151,6 @@ func wrongWith(server string) string {
 	return ""
 }
 
-// Validate reports what [New] was given and cannot work.
-func (b *Backend) Validate() error { return b.err }
-
 // Shared returns the form of b whose grants share a name with each other, and exclude those of b and
 // of everybody who takes it exclusively. It has the same connections; closing one closes both.
 func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
@@ -166,7 +161,7 @@ const backendName = "zklock"
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
-		Sessions: true, Forgets: true, Inspects: true, Pauses: !b.shared, Shares: b.shared,
+		Sessions: true, Forgets: true, Pauses: !b.shared, Shares: b.shared, Invalid: b.err,
 	}
 	if slices.ContainsFunc(b.acl, func(a zk.ACL) bool { return a.Scheme == "world" && a.Perms&^zk.PermRead != 0 }) {
 		c.Warnings = []string{"everybody who reaches the servers may end every lock and take its name, because nodes are created without authentication: give a user and a password, or an ACL"}

@@ -74,7 +74,7 @@ func TestCommitsOfEachOperation(t *testing.T) {
 	measure("refusal", 0, refused(false))
 	measure("refusal of who waits", 0, refused(true))
 	measure("place in the queue, and leaving it", 2, func(int) error {
-		_, err := b.Enter(t.Context(), request("held"), func(held *driver.Held) context.Context {
+		_, err := b.Await(t.Context(), request("held"), func(held *driver.Held) context.Context {
 			assert.Equal(t, "test", held.Holder)
 			return over
 		})

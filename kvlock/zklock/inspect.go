@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// List returns the locks that are held, as [driver.Inspector] says. One that nobody holds is not
+// List returns the locks that are held, as [driver.Operator] says. One that nobody holds is not
 // listed, for ZooKeeper keeps nothing of it.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	return onAny(b.store, func(s *session) ([]driver.Status, error) { return b.list(ctx, s, namespace, all) })

@@ -11,8 +11,6 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-var _ driver.Pauser = (*Backend)(nil)
-
 // Pause puts a node that no session ends into the place of the node of g, with the same sequence number, and so at
 // the head of the queue. The transaction that created the node is another then, so the node itself says the token.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {

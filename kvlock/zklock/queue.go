@@ -12,11 +12,11 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Enter puts a node at the end of the queue, whose turn may have come with that. If not it calls wait, and
+// Await implements [driver.Awaiter]. It puts a node at the end of the queue, whose turn may have come with that. If not it calls wait, and
 // waits for the node that it must wait for to go, and for the one before that: when a holder goes, two waiters wake.
 // It waits until the context of the wait ends, or for as long as the servers say nothing for r.TTL.
 // Whoever leaves takes the node back.
-func (b *Backend) Enter(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	return onSession(ctx, r, func(ctx context.Context, r driver.Request) (driver.Grant, error) {
 		return b.enterQueue(ctx, r, wait)
 	})

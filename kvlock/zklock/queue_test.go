@@ -45,7 +45,7 @@ func watched(t *testing.T, n *network, key driver.Key, want int) {
 
 // enter waits in the queue for as long as ctx lasts.
 func enter(ctx context.Context, b *zklock.Backend, r driver.Request) (driver.Grant, error) {
-	return b.Enter(ctx, r, func(*driver.Held) context.Context { return ctx })
+	return b.Await(ctx, r, func(*driver.Held) context.Context { return ctx })
 }
 
 // queued starts a waiter, and returns once it stands in the queue.
