@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	sqldriver "database/sql/driver"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,3 +37,22 @@ func (nothing) Begin() (sqldriver.Tx, error)                    { return nothing
 func (nothing) Close() error                                    { return nil }
 func (nothing) Commit() error                                   { return nil }
 func (nothing) Rollback() error                                 { return nil }
+
+// A connection on which a transaction cannot be rolled back is closed, and not given back to the pool with the transaction open.
+func TestUndoThatFailsClosesTheConnection(t *testing.T) {
+	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "data.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, rollback := range []string{"ROLLBACK", "ROLLBACK TO nothing"} {
+		conn, err := db.Conn(t.Context())
+		require.NoError(t, err)
+		_, err = conn.ExecContext(t.Context(), "BEGIN")
+		require.NoError(t, err)
+		undo(t.Context(), conn, rollback)
+		_ = conn.Close()
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err, rollback)
+		require.NoError(t, tx.Rollback())
+	}
+}

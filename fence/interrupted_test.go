@@ -28,7 +28,25 @@ func TestAnInterruptedDriverIsToBeRunAgain(t *testing.T) {
 	require.ErrorIs(t, err, ErrRetry)
 	require.NotErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, mysqldriver.ErrInvalidConn.Error())
+	require.NotContains(t, err.Error(), "%!", "nothing but what there is")
 	require.NotErrorIs(t, interrupted(bounded, &StaleError{}), context.DeadlineExceeded)
 	require.NoError(t, interrupted(bounded, nil))
 	require.Equal(t, mysqldriver.ErrInvalidConn, interrupted(t.Context(), mysqldriver.ErrInvalidConn))
+}
+
+// An error keeps the end of the caller's ctx and that of the lease, and says each once.
+func TestAnErrorSaysOnceWhatHasEnded(t *testing.T) {
+	l, err := rowlock.New(memlock.New())
+	require.NoError(t, err)
+	lease, err := l.Acquire(t.Context(), "r")
+	require.NoError(t, err)
+	c, err := newClaim("test", lease, nil)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.EqualError(t, c.wrap(ctx, "seal", context.Canceled), `fence: seal "r": context canceled`)
+	require.EqualError(t, c.wrap(ctx, "seal", errOldSnapshot), `fence: seal "r": `+errOldSnapshot.Error()+": context canceled")
+	require.EqualError(t, c.wrap(t.Context(), "seal", errOldSnapshot), `fence: seal "r": `+errOldSnapshot.Error())
+	require.NoError(t, l.Close())
+	require.ErrorIs(t, c.wrap(t.Context(), "seal", errOldSnapshot), rowlock.ErrNotHeld)
 }

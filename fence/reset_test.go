@@ -16,6 +16,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/memlock"
+	"github.com/rowlock/rowlock/migrations"
 )
 
 // eachGuard is each, and once more with a pgx pool.
@@ -263,5 +264,33 @@ func TestResetBesideASeal(t *testing.T) {
 			require.Equal(t, era, s.int(t, "SELECT era FROM rowlock_lease_fence"))
 			lease = newer
 		}
+	})
+}
+
+// An operator's call that fails says why, and is the end of its ctx as well if that has ended.
+func TestAnOperatorsCallThatFails(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		require.NoError(t, s.db.Close())
+		err := s.guard.ResetAll(t.Context(), "", true)
+		require.ErrorContains(t, err, "fence: reset all: ")
+		require.NotContains(t, err.Error(), "%!")
+		require.NotErrorIs(t, err, context.Canceled)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, s.guard.ResetAll(ctx, "", true), context.Canceled)
+	})
+}
+
+// A mark that cannot be read is an error, and not left out.
+func TestAMarkThatCannotBeReadIsAnError(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		if s.dialect != migrations.SQLite {
+			t.Skip("the columns of this database hold nothing else")
+		}
+		require.NoError(t, s.guard.Seal(t.Context(), s.lease(t, "r")))
+		s.exec(t, "UPDATE rowlock_lease_fence SET token = 'many'")
+		list, err := s.guard.Marks(t.Context(), "", true)
+		require.ErrorContains(t, err, "fence: list marks: ")
+		assert.Empty(t, list)
 	})
 }
