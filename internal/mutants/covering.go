@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,21 +31,25 @@ type block struct {
 	ran      bool
 }
 
-// coverings runs each test of the packages alone, and returns what each of them covers of pkg. All of them must pass.
-func (b bench) coverings(ctx context.Context, pkg string, tests []string, together int) ([]covering, error) {
-	var all []covering
-	for i, in := range tests {
+// coverings runs each test alone, and returns what it covers of the package. A test that fails by itself shows nothing: it is left out, and
+// among broken.
+func (b bench) coverings(ctx context.Context, d draw, together int) (all []covering, broken, err error) {
+	skip, err := regexp.Compile(d.skip)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, in := range d.tests {
 		program := filepath.Join(b.folder, "covering"+strconv.Itoa(i)+".test")
-		if err := build(ctx, in, program, "-cover", "-coverpkg=./"+pkg); err != nil {
-			return nil, err
+		if err := build(ctx, in, program, "-cover", "-coverpkg=./"+d.pkg); err != nil {
+			return nil, nil, err
 		}
 		cmd := exec.CommandContext(ctx, program, "-test.list=^(Test|Example|Fuzz)")
 		cmd.Dir = in
 		list, err := cmd.Output()
 		if err != nil {
-			return nil, fmt.Errorf("the tests of %s: %w", in, err)
+			return nil, nil, fmt.Errorf("the tests of %s: %w", in, err)
 		}
-		names := strings.Fields(string(list))
+		names := slices.DeleteFunc(strings.Fields(string(list)), skip.MatchString)
 		found, errs := make([]covering, len(names)), make([]error, len(names))
 		var group sync.WaitGroup
 		turns := make(chan struct{}, together)
@@ -55,14 +61,14 @@ func (b bench) coverings(ctx context.Context, pkg string, tests []string, togeth
 			})
 		}
 		group.Wait()
-		for _, err := range errs {
-			if err != nil {
-				return nil, err
+		for j, err := range errs {
+			if err == nil {
+				all = append(all, found[j])
 			}
 		}
-		all = append(all, found...)
+		broken = errors.Join(append(errs, broken)...)
 	}
-	return all, nil
+	return all, broken, nil
 }
 
 func cover(ctx context.Context, pkg, name, program, profile string) (covering, error) {

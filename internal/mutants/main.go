@@ -37,6 +37,8 @@ func command() error {
 	seed := flag.Uint64("seed", 1, "of those that are generated")
 	pkg := flag.String("pkg", ".", "the package that is changed, from the root of the module")
 	tests := flag.String("tests", "", "the packages whose tests must find the change, if not only its own; separated by commas")
+	files := flag.String("files", "", "the files that are changed: those whose name matches this")
+	skip := flag.String("skip", "^$", "the tests that are left out: those whose name matches this")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -48,7 +50,7 @@ func command() error {
 	defer os.RemoveAll(folder)
 	bench := bench{folder: folder}
 	if *sample > 0 {
-		d := draw{*sample, *seed, filepath.Clean(*pkg), strings.Split(cmp.Or(*tests, *pkg), ",")}
+		d := draw{*sample, *seed, filepath.Clean(*pkg), *files, strings.Split(cmp.Or(*tests, *pkg), ","), *skip}
 		for i, in := range d.tests {
 			d.tests[i] = filepath.Clean(in)
 		}

@@ -22,7 +22,9 @@ type draw struct {
 	sample int
 	seed   uint64
 	pkg    string
+	files  string // a pattern of their names
 	tests  []string
+	skip   string // a pattern of tests
 }
 
 // outcome is what became of a change.
@@ -37,12 +39,12 @@ const (
 
 // random tries changes of a package in an order that the seed decides, until enough of them compiled.
 func (b bench) random(ctx context.Context, d draw, together int) error {
-	changes, err := changesOf(ctx, d.pkg)
+	changes, err := changesOf(ctx, d.pkg, d.files)
 	if err != nil {
 		return err
 	}
 	rand.New(rand.NewPCG(d.seed, 0)).Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
-	tests, err := b.coverings(ctx, d.pkg, d.tests, together)
+	tests, broken, err := b.coverings(ctx, d, together)
 	if err != nil {
 		return err
 	}
@@ -78,17 +80,24 @@ func (b bench) random(ctx context.Context, d draw, together int) error {
 	}
 	fmt.Printf("%s with seed %d: %d of %d mutants caught, %d survive, %d are run by no test\n",
 		d.pkg, d.seed, counts[killed], tried, counts[lived], counts[uncovered])
-	return nil
+	return broken
 }
 
-// changesOf is every change of the files of pkg that are built here.
-func changesOf(ctx context.Context, pkg string) ([]change, error) {
+// changesOf is every change of the files of pkg that are built here and match the pattern.
+func changesOf(ctx context.Context, pkg, pattern string) ([]change, error) {
+	chosen, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
 	files, err := exec.CommandContext(ctx, "go", "list", "-f", `{{join .GoFiles "\n"}}`, "./"+pkg).Output()
 	if err != nil {
 		return nil, err
 	}
 	var all []change
 	for _, file := range strings.Fields(string(files)) {
+		if !chosen.MatchString(file) {
+			continue
+		}
 		some, err := generate(filepath.Join(pkg, file))
 		if err != nil {
 			return nil, err
