@@ -64,10 +64,31 @@ func TestClockJumpIsNoticedWithoutAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
 		lease := heldOn(t, clock)
+		synctest.Wait() // the scheduler sleeps
 		clock.asleep.Store(int64(time.Minute))
 		start := time.Now()
 		<-lease.Context().Done()
 		assert.LessOrEqual(t, time.Since(start), time.Second)
+	})
+}
+
+// Promise 2: so it is where another lease is to be renewed before the one that ended.
+func TestClockJumpIsNoticedBehindAnotherLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := new(skewed)
+		l, err := newLocker(memlock.New(), clock.now, nil)
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		ends, err := l.Acquire(t.Context(), "ends", TTL(30*time.Minute), RenewEvery(10*time.Minute))
+		require.NoError(t, err)
+		lasts, err := l.Acquire(t.Context(), "lasts", TTL(10*time.Hour), RenewEvery(time.Minute))
+		require.NoError(t, err)
+		synctest.Wait()
+		clock.asleep.Store(int64(time.Hour))
+		start := time.Now()
+		<-ends.Context().Done()
+		assert.LessOrEqual(t, time.Since(start), time.Second)
+		require.NoError(t, lasts.Err())
 	})
 }
 

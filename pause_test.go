@@ -199,3 +199,29 @@ type unseeing struct {
 func (u unseeing) Inspect(context.Context, driver.Key) (driver.Status, error) {
 	return driver.Status{}, u.err
 }
+
+// A request to resume that failed had no effect, or may have had one.
+func TestResumeThatFails(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		_, err := locker(t, store).Pause(t.Context(), "a", "why")
+		require.NoError(t, err)
+		broken := errors.New("broken pipe")
+		for want, err := range map[error]error{rowlock.ErrUnavailable: driver.NotApplied(broken), rowlock.ErrUnknown: broken} {
+			err := locker(t, closing{store, err}).Resume(t.Context(), "a", 0)
+			require.ErrorIs(t, err, want)
+			require.ErrorIs(t, err, broken)
+			assert.Equal(t, driver.StatePaused, stateOf(t, store, "a"))
+		}
+		require.Error(t, locker(t, store).Resume(t.Context(), "a", 0, rowlock.TTL(-1)), "of an option that cannot work")
+		assert.Equal(t, driver.StatePaused, stateOf(t, store, "a"))
+	})
+}
+
+// closing is a store that ends nothing by force.
+type closing struct {
+	*memlock.Backend
+
+	err error
+}
+
+func (c closing) ForceRelease(context.Context, driver.Key, driver.Token, bool) error { return c.err }
