@@ -438,6 +438,25 @@ func TestUndecidedIsAFailure(t *testing.T) {
 	assert.False(t, Check(f.Run).OK())
 }
 
+// A request that was sent twice may wait in the store behind the release of what it was granted first. Some stores stamp a change with the
+// instant at which its statement began, and their order shows that the release came first.
+func TestADuplicateThatWaitsBehindTheRelease(t *testing.T) {
+	for _, taken := range []bool{true, false} {
+		f := sound()
+		h := f.ask(1, "chain-1").granted()
+		began := f.now
+		f.now += 100 * ms
+		h.released()
+		again := f.late(h)
+		f.Audit[len(f.Audit)-1].At = micros(began)
+		if taken {
+			f.change(history.Change{Name: again.name, Holder: again.try, OldToken: again.token, OldNonce: again.nonce, OldExpires: micros(again.expires), Token: again.token, Expires: micros(f.now), At: micros(f.now)})
+		}
+		v := newBook(f.Run).oneToken()
+		assert.Equal(t, taken, v.Broken == 0, "%v", v.Examples)
+	}
+}
+
 // A release may make the next grant in the same step, but no sooner than it was asked for.
 func TestAReleaseMayGrant(t *testing.T) {
 	for _, early := range []int64{0, 5 * ms} {

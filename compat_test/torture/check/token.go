@@ -5,12 +5,23 @@ import "github.com/rowlock/rowlock/compat_test/torture/history"
 // oneToken: an acquisition has one token, however often its request was sent.
 func (b *book) oneToken() *Verdict {
 	v := &Verdict{ID: "S11", Property: "one acquisition gets one token", Need: true}
-	grants, freed := map[string][]history.Change{}, map[int64]string{}
-	for c := range b.of(history.Grant) {
-		grants[c.Nonce] = append(grants[c.Nonce], c)
+	type lease struct {
+		nonce string
+		token int64
 	}
-	for c := range b.of(history.Free) {
-		freed[c.OldToken] = c.OldNonce
+	grants, freed := map[string][]history.Change{}, map[lease]int64{} // when, in the store's order of its name
+	for _, c := range b.Audit {
+		switch c.Step() {
+		case history.Grant:
+			grants[c.Nonce] = append(grants[c.Nonce], c)
+		case history.Free:
+			freed[lease{c.OldNonce, c.OldToken}] = c.Seq
+		}
+	}
+	// The instant of a change may be that at which its statement began, to wait for the release.
+	releasedBefore := func(a *attempt, c history.Change) bool {
+		at := freed[lease{a.nonce, a.token}]
+		return a.release != 0 && a.evicted == 0 && at != 0 && at < c.Seq
 	}
 	owner := map[string]string{}
 	for _, a := range b.attempts {
@@ -31,9 +42,9 @@ func (b *book) oneToken() *Verdict {
 			case c.Token == a.token:
 				told = true
 			case c.Token < a.token: // unanswered, and over before the next request: S1 judges that
-			case a.lost.At == 0 && !a.letGo(c.At):
+			case a.lost.At == 0 && !a.letGo(c.At) && !releasedBefore(a, c):
 				v.broken("%s: %s was told token %d, and the store granted it %d", a.name, a.try, a.token, c.Token)
-			case freed[c.Token] != a.nonce && b.undisturbed(a, c):
+			case freed[lease{c.Nonce, c.Token}] == 0 && b.undisturbed(a, c):
 				v.broken("%s: token %d was granted to %s, who had let go of token %d, and nobody took it back", a.name, c.Token, a.try, a.token)
 			}
 		}
