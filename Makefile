@@ -81,7 +81,7 @@ fuzz: ## every fuzz target for FUZZTIME=20s
 torture: ## BACKEND=postgres SEED=42 FOR=10m: locks under faults, with many processes, and a checker of what they wrote down
 	@$(TORTURE) -backend=$(BACKEND) -for=$(FOR) $(FLAGS)
 
-torture-dense: ## the same with hundreds of names that are held for about a millisecond: 300,000 acquisitions in ten minutes
+torture-dense: ## the same with hundreds of names that are held for about a millisecond
 	@$(TORTURE) -dense -backend=$(BACKEND) -for=$(FOR) $(FLAGS)
 
 torture-quick: ## the same in short: a minute of postgres, and beside it half a minute of each other backend, three at a time

@@ -140,7 +140,8 @@ func (b *book) add(e history.Event) {
 	}
 }
 
-// end is when a holder's own view that it holds the lock is over at the latest.
+// end is when a holder's own view that it holds the lock is over at the latest. That is before its answer came if its worker stood still
+// meanwhile.
 func (b *book) end(a *attempt) int64 {
 	end := a.until
 	for _, at := range []int64{a.lost.At, a.release, b.deaths[a.worker]} {
@@ -148,7 +149,7 @@ func (b *book) end(a *attempt) int64 {
 			end = min(end, at)
 		}
 	}
-	return max(end, a.granted)
+	return max(end, a.asked)
 }
 
 // yields is when the store may give the name away at the earliest: when the holder's view is over, or by something

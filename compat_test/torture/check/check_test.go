@@ -457,6 +457,29 @@ func TestADuplicateThatWaitsBehindTheRelease(t *testing.T) {
 	}
 }
 
+// A worker that is stopped between the store's grant and its own event hears of a lease that has ended, when the next holder has
+// the name.
+func TestAnAnswerThatComesAfterItsLease(t *testing.T) {
+	f := sound()
+	late := f.ask(1, "churn-0")
+	stopped := f.now
+	next := f.ask(2, "churn-0")
+	late.token, late.nonce, late.expires = f.token+1, "nonce of "+late.try, f.now+ttl
+	f.token++
+	f.change(history.Change{Name: late.name, Holder: late.try, Token: late.token, Nonce: late.nonce, Expires: micros(late.expires), At: micros(f.now)})
+	f.now += 2 * ttl
+	next = next.granted()
+	f.event(history.Event{Kind: history.Fault, Outcome: faultStop, Victim: 1, Hit: true, At: stopped, End: f.now})
+	f.event2(late, history.Granted, "").Until = late.expires - ttl/10
+	f.event2(late, history.Lost, "deadline")
+	f.event2(late, history.Seen, history.Ended)
+	f.event2(late, history.Release, "")
+	f.event2(late, history.Released, history.LeaseLost)
+	next.released()
+	r := Check(f.Run)
+	assert.True(t, r.OK(), "%s", r)
+}
+
 // A release may make the next grant in the same step, but no sooner than it was asked for.
 func TestAReleaseMayGrant(t *testing.T) {
 	for _, early := range []int64{0, 5 * ms} {
