@@ -65,7 +65,6 @@ func (m marks) scan(ctx context.Context, q querier, verb string, args ...any) ([
 		if err := r.Scan(&one.Namespace, &one.Resource, &one.Token, &one.Domain, &one.Era, &age); err != nil {
 			return err
 		}
-		one.Namespace, one.Resource, one.Domain = m.decode(one.Namespace), m.decode(one.Resource), m.decode(one.Domain)
 		one.Age = time.Duration(age) * time.Microsecond
 		list = append(list, one)
 		return nil

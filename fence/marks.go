@@ -9,7 +9,6 @@ import (
 type marks struct {
 	sql    statements
 	encode func(string) string // how the statements take names
-	decode func(string) string // and give them back
 }
 
 // key is the arguments that name one mark.
@@ -25,7 +24,6 @@ func (m marks) name(namespace, resource string) []any {
 func (m marks) read(ctx context.Context, q querier, c claim, resource string) (mark, error) {
 	var now mark
 	_, err := q.row(ctx, m.sql["read"], m.key(c, resource), &now.token, &now.nonce, &now.domain)
-	now.domain = m.decode(now.domain)
 	return now, err
 }
 

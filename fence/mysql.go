@@ -3,11 +3,11 @@ package fence
 import (
 	"context"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/rowlock/rowlock/internal/sqlbind"
 	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/internal/sqlserver"
 	"github.com/rowlock/rowlock/internal/sqltable"
@@ -33,10 +33,7 @@ type mysql struct {
 }
 
 func newMySQL(db *sql.DB, t sqltable.Table) *mysql {
-	// Hexadecimal digits mean the same in every character set that a connection may have.
-	hexed := func(s string) string { return hex.EncodeToString([]byte(s)) }
-	unhexed := func(s string) string { b, _ := hex.DecodeString(s); return string(b) } //nolint:errcheck // the server's HEX wrote it
-	return &mysql{marks: marks{sql: load(t, "mysql", "`"), encode: hexed, decode: unhexed}, db: db, table: t}
+	return &mysql{marks: marks{sql: load(t, "mysql", "`"), encode: sqlbind.MySQLBytes}, db: db, table: t}
 }
 
 func (m *mysql) seal(ctx context.Context, c claim) error {
@@ -87,14 +84,20 @@ func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) er
 	return err
 }
 
-// define needs no transaction: each of its statements is one.
+// define needs no transaction: each of its statements is one. A trigger keeps settings of the session that creates it, and the pool's may
+// be such that the server does not understand the statement: define uses a session with settings of its own, and closes it.
 func (m *mysql) define(ctx context.Context, work func(querier) error) error {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
-	return work(sqlQuerier{conn: conn})
+	defer conn.Close() //nolint:errcheck // it is closed already
+	defer discard(conn)
+	q := sqlQuerier{conn: conn}
+	if err := q.exec(ctx, m.sql["define"]); err != nil {
+		return err
+	}
+	return work(q)
 }
 
 // boundLockWait lets the session wait for locks, and idle, for about as long as ctx permits: the

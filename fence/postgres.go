@@ -38,7 +38,7 @@ type postgres struct {
 
 func newPostgres(transact transactions, t sqltable.Table) *postgres {
 	plain := func(s string) string { return s }
-	return &postgres{marks: marks{sql: load(t, "postgres", `"`), encode: plain, decode: plain}, transact: transact, table: t}
+	return &postgres{marks: marks{sql: load(t, "postgres", `"`), encode: plain}, transact: transact, table: t}
 }
 
 func (p *postgres) seal(ctx context.Context, c claim) error {

@@ -26,7 +26,7 @@ type sqlite struct {
 
 func newSQLite(db *sql.DB, t sqltable.Table) *sqlite {
 	plain := func(s string) string { return s }
-	return &sqlite{marks: marks{sql: load(t, "sqlite", `"`), encode: plain, decode: plain}, db: db, table: t}
+	return &sqlite{marks: marks{sql: load(t, "sqlite", `"`), encode: plain}, db: db, table: t}
 }
 
 func (s *sqlite) seal(ctx context.Context, c claim) error {

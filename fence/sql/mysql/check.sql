@@ -1,4 +1,4 @@
--- Parameters: namespace, resource; namespace, resource again; all in hexadecimal digits.
+-- Parameters: namespace, resource; namespace, resource again; all in base64.
 -- Result: token and nonce of the mark, and the same two as the transaction's snapshot has them (NULL if it has no mark); no row if the resource was never sealed.
 -- Promise: nobody changes the mark before the transaction ends. MariaDB does not know FOR SHARE. The subquery reads without a lock: it tells whether the transaction has begun to read before the seal.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
@@ -6,8 +6,8 @@ SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
   FROM rowlock_lease_fence AS f
   LEFT JOIN (SELECT o.namespace, o.resource, o.token, o.nonce
                FROM rowlock_lease_fence AS o
-              WHERE o.namespace = UNHEX(?) AND o.resource = UNHEX(?)
+              WHERE o.namespace = FROM_BASE64(?) AND o.resource = FROM_BASE64(?)
               LIMIT 1) AS s
     ON s.namespace = f.namespace AND s.resource = f.resource
- WHERE f.namespace = UNHEX(?) AND f.resource = UNHEX(?)
+ WHERE f.namespace = FROM_BASE64(?) AND f.resource = FROM_BASE64(?)
   LOCK IN SHARE MODE

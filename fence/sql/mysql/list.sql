@@ -1,8 +1,11 @@
--- Parameters: namespace in hexadecimal digits, 1 for every namespace, else 0.
--- Result: one row a mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset; names and domain in hexadecimal digits.
--- Promise: reads only, and waits for nobody.
-SELECT LOWER(HEX(f.namespace)), LOWER(HEX(f.resource)), f.token, LOWER(HEX(f.domain)), f.era,
+-- Parameters: namespace in base64, 1 for every namespace, else 0.
+-- Result: one row a mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
+-- Promise: reads only, and waits for nobody. LIMIT takes the place of the session's sql_select_limit, and the two comments that of its sql_big_selects: MariaDB reads the first, MySQL the second.
+/*M! SET STATEMENT sql_big_selects = 1 FOR */
+SELECT /*+ SET_VAR(sql_big_selects = 1) */
+       f.namespace, f.resource, f.token, f.domain, f.era,
        TIMESTAMPDIFF(MICROSECOND, f.sealed_at, UTC_TIMESTAMP(6)) AS age_us
   FROM rowlock_lease_fence AS f
- WHERE f.namespace = UNHEX(?) OR ? = 1
+ WHERE f.namespace = FROM_BASE64(?) OR ? = 1
  ORDER BY f.namespace, f.resource
+ LIMIT 18446744073709551615

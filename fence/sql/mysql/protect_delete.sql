@@ -3,7 +3,7 @@
 -- Promise: refuses every row that is written in a session without a check by the lease that sealed the resource last, with the rights of whoever creates the trigger. The mark is locked, because a plain SELECT reads the snapshot; it is not, where there was no check, because the gap of a missing row would be.
 CREATE TRIGGER rowlock_protected_fence_delete BEFORE DELETE ON rowlock_protected FOR EACH ROW
 BEGIN
-    DECLARE nonces TEXT CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULLIF(CONVERT(@rowlock_nonces USING ascii), '');
+    DECLARE nonces TEXT CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULLIF(CONVERT(@rowlock_nonces USING ascii), x'');
     DECLARE sealed CHAR(36) CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULL;
     IF nonces IS NOT NULL THEN
         SET sealed = (SELECT f.nonce FROM rowlock_lease_fence AS f

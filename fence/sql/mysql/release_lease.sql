@@ -1,9 +1,9 @@
--- Parameters: minimum hold in microseconds; namespace, name of the lock, both in hexadecimal digits; nonce, token.
+-- Parameters: minimum hold in microseconds; namespace, name of the lock, both in base64; nonce, token.
 -- Result: none; one row changed if the lease was alive and has ended.
 -- Promise: with the commit, and not before, this lease ends, and no other; the row stays; nobody is granted the lock in between.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET nonce = NULL,
        expires_at = UTC_TIMESTAMP(6),
        held_until = COALESCE(NULLIF(GREATEST(UTC_TIMESTAMP(6), LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND), UTC_TIMESTAMP(6)), TIMESTAMP'1970-01-01 00:00:00')
- WHERE namespace = UNHEX(?) AND name = UNHEX(?)
+ WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?)
    AND nonce = ? AND token = ? AND expires_at > UTC_TIMESTAMP(6)

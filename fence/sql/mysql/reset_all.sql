@@ -1,6 +1,7 @@
--- Parameters: namespace in hexadecimal digits, 1 for every namespace, else 0.
+-- Parameters: namespace in base64, 1 for every namespace, else 0.
 -- Result: none.
--- Promise: no mark is any lease's, and every token of every domain raises each. Waits for every transaction that has checked one.
+-- Promise: no mark is any lease's, and every token of every domain raises each. Waits for every transaction that has checked one. A session with sql_safe_updates takes it because of the LIMIT.
 UPDATE rowlock_lease_fence
-   SET token = 0, nonce = '00000000-0000-0000-0000-000000000000', domain = '', era = era + 1, sealed_at = UTC_TIMESTAMP(6)
- WHERE (namespace = UNHEX(?) OR ? = 1) AND token <> 0
+   SET token = 0, nonce = '00000000-0000-0000-0000-000000000000', domain = x'', era = era + 1, sealed_at = UTC_TIMESTAMP(6)
+ WHERE (namespace = FROM_BASE64(?) OR ? = 1) AND token <> 0
+ LIMIT 9223372036854775807
