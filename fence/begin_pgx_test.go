@@ -2,12 +2,14 @@ package fence_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"net"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/fence"
@@ -24,6 +26,7 @@ func TestHowOftenTxPgxBegins(t *testing.T) {
 		begins int
 	}{
 		"every connection is broken":       {spoil: broken, begins: 10},
+		"the server has ended them all":    {spoil: terminate, begins: 10},
 		"the server refuses to begin":      {spoil: abort, begins: 1},
 		"there is no connection to be had": {dial: undialled, begins: 1},
 	} {
@@ -59,6 +62,61 @@ func TestHowOftenTxPgxBegins(t *testing.T) {
 			require.Equal(t, c.begins, begins)
 			require.False(t, begun)
 		})
+	}
+}
+
+// Promise: what the server ended while it was idle in the pool is passed over, and the transaction is run once, by TxPgx and by Tx.
+func TestAConnectionThatTheServerHasEndedIsPassedOver(t *testing.T) {
+	t.Parallel()
+	s := engines[0].fresh(t)
+	lease := s.lease(t, "r")
+	require.NoError(t, s.guard.Seal(t.Context(), lease))
+	config, err := pgxpool.ParseConfig(s.dsn)
+	require.NoError(t, err)
+	begins, runs := 0, 0
+	config.MaxConns, config.MinConns = 1, 0
+	config.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+		if begins++; begins == 1 {
+			terminate(ctx, conn)
+		}
+		return true, nil
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	require.NoError(t, fence.Pgx(pool).TxPgx(lease.Context(), func(context.Context, pgx.Tx) error {
+		runs++
+		return nil
+	}))
+	require.Equal(t, 2, begins)
+
+	db := s.open(t, s.dsn)
+	db.SetMaxOpenConns(1)
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, conn.Raw(func(c any) error {
+		terminate(t.Context(), c.(*stdlib.Conn).Conn())
+		return nil
+	}))
+	require.NoError(t, conn.Close())
+	require.NoError(t, fence.Postgres(db).Tx(lease.Context(), func(context.Context, *sql.Tx) error {
+		runs++
+		return nil
+	}))
+	require.Equal(t, 2, runs)
+}
+
+// terminate has the server end the connection, and waits until it has.
+func terminate(ctx context.Context, conn *pgx.Conn) {
+	other, err := pgx.ConnectConfig(ctx, conn.Config())
+	if err != nil {
+		return
+	}
+	defer other.Close(ctx)
+	pid, there := conn.PgConn().PID(), true
+	_, err = other.Exec(ctx, "SELECT pg_terminate_backend($1)", pid)
+	for there && err == nil {
+		err = other.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = $1)", pid).Scan(&there)
 	}
 }
 

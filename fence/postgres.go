@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -156,9 +157,11 @@ func (p *postgres) pruneOutcomes(ctx context.Context, unused time.Duration) (for
 	return forgotten, p.classify(err)
 }
 
-// refused knows pgx's error for a transaction in which a statement had failed before, too.
+// refused knows pgx's error for a transaction in which a statement had failed before, too. The states of class 57P say that the server
+// has ended the connection (a shutdown, an operator, idle_session_timeout): that is a connection that broke.
 func (p *postgres) refused(err error) bool {
-	return sqlerror.State(err) != "" || errors.Is(err, pgx.ErrTxCommitRollback)
+	state := sqlerror.State(err)
+	return state != "" && !strings.HasPrefix(state, "57P") || errors.Is(err, pgx.ErrTxCommitRollback)
 }
 
 func (p *postgres) explain(err error) error {
