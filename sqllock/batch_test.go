@@ -63,6 +63,38 @@ func TestNoNameSpoilsABatchInAnyEncoding(t *testing.T) {
 	}
 }
 
+// A session whose client_encoding is not the database's has the server translate, which has no form for every name. Such a name is
+// refused at once and for good, by field, and nothing is left behind. A driver that sets no client_encoding, as pgx, takes every name.
+func TestWhatTheEncodingHasNoFormForIsRefusedByField(t *testing.T) {
+	t.Parallel()
+	dsn := testenv.PostgresEncoded(t, "LATIN1")
+	db, err := sql.Open("pgx", dsn+"&client_encoding=UTF8")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, db.Close()) })
+	testschema.Install(t, db, migrations.Postgres)
+	b := Postgres(db)
+	g := mustAcquire(t, b, mysqlRequest("Zoë"))
+	require.NoError(t, b.Release(t.Context(), g))
+
+	byName, byHolder := mysqlRequest("日本"), mysqlRequest("job")
+	byHolder.Holder = "host 😀"
+	for field, r := range map[string]driver.Request{`name "日本"`: byName, `holder "host 😀"`: byHolder} {
+		_, err := b.Acquire(t.Context(), r)
+		require.ErrorContains(t, err, field)
+		require.ErrorContains(t, err, "encoding")
+		assert.True(t, driver.IsPermanent(err), "%v", err)
+	}
+	list, err := b.List(t.Context(), "", true)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	assert.Equal(t, "Zoë", list[0].Key.Name)
+
+	plain, err := sql.Open("pgx", dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, plain.Close()) })
+	mustAcquire(t, Postgres(plain), byName)
+}
+
 // Promise 11: a thousand leases with the longest names are renewed by a server that takes a quarter of a megabyte
 // at a time; the usual is 16 MB on MariaDB and 64 MB on MySQL.
 func TestTheLongestNamesFitIntoAPacket(t *testing.T) {

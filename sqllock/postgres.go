@@ -73,7 +73,7 @@ func (p *postgres) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 			vTTL:   func() error { return p.exec(ctx, "raise_longest_ttl", closedFor.Microseconds()) },
 		})
 	if err != nil {
-		err = p.classify(ctx, "acquire", r.Key, p.named(ctx, err))
+		err = p.classify(ctx, "acquire", r.Key, withFields(r, p.named(ctx, err)))
 		switch {
 		case left == nil || !driver.IsNotApplied(err):
 			return driver.Grant{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqlerror"
@@ -41,11 +42,30 @@ func (p *postgres) classify(ctx context.Context, operation string, key driver.Ke
 		return driver.Permanent(fmt.Errorf("%w: the role lacks a privilege on the lock table: see the documentation of package migrations", err))
 	case state == "25006" || state == "55000": // read_only_sql_transaction; recovery is in progress
 		return driver.Permanent(fmt.Errorf("%w: the server is read-only: locks need the primary", err))
+	case unencodable(state):
+		return driver.Permanent(fmt.Errorf("%w: the database's encoding has no form for it: use ASCII, or a database with the encoding UTF8", err))
 	case refused(state):
 		return driver.NotApplied(err)
 	default:
 		return err
 	}
+}
+
+// unencodable is untranslatable_character and character_not_in_repertoire.
+func unencodable(state string) bool { return state == "22P05" || state == "22021" }
+
+// withFields says which fields of r the database's encoding may have no form for, where err is that: the server does not.
+func withFields(r driver.Request, err error) error {
+	if !unencodable(sqlerror.State(err)) {
+		return err
+	}
+	var fields []string
+	for _, f := range []struct{ name, value string }{{"namespace", r.Key.Namespace}, {"name", r.Key.Name}, {"holder", r.Holder}, {"note", r.Note}} {
+		if strings.ContainsFunc(f.value, func(c rune) bool { return c > unicode.MaxASCII }) {
+			fields = append(fields, fmt.Sprintf("%s %q", f.name, f.value))
+		}
+	}
+	return fmt.Errorf("%s: %w", strings.Join(fields, ", "), err)
 }
 
 // refused reports whether the server undid the statement for certain. Not so where the connection
