@@ -9,7 +9,8 @@ import (
 // Postgres every TRUNCATE, unless the transaction has passed a [Guard.Check] by the lease that sealed
 // the resource last; of which resources does not matter. So a program that forgot the check, and a
 // console, cannot write beside a holder. The triggers lock the mark as the check does, and so refuse
-// a stale holder by themselves, at every isolation level. What they cannot see, and how an
+// a stale holder by themselves, at every isolation level. On Postgres they do not give way to a newer lease that waits to seal, as the
+// check does: check the resource of each table that you write. What they cannot see, and how an
 // administrator passes, is in the documentation of the package, under "Protected tables".
 //
 // The table is "table" or "schema.table" as the catalog spells it, each of at most 50 letters, digits

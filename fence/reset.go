@@ -71,7 +71,8 @@ func (g *Guard) Reset(ctx context.Context, namespace, resource string, seen rowl
 // ResetAll is [Guard.Reset] of every mark of namespace, or with all of every namespace, whatever its
 // token. It is for data that comes from a backup: there, a mark is that of a holder who was the newest
 // when the backup was made, and who would pass its check again. Nobody may work while the data is
-// restored and before ResetAll returns; each holder must seal again.
+// restored and before ResetAll returns; each holder must seal again. On PostgreSQL it holds no later check back, as Seal and Reset do: if
+// holders work all the same, and their transactions overlap without end, it gives up after half a minute.
 func (g *Guard) ResetAll(ctx context.Context, namespace string, all bool) error {
 	if g.err != nil {
 		return g.err
