@@ -30,7 +30,7 @@ func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	stop = sync.OnceFunc(func() {
 		b.wakes.Remove(channel, w)
 		if b.places.Leave(key) {
-			go b.leave(key)
+			b.leave(key)
 		}
 	})
 	if err := topic.Await(ctx); err != nil {

@@ -21,7 +21,7 @@ func (b *Backend) elsewhere() string {
 	return ""
 }
 
-// leave takes a waiter that gave up out of the queue. If that fails, releases of the next three seconds may keep the lock for
+// leave takes a waiter that gave up out of the queue, and waits for the reply. If that fails, releases of the next three seconds may keep the lock for
 // it, once, for a moment.
 func (b *Backend) leave(key driver.Key) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
