@@ -48,6 +48,11 @@ func (s *store) guard(open *session) {
 func (s *store) relieve(open *session, w *sentry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.end(open, w)
+}
+
+// end is relieve. The caller holds mu.
+func (s *store) end(open *session, w *sentry) {
 	w.cancel()
 	w.limit.Stop()
 	if s.sentries[open] == w {
@@ -158,10 +163,10 @@ func (b *Backend) CloseIdle(ctx context.Context) {
 			delete(idle, h.session)
 		}
 	}
-	b.mu.Unlock()
-	for open, w := range idle {
-		b.relieve(open, w)
+	for open, w := range idle { // before another grant could count on one
+		b.end(open, w)
 	}
+	b.mu.Unlock()
 	for _, w := range idle {
 		select {
 		case <-w.done:

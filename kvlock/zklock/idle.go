@@ -21,8 +21,8 @@ func (s *session) isIdle() bool {
 	return s.asking == 0
 }
 
-// endIdle ends s if nobody has used it for a while, and else looks again. An acquisition that has just chosen it is made on
-// another, as after any end of a session.
+// endIdle ends s if nobody has used it for a while, and else looks again. It ends s while it holds store.mu, so no lock is granted on a session
+// that is about to end. An acquisition that has chosen s already is made on another, as after any end of a session.
 func (s *session) endIdle() {
 	s.store.mu.Lock()
 	left := s.store.linger - time.Since(s.used)
@@ -34,6 +34,7 @@ func (s *session) endIdle() {
 		s.store.mu.Unlock()
 		return
 	}
+	s.end(errIdle)
 	s.store.mu.Unlock()
 	s.finish(errIdle)
 }
@@ -44,6 +45,7 @@ func (b *Backend) CloseIdle(ctx context.Context) {
 	var idle []*session
 	for _, s := range b.places {
 		if s.isIdle() {
+			s.end(errIdle)
 			idle = append(idle, s)
 		}
 	}
