@@ -32,6 +32,9 @@ func (s *store) encryptionCheck() check {
 				return err
 			}
 			hosts, do = []string{cfg.ConnConfig.Host}, "add sslmode=verify-full to --store: without it a server that refuses TLS is talked to in plaintext"
+			for _, other := range cfg.ConnConfig.Fallbacks {
+				hosts = append(hosts, other.Host)
+			}
 		} else if s.at.mysql.Net == "tcp" {
 			hosts = []string{s.at.mysql.Addr}
 		}

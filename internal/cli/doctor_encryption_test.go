@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/internal/testenv"
 )
@@ -28,6 +30,11 @@ func TestEncryptionIsTold(t *testing.T) {
 	}
 	assert.Equal(t, "rediss+cluster", secureScheme("redis+cluster"))
 	assert.Equal(t, "etcds", secureScheme("etcd"))
+	several, err := url.Parse(testenv.Postgres(t))
+	require.NoError(t, err)
+	several.Host += ",db.invalid:5432"
+	_, stdout, stderr := call(t, nil, "doctor", "--store", several.String())
+	assert.Contains(t, stdout, "the connection is not encrypted: everybody", stderr)
 	for name, open := range map[string]func(testing.TB) string{"postgres": testenv.Postgres, "mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
