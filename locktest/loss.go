@@ -22,6 +22,11 @@ var lossCases = []testCase{
 		run:     lossEndsTheWork,
 	},
 	{
+		name:    "maximum-hold-frees",
+		promise: "When a maximum hold is over the lease is lost, and the name is free soon after, although the holder does nothing.",
+		run:     maximumHoldFrees,
+	},
+	{
 		name:    "loss-harms-nobody",
 		promise: "Whoever has lost a lease does not touch the one of the next holder, whatever he does.",
 		needs:   []power{expiring},
@@ -65,6 +70,20 @@ func lossEndsTheWork(t *trial) {
 	case !errors.Is(err, rowlock.ErrLost):
 		t.fatalf("want Do to say rowlock.ErrLost, got %v", err)
 	}
+}
+
+func maximumHoldFrees(t *trial) {
+	a, b := t.open(), t.open()
+	name := t.key("x").Name
+	l := t.locker(a, rowlock.TTL(3*steady), rowlock.MaxHold(lively), rowlock.Margin(lively/4)) // without the maximum nobody waits for so long
+	lease := t.acquire(l, name)
+	t.await(lease.Context().Done(), "the context of a lease ends with its maximum hold")
+	var lost *rowlock.LostError
+	if err := lease.Err(); !errors.As(err, &lost) || lost.Reason != rowlock.LostMaxHold {
+		t.fatalf("want a *rowlock.LostError that says %s, got %v", rowlock.LostMaxHold, err)
+	}
+	t.isFree(b, name)
+	t.isLostLease(lease)
 }
 
 func lossHarmsNobody(t *trial) {

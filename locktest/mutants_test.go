@@ -22,8 +22,9 @@ func mutants() []mutant {
 
 		// Times.
 		{"grants half the time", plain[halfTTL], []string{"lease-lasts", "trust-ends-first"}},
-		{"grants ten times the time", plain[tenfoldTTL], []string{"refusal-tells-until-when"}},
-		{"never lets a lease expire", plain[immortal], []string{"lease-ends", "crash-frees"}},
+		{"grants ten times the time", plain[tenfoldTTL], []string{"refusal-tells-until-when", "maximum-hold-frees"}},
+		{"never shortens a lease", plain[neverShortens], []string{"renewal-shortens"}},
+		{"never lets a lease expire", plain[immortal], []string{"lease-ends", "crash-frees", "maximum-hold-frees"}},
 		{"knows no minimum hold", plain[noMinimumHold], []string{"minimum-hold"}},
 		{"knows no hand-over delay", plain[noHandOverDelay], []string{"hand-over-delay"}},
 		{"keeps the hand-over delay after a release", plain[delayAfterRelease], []string{"no-hand-over-delay-after-release"}},

@@ -33,6 +33,13 @@ func (m tenfoldTTL) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return asOther(ctx, m.Backend, r, func(r *driver.Request) { r.TTL *= 10 })
 }
 
+// neverShortens renews for no less than steady.
+type neverShortens struct{ *memlock.Backend }
+
+func (m neverShortens) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	return m.Backend.Renew(ctx, altered(grants, func(g *driver.Grant) { g.TTL = max(g.TTL, steady) }))
+}
+
 type immortal struct{ *memlock.Backend }
 
 func (m immortal) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {

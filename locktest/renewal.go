@@ -3,6 +3,7 @@ package locktest
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -12,6 +13,11 @@ var renewalCases = []testCase{
 		name:    "renewal-extends",
 		promise: "Renewal extends a grant that is alive to a full TTL from now.",
 		run:     renewalExtends,
+	},
+	{
+		name:    "renewal-shortens",
+		promise: "A renewal for less than is left of a lease ends it sooner, as the end of a maximum hold needs.",
+		run:     renewalShortens,
 	},
 	{
 		name:    "renewal-does-not-revive",
@@ -56,6 +62,22 @@ func renewalExtends(t *trial) {
 	if left := t.expiresIn(b, g.Key); left <= steady {
 		t.fatalf("renewed for %s, the lease ends in %s", g.TTL, left)
 	}
+}
+
+func renewalShortens(t *trial) {
+	a, b := t.open(), t.open()
+	t.needTerm(a)
+	r := t.request(t.key("x"))
+	r.TTL = 3 * steady // nobody waits for so long
+	g := t.grant(a, r)
+	g.TTL = lively
+	sent := time.Now()
+	t.isHeld(a, g)
+	t.grantAtLast(b, t.request(g.Key))
+	if took := time.Since(sent); took < tolerance(g.TTL) {
+		t.fatalf("a lease that was renewed for %s was over %s after that", g.TTL, took)
+	}
+	t.isLost(a, g, "of a lease that was shortened and is over")
 }
 
 func (t *trial) isLost(b driver.Backend, g driver.Grant, why string) {
