@@ -14,6 +14,8 @@ func (b *Backend) Capabilities() driver.Capabilities {
 
 // sealing makes b honour driver.Request.Seal for guards of the same handle.
 func (b *Backend) sealing(db any) *Backend {
-	b.sealsAt = driver.Place{DB: db, Table: b.table.String()}
+	if b.err == nil {
+		b.sealsAt = driver.Place{DB: db, Table: b.table.String()}
+	}
 	return b
 }
