@@ -181,3 +181,13 @@ func sources(t *testing.T, end string) map[string]string {
 	require.NoError(t, err)
 	return found
 }
+
+// Every file that the page on the architecture names exists.
+func TestEveryFileThatIsNamedExists(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile("`([a-z_/]+\\.(?:go|lua|sql))`").FindAllStringSubmatch(pages(t)["docs/architecture.md"], -1)
+	require.Greater(t, len(named), 20)
+	for _, m := range named {
+		assert.FileExists(t, filepath.Join(root, m[1]))
+	}
+}
