@@ -47,15 +47,8 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	}
 	defer s.close()
 	w := a.newWaiting(f.wait)
-	waitCtx, giveUp := context.WithCancelCause(waitCtx)
+	waitCtx, giveUp := a.withoutItself(waitCtx, s, w)
 	defer giveUp(nil)
-	w.itself = func(held *rowlock.HeldError) bool {
-		err := s.itself(environment(a.std.Env).outerLocks(), held)
-		if err != nil {
-			giveUp(err)
-		}
-		return err != nil
-	}
 	opts := append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(a.trace(w)))
 	locker, err := rowlock.New(s.backend, opts...)
 	if err != nil {
@@ -74,11 +67,7 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	}
 	key := driver.Key{Namespace: a.namespace, Name: name}
 	if err != nil {
-		var held *rowlock.HeldError
-		if errors.As(err, &held) {
-			w.itself(held)
-		}
-		if inside := context.Cause(waitCtx); exitCode(inside) == exitUsage {
+		if inside := w.forItself(waitCtx, err); inside != nil {
 			return 0, inside
 		}
 		code, failure := a.refused(f, s.explain(acquireFailure(err)))
@@ -129,11 +118,7 @@ func (a *app) refused(f runFlags, err error) (int, error) {
 // trace tells of the lock what a person must know, and collectors all that changes.
 func (a *app) trace(w *waiting) *rowlock.Trace {
 	return &rowlock.Trace{
-		HeldByOther: func(e rowlock.HeldByOtherEvent) {
-			if !w.itself(e.Held) {
-				w.refused(plain(e.Held), heldAttrs(e.Held))
-			}
-		},
+		HeldByOther: w.heldByOther,
 		Acquired: func(e rowlock.AcquiredEvent) {
 			a.log.event("acquired", append(leaseAttrs(e.LeaseInfo), seconds("waited_seconds", e.Waited), slog.Int("attempts", e.Attempts))...)
 		},

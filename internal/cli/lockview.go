@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 )
 
@@ -27,6 +28,14 @@ type lockView struct {
 	ends     string // what it ends with, if nobody can see when; empty: with a time
 	nameless bool   // the store knows neither names nor the past
 	forgets  bool   // the store knows no past
+}
+
+// held is the lock as a refusal shows it; nil if nobody holds it.
+func (v lockView) held() *rowlock.HeldError {
+	if v.status.State != driver.StateHeld {
+		return nil
+	}
+	return &rowlock.HeldError{Namespace: v.Namespace, Name: v.Name, Holder: v.Holder, Token: v.status.Token}
 }
 
 // view is what is shown of a lock in this store.

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -66,9 +68,34 @@ func (s *store) itself(list []outer, held *rowlock.HeldError) error {
 			continue
 		}
 		if o.token == held.Token && o.holder == held.Holder || held.Token == 0 && o.store == s.hash() {
-			return usage("%q is held by the \"rowlock run\" that this command is part of (token %s), and would wait for itself: leave the inner lock out, or give it another name",
+			return usage("%q is held by the \"rowlock run\" that this command is part of (token %s), and would wait for itself: leave it out, or name another lock",
 				held.Name, o.token)
 		}
+	}
+	return nil
+}
+
+// withoutItself ends the wait of a call that is made with the context as soon as w is told that this process runs under the lock.
+func (a *app) withoutItself(ctx context.Context, s *store, w *waiting) (context.Context, context.CancelCauseFunc) {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	w.itself = func(held *rowlock.HeldError) bool {
+		err := s.itself(environment(a.std.Env).outerLocks(), held)
+		if err != nil {
+			giveUp(err)
+		}
+		return err != nil
+	}
+	return ctx, giveUp
+}
+
+// forItself is the usage error of a call that failed with err because this process runs under the lock; else nil.
+func (w *waiting) forItself(ctx context.Context, err error) error {
+	var held *rowlock.HeldError
+	if errors.As(err, &held) {
+		w.itself(held)
+	}
+	if cause := context.Cause(ctx); exitCode(cause) == exitUsage {
+		return cause
 	}
 	return nil
 }

@@ -70,8 +70,10 @@ func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, 
 		return 0, err
 	}
 	w := a.newWaiting(f.wait)
+	ctx, giveUp := a.withoutItself(ctx, s, w)
+	defer giveUp(nil)
 	locker, err := rowlock.New(s.backend, append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(&rowlock.Trace{
-		HeldByOther: func(e rowlock.HeldByOtherEvent) { w.refused(plain(e.Held), heldAttrs(e.Held)) },
+		HeldByOther: w.heldByOther,
 	}))...)
 	if err != nil {
 		return 0, acquireFailure(err)
@@ -86,9 +88,11 @@ func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, 
 		return exitOK, nil
 	case got != nil && errors.Is(err, context.Canceled) && !errors.Is(err, rowlock.ErrUnknown):
 		return a.interrupted(got, name, lockNotPaused), nil
-	default:
-		return 0, s.look(driver.Key{Namespace: a.namespace, Name: name}, s.explain(pauseFailure(err)))
 	}
+	if inside := w.forItself(ctx, err); inside != nil {
+		return 0, inside
+	}
+	return 0, s.look(driver.Key{Namespace: a.namespace, Name: name}, s.explain(pauseFailure(err)))
 }
 
 // checkPauses refuses a store in which nothing can be paused.

@@ -81,6 +81,9 @@ func (a *app) awaitFree(ctx context.Context, s *store, key driver.Key, limit tim
 			if v.available() || left <= 0 {
 				return v, nil
 			}
+			if err := s.itself(environment(a.std.Env).outerLocks(), v.held()); err != nil {
+				return lockView{}, err
+			}
 			w.refused(v.sentence(), v.attrs())
 			heard, asked = time.Now(), true
 			if status.FreeIn > 0 {

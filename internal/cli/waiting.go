@@ -36,6 +36,13 @@ func (a *app) newWaiting(limit time.Duration) *waiting {
 	return w
 }
 
+// heldByOther is for the trace of a call that withoutItself has prepared.
+func (w *waiting) heldByOther(e rowlock.HeldByOtherEvent) {
+	if !w.itself(e.Held) {
+		w.refused(plain(e.Held), heldAttrs(e.Held))
+	}
+}
+
 // refused is told of every refusal: a sentence, and the same for collectors.
 func (w *waiting) refused(sentence string, attrs []slog.Attr) {
 	w.mu.Lock()

@@ -5,13 +5,24 @@ set -eu
 for options in --wait=inf --on-conflict=wait --on-conflict=skip --on-conflict=fail; do
 	code=0; rowlock run self -- rowlock run self $options -- touch never 2>err || code=$?
 	test $code = 64
-	grep -Eqx 'rowlock: "self" is held by the "rowlock run" that this command is part of \(token [0-9]+\), and would wait for itself: leave the inner lock out, or give it another name' err || { cat err; exit 1; }
+	grep -Eqx 'rowlock: "self" is held by the "rowlock run" that this command is part of \(token [0-9]+\), and would wait for itself: leave it out, or name another lock' err || { cat err; exit 1; }
 done
 code=0; rowlock run self -- rowlock run 'b: %' -- rowlock run self --wait=inf -- touch never 2>err || code=$?
 test $code = 64
 code=0; rowlock run 'b: %' -- rowlock run self -- rowlock run 'b: %' --wait=inf -- touch never 2>err || code=$?
 test $code = 64
 test ! -e never
+
+# So does a wait until it is free, and a pause. A question that does not wait is answered.
+code=0; rowlock run self -- rowlock wait self --timeout=20s 2>err || code=$?
+test $code = 64
+grep -q 'and would wait for itself' err || { cat err; exit 1; }
+code=0; rowlock run self -- rowlock wait self --timeout=0 2>err || code=$?
+test $code = 75
+rowlock run self -- rowlock wait other --timeout=20s
+code=0; rowlock run self -- rowlock pause self --reason=maintenance --wait=20s 2>err || code=$?
+test $code = 64
+grep -Eq 'and would wait for itself|nothing can be paused' err || { cat err; exit 1; }
 
 rowlock run self -- rowlock run self --namespace other -- touch ran
 test -e ran
