@@ -11,12 +11,13 @@ import (
 )
 
 // voteAt runs the acquire script at a node. Without a nonce it asks for the node's state only.
-func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, key, nonce string, req driver.Request, waiter string, ballot int64) vote {
+func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, key, nonce string, req driver.Request, waiter string, ballot int64, proposed driver.Token) vote {
 	o := r.options
 	v := readVote(n, redisbase.Run(ctx, client, acquireScript.On([]string{key, o.prefix.Record()},
-		nonce, req.Holder, req.Note, redisbase.Micros(req.TTL), redisbase.Micros(req.MinHold), redisbase.Micros(req.HandoverDelay), retention.Milliseconds(), redisbase.Micros(o.quarantine()), waiter, ballot,
+		nonce, req.Holder, req.Note, redisbase.Micros(req.TTL), redisbase.Micros(req.MinHold), redisbase.Micros(req.HandoverDelay), retention.Milliseconds(), redisbase.Micros(o.quarantine()), waiter, ballot, proposed.String(),
 	)))
 	v.err = redisbase.Classify(v.err)
+	r.saw(v.top)
 	if v.forgetful() {
 		n.forgotten()
 	}
@@ -64,7 +65,7 @@ func (r *Backend) visit() {
 					found <- vote{node: n, err: err}
 					return
 				}
-				found <- r.voteAt(ctx, n, client, r.options.prefix.Record(), "", driver.Request{}, "", 0)
+				found <- r.voteAt(ctx, n, client, r.options.prefix.Record(), "", driver.Request{}, "", 0, 0)
 			})
 		}
 		var votes []vote

@@ -31,6 +31,7 @@ type Backend struct {
 
 	work     work
 	ballots  atomic.Int64 // numbered so far
+	largest  atomic.Int64 // token that any node has told of
 	met      atomic.Bool  // every node has been looked at, or has had its time
 	visiting atomic.Bool
 	visited  atomic.Pointer[time.Time] // when the last visit ended; nil before it

@@ -17,11 +17,12 @@ type ballot struct {
 	ctx       context.Context
 	req       driver.Request
 	key       string
-	number    int64     // larger than that of any before
-	waiter    string    // this process, if it waits for the name, and else empty
-	began     time.Time // before anything was sent
-	strangers bool      // some nodes have not been contacted
-	enough    bool      // nodes without those that are absent, which are not asked then
+	number    int64        // larger than that of any before
+	waiter    string       // this process, if it waits for the name, and else empty
+	began     time.Time    // before anything was sent
+	proposed  driver.Token // what the first round asks nodes to confirm
+	strangers bool         // some nodes have not been contacted
+	enough    bool         // nodes without those that are absent, which are not asked then
 
 	votes         chan vote
 	minted        chan struct{} // closed when token, floor and admits are decided
@@ -39,7 +40,7 @@ type ballot struct {
 func (r *Backend) newBallot(ctx context.Context, req driver.Request) *ballot {
 	n := len(r.nodes)
 	b := &ballot{
-		redlock: r, ctx: ctx, req: req, key: r.options.prefix.Encode(req.Key), began: time.Now(), number: r.ballots.Add(1),
+		redlock: r, ctx: ctx, req: req, key: r.options.prefix.Encode(req.Key), began: time.Now(), number: r.ballots.Add(1), proposed: r.propose(),
 		votes: make(chan vote, n), minted: make(chan struct{}), admitting: make(chan struct{}),
 		confirmations: make(chan bool, n), admitted: make(chan bool, n), over: make(chan struct{}),
 	}
@@ -80,7 +81,7 @@ func (b *ballot) run(n *node, t *turn) {
 	}
 	<-b.minted
 	if b.token > 0 {
-		b.confirmations <- v.granted() && b.confirm(n)
+		b.confirmations <- v.granted() && (v.confirmed == b.token || b.confirm(n))
 	}
 	<-b.over
 	var never *unfit
@@ -112,7 +113,7 @@ func (b *ballot) vote(n *node, t *turn) vote {
 	if err := b.redlock.fit(ctx, n, client); err != nil {
 		return vote{node: n, err: err}
 	}
-	return b.redlock.voteAt(ctx, n, client, b.key, b.req.Nonce.String(), b.req, b.waiter, b.number)
+	return b.redlock.voteAt(ctx, n, client, b.key, b.req.Nonce.String(), b.req, b.waiter, b.number, b.proposed)
 }
 
 var errAbsent = errors.New("it has not answered yet, and is looked for in the background")

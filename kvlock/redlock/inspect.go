@@ -80,20 +80,19 @@ func (r *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return r.merge(key, views), nil
 }
 
-// merge makes one state of those at the nodes. It is that of the node with the largest token, unless too few
-// nodes share it: then the lock is about to be granted, or was left behind by somebody who failed.
+// merge makes one state of those at the nodes. It is the one that a majority shares. Without one, the lock is about to be granted, or was
+// left behind by somebody who failed.
 func (r *Backend) merge(key driver.Key, views []driver.Status) driver.Status {
 	if len(views) == 0 {
 		return driver.Status{Key: key}
 	}
-	newest := slices.MaxFunc(views, func(x, y driver.Status) int { return cmp.Compare(x.Token, y.Token) })
-	var same []driver.Status
 	for _, v := range views {
-		if v.Token == newest.Token && v.State == newest.State {
-			same = append(same, v)
+		if count(views, func(o driver.Status) bool { return o.Token == v.Token && o.State == v.State }) >= r.quorum() {
+			return v
 		}
 	}
-	if len(same) >= r.quorum() || newest.State == driver.StateFree {
+	newest := slices.MaxFunc(views, func(x, y driver.Status) int { return cmp.Compare(x.Token, y.Token) })
+	if newest.State == driver.StateFree {
 		return newest
 	}
 	// The state that most of the others are in.

@@ -31,7 +31,7 @@ type tokenModel struct {
 type modelNode struct {
 	holder                int // nonce; 0: nobody
 	confirmed, token, top driver.Token
-	least                 driver.Token
+	least, prior, floor   driver.Token
 	skew                  int
 	known, forgetful      bool
 	since                 int // the step at which it forgot
@@ -42,8 +42,10 @@ type try struct {
 	nonce, began int
 	votes        []vote
 	token, floor driver.Token
-	confirmed    int
+	proposed     driver.Token
+	nodes        map[int]bool // that have confirmed token
 	active       bool
+	granted      bool
 }
 
 type modelMessage struct {
@@ -66,6 +68,7 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 	}
 	q := m.Nodes/2 + 1
 	clients := make([]*try, 3)
+	largest := make([]driver.Token, len(clients)) // that each has seen
 	var messages []modelMessage
 	var all []granted
 	seen := make(map[driver.Token]bool)
@@ -79,11 +82,11 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 		}
 	}
 	begin := func(c, now, nonce int) {
-		clients[c] = &try{nonce: nonce, began: now, active: true}
+		clients[c] = &try{nonce: nonce, began: now, active: true, proposed: m.propose(rng, now, largest[c]), nodes: make(map[int]bool)}
 		send("vote", clients[c])
 	}
 	settle := func(t *try, now int) {
-		t.active = false
+		t.active, t.granted = false, true
 		all = append(all, granted{t.token, t.began, now})
 		if seen[t.token] {
 			twice++
@@ -133,13 +136,30 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 				if !t.active {
 					break
 				}
+				for c := range clients {
+					if clients[c] == t {
+						largest[c] = max(largest[c], v.top)
+					}
+				}
 				t.votes = append(t.votes, v)
 				if t.token == 0 && count(t.votes, vote.granted) >= q {
 					t.token = m.mint(t.votes)
 					if m.Naive != "" {
 						settle(t, now)
 					}
+					for _, v := range t.votes {
+						if v.granted() && v.confirmed == t.token { // by its vote
+							t.nodes[int(v.since)] = true
+						}
+					}
+					if m.Naive == "" && len(t.nodes) >= q {
+						settle(t, now)
+					}
 					send("confirm", t)
+				} else if t.token > 0 && v.granted() && v.confirmed == t.token && m.Naive == "" {
+					if t.nodes[msg.node] = true; len(t.nodes) == q {
+						settle(t, now)
+					}
 				}
 				if told(t.votes, m.Nodes) {
 					t.floor = max(t.floor, floor(t.votes))
@@ -150,8 +170,8 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 					}
 				}
 			case "confirm":
-				if confirmAt(n, t) && t.active {
-					if t.confirmed++; t.confirmed == q {
+				if confirmAt(n, t) && t.active && !t.nodes[msg.node] {
+					if t.nodes[msg.node] = true; len(t.nodes) == q {
 						settle(t, now)
 					}
 				}
@@ -159,10 +179,14 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 				if n.forgetful && m.over(n, t, oldestActive(now)) {
 					n.forgetful = false
 					n.top = max(n.top, t.floor)
+					n.floor = n.top
 				}
 			case "release":
 				if n.holder == t.nonce {
 					n.holder = 0
+					if !t.granted {
+						n.token = n.prior // what failed gives its token back
+					}
 					if m.Forgets {
 						n.known, n.token, n.confirmed = false, 0, 0
 					}
@@ -198,15 +222,36 @@ func (m tokenModel) vote(n *modelNode, at int, t *try, now, oldest int) vote {
 	if n.holder != t.nonce {
 		n.holder, n.confirmed = t.nonce, 0
 	}
+	n.prior = n.token
+	if near := m.Clock == 0 || abs(int(t.proposed)-(1000+m.Clock*now+n.skew)) < m.near(); n.confirmed == 0 && t.proposed > max(n.token, n.least, n.floor) && near {
+		n.token, n.confirmed, n.top = t.proposed, t.proposed, max(n.top, t.proposed)
+	}
 	if m.Naive == "incr of one node" || m.Naive == "max of incr" {
 		n.top++
 	}
-	v := vote{verdict: "granted", confirmed: n.confirmed, last: max(n.token, n.least), top: n.top}
+	v := vote{verdict: "granted", confirmed: n.confirmed, last: max(n.token, n.least), top: n.top, since: time.Duration(at)}
 	if m.Clock > 0 {
 		v.time = driver.Token(1000 + m.Clock*now + n.skew)
 	}
 	return v
 }
+
+// propose is what a client has nodes confirm with their votes: nothing, or what its clock and the tokens that it has seen lead to.
+func (m tokenModel) propose(rng *rand.Rand, now int, largest driver.Token) driver.Token {
+	if m.Naive != "" || rng.IntN(3) == 0 {
+		return 0
+	}
+	guess := driver.Token(1 + rng.IntN(int(largest)+3)) // of a client that has seen little, too
+	if m.Clock > 0 {
+		guess = max(guess, driver.Token(1000+m.Clock*now+rng.IntN(2*m.ClockSkew+1)-m.ClockSkew))
+	}
+	return guess
+}
+
+// near is how far a proposal may be from the clock of a node: less than what passes while a node is kept out.
+func (m tokenModel) near() int { return max(m.Clock/4, m.ClockSkew) }
+
+func abs(n int) int { return max(n, -n) }
 
 // over says whether the quarantine of n is, for t: what was being asked for when n forgot has ended, and t began afterwards.
 func (m tokenModel) over(n *modelNode, t *try, oldest int) bool {
@@ -244,7 +289,7 @@ func confirmAt(n *modelNode, t *try) bool {
 		return false
 	case n.confirmed == t.token:
 		return true
-	case t.token <= max(n.token, n.least):
+	case t.token <= max(n.token, n.least, n.floor):
 		return false
 	}
 	n.token, n.confirmed, n.top = t.token, t.token, max(n.top, t.token)
@@ -290,7 +335,7 @@ func TestTokenModel(t *testing.T) {
 		{"a minority forgets, is kept out and told", tokenModel{Amnesia: 0.01, Vetted: true}, million / 4, true},
 		{"a majority forgets, is kept out, clocks agree", tokenModel{Amnesia: 0.01, Vetted: true, Together: true, Clock: 100}, million / 4, true},
 
-		{"a majority forgets, is kept out, no clocks", tokenModel{Amnesia: 0.01, Vetted: true, Together: true}, million / 4, false},
+		{"a majority forgets, is kept out, no clocks", tokenModel{Amnesia: 0.01, Vetted: true, Together: true}, 4 * million, false},
 		{"a minority forgets, and votes at once", tokenModel{Amnesia: 0.01}, million / 4, false},
 		{"control: a counter of one node", tokenModel{Naive: "incr of one node"}, million / 4, false},
 		{"control: the largest counter of a majority", tokenModel{Naive: "max of incr"}, million / 4, false},

@@ -64,10 +64,10 @@ func (v vote) ready() bool     { return v.err == nil && (v.verdict == "ready" ||
 func (v vote) forgetful() bool { return v.ready() || v.err == nil && v.verdict == "closed" }
 func (v vote) refused() bool   { return v.err == nil && !v.granted() && !v.forgetful() }
 
-// count is how many votes are of one kind.
-func count(votes []vote, kind func(vote) bool) int {
+// count is how many of a list are of one kind.
+func count[T any](list []T, kind func(T) bool) int {
 	n := 0
-	for _, v := range votes {
+	for _, v := range list {
 		if kind(v) {
 			n++
 		}
@@ -94,6 +94,22 @@ func mint(votes []vote) driver.Token {
 		return confirmed
 	}
 	return max(top+1, clock)
+}
+
+// propose is a token that nodes will most likely confirm with their votes, which saves the second round. What nodes do not confirm costs
+// that round, and nothing else.
+func (r *Backend) propose() driver.Token {
+	return max(driver.Token(time.Now().UnixMicro()), driver.Token(r.largest.Load())+1)
+}
+
+// saw remembers the largest token of a node.
+func (r *Backend) saw(top driver.Token) {
+	for {
+		known := r.largest.Load()
+		if int64(top) <= known || r.largest.CompareAndSwap(known, int64(top)) {
+			return
+		}
+	}
 }
 
 // floor is what a node that has forgotten must begin above.
@@ -138,9 +154,18 @@ func (r *Backend) refusal(votes []vote) error {
 	}
 	needed := r.quorum() - count(votes, vote.granted)
 	if h := soonest(votes, vote.refused, needed); h != nil {
+		if h.Reason == driver.Leased && !r.mayHold(votes, h.Token) { // several ask at once, or one of them has just failed
+			h.Reason, h.Token = driver.Contended, 0
+		}
 		return h
 	}
 	return soonest(votes, vote.forgetful, needed)
+}
+
+// mayHold says whether a majority may have confirmed this token: nodes that have told of no other lease count for it.
+func (r *Backend) mayHold(votes []vote, token driver.Token) bool {
+	others := count(votes, func(v vote) bool { return v.granted() || v.refused() && v.confirmed != token })
+	return len(r.nodes)-others >= r.quorum()
 }
 
 // soonest is the refusal that ends when needed of those that refuse are free, told in the words of the one with the largest token, of

@@ -1,14 +1,13 @@
--- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, empty to ask for nothing but the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine; the id of the waiter that asks, or an empty text; the number of the ballot.
+-- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, empty to ask for nothing but the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine; the id of the waiter that asks, or an empty text; the number of the ballot; the token that the client proposes.
 -- Result: verdict; the token that this lease, or that of whoever has the lock, was confirmed with here, or 0; the last token of the lock and the largest of the node; the server's clock; holder, note, microseconds since the grant and until it is free.
--- Promise: one request; a node that may have forgotten neither grants nor refuses; a lease that is granted has no token until it is confirmed; a waiter that is refused takes its place in the queue of this node.
+-- Promise: one request; a node that may have forgotten neither grants nor refuses; a lease that is granted has no token until it is confirmed, which is at once if confirm.lua would confirm the proposed one, and it is near the server's clock; a waiter that is refused takes its place in the queue of this node.
 local number = function(x) return string.format('%.0f', x) end
-local time = redis.call('TIME')
-local clock = time[1] * 1000000 + time[2]
 local quarantine = tonumber(ARGV[8])
 
 local server = redis.call('INFO', 'server')
+local clock = tonumber(string.match(server, 'server_time_usec:(%d+)'))
 local run = string.match(server, 'run_id:(%w+)')
-local node = redis.call('HMGET', KEYS[2], 'run_id', 'since', 'admitted', 'top')
+local node = redis.call('HMGET', KEYS[2], 'run_id', 'since', 'admitted', 'top', 'floor')
 local top = tonumber(node[4]) or 0
 if node[1] ~= run then
     -- What another run has left may lack its last writes: that was when this run began. Without a record it may have been at any time.
@@ -58,10 +57,18 @@ end
 if nonce ~= ARGV[1] or expires <= now then
     confirmed, acquired = 0, now
 end
+local prior = token -- an attempt that fails takes back the token that it proposed
+local proposed = tonumber(ARGV[11])
+if confirmed == 0 and proposed > math.max(token, least, tonumber(node[5]) or 0) and math.abs(proposed - clock) < quarantine / 4 then
+    token, confirmed = proposed, proposed
+    if token > top then
+        redis.call('HSET', KEYS[2], 'top', number(token))
+    end
+end
 expires = now + ttl
 free = math.max(expires + delay, acquired + minimum)
 redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', number(token), 'confirmed', number(confirmed), 'least', number(least), 'holder', ARGV[2], 'note', ARGV[3],
-    'acquired_at', number(acquired), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now), 'ballot', number(ballot))
+    'acquired_at', number(acquired), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now), 'ballot', number(ballot), 'prior', number(prior))
 if ARGV[9] ~= '' then
     quit(KEYS[1], ARGV[9])
 end

@@ -3,7 +3,7 @@
 -- Result: 1 when the lock is released here, now or before; 0 when the grant is not known any more.
 -- Promise: repeatable for five minutes, after which the lock is forgotten; until then it has the token of the grant even where that was never confirmed, and the record knows no smaller one; calls the waiter that has waited longest at this node; without one, who listens on the lock's channel is told.
 local number = function(x) return string.format('%.0f', x) end
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'confirmed', 'ballot')
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'confirmed', 'ballot', 'prior')
 local any = ARGV[2] == '0'
 if row[1] == '' and row[2] == ARGV[2] and not any then
     return 1
@@ -18,10 +18,13 @@ local time = redis.call('TIME')
 local now = math.max(time[1] * 1000000 + time[2], tonumber(row[5]))
 local free = math.max(now, tonumber(row[3]) + tonumber(ARGV[3]))
 local token = math.max(tonumber(row[2]), tonumber(ARGV[2]))
+if ARGV[5] ~= '' then
+    token = tonumber(row[8]) or token -- the attempt failed, so that nobody has its token
+end
 redis.call('HSET', KEYS[1], 'nonce', '', 'confirmed', '0', 'token', number(token),
     'expires_at', number(math.min(tonumber(row[4]), now)), 'held_until', number(free), 'clock', number(now))
 redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + 300000))
-if token > (tonumber(redis.call('HGET', KEYS[2], 'top')) or 0) then
+if row[6] ~= ARGV[2] and token > (tonumber(redis.call('HGET', KEYS[2], 'top')) or 0) then -- what is confirmed is recorded
     redis.call('HSET', KEYS[2], 'top', number(token))
 end
 if ARGV[4] == '' then
