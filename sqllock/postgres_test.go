@@ -479,3 +479,38 @@ func TestPostgresInTxWithAnOldSnapshot(t *testing.T) {
 	require.False(t, errors.As(err, &h))
 	require.NoError(t, tx.Rollback())
 }
+
+// A transaction that took a lock which was never seen before has no savepoint of ours left.
+func TestPostgresInTxLeavesNoSavepoint(t *testing.T) {
+	p := newPostgresTest(t)
+	tx := p.begin(t)
+	require.NoError(t, p.InTx(t.Context(), tx, "never seen"))
+	_, err := tx.ExecContext(t.Context(), "RELEASE SAVEPOINT rowlock_in_tx")
+	require.ErrorContains(t, err, "does not exist")
+}
+
+// A waiter whose row could not be written in time hears so, and does not count on being woken.
+func TestPostgresNotifyEndsWithItsContext(t *testing.T) {
+	p := newPostgresTest(t)
+	table := p.int(t, "SELECT 'rowlock_lease_waiter'::regclass::oid::bigint")
+	tx := p.begin(t)
+	_, err := tx.ExecContext(t.Context(), p.sql("LOCK TABLE rowlock_lease_waiter IN ACCESS EXCLUSIVE MODE"))
+	require.NoError(t, err)
+	first := make(chan error, 1)
+	go func() {
+		stop, err := p.Notify(t.Context(), request("job").Key, func() {})
+		if err == nil {
+			stop()
+		}
+		first <- err
+	}()
+	until(t, "the first waits for the table", func() bool {
+		return p.int(t, fmt.Sprint("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = ", table)) > 0
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = p.Notify(ctx, request("job").Key, func() {})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, tx.Rollback())
+	require.NoError(t, <-first)
+}

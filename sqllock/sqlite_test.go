@@ -230,3 +230,13 @@ func TestSQLiteTableInAnAttachedDatabase(t *testing.T) {
 	_, err = b.Acquire(t.Context(), request("job"))
 	outdated(t, "ops.Jobs", map[string]error{"acquire": err})
 }
+
+// A lock whose row cannot be read is an error, and not left out.
+func TestSQLiteARowThatCannotBeReadIsAnError(t *testing.T) {
+	s := newSQLiteTest(t)
+	b := s.open()
+	acquire(t, b, request("job"))
+	s.exec(t, "UPDATE rowlock_lease SET token = 'many'")
+	_, err := b.List(t.Context(), "", true)
+	require.ErrorContains(t, err, "many")
+}
