@@ -23,6 +23,22 @@
 // restart. Renewal never revives an expired grant and never creates one. Release never deletes
 // what the next token must be larger than.
 //
+// # The states of a request
+//
+// The engine draws a nonce and asks. Every arrow is one answer of the backend, or one decision of the engine:
+//
+//	asked ──┬──> granted
+//	        ├──> held ─────────> waits, then asks again with the same nonce
+//	        ├──> not applied ──> asks again; if it is permanent, fails
+//	        └──> unknown ──────> asks again with the same nonce, or takes the grant back: Release by nonce, with token zero
+//
+//	granted ──┬──> renewed ────> granted, with its expiry counted anew
+//	          ├──> unknown ────> asks again, until the holder's own deadline makes it lost
+//	          ├──> lost          expired, ended by an operator, or granted to another
+//	          └──> released      an outcome that is unknown: asks again, until the lease has expired
+//
+// Held, lost, unknown and not applied are four different answers. A backend that takes one for another breaks a promise.
+//
 // # Errors
 //
 // [Backend.Acquire] answers one of four things: a grant; a [*Held], when somebody else has the
@@ -30,5 +46,6 @@
 // any other error, which means that the request may have been applied, or may yet be. The engine
 // then asks again with the same nonce, and takes the grant back if it gives up.
 //
-// Package locktest checks all of this against any backend.
+// Package locktest checks all of this against any backend. The page docs/backend.md builds a small one step by step; its
+// code is in examples/backend.
 package driver

@@ -91,6 +91,25 @@ func TestGoIsCompiled(t *testing.T) {
 	}
 }
 
+// Every block of the page that builds a backend is in the backend that its tests run.
+func TestTheBackendPageShowsTheBackend(t *testing.T) {
+	t.Parallel()
+	var source strings.Builder
+	for path, text := range sources(t, ".go") {
+		if strings.Contains(path, "/examples/backend/") {
+			source.WriteString(text)
+		}
+	}
+	shown := 0
+	for _, b := range blocks(t, "go") {
+		if b.Page == "docs/backend.md" {
+			shown++
+			assert.Contains(t, source.String(), b.Text, b.String())
+		}
+	}
+	require.NotZero(t, shown)
+}
+
 // A block that does not compile is found, so that the test above can fail.
 func TestGoThatIsWrongIsFound(t *testing.T) {
 	t.Parallel()
