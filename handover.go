@@ -35,8 +35,7 @@ type handOver struct {
 	requests int     // that were sent
 	sent     instant // before the last of them was
 	err      error   // nil if it was granted
-	unknown  int     // the requests whose replies are missing
-	asked    instant // before the last of those was sent
+	unknown  int     // of them, without a reply
 }
 
 // answered says whether the outcome of a hand-over is known.

@@ -399,3 +399,26 @@ func TestWhoIsInDoubtTakesNothingOver(t *testing.T) {
 		require.Zero(t, store.Calls(memlock.OpHandOver))
 	})
 }
+
+// brittle is a store whose client panics when it is to hand a name over.
+type brittle struct{ *memlock.Backend }
+
+func (brittle) HandOver(context.Context, driver.Grant, driver.Request) (driver.Grant, error) {
+	panic("brittle")
+}
+
+// A release that panics keeps no waiter: it asks for itself.
+func TestAHandOverThatPanicsKeepsNoWaiter(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, brittle{store}, rowlock.TTL(ttl))
+		first := acquire(t, l, "a")
+		got := make(chan *rowlock.Lease, 1)
+		go func() {
+			lease, _ := acquireWithin(t, 2*ttl, l, "a")
+			got <- lease
+		}()
+		synctest.Wait()
+		require.Panics(t, func() { _ = first.Release(background) })
+		assert.Greater(t, (<-got).Token(), first.Token())
+	})
+}

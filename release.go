@@ -194,8 +194,7 @@ func (le *Lease) passOn(ctx context.Context, plain bool, now instant) (handed bo
 	if to == nil {
 		return false, le.letGo(ctx, false)
 	}
-	h := le.handOver(ctx, to.request)
-	to.result <- h
+	h := le.handOver(ctx, to)
 	if h.err == nil {
 		return true, nil
 	}
@@ -213,12 +212,14 @@ func (le *Lease) mayPassOn(now instant) bool {
 		(le.grant.MinHold == 0 || now.since(le.granted) > le.grant.MinHold)
 }
 
-// handOver asks the store to end the lease and to grant its name to r, and again if a reply is missing.
-func (le *Lease) handOver(ctx context.Context, r driver.Request) handOver {
+// handOver asks the store to end the lease and to grant its name to a waiter, and again if a reply is missing. The waiter
+// is told what came of that, also where the backend panics.
+func (le *Lease) handOver(ctx context.Context, to *heir) (h handOver) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL))
 	defer cancel()
 	defer context.AfterFunc(le.locker.patience, cancel)()
-	h := handOver{burst: le.burst}
+	h = handOver{burst: le.burst, err: errUntold}
+	defer func() { to.result <- h }()
 	if h.burst.handed == 0 {
 		h.burst.began = le.granted
 	}
@@ -226,12 +227,12 @@ func (le *Lease) handOver(ctx context.Context, r driver.Request) handOver {
 	for {
 		h.requests++
 		h.sent = le.locker.clock()
-		h.grant, h.err = le.askHandOver(ctx, r)
+		h.unknown++
+		h.grant, h.err = le.askHandOver(ctx, to.request)
 		if answered(h.err) {
+			h.unknown--
 			return h
 		}
-		h.unknown++
-		h.asked = h.sent
 		if h.requests == 2 || !sleep(ctx, jitter(10*time.Millisecond)) {
 			return h
 		}

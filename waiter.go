@@ -207,8 +207,8 @@ func (w *waiter) inherit(o handOver) (*Lease, verdict) {
 	if o.unknown == 0 {
 		return nil, refused
 	}
-	w.doubt.requests, w.doubt.last = w.doubt.requests+o.unknown, o.asked
-	w.mayBeGranted(o.asked)
+	w.doubt.requests, w.doubt.last = w.doubt.requests+o.unknown, o.sent
+	w.mayBeGranted(o.sent)
 	return nil, again
 }
 
