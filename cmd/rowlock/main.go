@@ -10,10 +10,11 @@ import (
 	"os"
 
 	"github.com/rowlock/rowlock/internal/cli"
+	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
 func main() {
-	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Stdio{
+	os.Exit(cli.Main(context.Background(), os.Args[1:], system.Stdio{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(),
 	}))
 }

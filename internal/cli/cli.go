@@ -1,35 +1,40 @@
-// Package cli is the command rowlock: it runs a command while holding a lock, and shows and mends
-// locks and their table.
+// Package cli is the command rowlock: it runs a command while holding a lock, and shows and mends locks and their table.
+// Here are the commands, a file each or a group, and their flags; cli.go has the first, app.go what they share. Below:
+//
+//	store     a URL becomes a backend
+//	job       a command under a lease
+//	child     a process group, its guard and the terminal
+//	history   what became of runs
+//	view      how locks are shown
+//	doctor    what is wrong with a store
+//	demo      what a fence is for
+//	terminal  texts, durations, tables, JSON and messages
+//	system    files, variables and signals
+//	exit      exit codes, and errors that have one
 package cli
 
 import (
 	"context"
-	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/child"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/system"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
-
-// Stdio is what the command is given by the system. The files are handed to the command that runs
-// under a lock as they are, without a pipe in between.
-type Stdio struct {
-	In, Out, Err *os.File
-	Env          []string // in the form of os.Environ
-}
 
 // Main runs the command with the arguments, the program's name not among them, and returns its exit
 // code. ctx bounds nothing but is handed on: when it ends, waiting ends.
-func Main(ctx context.Context, args []string, std Stdio) int {
-	if isGuard(args) {
-		return beGuard(std.In)
+func Main(ctx context.Context, args []string, std system.Stdio) int {
+	if child.IsGuard(args) {
+		return child.BeGuard(std.In)
 	}
-	a := &app{std: std, format: formatText}
-	a.log = newMessages(std.Err, formatText, false) // until the flags are read
+	a := &app{std: std, format: terminal.FormatText}
+	a.log = terminal.NewMessages(std.Err, terminal.FormatText, false) // until the flags are read
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(std.In)
@@ -39,52 +44,15 @@ func Main(ctx context.Context, args []string, std Stdio) int {
 	if err != nil {
 		err = asUsage(err, a.started)
 		if !a.started {
-			a.log = newMessages(std.Err, a.format, a.quiet) // as far as the flags were read
+			a.log = terminal.NewMessages(std.Err, a.format, a.quiet) // as far as the flags were read
 		}
-		a.log.fail(err)
-		if exitCode(err) == exitUsage && !a.started {
-			a.log.say(levelNotice, "hint", "for help: "+a.hint)
+		a.log.Fail(err)
+		if exit.Code(err) == exit.Usage && !a.started {
+			a.log.Say(terminal.Notice, "hint", "for help: "+a.hint)
 		}
-		return exitCode(err)
+		return exit.Code(err)
 	}
 	return a.code
-}
-
-// The values of --log-format.
-const (
-	formatText = "text"
-	formatJSON = "json"
-)
-
-// app is one run of the command.
-type app struct {
-	std Stdio
-	log *messages
-
-	store, namespace, table, format string
-	quiet                           bool
-
-	started bool   // the command line was understood
-	hint    string // how to get the help that fits
-	code    int    // when there is no error
-}
-
-// globalFlags are those of every command; each has a variable.
-var globalFlags = []string{"store", "namespace", "table", "log-format", "quiet"}
-
-// withVariables are the flags that also have a variable: the global ones, and all of run, by which a job is set up, but
-// the one that keeps it from running. What an operator does once, such as release --token, has none.
-func withVariables(cmd *cobra.Command) []string {
-	names := slices.Clone(globalFlags)
-	if cmd.Name() != "run" {
-		return names
-	}
-	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "dry-run" && f.Name != "help" {
-			names = append(names, f.Name)
-		}
-	})
-	return names
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -116,22 +84,22 @@ the keys of all locks begin (not zk); allow_eviction=true, and replicas=N&replic
 grants confirmed (redis); max_ttl=DURATION and node_timeout=DURATION (redlock).
 A password in --store can be seen by other users of the machine; one in ROWLOCK_STORE cannot.
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fromEnvironment(cmd.Flags(), environment(a.std.Env), withVariables(cmd)...); err != nil {
+			if err := fromEnvironment(cmd.Flags(), a.std.Env, withVariables(cmd)...); err != nil {
 				return err
 			}
 			if err := checkName("--namespace", a.namespace, driver.MaxNamespace); err != nil {
 				return err
 			}
-			a.log = newMessages(a.std.Err, a.format, a.quiet)
+			a.log = terminal.NewMessages(a.std.Err, a.format, a.quiet)
 			a.started = true
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
-			return usage("say what to do: run, ls, status, wait, release, pause, resume, history, doctor, prune, fence, migrate, demo, completion, man or version")
+			return exit.Usagef("say what to do: run, ls, status, wait, release, pause, resume, history, doctor, prune, fence, migrate, demo, completion, man or version")
 		},
 	}
 	root.Version = version(debug.ReadBuildInfo())
@@ -145,7 +113,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 	flags.StringVar(&a.store, "store", "", "local, sqlite:PATH, postgres://…, mysql://…, USER@tcp(HOST)/DATABASE, postgres-advisory://…, mysql-getlock://…, redis://…, redis+cluster://…, redlock://…, etcd://… or zk://… ($ROWLOCK_STORE)")
 	flags.StringVar(&a.namespace, "namespace", "", "keeps names apart: one name in two namespaces is two locks ($ROWLOCK_NAMESPACE)")
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
-	flags.Var(choiceValue{&a.format, []string{formatText, formatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")
+	flags.Var(choiceValue{&a.format, []string{terminal.FormatText, terminal.FormatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no messages but errors ($ROWLOCK_QUIET)")
 	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.waitCommand(), a.releaseCommand(), a.pauseCommand(), a.resumeCommand(), a.historyCommand(), a.doctorCommand(), a.pruneCommand(), a.fenceCommand(), a.migrateCommand(), a.demoCommand(), a.completionCommand(), a.manCommand(), a.versionCommand())
 	refuseUnknownHelp(root)
@@ -155,12 +123,12 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 
 // asUsage makes what cobra itself refuses a usage error: it happens before any of our code runs.
 func asUsage(err error, started bool) error {
-	if !started && exitCode(err) == exitInternal {
+	if !started && exit.Code(err) == exit.Internal {
 		what, like, found := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
 		if found {
-			return usage("%s; did you mean %s?", what, strings.Join(strings.Fields(like), " or "))
+			return exit.Usagef("%s; did you mean %s?", what, strings.Join(strings.Fields(like), " or "))
 		}
-		return &failure{exitUsage, err}
+		return exit.With(exit.Usage, err)
 	}
 	return err
 }
@@ -172,7 +140,7 @@ func refuseUnknownHelp(root *cobra.Command) {
 		if help.Name() == "help" {
 			help.Args = func(_ *cobra.Command, args []string) error {
 				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
-					return usage("there is no command %q", strings.Join(args, " "))
+					return exit.Usagef("there is no command %q", strings.Join(args, " "))
 				}
 				return nil
 			}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // shells are those that completion is written for.
@@ -23,13 +25,13 @@ func (a *app) completionCommand() *cobra.Command {
   rowlock completion fish | source                        in ~/.config/fish/config.fish
   rowlock completion powershell | Out-String | Invoke-Expression
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		ValidArgs:             shells,
 		Args: func(cmd *cobra.Command, args []string) error {
 			a.hint = cmd.CommandPath() + " --help"
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return usage("say for which shell: rowlock completion bash, zsh, fish or powershell")
+				return exit.Usagef("say for which shell: rowlock completion bash, zsh, fish or powershell")
 			}
 			return nil
 		},

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // Shells complete commands, options, and values that are words; what is neither a word nor a file is not completed by
@@ -44,7 +46,7 @@ func TestCompletion(t *testing.T) {
 	}
 	for _, args := range [][]string{{"completion"}, {"completion", "csh"}, {"completion", "bash", "zsh"}} {
 		code, stdout, stderr := call(t, nil, args...)
-		assert.Equal(t, exitUsage, code)
+		assert.Equal(t, exit.Usage, code)
 		assert.Empty(t, stdout)
 		assert.Contains(t, stderr, "say for which shell")
 	}
@@ -68,8 +70,8 @@ func TestManual(t *testing.T) {
 			}
 		})
 	}
-	for _, c := range exitCodes {
-		assert.Contains(t, page, roff(c.meaning))
+	for _, c := range exit.Codes {
+		assert.Contains(t, page, roff(c.Meaning))
 	}
 	requests := []string{".TH ", ".SH ", ".B ", ".TP", ".PP", ".br", ".nf", ".fi"}
 	for line := range strings.Lines(page) {

@@ -10,15 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/internal/cli/demo"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/system"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/internal/sqltable"
-)
-
-const (
-	// demoLock is the name of the lock of both demonstrations.
-	demoLock = "rowlock-demo"
-	// demoTimeout ends a demonstration on a store that hangs; it takes about 2 s.
-	demoTimeout = 30 * time.Second
 )
 
 const demoWhere = `Without --store it uses a SQLite file of its own, which is removed at the end; ROWLOCK_STORE is not looked
@@ -36,14 +32,14 @@ func (a *app) demoCommand() *cobra.Command {
 over and changes the balance; A wakes and writes what it had computed from the old one. The fence makes
 the database refuse that. With --no-fence nothing does, and B's change is lost.
 
-` + demoWhere + exitCodeHelp(),
+` + demoWhere + exit.Help(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}
 	cmd.Flags().BoolVar(&noFence, "no-fence", false, "show the damage without a fence")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return a.demonstrate(cmd, demoTimeout, func(ctx context.Context, d *demo) error {
-			return d.pausedWorker(ctx, !noFence)
+		return a.demonstrate(cmd, demo.Timeout, func(ctx context.Context, d *demo.Demo) error {
+			return d.PausedWorker(ctx, !noFence)
 		})
 	}
 	cmd.AddCommand(a.demoStockCommand())
@@ -52,43 +48,43 @@ the database refuse that. With --no-fence nothing does, and B's change is lost.
 
 // demonstrate runs show on the store of the demonstration, and cleans up after it: also when a
 // signal or the time limit ends it.
-func (a *app) demonstrate(cmd *cobra.Command, limit time.Duration, show func(context.Context, *demo) error) error {
-	sig := catchSignals()
-	defer sig.release()
+func (a *app) demonstrate(cmd *cobra.Command, limit time.Duration, show func(context.Context, *demo.Demo) error) error {
+	sig := system.CatchSignals()
+	defer sig.Release()
 	ctx, cancel := context.WithTimeout(cmd.Context(), limit)
 	defer cancel()
-	ctx, interrupted := sig.during(ctx)
+	ctx, interrupted := sig.During(ctx)
 	err := a.demonstrateOn(ctx, cmd.Flags().Changed("store"), show)
 	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	if got := interrupted(); got != nil {
-		a.log.say(levelNotice, "interrupted", fmt.Sprintf("%s: the demonstration was stopped", got))
-		a.code = exitSignal + number(got)
+		a.log.Say(terminal.Notice, "interrupted", fmt.Sprintf("%s: the demonstration was stopped", got))
+		a.code = exit.Signal + system.Number(got)
 		return nil
 	}
 	if err != nil && late {
-		return fail(exitUnavailable, "the demonstration was stopped after %s: %w", limit, err)
+		return exit.Failf(exit.Unavailable, "the demonstration was stopped after %s: %w", limit, err)
 	}
 	return err
 }
 
-func (a *app) demonstrateOn(ctx context.Context, given bool, show func(context.Context, *demo) error) (err error) {
+func (a *app) demonstrateOn(ctx context.Context, given bool, show func(context.Context, *demo.Demo) error) (err error) {
 	where := *a
 	if given {
 		at, err := a.location()
 		if err != nil {
 			return err
 		}
-		if err := at.refuseKeyValue("a demonstration needs a table beside the locks, and %s has none: use lease rows (--store postgres://…), or leave --store out"); err != nil {
+		if err := at.RefuseKeyValue("a demonstration needs a table beside the locks, and %s has none: use lease rows (--store postgres://…), or leave --store out"); err != nil {
 			return err
 		}
-		if at.session != "" {
-			return usage("--store: a demonstration is of leases that expire, and a lock of %s does not: use lease rows (--store %s)", at.session, at.leaseRows())
+		if at.Session != "" {
+			return exit.Usagef("--store: a demonstration is of leases that expire, and a lock of %s does not: use lease rows (--store %s)", at.Session, at.LeaseRows())
 		}
 	}
 	if !given {
 		dir, err := os.MkdirTemp("", "rowlock-demo-")
 		if err != nil {
-			return fail(exitUnavailable, "make a folder for the demonstration: %w", err)
+			return exit.Failf(exit.Unavailable, "make a folder for the demonstration: %w", err)
 		}
 		defer os.RemoveAll(dir) //nolint:errcheck // the system's folder for such files is emptied anyway
 		where.store, where.table, where.namespace = "sqlite:"+filepath.Join(dir, "demo.db"), sqltable.Default, ""
@@ -97,37 +93,50 @@ func (a *app) demonstrateOn(ctx context.Context, given bool, show func(context.C
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	d, err := openDemo(ctx, s, where.namespace, a.std.Out)
+	defer s.Close()
+	d, err := demo.Open(ctx, s, where.namespace, a.std.Out)
 	if err != nil {
 		return err
 	}
 	if given {
-		fmt.Fprintf(d.out, "In %s, in a table rowlock_demo that is dropped at the end.\n\n", s.at.shown)
+		fmt.Fprintf(d.Out, "In %s, in a table rowlock_demo that is dropped at the end.\n\n", s.At.Shown)
 	}
 	defer func() {
-		failed := d.drop(ctx)
+		failed := d.Drop(ctx)
 		switch {
 		case failed != nil && err == nil:
 			err = failed
 		case failed != nil:
-			a.log.say(levelWarn, "left over", plain(failed))
+			a.log.Say(terminal.Warn, "left over", terminal.Plain(failed))
 		}
 	}()
-	return d.explain(show(ctx, d))
+	return d.Explain(show(ctx, d))
 }
 
-// explain gives an error of a lock, of the fence or of the database its code.
-func (d *demo) explain(err error) error {
-	var coded *failure
-	switch {
-	case err == nil || errors.As(err, &coded):
-		return err
-	case errors.Is(err, rowlock.ErrLost):
-		return &failure{exitLost, err}
-	case errors.Is(err, rowlock.ErrHeld):
-		return &failure{exitHeld, err}
-	default:
-		return d.store.explain(&failure{exitUnavailable, err})
+func (a *app) demoStockCommand() *cobra.Command {
+	workers, stock := 8, 100
+	cmd := &cobra.Command{
+		Use:   "stock [OPTIONS]",
+		Short: "Show many workers sell from one stock",
+		Long: `Shows workers that sell one piece after the other until nothing is left, each sale under the lock and in
+a fenced transaction, and counts what they sold.
+
+` + demoWhere + exit.Help(),
+		DisableFlagsInUseLine: true,
+		Args:                  a.noArgs,
 	}
+	cmd.Flags().IntVar(&workers, "workers", workers, fmt.Sprintf("how many sell, from 1 to %d", demo.MostWorkers))
+	cmd.Flags().IntVar(&stock, "stock", stock, fmt.Sprintf("how many pieces there are, from 1 to %d", demo.MostPieces))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case workers < 1 || workers > demo.MostWorkers:
+			return exit.Usagef("--workers=%d: write a number from 1 to %d", workers, demo.MostWorkers)
+		case stock < 1 || stock > demo.MostPieces:
+			return exit.Usagef("--stock=%d: write a number from 1 to %d", stock, demo.MostPieces)
+		}
+		return a.demonstrate(cmd, demo.StockTimeout, func(ctx context.Context, d *demo.Demo) error {
+			return d.SellOut(ctx, workers, int64(stock))
+		})
+	}
+	return cmd
 }

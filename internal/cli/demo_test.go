@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/system"
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
@@ -51,7 +53,7 @@ func rowlockMain(t *testing.T, args ...string) (code int, stdout, stderr string)
 		defer f.Close()
 		files[name] = f
 	}
-	code = Main(t.Context(), args, Stdio{In: files["in"], Out: files["out"], Err: files["err"], Env: []string{"ROWLOCK_STORE=sqlite:/nowhere/at/all"}})
+	code = Main(t.Context(), args, system.Stdio{In: files["in"], Out: files["out"], Err: files["err"], Env: []string{"ROWLOCK_STORE=sqlite:/nowhere/at/all"}})
 	for name, text := range map[string]*string{"out": &stdout, "err": &stderr} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
@@ -167,22 +169,22 @@ func TestDemoTouchesNothingOfOthers(t *testing.T) {
 	a := &app{store: file, table: "rowlock_lease"}
 	s, err := a.openUnmigrated(t.Context())
 	require.NoError(t, err)
-	defer s.close()
-	_, err = s.db.ExecContext(t.Context(), "CREATE TABLE rowlock_demo (mine INTEGER)")
+	defer s.Close()
+	_, err = s.DB.ExecContext(t.Context(), "CREATE TABLE rowlock_demo (mine INTEGER)")
 	require.NoError(t, err)
 
 	code, stdout, stderr := rowlockMain(t, "demo", "--store", file)
-	assert.Equal(t, exitUnavailable, code)
+	assert.Equal(t, exit.Unavailable, code)
 	assert.Contains(t, stderr, "create it with: rowlock migrate up --store "+file)
 	assert.Empty(t, stdout)
 
 	code, _, stderr = rowlockMain(t, "migrate", "up", "--store", file)
 	require.Zero(t, code, stderr)
 	code, stdout, stderr = rowlockMain(t, "demo", "--store", file)
-	assert.Equal(t, exitUnavailable, code)
+	assert.Equal(t, exit.Unavailable, code)
 	assert.Contains(t, stderr, "create the table rowlock_demo, which must not exist")
 	assert.Empty(t, stdout)
-	_, err = s.db.ExecContext(t.Context(), "INSERT INTO rowlock_demo (mine) VALUES (1)")
+	_, err = s.DB.ExecContext(t.Context(), "INSERT INTO rowlock_demo (mine) VALUES (1)")
 	require.NoError(t, err, "it is as it was")
 }
 
@@ -200,7 +202,7 @@ func TestDemoWithoutFenceTable(t *testing.T) {
 	require.NoError(t, db.Close())
 	for range 2 {
 		code, _, stderr := rowlockMain(t, "demo", "stock", "--store", file)
-		assert.Equal(t, exitUnavailable, code)
+		assert.Equal(t, exit.Unavailable, code)
 		assert.Contains(t, stderr, "the fence table rowlock_lease_fence is missing or out of date in "+file+"; create it with: rowlock migrate up")
 	}
 }
@@ -210,6 +212,6 @@ func TestDemoUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"stock", "--workers", "0"}, {"stock", "--stock", "100000"}, {"stock", "--no-fence"}, {"stick"}} {
 		code, _, stderr := rowlockMain(t, append([]string{"demo"}, args...)...)
-		assert.Equal(t, exitUsage, code, "%v: %s", args, stderr)
+		assert.Equal(t, exit.Usage, code, "%v: %s", args, stderr)
 	}
 }

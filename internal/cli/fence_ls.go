@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // markView is what fence ls shows of a mark.
@@ -33,24 +36,24 @@ func (a *app) fenceLs() *cobra.Command {
 token comes from: the kind of store and the lock. Both are empty if the mark was reset since. AGE is the
 time since then, ERA how often the mark was reset.
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON array")
 	cmd.Flags().BoolVarP(&everywhere, "all", "A", false, "list the marks of every namespace")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return a.withMarks(cmd.Context(), inspectTimeout, func(ctx context.Context, s *store) error {
-			list, err := s.guard().Marks(ctx, a.namespace, everywhere)
+		return a.withMarks(cmd.Context(), inspectTimeout, func(ctx context.Context, s *store.Store) error {
+			list, err := s.Guard().Marks(ctx, a.namespace, everywhere)
 			if err != nil {
-				return &failure{exitUnavailable, err}
+				return exit.With(exit.Unavailable, err)
 			}
 			views := []markView{} // not null in JSON
 			for _, m := range list {
-				views = append(views, markView{m.Namespace, m.Resource, int64(m.Token), m.Domain, m.Era, inSeconds(m.Age), m})
+				views = append(views, markView{m.Namespace, m.Resource, int64(m.Token), m.Domain, m.Era, terminal.Seconds(m.Age), m})
 			}
 			if asJSON {
-				return writeJSON(a.std.Out, views)
+				return terminal.WriteJSON(a.std.Out, views)
 			}
 			return writeMarks(a.std.Out, views, everywhere)
 		})
@@ -71,9 +74,9 @@ func writeMarks(w io.Writer, marks []markView, namespaces bool) error {
 		if v.Token != 0 {
 			token = fmt.Sprint(v.Token)
 		}
-		cells := []string{cell(v.Resource), token, span(v.mark.Age), fmt.Sprint(v.Era), note(v.Domain)}
+		cells := []string{terminal.Cell(v.Resource), token, terminal.Span(v.mark.Age), fmt.Sprint(v.Era), terminal.Note(v.Domain)}
 		if namespaces {
-			cells = append([]string{cell(v.Namespace)}, cells...)
+			cells = append([]string{terminal.Cell(v.Namespace)}, cells...)
 		}
 		fmt.Fprintln(t, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 func (a *app) fencePrune() *cobra.Command {
@@ -21,7 +24,7 @@ of a lease that is alive in the lock table of the same database stay, and those 
 has checked. Whoever holds a lock of another store for longer than that is refused afterwards, until it
 seals again.
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}
@@ -29,16 +32,16 @@ seals again.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case !cmd.Flags().Changed("unused"):
-			return usage("--unused is missing: write how long ago a mark must have been sealed, such as --unused 30d")
+			return exit.Usagef("--unused is missing: write how long ago a mark must have been sealed, such as --unused 30d")
 		case unused < fence.MinUnused:
-			return usage("--unused=%s: must be at least %s", span(unused), span(fence.MinUnused))
+			return exit.Usagef("--unused=%s: must be at least %s", terminal.Span(unused), terminal.Span(fence.MinUnused))
 		}
-		return a.withMarks(cmd.Context(), pruneTimeout, func(ctx context.Context, s *store) error {
-			n, err := s.guard().Prune(ctx, unused)
+		return a.withMarks(cmd.Context(), pruneTimeout, func(ctx context.Context, s *store.Store) error {
+			n, err := s.Guard().Prune(ctx, unused)
 			if err != nil {
-				return fail(exitUnavailable, "%d marks forgotten, then: %w", n, err)
+				return exit.Failf(exit.Unavailable, "%d marks forgotten, then: %w", n, err)
 			}
-			a.log.say(levelNotice, "pruned", fmt.Sprintf("%d marks forgotten", n), slog.Int("forgotten", n))
+			a.log.Say(terminal.Notice, "pruned", fmt.Sprintf("%d marks forgotten", n), slog.Int("forgotten", n))
 			return nil
 		})
 	}

@@ -10,6 +10,9 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 func (a *app) fenceReset() *cobra.Command {
@@ -29,7 +32,7 @@ is done. Transactions that have checked the mark are waited for.
 With --all every mark of every namespace is taken back, or of the one that --namespace names. That is for
 a database that was restored from a backup: its marks let a holder of that time pass.
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if all {
@@ -43,9 +46,9 @@ a database that was restored from a backup: its marks let a holder of that time 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case all && cmd.Flags().Changed("token"):
-			return usage("--token is of one mark, and --all resets every one")
+			return exit.Usagef("--token is of one mark, and --all resets every one")
 		case !all && token <= 0:
-			return usage("--token is missing or not above 0: write the one that \"rowlock fence ls\" shows")
+			return exit.Usagef("--token is missing or not above 0: write the one that \"rowlock fence ls\" shows")
 		}
 		if all {
 			return a.resetAll(cmd.Context())
@@ -73,14 +76,14 @@ func (a *app) resetAll(ctx context.Context) error {
 
 // reset does one reset and says so.
 func (a *app) reset(ctx context.Context, what, which string, attrs []slog.Attr, do func(context.Context, *fence.Guard) error) error {
-	return a.withMarks(ctx, inspectTimeout, func(ctx context.Context, s *store) error {
-		if err := s.db.PingContext(ctx); err != nil {
-			return fail(exitUnavailable, "connect: %w", err)
+	return a.withMarks(ctx, inspectTimeout, func(ctx context.Context, s *store.Store) error {
+		if err := s.DB.PingContext(ctx); err != nil {
+			return exit.Failf(exit.Unavailable, "connect: %w", err)
 		}
-		if err := do(ctx, s.guard()); err != nil {
+		if err := do(ctx, s.Guard()); err != nil {
 			return notReset(what, err)
 		}
-		a.log.say(levelNotice, "reset", which+" is reset: who sealed before is refused, and the next one to seal is taken", attrs...)
+		a.log.Say(terminal.Notice, "reset", which+" is reset: who sealed before is refused, and the next one to seal is taken", attrs...)
 		return nil
 	})
 }
@@ -91,13 +94,13 @@ func notReset(what string, err error) error {
 	var schema *fence.SchemaError
 	switch {
 	case errors.As(err, &other):
-		return fail(exitNotHeld, "nothing is reset: %w", other)
+		return exit.Failf(exit.NotHeld, "nothing is reset: %w", other)
 	case errors.As(err, &schema):
-		return &failure{exitUnavailable, err}
+		return exit.With(exit.Unavailable, err)
 	case errors.Is(err, fence.ErrRetry):
-		return fail(exitHeld, "nothing is reset: a transaction that has checked %s is still open (%w)", what, err)
+		return exit.Failf(exit.Held, "nothing is reset: a transaction that has checked %s is still open (%w)", what, err)
 	default:
-		return fail(exitUnknown, "reset %s: no answer came, and it may have been done; look with: rowlock fence ls (%w)", what, err)
+		return exit.Failf(exit.Unknown, "reset %s: no answer came, and it may have been done; look with: rowlock fence ls (%w)", what, err)
 	}
 }
 
@@ -106,9 +109,9 @@ func (a *app) resource(cmd *cobra.Command, args []string) error {
 	a.hint = cmd.CommandPath() + " --help"
 	switch {
 	case len(args) == 0 || args[0] == "":
-		return usage("the resource is missing: %s --token N RESOURCE", cmd.CommandPath())
+		return exit.Usagef("the resource is missing: %s --token N RESOURCE", cmd.CommandPath())
 	case len(args) > 1:
-		return usage("one resource, and not %d: %s is the second", len(args), quoted(args[1]))
+		return exit.Usagef("one resource, and not %d: %s is the second", len(args), terminal.Quoted(args[1]))
 	}
 	return checkName("the resource", args[0], driver.MaxName)
 }

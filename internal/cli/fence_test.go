@@ -9,18 +9,19 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // Whether a mark was reset is told by the exit code, and one that may have been is told apart.
 func TestNotReset(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[int]error{
-		exitNotHeld:     &fence.NoMarkError{Resource: "r", Seen: 7},
-		exitUnavailable: &fence.SchemaError{Table: "t", Err: errors.New("no such table")},
-		exitHeld:        errors.Join(fence.ErrRetry, context.DeadlineExceeded),
-		exitUnknown:     context.DeadlineExceeded,
+		exit.NotHeld:     &fence.NoMarkError{Resource: "r", Seen: 7},
+		exit.Unavailable: &fence.SchemaError{Table: "t", Err: errors.New("no such table")},
+		exit.Held:        errors.Join(fence.ErrRetry, context.DeadlineExceeded),
+		exit.Unknown:     context.DeadlineExceeded,
 	} {
 		got := notReset("the mark", fmt.Errorf("fence: reset: %w", err))
-		assert.Equal(t, want, exitCode(got), "%v", got)
+		assert.Equal(t, want, exit.Code(got), "%v", got)
 	}
 }

@@ -11,6 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/history"
+	"github.com/rowlock/rowlock/internal/cli/job"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // historyView is what history shows of a name.
@@ -33,7 +38,7 @@ type runView struct {
 	Note      string    `json:"note"`
 	HeldBy    string    `json:"held_by"` // who had the lock, if it was refused
 
-	record record
+	record history.Record
 }
 
 func (a *app) historyCommand() *cobra.Command {
@@ -50,7 +55,7 @@ A run is written down as it starts, and how it ended at its end, if the store ca
 without an end is shown as running while it holds the lock, and as unfinished otherwise: rowlock was killed with
 KILL, its machine died, or the store was away. Stores without tables (redis, redlock, etcd, zk) keep no history.
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
@@ -58,28 +63,28 @@ KILL, its machine died, or the store was away. Stores without tables (redis, red
 	cmd.Flags().IntVarP(&limit, "limit", "n", limit, "show so many at most")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if limit < 1 {
-			return usage("--limit=%d: must be at least 1", limit)
+			return exit.Usagef("--limit=%d: must be at least 1", limit)
 		}
 		at, err := a.location()
 		if err == nil {
-			err = at.refuseKeyValue("%s keeps no history: it is kept in a table, so by SQLite, Postgres, MySQL and MariaDB")
+			err = at.RefuseKeyValue("%s keeps no history: it is kept in a table, so by SQLite, Postgres, MySQL and MariaDB")
 		}
 		if err != nil {
 			return err
 		}
-		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+		return a.withStore(cmd.Context(), func(ctx context.Context, s *store.Store) error {
 			key := driver.Key{Namespace: a.namespace, Name: args[0]}
-			list, err := s.records(ctx, key)
+			list, err := history.Of(s).List(ctx, key)
 			if err != nil {
-				return s.historyFailure(err)
+				return historyFailure(s, err)
 			}
-			status, err := s.backend.Inspect(ctx, key)
+			status, err := s.Backend.Inspect(ctx, key)
 			if err != nil {
-				return inspectFailure(err, exitUnavailable)
+				return exit.OfInspect(err, exit.Unavailable)
 			}
 			v := newHistoryView(status, list, limit)
 			if asJSON {
-				return writeJSON(a.std.Out, v)
+				return terminal.WriteJSON(a.std.Out, v)
 			}
 			return v.write(a.std.Out)
 		})
@@ -88,34 +93,34 @@ KILL, its machine died, or the store was away. Stores without tables (redis, red
 }
 
 // historyFailure says how a missing table is mended.
-func (s *store) historyFailure(err error) error {
-	if isMissingTable(err) {
-		return fail(exitUnavailable, "the table %s_run is missing in %s; create it with: rowlock migrate up%s", s.table, s.at.shown, s.flags())
+func historyFailure(s *store.Store, err error) error {
+	if store.IsMissingTable(err) {
+		return exit.Failf(exit.Unavailable, "the table %s_run is missing in %s; create it with: rowlock migrate up%s", s.Table, s.At.Shown, s.Flags())
 	}
-	return &failure{exitUnavailable, err}
+	return exit.With(exit.Unavailable, err)
 }
 
 // unfinished is the outcome of a run whose end was not written, and that does not hold the lock any more.
 const unfinished = "unfinished"
 
-func newHistoryView(status driver.Status, list []record, limit int) historyView {
+func newHistoryView(status driver.Status, list []history.Record, limit int) historyView {
 	v := historyView{Namespace: status.Key.Namespace, Name: status.Key.Name, Runs: []runView{}} // not null in JSON
 	for _, r := range list {
-		if r.token != 0 {
+		if r.Token != 0 {
 			break
 		}
 		v.RefusedInRow++
 	}
 	for _, r := range list[:min(len(list), limit)] {
 		run := runView{
-			StartedAt: time.UnixMicro(r.startedMicros).UTC(), Outcome: r.outcome, Waited: inSeconds(r.waited),
-			Token: int64(r.token), Holder: r.holder, Note: r.note, HeldBy: r.heldBy, record: r,
+			StartedAt: time.UnixMicro(r.StartedMicros).UTC(), Outcome: r.Outcome, Waited: terminal.Seconds(r.Waited),
+			Token: int64(r.Token), Holder: r.Holder, Note: r.Note, HeldBy: r.HeldBy, record: r,
 		}
-		took := inSeconds(r.took)
+		took := terminal.Seconds(r.Took)
 		switch {
-		case r.outcome != outcomeRunning:
-			run.ExitCode, run.Took = &r.code, &took
-		case status.State != driver.StateHeld || status.Token != r.token && status.Token != 0: // 0: the store does not tell whose it is
+		case r.Outcome != job.Running:
+			run.ExitCode, run.Took = &r.Code, &took
+		case status.State != driver.StateHeld || status.Token != r.Token && status.Token != 0: // 0: the store does not tell whose it is
 			run.Outcome = unfinished
 		}
 		v.Runs = append(v.Runs, run)
@@ -128,14 +133,14 @@ func (v historyView) write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "STARTED\tOUTCOME\tEXIT\tTOOK\tWAITED\tTOKEN\tHOLDER\tNOTE")
 	for _, r := range v.Runs {
-		took, code, token, remark := "-", "-", fmt.Sprint(r.Token), note(r.Note)
+		took, code, token, remark := "-", "-", fmt.Sprint(r.Token), terminal.Note(r.Note)
 		if r.ExitCode != nil {
-			took, code = span(r.record.took), fmt.Sprint(*r.ExitCode)
+			took, code = terminal.Span(r.record.Took), fmt.Sprint(*r.ExitCode)
 		}
 		if r.Token == 0 {
-			took, token, remark = "-", "-", strings.TrimSpace("held by "+cell(r.HeldBy)+" "+note(r.Note))
+			took, token, remark = "-", "-", strings.TrimSpace("held by "+terminal.Cell(r.HeldBy)+" "+terminal.Note(r.Note))
 		}
-		cells := []string{r.StartedAt.Format("2006-01-02 15:04:05 UTC"), r.Outcome, code, took, span(r.record.waited), token, cell(r.Holder), remark}
+		cells := []string{r.StartedAt.Format("2006-01-02 15:04:05 UTC"), r.Outcome, code, took, terminal.Span(r.record.Waited), token, terminal.Cell(r.Holder), remark}
 		fmt.Fprintln(t, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}
 	if err := t.Flush(); err != nil {
@@ -148,8 +153,8 @@ func (v historyView) write(w io.Writer) error {
 	switch {
 	case v.RefusedInRow == 1:
 		times = "once"
-	case v.RefusedInRow >= recordsKept:
-		times = fmt.Sprintf("%d times in a row or more", recordsKept)
+	case v.RefusedInRow >= history.Kept:
+		times = fmt.Sprintf("%d times in a row or more", history.Kept)
 	}
 	if _, err := fmt.Fprintf(w, "%q was refused %s since the last run began\n", driver.Key{Namespace: v.Namespace, Name: v.Name}.String(), times); err != nil {
 		return fmt.Errorf("write to stdout: %w", err)

@@ -12,12 +12,18 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/child"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/history"
+	"github.com/rowlock/rowlock/internal/cli/job"
+	"github.com/rowlock/rowlock/internal/cli/system"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // run acquires the lock, runs the command under it and releases. It returns the command's exit
 // code, or an error that has one.
 func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (int, error) {
-	path, err := lookUp(argv[0])
+	path, err := child.Find(argv[0])
 	if err != nil {
 		return 0, err
 	}
@@ -25,18 +31,18 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	if err != nil {
 		return 0, err
 	}
-	if err := at.checkOptions(f); err != nil {
+	if err := at.CheckTimes(f.ttl, f.minHold, f.handover); err != nil {
 		return 0, err
 	}
 	if f.holder == "" {
 		f.holder = defaultHolder(argv[0])
 	}
 	if f.dryRun {
-		return exitOK, a.plan(ctx, f, name, path, argv)
+		return exit.OK, a.plan(ctx, f, name, path, argv)
 	}
-	sig := catchSignals()
-	defer sig.release()
-	waitCtx, interrupted := sig.during(ctx)
+	sig := system.CatchSignals()
+	defer sig.Release()
+	waitCtx, interrupted := sig.During(ctx)
 	defer interrupted()
 	s, err := a.openStore(waitCtx)
 	if err != nil {
@@ -45,20 +51,20 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 		}
 		return 0, err
 	}
-	defer s.close()
+	defer s.Close()
 	w := a.newWaiting(f.wait)
-	waitCtx, giveUp := a.withoutItself(waitCtx, s, w)
-	defer giveUp(nil)
-	opts := append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(a.trace(w)))
-	locker, err := rowlock.New(s.backend, opts...)
+	in := a.inside(waitCtx, s)
+	defer in.end()
+	opts := append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(a.trace(in.heldByOther(w))))
+	locker, err := rowlock.New(s.Backend, opts...)
 	if err != nil {
-		return 0, acquireFailure(err)
+		return 0, exit.OfAcquire(err)
 	}
 	defer func() { _ = locker.Close() }() // what it could not release was told of by then
 
 	asked := time.Now()
-	lease, err := locker.Acquire(waitCtx, name)
-	w.end()
+	lease, err := locker.Acquire(in.wait, name)
+	w.End()
 	if got := interrupted(); got != nil {
 		if lease != nil {
 			_ = lease.Release(ctx)
@@ -67,20 +73,24 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	}
 	key := driver.Key{Namespace: a.namespace, Name: name}
 	if err != nil {
-		if inside := w.forItself(waitCtx, err); inside != nil {
-			return 0, inside
+		if cause := in.explains(err); cause != nil {
+			return 0, cause
 		}
-		code, failure := a.refused(f, s.explain(acquireFailure(err)))
-		s.recordRefusal(key, f, err, code)
+		code, failure := a.refused(f, s.Explain(exit.OfAcquire(err)))
+		history.Of(s).Refused(history.Record{Key: key, Outcome: f.refusal(), Code: code, Holder: f.holder, Note: f.note}, err)
 		return code, failure
 	}
-	r := record{key: key, token: lease.Token(), holder: lease.Holder(), note: f.note, waited: time.Since(asked)}
-	recorded, end := s.begin(r)
-	j := &job{log: a.log, lease: lease, recorded: recorded, outer: s.outer(lease), hideStore: f.hideStore, signals: sig, timeout: f.timeout, grace: f.grace, graceWhenLost: f.graceWhenLost()}
-	code, err := j.run(path, argv, a.std)
-	r.outcome, r.code = j.outcome, code
+	r := history.Record{Key: key, Token: lease.Token(), Holder: lease.Holder(), Note: f.note, Waited: time.Since(asked)}
+	recorded, end := history.Of(s).Begin(r)
+	j := &job.Job{Log: a.log, Lease: lease, Recorded: recorded, Outer: job.OuterOf(s.Hash(), lease), Signals: sig, Timeout: f.timeout, Grace: f.grace, GraceWhenLost: f.graceWhenLost()}
+	std := a.std
+	if f.hideStore {
+		std.Env = std.Env.Without(variable("store"))
+	}
+	code, err := j.Run(path, argv, std)
+	r.Outcome, r.Code = j.Outcome, code
 	if err != nil {
-		r.code = exitCode(err)
+		r.Code = exit.Code(err)
 	}
 	end(r)
 	return code, err
@@ -94,76 +104,49 @@ const (
 
 // interrupted is the end of a wait by a signal.
 func (a *app) interrupted(sig os.Signal, name, outcome string) int {
-	a.log.say(levelNotice, "interrupted", fmt.Sprintf("%s while waiting for %q: %s", sig, name, outcome),
+	a.log.Say(terminal.Notice, "interrupted", fmt.Sprintf("%s while waiting for %q: %s", sig, name, outcome),
 		slog.String("namespace", a.namespace), slog.String("name", name))
-	return exitSignal + number(sig)
+	return exit.Signal + system.Number(sig)
 }
 
 // refused applies the conflict policy.
 func (a *app) refused(f runFlags, err error) (int, error) {
-	if exitCode(err) != exitHeld {
+	if exit.Code(err) != exit.Held {
 		return 0, err
 	}
 	var held *rowlock.HeldError
 	errors.As(err, &held)
-	attrs := heldAttrs(held)
+	attrs := terminal.HeldAttrs(held)
 	if f.onConflict == onConflictSkip {
-		a.log.say(levelNotice, "skipped", "skipped: "+plain(err), attrs...)
-		return exitOK, nil
+		a.log.Say(terminal.Notice, "skipped", "skipped: "+terminal.Plain(err), attrs...)
+		return exit.OK, nil
 	}
-	a.log.say(levelError, "held", plain(err), append(attrs, slog.Int("exit_code", f.conflictCode))...)
+	a.log.Say(terminal.Error, "held", terminal.Plain(err), append(attrs, slog.Int("exit_code", f.conflictCode))...)
 	return f.conflictCode, nil
 }
 
 // trace tells of the lock what a person must know, and collectors all that changes.
-func (a *app) trace(w *waiting) *rowlock.Trace {
+func (a *app) trace(heldByOther func(rowlock.HeldByOtherEvent)) *rowlock.Trace {
 	return &rowlock.Trace{
-		HeldByOther: w.heldByOther,
+		HeldByOther: heldByOther,
 		Acquired: func(e rowlock.AcquiredEvent) {
-			a.log.event("acquired", append(leaseAttrs(e.LeaseInfo), seconds("waited_seconds", e.Waited), slog.Int("attempts", e.Attempts))...)
+			a.log.Event("acquired", append(terminal.LeaseAttrs(e.LeaseInfo), terminal.SecondsAttr("waited_seconds", e.Waited), slog.Int("attempts", e.Attempts))...)
 		},
 		RenewalFailed: func(e rowlock.RenewalFailedEvent) {
-			level := levelEvent
+			level := terminal.Event
 			if e.Failures == 1 { // and no line a try while the store is away
-				level = levelWarn
+				level = terminal.Warn
 			}
-			a.log.say(level, "renewal failed", fmt.Sprintf("could not renew %q; it is lost in %s unless that succeeds: %s", e.Name, e.Left.Round(time.Millisecond), plain(e.Err)),
-				append(leaseAttrs(e.LeaseInfo), seconds("left_seconds", e.Left), slog.Int("failures", e.Failures))...)
+			a.log.Say(level, "renewal failed", fmt.Sprintf("could not renew %q; it is lost in %s unless that succeeds: %s", e.Name, e.Left.Round(time.Millisecond), terminal.Plain(e.Err)),
+				append(terminal.LeaseAttrs(e.LeaseInfo), terminal.SecondsAttr("left_seconds", e.Left), slog.Int("failures", e.Failures))...)
 		},
 		Released: func(e rowlock.ReleasedEvent) {
 			if e.Err == nil {
-				a.log.event("released", append(leaseAttrs(e.LeaseInfo), seconds("held_seconds", e.Held))...)
+				a.log.Event("released", append(terminal.LeaseAttrs(e.LeaseInfo), terminal.SecondsAttr("held_seconds", e.Held))...)
 			}
 		},
 	}
 }
-
-func leaseAttrs(l rowlock.LeaseInfo) []slog.Attr {
-	return append(keyAttrs(driver.Key{Namespace: l.Namespace, Name: l.Name}, l.Token), slog.String("holder", l.Holder))
-}
-
-func keyAttrs(key driver.Key, token rowlock.Token) []slog.Attr {
-	return []slog.Attr{slog.String("namespace", key.Namespace), slog.String("name", key.Name), slog.Int64("token", int64(token))}
-}
-
-func heldAttrs(e *rowlock.HeldError) []slog.Attr {
-	if e == nil {
-		return nil
-	}
-	attrs := []slog.Attr{
-		slog.String("namespace", e.Namespace), slog.String("name", e.Name), slog.String("reason", e.Reason.String()),
-		slog.String("holder", e.Holder), slog.String("note", e.Note), slog.Int64("token", int64(e.Token)),
-	}
-	if !e.Since.IsZero() {
-		attrs = append(attrs, slog.Time("since", e.Since))
-	}
-	if e.ExpiresIn > 0 {
-		attrs = append(attrs, seconds("expires_in_seconds", e.ExpiresIn))
-	}
-	return append(attrs, seconds("waited_seconds", e.Waited))
-}
-
-func seconds(key string, d time.Duration) slog.Attr { return slog.Float64(key, inSeconds(d)) }
 
 // defaultHolder is the command, and the host and process id of the rowlock that runs it: the
 // process that a signal must be sent to.

@@ -6,7 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -29,7 +32,7 @@ With --watch the list is written again every --interval until rowlock is interru
 place of the one before. With --json it is one JSON object a line for each lock that is new, changed (in
 state, token, holder or note) or gone from the list, with the word in "change" and the time in "time".
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}
@@ -43,68 +46,31 @@ state, token, holder or note) or gone from the list, with the word in "change" a
 		if err := which.check(all); err != nil {
 			return err
 		}
-		list := func(ctx context.Context, s *store) ([]lockView, error) {
-			list, err := s.backend.List(ctx, a.namespace, everywhere || s.nameless())
+		list := func(ctx context.Context, s *store.Store) ([]view.Lock, error) {
+			list, err := s.Backend.List(ctx, a.namespace, everywhere || s.Nameless())
 			if err != nil {
-				return nil, inspectFailure(err, exitUnavailable)
+				return nil, exit.OfInspect(err, exit.Unavailable)
 			}
 			return which.of(s, list), nil
 		}
 		switch {
 		case watch && interval < leastInterval:
-			return usage("--interval=%s: must be %s at least", interval, leastInterval)
+			return exit.Usagef("--interval=%s: must be %s at least", interval, leastInterval)
 		case watch:
 			return a.watch(cmd.Context(), interval, list, a.lister(asJSON, everywhere, interval))
 		case cmd.Flags().Changed("interval"):
-			return usage("--interval is for --watch")
+			return exit.Usagef("--interval is for --watch")
 		}
-		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+		return a.withStore(cmd.Context(), func(ctx context.Context, s *store.Store) error {
 			views, err := list(ctx, s)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return writeJSON(a.std.Out, views)
+				return terminal.WriteJSON(a.std.Out, views)
 			}
-			return writeTable(a.std.Out, views, everywhere)
+			return view.WriteTable(a.std.Out, views, everywhere)
 		})
 	}
 	return cmd
-}
-
-// withStore opens the store for one thing that is done at once, and explains what went wrong.
-func (a *app) withStore(ctx context.Context, do func(context.Context, *store) error) error {
-	return a.withStoreFor(ctx, inspectTimeout, do)
-}
-
-// withStoreFor is withStore with a limit.
-func (a *app) withStoreFor(ctx context.Context, limit time.Duration, do func(context.Context, *store) error) error {
-	s, err := a.openStore(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return s.explain(do(ctx, s))
-}
-
-func (a *app) noArgs(cmd *cobra.Command, args []string) error {
-	a.hint = cmd.CommandPath() + " --help"
-	if len(args) > 0 {
-		return usage("%s takes no argument, and %s is one", cmd.CommandPath(), quoted(args[0]))
-	}
-	return nil
-}
-
-// key is the lock that the only argument names.
-func (a *app) key(cmd *cobra.Command, args []string) error {
-	a.hint = cmd.CommandPath() + " --help"
-	switch {
-	case len(args) == 0 || args[0] == "":
-		return usage("the name of the lock is missing: %s NAME", cmd.CommandPath())
-	case len(args) > 1:
-		return usage("one name, and not %d: %s is the second", len(args), quoted(args[1]))
-	}
-	return checkName("NAME", args[0], driver.MaxName)
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
 // selection is which locks ls shows, and in what order.
@@ -37,11 +40,11 @@ func (w *selection) flags(flags *pflag.FlagSet) {
 func (w *selection) check(all bool) error {
 	w.all = all
 	if _, err := path.Match(pattern(w.name), ""); err != nil {
-		return usage("--name=%s: %w", w.name, err)
+		return exit.Usagef("--name=%s: %w", w.name, err)
 	}
 	for _, state := range w.states {
 		if !slices.Contains(allStates, state) {
-			return usage("--state=%s: write %s", state, strings.Join(allStates, ", "))
+			return exit.Usagef("--state=%s: write %s", state, strings.Join(allStates, ", "))
 		}
 	}
 	return nil
@@ -51,11 +54,11 @@ func (w *selection) check(all bool) error {
 func pattern(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
 
 // of is what is shown of a list; never nil, which is not null in JSON.
-func (w *selection) of(s *store, list []driver.Status) []lockView {
-	views := []lockView{}
+func (w *selection) of(s *store.Store, list []driver.Status) []view.Lock {
+	views := []view.Lock{}
 	for _, status := range list {
 		if w.shows(status) {
-			views = append(views, s.view(status))
+			views = append(views, view.Of(s, status))
 		}
 	}
 	slices.SortStableFunc(views, w.compare) // equals stay in the order of their names
@@ -76,14 +79,14 @@ func (w *selection) shows(s driver.Status) bool {
 	return w.name == "" || matches
 }
 
-func (w *selection) compare(x, y lockView) int {
+func (w *selection) compare(x, y view.Lock) int {
 	switch w.sort {
 	case "state":
 		return cmp.Compare(slices.Index(allStates, x.State), slices.Index(allStates, y.State))
 	case "holder":
 		return cmp.Compare(x.Holder, y.Holder)
 	case "age":
-		return cmp.Compare(x.status.Age, y.status.Age)
+		return cmp.Compare(x.Status.Age, y.Status.Age)
 	case "token":
 		return cmp.Compare(x.Token, y.Token)
 	default:

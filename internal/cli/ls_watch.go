@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
-	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
 // leastInterval keeps a list from being all that a store does.
@@ -16,12 +16,12 @@ const leastInterval = 100 * time.Millisecond
 
 // watch lists again and again until ctx ends or the process is interrupted. A store that is away after the first
 // list is waited for.
-func (a *app) watch(ctx context.Context, interval time.Duration, list func(context.Context, *store) ([]lockView, error), show func([]lockView) error) error {
+func (a *app) watch(ctx context.Context, interval time.Duration, list func(context.Context, *store.Store) ([]view.Lock, error), show func([]view.Lock) error) error {
 	s, err := a.openStore(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for first, away := true, false; ; first = false {
@@ -30,10 +30,10 @@ func (a *app) watch(ctx context.Context, interval time.Duration, list func(conte
 		cancel()
 		switch {
 		case err != nil && first, ctx.Err() != nil:
-			return s.explain(err)
+			return s.Explain(err)
 		case err != nil:
 			if !away {
-				a.log.say(levelWarn, "unavailable", "the locks cannot be listed, and will be when that is over: "+plain(s.explain(err)))
+				a.log.Say(terminal.Warn, "unavailable", "the locks cannot be listed, and will be when that is over: "+terminal.Plain(s.Explain(err)))
 			}
 		default:
 			if err := show(views); err != nil {
@@ -50,75 +50,21 @@ func (a *app) watch(ctx context.Context, interval time.Duration, list func(conte
 }
 
 // lister returns what writes a list behind the one before.
-func (a *app) lister(asJSON, namespaces bool, interval time.Duration) func([]lockView) error {
+func (a *app) lister(asJSON, namespaces bool, interval time.Duration) func([]view.Lock) error {
 	if asJSON {
-		c := changes{w: a.std.Out}
-		return c.show
+		return view.NewChanges(a.std.Out).Show
 	}
-	onScreen, before := screenWidth(a.std.Out) > 0, false
-	return func(views []lockView) error {
+	onScreen, before := terminal.Width(a.std.Out) > 0, false
+	return func(views []view.Lock) error {
 		var page strings.Builder
 		switch {
 		case onScreen:
-			fmt.Fprintf(&page, "%severy %s until interrupted, last at %s\n\n", clearScreen, interval, time.Now().Format(time.TimeOnly))
+			fmt.Fprintf(&page, "%severy %s until interrupted, last at %s\n\n", terminal.ClearScreen, interval, time.Now().Format(time.TimeOnly))
 		case before:
 			page.WriteString("\n")
 		}
 		before = true
-		_ = writeTable(&page, views, namespaces) // memory
-		return write(a.std.Out, page.String())
+		_ = view.WriteTable(&page, views, namespaces) // memory
+		return terminal.Write(a.std.Out, page.String())
 	}
-}
-
-// changes writes what became different from one list to the next.
-type changes struct {
-	w      io.Writer
-	before map[driver.Key]lockView
-}
-
-// change is a lock and what happened to it.
-type change struct {
-	Time   time.Time `json:"time"`
-	Change string    `json:"change"` // new, changed or gone
-	lockView
-}
-
-func (c *changes) show(views []lockView) error {
-	now := make(map[driver.Key]lockView, len(views))
-	var lines strings.Builder
-	out := json.NewEncoder(jsonWriter{&lines})
-	out.SetEscapeHTML(false)
-	tell := func(what string, v lockView) error { return out.Encode(change{time.Now(), what, v}) }
-	for _, v := range views {
-		was, known := c.before[v.status.Key]
-		now[v.status.Key] = v
-		var err error
-		switch {
-		case !known:
-			err = tell("new", v)
-		case was.State != v.State || was.Token != v.Token || was.Holder != v.Holder || was.Note != v.Note:
-			err = tell("changed", v)
-		}
-		if err != nil {
-			return err
-		}
-		delete(c.before, v.status.Key)
-	}
-	for _, v := range c.before {
-		if err := tell("gone", v); err != nil {
-			return err
-		}
-	}
-	c.before = now
-	return write(c.w, lines.String())
-}
-
-func write(w io.Writer, text string) error {
-	if text == "" {
-		return nil
-	}
-	if _, err := io.WriteString(w, text); err != nil {
-		return fmt.Errorf("write to stdout: %w", err)
-	}
-	return nil
 }

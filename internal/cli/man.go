@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 func (a *app) manCommand() *cobra.Command {
@@ -17,7 +19,7 @@ func (a *app) manCommand() *cobra.Command {
   rowlock man >/usr/local/share/man/man1/rowlock.1
   rowlock man | man -l -
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := io.WriteString(a.std.Out, manual(cmd.Root())); err != nil {
@@ -54,8 +56,8 @@ func manual(root *cobra.Command) string {
 		options(&b, cmd.LocalNonPersistentFlags())
 	}
 	b.WriteString(".SH EXIT STATUS\n")
-	for _, c := range exitCodes {
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(c.code), roff(c.meaning))
+	for _, c := range exit.Codes {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(c.Code), roff(c.Meaning))
 	}
 	return b.String()
 }
@@ -68,7 +70,7 @@ func usageLine(cmd *cobra.Command) string {
 
 // withoutExitCodes is a help text without the table that stands in the page once.
 func withoutExitCodes(long string) string {
-	return strings.TrimSpace(strings.ReplaceAll(long, exitCodeHelp(), ""))
+	return strings.TrimSpace(strings.ReplaceAll(long, exit.Help(), ""))
 }
 
 // verbatim writes a text with its own lines.

@@ -11,6 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+	"github.com/rowlock/rowlock/internal/cli/view"
 	"github.com/rowlock/rowlock/migrations"
 )
 
@@ -22,11 +26,11 @@ func (a *app) migrateCommand() *cobra.Command {
 else's tables is given its own at first use. Stores without tables (redis, etcd, zk) need none of it. The same migrations are embedded in the Go package
 migrations, for those who keep them with their own.
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.hint = cmd.CommandPath() + " --help"
-			return usage("say which: migrate up, down, status or print")
+			return exit.Usagef("say which: migrate up, down, status or print")
 		},
 	}
 	cmd.AddCommand(a.migrateUp(), a.migrateDown(), a.migrateStatus(), a.migratePrint())
@@ -37,8 +41,8 @@ func (a *app) migrateUp() *cobra.Command {
 	return &cobra.Command{
 		Use: "up", Short: "Bring the lock table to the newest version", Args: a.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.migrate(cmd.Context(), func(ctx context.Context, s *store) error {
-				return a.tellMigrations(ctx, s, "applied", func() error { return migrations.Up(ctx, s.db, s.at.dialect, migrations.Table(a.table)) })
+			return a.migrate(cmd.Context(), func(ctx context.Context, s *store.Store) error {
+				return a.tellMigrations(ctx, s, "applied", func() error { return migrations.Up(ctx, s.DB, s.At.Dialect, migrations.Table(a.table)) })
 			})
 		},
 	}
@@ -49,9 +53,9 @@ func (a *app) migrateDown() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "down", Short: "Take back the migration that was applied last; the first one takes the locks with it", Args: a.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.migrate(cmd.Context(), func(ctx context.Context, s *store) error {
+			return a.migrate(cmd.Context(), func(ctx context.Context, s *store.Store) error {
 				if !live {
-					if err := s.refuseWhileHeld(ctx); err != nil {
+					if err := refuseWhileHeld(ctx, s); err != nil {
 						return err
 					}
 				}
@@ -59,7 +63,7 @@ func (a *app) migrateDown() *cobra.Command {
 				if all {
 					down = migrations.DownAll
 				}
-				return a.tellMigrations(ctx, s, "took back", func() error { return down(ctx, s.db, s.at.dialect, migrations.Table(a.table)) })
+				return a.tellMigrations(ctx, s, "took back", func() error { return down(ctx, s.DB, s.At.Dialect, migrations.Table(a.table)) })
 			})
 		},
 	}
@@ -69,9 +73,9 @@ func (a *app) migrateDown() *cobra.Command {
 }
 
 // tellMigrations says which migrations work has applied or taken back.
-func (a *app) tellMigrations(ctx context.Context, s *store, did string, work func() error) error {
+func (a *app) tellMigrations(ctx context.Context, s *store.Store, did string, work func() error) error {
 	applied := func() (map[string]bool, []string, error) {
-		list, err := migrations.Status(ctx, s.db, s.at.dialect, migrations.Table(a.table))
+		list, err := migrations.Status(ctx, s.DB, s.At.Dialect, migrations.Table(a.table))
 		is, names := map[string]bool{}, []string{}
 		for _, m := range list {
 			is[m.Name] = m.Applied
@@ -94,29 +98,29 @@ func (a *app) tellMigrations(ctx context.Context, s *store, did string, work fun
 	for _, name := range names {
 		if before[name] != after[name] {
 			changed = true
-			a.log.say(levelNotice, "migrated", did+" "+name, slog.String("migration", name))
+			a.log.Say(terminal.Notice, "migrated", did+" "+name, slog.String("migration", name))
 		}
 	}
 	if !changed && did == "applied" {
-		a.log.say(levelNotice, "migrated", fmt.Sprintf("nothing to do: the tables of %s are up to date in %s", s.table, s.at.shown))
+		a.log.Say(terminal.Notice, "migrated", fmt.Sprintf("nothing to do: the tables of %s are up to date in %s", s.Table, s.At.Shown))
 	}
 	return nil
 }
 
 // refuseWhileHeld fails if a lock is held. A table that cannot be read has none.
-func (s *store) refuseWhileHeld(ctx context.Context) error {
-	kinds := []*store{s}
-	if s.at.session != "" {
-		kinds = append(kinds, &store{backend: s.leases}) // their table goes, too
+func refuseWhileHeld(ctx context.Context, s *store.Store) error {
+	kinds := []*store.Store{s}
+	if s.At.Session != "" {
+		kinds = append(kinds, &store.Store{Backend: s.Leases}) // their table goes, too
 	}
 	for _, of := range kinds {
-		list, err := of.backend.List(ctx, "", true)
+		list, err := of.Backend.List(ctx, "", true)
 		if err != nil && !driver.IsPermanent(err) {
-			return inspectFailure(err, exitUnavailable)
+			return exit.OfInspect(err, exit.Unavailable)
 		}
 		for _, status := range list {
 			if status.State == driver.StateHeld || status.State == driver.StatePaused {
-				return fail(exitHeld, "nothing is dropped while a lock is held or paused, unless --live is given: %s", of.view(status).sentence())
+				return exit.Failf(exit.Held, "nothing is dropped while a lock is held or paused, unless --live is given: %s", view.Of(of, status).Sentence())
 			}
 		}
 	}
@@ -127,8 +131,8 @@ func (a *app) migrateStatus() *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "List the migrations, and which of them were applied", Args: a.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.migrate(cmd.Context(), func(ctx context.Context, s *store) error {
-				list, err := migrations.Status(ctx, s.db, s.at.dialect, migrations.Table(a.table))
+			return a.migrate(cmd.Context(), func(ctx context.Context, s *store.Store) error {
+				list, err := migrations.Status(ctx, s.DB, s.At.Dialect, migrations.Table(a.table))
 				if err != nil {
 					return err
 				}
@@ -153,21 +157,21 @@ func (a *app) migratePrint() *cobra.Command {
 		Use: "print", Short: "Write the migrations as SQL to stdout, for other tools", Args: a.noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if dialect == 0 && a.store == "" {
-				return usage("for which database? write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
+				return exit.Usagef("for which database? write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
 			}
 			if dialect == 0 {
 				at, err := a.location()
 				if err == nil {
-					err = at.refuseKeyValue(nothingToMigrate)
+					err = at.RefuseKeyValue(nothingToMigrate)
 				}
 				if err != nil {
 					return err
 				}
-				dialect = at.dialect
+				dialect = at.Dialect
 			}
 			text, err := migrations.SQL(dialect, migrations.Table(a.table))
 			if err != nil {
-				return &failure{exitUsage, err}
+				return exit.With(exit.Usage, err)
 			}
 			_, err = io.WriteString(a.std.Out, text)
 			return err
@@ -181,10 +185,10 @@ func (a *app) migratePrint() *cobra.Command {
 const nothingToMigrate = "%s keeps locks without tables: there is nothing to migrate, and nothing is needed before the first lock"
 
 // migrate does one thing with a store whose table may be missing.
-func (a *app) migrate(ctx context.Context, do func(context.Context, *store) error) error {
+func (a *app) migrate(ctx context.Context, do func(context.Context, *store.Store) error) error {
 	at, err := a.location()
 	if err == nil {
-		err = at.refuseKeyValue(nothingToMigrate)
+		err = at.RefuseKeyValue(nothingToMigrate)
 	}
 	if err != nil {
 		return err
@@ -193,21 +197,21 @@ func (a *app) migrate(ctx context.Context, do func(context.Context, *store) erro
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
 	defer cancel()
 	// A server that cannot be reached is told of sooner than a migration that takes its time.
 	connect, done := context.WithTimeout(ctx, inspectTimeout)
 	defer done()
-	if err := s.db.PingContext(connect); err != nil {
-		return fail(exitUnavailable, "connect to %s: %w", s.at.shown, err)
+	if err := s.DB.PingContext(connect); err != nil {
+		return exit.Failf(exit.Unavailable, "connect to %s: %w", s.At.Shown, err)
 	}
 	err = do(ctx, s)
 	if errors.Is(err, migrations.ErrMadeElsewhere) {
-		return usage("%w: take the new ones from rowlock migrate print (store %s)", err, s.at.shown)
+		return exit.Usagef("%w: take the new ones from rowlock migrate print (store %s)", err, s.At.Shown)
 	}
-	if err != nil && exitCode(err) == exitInternal {
-		return fail(exitUnavailable, "%w (store %s)", err, s.at.shown)
+	if err != nil && exit.Code(err) == exit.Internal {
+		return exit.Failf(exit.Unavailable, "%w (store %s)", err, s.At.Shown)
 	}
 	return err
 }

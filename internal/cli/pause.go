@@ -11,10 +11,14 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/system"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
-	f := runFlags{onConflict: onConflictWait, wait: forever, ttl: pauseTTL}
+	f := runFlags{onConflict: onConflictWait, wait: terminal.Forever, ttl: pauseTTL}
 	reason := ""
 	cmd := &cobra.Command{
 		Use:   "pause [OPTIONS] --reason TEXT NAME",
@@ -28,7 +32,7 @@ With --wait=0 it does not wait, and exits with 75 if the lock is held.
 Where a lock ends with a connection (mysql-getlock, postgres-advisory), and where servers may forget it
 (redlock), nothing can be paused.
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
@@ -37,10 +41,10 @@ Where a lock ends with a connection (mysql-getlock, postgres-advisory), and wher
 	cmd.Flags().StringVar(&f.holder, "holder", "", "who pauses it, for people (default USER@host; $ROWLOCK_HOLDER, but not inside a run)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if reason == "" {
-			return usage("--reason is missing: say why, for those who find the lock paused")
+			return exit.Usagef("--reason is missing: say why, for those who find the lock paused")
 		}
 		if f.holder == "" {
-			f.holder = person(environment(a.std.Env))
+			f.holder = person(a.std.Env)
 		}
 		code, err := a.pause(cmd.Context(), f, args[0], reason)
 		a.code = code
@@ -54,14 +58,14 @@ const pauseTTL = defaultTTL
 
 // pause waits for the lock and closes it.
 func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, error) {
-	sig := catchSignals()
-	defer sig.release()
-	ctx, interrupted := sig.during(ctx)
+	sig := system.CatchSignals()
+	defer sig.Release()
+	ctx, interrupted := sig.During(ctx)
 	defer interrupted()
 	s, err := a.openStore(ctx)
 	if err == nil {
-		defer s.close()
-		err = s.checkPauses()
+		defer s.Close()
+		err = checkPauses(s)
 	}
 	if err != nil {
 		if got := interrupted(); got != nil {
@@ -70,59 +74,45 @@ func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, 
 		return 0, err
 	}
 	w := a.newWaiting(f.wait)
-	ctx, giveUp := a.withoutItself(ctx, s, w)
-	defer giveUp(nil)
-	locker, err := rowlock.New(s.backend, append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(&rowlock.Trace{
-		HeldByOther: w.heldByOther,
+	in := a.inside(ctx, s)
+	defer in.end()
+	locker, err := rowlock.New(s.Backend, append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(&rowlock.Trace{
+		HeldByOther: in.heldByOther(w),
 	}))...)
 	if err != nil {
-		return 0, acquireFailure(err)
+		return 0, exit.OfAcquire(err)
 	}
 	defer func() { _ = locker.Close() }() // nothing is held by then
-	token, err := locker.Pause(ctx, name, reason)
-	w.end()
+	token, err := locker.Pause(in.wait, name, reason)
+	w.End()
 	got := interrupted()
 	switch {
 	case err == nil:
-		a.log.event("paused", keyAttrs(driver.Key{Namespace: a.namespace, Name: name}, token)...)
-		return exitOK, nil
+		a.log.Event("paused", terminal.KeyAttrs(driver.Key{Namespace: a.namespace, Name: name}, token)...)
+		return exit.OK, nil
 	case got != nil && errors.Is(err, context.Canceled) && !errors.Is(err, rowlock.ErrUnknown):
 		return a.interrupted(got, name, lockNotPaused), nil
 	}
-	if inside := w.forItself(ctx, err); inside != nil {
-		return 0, inside
+	if cause := in.explains(err); cause != nil {
+		return 0, cause
 	}
-	return 0, s.look(driver.Key{Namespace: a.namespace, Name: name}, s.explain(pauseFailure(err)))
+	return 0, s.Look(driver.Key{Namespace: a.namespace, Name: name}, s.Explain(exit.OfPause(err)))
 }
 
 // checkPauses refuses a store in which nothing can be paused.
-func (s *store) checkPauses() error {
+func checkPauses(s *store.Store) error {
 	switch {
-	case s.at.session != "":
-		return usage("a lock of %s ends with its connection, so nothing can be paused: keep the lock as a lease row (--store %s)", s.at.session, s.at.leaseRows())
-	case !s.backend.Capabilities().Pauses:
-		return usage("the servers of this store may forget what they are told, so nothing can be paused: keep the lock in one Redis, etcd or ZooKeeper, or as a lease row (--store postgres://…)")
+	case s.At.Session != "":
+		return exit.Usagef("a lock of %s ends with its connection, so nothing can be paused: keep the lock as a lease row (--store %s)", s.At.Session, s.At.LeaseRows())
+	case !s.Backend.Capabilities().Pauses:
+		return exit.Usagef("the servers of this store may forget what they are told, so nothing can be paused: keep the lock in one Redis, etcd or ZooKeeper, or as a lease row (--store postgres://…)")
 	}
 	return nil
 }
 
-// pauseFailure gives an error of Pause or Resume its code.
-func pauseFailure(err error) error {
-	switch {
-	case errors.Is(err, rowlock.ErrUnknown):
-		return &failure{exitUnknown, err}
-	case errors.Is(err, rowlock.ErrLost):
-		return &failure{exitLost, err}
-	case errors.Is(err, rowlock.ErrNotPaused):
-		return &failure{exitNotHeld, err}
-	default:
-		return acquireFailure(err)
-	}
-}
-
 // person is who works at this machine.
-func person(env environment) string {
-	name := cmp.Or(env.get("USER"), env.get("LOGNAME"), env.get("USERNAME")) // cron has the second, Windows the third
+func person(env system.Environment) string {
+	name := cmp.Or(env.Get("USER"), env.Get("LOGNAME"), env.Get("USERNAME")) // cron has the second, Windows the third
 	if u, err := user.Current(); name == "" && err == nil {
 		name = u.Username
 	}

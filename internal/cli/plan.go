@@ -7,35 +7,39 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
 // plan says what run would do now, and who has the lock. It takes no lock.
 func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []string) error {
 	if name == "" {
-		return usage("the name of the lock is empty")
+		return exit.Usagef("the name of the lock is empty")
 	}
 	if err := checkName("NAME", name, driver.MaxName); err != nil {
 		return err
 	}
-	return a.withStore(ctx, func(ctx context.Context, s *store) error {
-		locker, err := rowlock.New(s.backend, append(f.options(), rowlock.Namespace(a.namespace))...)
+	return a.withStore(ctx, func(ctx context.Context, s *store.Store) error {
+		locker, err := rowlock.New(s.Backend, append(f.options(), rowlock.Namespace(a.namespace))...)
 		if err != nil {
-			return acquireFailure(err)
+			return exit.OfAcquire(err)
 		}
 		defer func() { _ = locker.Close() }() // it holds nothing
 		key := driver.Key{Namespace: a.namespace, Name: name}
-		status, err := s.backend.Inspect(ctx, key)
+		status, err := s.Backend.Inspect(ctx, key)
 		if err != nil {
-			return inspectFailure(err, exitUnavailable)
+			return exit.OfInspect(err, exit.Unavailable)
 		}
 		words := make([]string, len(argv))
 		for i, word := range argv {
-			words[i] = quoted(word)
+			words[i] = terminal.Quoted(word)
 		}
-		words[0] = quoted(path)
-		v := s.view(status)
+		words[0] = terminal.Quoted(path)
+		v := view.Of(s, status)
 		_, err = fmt.Fprintf(a.std.Out, "command:  %s\nlock:     %q\nstore:    %s\nexcludes: %s\nholder:   %s\ntimes:    %s\nnow:      %s\nthen:     %s\n",
-			strings.Join(words, " "), key.String(), s.at.shown, s.at.excludes(), cell(f.holder), f.times(), v.sentence(), f.outlook(v.available()))
+			strings.Join(words, " "), key.String(), s.At.Shown, s.At.Excludes(), terminal.Cell(f.holder), f.times(), v.Sentence(), f.outlook(v.Available()))
 		if err != nil {
 			return fmt.Errorf("write to stdout: %w", err)
 		}
@@ -58,7 +62,7 @@ func (f *runFlags) times() string {
 		}
 	}
 	if lost := f.graceWhenLost(); lost < f.grace {
-		text += " (" + span(lost) + " when the lock is lost)"
+		text += " (" + terminal.Span(lost) + " when the lock is lost)"
 	}
 	return text
 }
@@ -72,7 +76,7 @@ func (f *runFlags) outlook(free bool) string {
 	switch {
 	case free:
 		return "the command would start"
-	case f.wait == forever:
+	case f.wait == terminal.Forever:
 		return "wait until the lock is free, and start the command"
 	case f.wait > 0:
 		return fmt.Sprintf("wait for up to %s, and start the command, or %s", f.wait, refused)

@@ -9,6 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/history"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 func (a *app) pruneCommand() *cobra.Command {
@@ -20,28 +24,28 @@ func (a *app) pruneCommand() *cobra.Command {
 rising: those that are granted later are larger than any that were forgotten. Their history goes with them. It is for tables that fill up
 with names that are used once; etcd, ZooKeeper and Redis forget by themselves.
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}
 	cmd.Flags().Var(durationValue{&unused, false}, "unused", "for how long nobody must have held a lock, such as 30d")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("unused") {
-			return usage("--unused is missing: write for how long nobody must have held a lock, such as --unused 30d")
+			return exit.Usagef("--unused is missing: write for how long nobody must have held a lock, such as --unused 30d")
 		}
-		return a.withStoreFor(cmd.Context(), pruneTimeout, func(ctx context.Context, s *store) error {
-			n, err := s.backend.Prune(ctx, unused)
+		return a.withStoreFor(cmd.Context(), pruneTimeout, func(ctx context.Context, s *store.Store) error {
+			n, err := s.Backend.Prune(ctx, unused)
 			if err != nil {
-				code := exitUnavailable
+				code := exit.Unavailable
 				if !driver.IsNotApplied(err) {
-					code = exitUnknown
+					code = exit.Unknown
 				}
-				return fail(code, "%d locks forgotten, then: %w", n, err)
+				return exit.Failf(code, "%d locks forgotten, then: %w", n, err)
 			}
-			if err := s.pruneHistory(ctx, unused); err != nil {
-				a.log.say(levelWarn, "history", "the history of the locks that were forgotten is still there: "+plain(err))
+			if err := history.Of(s).Prune(ctx, unused); err != nil {
+				a.log.Say(terminal.Warn, "history", "the history of the locks that were forgotten is still there: "+terminal.Plain(err))
 			}
-			a.log.say(levelNotice, "pruned", fmt.Sprintf("%d locks forgotten", n), slog.Int("forgotten", n))
+			a.log.Say(terminal.Notice, "pruned", fmt.Sprintf("%d locks forgotten", n), slog.Int("forgotten", n))
 			return nil
 		})
 	}

@@ -8,6 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
 func (a *app) releaseCommand() *cobra.Command {
@@ -28,7 +32,7 @@ Of a lock of a session (mysql-getlock, postgres-advisory) --live ends the connec
 with it every other lock that lives on it; the holder finds out at once. The token is 0 where ls and
 status show none: then whoever holds the lock by now is ended.
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
@@ -39,19 +43,19 @@ status show none: then whoever holds the lock by now is ended.
 		if err != nil {
 			return err
 		}
-		if token < 0 || token == 0 && (at.session == "" || !cmd.Flags().Changed("token")) {
-			return usage("--token is missing or not above 0: write the one that \"rowlock status\" shows")
+		if token < 0 || token == 0 && (at.Session == "" || !cmd.Flags().Changed("token")) {
+			return exit.Usagef("--token is missing or not above 0: write the one that \"rowlock status\" shows")
 		}
-		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+		return a.withStore(cmd.Context(), func(ctx context.Context, s *store.Store) error {
 			key := driver.Key{Namespace: a.namespace, Name: args[0]}
-			err := s.spared(ctx, key, driver.Token(token), live)
+			err := spared(ctx, s, key, driver.Token(token), live)
 			if err == nil {
-				err = s.backend.ForceRelease(ctx, key, driver.Token(token), live)
+				err = s.Backend.ForceRelease(ctx, key, driver.Token(token), live)
 			}
 			if err != nil {
 				return a.notReleased(ctx, s, key, token, err)
 			}
-			a.log.event("released", keyAttrs(key, driver.Token(token))...)
+			a.log.Event("released", terminal.KeyAttrs(key, driver.Token(token))...)
 			return nil
 		})
 	}
@@ -59,11 +63,11 @@ status show none: then whoever holds the lock by now is ended.
 }
 
 // spared refuses to end a pause, which is nobody's lease that is in the way.
-func (s *store) spared(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
-	if !live || !s.backend.Capabilities().Pauses {
+func spared(ctx context.Context, s *store.Store, key driver.Key, token driver.Token, live bool) error {
+	if !live || !s.Backend.Capabilities().Pauses {
 		return nil // without live, the store refuses
 	}
-	now, err := s.backend.Inspect(ctx, key)
+	now, err := s.Backend.Inspect(ctx, key)
 	if err != nil || now.State != driver.StatePaused || now.Token != token {
 		return nil // an error is told by what follows
 	}
@@ -71,30 +75,30 @@ func (s *store) spared(ctx context.Context, key driver.Key, token driver.Token, 
 }
 
 // notReleased says what stands in the way, as the store sees it now.
-func (a *app) notReleased(ctx context.Context, s *store, key driver.Key, token int64, err error) error {
-	err = inspectFailure(err, exitUnknown)
+func (a *app) notReleased(ctx context.Context, s *store.Store, key driver.Key, token int64, err error) error {
+	err = exit.OfInspect(err, exit.Unknown)
 	name := fmt.Sprintf("%q", key.String())
 	sentence := ""
 	var held *driver.Held
 	paused := errors.As(err, &held) && held.Reason == driver.Paused
-	if code := exitCode(err); code == exitHeld || code == exitNotHeld {
-		if now, err := s.backend.Inspect(ctx, key); err == nil {
-			sentence = ": " + s.view(now).sentence()
+	if code := exit.Code(err); code == exit.Held || code == exit.NotHeld {
+		if now, err := s.Backend.Inspect(ctx, key); err == nil {
+			sentence = ": " + view.Of(s, now).Sentence()
 		}
 	}
-	switch exitCode(err) {
-	case exitHeld:
+	switch exit.Code(err) {
+	case exit.Held:
 		if paused {
-			return fail(exitHeld, "%s is not released, because it is paused%s; end that with: %s", name, sentence, s.line("resume", key))
+			return exit.Failf(exit.Held, "%s is not released, because it is paused%s; end that with: %s", name, sentence, s.Line("resume", key))
 		}
-		if s.at.session != "" {
-			return fail(exitHeld, "%s is not released, because its connection stands; --live ends it%s", name, sentence)
+		if s.At.Session != "" {
+			return exit.Failf(exit.Held, "%s is not released, because its connection stands; --live ends it%s", name, sentence)
 		}
-		return fail(exitHeld, "%s is not released, because its lease is alive; --live takes it away%s", name, sentence)
-	case exitNotHeld:
-		return fail(exitNotHeld, "%s is not released, because nobody holds it with token %d%s", name, token, sentence)
-	case exitUnknown:
-		return s.look(key, fail(exitUnknown, "release %s: no answer came, and it may have been done (%w)", name, errors.Unwrap(err)))
+		return exit.Failf(exit.Held, "%s is not released, because its lease is alive; --live takes it away%s", name, sentence)
+	case exit.NotHeld:
+		return exit.Failf(exit.NotHeld, "%s is not released, because nobody holds it with token %d%s", name, token, sentence)
+	case exit.Unknown:
+		return s.Look(key, exit.Failf(exit.Unknown, "release %s: no answer came, and it may have been done (%w)", name, errors.Unwrap(err)))
 	default:
 		return err
 	}

@@ -7,6 +7,10 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -18,30 +22,30 @@ func (a *app) resumeCommand() *cobra.Command {
 whoever holds it. With --token only the pause is ended that has it, as ls and status show it, and none that
 was made since.
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
 	cmd.Flags().Int64Var(&token, "token", 0, "the token that was seen (default whichever it is)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if token < 0 || token == 0 && cmd.Flags().Changed("token") {
-			return usage("--token=%d: must be above 0: write the one that \"rowlock status\" shows", token)
+			return exit.Usagef("--token=%d: must be above 0: write the one that \"rowlock status\" shows", token)
 		}
-		return a.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
-			if err := s.checkPauses(); err != nil {
+		return a.withStore(cmd.Context(), func(ctx context.Context, s *store.Store) error {
+			if err := checkPauses(s); err != nil {
 				return err
 			}
 			key := driver.Key{Namespace: a.namespace, Name: args[0]}
-			locker, err := rowlock.New(s.backend, rowlock.Namespace(a.namespace))
+			locker, err := rowlock.New(s.Backend, rowlock.Namespace(a.namespace))
 			if err != nil {
-				return acquireFailure(err)
+				return exit.OfAcquire(err)
 			}
 			defer func() { _ = locker.Close() }() // it holds nothing
 			err = locker.Resume(ctx, key.Name, rowlock.Token(token))
 			if err != nil {
-				return s.notResumed(ctx, key, pauseFailure(err))
+				return notResumed(ctx, s, key, exit.OfPause(err))
 			}
-			a.log.event("resumed", keyAttrs(key, rowlock.Token(token))...)
+			a.log.Event("resumed", terminal.KeyAttrs(key, rowlock.Token(token))...)
 			return nil
 		})
 	}
@@ -49,13 +53,13 @@ was made since.
 }
 
 // notResumed says what the lock is instead.
-func (s *store) notResumed(ctx context.Context, key driver.Key, err error) error {
-	if exitCode(err) != exitNotHeld {
-		return s.look(key, err)
+func notResumed(ctx context.Context, s *store.Store, key driver.Key, err error) error {
+	if exit.Code(err) != exit.NotHeld {
+		return s.Look(key, err)
 	}
 	sentence := ""
-	if now, err := s.backend.Inspect(ctx, key); err == nil {
-		sentence = ": " + s.view(now).sentence()
+	if now, err := s.Backend.Inspect(ctx, key); err == nil {
+		sentence = ": " + view.Of(s, now).Sentence()
 	}
-	return fail(exitNotHeld, "%q is not resumed, because it is not paused, or not with that token%s", key.String(), sentence)
+	return exit.Failf(exit.NotHeld, "%q is not resumed, because it is not paused, or not with that token%s", key.String(), sentence)
 }

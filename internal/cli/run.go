@@ -6,6 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/job"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
 // Conflict policies.
@@ -67,16 +70,16 @@ answer. --min-hold and --handover-delay are refused there.
 `
 
 func (a *app) runCommand() *cobra.Command {
-	f := runFlags{onConflict: onConflictFail, conflictCode: exitHeld, ttl: defaultTTL, grace: 10 * time.Second}
+	f := runFlags{onConflict: onConflictFail, conflictCode: exit.Held, ttl: defaultTTL, grace: 10 * time.Second}
 	cmd := &cobra.Command{
 		Use:                   "run [OPTIONS] NAME [OPTIONS] -- COMMAND [ARGUMENT]...",
 		Short:                 "Run a command while holding a lock",
-		Long:                  runHelp + exitCodeHelp(),
+		Long:                  runHelp + exit.Help(),
 		DisableFlagsInUseLine: true,
 	}
 	flags := cmd.Flags()
 	flags.Var(choiceValue{&f.onConflict, []string{onConflictWait, onConflictSkip, onConflictFail}}, "on-conflict", "what to do when the lock is held")
-	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitHeld, "the exit code when the lock is held")
+	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exit.Held, "the exit code when the lock is held")
 	flags.Var(durationValue{&f.wait, true}, "wait", "wait for the lock for so long, 0 for not at all, inf for ever")
 	flags.Var(durationValue{&f.ttl, false}, "ttl", "how soon a crash frees the lock")
 	flags.Var(durationValue{&f.minHold, false}, "min-hold", "keep the lock closed so long from the start, without staying")
@@ -93,7 +96,7 @@ func (a *app) runCommand() *cobra.Command {
 		return checkRunArgs(cmd.ArgsLenAtDash(), args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		waitGiven := cmd.Flags().Changed("wait") || environment(a.std.Env).get(variable("wait")) != ""
+		waitGiven := cmd.Flags().Changed("wait") || a.std.Env.Get(variable("wait")) != ""
 		if err := f.settle(waitGiven, cmd.Flags().Changed("conflict-exit-code")); err != nil {
 			return err
 		}
@@ -108,13 +111,13 @@ func (a *app) runCommand() *cobra.Command {
 func checkRunArgs(dash int, args []string) error {
 	switch {
 	case dash < 0 && len(args) > 1:
-		return usage("put -- between the name of the lock and the command: rowlock run %s -- %s", shellQuoted(args[0]), shellQuoted(args[1]))
+		return exit.Usagef("put -- between the name of the lock and the command: rowlock run %s -- %s", terminal.ShellQuoted(args[0]), terminal.ShellQuoted(args[1]))
 	case len(args) == 0 || dash == 0:
-		return usage("the name of the lock is missing: rowlock run NAME -- COMMAND")
+		return exit.Usagef("the name of the lock is missing: rowlock run NAME -- COMMAND")
 	case dash < 0 || len(args) == dash:
-		return usage("the command is missing: rowlock run %s -- COMMAND", shellQuoted(args[0]))
+		return exit.Usagef("the command is missing: rowlock run %s -- COMMAND", terminal.ShellQuoted(args[0]))
 	case dash > 1:
-		return usage("one name before --, and not %d: %s is the second", dash, quoted(args[1]))
+		return exit.Usagef("one name before --, and not %d: %s is the second", dash, terminal.Quoted(args[1]))
 	}
 	return nil
 }
@@ -123,11 +126,11 @@ func checkRunArgs(dash int, args []string) error {
 func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 	switch {
 	case f.conflictCode < 0 || f.conflictCode > 255:
-		return usage("-E %d: an exit code is from 0 to 255", f.conflictCode)
+		return exit.Usagef("-E %d: an exit code is from 0 to 255", f.conflictCode)
 	case codeGiven && f.onConflict == onConflictSkip:
-		return usage("-E says how to fail, and --on-conflict=skip not to: leave one of them out")
+		return exit.Usagef("-E says how to fail, and --on-conflict=skip not to: leave one of them out")
 	case f.onConflict == onConflictWait && !waitGiven:
-		f.wait = forever
+		f.wait = terminal.Forever
 	}
 	return nil
 }
@@ -142,8 +145,16 @@ func (f *runFlags) options() []rowlock.Option {
 		rowlock.TTL(f.ttl), rowlock.MinHold(f.minHold), rowlock.MaxHold(f.maxHold), rowlock.HandoverDelay(f.handover),
 		rowlock.Holder(f.holder), rowlock.Note(f.note), rowlock.Margin(f.ttl/10 + f.graceWhenLost()),
 	}
-	if f.wait != forever {
+	if f.wait != terminal.Forever {
 		opts = append(opts, rowlock.Wait(f.wait))
 	}
 	return opts
+}
+
+// refusal is what history calls a run that did not get the lock.
+func (f *runFlags) refusal() string {
+	if f.onConflict == onConflictSkip {
+		return job.Skipped
+	}
+	return job.Held
 }

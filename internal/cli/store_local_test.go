@@ -39,24 +39,3 @@ func TestTheDefaultStoreSaysHowFarItReaches(t *testing.T) {
 	require.Zero(t, code, stderr)
 	assert.Contains(t, stdout, file+": excludes processes of this user on this machine")
 }
-
-// Each store has a sentence for how far it reaches.
-func TestReach(t *testing.T) {
-	t.Parallel()
-	for store, want := range map[string]string{
-		"sqlite:/var/lib/app/locks.db":    "processes of this machine that use this file",
-		"postgres://jobs@db/app":          "processes that use this database",
-		"jobs@tcp(db)/app":                "processes that use this database",
-		"postgres-advisory://jobs@db/app": "processes that use this one server and database",
-		"mysql-getlock:jobs@tcp(db)/app":  "processes that use this one server",
-		"redis://db":                      "processes that use this server and prefix",
-		"redis+cluster://a:1,b:2":         "processes that use this cluster and prefix",
-		"redlock://a:1,b:2,c:3?prefix=x":  "processes that use a majority of these servers, and this prefix",
-		"etcd://a:1,b:2":                  "processes that use this cluster and prefix",
-		"zk://a:1,b:2/root":               "processes that use this ensemble and root",
-	} {
-		at, err := parseLocation(store)
-		require.NoError(t, err, store)
-		assert.Equal(t, want, at.excludes(), store)
-	}
-}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
 // What is wrong with a command line is said by what is wrong, in one line, and not by a list of all that is right.
@@ -20,7 +22,7 @@ func TestWrongStoresAreNamed(t *testing.T) {
 		"SECRET word@x:y://z": `--store: it names no kind of store: write sqlite:PATH for a file, or SCHEME://…`,
 	} {
 		code, stdout, stderr := call(t, nil, "status", "job", "--store", store)
-		assert.Equal(t, exitUsage, code, store)
+		assert.Equal(t, exit.Usage, code, store)
 		assert.Empty(t, stdout, store)
 		assert.Contains(t, stderr, want, store)
 		assert.NotContains(t, stderr, "SECRET")
@@ -36,7 +38,7 @@ func TestCommandLinesThatPeopleTry(t *testing.T) {
 	assert.Equal(t, want, stdout)
 
 	code, stdout, stderr = call(t, []string{"HOME=" + t.TempDir()}, "migrate", "print")
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, exit.Usage, code)
 	assert.Empty(t, stdout)
 	assert.Contains(t, stderr, "for which database? write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
 }
@@ -60,19 +62,4 @@ func TestMigrateSaysWhatItDid(t *testing.T) {
 	code, stdout, stderr = call(t, nil, "migrate", "status", "--store", store)
 	require.Zero(t, code, stderr)
 	assert.NotContains(t, stdout, " UTC")
-}
-
-// A command that is suggested can be pasted: a masked password is not in it.
-func TestSuggestedCommandsCanBePasted(t *testing.T) {
-	t.Parallel()
-	for store, want := range map[string]string{
-		"postgres://u@db/app":        " --store postgres://u@db/app",
-		"postgres://u:SECRET@db/app": ` --store "$ROWLOCK_STORE"`,
-	} {
-		a := &app{store: store, table: "rowlock_lease"}
-		s, err := a.openUnmigrated(t.Context())
-		require.NoError(t, err)
-		assert.Equal(t, want, s.flags())
-		s.close()
-	}
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
 // call runs the command in this process, and returns its exit code and what it wrote.
@@ -27,7 +30,7 @@ func call(t *testing.T, env []string, args ...string) (code int, stdout, stderr 
 		defer f.Close()
 		files[name] = f
 	}
-	code = Main(ctx, args, Stdio{In: files["in"], Out: files["out"], Err: files["err"], Env: env})
+	code = Main(ctx, args, system.Stdio{In: files["in"], Out: files["out"], Err: files["err"], Env: env})
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
@@ -91,7 +94,7 @@ func TestOptionsHaveVariables(t *testing.T) {
 	})
 	for name, value := range bad {
 		code, _, stderr := call(t, []string{variable(name) + "=" + value, "HOME=" + t.TempDir()}, "run", "job", "--", "true")
-		assert.Equal(t, exitUsage, code, stderr)
+		assert.Equal(t, exit.Usage, code, stderr)
 		if name != "store" && name != "table" { // checked where they are used
 			assert.Contains(t, stderr, variable(name)+"="+value)
 		}
@@ -107,6 +110,6 @@ func TestVariablesDoNotSayWhatToDo(t *testing.T) {
 	assert.Zero(t, code, stderr)
 	assert.Contains(t, stdout, "the command would start")
 	code, _, stderr = call(t, env, "release", "job")
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, exit.Usage, code)
 	assert.Contains(t, stderr, "--token is missing")
 }

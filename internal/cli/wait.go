@@ -9,10 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/job"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
 func (a *app) waitCommand() *cobra.Command {
-	limit, asJSON := forever, false
+	limit, asJSON := terminal.Forever, false
 	cmd := &cobra.Command{
 		Use:   "wait [OPTIONS] NAME",
 		Short: "Wait until a lock is free, without taking it",
@@ -23,7 +28,7 @@ says who holds the lock.
 Redis tells when a lock may be free; other stores are asked, once a second at the least. Whoever waits for
 the lock to take it is not held up.
 
-` + exitCodeHelp(),
+` + exit.Help(),
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
@@ -34,21 +39,21 @@ the lock to take it is not held up.
 		if err != nil {
 			return err
 		}
-		defer s.close()
+		defer s.Close()
 		w := a.newWaiting(limit)
 		v, err := a.awaitFree(cmd.Context(), s, driver.Key{Namespace: a.namespace, Name: args[0]}, limit, w)
-		w.end()
+		w.End()
 		switch {
 		case err != nil:
-			return s.explain(err)
-		case !v.available():
-			a.code = exitHeld
+			return s.Explain(err)
+		case !v.Available():
+			a.code = exit.Held
 		}
 		if asJSON {
-			return writeJSON(a.std.Out, v)
+			return terminal.WriteJSON(a.std.Out, v)
 		}
-		if !v.available() {
-			a.log.say(levelError, "held", v.sentence(), append(v.attrs(), slog.Int("exit_code", exitHeld))...)
+		if !v.Available() {
+			a.log.Say(terminal.Error, "held", v.Sentence(), append(v.Attrs(), slog.Int("exit_code", exit.Held))...)
 		}
 		return nil
 	}
@@ -63,28 +68,28 @@ const (
 )
 
 // awaitFree returns the state of the lock when it is free, or when limit is over.
-func (a *app) awaitFree(ctx context.Context, s *store, key driver.Key, limit time.Duration, w *waiting) (lockView, error) {
+func (a *app) awaitFree(ctx context.Context, s *store.Store, key driver.Key, limit time.Duration, w *terminal.Waiting) (view.Lock, error) {
 	began, heard, asked := time.Now(), time.Time{}, false
-	woken, stop := s.wakeUps(ctx, key)
+	woken, stop := wakeUps(ctx, s, key)
 	defer stop()
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		inner, cancel := context.WithTimeout(ctx, inspectTimeout)
-		status, err := s.backend.Inspect(inner, key)
+		status, err := s.Backend.Inspect(inner, key)
 		cancel()
 		left := limit - time.Since(began)
 		if err != nil && (!asked || left <= 0 || driver.IsPermanent(err) || ctx.Err() != nil || time.Since(heard) > patience) {
-			return lockView{}, inspectFailure(err, exitUnavailable)
+			return view.Lock{}, exit.OfInspect(err, exit.Unavailable)
 		}
 		next := pause/2 + rand.N(pause)
 		if err == nil {
-			v := s.view(status)
-			if v.available() || left <= 0 {
+			v := view.Of(s, status)
+			if v.Available() || left <= 0 {
 				return v, nil
 			}
-			if err := s.itself(environment(a.std.Env).outerLocks(), v.held()); err != nil {
-				return lockView{}, err
+			if err := job.Itself(job.Outers(a.std.Env), s.Hash(), v.Held()); err != nil {
+				return view.Lock{}, err
 			}
-			w.refused(v.sentence(), v.attrs())
+			w.Refused(v.Sentence(), v.Attrs())
 			heard, asked = time.Now(), true
 			if status.FreeIn > 0 {
 				next = min(next, status.FreeIn+time.Millisecond)
@@ -102,13 +107,13 @@ func (a *app) awaitFree(ctx context.Context, s *store, key driver.Key, limit tim
 
 // wakeUps tells when key may be free, where the store tells everybody. In SQL databases a release wakes one waiter,
 // who then should take the lock.
-func (s *store) wakeUps(ctx context.Context, key driver.Key) (woken <-chan struct{}, stop func()) {
-	n, tells := s.backend.(driver.Notifier)
-	if !tells || s.at.keyValue == nil {
+func wakeUps(ctx context.Context, s *store.Store, key driver.Key) (woken <-chan struct{}, stop func()) {
+	n, tells := s.Backend.(driver.Notifier)
+	if !tells || s.At.KeyValue == nil {
 		return nil, func() {}
 	}
 	c := make(chan struct{}, 1)
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, store.ConnectTimeout)
 	defer cancel()
 	stop, err := n.Notify(ctx, key, func() {
 		select {
@@ -120,12 +125,4 @@ func (s *store) wakeUps(ctx context.Context, key driver.Key) (woken <-chan struc
 		return nil, func() {} // asking does
 	}
 	return c, stop
-}
-
-// attrs is what collectors are told of a lock that is not free.
-func (v lockView) attrs() []slog.Attr {
-	return []slog.Attr{
-		slog.String("namespace", v.Namespace), slog.String("name", v.Name), slog.String("state", v.State),
-		slog.String("holder", v.Holder), slog.String("note", v.Note), slog.Int64("token", v.Token),
-	}
 }

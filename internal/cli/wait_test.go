@@ -11,6 +11,9 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
 	"github.com/rowlock/rowlock/memlock"
 )
 
@@ -44,10 +47,10 @@ func TestAWaitEndsWhileTheStoreIsAway(t *testing.T) {
 	_, err = l.Acquire(ctx, "job")
 	require.NoError(t, err)
 
-	a := &app{log: newMessages(t.Output(), formatText, false)}
+	a := &app{log: terminal.NewMessages(t.Output(), terminal.FormatText, false)}
 	const limit = 100 * time.Millisecond
-	_, err = a.awaitFree(ctx, &store{backend: away}, driver.Key{Name: "job"}, limit, a.newWaiting(limit))
+	_, err = a.awaitFree(ctx, &store.Store{Backend: away}, driver.Key{Name: "job"}, limit, a.newWaiting(limit))
 	require.ErrorContains(t, err, "away")
-	assert.Equal(t, exitUnavailable, exitCode(err))
+	assert.Equal(t, exit.Unavailable, exit.Code(err))
 	assert.NoError(t, ctx.Err(), "it asked again and again without a pause")
 }

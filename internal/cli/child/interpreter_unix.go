@@ -1,0 +1,42 @@
+//go:build unix
+
+package child
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+)
+
+// checkInterpreter checks, before anything is locked, that the kernel can execute the file, and the interpreter of a script. Otherwise only the
+// start would show it, and --min-hold would keep the lock closed for a command that never ran.
+func checkInterpreter(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // to open a pipe would wait for a writer
+		return exit.Failf(exit.NotExecutable, "%s: cannot be executed: it is not a regular file", terminal.Quoted(path))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil // a program need not be readable
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')        // the kernel reads no more
+	isBlank := func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' } // a carriage return is part of the path to the kernel
+	words := strings.FieldsFunc(strings.TrimPrefix(line, "#!"), isBlank)
+	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
+		return nil
+	}
+	switch err := unix.Access(words[0], unix.X_OK); err {
+	case nil:
+		return nil
+	case unix.ENOENT:
+		return exit.Failf(exit.NotFound, "%s: its interpreter %s was not found", terminal.Quoted(path), terminal.Quoted(words[0]))
+	default:
+		return exit.Failf(exit.NotExecutable, "%s: its interpreter %s cannot be executed: %w", terminal.Quoted(path), terminal.Quoted(words[0]), err)
+	}
+}

@@ -1,0 +1,17 @@
+//go:build unix && !linux
+
+package child
+
+import (
+	"os"
+	"syscall"
+)
+
+// adoptOrphans does nothing here: orphans go to the process 1, which waits for them.
+func adoptOrphans() {}
+
+// dieTogether does nothing here: only the guard kills the command when rowlock is killed.
+func dieTogether(*syscall.SysProcAttr) {}
+
+// ownProgram is the file of this program.
+func ownProgram() (string, error) { return os.Executable() }

@@ -1,0 +1,156 @@
+package child
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/system"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+)
+
+// Process is a running command and the job object that it and all that it starts belong to, which is
+// what Windows has for a process group.
+type Process struct {
+	cmd    *exec.Cmd
+	job    windows.Handle
+	Exited chan int            // gets the exit code of the command itself
+	Paused chan syscall.Signal // never gets anything: nothing suspends a program here
+	Gone   chan struct{}       // closed when nobody of the job is left
+}
+
+// Start starts the command in a job of its own, and in a console group, which Ctrl-Break can be
+// sent to. It is suspended until it is in the job, so that none of its children escape.
+func Start(path string, argv, env []string, std system.Stdio) (*Process, error) {
+	job, err := createJob()
+	if err != nil {
+		return nil, exit.Failf(exit.Internal, "create a job object: %w", err)
+	}
+	cmd := command(path, argv, env, std)
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_SUSPENDED}
+	if err := cmd.Start(); err != nil {
+		_ = windows.CloseHandle(job)
+		return nil, startFailure(path, err)
+	}
+	c := &Process{cmd: cmd, job: job, Exited: make(chan int, 1), Paused: make(chan syscall.Signal), Gone: make(chan struct{})}
+	if err := c.enter(); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = windows.CloseHandle(job)
+		return nil, exit.Failf(exit.Internal, "%s: %w", terminal.Quoted(path), err)
+	}
+	go c.wait()
+	return c, nil
+}
+
+// createJob makes a job object whose processes the system kills when its last handle is closed: rowlock has the only
+// one, and the system closes it when rowlock is killed.
+func createJob() (windows.Handle, error) {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return 0, err
+	}
+	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation, uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err != nil {
+		_ = windows.CloseHandle(job)
+		return 0, err
+	}
+	return job, nil
+}
+
+// checkInterpreter does nothing: a script is started by its program here.
+func checkInterpreter(string) error { return nil }
+
+// IsGuard is never so: the job object does what a guard does elsewhere.
+func IsGuard([]string) bool { return false }
+
+// BeGuard is never called.
+func BeGuard(io.Reader) int { return exit.Internal }
+
+// enter puts the command into the job and lets it run.
+func (c *Process) enter() error {
+	pid := uint32(c.cmd.Process.Pid) //nolint:gosec // it was one
+	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, pid)
+	if err != nil {
+		return err
+	}
+	defer windows.CloseHandle(process)
+	if err := windows.AssignProcessToJobObject(c.job, process); err != nil {
+		return err
+	}
+	threads, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
+	if err != nil {
+		return err
+	}
+	defer windows.CloseHandle(threads)
+	entry := windows.ThreadEntry32{Size: uint32(unsafe.Sizeof(windows.ThreadEntry32{}))}
+	for err = windows.Thread32First(threads, &entry); err == nil; err = windows.Thread32Next(threads, &entry) {
+		if entry.OwnerProcessID != pid {
+			continue
+		}
+		thread, err := windows.OpenThread(windows.THREAD_SUSPEND_RESUME, false, entry.ThreadID)
+		if err != nil {
+			return err
+		}
+		_, err = windows.ResumeThread(thread)
+		_ = windows.CloseHandle(thread)
+		return err
+	}
+	return err
+}
+
+func (c *Process) wait() {
+	defer close(c.Gone)
+	_ = c.cmd.Wait()
+	c.Exited <- c.cmd.ProcessState.ExitCode()
+	for pause := time.Millisecond; c.members() > 0; pause = min(2*pause, 50*time.Millisecond) {
+		time.Sleep(pause)
+	}
+}
+
+// accounting is JOBOBJECT_BASIC_ACCOUNTING_INFORMATION of winnt.h, information class 1.
+type accounting struct {
+	userTime, kernelTime, periodUserTime, periodKernelTime int64
+	pageFaults, total, active, terminated                  uint32
+}
+
+// members is how many processes of the job are left.
+func (c *Process) members() uint32 {
+	const basicAccountingInformation = 1
+	var info accounting
+	err := windows.QueryInformationJobObject(c.job, basicAccountingInformation, uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info)), nil)
+	if err != nil {
+		return 0
+	}
+	return info.active
+}
+
+func (c *Process) signal(os.Signal) { c.Terminate() }
+
+// Terminate sends Ctrl-Break, the only one of the console's events that can be sent to a group.
+func (c *Process) Terminate() {
+	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(c.cmd.Process.Pid)) //nolint:gosec // it was one
+}
+
+// Kill ends all that is left of the command at once.
+func (c *Process) Kill() { _ = windows.TerminateJobObject(c.job, exit.Signal+9) }
+
+func isNoProgram(err error) bool { return errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) }
+
+func isNoRoom(err error) bool { return errors.Is(err, windows.ERROR_NOT_ENOUGH_MEMORY) }
+
+// Foreground is nothing that has to be lent here: a console belongs to all its processes.
+type Foreground struct{}
+
+func (Foreground) Forward(c *Process, sig os.Signal)                 { c.signal(sig) }
+func (Foreground) ChildPaused(*Process, syscall.Signal, func() bool) {}
+func (Foreground) TakeBack()                                         {}

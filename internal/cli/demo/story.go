@@ -1,0 +1,197 @@
+package demo
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+)
+
+// What happens in the first demonstration.
+const (
+	demoBalance  = 100
+	demoWithdraw = 30 // by A
+	demoDeposit  = 50 // by B
+	demoRight    = demoBalance - demoWithdraw + demoDeposit
+
+	demoTTL      = time.Second            // of A's lease, which B waits for
+	demoTTLAwake = 10 * time.Second       // of those not paused: not lost on a busy machine
+	demoStep     = 300 * time.Millisecond // what a worker takes to compute, and A to wake after B
+	demoBelieved = 2 * Timeout            // how long A trusts its lease: to the end
+)
+
+// balance is the name of the amount that both workers change.
+const balance = "balance"
+
+// pauseStory is a worker that is paused for longer than its lease. All steps are taken in order, by
+// one goroutine; renewals run besides.
+type pauseStory struct {
+	*Demo
+
+	a, b   *rowlock.Locker
+	awake  *rowlock.Locker // A's once it is paused no more
+	fenced bool
+	says   *timeline
+}
+
+// PausedWorker tells the story, with the fence or without.
+func (d *Demo) PausedWorker(ctx context.Context, fenced bool) error {
+	if err := d.insert(ctx, balance, demoBalance); err != nil {
+		return fmt.Errorf("insert the balance: %w", err)
+	}
+	opts := []rowlock.Option{rowlock.Wait(Timeout)}
+	if fenced {
+		opts = append(opts, rowlock.Fenced(d.guard))
+	}
+	s := &pauseStory{Demo: d, fenced: fenced}
+	waiting := sync.OnceFunc(func() { s.says.b("wants the lock: A has it, so B waits") })
+	trace := &rowlock.Trace{HeldByOther: func(rowlock.HeldByOtherEvent) { waiting() }}
+	for _, w := range []struct {
+		locker  **rowlock.Locker
+		backend driver.Backend
+		options []rowlock.Option
+	}{
+		{&s.a, &pausing{d.store.Backend, demoBelieved}, []rowlock.Option{rowlock.TTL(demoTTL), rowlock.Holder("worker A of rowlock demo")}},
+		{&s.awake, d.store.Backend, []rowlock.Option{rowlock.TTL(demoTTLAwake), rowlock.Holder("worker A of rowlock demo")}},
+		{&s.b, d.store.Backend, []rowlock.Option{rowlock.TTL(demoTTLAwake), rowlock.Holder("worker B of rowlock demo"), rowlock.Tracing(trace)}},
+	} {
+		locker, err := d.locker(w.backend, slices.Concat(opts, w.options)...)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = locker.Close() }() // that A's lease was lost is the story; Do has reported the others
+		*w.locker = locker
+	}
+	fmt.Fprintf(d.Out, "The balance is %d. A withdraws %d, B deposits %d, each under the same lock.\n", demoBalance, demoWithdraw, demoDeposit)
+	fmt.Fprintf(d.Out, "A is paused for longer than its lease of %s.\n\n", demoTTL)
+	s.says = newTimeline(d.Out)
+	return s.tell(ctx)
+}
+
+func (s *pauseStory) tell(ctx context.Context) error {
+	old, err := s.a.Acquire(ctx, Lock)
+	if err != nil {
+		return err
+	}
+	s.says.a("gets the lock", "token "+old.Token().String())
+	read, err := s.read(ctx, s.store.DB, balance)
+	if err != nil {
+		return fmt.Errorf("read the balance: %w", err)
+	}
+	s.says.a(fmt.Sprintf("reads the balance: %d", read))
+	if err := wait(ctx, demoStep); err != nil {
+		return err
+	}
+	s.says.a("is paused: nothing renews its lease")
+
+	if err := s.change(ctx, s.b, s.says.b, "A's lease has expired: gets the lock", demoDeposit); err != nil {
+		return err
+	}
+	if err := wait(ctx, demoStep); err != nil {
+		return err
+	}
+	s.says.a("wakes, and has not noticed", fmt.Sprintf("writes what it computed: %d", read-demoWithdraw))
+	if err := s.writeLate(ctx, old, read-demoWithdraw); err != nil {
+		return err
+	}
+	_ = old.Release(ctx) // it was lost long ago
+	if s.fenced {        // without, A thinks that it is done
+		if err := s.change(ctx, s.awake, s.says.a, "begins again: gets the lock", -demoWithdraw); err != nil {
+			return err
+		}
+	}
+	return s.conclude(ctx)
+}
+
+// change adds to the balance under a lock of its own, as it should be done.
+func (s *pauseStory) change(ctx context.Context, l *rowlock.Locker, says func(...string), got string, amount int64) error {
+	return l.Do(ctx, Lock, func(ctx context.Context, lease *rowlock.Lease) error {
+		says(got, "token "+lease.Token().String())
+		read, err := s.read(ctx, s.store.DB, balance)
+		if err != nil {
+			return fmt.Errorf("read the balance: %w", err)
+		}
+		says(fmt.Sprintf("reads the balance: %d", read))
+		if err := wait(ctx, demoStep); err != nil {
+			return err
+		}
+		if err := s.commit(ctx, read+amount); err != nil {
+			return err
+		}
+		says(fmt.Sprintf("writes %d, releases the lock", read+amount))
+		return nil
+	})
+}
+
+// writeLate writes under a lease that A believes in. With the fence, it must be refused.
+func (s *pauseStory) writeLate(ctx context.Context, old *rowlock.Lease, amount int64) error {
+	held, cancel := context.WithCancel(old.Context())
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	err := s.commit(held, amount)
+	var stale *fence.StaleError
+	switch {
+	case errors.As(err, &stale):
+		s.says.a("REFUSED by the fence: stale, for", "the newest token is "+stale.Newest.String())
+		return nil
+	case err != nil:
+		return err
+	case s.fenced:
+		return exit.Failf(exit.Internal, "the fence let a stale write through")
+	}
+	s.says.a("is not refused")
+	return nil
+}
+
+// commit writes the balance in a transaction that the fence lets through, or in one without.
+func (s *pauseStory) commit(ctx context.Context, amount int64) error {
+	var err error
+	if s.fenced {
+		err = s.guard.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return s.write(ctx, tx, balance, amount) })
+	} else {
+		err = s.write(ctx, s.store.DB, balance, amount)
+	}
+	if err != nil {
+		return fmt.Errorf("write the balance: %w", err)
+	}
+	return nil
+}
+
+// conclude says what has become of the balance.
+func (s *pauseStory) conclude(ctx context.Context) error {
+	final, err := s.read(ctx, s.store.DB, balance)
+	if err != nil {
+		return fmt.Errorf("read the balance: %w", err)
+	}
+	sum := fmt.Sprintf("%d - %d + %d = %d", demoBalance, demoWithdraw, demoDeposit, demoRight)
+	switch {
+	case s.fenced && final == demoRight:
+		_, err = fmt.Fprintf(s.Out, "\nThe database refused A's stale write, and B's deposit was kept.\nThe balance is %d, as it should be: %s.\n", final, sum)
+	case s.fenced:
+		return exit.Failf(exit.Internal, "the balance is %d, and not %s", final, sum)
+	default:
+		_, err = fmt.Fprintf(s.Out, "\nA lost update: A wrote over B's deposit, and nobody was told.\nThe balance is %d, and should be %s.\n", final, sum)
+	}
+	if err != nil {
+		return exit.Failf(exit.Internal, "write to stdout: %w", err)
+	}
+	return nil
+}
+
+// wait is the time that work takes.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,76 @@
+package doctor
+
+import (
+	"context"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// encryptionCheck says whether what goes over the network to the store can be read there.
+func (s database) encryptionCheck() check {
+	return check{"encryption", func(ctx context.Context, r *Report) error {
+		if s.At.KeyValue != nil {
+			version := ""
+			if s.At.KeyValue.Secure {
+				version = "TLS 1.2 or newer"
+			}
+			r.encryption(version, s.At.KeyValue.Servers, "write "+secureScheme(s.At.KeyValue.Scheme)+":// (docs/tls.md)")
+			return nil
+		}
+		facts, err := s.facts(ctx, "tls")
+		if err != nil {
+			return err
+		}
+		hosts, do := []string{}, "add tls=true to --store, or TLS of your own authority (docs/tls.md)"
+		if s.At.Dialect == migrations.Postgres {
+			cfg, err := pgxpool.ParseConfig(s.At.PostgresURL)
+			if err != nil {
+				return err
+			}
+			hosts, do = []string{cfg.ConnConfig.Host}, "add sslmode=verify-full to --store: without it a server that refuses TLS is talked to in plaintext"
+			for _, other := range cfg.ConnConfig.Fallbacks {
+				hosts = append(hosts, other.Host)
+			}
+		} else if s.At.MySQL.Net == "tcp" {
+			hosts = []string{s.At.MySQL.Addr}
+		}
+		r.encryption(facts["ssl_version"], hosts, do)
+		return nil
+	}}
+}
+
+// secureScheme is the one with TLS.
+func secureScheme(scheme string) string {
+	if plain, cluster, is := strings.Cut(scheme, "+"); is {
+		return plain + "s+" + cluster
+	}
+	return scheme + "s"
+}
+
+func (r *Report) encryption(version string, hosts []string, do string) {
+	near := true
+	for _, host := range hosts {
+		near = near && onThisMachine(host)
+	}
+	switch {
+	case version != "":
+		r.ok("encryption", "the connection is encrypted: "+version)
+	case near:
+		r.ok("encryption", "the connection is not encrypted, and does not leave this machine")
+	default:
+		r.warn("encryption", "the connection is not encrypted: everybody who can read the network reads names, holders and data, and may change them", do)
+	}
+}
+
+// onThisMachine says whether a host, HOST:PORT or the folder of a socket is one that no network is in between of.
+func onThisMachine(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip := net.ParseIP(host)
+	return host == "" || host == "localhost" || strings.HasPrefix(host, "/") || ip != nil && ip.IsLoopback()
+}

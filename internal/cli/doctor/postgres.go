@@ -1,0 +1,181 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// minPostgres is the oldest server, as server_version_num has it.
+const minPostgres = 120000
+
+func (s database) postgresChecks() []check {
+	if s.At.Session != "" {
+		return []check{{"server", s.postgresServer}, {"search path", s.creatorsCheck}, {"privileges", s.closedCheck}, {"schema", s.sequenceCheck}, s.privilegesCheck(nil), clockCheck("the server", s.clockOf)}
+	}
+	needed := append(ofLeaseRows[:len(ofLeaseRows):len(ofLeaseRows)], ofWaiters...)
+	return []check{{"server", s.postgresServer}, {"search path", s.creatorsCheck}, {"privileges", s.closedCheck}, s.schemaCheck(needed), s.privilegesCheck(needed), clockCheck("the server", s.clockOf)}
+}
+
+func (s database) postgresServer(ctx context.Context, r *Report) error {
+	facts, err := s.facts(ctx, "facts")
+	if isDenied(err) {
+		return s.mayNotConnect(r)
+	}
+	if err != nil {
+		r.unreachable(err)
+		return nil
+	}
+	r.ok("connection", "PostgreSQL "+facts["server_version"]+" answers")
+	s.boundCheck(r)
+	number, err := strconv.Atoi(facts["server_version_num"])
+	if err == nil && number < minPostgres {
+		r.problem("version", "PostgreSQL "+facts["server_version"]+" is too old", "update it to PostgreSQL 12 or newer")
+	}
+	switch {
+	case facts["standby"] == "true":
+		r.problem("primary", "the server is a standby", "name the primary in --store: several hosts, and ?target_session_attrs=read-write")
+	case facts["default_transaction_read_only"] == "on":
+		r.problem("primary", "sessions are read-only (default_transaction_read_only)", "let this user's sessions write")
+	}
+	s.postgresDurability(r, facts)
+	return s.poolerCheck(ctx, r)
+}
+
+// mayNotConnect ends the examination for a user that the server knows and the database refuses.
+func (s database) mayNotConnect(r *Report) error {
+	cfg, err := pgxpool.ParseConfig(s.At.PostgresURL)
+	if err != nil {
+		return err
+	}
+	database := pgx.Identifier{cfg.ConnConfig.Database}.Sanitize()
+	r.silent = true
+	r.problem("privileges", "this user may not connect to the database "+database,
+		"as its owner: GRANT CONNECT ON DATABASE "+database+" TO "+pgx.Identifier{cfg.ConnConfig.User}.Sanitize()+";")
+	return nil
+}
+
+func (s database) postgresDurability(r *Report, facts map[string]string) {
+	found := false
+	for _, name := range []string{"fsync", "full_page_writes"} {
+		if facts[name] == "off" {
+			r.problem("durability", name+"=off: a crash of the machine may forget who holds what, and damage the tables", "set "+name+"=on")
+			found = true
+		}
+	}
+	if facts["synchronous_commit"] == "off" {
+		r.warn("durability", "synchronous_commit=off: a grant is flushed to the disk all the same, but a crash may forget the last transactions of the data "+
+			"that a lock protects, the marks of the fence among them", "set synchronous_commit=on for those who write that data")
+		found = true
+	}
+	if !found {
+		r.ok("durability", "what is committed is on the disk")
+	}
+}
+
+// poolerCheck compares the server process that the login was told of with the one that answers: a pooler tells its
+// clients a number of its own.
+func (s database) poolerCheck(ctx context.Context, r *Report) error {
+	conn, err := s.DB.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var told, pid uint32
+	err = conn.Raw(func(c any) error {
+		pg := c.(*stdlib.Conn).Conn().PgConn() // package store made it
+		told = pg.PID()
+		answers, err := pg.Exec(ctx, "SELECT pg_backend_pid()").ReadAll()
+		if err != nil {
+			return err
+		}
+		n, err := strconv.ParseUint(string(answers[0].Rows[0][0]), 10, 32)
+		pid = uint32(n)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case told == pid:
+		r.ok("pooler", "none is seen in between")
+	case s.At.Session != "":
+		r.problem("pooler", fmt.Sprintf("a pooler is in between (the login said process %d, and process %d answers): a lock of a session would be somebody else's with the next statement", told, pid),
+			"name the server itself in --store, or keep locks as lease rows (--store postgres://…), which need no session")
+	default:
+		r.warn("pooler", fmt.Sprintf("a pooler is in between (the login said process %d, and process %d answers): locks are safe, but nobody can LISTEN through it, so that who waits finds out by asking again", told, pid),
+			"where jobs wait for each other, name the server itself in --store")
+	}
+	return nil
+}
+
+// creatorsCheck names the roles that may put objects where the names of this user's statements are looked for.
+func (s database) creatorsCheck(ctx context.Context, r *Report) error {
+	rows, err := s.query(ctx, "creators")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var schema, roles string
+		var first bool
+		if err := rows.Scan(&schema, &first, &roles); err != nil {
+			return err
+		}
+		who, mend := roles+" may create in the schema "+schema, "as its owner: REVOKE CREATE ON SCHEMA "+schema+" FROM "+roles
+		if roles == "PUBLIC" {
+			who = "every role may create in the schema " + schema
+		}
+		if first {
+			r.problem("search path", who+", which the search_path names before pg_catalog: what they put there runs in place of the server's own functions", mend)
+		} else {
+			r.warn("search path", who+", which is on the search_path: a table there may be taken for one of yours", mend)
+		}
+	}
+	return rows.Err()
+}
+
+// closedCheck looks for schemas that have the tables and that this user may not use.
+func (s database) closedCheck(ctx context.Context, r *Report) error {
+	rows, err := s.query(ctx, "closed", s.Table.Schema(), s.Table.Name())
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var schema, user string
+		if err := rows.Scan(&schema, &user); err != nil {
+			return err
+		}
+		r.problem("privileges", "this user may not use the schema "+schema+", which has the tables", "as its owner: GRANT USAGE ON SCHEMA "+schema+" TO "+user+";")
+	}
+	return rows.Err()
+}
+
+// sequenceCheck looks for what the tokens of advisory locks come from.
+func (s database) sequenceCheck(ctx context.Context, r *Report) error {
+	if r.has(problem, "privileges") {
+		return nil // the sequence is in a schema that is closed to this user
+	}
+	facts, err := s.facts(ctx, "sequence")
+	if err != nil {
+		return err
+	}
+	sequence := s.Table.String() + "_token"
+	switch facts["sequence"] {
+	case "missing":
+		r.problem("schema", "the sequence "+sequence+" is missing", "rowlock migrate up"+s.Flags())
+	case "true":
+		r.ok("schema", "the sequence of the tokens is there")
+	default:
+		user, err := s.user(ctx)
+		if err != nil {
+			return err
+		}
+		r.problem("privileges", "this user may not use the sequence "+sequence, "as its owner: GRANT USAGE ON SEQUENCE "+sequence+" TO "+user+";")
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+)
+
+// How grave a finding is.
+const (
+	fine    = "ok"
+	warning = "warning"
+	problem = "problem"
+)
+
+// finding is what was found of one thing, and what to do about it.
+type finding struct {
+	Severity string `json:"severity"` // ok, warning or problem
+	Check    string `json:"check"`
+	Found    string `json:"found"`
+	Do       string `json:"do"` // empty where nothing is to be done, or what was found says it
+}
+
+// Report is what doctor says of a store.
+type Report struct {
+	Store    string    `json:"store"` // without its password
+	Problems int       `json:"problems"`
+	Warnings int       `json:"warnings"`
+	Findings []finding `json:"findings"`
+
+	store  *store.Store
+	silent bool // the store cannot be reached
+}
+
+func (r *Report) add(severity, check, found, do string) {
+	switch severity {
+	case problem:
+		r.Problems++
+	case warning:
+		r.Warnings++
+	}
+	r.Findings = append(r.Findings, finding{severity, check, found, do})
+}
+
+func (r *Report) ok(check, found string)          { r.add(fine, check, found, "") }
+func (r *Report) warn(check, found, do string)    { r.add(warning, check, found, do) }
+func (r *Report) problem(check, found, do string) { r.add(problem, check, found, do) }
+
+// unreachable ends the examination.
+func (r *Report) unreachable(err error) {
+	r.silent = true
+	r.problem("connection", terminal.Plain(err), "see whether the server runs, and whether --store names it, its user and its password")
+}
+
+// has reports whether a check has found something as grave.
+func (r *Report) has(severity, check string) bool {
+	for _, f := range r.Findings {
+		if f.Severity == severity && f.Check == check {
+			return true
+		}
+	}
+	return false
+}
+
+// ExitCode is that of the command.
+func (r *Report) ExitCode() int {
+	switch {
+	case r.silent:
+		return exit.Unavailable
+	case r.Problems > 0:
+		return exit.Problem
+	default:
+		return exit.OK
+	}
+}
+
+// Write writes a line for each finding, and one for what to do.
+func (r *Report) Write(w io.Writer) error {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		severity := f.Severity
+		if severity == problem {
+			severity = "PROBLEM" // to be seen among many lines
+		}
+		fmt.Fprintf(&b, "%-8s %-11s %s\n", severity, f.Check, f.Found)
+		if f.Do != "" {
+			fmt.Fprintf(&b, "%-20s do: %s\n", "", f.Do)
+		}
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write to stdout: %w", err)
+	}
+	return nil
+}

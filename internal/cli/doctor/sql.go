@@ -1,0 +1,232 @@
+package doctor
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// Statements that ask for a plan of what the command does, and so for the privilege to do it; nothing is carried out.
+// They are the same in all dialects.
+//
+//go:embed sql/may/*.sql
+var mayFiles embed.FS
+
+// Statements that ask what the server is and how it is set up.
+//
+//go:embed sql/postgres sql/mysql
+var factFiles embed.FS
+
+// privilege is what a user must be allowed to do: sql/may/TABLE_VERB.sql asks.
+type privilege struct{ table, verb string }
+
+// grants are the statements that give privileges to a user: one a table, each with its semicolon.
+func (s database) grants(missing []privilege, user string) string {
+	var statements []string
+	for i := 0; i < len(missing); {
+		var verbs []string
+		of := missing[i].table
+		for ; i < len(missing) && missing[i].table == of; i++ {
+			verbs = append(verbs, s.verb(missing[i]))
+		}
+		table := s.Table.String()
+		if of != "lease" {
+			table += "_" + of
+		}
+		statements = append(statements, fmt.Sprintf("GRANT %s ON %s TO %s;", strings.Join(verbs, ", "), table, user))
+	}
+	return strings.Join(statements, " ")
+}
+
+// verb is what p permits, as a GRANT names it. On Postgres a lock may not lower the floor of the tokens.
+func (s database) verb(p privilege) string {
+	if s.At.Dialect == migrations.Postgres && p == (privilege{"meta", "update"}) {
+		return "UPDATE (epoch, quarantined_until, longest_ttl_us)"
+	}
+	return strings.ToUpper(p.verb)
+}
+
+// user is this one, as a GRANT names it.
+func (s database) user(ctx context.Context) (user string, err error) {
+	err = s.DB.QueryRowContext(ctx, s.statement("user")).Scan(&user)
+	return user, err
+}
+
+// Those that a lock needs, by what keeps it, and those of the history.
+var (
+	ofLeaseRows = []privilege{{"lease", "select"}, {"lease", "insert"}, {"lease", "update"}, {"meta", "select"}, {"meta", "update"}}
+	ofWaiters   = []privilege{{"waiter", "select"}, {"waiter", "insert"}, {"waiter", "update"}, {"waiter", "delete"}}
+	ofCounter   = []privilege{{"meta", "select"}, {"counter", "select"}, {"counter", "insert"}, {"counter", "update"}}
+	ofHistory   = []privilege{{"run", "select"}, {"run", "insert"}, {"run", "update"}, {"run", "delete"}}
+)
+
+// boundCheck looks whether another program that opens this address could wait for a silent server for ever. The command itself does not.
+func (s database) boundCheck(r *Report) {
+	if len(s.Unbounded) > 0 {
+		r.warn("connect", fmt.Sprintf("the address does not bound a connect: this command gives up after %s, but a program that opens it with database/sql may wait for a silent server for ever", store.ConnectTimeout),
+			"add "+strings.Join(s.Unbounded, "&")+" to the address")
+	}
+}
+
+// may asks for the plan of what the privilege permits.
+func (s database) may(ctx context.Context, p privilege) error {
+	rows, err := s.DB.QueryContext(ctx, s.StatementIn(mayFiles, "sql/may", p.table+"_"+p.verb))
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+	}
+	return errorsOf(rows)
+}
+
+func errorsOf(rows *sql.Rows) error {
+	err := rows.Err()
+	if end := rows.Close(); err == nil {
+		err = end
+	}
+	return err
+}
+
+// privilegesCheck asks for each privilege. Where the tables are not seen, or another check has found a privilege missing,
+// it does not say that all is well.
+func (s database) privilegesCheck(needed []privilege) check {
+	return check{"privileges", func(ctx context.Context, r *Report) error {
+		var missing, lesser []privilege
+		for _, p := range append(needed[:len(needed):len(needed)], ofHistory...) {
+			switch err := s.may(ctx, p); {
+			case err == nil, store.IsMissingTable(err): // the schema's check reports it
+			case !isDenied(err):
+				return err
+			case p.table == "run":
+				lesser = append(lesser, p)
+			default:
+				missing = append(missing, p)
+			}
+		}
+		user, err := s.user(ctx)
+		if err != nil {
+			return err
+		}
+		if len(missing) > 0 {
+			r.problem("privileges", "this user may not do what a lock needs", "as the owner of the tables: "+s.grants(missing, user))
+		}
+		if len(lesser) > 0 {
+			r.warn("privileges", "this user may not write the history, so that rowlock history shows nothing of its runs",
+				"as the owner of the tables: "+s.grants(lesser, user))
+		}
+		if len(missing)+len(lesser) == 0 && !r.has(problem, "schema") && !r.has(problem, "privileges") {
+			r.ok("privileges", "this user may do all that a lock needs")
+		}
+		return nil
+	}}
+}
+
+// isDenied recognises a missing privilege: on a table, a column, a sequence, a schema, a database.
+func isDenied(err error) bool {
+	switch sqlerror.MySQL(err) {
+	case 1142, 1143, 1044, 1370, 1227:
+		return true
+	}
+	return sqlerror.State(err) == "42501"
+}
+
+// schemaCheck looks whether the tables are there, and of this version. Whoever only locks may not be allowed to read the
+// table of versions.
+func (s database) schemaCheck(needed []privilege) check {
+	return check{"schema", func(ctx context.Context, r *Report) error {
+		mend := "rowlock migrate up" + s.Flags()
+		if r.has(problem, "privileges") {
+			return nil // the tables are there, in a schema that is closed to this user
+		}
+		denied := false
+		for _, p := range needed {
+			err := s.may(ctx, p)
+			denied = denied || isDenied(err)
+			if store.IsMissingTable(err) {
+				r.problem("schema", fmt.Sprintf("the tables of %s are missing or out of date: %s", s.Table, terminal.Plain(err)), mend)
+				return nil
+			}
+		}
+		list, err := migrations.Status(ctx, s.DB, s.At.Dialect, migrations.Table(s.Table.String()))
+		switch {
+		case isDenied(err):
+			r.ok("schema", "what a lock needs is there; which migrations were applied, this user may not read")
+			return nil
+		case errors.Is(err, migrations.ErrMadeElsewhere):
+			r.madeElsewhere()
+			return nil
+		case err != nil:
+			return err
+		case slices.ContainsFunc(list, func(m migrations.MigrationStatus) bool { return m.Applied }):
+			r.schema(list, mend)
+		case denied:
+			r.warn("schema", "this user may not see whether the tables are there", "grant what is named under privileges, and run rowlock doctor again")
+		default:
+			r.madeElsewhere() // MySQL hides the list from a user who may neither read it nor the lease rows
+		}
+		return nil
+	}}
+}
+
+func (r *Report) madeElsewhere() {
+	r.ok("schema", "what a lock needs is there; there is no list of migrations: others than rowlock's own have made it, or this user may not see it")
+}
+
+func (r *Report) schema(list []migrations.MigrationStatus, mend string) {
+	var missing []string
+	for _, m := range list {
+		if !m.Applied {
+			missing = append(missing, m.Name)
+		}
+	}
+	switch {
+	case len(missing) == 0:
+		r.ok("schema", "the tables are up to date: "+list[len(list)-1].Name)
+	default:
+		r.problem("schema", "the tables are older than this version; what is missing: "+strings.Join(missing, ", "), mend)
+	}
+}
+
+// clockOf reads the server's clock by a statement.
+func (s database) clockOf(ctx context.Context) (time.Time, error) {
+	var micros int64
+	err := s.DB.QueryRowContext(ctx, s.statement("clock")).Scan(&micros)
+	return time.UnixMicro(micros), err
+}
+
+// facts are the rows of a statement: a name and a value each.
+func (s database) facts(ctx context.Context, verb string, args ...any) (map[string]string, error) {
+	rows, err := s.query(ctx, verb, args...)
+	if err != nil {
+		return nil, err
+	}
+	facts := map[string]string{}
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			_ = rows.Close()
+			return nil, err
+		}
+		facts[strings.ToLower(name)] = value
+	}
+	return facts, errorsOf(rows)
+}
+
+// statement is the text of sql/<dialect>/<verb>.sql.
+func (s database) statement(verb string) string {
+	return s.StatementIn(factFiles, "sql/"+s.At.Dialect.String(), verb)
+}
+
+func (s database) query(ctx context.Context, verb string, args ...any) (*sql.Rows, error) {
+	return s.DB.QueryContext(ctx, s.statement(verb), args...)
+}

@@ -1,0 +1,87 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+)
+
+// minZooKeeper is the oldest release.
+var minZooKeeper = [3]int{3, 6, 0}
+
+var (
+	zookeeperVersion = regexp.MustCompile(`(?m)^Zookeeper version: ([0-9]+\.[0-9]+\.[0-9]+)`)
+	zookeeperMode    = regexp.MustCompile(`(?m)^Mode: (\S+)`)
+)
+
+func zookeeperChecks(servers []string, secure *tls.Config) []check {
+	return []check{{"servers", func(ctx context.Context, r *Report) error {
+		for _, name := range servers {
+			zookeeperServer(ctx, r, name, secure)
+		}
+		return nil
+	}}}
+}
+
+// zookeeperServer asks one for its version and its part in the ensemble (srvr, which every server answers unless
+// 4lw.commands.whitelist leaves it out).
+func zookeeperServer(ctx context.Context, r *Report, name string, secure *tls.Config) {
+	text, err := srvr(ctx, name, secure)
+	if err != nil {
+		r.warn("server", name+" does not tell how it is: "+terminal.Plain(err), "")
+		return
+	}
+	version, mode := submatch(zookeeperVersion, text), submatch(zookeeperMode, text)
+	switch {
+	case strings.Contains(text, "not currently serving"):
+		r.warn("server", name+" has no part in the ensemble now", "start a majority of the servers, and see to the network between them")
+	case version == "":
+		r.ok("connection", name+" answers, and does not tell its version (4lw.commands.whitelist)")
+	default:
+		r.ok("connection", strings.TrimSuffix(name+" answers: ZooKeeper "+version+", "+mode, ", "))
+	}
+	if version != "" && olderThan(version, minZooKeeper) {
+		r.problem("version", "ZooKeeper "+version+" of "+name+" is too old", "update it to ZooKeeper 3.6 or newer")
+	}
+	if mode == "read-only" {
+		r.warn("server", name+" is cut off from the majority (read-only)", "see to the network between the servers")
+	}
+}
+
+func submatch(pattern *regexp.Regexp, text string) string {
+	if found := pattern.FindStringSubmatch(text); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// srvr sends the four letters and returns the answer.
+func srvr(ctx context.Context, server string, secure *tls.Config) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout/2)
+	defer cancel()
+	conn, err := store.Dial(ctx, server, secure)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if end, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(end)
+	}
+	if _, err := io.WriteString(conn, "srvr"); err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(conn, 64<<10))
+	if err != nil && len(text) == 0 {
+		return "", err
+	}
+	if len(text) == 0 {
+		return "", errors.New("it hung up")
+	}
+	return string(text), nil
+}

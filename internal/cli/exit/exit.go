@@ -1,0 +1,154 @@
+// Package exit says how the command ends: its exit codes, and errors that have one.
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+)
+
+// The exit codes of the command. Those from 64 to 78 are of sysexits(3), 124 to 127 those of
+// timeout(1) and the shell. Held, lost, unknown and unavailable are four different codes.
+const (
+	OK            = 0
+	NotHeld       = 1
+	Problem       = 1  // of doctor
+	Usage         = 64 // EX_USAGE
+	Unavailable   = 69 // EX_UNAVAILABLE
+	Unknown       = 74 // EX_IOERR
+	Held          = 75 // EX_TEMPFAIL
+	Lost          = 79 // the first that sysexits(3) leaves free
+	Timeout       = 124
+	Internal      = 125
+	NotExecutable = 126
+	NotFound      = 127
+	Signal        = 128 // plus the number of the signal
+)
+
+// Codes is what the help says of them.
+var Codes = []struct {
+	Code    string
+	Meaning string
+}{
+	{"0", "done; run: the command's own code; status, wait: the lock is free"},
+	{"1", "release, resume, fence reset: there is no lock, no pause, or no mark, with that token; doctor: a problem"},
+	{"64", "usage: an argument or option that cannot work"},
+	{"69", "unavailable: the store could not be asked, or lacks a table"},
+	{"74", "unknown: the store was asked and gave no answer; it may have been done"},
+	{"75", "held: somebody else has the lock (run: -E changes this code), or the mark, or the lock is paused"},
+	{"79", "lost: the lock was lost while the command ran, and the command was stopped"},
+	{"124", "the command was stopped after --timeout"},
+	{"125", "rowlock itself went wrong"},
+	{"126", "the command cannot be executed"},
+	{"127", "the command was not found"},
+	{"128+N", "the command was killed by signal N, or rowlock was, while it waited"},
+}
+
+// Help is the table of exit codes for a help text.
+func Help() string {
+	var b strings.Builder
+	b.WriteString("Exit codes:\n")
+	for _, c := range Codes {
+		fmt.Fprintf(&b, "  %-6s %s\n", c.Code, c.Meaning)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Error is an error with the exit code that it ends the command with.
+type Error struct {
+	code int
+	err  error
+}
+
+// Error is the text of the error itself.
+func (f *Error) Error() string { return f.err.Error() }
+
+// Unwrap is for errors.Is and errors.As.
+func (f *Error) Unwrap() error { return f.err }
+
+// With is err with an exit code.
+func With(code int, err error) error { return &Error{code, err} }
+
+// Failf is an error with an exit code.
+func Failf(code int, format string, args ...any) error {
+	return &Error{code, fmt.Errorf(format, args...)}
+}
+
+// Usagef is the error of a command line that cannot work.
+func Usagef(format string, args ...any) error { return Failf(Usage, format, args...) }
+
+// OfAcquire gives an error of New or Acquire its code. What is none of the outcomes is an
+// option or a name that cannot work.
+func OfAcquire(err error) error {
+	switch {
+	case errors.Is(err, rowlock.ErrUnavailable):
+		return With(Unavailable, err)
+	case errors.Is(err, rowlock.ErrHeld):
+		return With(Held, err)
+	case errors.Is(err, context.Canceled):
+		return With(Internal, err)
+	default:
+		return With(Usage, inFlags(err))
+	}
+}
+
+// ofLibrary is an option of the library as its errors write it.
+var ofLibrary = regexp.MustCompile(`^rowlock: (TTL|Wait|MinHold|MaxHold|HandoverDelay)\(([^)]*)\): `)
+
+// inFlags names the flag in place of the library's option.
+func inFlags(err error) error {
+	m := ofLibrary.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	flag := map[string]string{"TTL": "ttl", "Wait": "wait", "MinHold": "min-hold", "MaxHold": "max-hold", "HandoverDelay": "handover-delay"}[m[1]]
+	return fmt.Errorf("--%s=%s: %s", flag, m[2], strings.TrimPrefix(err.Error(), m[0]))
+}
+
+// OfInspect gives an error of a [driver.Operator] its code; unanswered is the one for a
+// request that may have been carried out.
+func OfInspect(err error, unanswered int) error {
+	var held *driver.Held
+	switch {
+	case errors.As(err, &held):
+		return With(Held, err)
+	case errors.Is(err, driver.ErrNotHeld):
+		return With(NotHeld, err)
+	case driver.IsNotApplied(err):
+		return With(Unavailable, err)
+	default:
+		return With(unanswered, err)
+	}
+}
+
+// OfPause gives an error of Pause or Resume its code.
+func OfPause(err error) error {
+	switch {
+	case errors.Is(err, rowlock.ErrUnknown):
+		return With(Unknown, err)
+	case errors.Is(err, rowlock.ErrLost):
+		return With(Lost, err)
+	case errors.Is(err, rowlock.ErrNotPaused):
+		return With(NotHeld, err)
+	default:
+		return OfAcquire(err)
+	}
+}
+
+// Code is the code that err ends the command with.
+func Code(err error) int {
+	var f *Error
+	switch {
+	case err == nil:
+		return OK
+	case errors.As(err, &f):
+		return f.code
+	default:
+		return Internal
+	}
+}

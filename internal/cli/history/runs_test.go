@@ -1,0 +1,73 @@
+package history
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/job"
+	"github.com/rowlock/rowlock/internal/cli/store"
+	"github.com/rowlock/rowlock/internal/sqltable"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// Of each name the last hundred runs and the last hundred refusals are kept, on every database, and what was written is
+// read as it was, whatever the connection's character set.
+func TestTheHistoryIsTrimmed(t *testing.T) {
+	t.Parallel()
+	for name, where := range map[string]func(testing.TB) string{
+		"sqlite":   func(tb testing.TB) string { return "sqlite:" + filepath.Join(tb.TempDir(), "locks.db") },
+		"postgres": testenv.Postgres,
+		"mysql":    func(tb testing.TB) string { return testenv.MySQL(tb) + "?charset=latin1" },
+		"mariadb":  testenv.MariaDB,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at, err := store.Locate(where(t), nil)
+			require.NoError(t, err)
+			table, err := sqltable.Parse("mine")
+			require.NoError(t, err)
+			s, err := store.Open(t.Context(), at, table)
+			require.NoError(t, err)
+			defer s.Close()
+			require.NoError(t, migrations.Up(t.Context(), s.DB, s.At.Dialect, migrations.Table("mine")))
+
+			key, other := driver.Key{Namespace: "space", Name: "täglich 🌍"}, driver.Key{Namespace: "space", Name: "other"}
+			began := time.Now()
+			Of(s).record(Record{Key: other, Outcome: job.Exited, Token: 1, Holder: "somebody"})
+			for i := range Kept + 3 { // the older ones first: each took a second less than the one before
+				took := time.Duration(2*Kept-i) * time.Second
+				Of(s).record(Record{Key: key, Outcome: job.TimedOut, Code: 124, Token: driver.Token(i + 1), Holder: "wer ✓", Note: "wozu ✓", Took: took, Waited: time.Duration(i) * time.Microsecond})
+				if i%2 == 0 {
+					Of(s).record(Record{Key: key, Outcome: job.Skipped, Holder: "wer", HeldBy: "ein anderer ✓", Took: took})
+				}
+			}
+			list, err := Of(s).List(t.Context(), key)
+			require.NoError(t, err)
+			runs, refused := 0, 0
+			for _, r := range list {
+				if r.Token == 0 {
+					refused++
+					assert.Equal(t, "ein anderer ✓", r.HeldBy)
+					continue
+				}
+				if runs == 0 {
+					assert.Equal(t, Record{key, "", job.TimedOut, 124, Kept + 3, "wer ✓", "wozu ✓", "", (Kept + 2) * time.Microsecond, r.Took, r.StartedMicros}, r)
+					assert.InDelta(t, float64(Kept-2), r.Took.Seconds(), 0.1)
+					assert.WithinDuration(t, began.Add(-r.Took), time.UnixMicro(r.StartedMicros), time.Minute)
+				}
+				runs++
+			}
+			assert.Equal(t, Kept, runs)
+			assert.Equal(t, (Kept+3+1)/2, refused, "they do not push each other out")
+			list, err = Of(s).List(t.Context(), other)
+			require.NoError(t, err)
+			assert.Len(t, list, 1, "of another name")
+		})
+	}
+}

@@ -1,0 +1,163 @@
+// Package job runs a command under a lease: it tells the command its lock, stops it when the lock is lost or its time is
+// over, and releases when nobody of its process group is left.
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/child"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/system"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+)
+
+// Job is a command that runs under a lease.
+type Job struct {
+	Log            *terminal.Messages
+	Lease          *rowlock.Lease
+	Outer          Outer           // what the lock is inside of the command
+	Recorded       <-chan struct{} // closed when the start of the run has been written down
+	Signals        *system.Signals
+	Timeout, Grace time.Duration
+	GraceWhenLost  time.Duration // and its end is when the lease ends, not when its loss was noticed
+
+	Outcome string // of the run, once it has ended
+
+	child      *child.Process
+	foreground child.Foreground
+	killAt     time.Time     // zero while the group was not asked to end
+	given      time.Duration // until then
+}
+
+// Run starts the command, stays with it until nobody of its group is left, and releases.
+func (j *Job) Run(path string, argv []string, std system.Stdio) (int, error) {
+	j.Signals.ForwardStops() // before there is a command that shows that it runs
+	child, err := child.Start(path, argv, under(std.Env, j.Lease, j.Outer), std)
+	if err != nil {
+		j.Outcome = Failed
+		_ = j.Lease.Release(context.Background()) // its failure is not what went wrong
+		return 0, err
+	}
+	j.child, j.Outcome = child, Exited
+	code := j.supervise()
+	j.foreground.TakeBack()
+	j.Log.Event("exited", append(j.attrs(), slog.Int("exit_code", code))...)
+	return j.release(code), nil
+}
+
+// supervise returns the exit code: the command's own, or why it was stopped.
+func (j *Job) supervise() int {
+	var (
+		code, stopped            int
+		exited                   = j.child.Exited
+		lost                     = j.Lease.Context().Done()
+		timeout, leftovers, kill <-chan time.Time
+	)
+	if j.Timeout > 0 {
+		timeout = time.After(j.Timeout)
+	}
+	for {
+		select {
+		case sig := <-j.Signals.C:
+			j.foreground.Forward(j.child, sig)
+		case sig := <-j.child.Paused:
+			j.foreground.ChildPaused(j.child, sig, j.suspend)
+		case code = <-exited:
+			exited, timeout = nil, nil
+			if kill == nil {
+				leftovers = time.After(j.Grace)
+			}
+		case <-j.child.Gone:
+			if exited != nil {
+				code = <-exited
+			}
+			if stopped != 0 {
+				return stopped
+			}
+			return code
+		case <-lost:
+			lost, leftovers, stopped, j.Outcome = nil, nil, exit.Lost, Lost
+			j.say(terminal.Error, "lost", terminal.Plain(j.Lease.Err())+"; stopping the command")
+			kill = j.stop(min(j.GraceWhenLost, time.Until(j.Lease.ExpiresAt().Add(j.GraceWhenLost))))
+		case <-timeout:
+			if stopped == 0 {
+				stopped, j.Outcome = exit.Timeout, TimedOut
+			}
+			j.say(terminal.Error, "timeout", fmt.Sprintf("stopping the command after %s", j.Timeout))
+			kill = j.stop(j.Grace)
+		case <-leftovers:
+			j.say(terminal.Warn, "left over", "the command has ended and left processes behind; stopping them")
+			kill = j.stop(j.Grace)
+		case <-kill:
+			j.say(terminal.Warn, "killing", fmt.Sprintf("still running %s after TERM; killing", j.given.Round(time.Millisecond)))
+			j.child.Kill()
+		}
+	}
+}
+
+var errSuspended = errors.New("rowlock was suspended")
+
+// suspendTimeout bounds what rowlock waits for before it is suspended.
+const suspendTimeout = 5 * time.Second
+
+// suspend stops rowlock until it is continued, and says whether the lease is trusted then. It waits for what rowlock is
+// writing, because a process that stops inside a transaction keeps a SQLite file locked for every other process, and no
+// TTL ends that.
+func (j *Job) suspend() (trusted bool) {
+	<-j.Recorded
+	ctx, cancel := context.WithTimeout(context.Background(), suspendTimeout)
+	defer cancel()
+	suspended := false
+	_ = j.Lease.ReleaseWith(ctx, func(context.Context) error { // between two renewals
+		suspended = true
+		j.Signals.Suspend()
+		return errSuspended // so the lease goes on
+	})
+	if !suspended { // the lease has ended, or the store does not answer
+		j.Signals.Suspend()
+	}
+	return j.Lease.Err() == nil
+}
+
+// stop asks the group to end, and returns when to kill it, which is no later than decided before. Without any time left
+// it is not asked: a process that was stopped would be continued, and take a step without the lock.
+func (j *Job) stop(grace time.Duration) (kill <-chan time.Time) {
+	if at := time.Now().Add(grace); j.killAt.IsZero() || at.Before(j.killAt) {
+		j.killAt, j.given = at, max(grace, 0)
+	}
+	if time.Until(j.killAt) > 0 {
+		j.child.Terminate()
+	}
+	return time.After(time.Until(j.killAt))
+}
+
+// release ends the lease, after the whole group has, and returns the exit code that is left.
+func (j *Job) release(code int) int {
+	err := j.Lease.Release(context.Background())
+	switch {
+	case err == nil || code == exit.Lost:
+		return code
+	case errors.Is(err, rowlock.ErrLost):
+		j.say(terminal.Error, "lost", fmt.Sprintf("%s, before the command ended with exit code %d", terminal.Plain(err), code))
+		j.Outcome = Lost
+		return exit.Lost
+	default:
+		j.say(terminal.Warn, "not released", fmt.Sprintf("the command has ended; its lock frees itself when its time is over: %s", terminal.Plain(err)))
+		return code
+	}
+}
+
+func (j *Job) say(level slog.Level, event, sentence string) {
+	j.Log.Say(level, event, sentence, j.attrs()...)
+}
+
+func (j *Job) attrs() []slog.Attr {
+	key := driver.Key{Namespace: j.Lease.Namespace(), Name: j.Lease.Name()}
+	return append(terminal.KeyAttrs(key, j.Lease.Token()), slog.String("holder", j.Lease.Holder()))
+}

@@ -1,0 +1,99 @@
+package job
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/system"
+)
+
+// The variables that tell a command which lock it runs under.
+const (
+	envName      = "ROWLOCK_NAME"
+	envToken     = "ROWLOCK_TOKEN" //nolint:gosec // a fencing token is no secret
+	EnvHolder    = "ROWLOCK_HOLDER"
+	envExpiresAt = "ROWLOCK_EXPIRES_AT"
+	envLocks     = "ROWLOCK_LOCKS" // all of them, for "rowlock run" inside the command
+)
+
+// Outer is a lock that this process runs under: its own "rowlock run" waits for it to end.
+type Outer struct {
+	store           string // a hash of what names it
+	namespace, name string
+	holder          string
+	token           rowlock.Token
+}
+
+// Outers are those that the environment tells of, the outermost first. What is malformed was not written by us.
+func Outers(e system.Environment) []Outer {
+	var list []Outer
+	for entry := range strings.FieldsSeq(e.Get(envLocks)) {
+		words := strings.Split(entry, ":")
+		if len(words) != 5 {
+			continue
+		}
+		for i := range words {
+			words[i], _ = url.QueryUnescape(words[i])
+		}
+		token, err := strconv.ParseInt(words[4], 10, 64)
+		if err == nil {
+			list = append(list, Outer{words[0], words[1], words[2], words[3], rowlock.Token(token)})
+		}
+	}
+	return list
+}
+
+// String is how it stands in the environment.
+func (o Outer) String() string {
+	words := []string{o.store, o.namespace, o.name, o.holder, o.token.String()}
+	for i := range words {
+		words[i] = url.QueryEscape(words[i])
+	}
+	return strings.Join(words, ":")
+}
+
+// OuterOf is what the lock of a lease in a store is to the command that runs under it.
+func OuterOf(store string, lease *rowlock.Lease) Outer {
+	return Outer{store, lease.Namespace(), lease.Name(), lease.Holder(), lease.Token()}
+}
+
+// Itself is the error of waiting for a lock that this process runs under; nil if held tells of another. A store that does
+// not tell the token is known by its name.
+func Itself(list []Outer, store string, held *rowlock.HeldError) error {
+	for _, o := range list {
+		if held == nil || o.namespace != held.Namespace || o.name != held.Name {
+			continue
+		}
+		if o.token == held.Token && o.holder == held.Holder || held.Token == 0 && o.store == store {
+			return exit.Usagef("%q is held by the \"rowlock run\" that this command is part of (token %s), and would wait for itself: leave it out, or name another lock",
+				held.Name, o.token)
+		}
+	}
+	return nil
+}
+
+// locks is the variable for a command that runs under one more.
+func locks(e system.Environment, o Outer) string {
+	return strings.TrimSpace(fmt.Sprint(e.Get(envLocks), " ", o))
+}
+
+// under is the environment of a command that runs under lease. What is inherited from an outer run
+// is taken out, not only overridden: programs differ in which of two duplicates they read.
+func under(e system.Environment, lease *rowlock.Lease, o Outer) system.Environment {
+	const layout = "2006-01-02T15:04:05.000Z07:00"
+	inner := []string{
+		envName + "=" + lease.Name(),
+		envToken + "=" + lease.Token().String(),
+		EnvHolder + "=" + lease.Holder(),
+		envExpiresAt + "=" + lease.ExpiresAt().UTC().Format(layout),
+		envLocks + "=" + locks(e, o),
+	}
+	return append(e.Without(envName, envToken, EnvHolder, envExpiresAt, envLocks), inner...)
+}
+
+// Nested says whether the environment is that of a command under a lock.
+func Nested(e system.Environment) bool { return e.Get(envToken) != "" }

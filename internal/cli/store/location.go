@@ -1,0 +1,222 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/system"
+	"github.com/rowlock/rowlock/migrations"
+)
+
+// Location is where a store is, as --store says it.
+type Location struct {
+	Dialect     migrations.Dialect
+	Path        string        // of a SQLite file
+	PostgresURL string        // of a Postgres server, for pgx
+	MySQL       *mysql.Config // of a MySQL or MariaDB server
+	Shown       string        // for people: without its password
+	ByName      bool          // it was asked for, not the default
+	Session     string        // the scheme of a store of session locks; empty: lease rows
+
+	KeyValue *KeyValue // of a store without tables; it has neither dialect nor session
+}
+
+// masked stands where a password was.
+const masked = "xxxxx"
+
+var errMySQL = errors.New("it is not a MySQL address: write USER:PASSWORD@tcp(HOST:PORT)/DATABASE")
+
+// parseLocation reads the value of --store. Its errors never repeat the value, which may hold a
+// password anywhere if it is malformed.
+func parseLocation(s string) (Location, error) {
+	scheme, rest, _ := strings.Cut(s, ":")
+	_, keyValue := kinds[scheme]
+	if body, ok := strings.CutPrefix(rest, "//"); ok && scheme != "sqlite" && cutPassword(body) {
+		return Location{}, errors.New("an @ follows the host, so a / ? or # in the password may have ended the user part early: " +
+			"in user and password write / as %2F, ? as %3F, # as %23, and elsewhere @ as %40")
+	}
+	switch {
+	case keyValue && strings.HasPrefix(rest, "//"):
+		return keyValueLocation(scheme, rest)
+	case scheme == advisoryScheme && strings.HasPrefix(rest, "//"):
+		return sessionLocation(scheme, "postgres", rest, postgresLocation)
+	case scheme == getLockScheme && strings.HasPrefix(rest, "//"):
+		return sessionLocation(scheme, "mysql", rest, mysqlLocation)
+	case scheme == getLockScheme && strings.Contains(rest, "@"):
+		return sessionLocation(scheme, "", rest, mysqlDSN)
+	case scheme == "sqlite":
+		return sqliteLocation(rest)
+	case (scheme == "postgres" || scheme == "postgresql") && strings.HasPrefix(rest, "//"):
+		return postgresLocation(s)
+	case (scheme == "mysql" || scheme == "mariadb") && strings.HasPrefix(rest, "//"):
+		return mysqlLocation(s)
+	case strings.Contains(s, "@") && !strings.Contains(s, "://"):
+		return mysqlDSN(s)
+	default:
+		return Location{}, unknownStore(scheme, rest)
+	}
+}
+
+// Locate reads the value of --store; without one, or with "local", it is the file of this user.
+func Locate(value string, env system.Environment) (Location, error) {
+	if value == "" || value == Local {
+		return defaultLocation(env)
+	}
+	at, err := parseLocation(value)
+	if err != nil {
+		return Location{}, exit.Usagef("--store: %w", err)
+	}
+	return at, nil
+}
+
+// word is what a scheme consists of. What is none may be part of a password.
+var word = regexp.MustCompile(`^[a-z][a-z0-9+-]{0,20}$`)
+
+// unknownStore says what is wrong with the value. It repeats nothing of it but a scheme.
+func unknownStore(scheme, rest string) error {
+	forms := map[string]string{
+		"postgres": "postgres://USER@HOST/DATABASE", "postgresql": "postgres://USER@HOST/DATABASE", "mysql": "mysql://USER@HOST/DATABASE", "mariadb": "mysql://USER@HOST/DATABASE",
+		advisoryScheme: advisoryScheme + "://USER@HOST/DATABASE", getLockScheme: getLockScheme + "://USER@HOST/DATABASE",
+	}
+	form := forms[scheme]
+	if kind, ok := kinds[scheme]; ok {
+		form = kind.form
+	}
+	switch {
+	case form != "":
+		return fmt.Errorf("%q is followed by no //: write %s", scheme+":", form)
+	case strings.HasPrefix(rest, "//") && word.MatchString(scheme):
+		return fmt.Errorf("there is no kind of store %q: write postgres://…, mysql://…, sqlite:PATH, redis://…, etcd://… or zk://… (rowlock --help has all)", scheme)
+	default:
+		return errors.New("it names no kind of store: write sqlite:PATH for a file, or SCHEME://…")
+	}
+}
+
+// cutPassword says whether an @ stands behind the part of a URL in which it ends the password. A password with a
+// bare slash, question mark or hash ends that part early: its rest would be read as the path, and shown as such.
+func cutPassword(body string) bool {
+	end := strings.IndexAny(body, "/?#")
+	return end >= 0 && strings.Contains(body[end:], "@")
+}
+
+// sqliteLocation takes everything behind "sqlite:" for the path; three slashes are one, as in a URL
+// without a host.
+func sqliteLocation(rest string) (Location, error) {
+	if strings.HasPrefix(rest, "//") && !strings.HasPrefix(rest, "///") {
+		return Location{}, errors.New("a SQLite file has no host: write sqlite:PATH")
+	}
+	path := strings.TrimPrefix(rest, "//")
+	switch {
+	case path == "":
+		return Location{}, errors.New("the path of the SQLite file is missing: write sqlite:PATH")
+	case strings.HasPrefix(path, ":memory:"):
+		return Location{}, errors.New("a SQLite database in memory is shared with nobody: write sqlite:PATH")
+	}
+	return Location{Dialect: migrations.SQLite, Path: filepath.Clean(path), Shown: "sqlite:" + path, ByName: true}, nil
+}
+
+func postgresLocation(s string) (Location, error) {
+	u, err := parseURL(s)
+	if err != nil {
+		return Location{}, err
+	}
+	return Location{Dialect: migrations.Postgres, PostgresURL: s, Shown: redact(u), ByName: true}, nil
+}
+
+func mysqlLocation(s string) (Location, error) {
+	u, err := parseURL(s)
+	if err != nil {
+		return Location{}, err
+	}
+	host, port := u.Hostname(), u.Port()
+	if host == "" {
+		host = "localhost"
+	}
+	if port == "" {
+		port = "3306"
+	}
+	database := strings.Trim(u.Path, "/")
+	if database == "" {
+		return Location{}, errors.New("the database is missing: write mysql://USER@HOST/DATABASE")
+	}
+	dsn := "tcp(" + net.JoinHostPort(host, port) + ")/" + url.PathEscape(database)
+	if u.RawQuery != "" {
+		dsn += "?" + u.RawQuery
+	}
+	cfg, err := mysql.ParseDSN(dsn) // holds no password
+	if err != nil {
+		return Location{}, err
+	}
+	cfg.User = u.User.Username()
+	cfg.Passwd, _ = u.User.Password()
+	return Location{Dialect: migrations.MySQL, MySQL: cfg, Shown: redact(u), ByName: true}, nil
+}
+
+func mysqlDSN(s string) (Location, error) {
+	cfg, err := mysql.ParseDSN(s)
+	if err != nil {
+		return Location{}, errMySQL // the driver's own error may quote any part of it
+	}
+	if cfg.DBName == "" {
+		return Location{}, errors.New("the database is missing: write USER@tcp(HOST)/DATABASE")
+	}
+	if strings.Contains(cfg.DBName, "@") {
+		return Location{}, errMySQL // what stands there is a user and a password
+	}
+	hidden := cfg.Clone()
+	if hidden.Passwd != "" {
+		hidden.Passwd = masked
+	}
+	return Location{Dialect: migrations.MySQL, MySQL: cfg, Shown: hidden.FormatDSN(), ByName: true}, nil
+}
+
+// parseURL reads a URL; its error does not quote it.
+func parseURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		return nil, errors.New("it is not a valid URL: special characters in user and password are written %XX")
+	}
+	return u, nil
+}
+
+// redact is u without passwords, wherever pgx would read one from.
+func redact(u *url.URL) string {
+	hidden := *u
+	if _, ok := u.User.Password(); ok {
+		hidden.User = url.UserPassword(u.User.Username(), masked)
+	}
+	query := u.Query()
+	for key := range query {
+		if strings.Contains(strings.ToLower(key), "password") {
+			query.Set(key, masked)
+			hidden.RawQuery = query.Encode()
+		}
+	}
+	return hidden.String()
+}
+
+// Excludes says how far a lock in this store reaches.
+func (at Location) Excludes() string {
+	switch {
+	case at.KeyValue != nil:
+		return "processes that use " + at.KeyValue.reaches
+	case at.Dialect == migrations.SQLite && !at.ByName:
+		return "processes of this user on this machine"
+	case at.Dialect == migrations.SQLite:
+		return "processes of this machine that use this file"
+	case at.Session == advisoryScheme:
+		return "processes that use this one server and database"
+	case at.Session != "":
+		return "processes that use this one server"
+	default:
+		return "processes that use this database"
+	}
+}

@@ -1,0 +1,48 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/oneline"
+)
+
+// reach returns as soon as one of the servers takes a connection, and else with the reason of each. It is for
+// clients that would wait for one until ctx ends, and not say why they found none.
+func (at Location) reach(ctx context.Context, secure *tls.Config) error {
+	servers := at.KeyValue.Servers
+	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
+	defer cancel()
+	answers := make(chan error, len(servers))
+	for _, server := range servers {
+		go func() {
+			conn, err := Dial(ctx, server, secure)
+			if err == nil {
+				_ = conn.Close()
+			} else {
+				err = fmt.Errorf("%s: %w", server, err)
+			}
+			answers <- err
+		}()
+	}
+	var failed []error
+	for range servers {
+		err := <-answers
+		if err == nil {
+			return nil
+		}
+		failed = append(failed, err)
+	}
+	return exit.Failf(exit.Unavailable, "connect to %s: %w", at.Shown, oneline.Join(failed...))
+}
+
+// Dial connects to a server, HOST:PORT; without TLS if secure is nil.
+func Dial(ctx context.Context, server string, secure *tls.Config) (net.Conn, error) {
+	if secure == nil {
+		return new(net.Dialer).DialContext(ctx, "tcp", server)
+	}
+	return (&tls.Dialer{Config: secure}).DialContext(ctx, "tcp", server)
+}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/system"
+	"github.com/rowlock/rowlock/internal/oneline"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// redisPort is the usual one.
+const redisPort = "6379"
+
+func redisKind(form string, cluster, secure bool) kind {
+	reaches := "this server and prefix"
+	if cluster {
+		reaches = "this cluster and prefix"
+	}
+	return kind{
+		form: form, port: redisPort, several: cluster, Secure: secure, reaches: reaches,
+		options: []string{"prefix", "allow_eviction", "replicas", "replica_wait"},
+		check: func(at *KeyValue) error {
+			if cluster {
+				return oneline.Join(at.withoutPath(), checkRedis(at))
+			}
+			return checkRedis(at)
+		},
+		open: openRedis,
+	}
+}
+
+func checkRedis(at *KeyValue) error {
+	_, err := at.database()
+	if err == nil {
+		_, err = at.redisOptions()
+	}
+	return err
+}
+
+// database is the number of the logical database.
+func (at *KeyValue) database() (int, error) {
+	if at.path == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(at.path)
+	if err != nil || n < 0 {
+		return 0, errors.New("what stands behind the server is the number of a database: write " + at.form)
+	}
+	return n, nil
+}
+
+// redisOptions are those of the library.
+func (at *KeyValue) redisOptions() ([]redislock.Option, error) {
+	var opts []redislock.Option
+	if at.query.Has("prefix") {
+		opts = append(opts, redislock.Prefix(at.option("prefix")))
+	}
+	switch at.option("allow_eviction") {
+	case "", "false":
+	case "true":
+		opts = append(opts, redislock.AllowEviction())
+	default:
+		return nil, errors.New("allow_eviction: write true or false")
+	}
+	if at.query.Has("replicas") || at.query.Has("replica_wait") {
+		n, err := strconv.Atoi(at.option("replicas"))
+		if err != nil {
+			return nil, errors.New("replicas: write how many must confirm a grant, and with replica_wait within what time")
+		}
+		wait, err := time.ParseDuration(at.option("replica_wait"))
+		if err != nil {
+			return nil, errors.New("replica_wait: write within what time the replicas must confirm a grant, such as 200ms")
+		}
+		opts = append(opts, redislock.Replicated(n, wait))
+	}
+	return opts, nil
+}
+
+// openRedis makes the client of one server or of a Cluster. It does no I/O.
+func openRedis(_ context.Context, s *Store) error {
+	at := s.At.KeyValue
+	opts, err := at.redisOptions()
+	if err != nil {
+		return exit.Usagef("--store: %w", err)
+	}
+	o, err := at.redisClient(at.Servers[0])
+	if err != nil {
+		return err
+	}
+	var client redis.UniversalClient
+	if at.several {
+		client = redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: at.Servers, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+			DialTimeout: o.DialTimeout, PoolSize: o.PoolSize, ContextTimeoutEnabled: o.ContextTimeoutEnabled,
+			IdentitySuffix: o.IdentitySuffix, MaintNotificationsConfig: o.MaintNotificationsConfig,
+		})
+	} else {
+		client = redis.NewClient(o)
+	}
+	s.closers = append(s.closers, func() { _ = client.Close() })
+	s.Backend = redislock.New(client, opts...)
+	s.Redis = client
+	return nil
+}
+
+// redisClient is how one server is talked to.
+func (at *KeyValue) redisClient(server string) (*redis.Options, error) {
+	beSilent()
+	secure, err := at.tls()
+	if err != nil {
+		return nil, err
+	}
+	number, err := at.database()
+	if err != nil {
+		return nil, exit.Usagef("--store: %w", err)
+	}
+	return &redis.Options{
+		Addr: server, Username: at.user, Password: at.password, DB: number, TLSConfig: secure,
+		DialTimeout: ConnectTimeout, PoolSize: storeConns, ContextTimeoutEnabled: true, IdentitySuffix: system.Program,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // a question less for each connection
+	}, nil
+}
+
+// beSilent has the client write no log: every error is reported once, by us.
+var beSilent = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
+
+// silent writes no log.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// CommandTerms says of the advice that the library gives to programmers what it means here.
+var CommandTerms = strings.NewReplacer(
+	"use redis.NewClusterClient", "write redis+cluster://HOST:PORT for --store",
+	"give the client the address of its primary, or use redis.NewFailoverClient", "name its primary in --store",
+	"accept it with redislock.AllowEviction", "accept it with allow_eviction=true in --store",
+	"choose another redislock.Prefix", "choose another prefix=… in --store",
+	"the client gives no password", "write redis://USER:PASSWORD@HOST, or redis://:PASSWORD@HOST, for --store",
+)

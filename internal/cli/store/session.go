@@ -1,0 +1,79 @@
+package store
+
+import (
+	"errors"
+	"time"
+
+	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+	"github.com/rowlock/rowlock/mysqlock"
+)
+
+// The schemes of stores whose locks live in a server's memory for as long as a connection does.
+// Behind them stands what the lease rows of that server take, and so does their table, because its
+// migrations make what counts the tokens.
+const (
+	advisoryScheme = "postgres-advisory"
+	getLockScheme  = "mysql-getlock"
+)
+
+// sessionLocation reads the location as the one of lease rows, which has the scheme plain.
+func sessionLocation(scheme, plain, rest string, parse func(string) (Location, error)) (Location, error) {
+	prefix := ""
+	if plain != "" {
+		prefix = plain + ":"
+	}
+	at, err := parse(prefix + rest)
+	if err != nil {
+		return Location{}, err
+	}
+	at.Session = scheme
+	at.Shown = scheme + ":" + at.Shown[len(prefix):]
+	return at, nil
+}
+
+// CheckTimes refuses what would have to outlast the holder in a store that then has nothing more of the lock.
+func (at Location) CheckTimes(ttl, minHold, handover time.Duration) error {
+	option, forgetful := "", at.KeyValue != nil && at.KeyValue.forgets
+	switch {
+	case at.Session == "" && !forgetful:
+	case minHold > 0:
+		option = "--min-hold"
+	case handover > 0:
+		option = "--handover-delay"
+	}
+	if at.KeyValue != nil && at.KeyValue.longestTTL() > 0 && ttl > at.KeyValue.longestTTL() {
+		return exit.Usagef("--ttl=%s: %s:// grants for at most %s: write max_ttl=… in --store, the same for all who share locks", terminal.Span(ttl), at.KeyValue.Scheme, terminal.Span(at.KeyValue.longestTTL()))
+	}
+	switch {
+	case option == "":
+		return nil
+	case forgetful:
+		return exit.Usagef("%s: %s:// keeps nothing of a lock that nobody holds, and so cannot keep it closed: leave the option out, or keep the lock in Redis or as a lease row (--store postgres://…)",
+			option, at.KeyValue.Scheme)
+	}
+	return exit.Usagef("%s: a lock of %s is free as soon as it is released or its connection ends: leave the option out, or keep the lock as a lease row (--store %s)",
+		option, at.Session, at.LeaseRows())
+}
+
+// LeaseRows is how the store of lease rows in the same server is written.
+func (at Location) LeaseRows() string {
+	if at.Session == advisoryScheme {
+		return "postgres://…"
+	}
+	return "mysql://…"
+}
+
+// missingToken is what the token of a session lock would come from, if that is what err says is missing.
+func missingToken(err error) string {
+	var sequence *advisory.SchemaError
+	if errors.As(err, &sequence) {
+		return "the sequence " + sequence.Sequence
+	}
+	var counter *mysqlock.SchemaError
+	if errors.As(err, &counter) {
+		return "the table " + counter.Table
+	}
+	return ""
+}

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	_ "embed" // for the statement
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
+	"github.com/rowlock/rowlock/internal/cli/system"
+	"github.com/rowlock/rowlock/internal/sqltable"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+//go:embed sql/tables_of_file.sql
+var tablesOfFile string
+
+// Local names the default file on purpose.
+const Local = "local"
+
+// defaultLocation is a file in the user's state directory: $XDG_STATE_HOME or ~/.local/state (XDG
+// Base Directory Specification 0.8, which says to ignore a relative path), and where the system
+// keeps such files elsewhere.
+func defaultLocation(env system.Environment) (Location, error) {
+	dir := env.Get("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		dir = ""
+	}
+	home := env.Get("HOME")
+	switch {
+	case dir != "":
+	case runtime.GOOS == "windows" || runtime.GOOS == "darwin":
+		system, err := os.UserConfigDir()
+		if err != nil {
+			return Location{}, exit.Usagef("no --store, and no folder for the default one: %w", err)
+		}
+		dir = system
+	case home == "":
+		return Location{}, exit.Usagef("no --store, and no folder for the default one: HOME is not set")
+	default:
+		dir = filepath.Join(home, ".local", "state")
+	}
+	path := filepath.Join(dir, "rowlock", "locks.db")
+	return Location{Dialect: migrations.SQLite, Path: path, Shown: "sqlite:" + path}, nil
+}
+
+func (s *Store) openSQLite(table sqllock.Option) error {
+	if !s.At.ByName {
+		if err := os.MkdirAll(filepath.Dir(s.At.Path), 0o700); err != nil {
+			return exit.Failf(exit.Unavailable, "make the folder of the default store: %w", err)
+		}
+	}
+	if err := makePrivate(s.At.Path); err != nil {
+		return exit.Failf(exit.Unavailable, "make %s: %w", s.At.Shown, err)
+	}
+	db, err := sql.Open("sqlite", sqliteDSN(s.At.Path))
+	if err != nil {
+		return exit.Failf(exit.Internal, "open %s: %w", s.At.Shown, err)
+	}
+	db.SetMaxOpenConns(storeConns)
+	s.DB = db
+	s.Leases = sqllock.SQLite(db, table)
+	s.closers = append(s.closers, func() { _ = db.Close() })
+	return nil
+}
+
+// makePrivate makes a file that only this user may open, unless there is one: a user who may only read a SQLite file
+// can still lock it, and so keep every lock from being taken. SQLite gives the log beside it the same permissions.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err == nil {
+		return f.Close()
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return errors.New("it is a symbolic link to a file that does not exist")
+	}
+	return nil
+}
+
+// sqliteDSN asks for what a lock needs: a grant that is durable when it is answered, readers that
+// do not wait for writers, and transactions that wait for the write lock when they begin.
+func sqliteDSN(path string) string {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		absolute = path
+	}
+	slashed := filepath.ToSlash(absolute)
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed // a drive letter follows a slash in a file URL
+	}
+	u := url.URL{Scheme: "file", Path: slashed}
+	u.RawQuery = url.Values{
+		"_pragma": {"busy_timeout(2000)", "journal_mode(WAL)", "synchronous(FULL)"},
+		"_txlock": {"immediate"},
+	}.Encode()
+	return u.String()
+}
+
+// PrepareSQLite creates the lock table in a file that holds nothing else, and brings it up to date: another process
+// may be at it just now. An application's database is left as it is: its owner runs migrate up.
+func (s *Store) PrepareSQLite(ctx context.Context) error {
+	ready, others, err := s.TablesOfFile(ctx)
+	if err != nil {
+		return exit.Failf(exit.Unavailable, "open %s: %w", s.At.Shown, err)
+	}
+	if others > 0 {
+		return nil
+	}
+	if ready > 0 {
+		if complete, err := s.migrated(ctx); err != nil || complete {
+			return err
+		}
+	}
+	if err := migrations.Up(ctx, s.DB, migrations.SQLite, migrations.Table(s.Table.String())); err != nil {
+		return exit.Failf(exit.Unavailable, "create the lock table in %s: %w", s.At.Shown, err)
+	}
+	return nil
+}
+
+// migrated reports whether the file has all migrations of this version.
+func (s *Store) migrated(ctx context.Context) (bool, error) {
+	list, err := migrations.Status(ctx, s.DB, migrations.SQLite, migrations.Table(s.Table.String()))
+	if errors.Is(err, migrations.ErrMadeElsewhere) {
+		return true, nil // as far as those migrations go
+	}
+	if err != nil {
+		return false, exit.Failf(exit.Unavailable, "look at the lock table in %s: %w", s.At.Shown, err)
+	}
+	return !slices.ContainsFunc(list, func(m migrations.MigrationStatus) bool { return !m.Applied }), nil
+}
+
+// TablesOfFile counts the lock table, and the tables of others. Opening a new file makes it a WAL
+// one, and SQLite does not wait there for another process that does the same, whatever its
+// busy_timeout (https://sqlite.org/c3ref/busy_handler.html), so it is tried until ctx ends.
+func (s *Store) TablesOfFile(ctx context.Context) (ready, others int, err error) {
+	for {
+		err = s.DB.QueryRowContext(ctx, tablesOfFile, s.Table.Name()).Scan(&ready, &others)
+		if !isBusy(err) {
+			return ready, others, err
+		}
+		select {
+		case <-time.After(time.Millisecond + rand.N(20*time.Millisecond)):
+		case <-ctx.Done():
+			return 0, 0, err
+		}
+	}
+}
+
+// isBusy says whether another process had the file locked; the low byte is the primary result code
+// (https://sqlite.org/rescode.html).
+func isBusy(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
+// OpenReadOnly opens a SQLite file for reading, and makes none.
+func OpenReadOnly(at Location, table sqltable.Table) (*Store, error) {
+	db, err := sql.Open("sqlite", readOnlyDSN(at.Path))
+	if err != nil {
+		return nil, exit.Failf(exit.Internal, "open %s: %w", at.Shown, err)
+	}
+	s := &Store{At: at, Table: table, DB: db, Leases: sqllock.SQLite(db, sqllock.Table(table.String()))}
+	s.Backend = s.Leases
+	s.closers = append(s.closers, func() { _ = db.Close() })
+	return s, nil
+}
+
+// readOnlyDSN opens a file for reading.
+func readOnlyDSN(path string) string {
+	dsn, query, _ := strings.Cut(sqliteDSN(path), "?")
+	values, _ := url.ParseQuery(query) // it is ours
+	values.Set("mode", "ro")
+	values["_pragma"] = []string{"busy_timeout(2000)", "query_only(1)"}
+	values.Del("_txlock")
+	return dsn + "?" + values.Encode()
+}

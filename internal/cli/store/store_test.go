@@ -1,0 +1,34 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/cli/exit"
+)
+
+// An explanation keeps the code.
+func TestExplanationKeepsTheCode(t *testing.T) {
+	t.Parallel()
+	s := &Store{At: Location{Shown: "sqlite:x"}}
+	for _, code := range []int{exit.Held, exit.NotHeld, exit.Unknown, exit.Unavailable, exit.Usage} {
+		assert.Equal(t, code, exit.Code(s.Explain(exit.Failf(code, "x"))))
+	}
+	assert.NoError(t, s.Explain(nil))
+}
+
+// A command that is suggested can be pasted: a masked password is not in it.
+func TestSuggestedCommandsCanBePasted(t *testing.T) {
+	t.Parallel()
+	for store, want := range map[string]string{
+		"postgres://u@db/app":        " --store postgres://u@db/app",
+		"postgres://u:SECRET@db/app": ` --store "$ROWLOCK_STORE"`,
+	} {
+		s, err := openValue(t, store)
+		require.NoError(t, err)
+		assert.Equal(t, want, s.Flags())
+		s.Close()
+	}
+}

@@ -1,0 +1,14 @@
+package system
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Of an environment with duplicates the last one counts, as for the programs that get it.
+func TestEnvironmentTakesTheLast(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "2", Environment{"A=1", "A=2", "AB=3"}.Get("A"))
+	assert.Empty(t, Environment{"A"}.Get("A"))
+}

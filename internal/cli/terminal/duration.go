@@ -1,0 +1,58 @@
+package terminal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Forever is the duration that is written inf.
+const Forever = time.Duration(math.MaxInt64)
+
+// ErrDuration says how a duration is written.
+var ErrDuration = errors.New("write a number with a unit, such as 500ms, 30s, 5m, 2h or 30d")
+
+// ParseDuration reads what time.ParseDuration does, and whole days before it: 30d, 1d12h.
+func ParseDuration(s string) (time.Duration, error) {
+	days, rest, found := strings.Cut(s, "d")
+	if !found {
+		return time.ParseDuration(s)
+	}
+	const most = int64(Forever / (24 * time.Hour))
+	n, err := strconv.ParseUint(days, 10, 32)
+	if err != nil || int64(n) >= most {
+		return 0, ErrDuration
+	}
+	d := time.Duration(n) * 24 * time.Hour
+	if rest == "" {
+		return d, nil
+	}
+	more, err := time.ParseDuration(rest)
+	if err != nil || more < 0 || more > Forever-d {
+		return 0, ErrDuration
+	}
+	return d + more, nil
+}
+
+// Seconds is a duration for programs, in whole microseconds: Duration.Seconds adds up to 2.2800000000000002.
+func Seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
+
+// Span is a duration for people: two units at most.
+func Span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	case d < day:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	default:
+		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+	}
+}

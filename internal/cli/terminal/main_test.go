@@ -1,0 +1,9 @@
+package terminal
+
+import (
+	"testing"
+
+	"github.com/rowlock/rowlock/internal/leaks"
+)
+
+func TestMain(m *testing.M) { leaks.Main(m) }

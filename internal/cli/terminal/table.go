@@ -1,0 +1,17 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+)
+
+// Write writes a text for people to stdout, if there is one.
+func Write(w io.Writer, text string) error {
+	if text == "" {
+		return nil
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("write to stdout: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package view
+
+import (
+	"io"
+	"strings"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+)
+
+// Changes writes what became different from one list to the next.
+type Changes struct {
+	w      io.Writer
+	before map[driver.Key]Lock
+}
+
+// NewChanges writes to w, a line of JSON for each change.
+func NewChanges(w io.Writer) *Changes { return &Changes{w: w} }
+
+// change is a lock and what happened to it.
+type change struct {
+	Time   time.Time `json:"time"`
+	Change string    `json:"change"` // new, changed or gone
+	Lock
+}
+
+// Show writes what became different since the list before.
+func (c *Changes) Show(views []Lock) error {
+	now := make(map[driver.Key]Lock, len(views))
+	var lines strings.Builder
+	out := terminal.NewEncoder(&lines)
+	tell := func(what string, v Lock) error { return out.Encode(change{time.Now(), what, v}) }
+	for _, v := range views {
+		was, known := c.before[v.Status.Key]
+		now[v.Status.Key] = v
+		var err error
+		switch {
+		case !known:
+			err = tell("new", v)
+		case was.State != v.State || was.Token != v.Token || was.Holder != v.Holder || was.Note != v.Note:
+			err = tell("changed", v)
+		}
+		if err != nil {
+			return err
+		}
+		delete(c.before, v.Status.Key)
+	}
+	for _, v := range c.before {
+		if err := tell("gone", v); err != nil {
+			return err
+		}
+	}
+	c.before = now
+	return terminal.Write(c.w, lines.String())
+}

@@ -1,0 +1,63 @@
+package view
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/cli/terminal"
+)
+
+// Sentence says all that is known of a lock.
+func (v Lock) Sentence() string {
+	name := fmt.Sprintf("%q", v.Status.Key.String())
+	tail := ""
+	if v.Token != 0 {
+		tail = fmt.Sprintf(" (token %d)", v.Token)
+	}
+	if v.Note != "" {
+		tail += ": " + terminal.Note(v.Note)
+	}
+	age, expires := v.age(), v.Status.ExpiresIn
+	switch v.Status.State {
+	case driver.StateHeld:
+		if v.ends != "" {
+			return fmt.Sprintf("%s is held by %s%s, until it is released or its %s ends%s", name, terminal.Cell(v.Holder), v.heldFor(), v.ends, tail)
+		}
+		return fmt.Sprintf("%s is held by %s%s, lease ends in %s unless renewed%s", name, terminal.Cell(v.Holder), v.heldFor(), terminal.Span(expires), tail)
+	case driver.StatePaused:
+		return fmt.Sprintf("%s is paused by %s%s, until it is resumed%s", name, terminal.Cell(v.Holder), v.heldFor(), tail)
+	case driver.StateClosed:
+		return fmt.Sprintf("%s is closed, free in %s, last held by %s, granted %s ago%s", name, terminal.Span(v.Status.FreeIn), terminal.Cell(v.Holder), age, tail)
+	case driver.StateExpired:
+		return fmt.Sprintf("%s is free: the lease of %s, granted %s ago, expired %s ago without release%s", name, terminal.Cell(v.Holder), age, terminal.Span(-expires), tail)
+	default:
+		if v.nameless || v.forgets {
+			return name + " is free"
+		}
+		if v.Token == 0 {
+			return name + " is free, and was never held"
+		}
+		return fmt.Sprintf("%s is free, last held by %s, granted %s ago%s", name, terminal.Cell(v.Holder), age, tail)
+	}
+}
+
+// heldFor says how long somebody has had the lock, or its session has been there, as far as that is known.
+func (v Lock) heldFor() string {
+	switch {
+	case v.Age == nil:
+		return ""
+	case v.nameless:
+		return ", connected for " + terminal.Span(v.Status.Age)
+	default:
+		return " for " + terminal.Span(v.Status.Age)
+	}
+}
+
+// Attrs is what collectors are told of a lock that is not free.
+func (v Lock) Attrs() []slog.Attr {
+	return []slog.Attr{
+		slog.String("namespace", v.Namespace), slog.String("name", v.Name), slog.String("state", v.State),
+		slog.String("holder", v.Holder), slog.String("note", v.Note), slog.Int64("token", v.Token),
+	}
+}
