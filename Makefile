@@ -104,7 +104,7 @@ mutants-random: ## SAMPLE=30 changes of the package PKG=. that SEED=1 draws from
 		-pkg=$(or $(filter-out ./...,$(PKG)),.) -tests=$(TESTS) $(FLAGS)
 
 simulate: ## the engine in virtual time: all schedules of DEPTH=6 requests, and SCHEDULES=200000 random ones
-	ROWLOCK_SIMULATE_DEPTH=$(DEPTH) ROWLOCK_SIMULATE_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout=2h -v -run '^(TestEvery|TestSimulation)' .
+	ROWLOCK_SIMULATE_DEPTH=$(DEPTH) ROWLOCK_SIMULATE_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout=2h -v -run '^(TestEvery|TestSimulation)' ./internal/simulate
 
 servers: ## start the servers and print how to reach them; Ctrl-C stops them
 	@$(SERVERS)

@@ -19,8 +19,8 @@ import (
 // bench builds and runs the tests.
 type bench struct{ folder string }
 
-// fate is what became of a mutant.
-type fate struct {
+// result is what became of a mutant.
+type result struct {
 	mutant
 	took time.Duration
 	err  error // why it is not caught
@@ -30,14 +30,16 @@ type fate struct {
 func (b bench) sound(ctx context.Context, all []mutant) error {
 	byPackage := map[string]suite{}
 	for _, m := range all {
-		s := byPackage[m.tests.pkg]
-		s.pkg = m.tests.pkg
-		for _, name := range m.tests.names {
-			if !slices.Contains(s.names, name) {
-				s.names = append(s.names, name)
+		for _, of := range m.tests {
+			s := byPackage[of.pkg]
+			s.pkg = of.pkg
+			for _, name := range of.names {
+				if !slices.Contains(s.names, name) {
+					s.names = append(s.names, name)
+				}
 			}
+			byPackage[s.pkg] = s
 		}
-		byPackage[s.pkg] = s
 	}
 	for _, s := range byPackage {
 		program := filepath.Join(b.folder, "sound.test")
@@ -57,8 +59,8 @@ func (b bench) sound(ctx context.Context, all []mutant) error {
 	return nil
 }
 
-func (b bench) run(ctx context.Context, all []mutant, together int) []fate {
-	fates := make([]fate, len(all))
+func (b bench) run(ctx context.Context, all []mutant, together int) []result {
+	results := make([]result, len(all))
 	turns := make(chan struct{}, together)
 	var group sync.WaitGroup
 	for i, m := range all {
@@ -67,14 +69,14 @@ func (b bench) run(ctx context.Context, all []mutant, together int) []fate {
 			defer func() { <-turns }()
 			start := time.Now()
 			err := b.catch(ctx, m, strconv.Itoa(i))
-			fates[i] = fate{m, time.Since(start), err}
+			results[i] = result{m, time.Since(start), err}
 			if err != nil {
 				fmt.Fprintf(os.Stderr, "%s: %v\n", m.name, err)
 			}
 		})
 	}
 	group.Wait()
-	return fates
+	return results
 }
 
 // catch is nil if every test that is named for m finds it.
@@ -87,12 +89,22 @@ func (b bench) catch(ctx context.Context, m mutant, id string) error {
 	if err != nil {
 		return err
 	}
+	for _, s := range m.tests {
+		if err := b.find(ctx, s, overlay, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find is nil if every test of s finds the defect.
+func (b bench) find(ctx context.Context, s suite, overlay, id string) error {
 	program := filepath.Join(b.folder, id+".test")
 	defer os.Remove(program)
-	if err := build(ctx, m.tests.pkg, program, "-overlay="+overlay); err != nil {
+	if err := build(ctx, s.pkg, program, "-overlay="+overlay); err != nil {
 		return fmt.Errorf("it does not compile: %w", err)
 	}
-	output, err := try(ctx, m.tests, program)
+	output, err := try(ctx, s, program)
 	var ended *exec.ExitError
 	switch {
 	case err == nil:
@@ -100,7 +112,7 @@ func (b bench) catch(ctx context.Context, m mutant, id string) error {
 	case !errors.As(err, &ended) || ctx.Err() != nil:
 		return err
 	}
-	for _, name := range m.tests.names {
+	for _, name := range s.names {
 		found := strings.Contains(output, "--- FAIL: "+name+" ")
 		if name == leaks {
 			found = strings.Contains(output, "goleak: Errors on successful test run")

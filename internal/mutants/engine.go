@@ -1,7 +1,22 @@
 package main
 
-// root is what most tests of the engine are in.
-func root(names ...string) suite { return suite{".", names} }
+import (
+	"slices"
+	"strings"
+)
+
+// root is tests of the engine: those of its own package, and those in virtual time, which have a package of their own.
+func root(names ...string) []suite {
+	own, simulated := suite{pkg: "."}, suite{pkg: "internal/simulate"}
+	for _, name := range names {
+		if name == "TestSimulation" || strings.HasPrefix(name, "TestEverySchedule") {
+			simulated.names = append(simulated.names, name)
+		} else {
+			own.names = append(own.names, name)
+		}
+	}
+	return slices.DeleteFunc([]suite{own, simulated}, func(s suite) bool { return len(s.names) == 0 })
+}
 
 // engine has the defects of what keeps a lease and ends it.
 var engine = []mutant{

@@ -1,7 +1,7 @@
 package main
 
 // behind is tests of package fence.
-func behind(names ...string) suite { return suite{"fence", names} }
+func behind(names ...string) []suite { return []suite{{"fence", names}} }
 
 // fences has the defects of what refuses stale writers.
 var fences = []mutant{

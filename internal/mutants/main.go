@@ -69,17 +69,17 @@ func command() error {
 	if err := bench.sound(ctx, chosen); err != nil {
 		return err
 	}
-	fates := bench.run(ctx, chosen, *together)
-	table := markdown(fates)
+	results := bench.run(ctx, chosen, *together)
+	table := markdown(results)
 	fmt.Print(table)
 	if *page != "" {
 		if err := os.WriteFile(*page, []byte(preamble+table), 0o644); err != nil {
 			return err
 		}
 	}
-	for _, f := range fates {
+	for _, f := range results {
 		if f.err != nil {
-			return fmt.Errorf("%d of %d mutants caught", caught(fates), len(fates))
+			return fmt.Errorf("%d of %d mutants caught", caught(results), len(results))
 		}
 	}
 	return nil

@@ -10,11 +10,11 @@ import (
 
 // mutant is a defect that the library might have.
 type mutant struct {
-	name     string // what it does
-	breaks   string // the promises that it breaks, and the properties of docs/torture
-	file     string // from the root of the module
-	old, new string // what stands in the file, exactly once, and what in its place
-	tests    suite  // all of which must find it
+	name     string  // what it does
+	breaks   string  // the promises that it breaks, and the properties of docs/torture
+	file     string  // from the root of the module
+	old, new string  // what stands in the file, exactly once, and what in its place
+	tests    []suite // all of which must find it
 }
 
 // and is between two places, in old and in new, and between their files if there is more than one: some promises are kept

@@ -1,21 +1,21 @@
 package main
 
 // onSQLite is cases of the conformance suite, on a file.
-func onSQLite(cases ...string) suite {
+func onSQLite(cases ...string) []suite {
 	s := suite{pkg: "sqllock"}
 	for _, c := range cases {
 		s.names = append(s.names, "TestConformanceOfSQLite/"+c)
 	}
-	return s
+	return []suite{s}
 }
 
 // stepped is what befalls a database whose clock is set.
-func stepped(names ...string) suite {
+func stepped(names ...string) []suite {
 	s := suite{pkg: "internal/clockstep"}
 	for _, name := range names {
 		s.names = append(s.names, "TestClockSteps/"+name)
 	}
-	return s
+	return []suite{s}
 }
 
 // rows has the defects of the lease rows.
@@ -50,19 +50,19 @@ var rows = []mutant{
 		stepped("sqlite/back")},
 	{"a minimum hold and a hand-over delay are ignored", "exclusion, S1", "sqllock/sql/postgres/acquire.sql",
 		"AND (l.held_until <= clock_timestamp() OR", "AND (l.expires_at <= clock_timestamp() OR",
-		suite{"sqllock", []string{"TestMinHoldKeepsAReleasedLockClosed/postgres-stdlib", "TestHandoverDelayFollowsAnExpiryOnly/postgres-stdlib"}}},
+		[]suite{{"sqllock", []string{"TestMinHoldKeepsAReleasedLockClosed/postgres-stdlib", "TestHandoverDelayFollowsAnExpiryOnly/postgres-stdlib"}}}},
 	{"whoever asks gets what is reserved for another", "waiters get their turn", "sqllock/sql/postgres/acquire_waiting.sql",
 		"OR l.nonce IS NULL AND l.reserved_for = $9::text::uuid)\n       FOR UPDATE", "OR l.nonce IS NULL AND l.reserved_for IS NOT NULL)\n       FOR UPDATE",
-		suite{"sqllock", []string{"TestPostgresReleaseWakesOne"}}},
+		[]suite{{"sqllock", []string{"TestPostgresReleaseWakesOne"}}}},
 	{"a sealed grant of a new name ignores the quarantine", "exclusion, S4", "sqllock/sql/postgres/acquire_sealed.sql",
 		"AND s.ttl_known AND s.quarantined_until <= s.now\n       AND s.token IS NULL", "AND s.ttl_known\n       AND s.token IS NULL",
-		suite{"sqllock", []string{"TestASealedGrantKeepsTheQuarantine/postgres-stdlib"}}},
+		[]suite{{"sqllock", []string{"TestASealedGrantKeepsTheQuarantine/postgres-stdlib"}}}},
 	{"a sealed grant of a new name is not on record", "exclusion, S4", "sqllock/sql/postgres/acquire_sealed.sql",
 		"AND s.ttl_known AND s.quarantined_until <= s.now\n       AND s.token IS NULL", "AND s.quarantined_until <= s.now\n       AND s.token IS NULL",
-		suite{"sqllock", []string{"TestASealedGrantKeepsTheQuarantine/postgres-stdlib"}}},
+		[]suite{{"sqllock", []string{"TestASealedGrantKeepsTheQuarantine/postgres-stdlib"}}}},
 	{"waiters that live are forgotten", "waiters get their turn", "sqllock/sql/postgres/forget_waiters.sql",
 		"- interval '60 seconds'", "",
-		suite{"sqllock", []string{"TestPostgresForgetsDeadWaitersOnly"}}},
+		[]suite{{"sqllock", []string{"TestPostgresForgetsDeadWaitersOnly"}}}},
 	{"a hand-over keeps the token", "tokens rise, S2", "sqllock/sql/sqlite/hand_over.sql",
 		"SET token = CASE WHEN nonce = ?6 THEN token ELSE max(token + 1, m.floor + 1, m.now) END,", "SET token = max(token, m.floor),",
 		onSQLite("hand-over-grants")},
@@ -71,7 +71,7 @@ var rows = []mutant{
 		onSQLite("hand-over-needs-the-grant")},
 	{"another server grants at once", "exclusion, S1", "sqllock/sql/postgres/acquire.sql",
 		"WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now\n       AND (l.held_until", "WHERE s.same_epoch AND s.ttl_known\n       AND (l.held_until",
-		suite{"sqllock", []string{"TestANewServerGrantsNothingForOneLongestTTL/postgres-stdlib"}}},
+		[]suite{{"sqllock", []string{"TestANewServerGrantsNothingForOneLongestTTL/postgres-stdlib"}}}},
 	{"the client's clock judges", "exclusion, trust ends first, S3", "sqllock/postgres.go",
 		"\t\"sync/atomic\"\n" + and + "found, late := false, false\n\terr := p.run(ctx, args, func(args []any) (err error) {\n\t\tfound, err = queryOne(ctx, p.q, p.sql[verb], args, dest...)",
 		"\t\"strings\"\n\t\"sync/atomic\"\n\t\"time\"\n" + and + "clock := \"'\" + time.Now().UTC().Format(time.RFC3339Nano) + \"'::timestamptz\"\n\tfound, late := false, false\n\terr := p.run(ctx, args, func(args []any) (err error) {\n\t\tfound, err = queryOne(ctx, p.q, strings.ReplaceAll(p.sql[verb], \"clock_timestamp()\", clock), args, dest...)",

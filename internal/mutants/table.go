@@ -20,22 +20,26 @@ S1 to S12 and L3 are the properties of the [torture](README.md).
 `
 
 // markdown is a table of what became of all mutants.
-func markdown(fates []fate) string {
+func markdown(results []result) string {
 	var b strings.Builder
 	b.WriteString("| defect | in | breaks | caught by | s |\n|---|---|---|---|---|\n")
-	for _, f := range fates {
-		by := strings.Join(f.tests.names, ", ")
+	for _, f := range results {
+		var names []string
+		for _, s := range f.tests {
+			names = append(names, s.names...)
+		}
+		by := strings.Join(names, ", ")
 		if f.err != nil {
 			by = "**not caught**"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %.0f |\n", f.name, strings.ReplaceAll(f.file, and, ", "), f.breaks, by, f.took.Round(time.Second).Seconds())
 	}
-	fmt.Fprintf(&b, "\n%d of %d mutants caught.\n", caught(fates), len(fates))
+	fmt.Fprintf(&b, "\n%d of %d mutants caught.\n", caught(results), len(results))
 	return b.String()
 }
 
-func caught(fates []fate) (n int) {
-	for _, f := range fates {
+func caught(results []result) (n int) {
+	for _, f := range results {
 		if f.err == nil {
 			n++
 		}

@@ -1,5 +1,5 @@
 //go:build !race
 
-package rowlock_test
+package simulate_test
 
 const raced = false

@@ -1,4 +1,4 @@
-package rowlock_test
+package simulate_test
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const (
 )
 
 // process acquires, works for longer than a TTL, and releases, as two processes at once do here.
-func (v *verdict) process(s *stage, c *client, name int) {
+func (v *verdict) process(s *world, c *client, name int) {
 	l, err := rowlock.New(c, rowlock.TTL(exploreTTL), rowlock.Holder(fmt.Sprint(name)))
 	if err != nil {
 		v.broken("%v", err)
@@ -46,10 +46,10 @@ func (v *verdict) process(s *stage, c *client, name int) {
 	w.release()
 }
 
-// schedule runs two processes whose first requests meet the given fates, and returns what went wrong.
+// schedule runs two processes whose first requests meet the given troubles, and returns what went wrong.
 func schedule(t *testing.T, path []int, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(along(path))
+		s := newWorld(along(path))
 		var v verdict
 		var wg sync.WaitGroup
 		for i := range 2 {
@@ -66,21 +66,21 @@ func schedule(t *testing.T, path []int, wrap func(*memlock.Backend) driver.Backe
 	return wrong
 }
 
-// along is the fates of the first requests; the others have none.
-func along(path []int) func() fate {
+// along is the troubles of the first requests; the others have none.
+func along(path []int) func() trouble {
 	var mu sync.Mutex
 	used := 0
-	return func() fate {
+	return func() trouble {
 		mu.Lock()
 		defer mu.Unlock()
 		if used++; used > len(path) {
-			return fate{}
+			return trouble{}
 		}
-		return fates[path[used-1]]
+		return troubles[path[used-1]]
 	}
 }
 
-// everyPath calls run with each combination of depth of the first so many fates, until one goes wrong.
+// everyPath calls run with each combination of depth of the first so many troubles, until one goes wrong.
 func everyPath(depth, many int, run func(path []int) (wrong string)) (wrong string, schedules int) {
 	path := make([]int, depth)
 	for next := true; next; {
@@ -99,10 +99,10 @@ func everyPath(depth, many int, run func(path []int) (wrong string)) (wrong stri
 
 // explore runs every schedule of the given depth until one goes wrong.
 func explore(t *testing.T, depth int, wrap func(*memlock.Backend) driver.Backend) (wrong string, schedules int) {
-	return everyPath(depth, len(fates), func(path []int) string { return schedule(t, path, wrap) })
+	return everyPath(depth, len(troubles), func(path []int) string { return schedule(t, path, wrap) })
 }
 
-// exploreDepth is how many requests of a schedule meet a fate: what ROWLOCK_SIMULATE_DEPTH says, or usual.
+// exploreDepth is how many requests of a schedule meet a trouble: what ROWLOCK_SIMULATE_DEPTH says, or usual.
 func exploreDepth(t *testing.T, usual int) int {
 	t.Helper()
 	depth, err := strconv.Atoi(os.Getenv("ROWLOCK_SIMULATE_DEPTH"))

@@ -1,4 +1,4 @@
-package rowlock_test
+package simulate_test
 
 import (
 	"cmp"
@@ -39,7 +39,7 @@ func (v *verdict) turn(l *rowlock.Locker, ctx context.Context) string {
 }
 
 // handOverSchedule has a holder release to two waiters of its process, the first of which waits no longer than
-// patience, beside one of another process. The requests from the first release on meet the given fates.
+// patience, beside one of another process. The requests from the first release on meet the given troubles.
 func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memlock.New()

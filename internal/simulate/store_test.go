@@ -1,4 +1,4 @@
-package rowlock_test
+package simulate_test
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// fate is what befalls one request.
-type fate struct {
+// trouble is what befalls one request.
+type trouble struct {
 	memlock.Fault
 	taken bool // whoever holds the name loses it by force, a moment before the request arrives
 }
 
-// fates are what may befall a request; the first is none.
-var fates = []fate{
+// troubles are what may befall a request; the first is none.
+var troubles = []trouble{
 	{},
 	{Fault: memlock.Fault{Request: 200 * time.Millisecond}},
 	{Fault: memlock.Fault{Reply: 200 * time.Millisecond}},
@@ -29,16 +29,16 @@ var fates = []fate{
 	{Fault: memlock.Fault{Request: time.Millisecond}, taken: true},
 }
 
-// stage is one store and what truly happened to its only lock.
-type stage struct {
+// world is one store and what truly happened to its only lock.
+type world struct {
 	*memlock.Backend
 	mu    sync.Mutex
 	taken map[driver.Token]time.Time // when it was taken by force
 }
 
-// newStage is a store whose requests meet what next says.
-func newStage(next func() fate) *stage {
-	s := &stage{Backend: memlock.New(), taken: map[driver.Token]time.Time{}}
+// newWorld is a store whose requests meet what next says.
+func newWorld(next func() trouble) *world {
+	s := &world{Backend: memlock.New(), taken: map[driver.Token]time.Time{}}
 	s.Intercept(func(memlock.Call) memlock.Fault {
 		f := next()
 		if f.taken {
@@ -51,7 +51,7 @@ func newStage(next func() fate) *stage {
 
 var theName = driver.Key{Name: "a"}
 
-func (s *stage) take() {
+func (s *world) take() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.state(); now.State == driver.StateHeld {
@@ -60,13 +60,13 @@ func (s *stage) take() {
 	}
 }
 
-func (s *stage) state() driver.Status {
+func (s *world) state() driver.Status {
 	now, _ := s.Inspect(background, theName)
 	return now
 }
 
 // takenAt is when a lease was taken by force, or a time that never comes.
-func (s *stage) takenAt(token driver.Token) time.Time {
+func (s *world) takenAt(token driver.Token) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at, ok := s.taken[token]; ok {
@@ -78,7 +78,7 @@ func (s *stage) takenAt(token driver.Token) time.Time {
 // client is one process's way to the store. It notes what the process was told.
 type client struct {
 	driver.Backend
-	*stage // for the rest
+	*world // for the rest
 
 	mu       sync.Mutex
 	refusals int                        // requests that were refused
@@ -87,14 +87,14 @@ type client struct {
 	denied   map[driver.Token]bool      // the store has said that it is not held
 }
 
-func newClient(s *stage, backend driver.Backend) *client {
-	return &client{Backend: backend, stage: s, proven: map[driver.Token]time.Time{}, denied: map[driver.Token]bool{}}
+func newClient(s *world, backend driver.Backend) *client {
+	return &client{Backend: backend, world: s, proven: map[driver.Token]time.Time{}, denied: map[driver.Token]bool{}}
 }
 
-func (c *client) Capabilities() driver.Capabilities { return c.stage.Capabilities() }
+func (c *client) Capabilities() driver.Capabilities { return c.world.Capabilities() }
 
 func (c *client) Notify(ctx context.Context, key driver.Key, wake func()) (func(), error) {
-	return c.stage.Notify(ctx, key, wake)
+	return c.world.Notify(ctx, key, wake)
 }
 
 func (c *client) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {

@@ -1,4 +1,4 @@
-package rowlock_test
+package simulate_test
 
 import (
 	"context"
@@ -20,30 +20,30 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// drama is one random schedule: two or three processes, each with one or two that want the lock, and requests
-// that meet fates until all is healed.
-type drama struct {
+// scenario is one random schedule: two or three processes, each with one or two that want the lock, and requests
+// that meet troubles until all is healed.
+type scenario struct {
 	random  *rand.Rand // for the plan, which is made before anything runs
 	ttl     time.Duration
 	minHold time.Duration
 	delay   time.Duration
-	share   float64          // of the requests that meet a fate
+	share   float64          // of the requests that meet a trouble
 	dark    [2]time.Duration // from when until when no request arrives at all
 	verdict verdict
 }
 
-// act is what one who wants the lock does once.
-type act struct {
+// task is what one who wants the lock does once.
+type task struct {
 	pause, wait, hold, renew time.Duration
 	try, with                bool
 }
 
-// beyondTrust is a reply that comes when the shortest lease of a drama is over.
-var beyondTrust = []fate{{Fault: memlock.Fault{Reply: exploreTTL + 200*time.Millisecond}}}
+// beyondTrust is a reply that comes when the shortest lease of a scenario is over.
+var beyondTrust = []trouble{{Fault: memlock.Fault{Reply: exploreTTL + 200*time.Millisecond}}}
 
-func newDrama(seed uint64) *drama {
+func newScenario(seed uint64) *scenario {
 	r := rand.New(rand.NewPCG(seed, 0))
-	d := &drama{random: r, ttl: []time.Duration{exploreTTL, 3 * time.Second, 2 * time.Minute}[r.IntN(3)], share: r.Float64() * 0.7}
+	d := &scenario{random: r, ttl: []time.Duration{exploreTTL, 3 * time.Second, 2 * time.Minute}[r.IntN(3)], share: r.Float64() * 0.7}
 	if r.IntN(4) == 0 {
 		d.minHold = below(r, 2*d.ttl)
 	}
@@ -61,35 +61,35 @@ func below(r *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(most)))
 }
 
-func (d *drama) acts() []act {
+func (d *scenario) tasks() []task {
 	r := d.random
 	long := min(d.ttl, 3*time.Second)
-	acts := make([]act, 1+r.IntN(3))
-	for i := range acts {
-		acts[i] = act{
+	tasks := make([]task, 1+r.IntN(3))
+	for i := range tasks {
+		tasks[i] = task{
 			pause: below(r, long), wait: below(r, 4*long), hold: below(r, 2*long), renew: below(r, 4*long),
 			try: r.IntN(4) == 0, with: r.IntN(8) == 0,
 		}
 	}
-	return acts
+	return tasks
 }
 
-// run plays it and says what went wrong.
-func (d *drama) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
+// run works it and says what went wrong.
+func (d *scenario) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		dice, healed := rand.New(rand.NewPCG(d.random.Uint64(), 0)), false
 		start := time.Now()
-		s := newStage(func() fate {
+		s := newWorld(func() trouble {
 			mu.Lock()
 			defer mu.Unlock()
 			if now := time.Since(start); !healed && d.dark[0] <= now && now < d.dark[1] {
-				return fate{Fault: memlock.Fault{LoseRequest: true}}
+				return trouble{Fault: memlock.Fault{LoseRequest: true}}
 			}
 			if healed || dice.Float64() > d.share {
-				return fate{}
+				return trouble{}
 			}
-			return slices.Concat(fates, beyondTrust)[dice.IntN(len(fates)+1)]
+			return slices.Concat(troubles, beyondTrust)[dice.IntN(len(troubles)+1)]
 		})
 		var lockers []*rowlock.Locker
 		var wg sync.WaitGroup
@@ -100,9 +100,9 @@ func (d *drama) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend) (w
 			lockers = append(lockers, l)
 			many := 1 + d.random.IntN(2)
 			for range many {
-				acts := d.acts()
+				tasks := d.tasks()
 				time.Sleep(time.Microsecond) // no two of them ever act at the same instant
-				wg.Go(func() { d.play(l, c, many == 1, acts) })
+				wg.Go(func() { d.work(l, c, many == 1, tasks) })
 			}
 		}
 		wg.Wait()
@@ -128,8 +128,8 @@ func (d *drama) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend) (w
 	return wrong
 }
 
-func (d *drama) play(l *rowlock.Locker, c *client, alone bool, acts []act) {
-	for _, a := range acts {
+func (d *scenario) work(l *rowlock.Locker, c *client, alone bool, tasks []task) {
+	for _, a := range tasks {
 		time.Sleep(a.pause)
 		ctx, cancel := context.WithTimeout(background, a.wait)
 		refusals, troubled, _, _ := c.told(0)
@@ -148,7 +148,7 @@ func (d *drama) play(l *rowlock.Locker, c *client, alone bool, acts []act) {
 	}
 }
 
-func (d *drama) hold(w *watched, a act) {
+func (d *scenario) hold(w *watched, a task) {
 	over := time.After(a.hold)
 	select {
 	case <-time.After(a.renew):
@@ -194,7 +194,7 @@ func TestSimulation(t *testing.T) {
 	n := simulated(t, "ROWLOCK_SIMULATE_SCHEDULES", usual)
 	start := time.Now()
 	for i := range n {
-		wrong := newDrama(seed+i).run(t, honest)
+		wrong := newScenario(seed+i).run(t, honest)
 		require.Empty(t, wrong, "ROWLOCK_SIMULATE_SEED=%d ROWLOCK_SIMULATE_SCHEDULES=1", seed+i)
 	}
 	rate(t, int(n), start)
@@ -204,7 +204,7 @@ func TestSimulation(t *testing.T) {
 func TestSimulationFindsAHastyStore(t *testing.T) {
 	wrong := ""
 	for seed := uint64(0); seed < 500 && wrong == ""; seed++ {
-		wrong = newDrama(seed).run(t, func(b *memlock.Backend) driver.Backend { return hasty{b} })
+		wrong = newScenario(seed).run(t, func(b *memlock.Backend) driver.Backend { return hasty{b} })
 	}
 	assert.NotEmpty(t, wrong)
 	t.Log(wrong)

@@ -1,4 +1,4 @@
-package rowlock_test
+package simulate_test
 
 import (
 	"context"
