@@ -169,9 +169,9 @@ func (l *Locker) Close() error {
 	var mu sync.Mutex
 	var errs []error
 	var releases sync.WaitGroup
-	turns := make(chan struct{}, 16) // leases released at the same moment: enough to hide the round trips
+	slots := make(chan struct{}, 16) // leases released at the same moment: enough to hide the round trips
 	for _, le := range l.renewals.stop() {
-		turns <- struct{}{}
+		slots <- struct{}{}
 		releases.Add(1)
 		l.running.Go(func() {
 			tell, err := le.releaseOnce(context.Background())
@@ -180,7 +180,7 @@ func (l *Locker) Close() error {
 				errs = append(errs, err)
 				mu.Unlock()
 			}
-			<-turns
+			<-slots
 			releases.Done()
 			l.running.tell(tell)
 		})

@@ -9,9 +9,9 @@ import (
 // queues keeps the waiters of this process in the order in which they came, by name. A name that
 // nobody waits for is not in it.
 type queues struct {
-	mu    sync.Mutex
-	byKey map[driver.Key]*queue
-	turns uint64 // of all queues so far
+	mu     sync.Mutex
+	byKey  map[driver.Key]*queue
+	rounds uint64 // of all queues so far
 }
 
 type queue struct {
@@ -20,7 +20,7 @@ type queue struct {
 	stopNotify func()     // ends what the store tells the queue; nil while it tells nothing
 	heir       *heir      // the first one, while it rests
 	passed     bool       // whoever was the first before has got the name, and has not let it go
-	turn       uint64     // that began when the first became it or was last woken; no other queue has the same
+	round      uint64     // that began when the first became it or was last woken; no other queue has the same
 }
 
 // join puts a waiter at the end of the queue for key.
@@ -53,11 +53,11 @@ func (q *queues) wake(key driver.Key) {
 	}
 }
 
-// wakeIn is wake, unless the turn is over: the first has been woken since, or is another one.
-func (q *queues) wakeIn(turn uint64, key driver.Key) {
+// wakeIn is wake, unless the round is over: the first has been woken since, or is another one.
+func (q *queues) wakeIn(round uint64, key driver.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if of := q.byKey[key]; of != nil && of.turn == turn {
+	if of := q.byKey[key]; of != nil && of.round == round {
 		q.wakeFirst(of)
 	}
 }
@@ -68,18 +68,18 @@ func (q *queues) wakeFirst(of *queue) {
 	of.places[0].poke()
 }
 
-// next begins a turn of the queue. The caller holds mu.
+// next begins a round of the queue. The caller holds mu.
 func (q *queues) next(of *queue) {
-	q.turns++
-	of.turn = q.turns
+	q.rounds++
+	of.round = q.rounds
 }
 
-// turn is which turn the queue for key is in; none if nobody waits.
-func (q *queues) turn(key driver.Key) uint64 {
+// round is which round the queue for key is in; none if nobody waits.
+func (q *queues) round(key driver.Key) uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if of := q.byKey[key]; of != nil {
-		return of.turn
+		return of.round
 	}
 	return 0
 }

@@ -60,7 +60,7 @@ func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 	le.ctx.end(ended) // whoever has latched a loss may not have come to that yet
 	le.locker.renewals.remove(le)
 
-	turn := le.lastTurn()
+	round := le.lastRound()
 	var found LostReason // by the store, just now
 	err, handed := before, false
 	if before == nil {
@@ -75,7 +75,7 @@ func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 		le.locker.janitor.takeBack(le.doubt.leftover(le.cfg, le.leftover().grant))
 	}
 	if !handed {
-		le.wakeNext(turn)
+		le.wakeNext(round)
 	}
 	return func() {
 		if found != 0 {
@@ -122,7 +122,7 @@ func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) 
 	if err := le.Err(); err != nil {
 		return err
 	}
-	if err := le.locker.renewals.pause(ctx, le); err != nil {
+	if err := le.locker.renewals.halt(ctx, le); err != nil {
 		return err
 	}
 	e := &ending{over: make(chan struct{})}
@@ -130,7 +130,7 @@ func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) 
 	if err == nil {
 		err = le.endBy(ctx, e, end)
 	} else {
-		le.locker.renewals.resume(le)
+		le.locker.renewals.proceed(le)
 	}
 	if err == nil {
 		return le.Release(ctx)
@@ -160,7 +160,7 @@ func (le *Lease) endBy(ctx context.Context, e *ending, end func(context.Context)
 		leave()
 		close(e.over)
 		if !e.ended {
-			le.locker.renewals.resume(le)
+			le.locker.renewals.proceed(le)
 		}
 	}()
 	err := end(inner)
@@ -300,21 +300,21 @@ func (le *Lease) leftover() leftover {
 // those of others do. A notification takes less on a machine that is not overloaded.
 const headStart = 5 * time.Millisecond
 
-// lastTurn is, before le ends a burst, which turn the queue for its name is in. Nobody else need know.
-func (le *Lease) lastTurn() uint64 {
+// lastRound is, before le ends a burst, which round the queue for its name is in. Nobody else need know.
+func (le *Lease) lastRound() uint64 {
 	if le.burst.handed == 0 {
 		return 0
 	}
-	return le.locker.queues.turn(le.grant.Key)
+	return le.locker.queues.round(le.grant.Key)
 }
 
 // wakeNext wakes the first who waits for the name, now that it may be free. After a burst the store does where it can,
 // and wakes others at the same time, who would come too late otherwise: then only a first who has not heard by then of
-// what was let go in that turn.
-func (le *Lease) wakeNext(turn uint64) {
+// what was let go in that round.
+func (le *Lease) wakeNext(round uint64) {
 	queues, key := &le.locker.queues, le.grant.Key
 	if le.burst.handed > 0 && le.locker.Capabilities().Wakes && queues.told(key) {
-		time.AfterFunc(headStart, func() { queues.wakeIn(turn, key) })
+		time.AfterFunc(headStart, func() { queues.wakeIn(round, key) })
 		return
 	}
 	queues.wake(key)

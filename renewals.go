@@ -28,7 +28,7 @@ const mostBatches = 4
 type renewals struct {
 	locker *Locker
 	pokes  chan struct{} // holds one
-	turns  chan struct{} // holds one for each request that is under way
+	slots  chan struct{} // holds one for each request that is under way
 
 	mu      sync.Mutex
 	held    schedule
@@ -39,7 +39,7 @@ type renewals struct {
 }
 
 func (r *renewals) init(l *Locker) {
-	r.locker, r.pokes, r.turns = l, make(chan struct{}, 1), make(chan struct{}, mostBatches)
+	r.locker, r.pokes, r.slots = l, make(chan struct{}, 1), make(chan struct{}, mostBatches)
 }
 
 // add keeps le alive from now on. It refuses once the locker is closed.
@@ -194,7 +194,7 @@ func (r *renewals) due(now instant) []*Lease {
 			heap.Pop(&r.held)
 			continue
 		}
-		renewable := !le.plan.asking && !le.plan.paused && le.plan.renewAt.Before(ends)
+		renewable := !le.plan.asking && !le.plan.halted && le.plan.renewAt.Before(ends)
 		if renewable && (le.plan.next.After(now.at.Add(le.early())) || len(due) == 0 && le.plan.next.After(now.at)) ||
 			!renewable && le.plan.next.Equal(ends) {
 			break
@@ -241,11 +241,11 @@ func batches(due []*Lease, now instant) [][]*Lease {
 	return all
 }
 
-// renew renews one batch, in its turn. What was released or lost while it waited for that is left out: the store may
+// renew renews one batch, once there is a slot for it. What was released or lost while it waited for that is left out: the store may
 // still hold what is lost, and would keep it for one more TTL.
 func (r *renewals) renew(batch []*Lease) {
-	r.turns <- struct{}{}
-	defer func() { <-r.turns }()
+	r.slots <- struct{}{}
+	defer func() { <-r.slots }()
 	now := r.locker.clock()
 	batch = slices.DeleteFunc(batch, func(le *Lease) bool {
 		le.check(now)
@@ -367,21 +367,21 @@ func (r *renewals) renewNow(ctx context.Context, le *Lease) error {
 func (r *renewals) ask(le *Lease) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if le.plan.paused {
+	if le.plan.halted {
 		return &opError{"renew", le.grant.Key, ErrUnavailable, errEnding}
 	}
 	le.plan.requests++
 	return nil
 }
 
-// pause lets no renewal of le begin until resume, and returns when none is on its way.
-func (r *renewals) pause(ctx context.Context, le *Lease) error {
+// halt lets no renewal of le begin until proceed, and returns when none is on its way.
+func (r *renewals) halt(ctx context.Context, le *Lease) error {
 	r.mu.Lock()
-	if le.plan.paused {
+	if le.plan.halted {
 		r.mu.Unlock()
 		return &opError{"release", le.grant.Key, ErrUnavailable, errEnding}
 	}
-	le.plan.paused = true
+	le.plan.halted = true
 	idle := make(chan struct{})
 	if le.plan.requests > 0 {
 		le.plan.idle = idle
@@ -397,15 +397,15 @@ func (r *renewals) pause(ctx context.Context, le *Lease) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	r.resume(le)
+	r.proceed(le)
 	return &opError{"release", le.grant.Key, ErrUnavailable, context.Cause(ctx)}
 }
 
-// resume has le renewed at once, and then as usual.
-func (r *renewals) resume(le *Lease) {
+// proceed has le renewed at once, and then as usual.
+func (r *renewals) proceed(le *Lease) {
 	now := r.locker.clock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	le.plan.paused = false
+	le.plan.halted = false
 	r.at(le, now.at)
 }

@@ -39,7 +39,7 @@ type plan struct {
 	renewAt   time.Time     // when to ask for renewal
 	next      time.Time     // when to look at the lease: then, or at its deadline
 	asking    bool          // a request of the scheduler is under way
-	paused    bool          // none may begin
+	halted    bool          // none may begin
 	requests  int           // that are under way, those of Renew among them
 	idle      chan struct{} // if there is one, closed when there are no more
 	scheduled bool

@@ -62,7 +62,7 @@ func (w *waiter) comeFirst() (*Lease, verdict) {
 	case ctx.Err() != nil:
 		return nil, stop
 	case w.follows():
-		return w.rest(w.poll.pause(nil, true))
+		return w.rest(w.poll.next(nil, true))
 	}
 	return nil, again
 }
@@ -87,7 +87,7 @@ func (w *waiter) turn() (le *Lease, next verdict) {
 		}
 	}
 	woken := waited || w.follows() || w.place.notified() && w.locker.Capabilities().Wakes
-	pause := w.poll.pause(w.refusal, woken)
+	pause := w.poll.next(w.refusal, woken)
 	if waited {
 		pause -= time.Since(began)
 	}
@@ -231,9 +231,9 @@ type poll struct {
 
 func newPoll() poll { return poll{backoff: backoff{next: 20 * time.Millisecond, most: longestPoll}} }
 
-// pause is how long to wait after the store refused, or after it did not answer (held is nil). Where the store
+// next is how long to rest after the store refused, or after it did not answer (held is nil). Where the store
 // wakes the waiter, asking is only the net beneath.
-func (p *poll) pause(held *driver.Held, woken bool) time.Duration {
+func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 	if held == nil {
 		return p.backoff.step()
 	}

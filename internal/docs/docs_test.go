@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"encoding/xml"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -190,4 +191,23 @@ func TestEveryFileThatIsNamedExists(t *testing.T) {
 	for _, m := range named {
 		assert.FileExists(t, filepath.Join(root, m[1]))
 	}
+}
+
+// Every promise that a test names by its number is one of the page.
+func TestEveryPromiseThatIsNamedExists(t *testing.T) {
+	t.Parallel()
+	guarantees, found := pages(t)["docs/guarantees.md"], 0
+	named := regexp.MustCompile(`(?m)^// Promise (\d+)`)
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range named.FindAllSubmatch(text, -1) {
+			found++
+			assert.Contains(t, guarantees, "| **"+string(m[1])+".** ", path)
+		}
+		return err
+	}))
+	require.Greater(t, found, 50)
 }
