@@ -112,6 +112,7 @@ also one of your own, which package driver tells how to write.
 The library logs nothing unless it is given a [Logger]. [Tracing] takes functions that are called as
 things happen. Both may be given, and package otel makes metrics and spans of the same events.
 
-Goroutines, timers and connections are per Locker, never per lease; after [Locker.Close] none is left.
+No goroutine, timer or connection is per lease; waiting takes a timer for each name, and on some stores a
+connection. After [Locker.Close] no goroutine is left.
 */
 package rowlock

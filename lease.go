@@ -18,8 +18,8 @@ import (
 type Token = driver.Token
 
 // Lease is one holding of one name. It is renewed until it is released, lost, or its locker is
-// closed. It is single-use and safe for concurrent use. Its getters never do I/O, and all of them
-// look at the clocks, because timers are late after a pause.
+// closed. It is single-use and safe for concurrent use. Its getters never do I/O. Err, and the Err of its
+// contexts, look at the clocks, because timers are late after a pause.
 type Lease struct {
 	locker  *Locker
 	cfg     *settings

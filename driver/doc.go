@@ -4,7 +4,7 @@
 // A [Backend] makes one attempt of one thing. Everything that all backends need is written once,
 // in package rowlock: waiting, renewal, deadlines, retries with jitter, the local queue, taking
 // back grants of unknown outcome, tracing. What only some stores can do are six optional
-// interfaces, found once when a Locker is made: [Awaiter] or [Notifier] for waiting, [Session] where a grant
+// interfaces: [Awaiter] or [Notifier] for waiting, [Session] where a grant
 // ends with a connection, [HandOverer], [Operator], and [Idler].
 //
 // # The rules
