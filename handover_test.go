@@ -305,6 +305,33 @@ func TestWhatIsLostIsNotHandedOver(t *testing.T) {
 	})
 }
 
+// Nothing is handed to a waiter whose request may have been granted without its knowing: the store would answer with that
+// grant, and the release would not learn that its lease was lost before.
+func TestAWaiterInDoubtIsHandedNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l, other := locker(t, store, rowlock.TTL(6*time.Second)), locker(t, store)
+		before := acquire(t, other, "a")
+		late := time.Second + 5*time.Millisecond // its caller gives up after a second, and rests for 10 ms at least
+		var once sync.Once
+		store.Intercept(func(memlock.Call) (f memlock.Fault) {
+			once.Do(func() { f = memlock.Fault{Request: late, Late: true} })
+			return f
+		})
+		next := waitFor(t, l, background)
+		time.Sleep(950 * time.Millisecond)
+		require.NoError(t, before.Release(background))
+		lease, err := l.TryAcquire(background, "a")
+		require.NoError(t, err)
+		time.Sleep(52 * time.Millisecond)
+		store.Lose("a")
+		time.Sleep(4 * time.Millisecond)
+		require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
+		got := receive(t, next)
+		require.NoError(t, got.err)
+		require.NoError(t, got.lease.Release(background))
+	})
+}
+
 // Whoever is offered a lease in the moment in which its wait ends, or its locker is closed, leaves the others and the
 // store as they should be: nobody stays behind, and the next in the queue is served.
 func TestHandOverAtTheEndOfAWait(t *testing.T) {

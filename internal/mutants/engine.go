@@ -130,5 +130,5 @@ var engine = []mutant{
 		root("TestEveryScheduleOfAHandOver")},
 	{"a name is handed to a waiter that may have been granted it", "outcomes are told apart", "waiter.go",
 		"w.locker.handing == nil || w.doubt.requests > 0 ||", "w.locker.handing == nil ||",
-		root("TestEveryScheduleOfAHandOver", "TestHandOverOfUnknownOutcome")},
+		root("TestAWaiterInDoubtIsHandedNothing")},
 }

@@ -83,7 +83,7 @@ func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap fun
 
 func exploreHandOver(t *testing.T, depth int, wrap func(*memlock.Backend) driver.Backend) (wrong string, schedules int) {
 	for _, patience := range []time.Duration{time.Hour, 0, 100 * time.Millisecond} {
-		wrong, n := everyPath(depth, 6, func(path []int) string { return handOverSchedule(t, path, patience, wrap) })
+		wrong, n := everyPath(depth, 7, func(path []int) string { return handOverSchedule(t, path, patience, wrap) })
 		if schedules += n; wrong != "" {
 			return fmt.Sprintf("patience %s, %s", patience, wrong), schedules
 		}
