@@ -154,7 +154,7 @@ func (j *janitor) pick() (item *leftover, pause time.Duration, stopped bool) {
 	defer j.mu.Unlock()
 	if len(j.items) == 0 {
 		j.running = false
-		return nil, 0, j.stopped
+		return nil, 0, false
 	}
 	for _, other := range j.items {
 		if !other.asking && (item == nil || other.next.Before(item.next)) {
