@@ -33,6 +33,7 @@ type handOver struct {
 	grant    driver.Grant
 	burst    burst   // that the grant is part of
 	requests int     // that were sent
+	first    instant // before the first of them was
 	sent     instant // before the last of them was
 	err      error   // nil if it was granted
 	unknown  int     // of them, without a reply

@@ -449,3 +449,90 @@ func TestAHandOverThatPanicsKeepsNoWaiter(t *testing.T) {
 		assert.Greater(t, (<-got).Token(), first.Token())
 	})
 }
+
+// A store that answers neither the hand-over nor the release holds up a release for no longer than any other.
+func TestAHandOverTakesNoTimeFromTheLimitOfARelease(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		lease := acquire(t, l, "a")
+		next := waitFor(t, l, background)
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpHandOver: {LoseRequest: true}, memlock.OpRelease: {LoseRequest: true}})
+		began := time.Now()
+		require.ErrorIs(t, lease.Release(background), rowlock.ErrUnknown)
+		assert.LessOrEqual(t, time.Since(began), 5*time.Second)
+		faults(store, nil)
+		got := receive(t, next)
+		require.NoError(t, got.err)
+		require.NoError(t, got.lease.Release(background))
+	})
+}
+
+// secretive is a store that hands a name over and says so only when the waiter asks: the first hand-over gets no reply
+// and the second fails. The grant then counts from the hand-over, not from the question.
+type secretive struct {
+	*memlock.Backend
+
+	handed int
+	grant  driver.Grant
+}
+
+func (s *secretive) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
+	if s.handed++; s.handed > 1 {
+		return driver.Grant{}, errors.New("EOF")
+	}
+	g, err := s.Backend.HandOver(ctx, from, r)
+	if err != nil {
+		return g, err
+	}
+	s.grant = g
+	<-ctx.Done()
+	return driver.Grant{}, ctx.Err()
+}
+
+func (s *secretive) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	if s.grant.Nonce == r.Nonce {
+		s.grant.Earlier = true
+		return s.grant, nil
+	}
+	return s.Backend.Acquire(ctx, r)
+}
+
+// Promise 2: what the store granted by a hand-over without a reply is trusted from before the first of the requests that
+// may have been it.
+func TestTrustInAHandOverOfUnknownOutcome(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		s := &secretive{Backend: store}
+		l := locker(t, s)
+		lease := acquire(t, l, "a")
+		got := make(chan *rowlock.Lease, 1)
+		go func() {
+			lease, _ := acquireWithin(t, time.Minute, l, "a", rowlock.TTL(3*time.Second))
+			got <- lease
+		}()
+		synctest.Wait()
+		require.ErrorIs(t, lease.Release(background), rowlock.ErrUnknown)
+		next := <-got
+		require.Equal(t, 2, s.handed)
+		status, err := store.Inspect(background, driver.Key{Name: "a"})
+		require.NoError(t, err)
+		require.Equal(t, next.Token(), status.Token)
+		assert.LessOrEqual(t, time.Until(next.ExpiresAt()), status.ExpiresIn)
+		require.NoError(t, next.Release(background))
+	})
+}
+
+// Promise 5: a hand-over that panics leaves no lease that nobody holds, however long its TTL is, for a program that goes
+// on; and nobody is told that it was released.
+func TestAHandOverThatPanicsLeavesNoLease(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, brittle{store}, rowlock.TTL(time.Hour))
+		first := acquire(t, l, "a")
+		next := waitFor(t, l, background)
+		require.PanicsWithValue(t, "brittle", func() { _ = first.Release(background) })
+		require.ErrorIs(t, first.Release(background), rowlock.ErrUnknown)
+		got := receive(t, next)
+		require.NoError(t, got.err)
+		assert.Greater(t, got.lease.Token(), first.Token())
+		require.NoError(t, got.lease.Release(background))
+	})
+}

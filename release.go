@@ -38,7 +38,16 @@ func (le *Lease) Release(ctx context.Context) error {
 // releaseOnce also returns what tells of the release.
 func (le *Lease) releaseOnce(ctx context.Context) (tell func(), err error) {
 	tell = func() {}
-	le.releasing.Do(func() { tell, le.released = le.release(context.WithoutCancel(ctx)) })
+	le.releasing.Do(func() {
+		returned := false
+		defer func() {
+			if !returned { // the backend has panicked
+				le.released = &opError{"release", le.grant.Key, ErrUnknown, errUntold}
+			}
+		}()
+		tell, le.released = le.release(context.WithoutCancel(ctx))
+		returned = true
+	})
 	return tell, le.released
 }
 
@@ -194,7 +203,18 @@ func (le *Lease) passOn(ctx context.Context, plain bool, now instant) (handed bo
 	if to == nil {
 		return false, le.letGo(ctx, false)
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)) // for both requests
+	defer cancel()
+	defer context.AfterFunc(le.locker.patience, cancel)()
+	returned := false
+	defer func() {
+		if !returned { // the backend has panicked, and nobody holds the lease
+			_ = le.letGo(ctx, true)
+			le.locker.queues.wake(le.grant.Key)
+		}
+	}()
 	h := le.handOver(ctx, to)
+	returned = true
 	if h.err == nil {
 		return true, nil
 	}
@@ -215,10 +235,7 @@ func (le *Lease) mayPassOn(now instant) bool {
 // handOver asks the store to end the lease and to grant its name to a waiter, and again if a reply is missing. The waiter
 // is told what came of that, also where the backend panics.
 func (le *Lease) handOver(ctx context.Context, to *heir) (h handOver) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL))
-	defer cancel()
-	defer context.AfterFunc(le.locker.patience, cancel)()
-	h = handOver{burst: le.burst, err: errUntold}
+	h = handOver{burst: le.burst, first: le.locker.clock(), err: errUntold}
 	defer func() { to.result <- h }()
 	if h.burst.handed == 0 {
 		h.burst.began = le.granted

@@ -197,7 +197,7 @@ func (w *waiter) heir() *heir {
 // inherit takes note of what came of a hand-over.
 func (w *waiter) inherit(o handOver) (*Lease, verdict) {
 	if w.attempts == 0 {
-		w.answered = o.sent
+		w.answered = o.first
 	}
 	w.attempts += o.requests
 	now := w.locker.clock()
@@ -208,7 +208,7 @@ func (w *waiter) inherit(o handOver) (*Lease, verdict) {
 		return nil, refused
 	}
 	w.doubt.requests, w.doubt.last = w.doubt.requests+o.unknown, o.sent
-	w.mayBeGranted(o.sent)
+	w.mayBeGranted(o.first)
 	return nil, again
 }
 
