@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/advisory"
+	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/contest"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
@@ -42,4 +44,27 @@ func TestAnAskOfAWaiterThatHasNoAnswer(t *testing.T) {
 	got, err := contest.Wait(limited(t), a, request("a"))
 	require.NoError(t, err)
 	require.NoError(t, a.Release(limited(t), got))
+}
+
+// A wait that its server ends says so, and nothing of the time that its try had.
+func TestAWaitThatIsEndedDoesNotBlameTheTry(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	w := watch(t, dsn)
+	a, b := advisory.New(openPool(t, dsn)), advisory.New(openPool(t, dsn))
+	g := acquire(t, a, "a")
+	try, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := b.Await(try, request("a"), func(*driver.Held) context.Context { return limited(t) })
+		failed <- err
+	}()
+	w.becomes("the server has a waiter", w.hasWaiter)
+	cancel()
+	require.EqualValues(t, 1, w.number("SELECT count(pg_terminate_backend(pid))"+here+" AND NOT granted"))
+	err := <-failed
+	require.Error(t, err)
+	assert.NotErrorIs(t, err, context.Canceled)
+	require.NoError(t, a.Release(limited(t), g))
 }

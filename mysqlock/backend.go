@@ -75,25 +75,27 @@ func (b *Backend) Session(g driver.Grant) context.Context { return b.locks.Sessi
 // Acquire implements [driver.Backend]. A name that is held through this backend is refused without
 // asking the server, which would grant it again to the session that has it.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	return b.acquire(ctx, r, b.locks.Acquire)
+	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) {
+		g, err := b.locks.Acquire(ctx, r.Key, false, r)
+		return g, ctx, err
+	})
 }
 
 // Await implements [driver.Awaiter]: it waits on a connection of its own, which holds nothing else and is
 // closed if the wait is cut short. When there may be no more connections it asks once.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
-	return b.acquire(ctx, r, func(ctx context.Context, key driver.Key, shared bool, r driver.Request) (driver.Grant, error) {
-		return b.locks.Await(ctx, key, shared, r, wait)
-	})
+	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) { return b.locks.Await(ctx, r.Key, false, r, wait) })
 }
 
-func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(context.Context, driver.Key, bool, driver.Request) (driver.Grant, error)) (driver.Grant, error) {
+// acquire returns what by does, whose context is the one that bounded it last.
+func (b *Backend) acquire(ctx context.Context, r driver.Request, by func() (driver.Grant, context.Context, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err
 	}
 	err := sessionlock.Keepable(r)
 	var g driver.Grant
 	if err == nil {
-		g, err = by(ctx, r.Key, false, r)
+		g, ctx, err = by()
 	}
 	return g, explain(ctx, b.table, "acquire", r.Key, err)
 }

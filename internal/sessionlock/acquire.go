@@ -32,7 +32,9 @@ func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Requ
 			g, err = s.again(ctx, h, r)
 		}
 		if err == nil && g.Token == 0 && s.Number != nil {
-			g, err = s.Number(ctx, h, g)
+			once, cancel := context.WithTimeout(ctx, silence(r.TTL))
+			g, err = s.Number(once, h, g)
+			cancel()
 		}
 		switch {
 		case err == nil:

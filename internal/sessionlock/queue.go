@@ -18,17 +18,17 @@ type Queuer[K comparable] interface {
 
 // Await asks once, unless r.Waiting is set. When that is refused it waits: for what is held here, and in the
 // server's queue, on a connection that holds nothing else. When there may be no more of those it asks once
-// more. The links must be Queuers.
-func (s *Store[K]) Await(ctx context.Context, id K, shared bool, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+// more. The links must be Queuers. The context that it returns is ctx, or that of the wait once it has begun.
+func (s *Store[K]) Await(ctx context.Context, id K, shared bool, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, context.Context, error) {
 	var held *driver.Held
 	if !r.Waiting {
 		g, err := s.Acquire(ctx, id, shared, r)
 		if !errors.As(err, &held) {
-			return g, err
+			return g, ctx, err
 		}
 	}
 	ctx, r.Waiting = wait(held), true
-	return s.acquire(ctx, id, shared, r, s.askOrWait, func(ctx context.Context, inTheWay *Holding[K]) error {
+	g, err := s.acquire(ctx, id, shared, r, s.askOrWait, func(ctx context.Context, inTheWay *Holding[K]) error {
 		select {
 		case <-inTheWay.gone:
 			return nil
@@ -38,6 +38,7 @@ func (s *Store[K]) Await(ctx context.Context, id K, shared bool, r driver.Reques
 			return inTheWay.refusal()
 		}
 	})
+	return g, ctx, err
 }
 
 func (s *Store[K]) askOrWait(ctx context.Context, h *Holding[K]) (driver.Grant, error) {
@@ -66,9 +67,11 @@ func (s *Store[K]) waiter() *Session[K] {
 
 // queue waits on se, and gives it back, or gives it to the others with what it was granted.
 func (s *Store[K]) queue(ctx context.Context, se *Session[K], h *Holding[K]) (g driver.Grant, err error) {
-	if err = se.link.Connect(ctx); err == nil {
+	once, cancel := context.WithTimeout(ctx, silence(h.TTL))
+	if err = se.link.Connect(once); err == nil {
 		err = se.settle(h)
 	}
+	cancel()
 	var token driver.Token
 	if err == nil {
 		token, err = se.link.(Queuer[K]).Await(ctx, h)
