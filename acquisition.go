@@ -281,7 +281,6 @@ func (a *acquisition) mayBeGranted(sent instant) {
 // granted makes a lease of a grant, unless it came too late to be of use: after the deadline, after
 // the caller gave up, or after the locker was closed. Then it is given back.
 func (a *acquisition) granted(g driver.Grant, sent, trusted, now instant, part burst) (*Lease, verdict) {
-	a.err = nil
 	numbered := g.Token > 0 || g.Token == 0 && a.locker.caps.Token == driver.NoToken
 	unasked := g.Earlier && a.pending == (instant{})
 	if unasked || !numbered || g.Nonce != a.nonce || g.Key != a.key || g.TTL <= 0 {
