@@ -323,7 +323,7 @@ func TestALossSaysThatThePoolWasFull(t *testing.T) {
 	eachSmallPool(t, func(t *testing.T, open openSmall) {
 		var proxy *faultproxy.Proxy
 		p := open(through(t, &proxy))
-		locker := newRenewing(t, p.Backend, rowlock.TTL(2*time.Second))
+		locker := newRenewing(t, p.Backend, rowlock.TTL(4*time.Second))
 		p.fill(t)() // all connections of the pool stand
 		lease := locker.acquire(t, "a")[0]
 		proxy.PointAt("127.0.0.1:1") // where nobody listens; before the pool is full, or a renewal opens one more in time
