@@ -232,12 +232,11 @@ func (a *acquisition) plain(ctx context.Context, r driver.Request, sent instant)
 	return g, sent, err
 }
 
-// afterWait counts the trust in a grant from a moment after the wait for it, if the wait was long: the store is
-// asked again whether it holds. Without an answer it is as if the grant had not arrived, but for that the store is
-// known to have been there.
+// afterWait asks the store whether a grant still holds, if the wait for it was long, and counts the trust in it from
+// that request. Without an answer the grant is in doubt. The store answered at the end of the wait, so the outage counts from then.
 //
-// Of a wait that failed it is not known when the store was last heard, but that the backend would not have waited
-// much longer without. So the store is asked for half as long again as one that says nothing from the start.
+// A wait that failed does not tell when the store last answered, only that the backend would have given up much later
+// without an answer. So the outage counts as half of its limit.
 func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent instant, err error) (driver.Grant, instant, error) {
 	now := a.locker.clock()
 	if err != nil {

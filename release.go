@@ -200,12 +200,12 @@ func (le *Lease) passOn(ctx context.Context, plain bool, now instant) (handed bo
 	if plain && le.mayPassOn(now) {
 		to = le.locker.queues.takeHeir(le.grant.Key)
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)) // for all requests of the release
+	defer cancel()
+	defer context.AfterFunc(le.locker.patience, cancel)()
 	if to == nil {
 		return false, le.letGo(ctx, false)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)) // for both requests
-	defer cancel()
-	defer context.AfterFunc(le.locker.patience, cancel)()
 	returned := false
 	defer func() {
 		if !returned { // the backend has panicked, and nobody holds the lease
@@ -265,12 +265,9 @@ func (le *Lease) askHandOver(ctx context.Context, r driver.Request) (driver.Gran
 
 var errEffect = errors.New("the store does not hold it any more, and may have let go by an earlier request whose reply is missing")
 
-// letGo asks the store to end the lease, and again until its limit is reached. In doubt an earlier request may have
-// ended it, as one of its own may whose reply is lost: then it is not known that it was lost before.
+// letGo asks the store to end the lease, and asks again until ctx ends. In doubt an earlier request may have ended the lease,
+// and so may a request of letGo whose reply was lost. A lease that is gone then is not called lost.
 func (le *Lease) letGo(ctx context.Context, doubtful bool) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL))
-	defer cancel()
-	defer context.AfterFunc(le.locker.patience, cancel)()
 	retry := backoff{next: 10 * time.Millisecond, most: 500 * time.Millisecond}
 	for {
 		err := le.askRelease(ctx)

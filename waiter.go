@@ -186,10 +186,11 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 // heir lets a release take the waiter. None may if the grant is to seal, or while an earlier request may yet be granted,
 // because the store's answer would not tell one from the other.
 func (w *waiter) heir() *heir {
-	if w.locker.handing == nil || w.doubt.requests > 0 || w.sealAs() != "" {
+	r := w.request()
+	if w.locker.handing == nil || w.doubt.requests > 0 || r.Seal != "" {
 		return nil
 	}
-	h := &heir{w.request(), make(chan handOver, 1)}
+	h := &heir{r, make(chan handOver, 1)}
 	w.place.rests(h)
 	return h
 }

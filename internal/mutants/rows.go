@@ -51,7 +51,7 @@ var rows = []mutant{
 	{"a minimum hold and a hand-over delay are ignored", "exclusion, S1", "sqllock/sql/postgres/acquire.sql",
 		"AND (l.held_until <= clock_timestamp() OR", "AND (l.expires_at <= clock_timestamp() OR",
 		[]suite{{"sqllock", []string{"TestMinHoldKeepsAReleasedLockClosed/postgres-stdlib", "TestHandoverDelayFollowsAnExpiryOnly/postgres-stdlib"}}}},
-	{"whoever asks gets what is reserved for another", "waiters get their turn", "sqllock/sql/postgres/acquire_waiting.sql",
+	{"a name that is reserved for one waiter is granted to another", "waiters get their turn", "sqllock/sql/postgres/acquire_waiting.sql",
 		"OR l.nonce IS NULL AND l.reserved_for = $9::text::uuid)\n       FOR UPDATE", "OR l.nonce IS NULL AND l.reserved_for IS NOT NULL)\n       FOR UPDATE",
 		[]suite{{"sqllock", []string{"TestPostgresReleaseWakesOne"}}}},
 	{"a sealed grant of a new name ignores the quarantine", "exclusion, S4", "sqllock/sql/postgres/acquire_sealed.sql",

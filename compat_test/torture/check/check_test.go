@@ -263,8 +263,8 @@ func TestWhatIsDeclaredIsExplained(t *testing.T) {
 	assert.Equal(t, 2, r.Figures.Explained)
 }
 
-// Nobody need follow a holder of a name for which nobody asks, as it is with hundreds of names. Whoever asks in vain after its lease
-// has ended shows that it is stuck, unless somebody else may have had it meanwhile.
+// With hundreds of names, nobody asks for some of them, and these need no next holder. A name is stuck if a request for it is
+// refused after its lease has ended, unless another process may have held it meanwhile.
 func TestOnlyAWantedNameIsFollowed(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -273,8 +273,8 @@ func TestOnlyAWantedNameIsFollowed(t *testing.T) {
 	}{
 		{"nobody asks", 0, func(f *forge) {}},
 		{"it is granted late, to the first that asks", 0, func(f *forge) { f.ask(1, "dense-001").granted().released() }},
-		{"a request in vain", 1, func(f *forge) { f.refused(f.ask(1, "dense-001"), history.Held) }},
-		{"a request in vain, and a late grant", 1, func(f *forge) {
+		{"a refused request", 1, func(f *forge) { f.refused(f.ask(1, "dense-001"), history.Held) }},
+		{"a refused request, and a late grant", 1, func(f *forge) {
 			f.refused(f.ask(1, "dense-001"), history.Held)
 			f.ask(1, "dense-001").granted().released()
 		}},
@@ -283,7 +283,7 @@ func TestOnlyAWantedNameIsFollowed(t *testing.T) {
 			move(f, find(f, func(e history.Event) bool { return e.Try == waiter.try }), f.now-int64(time.Minute)+10*ms)
 			waiter.granted().released()
 		}},
-		{"a request in vain, after one in doubt", 0, func(f *forge) {
+		{"a refused request, after one in doubt", 0, func(f *forge) {
 			f.refused(f.ask(1, "dense-001"), history.Unknown)
 			f.refused(f.ask(2, "dense-001"), history.Held)
 		}},

@@ -55,8 +55,8 @@ func (b *book) afterCrash() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// unwanted says that nobody need have had a name by limit, because nobody asked for it in vain. Only names of the dense mode are ever
-// without somebody who asks. A request whose outcome is in doubt may have had the name meanwhile.
+// unwanted says that a name needs no next holder by limit, because no request for it was refused. Only names of the dense mode have times
+// in which nobody asks for them. A request whose outcome is in doubt may have held the name meanwhile.
 func (b *book) unwanted(name string, from, limit int64, next *attempt) bool {
 	if !strings.HasPrefix(name, dense) {
 		return false

@@ -140,8 +140,8 @@ func isDenied(err error) bool {
 	return sqlerror.State(err) == "42501"
 }
 
-// schemaCheck looks whether the tables are there, and of this version. Whoever only locks may not be allowed to read the
-// table of versions.
+// schemaCheck looks whether the tables are there, and of this version. A user that only takes
+// locks may lack the right to read the table of versions.
 func (s database) schemaCheck(needed []privilege) check {
 	return check{"schema", func(ctx context.Context, r *Report) error {
 		mend := "rowlock migrate up" + s.Flags()

@@ -35,7 +35,7 @@ func (s *Signals) catch(which ...os.Signal) {
 	}
 }
 
-// Release leaves the signals to the system again, but for that of messages: the last one is still to be written.
+// Release gives the signals back to the system, but not SIGPIPE, because the last message has yet to be written.
 func (s *Signals) Release() { signal.Stop(s.C) }
 
 // During returns a context that ends with the first signal that ends a wait; others have nobody to
