@@ -3,6 +3,7 @@
 package child
 
 import (
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -26,10 +27,17 @@ func IsGuard(args []string) bool { return len(args) == 1 && args[0] == guardArgu
 
 // guard is a second process of this system.Program. It reads from a pipe, and kills the process group of the command when the
 // pipe ends: the kernel closes it when rowlock dies, also by KILL.
+//
+// The group's id is known only once the command runs. Should rowlock die before it has passed the id on, the guard looks for
+// the group by a variable that the command, and all that it has started by then, has in its environment.
 type guard struct {
 	process *exec.Cmd
 	pipe    *os.File
+	mark    string // the variable, as NAME=value
 }
+
+// markName is the name of the variable. Its value is different for each command.
+const markName = "ROWLOCK_GUARD"
 
 // startGuard starts the guard in a session of its own, so that no key of the terminal reaches it. It has none of
 // rowlock's files and variables: the command may outlive no pipe because of it, and no password is in its environment.
@@ -43,7 +51,7 @@ func startGuard() (*guard, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	g := &guard{pipe: ours, process: &exec.Cmd{
+	g := &guard{pipe: ours, mark: markName + "=" + rand.Text(), process: &exec.Cmd{
 		Path: path, Args: []string{system.Program, guardArgument}, Env: []string{}, Dir: "/", Stdin: theirs,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}}
@@ -51,6 +59,7 @@ func startGuard() (*guard, error) {
 		_ = ours.Close()
 		return nil, err
 	}
+	_, _ = fmt.Fprintln(g.pipe, g.mark)
 	return g, nil
 }
 
@@ -69,8 +78,12 @@ func (g *guard) dismiss() {
 func BeGuard(pipe io.Reader) int {
 	signal.Ignore()
 	text, _ := io.ReadAll(pipe) // up to the end of rowlock
-	group, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err == nil && group > 1 {
+	mark, id, marked := strings.Cut(string(text), "\n")
+	switch group, err := strconv.Atoi(strings.TrimSpace(id)); {
+	case !marked: // no command was started yet
+	case err != nil:
+		killMarked(mark)
+	case group > 1:
 		_ = unix.Kill(-group, unix.SIGKILL)
 	}
 	return exit.OK

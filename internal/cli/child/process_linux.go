@@ -1,6 +1,10 @@
 package child
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,3 +21,18 @@ func dieTogether(attr *syscall.SysProcAttr) { attr.Pdeathsig = unix.SIGKILL }
 
 // ownProgram is the file of this program, also after an update has replaced it.
 func ownProgram() (string, error) { return "/proc/self/exe", nil }
+
+// killMarked kills the groups of all processes that have the variable in their environment.
+func killMarked(mark string) {
+	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range environments {
+		text, _ := os.ReadFile(file)
+		if !bytes.Contains(append([]byte{0}, text...), []byte("\x00"+mark+"\x00")) {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if group, err := unix.Getpgid(pid); err == nil && group > 1 {
+			_ = unix.Kill(-group, unix.SIGKILL)
+		}
+	}
+}

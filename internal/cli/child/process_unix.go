@@ -32,7 +32,7 @@ func Start(path string, argv, env []string, std system.Stdio) (*Process, error) 
 	if err != nil {
 		return nil, exit.Failf(exit.Internal, "start the process that stops the command when rowlock is killed: %w", reason(err))
 	}
-	cmd := command(path, argv, env, std)
+	cmd := command(path, argv, append(env[:len(env):len(env)], guard.mark), std)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieTogether(cmd.SysProcAttr)
 	c := &Process{guard: guard, Exited: make(chan int, 1), Paused: make(chan syscall.Signal, 1), Gone: make(chan struct{})}

@@ -1,0 +1,60 @@
+package child
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/leaks"
+)
+
+func TestMain(m *testing.M) {
+	if IsGuard(os.Args[1:]) {
+		os.Exit(BeGuard(os.Stdin))
+	}
+	leaks.Main(m)
+}
+
+// Promise: what the command has started is killed also where rowlock died before its guard was told the command's group.
+func TestAGuardThatWasToldNoGroup(t *testing.T) {
+	g, err := startGuard()
+	require.NoError(t, err)
+	defer g.dismiss()
+	alive, theirs, err := os.Pipe()
+	require.NoError(t, err)
+	defer alive.Close()
+	command := exec.Command("sh", "-c", "sleep 301 & exit") // as after the command itself was killed: only its child is left
+	command.Env = append(os.Environ(), g.mark)
+	command.ExtraFiles = []*os.File{theirs}
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, command.Run())
+	require.NoError(t, theirs.Close())
+
+	require.NoError(t, g.pipe.Close()) // as the kernel does when rowlock dies
+	require.NoError(t, alive.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err = io.ReadAll(alive) // ends when nobody has it open any more
+	require.NoError(t, err)
+}
+
+// Promise: a guard that was told nothing kills nothing. Where a process has overwritten its environment, empty text would be found in it.
+func TestAGuardThatWasToldNothing(t *testing.T) {
+	alive, theirs, err := os.Pipe()
+	require.NoError(t, err)
+	defer alive.Close()
+	cat, err := exec.LookPath("cat")
+	require.NoError(t, err)
+	bystander, err := os.StartProcess(cat, []string{"cat"}, &os.ProcAttr{
+		Env: []string{"A=", "", ""}, Files: []*os.File{alive, os.Stdout, os.Stderr}, Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
+	require.NoError(t, err)
+	require.NoError(t, exec.Command("/proc/self/exe", guardArgument).Run())
+	require.NoError(t, theirs.Close())
+	end, err := bystander.Wait()
+	require.NoError(t, err)
+	require.True(t, end.Success(), "it was killed")
+}
