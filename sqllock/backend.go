@@ -4,14 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/bounded"
 	"github.com/rowlock/rowlock/internal/sqlhandle"
 	"github.com/rowlock/rowlock/internal/sqltable"
+	"github.com/rowlock/rowlock/sqllock/internal/mysql"
+	"github.com/rowlock/rowlock/sqllock/internal/postgres"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlite"
 )
 
 // Backend keeps locks as lease rows in a SQL database. It is safe for concurrent use and owns
@@ -28,9 +30,7 @@ type dialect interface {
 	driver.Backend
 	driver.Operator
 	driver.HandOverer
-	// lockInTx takes the row lock of key in the caller's transaction, or answers *driver.Held
-	// at once. It never waits for another transaction and never leaves tx unusable.
-	lockInTx(ctx context.Context, tx querier, key driver.Key) error
+	sqlbase.TxLocker
 }
 
 var (
@@ -52,35 +52,25 @@ func Postgres(db *sql.DB, opts ...Option) *Backend {
 			return Pgx(pool, opts...).sealing(db)
 		}
 	}
-	return build(db == nil, opts, func(t sqltable.Table) dialect {
-		return newPostgres(postgresHandle{
-			q: postgresQuerier(db), usage: func() usage { return usageOfSQL(db) }, reserve: reserveSQL(db, postgresQuerier),
-			open: openSQL(db), hears: bounded.IsPgx(db), warnings: warningsOf(db),
-		}, t)
-	}).sealing(db)
+	return build(db == nil, opts, func(t sqltable.Table) dialect { return postgres.OverSQL(db, t) }).sealing(db)
 }
 
 // Pgx keeps locks in a PostgreSQL database reached through a pgx pool: the fastest way to it.
 func Pgx(pool *pgxpool.Pool, opts ...Option) *Backend {
-	return build(pool == nil, opts, func(t sqltable.Table) dialect {
-		return newPostgres(postgresHandle{
-			q: pgxPool{pool: pool}, usage: func() usage { return usageOfPgx(pool) }, reserve: reservePgx(pool),
-			open: openPgx(pool), hears: true,
-		}, t)
-	}).sealing(pool)
+	return build(pool == nil, opts, func(t sqltable.Table) dialect { return postgres.OverPgx(pool, t) }).sealing(pool)
 }
 
 // MySQL keeps locks in a MySQL (8.0 or newer) or MariaDB (10.6 or newer) database reached through
 // go-sql-driver/mysql. Which of the two it is is asked once, at the first call.
 func MySQL(db *sql.DB, opts ...Option) *Backend {
-	return build(db == nil, opts, func(t sqltable.Table) dialect { return newMySQL(db, t) })
+	return build(db == nil, opts, func(t sqltable.Table) dialect { return mysql.New(db, t) })
 }
 
 // SQLite keeps locks in a SQLite (3.35 or newer) database file on a local disk, reached through
 // any driver for database/sql. The locks reach as far as the file does: the processes of one
 // machine.
 func SQLite(db *sql.DB, opts ...Option) *Backend {
-	return build(db == nil, opts, func(t sqltable.Table) dialect { return newSQLite(db, t) }).sealing(db)
+	return build(db == nil, opts, func(t sqltable.Table) dialect { return sqlite.New(db, t) }).sealing(db)
 }
 
 func build(missing bool, opts []Option, open func(sqltable.Table) dialect) *Backend {
@@ -98,30 +88,36 @@ func build(missing bool, opts []Option, open func(sqltable.Table) dialect) *Back
 	return &Backend{dialect: open(table), table: table}
 }
 
-// invalid answers every call of a backend whose options cannot work with the reason.
-type invalid struct{ err error }
-
-func (i invalid) fail() error { return driver.Permanent(i.err) }
-
-func (i invalid) Acquire(context.Context, driver.Request) (driver.Grant, error) {
-	return driver.Grant{}, i.fail()
+// CloseIdle implements [driver.Idler]: a connection that listened for releases is closed, if nobody waits any more.
+func (b *Backend) CloseIdle(ctx context.Context) {
+	if i, ok := b.dialect.(driver.Idler); ok {
+		i.CloseIdle(ctx)
+	}
 }
 
-func (i invalid) Renew(context.Context, []driver.Grant) ([]driver.Outcome, error) {
-	return nil, i.fail()
-}
-func (i invalid) Release(context.Context, driver.Grant) error { return i.fail() }
-func (i invalid) Capabilities() driver.Capabilities           { return driver.Capabilities{Invalid: i.err} }
-func (i invalid) List(context.Context, string, bool) ([]driver.Status, error) {
-	return nil, i.fail()
-}
-
-func (i invalid) Inspect(context.Context, driver.Key) (driver.Status, error) {
-	return driver.Status{}, i.fail()
+// Notify implements [driver.Notifier] where the dialect does. On MySQL and MariaDB it wakes nobody: it has a
+// waiter served in its turn.
+func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
+	if n, ok := b.dialect.(driver.Notifier); ok {
+		return n.Notify(ctx, key, wake)
+	}
+	return nil, errors.ErrUnsupported
 }
 
-func (i invalid) ForceRelease(context.Context, driver.Key, driver.Token, bool) error {
-	return i.fail()
+// Capabilities implements [driver.Backend]. SealsAt is the database and table by which a guard of package fence is recognised
+// as one whose marks a grant can raise in its own step: made with the same handle and the same [Table]. It is the zero
+// Place on MySQL and MariaDB, where no statement changes both rows without the server's own wait for
+// locks, during which the lock's row would be closed to everybody.
+func (b *Backend) Capabilities() driver.Capabilities {
+	c := b.dialect.Capabilities()
+	c.SealsAt = b.sealsAt
+	return c
 }
-func (i invalid) Prune(context.Context, time.Duration) (int, error)   { return 0, i.fail() }
-func (i invalid) lockInTx(context.Context, querier, driver.Key) error { return i.fail() }
+
+// sealing makes b honour driver.Request.Seal for guards of the same handle.
+func (b *Backend) sealing(db any) *Backend {
+	if b.err == nil {
+		b.sealsAt = driver.Place{DB: db, Table: b.table.String()}
+	}
+	return b
+}

@@ -141,6 +141,14 @@ func acquire(t *testing.T, b *sqllock.Backend, r driver.Request) driver.Grant {
 	return g
 }
 
+// limited is a context for what takes a moment.
+func limited(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // refused asks for a lock that is not to be had, and returns the answer.
 func refused(t *testing.T, b *sqllock.Backend, r driver.Request) *driver.Held {
 	t.Helper()

@@ -1,4 +1,4 @@
-package sqllock
+package sqllock_test
 
 import (
 	"database/sql"
@@ -14,6 +14,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
 )
 
 // inEncoding opens a fresh database with the tables, in the given encoding.
@@ -34,13 +35,13 @@ func TestNoNameSpoilsABatchInAnyEncoding(t *testing.T) {
 	for _, encoding := range []string{"SQL_ASCII", "LATIN1", "UTF8"} {
 		t.Run(encoding, func(t *testing.T) {
 			t.Parallel()
-			b := Postgres(inEncoding(t, encoding))
-			grants := []driver.Grant{mustAcquire(t, b, mysqlRequest("innocent"))}
+			b := sqllock.Postgres(inEncoding(t, encoding))
+			grants := []driver.Grant{acquire(t, b, request("innocent"))}
 			want := []driver.Outcome{driver.Renewed}
 			for _, name := range names {
-				r := mysqlRequest(name)
+				r := request(name)
 				r.Key.Namespace = name
-				grants, want = append(grants, mustAcquire(t, b, r)), append(want, driver.Renewed)
+				grants, want = append(grants, acquire(t, b, r)), append(want, driver.Renewed)
 			}
 			outcomes, err := b.Renew(t.Context(), grants)
 			require.NoError(t, err)
@@ -72,11 +73,11 @@ func TestWhatTheEncodingHasNoFormForIsRefusedByField(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, db.Close()) })
 	testschema.Install(t, db, migrations.Postgres)
-	b := Postgres(db)
-	g := mustAcquire(t, b, mysqlRequest("Zoë"))
+	b := sqllock.Postgres(db)
+	g := acquire(t, b, request("Zoë"))
 	require.NoError(t, b.Release(t.Context(), g))
 
-	byName, byHolder := mysqlRequest("日本"), mysqlRequest("job")
+	byName, byHolder := request("日本"), request("job")
 	byHolder.Holder = "host 😀"
 	for field, r := range map[string]driver.Request{`name "日本"`: byName, `holder "host 😀"`: byHolder} {
 		_, err := b.Acquire(t.Context(), r)
@@ -92,7 +93,7 @@ func TestWhatTheEncodingHasNoFormForIsRefusedByField(t *testing.T) {
 	plain, err := sql.Open("pgx", dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, plain.Close()) })
-	mustAcquire(t, Postgres(plain), byName)
+	acquire(t, sqllock.Postgres(plain), byName)
 }
 
 // Promise 11: a thousand leases with the longest names are renewed by a server that takes a quarter of a megabyte
@@ -110,16 +111,16 @@ func TestTheLongestNamesFitIntoAPacket(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, db.Close()) })
 			testschema.Install(t, db, migrations.MySQL)
-			b := MySQL(db)
+			b := sqllock.MySQL(db)
 			grants := make([]driver.Grant, 1000)
 			want := make([]driver.Outcome, len(grants))
 			for i := range grants {
-				r := mysqlRequest(fmt.Sprintf("%s%03d", strings.Repeat("x", driver.MaxName-3), i))
+				r := request(fmt.Sprintf("%s%03d", strings.Repeat("x", driver.MaxName-3), i))
 				r.Key.Namespace = strings.Repeat("n", driver.MaxNamespace)
 				grants[i] = driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: 1, TTL: r.TTL}
 				want[i] = driver.Lost
 				if i%50 == 7 {
-					grants[i], want[i] = mustAcquire(t, b, r), driver.Renewed
+					grants[i], want[i] = acquire(t, b, r), driver.Renewed
 				}
 			}
 			outcomes, err := b.Renew(t.Context(), grants)

@@ -4,15 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/oneline"
+	"github.com/rowlock/rowlock/sqllock/internal/postgres"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
 // TxOption changes one call of [Backend.InTx].
@@ -34,12 +32,6 @@ func TxWait(d time.Duration) TxOption {
 	return func(o *txOptions) { o.wait = d }
 }
 
-// Pauses between two questions of a waiting InTx.
-const (
-	firstTxPause = 5 * time.Millisecond
-	longTxPause  = 100 * time.Millisecond
-)
-
 // InTx takes the lock called name until tx ends, whether by commit or by rollback: as row lock on
 // the lock's row, without lease, renewal or token. It excludes every other InTx of that name, and
 // every lease: none is granted meanwhile, and a lease that is alive makes InTx fail.
@@ -58,7 +50,7 @@ func (b *Backend) InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxO
 	if tx == nil {
 		return driver.Permanent(errors.New("sqllock: InTx: the transaction is nil"))
 	}
-	return b.inTx(ctx, sqlQuerier{tx}, name, opts)
+	return b.inTx(ctx, sqlbase.On(tx), name, opts)
 }
 
 // InPgxTx is [Backend.InTx] for a transaction of pgx. The backend must be one for Postgres.
@@ -66,55 +58,16 @@ func (b *Backend) InPgxTx(ctx context.Context, tx pgx.Tx, name string, opts ...T
 	if tx == nil {
 		return driver.Permanent(errors.New("sqllock: InPgxTx: the transaction is nil"))
 	}
-	if _, ok := b.dialect.(*postgres); !ok && b.err == nil {
+	if _, ok := b.dialect.(*postgres.Backend); !ok && b.err == nil {
 		return driver.Permanent(errors.New("sqllock: InPgxTx: the backend is not one for Postgres"))
 	}
-	return b.inTx(ctx, pgxQuerier{tx}, name, opts)
+	return b.inTx(ctx, postgres.On(tx), name, opts)
 }
 
-func (b *Backend) inTx(ctx context.Context, tx querier, name string, opts []TxOption) error {
+func (b *Backend) inTx(ctx context.Context, tx sqlbase.Querier, name string, opts []TxOption) error {
 	var o txOptions
 	for _, opt := range opts {
 		opt(&o)
 	}
-	key := driver.Key{Namespace: o.namespace, Name: name}
-	if err := checkKey(key); err != nil {
-		return driver.Permanent(fmt.Errorf("sqllock: InTx: %w", err))
-	}
-	end := time.Now().Add(o.wait)
-	for step := firstTxPause; ; step = min(2*step, longTxPause) {
-		err := b.lockInTx(ctx, tx, key)
-		var held *driver.Held
-		if !errors.As(err, &held) {
-			return oneline.Error(err)
-		}
-		err = fmt.Errorf("sqllock: lock %q in the transaction: %w", key, err)
-		left := time.Until(end)
-		if left <= 0 {
-			return err
-		}
-		if ended := pause(ctx, min(left, jitter(step))); ended != nil {
-			return fmt.Errorf("%w: %w", err, ended)
-		}
-	}
-}
-
-// checkKey holds the names that a caller gives straight to this package to the rules that the
-// engine holds its own to.
-func checkKey(key driver.Key) error {
-	switch {
-	case key.Name == "" || len(key.Name) > driver.MaxName:
-		return fmt.Errorf("name of %d bytes: want 1 to %d", len(key.Name), driver.MaxName)
-	case len(key.Namespace) > driver.MaxNamespace:
-		return fmt.Errorf("namespace of %d bytes: want at most %d", len(key.Namespace), driver.MaxNamespace)
-	}
-	for _, part := range []string{key.Namespace, key.Name} {
-		if !utf8.ValidString(part) {
-			return fmt.Errorf("%q is not valid UTF-8", part)
-		}
-		if strings.IndexByte(part, 0) >= 0 {
-			return fmt.Errorf("%q has a NUL byte", part)
-		}
-	}
-	return nil
+	return sqlbase.LockInTx(ctx, b.dialect, tx, driver.Key{Namespace: o.namespace, Name: name}, o.wait)
 }

@@ -156,7 +156,7 @@ func TestSQLiteWaitersWatchTheFile(t *testing.T) {
 	s.exec(t, "UPDATE rowlock_lease_waiter SET since = since - 1000000")
 	other, _ := waitFor(t, second, g.Key)
 	s.exec(t, "CREATE TABLE somebody_elses (n INTEGER)") // which wakes nobody
-	text, err := os.ReadFile("sql/sqlite/release.sql")
+	text, err := os.ReadFile("internal/sqlite/sql/release.sql")
 	require.NoError(t, err)
 	longer := strings.ReplaceAll(string(text), "50000", "60000000") // as long as the test needs
 	began := time.Now()

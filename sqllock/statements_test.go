@@ -1,7 +1,8 @@
-package sqllock
+package sqllock_test
 
 import (
 	"io/fs"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,16 +13,19 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
+// statementFiles are the folders of all statements, below which each database has its own.
+func statementFiles() fs.FS { return os.DirFS("internal") }
+
 // Every statement opens with its contract, and is valid as it stands: the only thing put in is the
 // table's name.
 func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	n := 0
-	err := fs.WalkDir(sqlFiles, "sql", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	err := fs.WalkDir(statementFiles(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".sql") {
 			return err
 		}
 		n++
-		text, err := sqlFiles.ReadFile(path)
+		text, err := fs.ReadFile(statementFiles(), path)
 		lines := strings.SplitN(string(text), "\n", 4)
 		if assert.Len(t, lines, 4, path) {
 			assert.True(t, strings.HasPrefix(lines[0], "-- Parameters: "), path)
@@ -31,7 +35,7 @@ func TestStatementsSayWhatTheyPromise(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
-	require.Positive(t, n)
+	require.Greater(t, n, 80)
 }
 
 // Every verb that a dialect runs has a file, and every file is run.
@@ -48,7 +52,7 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 			"look", "look_in_tx", "pause", "raise_floor", "raise_longest_ttl", "register", "release", "released_before", "renew", "seal", "turn", "unregister",
 		},
 	} {
-		s := load(table, dir, `"`)
+		s := table.Statements(statementFiles(), dir+"/sql", `"`)
 		assert.Len(t, s, len(verbs), dir)
 		for _, verb := range verbs {
 			assert.NotEmpty(t, s[verb], "%s/%s", dir, verb)

@@ -27,7 +27,7 @@ var fences = []mutant{
 	{"a seal writes nothing", "S5'", "fence/marks.go",
 		"return true, q.exec(ctx, m.sql[\"raise\"], append(m.key(c, resource), c.token, c.nonce, m.encode(c.domain))...)", "return false, nil",
 		behind("TestSealIsStrict/postgres", "TestDoFenced/postgres")},
-	{"a grant says that it has sealed, and has not", "S5, S5'", "sqllock/sql/sqlite/seal.sql",
+	{"a grant says that it has sealed, and has not", "S5, S5'", "sqllock/internal/sqlite/sql/seal.sql",
 		"SET token = excluded.token, nonce = excluded.nonce, domain = excluded.domain, sealed_at = excluded.sealed_at", "SET sealed_at = excluded.sealed_at",
 		behind("TestNoStaleWriteBehindASealedGrant/sqlite-wal")},
 	{"a hold believes what has expired", "own grant only, S7", "fence/sql/postgres/hold.sql",

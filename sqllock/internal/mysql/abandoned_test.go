@@ -1,0 +1,105 @@
+package mysql
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Calls that time out leave no session on the server for long, though what they wait for stays locked, and however many they are. MySQL does
+// not notice that a client has gone while its session waits, and would keep each of them: those that wait for a row for 50 s, those
+// that wait for a table for a year.
+func TestMySQLCallsThatTimeOutLeaveNoSessions(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		schema := f.string(t, "SELECT DATABASE()")
+		for what, lock := range map[string][2]string{
+			"tables": {"LOCK TABLES rowlock_lease WRITE, rowlock_lease_meta WRITE", "UNLOCK TABLES"},
+			"meta":   {"BEGIN; SELECT * FROM rowlock_lease_meta FOR UPDATE", "ROLLBACK"},
+			"rows":   {"BEGIN; SELECT * FROM rowlock_lease FOR UPDATE", "ROLLBACK"},
+		} {
+			t.Run(what, func(t *testing.T) {
+				db := f.open(t, nil)
+				const room = 5
+				db.SetMaxOpenConns(room)
+				b := on(db)
+				defer func() { b.CloseIdle(limited(t)) }() // renewals and releases do not wait for a full pool
+				held := mustAcquire(t, b, request("held of "+what))
+				blocker, err := f.open(t, nil).Conn(limited(t))
+				require.NoError(t, err)
+				defer blocker.Close()
+				for statement := range strings.SplitSeq(lock[0], "; ") {
+					_, err = blocker.ExecContext(limited(t), statement)
+					require.NoError(t, err)
+				}
+				var calls sync.WaitGroup
+				for i := range 4 * room {
+					calls.Go(func() {
+						ctx, cancel := contextFor(300 * time.Millisecond)
+						defer cancel()
+						switch i % 4 {
+						case 0:
+							_ = b.Release(ctx, held)
+						case 1:
+							_, _ = b.Renew(ctx, []driver.Grant{held})
+						case 2:
+							_, _ = b.List(ctx, "", true)
+						default:
+							r := request(fmt.Sprintf("new %d of %s", i, what))
+							r.TTL = time.Duration(i+1) * time.Hour // longer than any before, which the meta row has to say first
+							_, _ = b.Acquire(ctx, r)
+						}
+					})
+				}
+				calls.Wait()
+				for i := range 2 * room {
+					ctx, cancel := contextFor(300 * time.Millisecond)
+					_, _ = b.Acquire(ctx, request(fmt.Sprintf("newer %d of %s", i, what)))
+					cancel()
+				}
+				limit := int64(0)
+				if !f.mariadb && what != "tables" {
+					limit = room // those that waited for a row before the first of them was given up
+				}
+				waiting := "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '" + schema + "' AND COMMAND <> 'Sleep' AND ID <> CONNECTION_ID()"
+				assert.Eventually(t, func() bool { return f.int(t, waiting) <= limit }, 20*time.Second, 100*time.Millisecond, "%s: sessions still wait", what)
+				_, err = blocker.ExecContext(limited(t), lock[1])
+				require.NoError(t, err)
+				if err := b.Release(limited(t), held); !errors.Is(err, driver.ErrNotHeld) {
+					require.NoError(t, err)
+				}
+			})
+		}
+	})
+}
+
+// A session that was made to wait briefly is given back to the pool as it was.
+func TestMySQLAStatementThatWaitsBrieflyLeavesTheSessionAsItWas(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		if f.mariadb {
+			return // a statement of its own says there how long it waits
+		}
+		db := f.open(t, map[string]string{"innodb_lock_wait_timeout": "37"})
+		db.SetMaxOpenConns(1)
+		b := on(db)
+		b.givenUp.Store(time.Now().UnixNano())
+		mustAcquire(t, b, request("a"))
+		var limit, kept int
+		require.NoError(t, db.QueryRowContext(limited(t), "SELECT @@SESSION.innodb_lock_wait_timeout, @rowlock_lock_wait").Scan(&limit, &kept))
+		assert.Equal(t, 37, limit)
+		assert.Equal(t, 37, kept, "the first grant of a name did set it")
+	})
+}
+
+func (f *fixture) string(t testing.TB, query string) (s string) {
+	t.Helper()
+	require.NoError(t, f.db.QueryRowContext(limited(t), query).Scan(&s), query)
+	return s
+}

@@ -1,0 +1,140 @@
+package mysql
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// as is a pool of a user who has just these privileges on the two tables.
+func (f *fixture) as(t *testing.T, privileges string) *sql.DB {
+	t.Helper()
+	config, err := mysqldriver.ParseDSN(f.dsn)
+	require.NoError(t, err)
+	user := "u" + driver.NewNonce().String()[:8]
+	f.Exec(t, fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY 'Secret-1'", user))
+	t.Cleanup(func() { f.Exec(t, fmt.Sprintf("DROP USER '%s'@'%%'", user)) })
+	for _, table := range []string{"rowlock_lease", "rowlock_lease_meta"} {
+		f.Exec(t, fmt.Sprintf("GRANT %s ON `%s`.%s TO '%s'@'%%'", privileges, config.DBName, table, user))
+	}
+	config.User, config.Passwd = user, "Secret-1"
+	connector, err := mysqldriver.NewConnector(config)
+	require.NoError(t, err)
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { assert.NoError(t, db.Close()) })
+	return db
+}
+
+// Locking needs SELECT, INSERT and UPDATE on the two tables, and nothing else; only Prune needs
+// DELETE, and says so.
+func TestMySQLNeedsFewPrivileges(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		db := f.as(t, "SELECT, INSERT, UPDATE")
+		b := on(db)
+		g := mustAcquire(t, b, request("a"))
+		_, err := b.Acquire(limited(t), request("a"))
+		requireHeld(t, err, driver.Leased)
+		_, err = b.Renew(limited(t), []driver.Grant{g})
+		require.NoError(t, err)
+		_, err = b.List(limited(t), "", true)
+		require.NoError(t, err)
+		require.NoError(t, b.Release(limited(t), g))
+		tx := begin(t, db)
+		require.NoError(t, inTx(limited(t), b, tx, "b"))
+		require.NoError(t, tx.Commit())
+		g = mustAcquire(t, b, request("a"))
+		require.NoError(t, b.ForceRelease(limited(t), g.Key, g.Token, true))
+
+		_, err = b.Prune(limited(t), 0)
+		require.Error(t, err)
+		assert.True(t, driver.IsPermanent(err), "%v", err)
+		assert.Contains(t, err.Error(), "lacks access")
+		n, err := on(f.as(t, "SELECT, INSERT, UPDATE, DELETE")).Prune(limited(t), 0)
+		require.NoError(t, err)
+		assert.Equal(t, 2, n)
+
+		_, err = on(f.as(t, "SELECT")).Acquire(limited(t), request("a"))
+		assert.True(t, driver.IsPermanent(err), "%v", err)
+	})
+}
+
+// A password that is wrong is not taken for a privilege that is missing.
+func TestMySQLSaysWhoIsNotLetIn(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		config, err := mysqldriver.ParseDSN(f.dsn)
+		require.NoError(t, err)
+		config.User, config.Passwd = "nobody-of-that-name", "wrong"
+		connector, err := mysqldriver.NewConnector(config)
+		require.NoError(t, err)
+		db := sql.OpenDB(connector)
+		defer db.Close()
+		_, err = on(db).Acquire(limited(t), request("a"))
+		assert.True(t, driver.IsPermanent(err), "%v", err)
+		require.ErrorContains(t, err, "the server does not let the user in")
+		require.NotContains(t, err.Error(), "lacks access")
+	})
+}
+
+// Tables that are not there, not up to date, or empty are told apart from everything else.
+func TestMySQLSchemaError(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		check := func(b *Backend) {
+			t.Helper()
+			_, acquired := b.Acquire(limited(t), request("a"))
+			_, listed := b.List(limited(t), "", true)
+			for _, err := range []error{acquired, listed} {
+				var schema *sqlbase.SchemaError
+				require.ErrorAs(t, err, &schema)
+				assert.True(t, driver.IsPermanent(err))
+				assert.Contains(t, err.Error(), "rowlock migrate up")
+			}
+		}
+		check(New(f.db, table("elsewhere")))
+		check(New(f.db, table("nowhere.rowlock_lease")))
+		f.Exec(t, "DELETE FROM rowlock_lease_meta")
+		var schema *sqlbase.SchemaError
+		_, err := f.Acquire(limited(t), request("a"))
+		require.ErrorAs(t, err, &schema)
+		f.Exec(t, "ALTER TABLE rowlock_lease DROP COLUMN note")
+		check(f.Backend)
+	})
+}
+
+// A server that takes no writes is named as such, and not asked again.
+func TestMySQLReadOnly(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		mustAcquire(t, f, request("a"))
+		params := map[string]string{"transaction_read_only": "1"}
+		if f.mariadb {
+			params = map[string]string{"tx_read_only": "1"}
+		}
+		_, err := on(f.open(t, params)).Acquire(limited(t), request("b"))
+		require.Error(t, err)
+		assert.True(t, driver.IsPermanent(err), "%v", err)
+		assert.Contains(t, err.Error(), "primary")
+	})
+	for _, number := range []uint16{1290, 1792, 1836} {
+		err := (&Backend{}).classify(limited(t), "acquire", driver.Key{}, &mysqldriver.MySQLError{Number: number})
+		assert.True(t, driver.IsPermanent(err))
+		assert.Contains(t, err.Error(), "primary")
+	}
+}
+
+// A server that cannot be reached has certainly done nothing.
+func TestMySQLUnreachable(t *testing.T) {
+	t.Parallel()
+	db, err := sql.Open("mysql", "root@tcp(127.0.0.1:1)/x")
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = on(db).Acquire(limited(t), request("a"))
+	require.Error(t, err)
+	assert.True(t, driver.IsNotApplied(err) && !driver.IsPermanent(err), "%v", err)
+}

@@ -1,0 +1,101 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
+	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testschema"
+	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+)
+
+// BenchmarkMySQLCycle takes acquire and release apart: bare updates of one row, without a bound and with one, for which the
+// driver wakes a goroutine twice; the statements alone; and the backend, whose release has a bound on MySQL. All on one
+// connection and in turn, so that a busy machine slows all; the figures are medians.
+func BenchmarkMySQLCycle(b *testing.B) {
+	for name, dsn := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
+		b.Run(name, func(b *testing.B) {
+			ctx := context.Background()
+			db, err := sql.Open("mysql", dsn(b))
+			require.NoError(b, err)
+			defer func() { _ = db.Close() }()
+			db.SetMaxOpenConns(1)
+			testschema.Install(b, db, migrations.MySQL)
+			_, err = db.ExecContext(ctx, "CREATE TABLE bare (id INT PRIMARY KEY, n BIGINT NOT NULL)")
+			require.NoError(b, err)
+			_, err = db.ExecContext(ctx, "INSERT INTO bare VALUES (1, 0)")
+			require.NoError(b, err)
+			locks := on(db)
+			server, err := locks.server(ctx)
+			require.NoError(b, err)
+			took := map[string][]time.Duration{}
+			timed := func(what string, do func() error) {
+				start := time.Now()
+				err := do()
+				took[what] = append(took[what], time.Since(start))
+				require.NoError(b, err, what)
+			}
+			exec := func(ctx context.Context, text string, args ...any) (sqlbase.Result, error) {
+				done, err := server.q.Exec(ctx, text, args...)
+				if err == nil && done.Affected == 0 {
+					err = errors.New("nothing was changed")
+				}
+				return done, err
+			}
+			update := func(ctx context.Context) error {
+				_, err := exec(ctx, "UPDATE bare SET n = n + 1 WHERE id = ?", 1)
+				return err
+			}
+			var g driver.Grant
+			acquires := []func(){
+				func() {
+					timed("acquire", func() (err error) { g, err = locks.Acquire(ctx, request("job")); return err })
+				},
+				func() {
+					r, known := request("job"), server.standing.Load()
+					args := server.acquireArgs(r, sqlbase.Answer{Epoch: known.epoch, Floor: known.floor})
+					timed("acquire-statement", func() error {
+						done, err := exec(ctx, server.sql["acquire"], args...)
+						g = driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(done.LastID), TTL: r.TTL}
+						return err
+					})
+				},
+			}
+			releases := []func(){
+				func() { timed("release", func() error { return locks.Release(ctx, g) }) },
+				func() {
+					args := []any{0, 0, sqlbind.MySQLBytes(g.Key.Namespace), sqlbind.MySQLBytes(g.Key.Name), g.Nonce.String(), int64(g.Token), sqlbind.MySQLBytes(g.Key.Namespace), sqlbind.MySQLBytes(g.Key.Name)}
+					timed("release-statement", func() error { _, err := exec(ctx, server.sql["release"], args...); return err })
+				},
+			}
+			acquires[0]() // the row is there, and it is known who grants
+			releases[0]()
+			for b.Loop() {
+				for _, i := range rand.Perm(4) {
+					acquires[i&1]()
+					releases[i>>1]()
+				}
+				timed("update", func() error { return update(ctx) })
+				timed("bounded-update", func() error {
+					ctx, cancel := context.WithTimeout(ctx, time.Minute)
+					defer cancel()
+					return update(ctx)
+				})
+			}
+			for what, d := range took {
+				slices.Sort(d)
+				b.ReportMetric(float64(d[len(d)/2].Nanoseconds())/1e3, what+"-us")
+			}
+		})
+	}
+}

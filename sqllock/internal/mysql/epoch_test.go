@@ -1,0 +1,144 @@
+package mysql
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+)
+
+// The first server ever seen is adopted without a pause.
+func TestMySQLAdoptsItsFirstServerAtOnce(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		mustAcquire(t, f, request("a"))
+		var epoch string
+		require.NoError(t, f.db.QueryRowContext(limited(t), "SELECT epoch FROM rowlock_lease_meta").Scan(&epoch))
+		assert.NotEmpty(t, epoch)
+	})
+}
+
+// On another server than before (failover, a restored backup) nothing is granted for the longest
+// TTL ever asked for, whether the name is known there or not; leases that are known go on.
+func TestMySQLQuarantinesAnotherServer(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		long := request("long")
+		long.TTL, long.HandoverDelay = 10*time.Minute, time.Minute
+		g := mustAcquire(t, f, long)
+		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, request("free"))))
+
+		f.moveHere(t)
+		for _, name := range []string{"free", "never seen"} {
+			for _, waiting := range []bool{false, true} {
+				r := request(name)
+				r.Waiting = waiting
+				_, err := f.Acquire(limited(t), r)
+				held := requireHeld(t, err, driver.Quarantine)
+				assert.InDelta(t, 11*time.Minute, held.ExpiresIn, float64(time.Minute))
+			}
+		}
+		tx, err := f.db.BeginTx(limited(t), nil)
+		require.NoError(t, err)
+		requireHeld(t, inTx(limited(t), f.Backend, tx, "free"), driver.Quarantine)
+		require.NoError(t, tx.Rollback())
+		_, err = f.Acquire(limited(t), request("long"))
+		requireHeld(t, err, driver.Leased)
+		outcomes, err := f.Renew(limited(t), []driver.Grant{g})
+		require.NoError(t, err)
+		assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+		require.NoError(t, f.Release(limited(t), g))
+
+		f.Exec(t, "UPDATE rowlock_lease_meta SET quarantined_until = UTC_TIMESTAMP(6)")
+		mustAcquire(t, f, request("free"))
+		mustAcquire(t, f, request("never seen"))
+	})
+}
+
+// moveHere makes it so that all was granted by another server until now, a moment ago.
+func (f *fixture) moveHere(t *testing.T) {
+	t.Helper()
+	f.Exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
+	m := f.Backend
+	known := *m.standing.Load()
+	known.epoch, known.asked = "another server", time.Now()
+	m.standing.Store(&known)
+}
+
+// What was looked up is relied on for less than any server that takes over waits, by either clock, and for no longer lease.
+func TestMySQLLooksAgainInTime(t *testing.T) {
+	t.Parallel()
+	const shortestQuarantine = time.Minute // rowlock_lease_meta.longest_ttl_us as the migration sets it
+	require.Less(t, standingFor, shortestQuarantine/2)
+	r := request("a")
+	now := time.Now()
+	s := &standing{closed: sqlbase.ClosedFor(r), asked: now}
+	assert.True(t, s.covers(r, now.Add(standingFor-time.Millisecond)))
+	assert.False(t, s.covers(r, now.Add(standingFor)))
+	assert.False(t, s.covers(r, now.Round(0).Add(-time.Second)), "the clock was set back")
+	assert.False(t, (*standing)(nil).covers(r, now))
+	r.HandoverDelay = time.Microsecond
+	assert.False(t, s.covers(r, now))
+}
+
+// A clock that was set back, or a floor above it, does not let a token fall: neither for a name
+// that is known nor for one that was forgotten.
+func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, request("known"))))
+		const floor = int64(8_000_000_000_000_000)
+		f.Exec(t, "UPDATE rowlock_lease_meta SET floor = ?", floor)
+		f.Backend.standing.Store(nil) // for a name that is known the floor may be one of ten seconds ago
+		for _, name := range []string{"known", "new"} {
+			g := mustAcquire(t, f, request(name))
+			assert.EqualValues(t, floor+1, g.Token, name)
+			require.NoError(t, f.ForceRelease(limited(t), g.Key, g.Token, true))
+			assert.EqualValues(t, floor+3, mustAcquire(t, f, request(name)).Token, name)
+		}
+		tx, err := f.db.BeginTx(limited(t), nil)
+		require.NoError(t, err)
+		require.NoError(t, inTx(limited(t), f.Backend, tx, "made by a transaction"))
+		require.NoError(t, tx.Commit())
+		assert.EqualValues(t, floor+1, mustAcquire(t, f, request("made by a transaction")).Token)
+	})
+}
+
+// Whoever asks for longer than anybody before has it written down before he gets it.
+func TestMySQLRemembersTheLongestTTL(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		for _, r := range []driver.Request{
+			{TTL: time.Hour, HandoverDelay: time.Minute}, {TTL: time.Second, MinHold: 2 * time.Hour}, {TTL: time.Second},
+		} {
+			r.Key, r.Nonce = driver.Key{Name: r.TTL.String() + r.MinHold.String()}, driver.NewNonce()
+			mustAcquire(t, f, r)
+			assert.GreaterOrEqual(t, f.int(t, "SELECT longest_ttl_us FROM rowlock_lease_meta"), sqlbase.ClosedFor(r))
+		}
+		assert.EqualValues(t, (2 * time.Hour).Microseconds(), f.int(t, "SELECT longest_ttl_us FROM rowlock_lease_meta"))
+	})
+}
+
+// A lease ends by the server's clock, and stays closed for its hand-over delay.
+func TestMySQLHandover(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		r := request("a")
+		r.TTL, r.HandoverDelay = 50*time.Millisecond, time.Minute
+		g := mustAcquire(t, f, r)
+		f.waitUntil(t, "SELECT COUNT(*) FROM rowlock_lease WHERE expires_at <= UTC_TIMESTAMP(6)")
+		_, err := f.Acquire(limited(t), request("a"))
+		requireHeld(t, err, driver.Handover)
+		outcomes, err := f.Renew(context.Background(), []driver.Grant{g})
+		require.NoError(t, err)
+		assert.Equal(t, []driver.Outcome{driver.Lost}, outcomes, "an expired lease is not revived")
+		require.NoError(t, f.ForceRelease(limited(t), g.Key, g.Token, false), "an expired one needs no live")
+		assert.Greater(t, mustAcquire(t, f, request("a")).Token, g.Token)
+	})
+}
+
+// waitUntil polls the server until a count is positive.
+func (f *fixture) waitUntil(t *testing.T, query string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return f.int(t, query) > 0 }, 20*time.Second, 5*time.Millisecond, query)
+}

@@ -1,0 +1,125 @@
+package mysql
+
+import (
+	"context"
+
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+)
+
+// Numbers of errors that are answers.
+// https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html
+// https://mariadb.com/kb/en/mariadb-error-code-reference/
+const (
+	mysqlDuplicate = 1062
+	mysqlLockWait  = 1205 // also NOWAIT on MariaDB
+	mysqlNoWait    = 3572
+)
+
+// transient recognises what the server undid, and what may succeed when it is sent again.
+func transient(err error) bool {
+	switch sqlerror.MySQL(err) {
+	case mysqlLockWait,
+		1213, // deadlock; on Galera, a conflict with another node
+		1020, // changed since the snapshot (MariaDB, innodb_snapshot_isolation)
+		mysqlNoWait,
+		1615: // prepared statement needs to be prepared again
+		return true
+	default:
+		return false
+	}
+}
+
+// uncertain recognises errors of the server that do not say what became of the statement: it
+// was ended from outside, perhaps behind the commit, or the commit itself went wrong; or a proxy has said it, with a number of the
+// clients' (2000 to 2999) or of its own (ProxySQL: 9001 and up), because it has lost the server.
+func uncertain(number uint16) bool {
+	switch {
+	case number >= 2000 && number < 3000, number >= 9000 && number < 10000:
+		return true
+	}
+	switch number {
+	case 1053, // server shutdown in progress
+		1180,       // error during commit
+		1317,       // query interrupted
+		1927,       // connection killed (MariaDB)
+		1969,       // max_statement_time (MariaDB)
+		3024,       // max_execution_time
+		3100, 3101, // commit refused by a replication plugin
+		3169, // session killed
+		4031: // disconnected for inactivity
+		return true
+	default:
+		return false
+	}
+}
+
+// unmendable says what about an error no repetition will mend, or "".
+func unmendable(number uint16) string {
+	switch number {
+	case 1290, 1792, 1836:
+		return "the server or the session is read-only: locks need the primary"
+	case 1045, 1698:
+		return "the server does not let the user in: see the user and the password"
+	case 1044, 1142, 1143, 1227:
+		return "the user lacks access to the lock table: see the documentation of package migrations"
+	case 1665:
+		return "binlog_format=STATEMENT and this isolation level exclude each other: set it to ROW or MIXED"
+	case 1153, 1301:
+		return "the statement is longer than max_allowed_packet"
+	case 1048, 1064, 1193, 1264, 1292, 1305, 1366, 1406, 1441:
+		return "the server does not take the statement"
+	default:
+		return ""
+	}
+}
+
+// classify turns an error into one of the answers of the driver contract.
+func (m *Backend) classify(ctx context.Context, operation string, key driver.Key, err error) error {
+	var held *driver.Held
+	if err == nil || errors.Is(err, driver.ErrNotHeld) || errors.As(err, &held) {
+		return err
+	}
+	if key.Name != "" {
+		operation = fmt.Sprintf("%s %q", operation, key)
+	}
+	err = fmt.Errorf("sqllock: %s: %w", operation, err)
+	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
+		err = fmt.Errorf("%w: %w", err, ended)
+	}
+	var unreachable *net.OpError
+	number := sqlerror.MySQL(err)
+	reason := unmendable(number)
+	switch {
+	case driver.IsPermanent(err):
+		return err
+	case number == 1146 || number == 1054 || number == 1049: // unknown table, column, database
+		return driver.Permanent(&sqlbase.SchemaError{Table: m.table.String(), Err: err})
+	case reason != "":
+		return driver.Permanent(fmt.Errorf("%w: %s", err, reason))
+	case errors.Is(err, mysqldriver.ErrPktTooLarge):
+		return driver.Permanent(err)
+	case driver.IsNotApplied(err):
+		return err
+	case number != 0 && !uncertain(number), // the server undid it
+		errors.As(err, &unreachable) && unreachable.Op == "dial",
+		errors.Is(err, sqldriver.ErrBadConn): // nothing was sent
+		return driver.NotApplied(err)
+	default:
+		return err
+	}
+}
+
+// metaMissing is the error of a lock table without the row that the migration puts into it.
+func (m *Backend) metaMissing() error {
+	return driver.Permanent(&sqlbase.SchemaError{Table: m.table.String(), Err: errors.New("the row of its meta table is missing")})
+}

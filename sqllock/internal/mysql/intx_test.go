@@ -1,0 +1,142 @@
+package mysql
+
+import (
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+func begin(t *testing.T, db *sql.DB) *sql.Tx {
+	t.Helper()
+	tx, err := db.BeginTx(limited(t), nil)
+	require.NoError(t, err)
+	return tx
+}
+
+// InTx excludes leases and other transactions until its transaction ends, at every isolation level,
+// whether the row was there before or not; whoever is refused can go on with his transaction.
+func TestMySQLInTxExcludes(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		for _, level := range isolations {
+			db := f.open(t, f.isolation(level))
+			b := on(db)
+			for _, known := range []bool{false, true} {
+				holder, other := begin(t, db), begin(t, db)
+				require.NoError(t, inTx(limited(t), b, holder, "a"+level), "%s, known %t", level, known)
+				require.NoError(t, inTx(limited(t), b, holder, "a"+level), "again in the same transaction")
+				atOnce(t, func() {
+					requireHeld(t, inTx(limited(t), b, other, "a"+level), driver.Contended)
+					_, err := b.Acquire(limited(t), request("a"+level))
+					requireHeld(t, err, driver.Contended)
+				})
+				require.NoError(t, inTx(limited(t), b, other, "b"+level), "the transaction goes on")
+				require.NoError(t, holder.Commit())
+				require.NoError(t, inTx(limited(t), b, other, "a"+level))
+				require.NoError(t, other.Rollback())
+			}
+			require.NoError(t, b.Release(limited(t), mustAcquire(t, b, request("a"+level))))
+		}
+	})
+}
+
+// A lease that is alive refuses InTx, and the attempt does not lock it: it can be renewed while the
+// refused transaction is open, even one whose snapshot is older than the lease.
+func TestMySQLInTxLeavesALiveLeaseAlone(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		for _, level := range isolations[1:3] {
+			db := f.open(t, f.isolation(level))
+			b := on(db)
+			old := begin(t, db)
+			_, err := old.ExecContext(limited(t), "SELECT COUNT(*) FROM rowlock_lease")
+			require.NoError(t, err)
+			g := mustAcquire(t, b, request("a"+level))
+			for range 3 {
+				held := requireHeld(t, inTx(limited(t), b, old, "a"+level), driver.Leased)
+				assert.Equal(t, "host:1", held.Holder)
+			}
+			atOnce(t, func() {
+				got, err := b.Renew(limited(t), []driver.Grant{g})
+				require.NoError(t, err)
+				assert.Equal(t, []driver.Outcome{driver.Renewed}, got)
+			})
+			require.NoError(t, b.Release(limited(t), g))
+			require.NoError(t, inTx(limited(t), b, old, "a"+level))
+			require.NoError(t, old.Rollback())
+		}
+	})
+}
+
+// What the last holder committed is seen by the next one: the lock is taken before the snapshot.
+func TestMySQLInTxIsTakenBeforeTheSnapshot(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		f.Exec(t, "CREATE TABLE counter (n INT)")
+		f.Exec(t, "INSERT INTO counter VALUES (0)")
+		const workers, steps = 4, 10
+		errs := make(chan error, workers)
+		for range workers {
+			go func() { errs <- count(t, f, steps) }()
+		}
+		for range workers {
+			require.NoError(t, <-errs)
+		}
+		assert.EqualValues(t, workers*steps, f.int(t, "SELECT n FROM counter"))
+	})
+}
+
+// count adds one in so many transactions, by a plain read and a write.
+func count(t *testing.T, f *fixture, steps int) error {
+	ctx := limited(t)
+	for range steps {
+		tx, err := f.db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		var n int
+		if err = inTx(ctx, f.Backend, tx, "counter", 15*time.Second); err == nil {
+			err = tx.QueryRowContext(ctx, "SELECT n FROM counter").Scan(&n)
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "UPDATE counter SET n = ?", n+1)
+		}
+		if err != nil {
+			_ = tx.Rollback()
+			return err
+		}
+		if err := tx.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A pool that has one connection only is refused with the reason, and one that has none to spare in
+// time; the transaction can go on.
+func TestMySQLInTxNeedsASecondConnection(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		for connections, permanent := range map[int]bool{1: true, 2: false} {
+			db := f.open(t, nil)
+			db.SetMaxOpenConns(connections)
+			b := on(db)
+			txs := make([]*sql.Tx, connections)
+			for i := range txs {
+				txs[i] = begin(t, db)
+			}
+			start := time.Now()
+			err := inTx(limited(t), b, txs[0], "a")
+			require.Error(t, err)
+			assert.True(t, driver.IsNotApplied(err))
+			assert.Equal(t, permanent, driver.IsPermanent(err), "%v", err)
+			assert.Less(t, time.Since(start), 3*besideLimit)
+			for _, tx := range txs {
+				_, err = tx.ExecContext(limited(t), "SELECT 1")
+				require.NoError(t, err)
+				require.NoError(t, tx.Rollback())
+			}
+		}
+	})
+}

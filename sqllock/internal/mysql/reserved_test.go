@@ -1,0 +1,245 @@
+package mysql
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// waits makes b a process that waits for r's name: it has been refused, and is next unless another is.
+func waits(t *testing.T, b *Backend, r driver.Request) (held *driver.Held, stop func()) {
+	t.Helper()
+	stop, err := b.Notify(limited(t), r.Key, func() {})
+	require.NoError(t, err)
+	return refusedAgain(t, b, r), stop
+}
+
+func refusedAgain(t *testing.T, b *Backend, r driver.Request) *driver.Held {
+	t.Helper()
+	r.Waiting = true
+	_, err := b.Acquire(limited(t), r)
+	var held *driver.Held
+	require.ErrorAs(t, err, &held)
+	return held
+}
+
+// stretch makes the 50 ms for which a lock is kept an hour, so that a slow machine does not outlast them.
+func (f *fixture) stretch(t *testing.T) {
+	t.Helper()
+	f.Exec(t, `UPDATE rowlock_lease SET held_until = held_until + INTERVAL 1 HOUR, expires_at = expires_at + INTERVAL 1 HOUR
+		WHERE name = 'a' AND nonce IS NULL AND held_until > expires_at`)
+}
+
+// seen lets whoever is next have been seen lately for an hour, so that a slow machine does not outlast the three seconds.
+func (f *fixture) seen(t *testing.T) {
+	t.Helper()
+	f.Exec(t, "UPDATE rowlock_lease SET reserved_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE name = 'a' AND waiters IS NOT NULL")
+}
+
+// A release, also one by force, keeps the name for the waiter that is next: others are told so, and that one is granted.
+func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		for _, force := range []bool{false, true} {
+			holder, first, second := on(f.db), on(f.db), on(f.db)
+			g := mustAcquire(t, holder, request("a"))
+			r := request("a")
+			held, stop := waits(t, first, r)
+			defer stop()
+			assert.Zero(t, held.Ahead)
+			f.seen(t)
+			held, stop = waits(t, second, request("a"))
+			defer stop()
+			assert.Equal(t, 1, held.Ahead)
+
+			if force {
+				require.NoError(t, holder.ForceRelease(limited(t), g.Key, g.Token, true))
+			} else {
+				require.NoError(t, holder.Release(limited(t), g))
+			}
+			kept := f.int(t, "SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, held_until) FROM rowlock_lease WHERE name = 'a'")
+			assert.EqualValues(t, 50_000, kept)
+			f.stretch(t)
+			_, err := holder.Acquire(limited(t), request("a"))
+			requireHeld(t, err, driver.Reserved)
+			assert.Equal(t, driver.Reserved, refusedAgain(t, second, request("a")).Reason)
+			tx := begin(t, f.db)
+			requireHeld(t, inTx(limited(t), holder, tx, "a"), driver.Reserved)
+			require.NoError(t, tx.Rollback())
+			r.Waiting = true
+			g = mustAcquire(t, first, r)
+			f.seen(t)
+			assert.Zero(t, refusedAgain(t, second, request("a")).Ahead, "it is next")
+			require.NoError(t, first.Release(limited(t), g))
+			r = request("a")
+			r.Waiting = true
+			require.NoError(t, second.Release(limited(t), mustAcquire(t, second, r)))
+		}
+	})
+}
+
+// Processes that wait are served in the order in which they came, each knows how many are before it, whoever comes
+// again stands behind all, and one that gives up in the middle keeps nobody behind it waiting.
+func TestMySQLServesInTheOrderInWhichTheyCame(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		processes := []*Backend{on(f.db), on(f.db), on(f.db), on(f.db)}
+		g := mustAcquire(t, f, request("a"))
+		var stops []func()
+		for i, b := range processes {
+			for range 2 { // asking again changes nothing
+				held, stop := waits(t, b, request("a"))
+				f.seen(t)
+				stop = sync.OnceFunc(stop)
+				defer stop()
+				assert.Equal(t, i, held.Ahead)
+				stops = append(stops, stop)
+			}
+		}
+		turn := func(by, next *Backend, from driver.Grant) driver.Grant {
+			require.NoError(t, by.Release(limited(t), from))
+			f.stretch(t)
+			for _, other := range processes {
+				if other != next {
+					assert.Equal(t, driver.Reserved, refusedAgain(t, other, request("a")).Reason)
+				}
+			}
+			r := request("a")
+			r.Waiting = true
+			g := mustAcquire(t, next, r)
+			f.seen(t)
+			return g
+		}
+		g = turn(f.Backend, processes[0], g)
+		assert.Equal(t, 3, refusedAgain(t, processes[0], request("a")).Ahead)
+		assert.Equal(t, 1, refusedAgain(t, processes[2], request("a")).Ahead)
+		stops[4]()
+		stops[5]()
+		assert.Equal(t, 1, refusedAgain(t, processes[3], request("a")).Ahead)
+		assert.Equal(t, 2, refusedAgain(t, processes[0], request("a")).Ahead)
+		processes = append(processes[:2], processes[3])
+		g = turn(processes[0], processes[1], g)
+		g = turn(processes[1], processes[2], g)
+		g = turn(processes[2], processes[0], g)
+		require.NoError(t, processes[0].Release(limited(t), g))
+	})
+}
+
+// A line has room for a hundred processes. Whoever comes then is told how long it is, and asks all the same.
+func TestMySQLALineThatIsFull(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		g := mustAcquire(t, f, request("a"))
+		_, stop := waits(t, on(f.db), request("a"))
+		defer stop()
+		f.Exec(t, "UPDATE rowlock_lease SET waiters = TRIM(TRAILING ',' FROM REPEAT(CONCAT(waiters, ','), 99)) WHERE name = 'a'")
+		last := on(f.db)
+		held, stop := waits(t, last, request("a"))
+		defer stop()
+		assert.Equal(t, 99, held.Ahead)
+		assert.Equal(t, 99, refusedAgain(t, last, request("a")).Ahead)
+		held, stop = waits(t, on(f.db), request("a"))
+		defer stop()
+		assert.Equal(t, 100, held.Ahead)
+		assert.EqualValues(t, 3699, f.int(t, "SELECT CHAR_LENGTH(waiters) FROM rowlock_lease WHERE name = 'a'"))
+		require.NoError(t, f.Release(limited(t), g))
+	})
+}
+
+// A waiter that is dead costs the others its 50 ms three times at most, and nothing once it was not seen for three seconds.
+func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		dead, other := on(f.db), on(f.db)
+		g := mustAcquire(t, f, request("a"))
+		_, _ = waits(t, dead, request("a"))
+		_, stop := waits(t, other, request("a"))
+		stop = sync.OnceFunc(stop)
+		defer stop()
+		require.NoError(t, f.Release(limited(t), g))
+		began, kept := time.Now(), 0
+		for ; f.int(t, "SELECT held_until > expires_at FROM rowlock_lease WHERE name = 'a'") == 1; kept++ {
+			r := request("a")
+			require.Eventually(t, func() bool {
+				var err error
+				g, err = f.Acquire(limited(t), r)
+				return err == nil
+			}, 10*time.Second, time.Millisecond)
+			require.NoError(t, f.Release(limited(t), g))
+		}
+		t.Logf("kept %d times, for %s in all", kept, time.Since(began))
+		assert.Positive(t, kept)
+		assert.LessOrEqual(t, kept, 3)
+		g = mustAcquire(t, f, request("a")) // nobody is next any more
+		assert.Zero(t, refusedAgain(t, other, request("a")).Ahead)
+		stop()
+		require.NoError(t, f.Release(limited(t), g))
+		g = mustAcquire(t, f, request("a"))
+
+		_, _ = waits(t, dead, request("a"))
+		f.Exec(t, "UPDATE rowlock_lease SET reserved_at = reserved_at - INTERVAL 3 SECOND WHERE name = 'a'")
+		require.NoError(t, f.Release(limited(t), g))
+		g = mustAcquire(t, f, request("a"))
+		_, _ = waits(t, dead, request("a"))
+		f.Exec(t, "UPDATE rowlock_lease SET reserved_at = reserved_at - INTERVAL 3 SECOND WHERE name = 'a'")
+		assert.Zero(t, refusedAgain(t, other, request("a")).Ahead, "one that was not seen is not next")
+		require.NoError(t, f.Release(limited(t), g))
+	})
+}
+
+// A waiter that gives up leaves nothing behind, before the release or behind it.
+func TestMySQLAWaiterThatGivesUpIsNotNext(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		waiter := on(f.db)
+		for _, released := range []bool{false, true} {
+			g := mustAcquire(t, f, request("a"))
+			_, stop := waits(t, waiter, request("a"))
+			if !released {
+				stop()
+			}
+			require.NoError(t, f.Release(limited(t), g))
+			if released {
+				f.stretch(t)
+				stop()
+			}
+			require.NoError(t, f.Release(limited(t), mustAcquire(t, f, request("a"))))
+			assert.Empty(t, waiter.waiters.byKey)
+		}
+	})
+}
+
+// An end by force of a lease that has expired frees the name for all, as the expiry would without a hand-over delay.
+func TestMySQLWhatHasExpiredIsKeptForNobody(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		r := request("a")
+		r.HandoverDelay = time.Hour
+		g := mustAcquire(t, f, r)
+		_, stop := waits(t, on(f.db), request("a"))
+		defer stop()
+		f.Exec(t, "UPDATE rowlock_lease SET expires_at = UTC_TIMESTAMP(6) WHERE name = 'a'")
+		require.NoError(t, f.ForceRelease(limited(t), g.Key, g.Token, false))
+		mustAcquire(t, f, request("a"))
+	})
+}
+
+// A minimum hold is kept to, whoever waits, also by who was next; and nobody is next who came while it ran.
+func TestMySQLAReservationDoesNotShortenAMinimumHold(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		r := request("a")
+		r.MinHold = time.Hour
+		g := mustAcquire(t, f, r)
+		_, stop := waits(t, on(f.db), request("a"))
+		defer stop()
+		first := on(f.db)
+		f.Exec(t, "UPDATE rowlock_lease SET waiters = NULL WHERE name = 'a'")
+		_, stop = waits(t, first, request("a"))
+		defer stop()
+		require.NoError(t, f.Release(limited(t), g))
+		for range 2 {
+			held := refusedAgain(t, first, request("a"))
+			assert.Equal(t, driver.MinHold, held.Reason)
+			assert.InDelta(t, time.Hour, held.ExpiresIn, float64(time.Minute))
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package mysql
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+)
+
+// fill adds held locks whose names are hexadecimal digits of the numbers from 1 to n.
+func (f *fixture) fill(t testing.TB, n int) {
+	f.Exec(t, "CREATE TABLE digits (d INT)")
+	f.Exec(t, "INSERT INTO digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)")
+	f.Exec(t, `INSERT INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
+		SELECT 'full', LPAD(HEX(n), 8, '0'), 1, '00000000-0000-4000-8000-000000000000', '', '', UTC_TIMESTAMP(6),
+		       UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, UTC_TIMESTAMP(6) + INTERVAL 1 HOUR
+		  FROM (SELECT a.d + 10 * b.d + 100 * c.d + 1000 * d.d + 10000 * e.d + 1 AS n
+		          FROM digits AS a, digits AS b, digits AS c, digits AS d, digits AS e) AS numbers
+		 WHERE n <= ?`, n)
+	f.Exec(t, "ANALYZE TABLE rowlock_lease")
+}
+
+// A thousand renewals among a hundred thousand locks are one statement of primary-key look-ups, and
+// touch no row but their own.
+func TestMySQLRenewsAThousandByPrimaryKey(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		f.fill(t, 100_000)
+		grants := make([]driver.Grant, 1000)
+		for i := range grants {
+			nonce, err := driver.ParseNonce("00000000-0000-4000-8000-000000000000")
+			require.NoError(t, err)
+			grants[i] = driver.Grant{
+				Key:   driver.Key{Namespace: "full", Name: fmt.Sprintf("%08X", 100*i+1)},
+				Nonce: nonce, Token: 1, TTL: 2 * time.Hour,
+			}
+		}
+		f.assertNoScan(t, "renew", grants, 0)
+		f.assertNoScan(t, "prune", grants, int64(0))
+		s, err := f.Backend.server(limited(t))
+		require.NoError(t, err)
+		batch, err := sqlbase.EncodeGrants(encodedKeys(grants))
+		require.NoError(t, err)
+		assert.NotContains(t, f.plan(t, s.sql["renewed"], int64(0), batch), "SCAN l ")
+
+		// The neighbours are locked: a statement that so much as reads one of them for update waits.
+		f.whileLocked(t, "SELECT token FROM rowlock_lease WHERE namespace = 'full' AND name IN ('00000002', '00000064', '00000066', '000000C8') FOR UPDATE", func() {
+			atOnce(t, func() {
+				got, err := f.Renew(limited(t), grants)
+				require.NoError(t, err)
+				for i, outcome := range got {
+					require.Equal(t, driver.Renewed, outcome, "grant %d", i)
+				}
+			})
+		})
+		assert.EqualValues(t, 1000, f.int(t, "SELECT COUNT(*) FROM rowlock_lease WHERE expires_at > UTC_TIMESTAMP(6) + INTERVAL 90 MINUTE"))
+	})
+}
+
+// assertNoScan checks that a statement over a batch neither scans the table nor joins by hashing.
+func (f *fixture) assertNoScan(t *testing.T, verb string, grants []driver.Grant, more ...any) {
+	t.Helper()
+	s, err := f.Backend.server(limited(t))
+	require.NoError(t, err)
+	batch, err := sqlbase.EncodeGrants(encodedKeys(grants))
+	require.NoError(t, err)
+	args := []any{batch}
+	if verb == "prune" {
+		args = append(args, more...)
+	}
+	plan := f.plan(t, s.sql[verb], args...)
+	for _, alias := range []string{"l", "r"} {
+		assert.Contains(t, plan, "SEEK "+alias+" ")
+		assert.NotContains(t, plan, "SCAN "+alias+" ")
+	}
+}
+
+// plan lists how each table of a statement is read, as "SCAN alias" or "SEEK alias".
+func (f *fixture) plan(t *testing.T, statement string, args ...any) string {
+	t.Helper()
+	if _, rest, found := strings.Cut(statement, " FOR\nUPDATE "); found {
+		statement = "UPDATE " + rest // without SET STATEMENT
+	} else if _, rest, found := strings.Cut(statement, " FOR\nDELETE "); found {
+		statement = "DELETE " + rest
+	}
+	statement = strings.TrimPrefix(statement, "/*M! SET STATEMENT sql_big_selects = 1 FOR */")
+	var document string
+	require.NoError(t, f.db.QueryRowContext(limited(t), "EXPLAIN FORMAT=JSON "+statement, args...).Scan(&document))
+	var tree any
+	require.NoError(t, json.Unmarshal([]byte(document), &tree), document)
+	var plan strings.Builder
+	var walk func(node any)
+	walk = func(node any) {
+		switch n := node.(type) {
+		case map[string]any:
+			alias, access := n["alias"], n["index_access_type"] // MySQL, where a look-up and a scan of an index are both "index"
+			if alias == nil {
+				alias = n["table_name"]
+			}
+			if access == nil {
+				access = n["access_type"]
+			}
+			if alias != nil && access != nil {
+				word := "SEEK"
+				if access == "ALL" || access == "index" || access == "table" || access == "index_scan" {
+					word = "SCAN"
+				}
+				fmt.Fprintf(&plan, "%s %v (%v)\n", word, alias, access)
+			}
+			for _, child := range n {
+				walk(child)
+			}
+		case []any:
+			for _, child := range n {
+				walk(child)
+			}
+		}
+	}
+	walk(tree)
+	require.NotEmpty(t, plan.String(), document)
+	return plan.String()
+}

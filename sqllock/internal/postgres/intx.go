@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+)
+
+// adoptLimit bounds what an InTx that meets a new server does outside of the caller's transaction:
+// the pool may have no second connection.
+const adoptLimit = time.Second
+
+func (p *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) error {
+	a, err := sqlbase.Settle(ctx,
+		func() (sqlbase.Answer, error) { return p.askInTx(ctx, tx, key) },
+		map[sqlbase.Verdict]func() error{sqlbase.OtherEpoch: func() error { return p.adoptOutside(ctx, key) }})
+	if err != nil {
+		return p.classify(ctx, "lock in the transaction", key, err)
+	}
+	if a.Verdict != sqlbase.Locked {
+		return a.Held()
+	}
+	return nil
+}
+
+// askInTx makes one attempt inside the caller's transaction, which it never repeats after an error:
+// the transaction is over then.
+func (p *Backend) askInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) (sqlbase.Answer, error) {
+	var a sqlbase.Answer
+	found, err := sqlbase.QueryOne(ctx, tx, p.sql["lock_in_tx"], p.args([]any{key.Namespace, key.Name}), a.Dest()...)
+	switch {
+	case err != nil:
+		return a, err
+	case !found:
+		return a, sqlbase.MetaMissing(p.table)
+	case a.Verdict == sqlbase.Missing:
+		return p.createInTx(ctx, tx, key)
+	default:
+		return a, nil
+	}
+}
+
+// createInTx inserts the row of a lock that has none, which locks it as well. What goes wrong is
+// undone to a savepoint, and with it the lock_timeout.
+func (p *Backend) createInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) (sqlbase.Answer, error) {
+	if _, err := tx.Exec(ctx, "SAVEPOINT rowlock_in_tx", p.args(nil)...); err != nil {
+		return sqlbase.Answer{}, err
+	}
+	created, before := false, ""
+	_, err := sqlbase.QueryOne(ctx, tx, p.sql["create_in_tx"], p.args([]any{key.Namespace, key.Name}), &created, &before)
+	if err == nil && created {
+		if _, err = sqlbase.QueryOne(ctx, tx, p.sql["restore_lock_timeout"], p.args([]any{before}), new(string)); err == nil {
+			_, err = tx.Exec(ctx, "RELEASE SAVEPOINT rowlock_in_tx", p.args(nil)...)
+		}
+		return sqlbase.Answer{Verdict: sqlbase.Locked}, err
+	}
+	for _, undo := range []string{"ROLLBACK TO SAVEPOINT rowlock_in_tx", "RELEASE SAVEPOINT rowlock_in_tx"} {
+		if _, undone := tx.Exec(ctx, undo, p.args(nil)...); undone != nil {
+			return sqlbase.Answer{}, oneline.Join(err, undone)
+		}
+	}
+	if err == nil || transient(err) {
+		return sqlbase.Answer{Verdict: sqlbase.Contended}, nil
+	}
+	return sqlbase.Answer{}, err
+}
+
+// adoptOutside begins the quarantine of a new server in a transaction of its own, because the
+// caller will roll his back.
+func (p *Backend) adoptOutside(ctx context.Context, key driver.Key) error {
+	bounded, cancel := context.WithTimeout(ctx, adoptLimit)
+	defer cancel()
+	if err := p.adopt(bounded); err != nil {
+		return driver.NotApplied(p.classify(bounded, "adopt the new server for", key, err))
+	}
+	return nil
+}

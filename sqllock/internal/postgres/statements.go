@@ -1,0 +1,6 @@
+package postgres
+
+import "embed"
+
+//go:embed sql/*.sql
+var files embed.FS

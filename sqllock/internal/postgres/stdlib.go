@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+
+	sqldriver "database/sql/driver"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/bounded"
+)
+
+// stdlibPool is a querier on a pool of database/sql whose driver is pgx's. It has the pool lend the connection for each
+// statement and talks pgx to it: that is faster, because database/sql starts a goroutine for each answer and converts
+// each value twice.
+type stdlibPool struct{ db *sql.DB }
+
+func querierOn(db *sql.DB) sqlbase.Querier {
+	if bounded.IsPgx(db) {
+		return stdlibPool{db}
+	}
+	return boundedPool{db}
+}
+
+func (q stdlibPool) Query(ctx context.Context, statement string, args []any, read func(sqlbase.Rows) error) error {
+	return q.lend(ctx, func(on sqlbase.Querier) error { return on.Query(ctx, statement, args, read) })
+}
+
+func (q stdlibPool) Exec(ctx context.Context, statement string, args ...any) (r sqlbase.Result, err error) {
+	err = q.lend(ctx, func(on sqlbase.Querier) (err error) {
+		r, err = on.Exec(ctx, statement, args...)
+		return err
+	})
+	return r, err
+}
+
+func (q stdlibPool) lend(ctx context.Context, work func(sqlbase.Querier) error) error {
+	return lend(ctx, q.db, q.db.Conn, func(conn *sql.Conn) (err error) {
+		defer conn.Close()
+		other := conn.Raw(func(dc any) error {
+			of, ok := dc.(interface{ Conn() *pgx.Conn })
+			if !ok { // of an older pgx
+				return errDeaf
+			}
+			raw := of.Conn()
+			err = work(On(raw))
+			if raw.IsClosed() {
+				return sqldriver.ErrBadConn // the pool throws it away
+			}
+			return nil
+		})
+		if errors.Is(other, errDeaf) {
+			return work(sqlbase.On(conn))
+		}
+		return err
+	})
+}
+
+// lend has work done on a connection of db, and again on another if the first turns out to have ended before anything was sent:
+// the pool knows of no such end until then. Work gives the connection back.
+func lend(ctx context.Context, db *sql.DB, take func(context.Context) (*sql.Conn, error), work func(*sql.Conn) error) error {
+	for again := true; ; again = false {
+		conn, err := take(ctx)
+		if err != nil {
+			return driver.NotApplied(sqlbase.UsageOf(db).Unlent(ctx, err))
+		}
+		if err = work(conn); !again || !driver.IsNotApplied(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+}

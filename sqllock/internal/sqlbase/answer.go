@@ -1,0 +1,199 @@
+// Package sqlbase has what the lease rows of all databases share: how a statement is sent, what it answers, when it is repeated, and the
+// connection beside a full pool.
+package sqlbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Verdict is the word in which a statement says what it did, or why it did nothing.
+type Verdict string
+
+const (
+	Granted    Verdict = "granted"
+	Locked     Verdict = "locked"
+	Released   Verdict = "released"
+	NotHeld    Verdict = "not held"
+	Missing    Verdict = "missing"
+	Again      Verdict = "again"
+	OtherEpoch Verdict = "epoch" // the server is not the one seen last
+	LongerTTL  Verdict = "ttl"   // the lease would be longer than any before
+	Leased     Verdict = "leased"
+	MinHold    Verdict = "min hold"
+	Handover   Verdict = "handover"
+	Quarantine Verdict = "quarantine"
+	Contended  Verdict = "contended"
+	Draining   Verdict = "draining" // a transaction has checked the mark that was to be raised
+	Reserved   Verdict = "reserved" // released, and kept for a waiter
+)
+
+var reasons = map[Verdict]driver.Reason{
+	Leased:     driver.Leased,
+	MinHold:    driver.MinHold,
+	Handover:   driver.Handover,
+	Quarantine: driver.Quarantine,
+	Contended:  driver.Contended,
+	Draining:   driver.Draining,
+	Reserved:   driver.Reserved,
+	OtherEpoch: driver.Quarantine,
+}
+
+// Answer is the one row that the statements for one lock give. Durations are the store's, in
+// microseconds.
+type Answer struct {
+	Verdict       Verdict
+	Token         int64
+	holder, note  string
+	since, freeIn int64
+	Ahead         int    // waiters that are before this one, as far as the store knows any
+	Missed        string // the waiter whom a grant was kept for and who did not come; only grants of a waiter have it
+	Pending       bool   // a release may grant the request by itself
+	Unlisted      bool   // the waiter should say that it waits
+	Epoch         string // the server that answers
+	Floor         int64
+	Sealed        bool // only grants that were to be sealed have it
+}
+
+// Dest is where a row is scanned to, in the order of the statements' columns.
+func (a *Answer) Dest() []any {
+	return []any{&a.Verdict, &a.Token, &a.holder, &a.note, &a.since, &a.freeIn}
+}
+
+// Held is the refusal that the row tells of.
+func (a *Answer) Held() *driver.Held {
+	return (&driver.Held{
+		Reason: reasons[a.Verdict], Holder: a.holder, Note: a.note, Token: driver.Token(a.Token),
+		Since: micros(a.since), ExpiresIn: micros(a.freeIn), Ahead: a.Ahead, Pending: a.Pending,
+	}).KnowPause()
+}
+
+func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
+
+// Bounds of asking again within one attempt.
+const (
+	looks     = 3                    // while the lock looks free and is not granted
+	lookPause = 2 * time.Millisecond // between two of them
+	mends     = 5                    // of what stands in the way of every grant
+)
+
+var errUnsettled = errors.New("the epoch of the lock table keeps changing: are there two primaries?")
+
+// Settle asks until the answer is one for the caller: it asks again when somebody came in between,
+// and does first what stands in the way of a grant.
+func Settle(ctx context.Context, ask func() (Answer, error), mend map[Verdict]func() error) (Answer, error) {
+	mended := 0
+	for look := 1; ; {
+		a, err := ask()
+		if err != nil {
+			return a, err
+		}
+		if repair, ok := mend[a.Verdict]; ok {
+			if mended++; mended > mends {
+				return a, driver.NotApplied(errUnsettled)
+			}
+			if err := repair(); err != nil {
+				return a, err
+			}
+			continue
+		}
+		if a.Verdict != Contended || look == looks {
+			return a, nil
+		}
+		look++
+		if err := pause(ctx, jitter(lookPause)); err != nil {
+			return a, driver.NotApplied(err)
+		}
+	}
+}
+
+// againLimit bounds how long a grant is tried to be ended while its row keeps changing.
+const againLimit = time.Second
+
+var errChanging = errors.New("the row changes whenever it is looked at")
+
+// Ended asks until the answer is what became of a grant that was to be ended.
+func Ended(ctx context.Context, ask func(*Answer) error) error {
+	again := func(err error) bool { return errors.Is(err, errChanging) }
+	return RetryWithin(ctx, againLimit, again, func() error {
+		var a Answer
+		if err := ask(&a); err != nil {
+			return err
+		}
+		switch a.Verdict {
+		case Released:
+			return nil
+		case Again:
+			return errChanging
+		case Leased:
+			return a.Held()
+		default:
+			return driver.ErrNotHeld
+		}
+	})
+}
+
+// statusRow scans a row of list.sql or inspect.sql.
+func statusRow(r Rows) (driver.Status, error) {
+	var s driver.Status
+	var state string
+	var age, expiresIn, freeIn int64
+	err := r.Scan(&s.Key.Namespace, &s.Key.Name, &state, &s.Token, &s.Holder, &s.Note, &age, &expiresIn, &freeIn)
+	if err != nil {
+		return s, err
+	}
+	var known bool
+	if s.State, known = states[state]; !known {
+		return s, fmt.Errorf("state %q of lock %s is none that this version knows", state, s.Key)
+	}
+	s.Age, s.ExpiresIn, s.FreeIn = micros(age), micros(expiresIn), micros(freeIn)
+	s.KnowPause()
+	return s, nil
+}
+
+var states = map[string]driver.State{
+	"free": driver.StateFree, "held": driver.StateHeld, "expired": driver.StateExpired, "closed": driver.StateClosed,
+}
+
+// Statuses reads all rows of list.sql.
+func Statuses(ctx context.Context, q Querier, statement string, args ...any) (list []driver.Status, err error) {
+	err = q.Query(ctx, statement, args, func(r Rows) error {
+		list = []driver.Status{}
+		for r.Next() {
+			s, err := statusRow(r)
+			if err != nil {
+				return err
+			}
+			list = append(list, s)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// Outcomes are the words of renew.sql.
+var Outcomes = map[string]driver.Outcome{
+	"renewed": driver.Renewed, "lost": driver.Lost, "unknown": driver.Unknown,
+}
+
+// OutcomesInto puts the rows of renew.sql in their places.
+func OutcomesInto(result []driver.Outcome) func(Rows) error {
+	return func(r Rows) error {
+		for r.Next() {
+			var n int
+			var outcome string
+			if err := r.Scan(&n, &outcome); err != nil {
+				return err
+			}
+			result[n] = Outcomes[outcome]
+		}
+		return nil
+	}
+}

@@ -1,0 +1,47 @@
+package sqlbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqltable"
+)
+
+// SchemaError says that the lease table is missing or older than this version of the library. The
+// message names the command and the call that mend it.
+type SchemaError struct {
+	Table string
+	Err   error // what the database said
+}
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("sqllock: table %s is missing or out of date: run `rowlock migrate up`, or call migrations.Up: %v", e.Table, e.Err)
+}
+
+// Unwrap returns what the database said.
+func (e *SchemaError) Unwrap() error { return e.Err }
+
+// MetaMissing is the error of a lock table without the row that the migration puts into it.
+func MetaMissing(t sqltable.Table) error {
+	return driver.Permanent(&SchemaError{Table: t.String(), Err: errors.New("the row of its meta table is missing")})
+}
+
+// Settled reports whether err is an answer of the driver contract already, or none at all.
+func Settled(err error) bool {
+	var held *driver.Held
+	return err == nil || errors.Is(err, driver.ErrNotHeld) || errors.As(err, &held)
+}
+
+// Describe says what was being done, and keeps the end of ctx as a cause where the driver lost it.
+func Describe(ctx context.Context, operation string, key driver.Key, err error) error {
+	if key.Name != "" {
+		operation = fmt.Sprintf("%s %q", operation, key)
+	}
+	err = fmt.Errorf("sqllock: %s: %w", operation, err)
+	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}

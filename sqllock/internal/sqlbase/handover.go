@@ -1,0 +1,33 @@
+package sqlbase
+
+import (
+	"context"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// HandOver asks until it is settled whether from has become a grant to r. What stands in the way of every grant
+// is not mended here: the holder releases, and whoever acquires does that.
+func HandOver(ctx context.Context, r driver.Request, ask func() (Answer, error)) (driver.Grant, error) {
+	a, err := Settle(ctx, ask, nil)
+	switch {
+	case err != nil:
+		return driver.Grant{}, err
+	case a.Verdict == NotHeld:
+		return driver.Grant{}, driver.ErrNotHeld
+	case a.Verdict != Granted:
+		return driver.Grant{}, a.Held()
+	}
+	return driver.Grant{
+		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.Token),
+		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
+	}, nil
+}
+
+// HandOverArgs are the parameters of hand_over.sql of Postgres and SQLite.
+func HandOverArgs(from driver.Grant, r driver.Request) []any {
+	return []any{
+		from.Key.Namespace, from.Key.Name, from.Nonce.String(), int64(from.Token), from.MinHold.Microseconds(),
+		r.Nonce.String(), r.Holder, r.Note, r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
+	}
+}

@@ -1,0 +1,69 @@
+package sqlbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
+)
+
+// Pauses between two questions of a waiting InTx.
+const (
+	firstTxPause = 5 * time.Millisecond
+	longTxPause  = 100 * time.Millisecond
+)
+
+// TxLocker is what locks in a transaction of the caller's.
+type TxLocker interface {
+	// LockInTx takes the row lock of key in the caller's transaction, or answers *driver.Held
+	// at once. It never waits for another transaction and never leaves tx unusable.
+	LockInTx(ctx context.Context, tx Querier, key driver.Key) error
+}
+
+// LockInTx asks for the lock until it has it, or has waited for as long as the caller is ready to wait.
+func LockInTx(ctx context.Context, l TxLocker, tx Querier, key driver.Key, wait time.Duration) error {
+	if err := checkKey(key); err != nil {
+		return driver.Permanent(fmt.Errorf("sqllock: InTx: %w", err))
+	}
+	end := time.Now().Add(wait)
+	for step := firstTxPause; ; step = min(2*step, longTxPause) {
+		err := l.LockInTx(ctx, tx, key)
+		var held *driver.Held
+		if !errors.As(err, &held) {
+			return oneline.Error(err)
+		}
+		err = fmt.Errorf("sqllock: lock %q in the transaction: %w", key, err)
+		left := time.Until(end)
+		if left <= 0 {
+			return err
+		}
+		if ended := pause(ctx, min(left, jitter(step))); ended != nil {
+			return fmt.Errorf("%w: %w", err, ended)
+		}
+	}
+}
+
+// checkKey holds the names that a caller gives straight to this package to the rules that the
+// engine holds its own to.
+func checkKey(key driver.Key) error {
+	switch {
+	case key.Name == "" || len(key.Name) > driver.MaxName:
+		return fmt.Errorf("name of %d bytes: want 1 to %d", len(key.Name), driver.MaxName)
+	case len(key.Namespace) > driver.MaxNamespace:
+		return fmt.Errorf("namespace of %d bytes: want at most %d", len(key.Namespace), driver.MaxNamespace)
+	}
+	for _, part := range []string{key.Namespace, key.Name} {
+		if !utf8.ValidString(part) {
+			return fmt.Errorf("%q is not valid UTF-8", part)
+		}
+		if strings.IndexByte(part, 0) >= 0 {
+			return fmt.Errorf("%q has a NUL byte", part)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package sqlbase
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// RenewAll renews with once, and asks again, a few times, for the grants whose rows somebody had his
+// hands on: another renewal of the same grant, or somebody who looks at the lock in vain. It fails
+// only if nothing is known of any grant.
+func RenewAll(ctx context.Context, grants []driver.Grant, once func(context.Context, []driver.Grant) ([]driver.Outcome, error)) ([]driver.Outcome, error) {
+	result, err := once(ctx, grants)
+	if err != nil {
+		return nil, err
+	}
+	for range looks - 1 {
+		var places []int
+		var unknown []driver.Grant
+		for i, outcome := range result {
+			if outcome == driver.Unknown {
+				places, unknown = append(places, i), append(unknown, grants[i])
+			}
+		}
+		if len(unknown) == 0 || pause(ctx, jitter(lookPause)) != nil {
+			break
+		}
+		outcomes, err := once(ctx, unknown)
+		if err != nil {
+			break // what is known is known
+		}
+		for i, place := range places {
+			result[place] = outcomes[i]
+		}
+	}
+	return result, nil
+}
+
+// RenewalOf names what failed, in an error that is reported for each of the grants.
+func RenewalOf(grants []driver.Grant) string {
+	if len(grants) == 1 {
+		return fmt.Sprintf("renew %q", grants[0].Key)
+	}
+	return fmt.Sprintf("renew %d leases", len(grants))
+}

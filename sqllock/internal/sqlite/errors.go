@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlitefile"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+)
+
+// columnsLimit bounds the question whether the schema is to blame for an error.
+const columnsLimit = time.Second
+
+// columnsKnown is how many columns columns.sql counts.
+const columnsKnown = 21
+
+// classify turns an error into one of the answers of the driver contract.
+func (s *Backend) classify(ctx context.Context, operation string, key driver.Key, err error) error {
+	if sqlbase.Settled(err) {
+		return err
+	}
+	err = sqlbase.Describe(ctx, operation, key, err)
+	if driver.IsNotApplied(err) {
+		return err
+	}
+	switch code := sqlerror.SQLite(err); code & 0xff {
+	case sqlitefile.CodeBusy, sqlitefile.CodeLocked, sqlitefile.CodeCantopen:
+		return driver.NotApplied(err)
+	case sqlitefile.CodeReadonly, sqlitefile.CodePerm, sqlitefile.CodeAuth:
+		return driver.Permanent(fmt.Errorf("%w: the database file cannot be written", err))
+	case sqlitefile.CodeError:
+		if s.outdated(ctx) {
+			return driver.Permanent(&sqlbase.SchemaError{Table: s.table.String(), Err: err})
+		}
+		return driver.NotApplied(err)
+	default:
+		return err
+	}
+}
+
+// outdated reports whether a table or a column is missing: SQLITE_ERROR is all that a statement
+// answers then.
+func (s *Backend) outdated(ctx context.Context) bool {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), columnsLimit)
+	defer cancel()
+	columns := columnsKnown
+	err := s.call(bounded, func(q sqlbase.Querier) error {
+		_, err := sqlbase.QueryOne(bounded, q, s.sql["columns"], []any{s.table.Name(), s.table.Name() + "_meta", s.table.Schema(), s.table.Name() + "_waiter"}, &columns)
+		return err
+	})
+	return err == nil && columns < columnsKnown
+}
+
+var errStaleSnapshot = errors.New("the file has changed since the transaction began to read, which it does here if the pool has no other connection: run it again, and begin it IMMEDIATE")

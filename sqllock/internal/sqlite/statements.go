@@ -1,0 +1,6 @@
+package sqlite
+
+import "embed"
+
+//go:embed sql/*.sql
+var files embed.FS

@@ -1,0 +1,43 @@
+package sqllock
+
+import (
+	"context"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+)
+
+// invalid answers every call of a backend whose options cannot work with the reason.
+type invalid struct{ err error }
+
+func (i invalid) fail() error { return driver.Permanent(i.err) }
+
+func (i invalid) Acquire(context.Context, driver.Request) (driver.Grant, error) {
+	return driver.Grant{}, i.fail()
+}
+
+func (i invalid) Renew(context.Context, []driver.Grant) ([]driver.Outcome, error) {
+	return nil, i.fail()
+}
+func (i invalid) Release(context.Context, driver.Grant) error { return i.fail() }
+func (i invalid) Capabilities() driver.Capabilities           { return driver.Capabilities{Invalid: i.err} }
+func (i invalid) List(context.Context, string, bool) ([]driver.Status, error) {
+	return nil, i.fail()
+}
+
+func (i invalid) Inspect(context.Context, driver.Key) (driver.Status, error) {
+	return driver.Status{}, i.fail()
+}
+
+func (i invalid) ForceRelease(context.Context, driver.Key, driver.Token, bool) error {
+	return i.fail()
+}
+func (i invalid) Prune(context.Context, time.Duration) (int, error)           { return 0, i.fail() }
+func (i invalid) LockInTx(context.Context, sqlbase.Querier, driver.Key) error { return i.fail() }
+
+func (i invalid) HandOver(context.Context, driver.Grant, driver.Request) (driver.Grant, error) {
+	return driver.Grant{}, i.fail()
+}
+
+func (i invalid) Pause(context.Context, driver.Grant, driver.Nonce) error { return i.fail() }
