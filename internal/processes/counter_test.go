@@ -1,16 +1,11 @@
+//go:build unix
+
 package processes_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
+	"database/sql"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,24 +13,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Eight processes on each database, killed by -9 and stopped for longer than their TTL: tokens rise,
-// each is one process's, no two processes trust at once, no count is lost, and the name of a killed
+// Eight processes on each database, killed by -9 and suspended for longer than their TTL: tokens rise,
+// each belongs to one process, no two processes trust at once, no count is lost, and the name of a killed
 // holder is free within its TTL and a second.
 func TestCounterUnderFaults(t *testing.T) {
 	for name, d := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // mostly it waits
-			dsn, db := d.prepare(t)
-			f := &fleet{t: t, store: name, dsn: dsn, dir: t.TempDir()}
-			for i := range workers {
-				f.start(i)
-			}
-			f.disturb(faultsPerRun())
-			slowest := f.killHolders(3)
-			f.awaitGrants(enough)
-			f.stop()
-			check(t, d, db, f.events())
-			t.Logf("%d killed, %d of them holders whose names were taken over after %s at most", f.killed, 3, slowest.Round(time.Millisecond))
+			dsn := d.dsn(t) + d.immediate
+			db := prepareCounters(t, d, dsn)
+			c := &counters{fleet: newFleet(t, job{Program: counting, Store: name, DSN: dsn})}
+			c.disturb(faultsPerRun())
+			slowest := c.killHolders(3)
+			c.awaitGrants(enough)
+			c.stop()
+			check(t, d, db, c.all)
+			t.Logf("%d killed, %d of them holders whose names were taken over after %s at most", c.killed, 3, slowest.Round(time.Millisecond))
 		})
 	}
 }
@@ -47,177 +40,111 @@ func faultsPerRun() int {
 	return 18
 }
 
-// fleet is the worker processes of one run.
-type fleet struct {
-	t               *testing.T
-	store, dsn, dir string
-	running         []*exec.Cmd
-	killed          int
-}
-
-// start starts worker i, anew if it was killed, with a log of its own.
-func (f *fleet) start(i int) {
-	j := job{Store: f.store, DSN: f.dsn, Worker: i + workers*f.killed}
-	j.Log = filepath.Join(f.dir, fmt.Sprint(j.Worker, ".log"))
-	text, err := json.Marshal(j)
-	require.NoError(f.t, err)
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	require.NoError(f.t, cmd.Start())
-	if i == len(f.running) {
-		f.running = append(f.running, cmd)
-	} else {
-		f.running[i] = cmd
+// prepareCounters makes the counters, which are 0, and an empty ledger.
+func prepareCounters(t *testing.T, d database, dsn string) *sql.DB {
+	statements := []string{
+		"CREATE TABLE counter (id integer PRIMARY KEY, token bigint NOT NULL, n bigint NOT NULL)",
+		"CREATE TABLE ledger (id integer NOT NULL, n bigint NOT NULL, token bigint NOT NULL, worker integer NOT NULL, PRIMARY KEY (id, n))",
 	}
-	f.t.Cleanup(func() { _ = cmd.Process.Kill() })
+	for id := range names {
+		statements = append(statements, fmt.Sprintf("INSERT INTO counter VALUES (%d, 0, 0)", id))
+	}
+	return d.prepare(t, dsn, statements...)
 }
 
-// victim is mostly a worker whose log ends in the midst of holding a lock, and else any.
-func (f *fleet) victim() int {
+// counters disturbs workers that count.
+type counters struct {
+	*fleet
+	killed int
+}
+
+// disturb kills and suspends workers, one at a time.
+func (c *counters) disturb(faults int) {
+	for range faults {
+		time.Sleep(rand.N(300 * time.Millisecond)) // let them work
+		i := c.victim()
+		if rand.IntN(2) == 0 {
+			c.kill(i)
+			continue
+		}
+		p, _ := c.at(i)
+		require.NoError(c.t, p.suspend())
+		time.Sleep(ttl + rand.N(ttl/2)) // the fault itself: longer than the TTL
+		require.NoError(c.t, p.resume())
+	}
+}
+
+// victim is mostly a worker that holds a lock, and else any.
+func (c *counters) victim() int {
 	for _, i := range rand.Perm(workers) {
-		if events := f.log(f.path(i)); len(events) > 0 && rand.IntN(8) > 0 {
-			if last := events[len(events)-1]; last.What != "asked" && last.What != "released" {
-				return i
-			}
+		if _, last := c.at(i); last.Token != 0 && last.What != released && rand.IntN(8) > 0 {
+			return i
 		}
 	}
 	return rand.IntN(workers)
 }
 
-// path is the log of the worker that runs at place i.
-func (f *fleet) path(i int) string {
-	var j job
-	last := f.running[i].Env[len(f.running[i].Env)-1]
-	require.NoError(f.t, json.Unmarshal([]byte(last[len(jobVariable)+1:]), &j))
-	return j.Log
+// kill kills the worker at place i, starts another one there, and returns the dead one.
+func (c *counters) kill(i int) *process {
+	p, _ := c.at(i)
+	require.NoError(c.t, p.kill())
+	c.killed++
+	require.NoError(c.t, c.start(i))
+	return p
 }
 
-// disturb kills and stops workers, one at a time.
-func (f *fleet) disturb(faults int) {
-	for range faults {
-		time.Sleep(rand.N(300 * time.Millisecond)) // let them work
-		i := f.victim()
-		if rand.IntN(2) == 0 {
-			f.kill(i)
-			f.start(i)
-			continue
-		}
-		require.NoError(f.t, f.running[i].Process.Signal(syscall.SIGSTOP))
-		time.Sleep(ttl + rand.N(ttl/2)) // the fault itself: a pause beyond the TTL
-		require.NoError(f.t, f.running[i].Process.Signal(syscall.SIGCONT))
-	}
-}
-
-func (f *fleet) kill(i int) {
-	require.NoError(f.t, f.running[i].Process.Signal(syscall.SIGKILL))
-	_ = f.running[i].Wait()
-	f.killed++
-}
-
-// killHolders kills workers that hold a lock, and looks for how soon their names are granted again,
-// with nothing else going wrong.
-func (f *fleet) killHolders(n int) (slowest time.Duration) {
+// killHolders kills workers that hold a lock, and measures how soon their names are granted again while nothing else
+// goes wrong.
+func (c *counters) killHolders(n int) (slowest time.Duration) {
 	for n > 0 {
-		i := f.victim()
-		path := f.path(i)
-		if _, held := lastGrant(f.log(path)); !held {
-			continue // no use in killing it
-		}
+		i := c.awaitHolder()
 		at := now()
-		f.kill(i)
-		f.start(i)
-		dead, held := lastGrant(f.log(path))
+		p := c.kill(i)
+		dead, held := p.held()
 		if !held {
-			continue
+			continue // it released before it died
 		}
 		n--
-		next := f.await(dead)
+		by, next := c.awaitGrantAfter(p, dead)
 		took := time.Duration(next.At - at)
 		slowest = max(slowest, took)
-		assert.LessOrEqual(f.t, took, ttl+time.Second, "name %d, token %d: then token %d, worker %d", dead.Name, dead.Token, next.Token, next.Worker)
+		assert.LessOrEqual(c.t, took, ttl+time.Second, "name %d, token %d: then token %d, worker %d", p.name(), dead.Token, next.Token, by.Worker)
 	}
 	return slowest
 }
 
-// lastGrant is the last grant of a log, and whether it was still held at its end.
-func lastGrant(log []event) (last event, held bool) {
-	for _, e := range log {
-		switch e.What {
-		case "granted":
-			last, held = e, true
-		case "released":
-			held = false
+// awaitHolder waits until a worker holds a lock.
+func (c *counters) awaitHolder() (i int) {
+	c.t.Helper()
+	require.True(c.t, c.await(time.Minute, func() (held bool) {
+		for _, i = range rand.Perm(workers) {
+			if _, held = c.running[i].held(); held {
+				break
+			}
 		}
-	}
-	return last, held
+		return held
+	}), "nobody holds a lock")
+	return i
 }
 
-// await waits until the name is granted to somebody after dead.
-func (f *fleet) await(dead event) (next event) {
-	require.Eventually(f.t, func() bool {
-		for _, log := range f.events() {
-			for _, e := range log {
-				if e.What == "granted" && e.Name == dead.Name && e.Token > dead.Token && (next.Token == 0 || e.Token < next.Token) {
-					next = e
+// awaitGrantAfter waits until the name of p is granted after the grant last.
+func (c *counters) awaitGrantAfter(p *process, last event) (by *process, next event) {
+	c.t.Helper()
+	require.True(c.t, c.await(time.Minute, func() bool {
+		for _, other := range c.all {
+			for _, e := range other.log {
+				if e.What == granted && other.name() == p.name() && e.Token > last.Token && (by == nil || e.Token < next.Token) {
+					by, next = other, e
 				}
 			}
 		}
-		return next.Token != 0
-	}, time.Minute, 20*time.Millisecond)
-	return next
+		return by != nil
+	}), "name %d is not granted again after token %d", p.name(), last.Token)
+	return by, next
 }
 
-// awaitGrants waits until so many leases were granted.
-func (f *fleet) awaitGrants(n int) {
-	require.Eventually(f.t, func() bool {
-		granted := 0
-		for _, log := range f.events() {
-			for _, e := range log {
-				if e.What == "granted" {
-					granted++
-				}
-			}
-		}
-		return granted > n
-	}, time.Minute, 50*time.Millisecond)
-}
-
-// stop lets every worker end in good order, when it can heed a signal.
-func (f *fleet) stop() {
-	for i := range f.running {
-		require.Eventually(f.t, func() bool { return len(f.log(f.path(i))) > 0 }, time.Minute, 20*time.Millisecond, "worker %d does not start", i)
-	}
-	for _, cmd := range f.running {
-		require.NoError(f.t, cmd.Process.Signal(syscall.SIGTERM))
-	}
-	for _, cmd := range f.running {
-		require.NoError(f.t, cmd.Wait())
-	}
-}
-
-// events reads every log.
-func (f *fleet) events() map[string][]event {
-	all := make(map[string][]event)
-	paths, err := filepath.Glob(filepath.Join(f.dir, "*.log"))
-	require.NoError(f.t, err)
-	for _, path := range paths {
-		all[path] = f.log(path)
-	}
-	return all
-}
-
-// log reads one log, of a worker who may be writing to it.
-func (f *fleet) log(path string) (events []event) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it has only just been started
-	}
-	require.NoError(f.t, err)
-	for line := range bytes.Lines(text) {
-		var e event
-		require.NoError(f.t, json.Unmarshal(line, &e), "%s", line)
-		events = append(events, e)
-	}
-	return events
+// awaitGrants waits until more than n leases were granted.
+func (c *counters) awaitGrants(n int) {
+	c.t.Helper()
+	require.True(c.t, c.await(time.Minute, func() bool { return c.events[granted] > n }), "no more than %d leases are granted", n)
 }

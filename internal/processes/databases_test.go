@@ -1,3 +1,5 @@
+//go:build unix
+
 package processes_test
 
 import (
@@ -12,76 +14,81 @@ import (
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
 
-	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// database is one kind of store, as the test and its workers open it.
+// database is one kind of store, as the tests and their workers open it.
 type database struct {
-	driver  string
-	dialect migrations.Dialect
-	dsn     func(*testing.T) string
-	backend func(*sql.DB, string) (driver.Backend, func())
-	lock    string // behind the SELECT that reads the counter
+	driver    string
+	dialect   migrations.Dialect
+	dsn       func(*testing.T) string
+	backend   func(*sql.DB, string) (*sqllock.Backend, func())
+	guard     func(*sql.DB, ...fence.Option) *fence.Guard
+	levels    []sql.IsolationLevel
+	seq       string // the type of a column that counts the rows
+	lock      string // after a SELECT that locks the row
+	immediate string // after the DSN, where a SELECT locks no row: locks the database from the start of a transaction
 }
+
+var sqlLevels = []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
 
 var databases = map[string]database{
-	"postgres": {driver: "pgx", dialect: migrations.Postgres, dsn: func(t *testing.T) string { return testenv.Postgres(t) }, backend: openPgx, lock: " FOR UPDATE"},
-	"mysql":    {driver: "mysql", dialect: migrations.MySQL, dsn: func(t *testing.T) string { return testenv.MySQL(t) }, backend: openMySQL, lock: " FOR UPDATE"},
-	"mariadb":  {driver: "mysql", dialect: migrations.MySQL, dsn: func(t *testing.T) string { return testenv.MariaDB(t) }, backend: openMySQL, lock: " FOR UPDATE"},
-	"sqlite": {driver: "sqlite", dialect: migrations.SQLite, backend: openSQLite, dsn: func(t *testing.T) string {
-		return "file:" + filepath.Join(t.TempDir(), "test.db") + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_txlock=immediate"
-	}},
+	"postgres": {
+		driver: "pgx", dialect: migrations.Postgres, backend: openPgx, guard: fence.Postgres, levels: sqlLevels,
+		dsn: func(t *testing.T) string { return testenv.Postgres(t) },
+		seq: "bigserial PRIMARY KEY", lock: " FOR UPDATE",
+	},
+	"mysql":   mysql(func(t *testing.T) string { return testenv.MySQL(t) }),
+	"mariadb": mysql(func(t *testing.T) string { return testenv.MariaDB(t) }),
+	"sqlite": {
+		driver: "sqlite", dialect: migrations.SQLite, backend: openSQLite, guard: fence.SQLite, levels: []sql.IsolationLevel{sql.LevelDefault},
+		dsn: func(t *testing.T) string {
+			return "file:" + filepath.Join(t.TempDir(), "test.db") + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)"
+		},
+		seq: "INTEGER PRIMARY KEY AUTOINCREMENT", immediate: "&_txlock=immediate",
+	},
 }
 
-func openPgx(_ *sql.DB, dsn string) (driver.Backend, func()) {
-	pool, err := pgxpool.New(context.Background(), dsn)
-	if err != nil {
-		panic(err)
+func mysql(dsn func(*testing.T) string) database {
+	return database{
+		driver: "mysql", dialect: migrations.MySQL, backend: openMySQL, guard: fence.MySQL, levels: sqlLevels,
+		dsn: dsn, seq: "bigint AUTO_INCREMENT PRIMARY KEY", lock: " FOR UPDATE",
 	}
+}
+
+func openPgx(_ *sql.DB, dsn string) (*sqllock.Backend, func()) {
+	pool, err := pgxpool.New(context.Background(), dsn)
+	must(err)
 	return sqllock.Pgx(pool), pool.Close
 }
 
-func openMySQL(db *sql.DB, _ string) (driver.Backend, func())  { return sqllock.MySQL(db), func() {} }
-func openSQLite(db *sql.DB, _ string) (driver.Backend, func()) { return sqllock.SQLite(db), func() {} }
+func openMySQL(db *sql.DB, _ string) (*sqllock.Backend, func()) { return sqllock.MySQL(db), func() {} }
+func openSQLite(db *sql.DB, _ string) (*sqllock.Backend, func()) {
+	return sqllock.SQLite(db), func() {}
+}
 
-// prepare makes the lease table, the counters and the ledger in a fresh database.
-func (d database) prepare(t *testing.T) (dsn string, db *sql.DB) {
+// prepare makes the tables of the lock and those of statements in a fresh database.
+func (d database) prepare(t *testing.T, dsn string, statements ...string) *sql.DB {
 	t.Helper()
-	dsn = d.dsn(t)
 	db, err := sql.Open(d.driver, dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	require.NoError(t, migrations.Up(t.Context(), db, d.dialect))
-	for _, statement := range []string{
-		"CREATE TABLE counter (id integer PRIMARY KEY, token bigint NOT NULL, n bigint NOT NULL)",
-		"CREATE TABLE ledger (id integer NOT NULL, n bigint NOT NULL, token bigint NOT NULL, worker integer NOT NULL, PRIMARY KEY (id, n))",
-	} {
+	for _, statement := range statements {
 		_, err := db.ExecContext(t.Context(), statement)
-		require.NoError(t, err)
+		require.NoError(t, err, statement)
 	}
-	for id := range names {
-		_, err := db.ExecContext(t.Context(), d.bind("INSERT INTO counter VALUES (?, 0, 0)"), id)
-		require.NoError(t, err)
-	}
-	return dsn, db
+	return db
 }
 
 // bind writes the parameters of a statement as the driver wants them.
 func (d database) bind(statement string) string {
-	if d.dialect != migrations.Postgres {
-		return statement
+	if d.dialect == migrations.Postgres {
+		return sqlbind.Dollars(statement)
 	}
-	bound, n := make([]byte, 0, len(statement)+8), byte('0')
-	for _, c := range []byte(statement) {
-		if c == '?' {
-			n++
-			bound = append(bound, '$', n)
-			continue
-		}
-		bound = append(bound, c)
-	}
-	return string(bound)
+	return statement
 }

@@ -1,15 +1,20 @@
-// Package processes_test proves the promises with real processes on real databases: eight workers
-// count under a lock, while they are killed and paused for longer than their lease, and a checker
-// reads what they wrote down.
+//go:build unix
+
+// Package processes_test proves the promises with real processes on real databases. Worker processes use a lock while they are
+// suspended for longer than their lease, evicted and killed. The tests judge what the workers reported and what is in the tables.
+// There are two programs:
+//
+//   - counting: the workers count in a row under the lock, and the token alone rejects stale writers.
+//   - chaining: the workers read the end of a chain and write the next links in later transactions, behind the fence. The chain must
+//     not break. Without the fence it must.
 package processes_test
 
 import (
-	"encoding/json"
 	"os"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/rowlock/rowlock/internal/leaks"
 )
 
 const (
@@ -18,23 +23,10 @@ const (
 	names   = 2
 )
 
-// job is what a worker process is told, in its environment.
-type job struct {
-	Store, DSN string
-	Log        string // where it writes its events
-	Worker     int    // its remainder by names is what it counts
-}
-
-const jobVariable = "ROWLOCK_TEST_JOB"
-
 func TestMain(m *testing.M) {
 	if text := os.Getenv(jobVariable); text != "" {
-		var j job
-		if err := json.Unmarshal([]byte(text), &j); err != nil {
-			panic(err)
-		}
-		j.work()
+		work(text)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package chain_test
+package processes_test
 
 import (
 	"database/sql"
@@ -20,6 +20,27 @@ type link struct {
 
 // follows says whether the writer of l knew the link before it.
 func (l link) follows(before link) bool { return l.readVal == before.newVal }
+
+// prepareChains makes an empty ledger.
+func prepareChains(t *testing.T, d database, dsn string) *sql.DB {
+	return d.prepare(t, dsn,
+		"CREATE TABLE ledger (seq "+d.seq+", id integer NOT NULL, token bigint NOT NULL, nonce char(36) NOT NULL, worker integer NOT NULL, read_val bigint NOT NULL, new_val bigint NOT NULL)",
+		"CREATE INDEX ledger_of_id ON ledger (id, seq)",
+	)
+}
+
+// acknowledged is the ends of the chains that were reported as committed.
+func acknowledged(all []*process) map[int64]bool {
+	acked := make(map[int64]bool)
+	for _, p := range all {
+		for _, e := range p.log {
+			if e.What == wrote {
+				acked[e.Last] = true
+			}
+		}
+	}
+	return acked
+}
 
 // ledger is the chain of one name, in the order in which it was written.
 func (d database) ledger(t *testing.T, db *sql.DB, id int) (links []link) {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package chain_test
+package processes_test
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func (h *holding) attempt(transaction func(context.Context) error) bool {
 // read reads the end of the chain; that of an empty one is 0.
 func (h *holding) read(ctx context.Context) error {
 	return h.within(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, h.d.bind("SELECT new_val FROM ledger WHERE id = ? ORDER BY seq DESC LIMIT 1"), h.Worker%names).Scan(&h.last)
+		err := tx.QueryRowContext(ctx, h.d.bind("SELECT new_val FROM ledger WHERE id = ? ORDER BY seq DESC LIMIT 1"), h.name()).Scan(&h.last)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -60,7 +60,7 @@ func (h *holding) write(ctx context.Context) error {
 			before := next
 			next = rand.Int64()
 			if _, err := tx.ExecContext(ctx, h.d.bind("INSERT INTO ledger (id, token, nonce, worker, read_val, new_val) VALUES (?, ?, ?, ?, ?, ?)"),
-				h.Worker%names, int64(h.lease.Token()), h.lease.Nonce().String(), h.Worker, before, next); err != nil {
+				h.name(), int64(h.lease.Token()), h.lease.Nonce().String(), h.Worker, before, next); err != nil {
 				return err
 			}
 		}
@@ -77,7 +77,7 @@ func (h *holding) write(ctx context.Context) error {
 
 // within runs a transaction with the fence, in both ways that the guard offers; or without.
 func (h *holding) within(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
-	if h.Fenced && rand.IntN(2) == 0 {
+	if h.fenced && rand.IntN(2) == 0 {
 		return h.guard.Tx(ctx, fn)
 	}
 	level := h.d.levels[rand.IntN(len(h.d.levels))]
@@ -86,7 +86,7 @@ func (h *holding) within(ctx context.Context, fn func(context.Context, *sql.Tx) 
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	if h.Fenced {
+	if h.fenced {
 		if err := h.guard.Check(ctx, tx); err != nil {
 			return err
 		}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package chain_test
+package processes_test
 
 import (
 	"os"
@@ -31,30 +31,29 @@ func duration(t *testing.T) (d time.Duration, asked bool) {
 	return d, true
 }
 
-// Eight processes on two names, stopped for longer than their lease between read and write, evicted
-// there, stopped inside their transactions and killed: every link of a chain was written by who knew
+// Eight processes on two names, suspended for longer than their lease between read and write, evicted
+// there, suspended inside their transactions and killed: every link of a chain was written by a worker that knew
 // the link before it, tokens never go down, and each has one holder. Stale writes are attempted and
-// refused, by the lease and by the database.
+// rejected, by the lease and by the database.
 func TestFencedChainIsUnbroken(t *testing.T) {
 	long, _ := duration(t)
 	for name, d := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // mostly it waits
-			dsn, db := d.prepare(t)
+			dsn := d.dsn(t)
+			db := prepareChains(t, d, dsn)
 			locks, closeLocks := d.backend(db, dsn)
 			defer closeLocks()
-			f := newFleet(t, job{Store: name, DSN: dsn, Fenced: true})
+			f := newFleet(t, job{Program: chaining, Store: name, DSN: dsn})
 			begin := time.Now()
-			n := f.disturb(locks, func() bool {
+			n := disturb(f, locks, func() bool {
 				took := time.Since(begin)
-				return took >= long && f.covered() || took >= long+longestCoverage
+				return took >= long && f.heard(stale) > 0 && f.heard(lost) > 0 || took >= long+longestCoverage
 			})
 			f.stop()
-			total := d.requireUnbroken(t, db, f.acked)
+			total := d.requireUnbroken(t, db, acknowledged(f.all))
 			t.Logf("%d holds, %d links written in %d transactions; refused: %d by the database, %d by the lease", f.events[granted], total, f.events[wrote], f.events[stale], f.events[lost])
 			t.Log(n)
-			f.logErrors()
-			assert.Zero(t, f.events[failed], f.detail[failed])
 			assert.Positive(t, f.events[stale], "no stale write reached the database: the run says too little")
 			assert.Positive(t, f.events[lost], "nobody wrote after its lease: the run says too little")
 		})
@@ -68,12 +67,13 @@ func TestUnfencedChainBreaks(t *testing.T) {
 	for name, d := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // mostly it waits
-			dsn, db := d.prepare(t)
+			dsn := d.dsn(t)
+			db := prepareChains(t, d, dsn)
 			locks, closeLocks := d.backend(db, dsn)
 			defer closeLocks()
-			f := newFleet(t, job{Store: name, DSN: dsn})
+			f := newFleet(t, job{Program: unfenced, Store: name, DSN: dsn})
 			begin := time.Now()
-			n := f.disturb(locks, func() bool {
+			n := disturb(f, locks, func() bool {
 				if took := time.Since(begin); full || took >= longestControl {
 					return took >= fullControl
 				}
@@ -84,25 +84,7 @@ func TestUnfencedChainBreaks(t *testing.T) {
 			lostUpdates, total := d.lostUpdates(t, db)
 			t.Logf("%d lost updates in %d links after %s", lostUpdates, total, time.Since(begin).Round(time.Millisecond))
 			t.Log(n)
-			f.logErrors()
-			assert.Zero(t, f.events[failed], f.detail[failed])
 			assert.Positive(t, lostUpdates, "the control lost nothing: the faults are too weak for the fenced run to say something")
 		})
-	}
-}
-
-// covered says whether stale writers were refused by the database and by the lease.
-func (f *fleet) covered() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.events[stale] > 0 && f.events[lost] > 0
-}
-
-// logErrors logs how often each kind of error was told, and the first of them.
-func (f *fleet) logErrors() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for what, detail := range f.detail {
-		f.t.Logf("%d %s, such as: %s", f.events[what], what, detail)
 	}
 }

@@ -1,12 +1,11 @@
 //go:build unix
 
-package chain_test
+package processes_test
 
 import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"syscall"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -46,7 +45,7 @@ func (n faults) String() string {
 }
 
 // disturb lets a supervisor disturb each chain until it is enough.
-func (f *fleet) disturb(locks driver.Operator, enough func() bool) (done faults) {
+func disturb(f *fleet, locks driver.Operator, enough func() bool) (done faults) {
 	f.t.Helper()
 	ended := make(chan struct{})
 	results := make(chan error, names)
@@ -112,7 +111,7 @@ func (s *supervisor) next() error {
 func (s *supervisor) victim(at string) (i int, ok bool) {
 	ok = s.await(2*ttl, func() bool {
 		for _, i = range rand.Perm(workers) {
-			if i%names == s.id && s.running[i].told.What == at {
+			if i%names == s.id && s.running[i].told().What == at {
 				return true
 			}
 		}
@@ -125,16 +124,15 @@ func (s *supervisor) victim(at string) (i int, ok bool) {
 func (s *supervisor) inflict(kind fault, i int, at string) (hit bool, err error) {
 	p, _ := s.at(i)
 	if kind == kill {
-		if err := p.cmd.Process.Kill(); err != nil {
+		if err := p.kill(); err != nil {
 			return false, err
 		}
-		<-p.done
 		return true, s.start(i)
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := p.suspend(); err != nil {
 		return false, err
 	}
-	if !s.await(20*time.Millisecond, func() bool { return p.told.What != at }) { // nothing was told before it stopped
+	if !s.await(20*time.Millisecond, func() bool { return p.told().What != at }) { // nothing was told before it stopped
 		if kind == evict {
 			hit = s.evict(i)
 		} else {
@@ -142,7 +140,7 @@ func (s *supervisor) inflict(kind fault, i int, at string) (hit bool, err error)
 			hit = true
 		}
 	}
-	return hit, p.cmd.Process.Signal(syscall.SIGCONT)
+	return hit, p.resume()
 }
 
 // evict ends the lease of a stopped worker, who does not hear of it, and waits until another one has
@@ -151,12 +149,12 @@ func (s *supervisor) evict(i int) bool {
 	_, told := s.at(i)
 	ctx, cancel := context.WithTimeout(s.t.Context(), ttl/2)
 	defer cancel()
-	if s.locks.ForceRelease(ctx, driver.Key{Name: nameOf(s.id)}, told.Token, true) != nil {
+	if s.locks.ForceRelease(ctx, driver.Key{Name: chainName(s.id)}, told.Token, true) != nil {
 		return false
 	}
 	return s.await(ttl/2, func() bool {
 		for other, p := range s.running {
-			if other%names == s.id && p.told.Token > told.Token {
+			if other%names == s.id && p.told().Token > told.Token {
 				return true
 			}
 		}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package processes_test
 
 import (
@@ -12,9 +14,8 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// grant is what one process wrote down of one lease.
+// grant is what one process reported of one lease.
 type grant struct {
-	name           int
 	token          rowlock.Token
 	worker         int
 	asked, granted int64
@@ -24,29 +25,27 @@ type grant struct {
 // enough grants are needed for a run to say anything.
 const enough = 50
 
-// check finds in the logs and the tables whether the promises were kept.
-func check(t *testing.T, d database, db *sql.DB, logs map[string][]event) {
+// check finds in what the processes told and in the tables whether the promises were kept.
+func check(t *testing.T, d database, db *sql.DB, all []*process) {
 	t.Helper()
 	grants := make(map[int][]*grant)
-	var counted, stale int
-	for _, events := range logs {
-		var asked int64
+	var counts, refused int
+	for _, p := range all {
+		var since int64
 		var g *grant
-		for _, e := range events {
+		for _, e := range p.log {
 			switch e.What {
-			case "asked":
-				asked = e.At
-			case "granted":
-				g = &grant{name: e.Name, token: e.Token, worker: e.Worker, asked: asked, granted: e.At, trusted: e.At}
-				grants[e.Name] = append(grants[e.Name], g)
-			case "trusted":
+			case asked:
+				since = e.At
+			case granted:
+				g = &grant{token: e.Token, worker: p.Worker, asked: since, granted: e.At, trusted: e.At}
+				grants[p.name()] = append(grants[p.name()], g)
+			case trusted:
 				g.trusted = e.At
-			case "counted":
-				counted++
-			case "stale":
-				stale++
-			case "failed":
-				t.Errorf("worker %d: %s", e.Worker, e.Detail)
+			case counted:
+				counts++
+			case stale:
+				refused++
 			}
 		}
 	}
@@ -62,8 +61,8 @@ func check(t *testing.T, d database, db *sql.DB, logs map[string][]event) {
 		total += len(of)
 	}
 	inLedger := checkLedger(t, d, db)
-	assert.GreaterOrEqual(t, inLedger, counted, "a count that was acknowledged is in the ledger")
-	t.Logf("%d grants, %d counts, %d stale writes refused", total, inLedger, stale)
+	assert.GreaterOrEqual(t, inLedger, counts, "a count that was acknowledged is in the ledger")
+	t.Logf("%d grants, %d counts, %d stale writes refused", total, inLedger, refused)
 	assert.Greater(t, total, enough, "too little happened for this to say anything")
 }
 

@@ -1,0 +1,81 @@
+//go:build unix
+
+package processes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/fence"
+)
+
+// chainName is the lock of a chain.
+func chainName(id int) string { return fmt.Sprint("chain-", id) }
+
+// extend acquires the lock, reads the end of the chain once and writes a few times. It never asks the lease
+// whether it is still held.
+func (w worker) extend(ctx context.Context, locker *rowlock.Locker) {
+	lease, err := locker.Acquire(ctx, chainName(w.name()))
+	if err != nil {
+		if ctx.Err() == nil {
+			w.tell(event{What: refusal(err), Detail: err.Error()})
+		}
+		return
+	}
+	defer func() {
+		_ = lease.Release(ctx)
+		w.tell(event{What: released, Token: lease.Token()})
+	}()
+	w.tell(event{What: granted, Token: lease.Token()})
+	h := &holding{worker: w, lease: lease}
+	if !h.attempt(h.read) {
+		return
+	}
+	for range 1 + rand.IntN(4) {
+		w.tell(event{What: ready, Token: lease.Token(), Last: h.last})
+		think()
+		if !h.attempt(h.write) {
+			return
+		}
+		w.tell(event{What: wrote, Token: lease.Token(), Last: h.last})
+	}
+}
+
+// think is the work between reading and writing.
+func think() {
+	longest := 10 * time.Millisecond
+	if rand.IntN(4) == 0 {
+		longest = 100 * time.Millisecond
+	}
+	time.Sleep(rand.N(longest))
+}
+
+// refusal is why the lock was not acquired.
+func refusal(err error) string {
+	switch {
+	case errors.Is(err, rowlock.ErrUnavailable):
+		return unavailable
+	case errors.Is(err, fence.ErrStale), errors.Is(err, fence.ErrRetry), errors.Is(err, rowlock.ErrLost):
+		return unsealed
+	default:
+		return failed
+	}
+}
+
+// outcome is what became of a transaction that failed.
+func outcome(err error) string {
+	switch {
+	case errors.Is(err, fence.ErrStale):
+		return stale
+	case errors.Is(err, rowlock.ErrLost):
+		return lost
+	case errors.Is(err, fence.ErrRetry):
+		return undone
+	default:
+		return broken
+	}
+}

@@ -1,0 +1,120 @@
+//go:build unix
+
+package processes_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// fleet is the worker processes of one run.
+type fleet struct {
+	t   *testing.T
+	job job
+
+	mu      sync.Mutex
+	changed chan struct{}     // closed and replaced at each event
+	running []*process        // one at each place
+	all     []*process        // also those that were killed
+	events  map[string]int    // how often each thing was told
+	detail  map[string]string // the first error of each kind
+}
+
+func newFleet(t *testing.T, j job) *fleet {
+	f := &fleet{
+		t: t, job: j, changed: make(chan struct{}), running: make([]*process, workers),
+		events: make(map[string]int), detail: make(map[string]string),
+	}
+	t.Cleanup(func() {
+		for _, p := range f.all {
+			_ = p.kill()
+		}
+	})
+	for i := range workers {
+		require.NoError(t, f.start(i))
+	}
+	return f
+}
+
+// start starts a worker at place i.
+func (f *fleet) start(i int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j := f.job
+	j.Worker = i + workers*len(f.all)
+	p, err := launch(j, f.hear)
+	if err != nil {
+		return err
+	}
+	f.running[i] = p
+	f.all = append(f.all, p)
+	return nil
+}
+
+func (f *fleet) hear(p *process, e event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p.log = append(p.log, e)
+	f.events[e.What]++
+	if e.Detail != "" && f.detail[e.What] == "" {
+		f.detail[e.What] = e.Detail
+	}
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// await waits until an event makes cond true, and reports whether one did within limit. cond is called with mu held.
+func (f *fleet) await(limit time.Duration, cond func() bool) bool {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	for {
+		f.mu.Lock()
+		met, changed := cond(), f.changed
+		f.mu.Unlock()
+		if met {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-late.C:
+			return false
+		}
+	}
+}
+
+// at is the worker at place i, and what it told last.
+func (f *fleet) at(i int) (*process, event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.running[i], f.running[i].told()
+}
+
+// heard is how often what was told.
+func (f *fleet) heard(what string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.events[what]
+}
+
+// stop terminates every worker that can handle the signal, and requires that all end well and that none has failed.
+func (f *fleet) stop() {
+	f.t.Helper()
+	require.True(f.t, f.await(time.Minute, func() bool {
+		return !slices.ContainsFunc(f.running, func(p *process) bool { return len(p.log) == 0 })
+	}), "a worker does not start")
+	for _, p := range f.running {
+		require.NoError(f.t, p.terminate(), "worker %d", p.Worker)
+	}
+	for _, p := range f.running {
+		require.NoError(f.t, <-p.done, "worker %d", p.Worker)
+	}
+	for what, detail := range f.detail {
+		f.t.Logf("%d %s, such as: %s", f.events[what], what, detail)
+	}
+	assert.Zero(f.t, f.events[failed], f.detail[failed])
+}
