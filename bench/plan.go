@@ -6,10 +6,11 @@ import "time"
 type plan struct {
 	quick bool
 
-	cycles, fences, sizes, many runs
+	cycles, fences, sizes, many, nodes runs
 
 	handOver, herds runs
 	contenders      []int
+	candidates      []int // for a name at nodes of which one is slow or dead
 	herd            int
 	patience        time.Duration // for the first hand-over of those who ask seldom
 
@@ -25,7 +26,7 @@ type plan struct {
 }
 
 var long = plan{
-	cycles: runs{9, 200 * time.Millisecond}, fences: runs{7, 200 * time.Millisecond}, sizes: runs{9, 300 * time.Millisecond}, many: runs{3, 500 * time.Millisecond},
+	cycles: runs{9, 200 * time.Millisecond}, fences: runs{7, 200 * time.Millisecond}, sizes: runs{9, 300 * time.Millisecond}, many: runs{3, 500 * time.Millisecond}, nodes: runs{1, 5 * time.Second}, candidates: []int{1, 8, 50},
 	handOver: runs{3, 300 * time.Millisecond}, herds: runs{3, 500 * time.Millisecond}, contenders: []int{2, 8, 100}, herd: 1000, patience: 4 * time.Second,
 	ttl: 3 * time.Second, deaths: 3,
 	leases: 10_000, hold: time.Minute,
@@ -34,7 +35,7 @@ var long = plan{
 
 var brief = plan{
 	quick:  true,
-	cycles: runs{1, 20 * time.Millisecond}, fences: runs{1, 15 * time.Millisecond}, sizes: runs{1, 20 * time.Millisecond}, many: runs{1, 50 * time.Millisecond},
+	cycles: runs{1, 20 * time.Millisecond}, fences: runs{1, 15 * time.Millisecond}, sizes: runs{1, 20 * time.Millisecond}, many: runs{1, 50 * time.Millisecond}, nodes: runs{1, time.Second}, candidates: []int{8},
 	handOver: runs{1, 50 * time.Millisecond}, herds: runs{1, 100 * time.Millisecond}, contenders: []int{8}, herd: 100, patience: 1500 * time.Millisecond,
 	ttl: 3 * time.Second, deaths: 1,
 	leases: 200, hold: time.Second,
@@ -43,7 +44,7 @@ var brief = plan{
 
 // scaled measures for so much longer.
 func (p plan) scaled(by float64) plan {
-	for _, r := range []*runs{&p.cycles, &p.fences, &p.sizes, &p.many, &p.handOver, &p.herds} {
+	for _, r := range []*runs{&p.cycles, &p.fences, &p.sizes, &p.many, &p.nodes, &p.handOver, &p.herds} {
 		r.round = time.Duration(float64(r.round) * by)
 	}
 	p.hold = time.Duration(float64(p.hold) * by)

@@ -15,25 +15,25 @@ import (
 // redlockTTL is short because servers that have just been started vote only after the longest TTL.
 const redlockTTL = 3 * time.Second
 
-// redlockStore is three Redis servers in memory that know nothing of each other.
-func redlockStore() store {
-	three := ours("Redlock, TTL 3 s", "", func(_ context.Context, at []string) (driver.Backend, func(), error) {
+// redlockStore is so many Redis servers in memory that know nothing of each other.
+func redlockStore(id, title string, servers int) store {
+	row := ours("Redlock, TTL 3 s", "", func(_ context.Context, at []string) (driver.Backend, func(), error) {
 		nodes, leave, err := openNodes(at)
 		if err != nil {
 			return nil, nil, err
 		}
 		return redlock.New(nodes, redlock.MaxTTL(redlockTTL), redlock.NodeTimeout(redlockTTL/6)), leave, nil
 	})
-	three.ttl = redlockTTL
+	row.ttl = redlockTTL
 	s := store{
-		id: "redlock", title: "Redlock, three servers in memory", product: "Redis",
+		id: id, title: title, product: "Redis",
 		serve: func(ctx context.Context, w *world) ([]string, error) {
-			return w.started(ctx, "redlock", testserver.Redis, 3, testserver.Options{})
+			return w.started(ctx, id, testserver.Redis, servers, testserver.Options{})
 		},
 		counted: "requests", count: countRequests, version: redisVersion,
-		many: []string{three.name}, modules: []string{"github.com/redis/go-redis/v9", "github.com/go-redsync/redsync/v4"},
+		many: []string{row.name}, modules: []string{"github.com/redis/go-redis/v9", "github.com/go-redsync/redsync/v4"},
 		locks: []lock{
-			three,
+			row,
 			{name: "redsync, every 50 to 250 ms", kind: report.Peer, open: func(_ context.Context, at []string, t task) (*party, error) {
 				if t.TTL == 0 {
 					t.TTL = 30 * time.Second
@@ -47,7 +47,7 @@ func redlockStore() store {
 		},
 	}
 	s.prepare = func(ctx context.Context, at []string) error { // the servers do not vote before they have been asked and the TTL is over
-		p, err := three.join(ctx, at, task{Name: "prepare", Members: 1})
+		p, err := row.join(ctx, at, task{Name: "prepare", Members: 1})
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ func (s store) lock(name string) (lock, bool) {
 func stores() []store {
 	return []store{
 		postgresStore(), mysqlStore("mysql", "MySQL"), mysqlStore("mariadb", "MariaDB"), sqliteStore(),
-		redisStore(), durableRedisStore(), redlockStore(), etcdStore(1), etcdStore(3), zooKeeperStore(1), zooKeeperStore(3),
+		redisStore(), durableRedisStore(), redlockStore("redlock", "Redlock, three servers in memory", 3), redlockStore("redlock5", "Redlock, five servers in memory", 5), etcdStore(1), etcdStore(3), zooKeeperStore(1), zooKeeperStore(3),
 	}
 }
 

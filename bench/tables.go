@@ -70,6 +70,8 @@ func tables() []table {
 			[]report.Column{perS, report.Ratio("ratio (min–max)"), ofP50, p50, p99}},
 		{"clients", oneServer, false, func(p plan) string { return "median of " + p.many.String() }, (*bench).clients,
 			[]report.Column{{Title: "clients", Cell: many.Cell}, perS, report.Ratio("ratio (min–max)"), ofP50, p50, p99}},
+		{"nodes", []string{"redlock5"}, false, func(p plan) string { return "median of " + p.nodes.String() }, (*bench).nodes,
+			[]report.Column{many, p50, p99, perS, counted, report.Of("least served", "least", report.Share)}},
 		{"bloat", databases, false, func(plan) string { return fmt.Sprintf("%d names, %d clients", bloatNames, bloatClients) }, (*bench).bloats,
 			[]report.Column{report.Of("table", "table_bytes", report.Bytes), report.Of("index", "index_bytes", report.Bytes),
 				report.Of("updates within a page", "hot_share", report.Share)}},

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/bench/report"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+)
+
+// slowness is how much longer the slow node takes in each direction.
+const slowness = 100 * time.Millisecond
+
+// nodes measures hand-overs between few and many clients while all nodes are well, while one is slow, and while one is dead.
+func (b *bench) nodes(ctx context.Context, s store) ([]report.Row, error) {
+	at, err := b.counted(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var rows []report.Row
+	for _, state := range []string{"well", "slow", "dead"} {
+		for _, n := range b.plan.candidates {
+			repeats, failed := make([][]map[string]float64, len(s.locks)), make([]error, len(s.locks))
+			for round := range b.plan.nodes.rounds {
+				for turn := range s.locks {
+					i := (round + turn) % len(s.locks)
+					got, err := b.election(ctx, s, at, state, s.locks[i], n)
+					if ctx.Err() != nil {
+						return nil, ctx.Err()
+					}
+					if err != nil {
+						failed[i] = err
+					} else {
+						repeats[i] = append(repeats[i], got)
+					}
+					b.log("%s, %s, %d contenders: %.0f per s, %.1f requests each, p50 %.0f µs, least %.2f, %v", state, s.locks[i].name, n, got["per_s"], got["counted"], got["p50_us"], got["least"], err)
+				}
+			}
+			for i, l := range s.locks {
+				row := report.Row{Lock: l.name + ", " + state, Kind: l.kind, Contenders: n, Figures: medians(repeats[i])}
+				if failed[i] != nil {
+					row.Error = failed[i].Error()
+				}
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// election has n clients, each with connections of its own, hand one name over. The last node is slow or dead.
+func (b *bench) election(ctx context.Context, s store, at []string, state string, l lock, n int) (map[string]float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute+4*b.plan.nodes.round)
+	defer cancel()
+	count, leave, err := s.meter(ctx, at, l)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	at = slices.Clone(at)
+	harm := func() {}
+	if state != "well" {
+		address, number, _ := strings.Cut(strings.TrimPrefix(at[len(at)-1], "redis://"), "/")
+		p, err := faultproxy.New(address)
+		if err != nil {
+			return nil, err
+		}
+		defer p.Close()
+		at[len(at)-1] = "redis://" + p.Addr() + "/" + number
+		harm = p.Close
+		if state == "slow" {
+			harm = func() { p.Delay(slowness) }
+		}
+	}
+	name := &passing{contenders: n, next: make(chan struct{})}
+	parties := make([]*party, n)
+	defer func() {
+		var closing sync.WaitGroup
+		for _, p := range parties {
+			if p != nil {
+				closing.Go(p.close)
+			}
+		}
+		closing.Wait()
+	}()
+	what := task{Name: fmt.Sprintf("nodes %d", crowdsSoFar.Add(1)), Members: 1}
+	for i := range n {
+		if parties[i], err = l.join(ctx, at, what); err != nil {
+			return nil, err
+		}
+		if err := parties[i].cycle(ctx); err != nil { // which connects
+			return nil, err
+		}
+	}
+	harm()
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	var group sync.WaitGroup
+	for i, p := range parties {
+		group.Go(func() { name.run(running, i, p.members[0]) })
+	}
+	sleep(ctx, time.Second)
+	before, err := count.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	sleep(ctx, b.plan.nodes.round)
+	took := time.Since(began)
+	after, err := count.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop()
+	group.Wait()
+	return name.figures(began, took, after-before)
+}
+
+// passing is the name that goes from one contender to another. With one contender it is only acquired and released.
+type passing struct {
+	contenders int
+
+	mu     sync.Mutex
+	next   chan struct{} // closed by the next grant
+	events []event
+	failed error
+}
+
+// run acquires, holds for a moment, releases and waits until another contender has the name.
+func (p *passing) run(ctx context.Context, i int, acquire acquirer) {
+	for ctx.Err() == nil {
+		h, err := acquire(ctx)
+		if err != nil {
+			p.fail(ctx, err)
+			continue
+		}
+		next := p.note("got", i)
+		if p.contenders > 1 {
+			time.Sleep(hold)
+		}
+		p.note("released", i)
+		if err := h.release(context.WithoutCancel(ctx)); err != nil {
+			p.fail(ctx, err)
+		}
+		if p.contenders > 1 {
+			select {
+			case <-next:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// note returns what is closed when the name is granted next.
+func (p *passing) note(kind string, member int) (next chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if kind == "got" {
+		close(p.next)
+		p.next = make(chan struct{})
+	}
+	p.events = append(p.events, event{kind: kind, member: member, at: time.Now()})
+	return p.next
+}
+
+func (p *passing) fail(ctx context.Context, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ctx.Err() == nil && p.failed == nil {
+		p.failed = err
+	}
+}
+
+// figures are those of what happened from then on, for so long.
+func (p *passing) figures(from time.Time, d time.Duration, requests float64) (map[string]float64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	events := slices.DeleteFunc(slices.Clone(p.events), func(e event) bool { return e.at.Before(from) || e.at.After(from.Add(d)) })
+	figures, err := relayFigures(events, d)
+	if err != nil {
+		return nil, errors.Join(err, p.failed)
+	}
+	figures["counted"] = requests / figures["n"]
+	greedFigures(figures, events, p.contenders, d)
+	return figures, p.failed
+}
