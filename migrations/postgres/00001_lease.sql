@@ -12,7 +12,8 @@ CREATE TABLE rowlock_lease (
     note        text        NOT NULL, -- why, for people
     acquired_at timestamptz NOT NULL,
     expires_at  timestamptz NOT NULL, -- the lease ends here unless it is renewed
-    held_until  timestamptz NOT NULL, -- from here on the lock can be granted to somebody else
+    held_until  timestamptz NOT NULL, -- from here on the lock can be granted to somebody else; 1970 once it is released and kept for nobody,
+                                      -- so that it is free whatever the clock says
     PRIMARY KEY (namespace, name)
 ) WITH (
     fillfactor = 50,

@@ -9,6 +9,7 @@ CREATE UNLOGGED TABLE rowlock_lease_waiter (
     id        uuid        NOT NULL,
     channel   text COLLATE "C" NOT NULL, -- on which its process listens; empty if it does not
     seen_at   timestamptz NOT NULL, -- when it said last that it waits
+    callable  boolean     NOT NULL DEFAULT true, -- a release may call it; false once its process has been granted the lock
     PRIMARY KEY (namespace, name, since, id)
 ) WITH (
     fillfactor = 50,
@@ -17,7 +18,7 @@ CREATE UNLOGGED TABLE rowlock_lease_waiter (
     autovacuum_vacuum_cost_delay = 0
 );
 
--- The waiter for whom a lock that was released is kept, until held_until.
+-- The waiter for whom a lock that was released is kept, until held_until, 50 ms later.
 ALTER TABLE rowlock_lease ADD COLUMN reserved_for uuid;
 
 -- +goose Down

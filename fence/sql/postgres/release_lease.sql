@@ -14,7 +14,7 @@ UPDATE rowlock_lease l
                (SELECT w
                   FROM rowlock_lease_waiter w
                  WHERE w.namespace = $2::text AND w.name = $3::text
-                   AND w.seen_at > clock_timestamp() - interval '3 seconds'
+                   AND w.callable AND w.seen_at > clock_timestamp() - interval '3 seconds'
                  ORDER BY w.since
                  LIMIT 1) AS called) b
  WHERE l.namespace = $2::text AND l.name = $3::text

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlserver"
 	"github.com/rowlock/rowlock/internal/sqltable"
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
@@ -31,15 +33,19 @@ func newBackend(h handle, t sqltable.Table) *Backend {
 	p.renewals, p.releases = p.runner, p.runner
 	p.renewals.q = h.reserve.ForRenewals(h.q, h.usage)
 	p.releases.q = h.reserve.ForReleases(h.q, h.usage)
-	p.waiters.pg, p.waiters.open, p.waiters.unheard = p, h.open, !h.hears
+	p.waiters.listener.pg, p.waiters.listener.open = p, h.open
+	if !h.hears {
+		p.waiters.listener.silence = mute
+	}
 	return p
 }
 
 // Capabilities says what lease rows in Postgres promise.
 func (p *Backend) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: p.waiters.wakes(), Pauses: true}
+	silence := p.waiters.listener.silent()
+	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: silence == none, Pauses: true}
 	c.Warnings = slices.Clip(p.warnings)
-	if p.waiters.behindPooler() {
+	if silence == pooler {
 		c.Warnings = append(c.Warnings, "waiters poll, because a pooler stands before the server, through which nobody can be notified: give the locks a pool of their own that reaches the server directly")
 	}
 	return c
@@ -61,7 +67,7 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		},
 		map[sqlbase.Verdict]func() error{
 			sqlbase.OtherEpoch: func() error { return p.adopt(ctx) },
-			sqlbase.LongerTTL:  func() error { return p.Exec(ctx, "raise_longest_ttl", closedFor.Microseconds()) },
+			sqlbase.LongerTTL:  func() error { return p.exec(ctx, "raise_longest_ttl", closedFor.Microseconds()) },
 		})
 	if err != nil {
 		err = p.classify(ctx, "acquire", r.Key, withFields(r, p.named(ctx, err)))
@@ -104,13 +110,12 @@ func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, er
 	}
 	var a sqlbase.Answer
 	verb, dest := "acquire", a.Dest()
-	waiter, leaves, mode := p.waiters.waiting(r)
-	there := false
+	by, left := p.waiters.asks(r), false
 	switch {
 	case r.Seal != "":
-		verb, args, dest = "acquire_sealed", append(append(args, waiter), sealedArgs(ctx, r)...), append(dest, &a.Ahead, &a.Missed, &a.Sealed)
-	case waiter != nil:
-		verb, args, dest = "acquire_waiting", append(args, waiter, mode, p.waiters.heardOn()), append(dest, &a.Ahead, &a.Missed, &there)
+		verb, args, dest = "acquire_sealed", append(args, by.id(), r.Seal, drainLimit(ctx, r.TTL).Milliseconds()), append(dest, &a.Ahead, &a.Missed, &a.Sealed)
+	case by.row != nil:
+		verb, args, dest = "acquire_waiting", append(args, by.id(), by.mode(), p.waiters.listener.heardOn()), append(dest, &a.Ahead, &a.Missed, &left)
 	}
 	found, late := false, false
 	err := p.run(ctx, args, func(args []any) (err error) {
@@ -129,13 +134,19 @@ func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, er
 	case err == nil && !found:
 		err = sqlbase.MetaMissing(p.table)
 	}
-	if waiter != nil && err == nil {
-		a.Pending = leaves && a.Verdict != sqlbase.Granted
-		if p.waiters.answered(r, a, there) {
-			return p.rejoin(ctx, r)
-		}
+	if by.row == nil || err != nil {
+		return a, err
 	}
-	return a, err
+	a.Pending = by.leaves && a.Verdict != sqlbase.Granted
+	if !p.waiters.answered(by.row, a, left) {
+		return a, nil
+	}
+	channel := p.waiters.listener.heardOn()
+	if err := p.write(ctx, by.row, channel, true); err != nil {
+		return sqlbase.Answer{}, err
+	}
+	p.waiters.written(by.row, channel)
+	return p.ask(ctx, r)
 }
 
 func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
@@ -146,9 +157,8 @@ func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 			return p.classify(ctx, "release", g.Key, err)
 		}
 	}
-	leaver, crowded := p.waiters.leaver(g.Key)
-	if crowded {
-		verb, args = "release_passing", append(args, sql.NullString{String: leaver, Valid: leaver != ""})
+	if pass, crowded := p.waiters.released(g.Key); crowded {
+		verb, args = "release_passing", append(args, sql.NullString{String: pass, Valid: pass != ""})
 	}
 	err := sqlbase.Ended(ctx, func(a *sqlbase.Answer) error {
 		found, err := p.releases.one(ctx, verb, args, &a.Verdict)
@@ -162,7 +172,7 @@ func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 
 // HandOver takes one round trip.
 func (p *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
-	args := append(sqlbase.HandOverArgs(from, r), p.waiters.called(r.Key))
+	args := append(sqlbase.HandOverArgs(from, r), p.waiters.callable(r.Key))
 	g, err := sqlbase.HandOver(ctx, r, func() (sqlbase.Answer, error) {
 		var a sqlbase.Answer
 		found, err := p.releases.one(ctx, "hand_over", args, a.Dest()...)
@@ -172,7 +182,190 @@ func (p *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Requ
 		return a, err
 	})
 	if err == nil {
-		p.waiters.handed(r.Key)
+		p.waiters.granted(r.Key)
 	}
 	return g, p.classify(ctx, "hand over", r.Key, err)
+}
+
+// Renew takes one round trip, unless somebody has his hands on one of the rows.
+func (p *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	if len(grants) == 0 {
+		return nil, nil
+	}
+	result, err := sqlbase.RenewAll(ctx, grants, p.renew)
+	if err != nil {
+		return nil, p.classify(ctx, sqlbase.RenewalOf(grants), driver.Key{}, err)
+	}
+	return result, nil
+}
+
+// renew runs one statement for all grants.
+func (p *Backend) renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	batch, err := sqlbase.EncodeGrants(grants)
+	if err != nil {
+		return nil, driver.Permanent(err)
+	}
+	result := make([]driver.Outcome, len(grants))
+	err = p.renewals.run(ctx, []any{batch}, func(args []any) error {
+		return p.renewals.q.Query(ctx, p.sql["renew"], args, sqlbase.OutcomesInto(result))
+	})
+	return result, err
+}
+
+// decision bounds how long a first waiter waits to be heard of by way of a notification.
+const decision = 100 * time.Millisecond
+
+// Notify implements [driver.Notifier]. A release tells one waiter, the one that has waited longest, and
+// keeps the name for it for a moment; an expiry tells nobody. All waiters of a backend share one
+// connection. Where a pooler swallows what it hears, or the driver is not pgx, the waiter is
+// registered all the same, and finds out by its poll.
+func (p *Backend) Notify(ctx context.Context, key driver.Key, up func()) (stop func(), err error) {
+	w := &wake{up: up}
+	row, write, first := p.waiters.join(key, w)
+	stop = func() { awaitGone(p.waiters.leave(row, w)) }
+	timer := time.NewTimer(decision)
+	defer timer.Stop()
+	select {
+	case <-p.waiters.listener.firstEar():
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if !write {
+		return stop, nil // the request before has written the row
+	}
+	for channel, same := p.waiters.listener.heardOn(), false; !same; {
+		if err = p.write(ctx, row, channel, first); err != nil {
+			p.waiters.leave(row, w)
+			return nil, p.classify(ctx, "wait for", key, err)
+		}
+		channel, same = p.waiters.written(row, channel)
+	}
+	return stop, nil
+}
+
+// write writes the row of one who waits, from now on if first says so, once nobody else writes it.
+func (p *Backend) write(ctx context.Context, r *row, channel string, first bool) error {
+	select {
+	case r.writing <- struct{}{}:
+	case <-ctx.Done():
+		return driver.NotApplied(ctx.Err())
+	}
+	defer func() { <-r.writing }()
+	return p.exec(ctx, "wait", encodeRows([]*row{r}), channel, sqlbase.Flag(first))
+}
+
+// passed returns the grant that a release has made to r. It reads the row once for each notification that claims such a grant, and believes
+// only the row.
+func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant, found bool, err error) {
+	if !r.Waiting || !p.waiters.promised(r.Key) {
+		return g, false, nil
+	}
+	var token int64
+	found, err = p.one(ctx, "passed", []any{r.Key.Namespace, r.Key.Name, r.Nonce.String()}, &token)
+	if err != nil || !found {
+		return g, false, err
+	}
+	p.waiters.granted(r.Key)
+	g = grantOf(r, driver.Token(token))
+	g.Earlier = true
+	return g, true, nil
+}
+
+// withdraw has no release grant the request of g's nonce any more, and reports whether it had been left and not
+// granted: then there is nothing to release.
+func (p *Backend) withdraw(ctx context.Context, g driver.Grant) (withdrawn bool, err error) {
+	if !p.waiters.anyLeft() {
+		return false, nil
+	}
+	var word string
+	withdrawn, err = p.releases.one(ctx, "withdraw", []any{g.Key.Namespace, g.Key.Name, g.Nonce.String()}, &word)
+	awaitGone(p.waiters.forsake(g.Key))
+	if withdrawn && err == nil {
+		err = driver.ErrNotHeld
+	}
+	return withdrawn, err
+}
+
+// drainLimit is how long a grant waits for the transactions of older holders: half of the TTL, so that
+// what is then left of the lease is of use, and no longer than ctx leaves time for another statement.
+func drainLimit(ctx context.Context, ttl time.Duration) time.Duration {
+	limit := min(ttl/2, sqlbase.LongRetry)
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline)*3/4)
+	}
+	return max(limit, time.Millisecond)
+}
+
+// draining says why a sealed grant waited in vain: for whoever holds the mark, or for an insert of the
+// same name. Nothing was granted, whatever becomes of the question: without an answer it was the mark,
+// which is waited for longer.
+func (p *Backend) draining(ctx context.Context, key driver.Key) sqlbase.Answer {
+	var a sqlbase.Answer
+	if found, err := p.one(ctx, "draining", []any{key.Namespace, key.Name}, a.Dest()...); err != nil || !found {
+		return sqlbase.Answer{Verdict: sqlbase.Draining}
+	}
+	return a
+}
+
+// timedOut recognises a statement that the server has undone at the statement_timeout of the caller's own, and not
+// because ctx ended.
+func timedOut(ctx context.Context, err error) bool {
+	return sqlerror.State(err) == "57014" && ctx.Err() == nil
+}
+
+// unsealable recognises a mark's table that is missing, outdated, or closed to the role. That is for the
+// guard to say: a lock needs no such table.
+func unsealable(err error) bool {
+	switch sqlerror.State(err) {
+	case "42P01", "42703", "3F000", "42501":
+		return true
+	default:
+		return false
+	}
+}
+
+// adopt records the server as the one that grants, which happens once for each start of a server and each table. It asks for the version
+// first, so that a server which only imitates PostgreSQL is never adopted and grants nothing.
+func (p *Backend) adopt(ctx context.Context) error {
+	if err := p.supported(ctx); err != nil {
+		return err
+	}
+	return p.exec(ctx, "adopt_epoch")
+}
+
+// supported is a permanent error if the server only imitates PostgreSQL.
+func (p *Backend) supported(ctx context.Context) error {
+	var version string
+	if _, err := p.one(ctx, "version", nil, &version); err != nil {
+		return driver.NotApplied(fmt.Errorf("ask for the server's version: %w", err))
+	}
+	if err := sqlserver.Supported(version); err != nil {
+		return driver.Permanent(err)
+	}
+	return nil
+}
+
+// named replaces the error of a statement that the server does not understand if it only imitates PostgreSQL.
+func (p *Backend) named(ctx context.Context, err error) error {
+	switch state := sqlerror.State(err); {
+	case len(state) != 5 || state[:2] != "42" && state[:2] != "0A": // syntax error or access rule violation, feature not supported
+		return err
+	}
+	if unfit := p.supported(ctx); driver.IsPermanent(unfit) {
+		return unfit
+	}
+	return err
+}
+
+// CloseIdle implements [driver.Idler].
+func (p *Backend) CloseIdle(ctx context.Context) {
+	waits, _ := p.waiters.hasWaiters()
+	p.waiters.listener.closeIdle(ctx, waits)
+	p.reserve.CloseIdle(ctx)
+}
+
+// Listens reports whether there is a connection that listens, or is about to be, and whether there is a row of a waiter.
+func (p *Backend) Listens() (listens, rows bool) {
+	_, rows = p.waiters.hasWaiters()
+	return p.waiters.listener.runs(), rows
 }

@@ -16,6 +16,16 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+// ear is what a listener sends its statements through, and hears calls by. It is for one
+// goroutine, but for poke.
+type ear interface {
+	exec(ctx context.Context, statement string, args ...any) error
+	// wait returns the payload of the next notification; it answers false at the deadline, or when it was poked.
+	wait(until time.Time) (payload string, heard bool, err error)
+	poke()
+	close()
+}
+
 // pgxEar is a connection of pgx, from either kind of pool.
 type pgxEar struct {
 	raw   *pgx.Conn
@@ -95,7 +105,7 @@ func direct(ctx context.Context, raw *pgx.Conn) error {
 	return nil
 }
 
-func (e *pgxEar) Exec(ctx context.Context, statement string, args ...any) error {
+func (e *pgxEar) exec(ctx context.Context, statement string, args ...any) error {
 	return e.with(func(raw *pgx.Conn) error {
 		_, err := raw.Exec(ctx, statement, args...)
 		return err
@@ -168,7 +178,7 @@ type deaf struct {
 
 func newDeaf(q sqlbase.Querier) *deaf { return &deaf{q: q, pokes: make(chan struct{}, 1)} }
 
-func (d *deaf) Exec(ctx context.Context, statement string, args ...any) error {
+func (d *deaf) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := d.q.Exec(ctx, statement, args...)
 	return err
 }

@@ -4,203 +4,397 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// ear is what the goroutine of waiters sends its statements through, and hears calls by. It is for one
-// goroutine, but for poke.
-type ear interface {
-	Exec(ctx context.Context, statement string, args ...any) error
-	// wait returns the payload of the next notification; it answers false at the deadline, or when it was poked.
-	wait(until time.Time) (payload string, heard bool, err error)
-	poke()
-	close()
-}
-
 const (
-	refreshEvery   = time.Second            // how often rows are told of; releases pass over those of 3 s ago
+	refreshEvery   = time.Second            // how often rows are written; releases pass over those of 3 s ago
 	sweepEvery     = time.Minute            // how often rows of the dead are looked for
 	listenLimit    = 2 * time.Second        // for a statement of the listener
+	connectLimit   = 5 * time.Second        // for its connection
 	helloLimit     = 5 * time.Second        // for a notification to oneself
+	idleLimit      = 5 * time.Second        // the connection is kept for as long when nobody waits
 	reconnectPause = 100 * time.Millisecond // before the next connection
 	retryListening = time.Second            // after a connection could not be made
 	retryMute      = time.Minute            // after a pooler has swallowed what was to be heard
 	hello          = "hello"                // the payload to oneself
 )
 
-// start has the goroutine run. The caller holds mu.
-func (s *waiters) start() {
-	s.running, s.hasty, s.ended = true, false, make(chan struct{})
-	kept := s.parked
-	if kept != nil {
-		s.unpark.Stop()
-		s.parked = nil
-	} else {
-		s.hears, s.decided = false, make(chan struct{})
+// listener is the goroutine that writes the rows of those who wait and hears the notifications that call them, on a connection of its own.
+// It runs while there are rows.
+type listener struct {
+	pg   *Backend
+	open func(ctx context.Context) (ear, error) // nil if the driver lends nothing that hears
+
+	mu      sync.Mutex
+	state   listening
+	ear     ear           // nil while there is none
+	channel string        // of the ear
+	decided chan struct{} // closed once it is known whether the first ear hears
+	ended   chan struct{} // closed when the goroutine that runs has ended
+	unpark  *time.Timer
+	hasty   bool // nothing is kept for those who might come back
+
+	silence  silence
+	deafTill time.Time // nobody tries to listen before
+	written  time.Time // when the rows were last written
+	swept    time.Time // when those of the dead were last forgotten
+}
+
+// listening is what a listener does.
+type listening int
+
+const (
+	off        listening = iota // nobody waits
+	connecting                  // it has no connection, or has not listened on it yet
+	hearing                     // notifications arrive
+	polling                     // no notification arrives, and rows are written through the pool
+	parked                      // nobody waits, and a connection that hears is kept for the next who does
+)
+
+// silence is why notifications are known not to arrive.
+type silence int
+
+const (
+	none   silence = iota // they are not: they arrive, or it is not known yet
+	mute                  // the driver lends no connection that hears, or what was sent did not arrive
+	pooler                // a pooler stands before the server
+)
+
+// start has the goroutine run.
+func (l *listener) start(s *waiters) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hasty = false
+	switch l.state {
+	case off:
+		l.state, l.decided = connecting, make(chan struct{})
+	case parked:
+		l.unpark.Stop()
+		l.state = hearing
+	default:
+		return
 	}
-	go s.run(kept, s.ended)
+	l.ended = make(chan struct{})
+	go l.run(s, l.ear, l.ended)
 }
 
 // run serves with one connection after the other until nobody waits.
-func (s *waiters) run(e ear, ended chan<- struct{}) {
+func (l *listener) run(s *waiters, e ear, ended chan<- struct{}) {
 	defer close(ended)
 	for {
 		fresh := e == nil
 		if fresh {
-			e = s.listen()
+			e = l.connect()
 		}
-		s.mu.Lock()
-		s.ear = e
-		s.mu.Unlock()
-		broken := s.serve(e, fresh)
-		if !broken {
+		if !l.serve(s, e, fresh) {
 			return
 		}
-		s.mu.Lock()
-		s.ear = nil
-		s.mu.Unlock()
+		l.mu.Lock()
+		l.state, l.ear = connecting, nil
+		l.mu.Unlock()
 		e.close()
 		e = nil
 		time.Sleep(reconnectPause/2 + rand.N(reconnectPause))
 	}
 }
 
-// listen opens a connection and listens on it. Without one the goroutine goes on deaf.
-func (s *waiters) listen() ear {
-	deaf := newDeaf(s.pg.q)
-	s.mu.Lock()
-	try := s.open != nil && !time.Now().Before(s.deafTill)
-	s.mu.Unlock()
-	if !try {
-		return deaf
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), sqlbase.ConnectLimit)
-	defer cancel()
-	channel := "rowlock_" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")
-	e, err := s.open(ctx)
-	if err == nil {
-		if err = e.Exec(ctx, s.pg.sql["alive"], channel); err == nil {
-			err = e.Exec(ctx, `LISTEN "`+channel+`"`)
+// connect opens a connection and listens on it. Without one the goroutine goes on deaf.
+func (l *listener) connect() ear {
+	e := ear(newDeaf(l.pg.q))
+	if l.mayListen() {
+		ctx, cancel := context.WithTimeout(context.Background(), connectLimit)
+		defer cancel()
+		channel := "rowlock_" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")
+		own, err := l.listen(ctx, channel)
+		switch {
+		case err == nil:
+			e = own
+		case errors.Is(err, errPooler):
+			l.turnDeaf(pooler, retryMute)
+		case errors.Is(err, errDeaf):
+			l.turnDeaf(mute, retryMute)
+		default:
+			l.turnDeaf(none, retryListening)
 		}
-		if err != nil {
-			e.close()
-		}
+		l.mu.Lock()
+		l.channel = channel
+		l.mu.Unlock()
 	}
-	s.mu.Lock()
-	s.pooled = errors.Is(err, errPooler)
-	s.channel = channel
-	s.mu.Unlock()
-	switch {
-	case err == nil:
-		return e
-	case errors.Is(err, errPooler), errors.Is(err, errDeaf):
-		s.turnDeaf(retryMute)
-	default:
-		s.turnDeaf(retryListening)
+	l.mu.Lock()
+	l.ear = e
+	l.mu.Unlock()
+	return e
+}
+
+func (l *listener) listen(ctx context.Context, channel string) (ear, error) {
+	e, err := l.open(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return deaf
+	if err = e.exec(ctx, l.pg.sql["alive"], channel); err == nil {
+		err = e.exec(ctx, `LISTEN "`+channel+`"`)
+	}
+	if err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
 }
 
 // turnDeaf has nobody listen for a while.
-func (s *waiters) turnDeaf(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.deafTill = time.Now().Add(d)
-	s.unheard = d == retryMute
+func (l *listener) turnDeaf(why silence, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.silence, l.deafTill = why, time.Now().Add(d)
 }
 
-// decide lets first waiters go on. The caller holds mu.
-func (s *waiters) decide() {
-	select {
-	case <-s.decided:
-	default:
-		close(s.decided)
-	}
+func (l *listener) mayListen() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open != nil && !time.Now().Before(l.deafTill)
 }
 
 // serve works with one connection, and reports whether another is wanted.
-func (s *waiters) serve(e ear, fresh bool) bool {
+func (l *listener) serve(s *waiters, e ear, fresh bool) (another bool) {
 	_, isDeaf := e.(*deaf)
 	var greetedBy time.Time // zero once a notification was heard
-	if fresh && !isDeaf {
-		greetedBy = time.Now().Add(helloLimit)
-		s.mu.Lock()
-		channel := s.channel
-		s.mu.Unlock()
-		go s.greet(channel)
-	}
-	if fresh && s.begin(e, !isDeaf) != nil {
-		return true
+	if fresh {
+		if !isDeaf {
+			greetedBy = time.Now().Add(helloLimit)
+			go l.greet()
+		}
+		if l.begin(s, e, !isDeaf) != nil {
+			return true
+		}
 	}
 	for {
-		w, done, kept := s.due(e, greetedBy.IsZero())
-		if done {
+		tick, sweep, hasty := l.tick()
+		ended, kept := false, false
+		w := s.due(tick, hasty, func() { ended, kept = true, l.end(e, greetedBy.IsZero()) })
+		if ended {
 			if !kept {
 				e.close()
 			}
 			return false
 		}
-		if s.tell(e, w) != nil {
+		w.sweep = sweep
+		if l.tell(s, e, w) != nil {
 			return true
 		}
-		payload, heard, err := e.wait(s.nextRefresh())
+		payload, heard, err := e.wait(l.nextTick())
 		switch {
 		case err != nil:
 			return true
 		case heard:
 			greetedBy = time.Time{}
 			if payload != hello {
-				s.wake(parseCall(payload))
+				s.hear(parse(payload))
 			}
 		case !greetedBy.IsZero() && time.Now().After(greetedBy):
-			s.turnDeaf(retryMute)
+			l.turnDeaf(mute, retryMute)
 			return true
-		case isDeaf && s.mayListen():
+		case isDeaf && l.mayListen():
 			return true
 		}
 	}
 }
 
-// begin lets first waiters go on. Those who were there before are told of anew, and woken: what came
-// before this connection was not heard.
-func (s *waiters) begin(e ear, hears bool) error {
-	s.mu.Lock()
-	s.hears = hears
-	s.unheard = s.unheard && !hears
-	s.decide()
-	var w work
-	s.ids(&w)
-	s.renewed = time.Now()
-	s.mu.Unlock()
+// begin lets first waiters go on. The rows of those who were there before are written anew, and they are woken: what came before this
+// connection was not heard.
+func (l *listener) begin(s *waiters, e ear, hears bool) error {
+	l.mu.Lock()
+	if hears {
+		l.state, l.silence = hearing, none
+	} else {
+		l.state = polling
+	}
+	select {
+	case <-l.decided:
+	default:
+		close(l.decided)
+	}
+	l.written = time.Now()
+	l.mu.Unlock()
+	w := s.again()
 	if len(w.stay) == 0 {
 		return nil
 	}
-	err := s.tell(e, w)
+	err := l.tell(s, e, w)
 	if hears {
-		s.wake(call{})
+		s.hear("", called)
 	}
 	return err
 }
 
 // greet notifies the listener by way of the pool: what comes from another session must be heard.
-func (s *waiters) greet(channel string) {
+func (l *listener) greet() {
+	l.mu.Lock()
+	channel := l.channel
+	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), helloLimit)
 	defer cancel()
-	_ = s.pg.Exec(ctx, "call", channel, hello) // without it, it is taken that nothing is heard
+	_ = l.pg.exec(ctx, "call", channel, hello) // without it, it is taken that nothing is heard
 }
 
-func (s *waiters) nextRefresh() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.renewed.Add(refreshEvery)
+// tick reports whether it is time to write the rows, and to look for those of the dead, and whether nothing is kept.
+func (l *listener) tick() (tick, sweep, hasty bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if tick = now.Sub(l.written) >= refreshEvery; tick {
+		l.written = now
+	}
+	return tick, tick && now.Sub(l.swept) >= sweepEvery, l.hasty
 }
 
-func (s *waiters) mayListen() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open != nil && !time.Now().Before(s.deafTill)
+func (l *listener) nextTick() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.written.Add(refreshEvery)
+}
+
+// tell writes what is due.
+func (l *listener) tell(s *waiters, e ear, w work) error {
+	ctx, cancel := context.WithTimeout(context.Background(), listenLimit)
+	defer cancel()
+	exec := func(verb string, args ...any) error {
+		return l.pg.run(ctx, args, func(args []any) error { return e.exec(ctx, l.pg.sql[verb], args...) })
+	}
+	var err error
+	if len(w.stay) > 0 {
+		err = exec("wait", encodeRows(w.stay), l.heardOn(), int64(0))
+		for _, r := range w.stay {
+			<-r.writing
+		}
+	}
+	if gone := slices.Concat(w.leave, w.dead); len(gone) > 0 && err == nil {
+		err = exec("leave", encodeRows(gone))
+	}
+	s.told(w)
+	if w.sweep && err == nil {
+		l.mu.Lock()
+		l.swept = time.Now()
+		l.mu.Unlock()
+		err = exec("forget_waiters")
+	}
+	return err
+}
+
+// hurry has the goroutine look at once for what is to be done.
+func (l *listener) hurry() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ear != nil {
+		l.ear.poke()
+	}
+}
+
+// hears reports whether notifications arrive.
+func (l *listener) hears() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state == hearing
+}
+
+// heardOn is the channel on which notifications arrive; empty if they do not.
+func (l *listener) heardOn() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == hearing {
+		return l.channel
+	}
+	return ""
+}
+
+// silent is why nobody is called, as far as is known before anybody has waited.
+func (l *listener) silent() silence {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		return mute
+	}
+	return l.silence
+}
+
+// firstEar is closed once it is known whether the first connection hears.
+func (l *listener) firstEar() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.decided
+}
+
+// end notes that the goroutine ends, and reports whether e, if it hears, is kept for the next waiter, for a while.
+func (l *listener) end(e ear, greeted bool) (kept bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !greeted || l.state != hearing || l.hasty {
+		l.state, l.ear = off, nil
+		return false
+	}
+	l.state = parked
+	l.unpark = time.AfterFunc(idleLimit, func() { l.closeParked(e) })
+	return true
+}
+
+// closeParked closes e, unless somebody waits with it again.
+func (l *listener) closeParked(e ear) {
+	l.mu.Lock()
+	mine := l.state == parked && l.ear == e
+	if mine {
+		l.unpark.Stop()
+		l.state, l.ear = off, nil
+	}
+	l.mu.Unlock()
+	if mine {
+		e.close()
+	}
+}
+
+// closeIdle closes what is kept for the next waiter, and has the goroutine keep nothing if nobody waits. It returns when that is done or
+// ctx ends.
+func (l *listener) closeIdle(ctx context.Context, waits bool) {
+	l.mu.Lock()
+	state, e, ended := l.state, l.ear, l.ended
+	if state != off && state != parked {
+		l.hasty = true // also for those who are about to leave
+		if e != nil {
+			e.poke()
+		}
+	}
+	l.mu.Unlock()
+	switch {
+	case state == parked:
+		l.closeParked(e)
+	case state != off && !waits:
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// runs reports whether there is a connection that listens, or is about to be.
+func (l *listener) runs() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state != off
+}
+
+// grantedWord is what release_passing.sql writes behind the id of a row whose request it has granted.
+const grantedWord = "granted"
+
+// parse reads what release.sql and release_passing.sql notify. Every role of the database may send such a text, so it is a hint: the
+// row of the lock proves a grant.
+func parse(payload string) (id string, what heard) {
+	id, word, _ := strings.Cut(payload, " ")
+	if word == grantedWord {
+		return id, granted
+	}
+	return id, called
 }

@@ -60,8 +60,8 @@ func (r runner) one(ctx context.Context, verb string, args []any, dest ...any) (
 	return found, err
 }
 
-// Exec runs a statement that answers nothing.
-func (r runner) Exec(ctx context.Context, verb string, args ...any) error {
+// exec runs a statement that answers nothing.
+func (r runner) exec(ctx context.Context, verb string, args ...any) error {
 	return r.run(ctx, args, func(args []any) error {
 		_, err := r.q.Exec(ctx, r.sql[verb], args...)
 		return err

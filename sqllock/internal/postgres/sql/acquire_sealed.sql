@@ -92,7 +92,7 @@ WITH seen AS MATERIALIZED (
     SELECT token, sealed FROM won UNION ALL SELECT token, EXISTS (SELECT FROM begun) FROM inserted
 ), moved AS (
     UPDATE rowlock_lease_waiter w
-       SET since = clock_timestamp(), seen_at = '-infinity', nonce = NULL
+       SET since = clock_timestamp(), callable = false, nonce = NULL
       FROM granted
      WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
 )
@@ -118,7 +118,7 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             THEN (SELECT count(*)
                     FROM rowlock_lease_waiter w
                     JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $9::text::uuid
-                   WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
+                   WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.callable AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
        CASE WHEN g.token IS NOT NULL AND s.reserved_for IS DISTINCT FROM $9::text::uuid THEN coalesce(s.reserved_for::text, '') ELSE '' END AS missed,
        coalesce(g.sealed, false) AS sealed
   FROM seen s LEFT JOIN granted g ON true

@@ -49,13 +49,13 @@ WITH seen AS MATERIALIZED (
  RETURNING l.token
 ), left_there AS (
     UPDATE rowlock_lease_waiter w
-       SET nonce = CASE WHEN $10::bigint & 1::bigint = 1 THEN $3::text::uuid END, seen_at = clock_timestamp(),
+       SET nonce = CASE WHEN $10::bigint & 1::bigint = 1 THEN $3::text::uuid END, seen_at = clock_timestamp(), callable = true,
            since = CASE WHEN $10::bigint & 2::bigint = 2 THEN clock_timestamp() ELSE w.since END,
            channel = $11::text, holder = $4::text, note = $5::text, ttl_us = $6::bigint, min_hold_us = $7::bigint, handover_us = $8::bigint
       FROM seen s
      WHERE s.token IS NOT NULL AND NOT EXISTS (SELECT FROM locked)
        AND w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
-       AND ($10::bigint & 1::bigint = 1 AND w.nonce IS DISTINCT FROM $3::text::uuid OR w.seen_at = '-infinity')
+       AND ($10::bigint & 1::bigint = 1 AND w.nonce IS DISTINCT FROM $3::text::uuid OR NOT w.callable)
  RETURNING w.id
 ), inserted AS (
     INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
@@ -74,7 +74,7 @@ WITH seen AS MATERIALIZED (
     -- The process is called no more, until it asks again for whoever waits behind: he waits from now on. A grant takes
     -- its request back, also that of a row which was pruned meanwhile.
     UPDATE rowlock_lease_waiter w
-       SET since = clock_timestamp(), seen_at = '-infinity', nonce = NULL
+       SET since = clock_timestamp(), callable = false, nonce = NULL
       FROM granted
      WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
 )
@@ -100,7 +100,7 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             THEN (SELECT count(*)
                     FROM rowlock_lease_waiter w
                     JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $9::text::uuid
-                   WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
+                   WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.callable AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
        CASE WHEN g.token IS NOT NULL AND s.reserved_for IS DISTINCT FROM $9::text::uuid THEN coalesce(s.reserved_for::text, '') ELSE '' END AS missed,
        EXISTS (SELECT FROM left_there) AS there
   FROM seen s LEFT JOIN granted g ON true

@@ -44,9 +44,9 @@ WITH seen AS MATERIALIZED (
 ), moved AS (
     -- As in acquire_waiting.sql.
     UPDATE rowlock_lease_waiter w
-       SET since = k.now, seen_at = '-infinity', nonce = NULL
+       SET since = k.now, callable = false, nonce = NULL
       FROM locked k
-     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $12::text::uuid AND w.seen_at > '-infinity'
+     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $12::text::uuid AND w.callable
 )
 SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             WHEN s.nonce = $6::text::uuid THEN 'contended'

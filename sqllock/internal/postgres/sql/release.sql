@@ -15,7 +15,7 @@ UPDATE rowlock_lease l
                (SELECT ARRAY[w.id::text, w.channel]
                   FROM rowlock_lease_waiter w
                  WHERE w.namespace = $1::text AND w.name = $2::text
-                   AND w.seen_at > clock_timestamp() - interval '3 seconds'
+                   AND w.callable AND w.seen_at > clock_timestamp() - interval '3 seconds'
                  ORDER BY w.since
                  LIMIT 1) AS waiter) b
  WHERE l.namespace = $1::text AND l.name = $2::text

@@ -13,7 +13,7 @@ WITH ours AS MATERIALIZED (
     SELECT w.id, w.channel, w.nonce, w.holder, w.note, w.ttl_us, w.min_hold_us, w.handover_us
       FROM ours o, rowlock_lease_waiter w
      WHERE w.namespace = $1::text AND w.name = $2::text
-       AND w.seen_at > o.now - interval '3 seconds' AND w.id IS DISTINCT FROM $6::text::uuid
+       AND w.callable AND w.seen_at > o.now - interval '3 seconds' AND w.id IS DISTINCT FROM $6::text::uuid
      ORDER BY w.since
      LIMIT 1
        FOR UPDATE OF w
@@ -39,7 +39,7 @@ WITH ours AS MATERIALIZED (
 ), moved AS (
     -- As in acquire_waiting.sql.
     UPDATE rowlock_lease_waiter w
-       SET nonce = NULL, since = b.now, seen_at = '-infinity'
+       SET nonce = NULL, since = b.now, callable = false
       FROM b
      WHERE b.passes AND w.namespace = $1::text AND w.name = $2::text AND w.id = b.id
 )

@@ -8,7 +8,7 @@ WITH asked AS MATERIALIZED (
       FROM json_to_recordset($1::text::json) AS a(namespace text, name text, id uuid)
 ), known AS (
     UPDATE rowlock_lease_waiter w
-       SET channel = $2::text, seen_at = a.now, since = CASE WHEN $3::bigint = 1 THEN a.now ELSE w.since END
+       SET channel = $2::text, seen_at = a.now, callable = true, since = CASE WHEN $3::bigint = 1 THEN a.now ELSE w.since END
       FROM asked a
      WHERE w.namespace = a.namespace AND w.name = a.name AND w.id = a.id
  RETURNING w.id
