@@ -13,14 +13,17 @@ import (
 // voteAt runs the acquire script at a node. Without a nonce it asks for the node's state only.
 func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, key, nonce string, req driver.Request, waiter string, ballot int64, proposed driver.Token) vote {
 	o := r.options
-	v := readVote(n, redisbase.Run(ctx, client, acquireScript.On([]string{key, o.prefix.Record()},
-		nonce, req.Holder, req.Note, redisbase.Micros(req.TTL), redisbase.Micros(req.MinHold), redisbase.Micros(req.HandoverDelay), retention.Milliseconds(), redisbase.Micros(o.quarantine()), waiter, ballot, proposed.String(),
-	)))
+	cmds, err := r.ask(ctx, n, client, func(of *run) []redisbase.Call {
+		return []redisbase.Call{of.acquire.On([]string{key, o.prefix.Record()},
+			nonce, req.Holder, req.Note, redisbase.Micros(req.TTL), redisbase.Micros(req.MinHold), redisbase.Micros(req.HandoverDelay), retention.Milliseconds(), redisbase.Micros(o.quarantine()), waiter, ballot, proposed.String(),
+		)}
+	})
+	if err != nil {
+		return vote{node: n, err: err}
+	}
+	v := readVote(n, cmds[0])
 	v.err = redisbase.Classify(v.err)
 	r.saw(v.top)
-	if v.forgetful() {
-		n.forgotten()
-	}
 	return v
 }
 
@@ -28,7 +31,13 @@ func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, key
 func (r *Backend) admit(n *node, floor driver.Token, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	ok, err := redisbase.Run(ctx, n.within(limit), admitScript.On([]string{r.options.prefix.Record()}, floor.String(), redisbase.Micros(r.options.quarantine()))).Bool()
+	cmds, err := r.ask(ctx, n, n.within(limit), func(of *run) []redisbase.Call {
+		return []redisbase.Call{of.admits.On([]string{r.options.prefix.Record()}, floor.String(), redisbase.Micros(r.options.quarantine()))}
+	})
+	if err != nil {
+		return false
+	}
+	ok, err := cmds[0].Bool()
 	return err == nil && ok
 }
 
@@ -60,12 +69,7 @@ func (r *Backend) visit() {
 		found := make(chan vote, len(r.nodes))
 		for _, n := range r.nodes {
 			r.work.run(func() {
-				client := n.within(limit)
-				if err := r.fit(ctx, n, client); err != nil {
-					found <- vote{node: n, err: err}
-					return
-				}
-				found <- r.voteAt(ctx, n, client, r.options.prefix.Record(), "", driver.Request{}, "", 0, 0)
+				found <- r.voteAt(ctx, n, n.within(limit), r.options.prefix.Record(), "", driver.Request{}, "", 0, 0)
 			})
 		}
 		var votes []vote

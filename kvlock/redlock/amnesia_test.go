@@ -277,3 +277,33 @@ func TestReleasedIsNotPutBack(t *testing.T) {
 	a.Settle()
 	assert.Zero(t, f.raw[0].Exists(ctx, lockX).Val())
 }
+
+// A server that is started again with its record, but perhaps without its last writes, does not vote, although a client knows it and its record
+// names the run that the client knows.
+func TestRestartedWithItsRecord(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 3)
+	a, proxies := f.client(t, steadily)
+	g := redistest.Acquire(t, a, redistest.Request("x"))
+	a.Settle()
+	kept := f.raw[2].HGetAll(ctx, record).Val()
+	require.Equal(t, "1", kept["admitted"])
+	f.servers[2].Kill()
+	require.NoError(t, f.servers[2].Restart(ctx))
+	require.NoError(t, f.raw[2].HSet(ctx, record, kept).Err())
+	require.NoError(t, f.raw[1].Del(ctx, lockX).Err())
+	proxies[0].Cut()
+	outcomes, err := a.Renew(ctx, []driver.Grant{g})
+	if err == nil {
+		assert.NotEqual(t, driver.Renewed, outcomes[0])
+	}
+	var held *driver.Held
+	_, err = a.Acquire(ctx, redistest.Request("x"))
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, driver.Quarantine, held.Reason)
+	a.Settle()
+	now, err := runID(ctx, f.raw[2])
+	require.NoError(t, err)
+	assert.Equal(t, []any{now, "0"}, f.raw[2].HMGet(ctx, record, "run_id", "admitted").Val())
+}

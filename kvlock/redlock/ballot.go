@@ -109,11 +109,7 @@ func (b *ballot) vote(n *node, t *turn) vote {
 		return vote{node: n, err: errors.New("the acquisition is being ended")}
 	}
 	t.asked = true
-	client := n.within(limit)
-	if err := b.redlock.fit(ctx, n, client); err != nil {
-		return vote{node: n, err: err}
-	}
-	return b.redlock.voteAt(ctx, n, client, b.key, b.req.Nonce.String(), b.req, b.waiter, b.number, b.proposed)
+	return b.redlock.voteAt(ctx, n, n.within(limit), b.key, b.req.Nonce.String(), b.req, b.waiter, b.number, b.proposed)
 }
 
 var errAbsent = errors.New("it has not answered yet, and is looked for in the background")

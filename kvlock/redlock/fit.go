@@ -17,21 +17,21 @@ type unfit struct{ err error }
 func (u *unfit) Error() string { return u.err.Error() }
 func (u *unfit) Unwrap() error { return u.err }
 
-// fit asks a node once what it is, before it has any say.
-func (r *Backend) fit(ctx context.Context, n *node, client *redis.Client) error {
-	if !n.isStranger() {
-		return nil
+// fit returns the run of a node. It asks a node that it does not know what it is, before that node has any say.
+func (r *Backend) fit(ctx context.Context, n *node, client *redis.Client) (*run, error) {
+	if known := n.known(); known != nil {
+		return known, nil
 	}
 	text, err := client.Info(ctx).Result()
 	n.contacted(err == nil)
 	if err != nil {
-		return fmt.Errorf("INFO, by which it is known whether a server was started again: %w", redisbase.Classify(err))
+		return nil, fmt.Errorf("INFO, by which it is known whether a server was started again: %w", redisbase.Classify(err))
 	}
 	facts := redisbase.ParseInfo(text)
 	if err := refusal(facts); err != nil {
-		return &unfit{driver.Permanent(err)}
+		return nil, &unfit{driver.Permanent(err)}
 	}
-	return r.introduce(n, facts["run_id"])
+	return r.introduce(n, newRun(facts["run_id"]))
 }
 
 func refusal(i redisbase.Info) error {
@@ -49,29 +49,16 @@ func refusal(i redisbase.Info) error {
 }
 
 // introduce finds two nodes that are one server.
-func (r *Backend) introduce(n *node, runID string) error {
+func (r *Backend) introduce(n *node, of *run) (*run, error) {
 	r.meeting.Lock()
 	defer r.meeting.Unlock()
 	for _, other := range r.nodes {
-		if other == n {
-			continue
-		}
-		other.mu.Lock()
-		same := other.runID == runID
-		other.mu.Unlock()
-		if same {
-			return &unfit{driver.Permanent(fmt.Errorf("it is the same server as %s (run_id %s)", other.addr, runID))}
+		if met := other.known(); other != n && met != nil && met.id == of.id {
+			return nil, &unfit{driver.Permanent(fmt.Errorf("it is the same server as %s (run_id %s)", other.addr, of.id))}
 		}
 	}
 	n.mu.Lock()
-	n.runID = runID
+	n.run = of
 	n.mu.Unlock()
-	return nil
-}
-
-// forgotten has a node looked at again: it is another run of its server, and may be another server.
-func (n *node) forgotten() {
-	n.mu.Lock()
-	n.runID = ""
-	n.mu.Unlock()
+	return of, nil
 }

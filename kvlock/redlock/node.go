@@ -19,7 +19,7 @@ type node struct {
 	work   *work // of its Redlock
 
 	mu     sync.Mutex
-	runID  string               // once it has been found fit
+	run    *run                 // once it has been found fit
 	missed bool                 // the last contact had no answer
 	turns  map[driver.Key]*turn // the last so far
 	ending map[driver.Nonce]int // how many requests are under way that end the acquisition
@@ -33,17 +33,29 @@ func newNode(client *redis.Client, work *work, own string) *node {
 }
 
 // isStranger says whether the node has not been found fit.
-func (n *node) isStranger() bool {
+func (n *node) isStranger() bool { return n.known() == nil }
+
+// known is the run of the node, once it has been found fit.
+func (n *node) known() *run {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.runID == ""
+	return n.run
+}
+
+// forget has the node looked at again: it is another run of its server, and may be another server.
+func (n *node) forget(of *run) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.run == of {
+		n.run = nil
+	}
 }
 
 // isAbsent says whether the node has not been found fit and did not answer when it was asked last.
 func (n *node) isAbsent() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.runID == "" && n.missed
+	return n.run == nil && n.missed
 }
 
 // contacted notes whether a contact was answered.

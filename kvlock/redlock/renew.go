@@ -148,28 +148,38 @@ func (t *tally) run(ctx context.Context, n *node) {
 func (t *tally) ask(ctx context.Context, n *node) ([]bool, error) {
 	ctx, cancel := bound(ctx, t.limit)
 	defer cancel()
-	o := t.redlock.options
-	var calls []redisbase.Call
-	for batch := range slices.Chunk(t.grants, maxBatch) {
-		c := renewScript.On([]string{o.prefix.Record()}, retention.Milliseconds())
-		for _, g := range batch {
-			c.Keys = append(c.Keys, o.prefix.Encode(g.Key))
-			c.Args = append(c.Args, g.Nonce.String(), g.Token.String(), redisbase.Micros(g.TTL), redisbase.Micros(g.MinHold), redisbase.Micros(g.HandoverDelay))
+	batches := slices.Collect(slices.Chunk(t.grants, maxBatch))
+	cmds, err := t.redlock.ask(ctx, n, n.within(t.limit), func(of *run) (calls []redisbase.Call) {
+		for _, batch := range batches {
+			calls = append(calls, t.call(of, batch))
 		}
-		calls = append(calls, c)
+		return calls
+	})
+	if err != nil {
+		return nil, err
 	}
 	held := make([]bool, 0, len(t.grants))
-	for i, cmd := range redisbase.RunAll(ctx, n.within(t.limit), calls) {
+	for i, cmd := range cmds {
 		part, err := cmd.BoolSlice()
 		if err != nil {
 			return nil, err
 		}
-		if len(part) != len(calls[i].Keys)-1 {
+		if len(part) != len(batches[i]) {
 			return nil, errForgetful
 		}
 		held = append(held, part...)
 	}
 	return held, nil
+}
+
+func (t *tally) call(of *run, batch []driver.Grant) redisbase.Call {
+	o := t.redlock.options
+	c := of.renew.On([]string{o.prefix.Record()}, retention.Milliseconds())
+	for _, g := range batch {
+		c.Keys = append(c.Keys, o.prefix.Encode(g.Key))
+		c.Args = append(c.Args, g.Nonce.String(), g.Token.String(), redisbase.Micros(g.TTL), redisbase.Micros(g.MinHold), redisbase.Micros(g.HandoverDelay))
+	}
+	return c
 }
 
 var errForgetful = errors.New("it may have forgotten, and does not vote")

@@ -23,14 +23,19 @@ type Script struct {
 // Load returns the script in lua/verb.lua of files.
 func Load(files embed.FS, verb string) Script { return NewScript(luaFile(files, verb)) }
 
-// LoadQueued returns the script with the functions of queue.lua in front of it, behind the line with its flags.
+// LoadQueued returns the script with the functions of queue.lua in front of it.
 func LoadQueued(files embed.FS, verb string) Script {
-	text, flags := luaFile(files, verb), ""
-	if strings.HasPrefix(text, "#!") {
-		flags, text, _ = strings.Cut(text, "\n")
+	return Load(files, verb).Behind(luaFile(own, "queue"))
+}
+
+// Behind returns s with text in front of it. The line with its flags stays the first.
+func (s Script) Behind(text string) Script {
+	flags, rest := "", s.text
+	if strings.HasPrefix(rest, "#!") {
+		flags, rest, _ = strings.Cut(rest, "\n")
 		flags += "\n"
 	}
-	return NewScript(flags + luaFile(own, "queue") + text)
+	return NewScript(flags + text + rest)
 }
 
 func luaFile(files embed.FS, name string) string {

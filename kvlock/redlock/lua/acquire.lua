@@ -1,19 +1,19 @@
+-- In front of this text stands the id of the run of the server that it was written for, as run: no other executes it.
 -- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, empty to ask for nothing but the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine; the id of the waiter that asks, or an empty text; the number of the ballot; the token that the client proposes.
 -- Result: verdict; the token that this lease, or that of whoever has the lock, was confirmed with here, or 0; the last token of the lock and the largest of the node; the server's clock; holder, note, microseconds since the grant and until it is free.
 -- Promise: one request; a node that may have forgotten neither grants nor refuses; a lease that is granted has no token until it is confirmed, which is at once if confirm.lua would confirm the proposed one, and it is near the server's clock; a waiter that is refused takes its place in the queue of this node.
 local number = function(x) return string.format('%.0f', x) end
 local quarantine = tonumber(ARGV[8])
 
-local server = redis.call('INFO', 'server')
-local clock = tonumber(string.match(server, 'server_time_usec:(%d+)'))
-local run = string.match(server, 'run_id:(%w+)')
+local time = redis.call('TIME')
+local clock = time[1] * 1000000 + time[2]
 local node = redis.call('HMGET', KEYS[2], 'run_id', 'since', 'admitted', 'top', 'floor')
 local top = tonumber(node[4]) or 0
 if node[1] ~= run then
     -- What another run has left may lack its last writes: that was when this run began. Without a record it may have been at any time.
     local since = clock
     if node[1] then
-        since = clock - tonumber(string.match(server, 'uptime_in_seconds:(%d+)')) * 1000000
+        since = clock - tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')) * 1000000
     end
     redis.call('HSET', KEYS[2], 'run_id', run, 'since', number(since), 'admitted', '0', 'top', number(top))
     node[2], node[3] = since, '0'
