@@ -89,7 +89,9 @@ func TestMySQLAStatementThatWaitsBrieflyLeavesTheSessionAsItWas(t *testing.T) {
 		db := f.open(t, map[string]string{"innodb_lock_wait_timeout": "37"})
 		db.SetMaxOpenConns(1)
 		b := on(db)
-		b.givenUp.Store(time.Now().UnixNano())
+		s, err := b.server(limited(t))
+		require.NoError(t, err)
+		s.timedOut.Store(time.Now().UnixNano())
 		mustAcquire(t, b, request("a"))
 		var limit, kept int
 		require.NoError(t, db.QueryRowContext(limited(t), "SELECT @@SESSION.innodb_lock_wait_timeout, @rowlock_lock_wait").Scan(&limit, &kept))

@@ -4,129 +4,392 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/sqlserver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
+	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/internal/sqltable"
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// Backend is the dialect of MySQL 8.0 and MariaDB 10.6, and what is newer.
+// Backend keeps locks in MySQL 8.0 or MariaDB 10.6, or a newer version of either. It implements [driver.Backend], [driver.HandOverer],
+// [driver.Notifier], [driver.Idler] and, in operator.go, [driver.Operator].
 type Backend struct {
 	db       *sql.DB
-	q        *preparedQuerier
-	reserve  *sqlbase.Reserve
 	table    sqltable.Table
+	q        *preparedQuerier // on db
+	reserve  *sqlbase.Reserve
+	warnings []string // about the way that db is set up
+
+	detected atomic.Pointer[server]   // nil before the first call that reached the server
+	meta     atomic.Pointer[metaSeen] // nil if no grant may rely on an earlier look
 	waiters  *waiters
-	standing atomic.Pointer[standing]
-	detected atomic.Pointer[server]
-	warnings []string     // of the handle
-	givenUp  atomic.Int64 // when a statement that may wait for a row timed out last, in nanoseconds since 1970
 }
 
-// server is what differs between the two servers.
-type server struct {
-	*Backend
-	q                sqlbase.Querier
-	mariadb          bool
-	timeoutUndoesAll bool // the end of a wait for a lock undoes the transaction (innodb_rollback_on_timeout)
-	sql              map[string]string
-}
-
+// New returns a backend that keeps locks in table t of the database that db leads to. It sends nothing.
 func New(db *sql.DB, t sqltable.Table) *Backend {
-	m := &Backend{
-		db: db, q: newPreparedQuerier(db), table: t, waiters: newWaiters(), warnings: sqlbase.WarningsOf(db),
+	b := &Backend{
+		db: db, table: t, q: newPreparedQuerier(db), warnings: sqlbase.WarningsOf(db), waiters: newWaiters(),
 		reserve: sqlbase.ReserveFor(db, func(one *sql.DB) sqlbase.Querier { return newPreparedQuerier(one) }),
 	}
 	// A backend has no Close, and a prepared statement lives as long as the pool.
-	runtime.AddCleanup(m, (*preparedQuerier).close, m.q)
-	return m
+	runtime.AddCleanup(b, (*preparedQuerier).close, b.q)
+	return b
 }
 
-// Capabilities says what lease rows in MySQL and MariaDB promise.
-func (m *Backend) Capabilities() driver.Capabilities {
+// Capabilities returns what lease rows in MySQL and MariaDB promise.
+func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
-		Backend: "sqllock/mysql", Token: driver.LinearizableToken, Pauses: true, Warnings: m.warnings,
+		Backend: "sqllock/mysql", Token: driver.LinearizableToken, Pauses: true, Warnings: b.warnings,
 	}
 }
 
-// server finds out which of the two servers the pool leads to, once. A failure is not remembered.
-func (m *Backend) server(ctx context.Context) (*server, error) {
-	if s := m.detected.Load(); s != nil {
+// CloseIdle implements [driver.Idler]: it closes the connection beside the pool if no statement uses it.
+func (b *Backend) CloseIdle(ctx context.Context) { b.reserve.CloseIdle(ctx) }
+
+// server returns the server that the pool leads to. It detects the server once; a failure is not remembered.
+func (b *Backend) server(ctx context.Context) (*server, error) {
+	if s := b.detected.Load(); s != nil {
 		return s, nil
 	}
-	words := m.table.Statements(files, "sql/mysql", "`")
-	var version, literals string
-	var timeoutUndoesAll bool
-	if _, err := sqlbase.QueryOne(ctx, sqlbase.On(m.db), words["server"], nil, &version, &timeoutUndoesAll, &literals); err != nil {
-		// Nothing has been asked for yet.
-		return nil, driver.NotApplied(fmt.Errorf("ask for the server's version: %w", err))
+	s, err := detect(ctx, b.db, b.q, b.table)
+	if err == nil {
+		b.detected.Store(s)
 	}
-	mariadb, err := sqlserver.MySQL(version)
+	return s, err
+}
+
+// renewals returns the server by way of the reserve while the pool is full.
+func (b *Backend) renewals(ctx context.Context) (*server, error) {
+	s, err := b.server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.through(b.reserve.ForRenewals(b.q, b.usage)), nil
+}
+
+// releases is as renewals, for statements that let a renewal use the reserve first.
+func (b *Backend) releases(ctx context.Context) (*server, error) {
+	s, err := b.server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.through(b.reserve.ForReleases(b.q, b.usage)), nil
+}
+
+func (b *Backend) usage() sqlbase.Usage { return sqlbase.UsageOf(b.db) }
+
+// Acquire takes one round trip when it is granted and two when it is refused, because no statement of MySQL both changes a row and
+// reads one. It takes one more before a grant when it has to look first: for a waiter, and when the last look is too old to rely on.
+func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	s, err := b.server(ctx)
+	if err != nil {
+		return driver.Grant{}, b.classify(ctx, "acquire", r.Key, err)
+	}
+	known := b.meta.Load()
+	if r.Waiting || !known.covers(r, time.Now()) {
+		known = nil
+	}
+	var last looked
+	a, err := sqlbase.Settle(ctx, func() (sqlbase.Answer, error) {
+		last, err = b.ask(ctx, s, r, known)
+		known = nil // a second attempt looks first
+		return last.Answer, err
+	}, mends(ctx, s, sqlbase.ClosedFor(r)))
+	if err != nil {
+		return driver.Grant{}, b.classify(ctx, "acquire", r.Key, err)
+	}
+	if a.Verdict != sqlbase.Granted {
+		if r.Waiting && last.mustQueue {
+			b.waiters.enqueue(ctx, s, r.Key)
+		}
+		return driver.Grant{}, a.Held()
+	}
+	b.waiters.granted(r.Key)
+	return driver.Grant{
+		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.Token),
+		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
+	}, nil
+}
+
+// noAutocommit is the verdict that the session would not commit a grant.
+const noAutocommit sqlbase.Verdict = "no autocommit"
+
+var errNoAutocommit = errors.New("autocommit is off in the session: locks need a pool with autocommit on")
+
+// mends are the statements that remove what prevents every grant.
+func mends(ctx context.Context, s *server, closedFor int64) map[sqlbase.Verdict]func() error {
+	return map[sqlbase.Verdict]func() error{
+		sqlbase.OtherEpoch: func() error {
+			_, err := s.exec(ctx, "adopt_epoch")
+			return err
+		},
+		sqlbase.LongerTTL: func() error {
+			_, err := s.exec(ctx, "raise_longest_ttl", closedFor)
+			return err
+		},
+		noAutocommit: func() error { return driver.Permanent(errNoAutocommit) },
+	}
+}
+
+// ask makes one attempt, and looks if nothing was granted. It looks first if known is nil.
+func (b *Backend) ask(ctx context.Context, s *server, r driver.Request, known *metaSeen) (a looked, err error) {
+	if known != nil {
+		a = looked{Answer: sqlbase.Answer{Verdict: sqlbase.Contended}, metaRow: known.metaRow}
+	} else if a, err = b.look(ctx, s, r); err != nil {
+		return a, err
+	}
+	if a.Verdict == sqlbase.Contended {
+		token, granted, err := b.attempt(ctx, s, r, "acquire", b.acquireArgs(s, r, a.metaRow))
+		if err != nil || granted {
+			return grantedAs(token), err
+		}
+		if a, err = b.look(ctx, s, r); err != nil {
+			return a, err
+		}
+	}
+	if a.Verdict == sqlbase.Missing {
+		token, granted, err := b.attempt(ctx, s, r, "insert", insertArgs(s, r))
+		if err != nil || granted {
+			return grantedAs(token), err
+		}
+		a.Verdict = sqlbase.Contended
+	}
+	return a, nil
+}
+
+func grantedAs(token int64) looked {
+	return looked{Answer: sqlbase.Answer{Verdict: sqlbase.Granted, Token: token}}
+}
+
+// look reads why a lock is not granted, and remembers what grants may rely on.
+func (b *Backend) look(ctx context.Context, s *server, r driver.Request) (a looked, err error) {
+	namespace, name := encoded(r.Key)
+	waiter, closedFor, sent := b.waiters.process, sqlbase.ClosedFor(r), time.Now()
+	found, err := s.queryRow(ctx, "look", []any{closedFor, r.Nonce.String(), waiter, waiter, namespace, name}, a.dest()...)
+	if err != nil {
+		return a, err
+	}
+	if !found {
+		return a, sqlbase.MetaMissing(b.table)
+	}
+	switch a.Verdict {
+	case sqlbase.Contended, sqlbase.Missing:
+		b.meta.Store(&metaSeen{metaRow: a.metaRow, closedFor: closedFor, asked: sent})
+	case sqlbase.OtherEpoch, sqlbase.Quarantine:
+		b.meta.Store(nil)
+	}
+	return a, nil
+}
+
+// attempt runs a statement that grants r, and returns the token. Nothing is granted if another session has the row, or was first. A
+// trigger of the user's that runs any statement hides LAST_INSERT_ID; then attempt reads the token from the row.
+func (b *Backend) attempt(ctx context.Context, s *server, r driver.Request, verb string, args []any) (token int64, granted bool, err error) {
+	var done sqlbase.Result
+	err = s.retry(ctx, func() (err error) {
+		done, err = s.send(ctx, verb, args...)
+		switch n := sqlerror.MySQL(err); {
+		case n == duplicateKey, n == rowLockedNoWait, n == rowLockTimeout && s.mariadb:
+			done, err = sqlbase.Result{}, nil
+		}
+		return err
+	})
+	if err != nil || done.Affected == 0 && done.LastID == 0 {
+		return 0, false, err
+	}
+	if done.LastID != 0 {
+		return done.LastID, true, nil
+	}
+	namespace, name := encoded(r.Key)
+	granted, err = s.queryRow(ctx, "granted", []any{namespace, name, r.Nonce.String()}, &token)
+	if err != nil {
+		err = fmt.Errorf("read the token of what was granted: %s", err) //nolint:errorlint // this statement had no effect, but the grant had
+	}
+	return token, granted, err
+}
+
+// acquireArgs are the parameters of acquire.sql.
+func (b *Backend) acquireArgs(s *server, r driver.Request, known metaRow) []any {
+	namespace, name := encoded(r.Key)
+	nonce, waiter := r.Nonce.String(), b.waiters.process
+	holder, note := sqlbind.MySQLText(r.Holder), sqlbind.MySQLText(r.Note)
+	ttl, closedFor, minHold := r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds()
+	if s.mariadb {
+		return []any{
+			closedFor, nonce, minHold, nonce, known.floor, nonce, nonce, holder, note, ttl, waiter, waiter,
+			namespace, name, nonce, waiter, known.epoch,
+		}
+	}
+	return []any{
+		namespace, name, nonce, waiter, known.epoch,
+		nonce, known.floor, nonce, holder, note, nonce, ttl, closedFor, nonce, minHold, waiter, waiter,
+	}
+}
+
+// insertArgs are the parameters of insert.sql, which inserts the row of a lock that has none.
+func insertArgs(s *server, r driver.Request) []any {
+	namespace, name := encoded(r.Key)
+	closedFor := sqlbase.ClosedFor(r)
+	return s.skipLocked(r.Key, []any{
+		namespace, name, r.Nonce.String(), sqlbind.MySQLText(r.Holder), sqlbind.MySQLText(r.Note),
+		r.TTL.Microseconds(), closedFor, closedFor,
+	})
+}
+
+// renewBytes is the size of the parameter of one statement. A thousand grants with names of 30 bytes fit into it. A server
+// refuses what is longer than its max_allowed_packet, which is 1 MB where it was set low.
+const renewBytes = 240 << 10
+
+// Renew takes one round trip for a batch in which every grant is alive, and one more to tell the
+// grants apart otherwise.
+func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	if len(grants) == 0 {
+		return nil, nil
+	}
+	s, err := b.renewals(ctx)
+	if err != nil {
+		return nil, b.classify(ctx, sqlbase.RenewalOf(grants), driver.Key{}, err)
+	}
+	var result []driver.Outcome
+	for rest := grants; len(rest) > 0; {
+		part := rest[:fitting(rest)]
+		rest = rest[len(part):]
+		outcomes, err := sqlbase.RenewAll(ctx, part, func(ctx context.Context, part []driver.Grant) ([]driver.Outcome, error) {
+			return renew(ctx, s, part)
+		})
+		if err != nil && result == nil {
+			return nil, b.classify(ctx, sqlbase.RenewalOf(grants), driver.Key{}, err)
+		}
+		if err != nil { // some outcomes are known: the others stay unknown
+			return append(result, make([]driver.Outcome, len(grants)-len(result))...), nil
+		}
+		result = append(result, outcomes...)
+	}
+	return result, nil
+}
+
+// fitting is how many of the first grants fit into one statement.
+func fitting(grants []driver.Grant) (n int) {
+	const others = 210 // what the other fields of a grant take at most
+	size := 0
+	for ; n < len(grants); n++ {
+		key := grants[n].Key
+		size += base64.StdEncoding.EncodedLen(len(key.Namespace)) + base64.StdEncoding.EncodedLen(len(key.Name)) + others
+		if size > renewBytes && n > 0 {
+			break
+		}
+	}
+	return n
+}
+
+// renew renews the grants with one statement, and asks for the outcome of each if not all were renewed.
+func renew(ctx context.Context, s *server, grants []driver.Grant) ([]driver.Outcome, error) {
+	batch, err := sqlbase.EncodeGrants(encodedKeys(grants))
 	if err != nil {
 		return nil, driver.Permanent(err)
 	}
-	if mariadb && wideCharacters[literals] {
-		return nil, driver.Permanent(fmt.Errorf("the session's character_set_connection is %s, in which MariaDB reads no JSON: set collation_connection to one of utf8mb4", literals))
+	done, err := s.exec(ctx, "renew", batch)
+	if err != nil {
+		return nil, err
 	}
-	s := &server{Backend: m, q: m.q, mariadb: mariadb, timeoutUndoesAll: timeoutUndoesAll, sql: words}
-	if mariadb {
-		maps.Copy(s.sql, m.table.Statements(files, "sql/mariadb", "`"))
+	result := make([]driver.Outcome, len(grants))
+	if int(done.Affected) == len(grants) {
+		for i := range result {
+			result[i] = driver.Renewed
+		}
+		return result, nil
 	}
-	m.detected.Store(s)
-	return s, nil
-}
-
-// wideCharacters are the character sets of literals in which MariaDB cannot read the paths of JSON_TABLE (error 4042), so that no
-// lease could be renewed.
-var wideCharacters = map[string]bool{"ucs2": true, "utf16": true, "utf16le": true, "utf32": true}
-
-// through returns s with statements sent by q.
-func (s *server) through(q sqlbase.Querier) *server {
-	by := *s
-	by.q = q
-	return &by
-}
-
-func (s *server) forRenewals() *server { return s.through(s.reserve.ForRenewals(s.Backend.q, s.usage)) }
-func (s *server) forReleases() *server { return s.through(s.reserve.ForReleases(s.Backend.q, s.usage)) }
-
-func (m *Backend) usage() sqlbase.Usage { return sqlbase.UsageOf(m.db) }
-
-// CloseIdle implements [driver.Idler].
-func (m *Backend) CloseIdle(ctx context.Context) { m.reserve.CloseIdle(ctx) }
-
-// errRowLocked is the answer of a statement that would have had to wait for a row.
-var errRowLocked = errors.New("the row is locked by another transaction")
-
-// patience is how long a release goes on asking for a row that another transaction has locked.
-const patience = time.Second
-
-// run calls once, and again for as long as the server answers that it undid the statement.
-func (s *server) run(ctx context.Context, once func() error) error {
-	return sqlbase.Retry(ctx, transient, once)
-}
-
-// one runs a statement that answers with one row at most, and reports whether it did.
-func (s *server) one(ctx context.Context, verb string, args []any, dest ...any) (found bool, err error) {
-	err = s.run(ctx, func() error {
-		found, err = sqlbase.QueryOne(ctx, s.q, s.sql[verb], args, dest...)
-		return err
+	for i := range result {
+		result[i] = driver.Unknown // unless the answer has a row for it
+	}
+	err = s.retry(ctx, func() error {
+		return s.q.Query(ctx, s.sql["renewed"], []any{done.LastID, batch}, sqlbase.OutcomesInto(result))
 	})
-	return found, err
+	return result, err
 }
 
-// Exec runs a statement that answers no rows.
-func (s *server) Exec(ctx context.Context, verb string, args ...any) (r sqlbase.Result, err error) {
-	err = s.run(ctx, func() error {
-		r, err = s.once(ctx, verb, args...)
-		return err
+// Release takes one round trip, and one more if there was nothing to release. While another transaction has locked the row, it retries
+// for a second at most on MySQL. MariaDB waits on the server instead.
+func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
+	s, err := b.releases(ctx)
+	if err != nil {
+		return b.classify(ctx, "release", g.Key, err)
+	}
+	namespace, name := encoded(g.Key)
+	nonce, token, minHold := g.Nonce.String(), int64(g.Token), g.MinHold.Microseconds()
+	args := s.skipLocked(g.Key, []any{minHold, minHold, namespace, name, nonce, token})
+	err = s.end(ctx, "release", args, func(a *sqlbase.Answer) (bool, error) {
+		return s.queryRow(ctx, "released", []any{token, token, nonce, token, namespace, name}, &a.Verdict)
 	})
-	return r, err
+	return b.classify(ctx, "release", g.Key, err)
+}
+
+// HandOver takes one round trip, and one more if nothing was handed over.
+func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
+	s, err := b.releases(ctx)
+	if err != nil {
+		return driver.Grant{}, b.classify(ctx, "hand over", r.Key, err)
+	}
+	g, err := sqlbase.HandOver(ctx, r, func() (sqlbase.Answer, error) { return b.handOver(ctx, s, from, r) })
+	return g, b.classify(ctx, "hand over", r.Key, err)
+}
+
+func (b *Backend) handOver(ctx context.Context, s *server, from driver.Grant, r driver.Request) (a sqlbase.Answer, err error) {
+	namespace, name := encoded(from.Key)
+	before, nonce := from.Nonce.String(), r.Nonce.String()
+	token, minHeld, closedFor := int64(from.Token), from.MinHold.Microseconds(), sqlbase.ClosedFor(r)
+	args := []any{
+		nonce, nonce, nonce, sqlbind.MySQLText(r.Holder), sqlbind.MySQLText(r.Note),
+		r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds(),
+		namespace, name, nonce, before, token, minHeld,
+	}
+	if !s.mariadb {
+		args = append(s.skipLocked(from.Key, args), nonce, before)
+	}
+	begun, granted, err := b.attempt(ctx, s, r, "hand_over", append(args, closedFor))
+	if err != nil || granted {
+		return sqlbase.Answer{Verdict: sqlbase.Granted, Token: begun}, err
+	}
+	found, err := s.queryRow(ctx, "hand_over_refused", []any{nonce, before, token, closedFor, minHeld, namespace, name}, a.Dest()...)
+	if err == nil && !found {
+		err = sqlbase.MetaMissing(b.table)
+	}
+	return a, err
+}
+
+// Notify adds this process to the queue of key from its next refusal on, so that a release reserves the lock for it. It never calls
+// wake, because neither server can notify a client: the waiter has to poll. It sends nothing.
+func (b *Backend) Notify(_ context.Context, key driver.Key, _ func()) (stop func(), err error) {
+	b.waiters.join(key)
+	return func() {
+		if !b.waiters.leave(key) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
+		defer cancel()
+		if s, err := b.server(ctx); err == nil {
+			b.waiters.dequeue(ctx, s, key)
+		}
+	}, nil
+}
+
+// encoded returns key as the statements take it: in base64.
+func encoded(key driver.Key) (namespace, name string) {
+	return sqlbind.MySQLBytes(key.Namespace), sqlbind.MySQLBytes(key.Name)
+}
+
+// encodedKeys returns the grants with their keys as the statements take them.
+func encodedKeys(grants []driver.Grant) []driver.Grant {
+	result := make([]driver.Grant, len(grants))
+	for i, g := range grants {
+		g.Key.Namespace, g.Key.Name = encoded(g.Key)
+		result[i] = g
+	}
+	return result
 }

@@ -62,8 +62,8 @@ func BenchmarkMySQLCycle(b *testing.B) {
 					timed("acquire", func() (err error) { g, err = locks.Acquire(ctx, request("job")); return err })
 				},
 				func() {
-					r, known := request("job"), server.standing.Load()
-					args := server.acquireArgs(r, sqlbase.Answer{Epoch: known.epoch, Floor: known.floor})
+					r := request("job")
+					args := locks.acquireArgs(server, r, locks.meta.Load().metaRow)
 					timed("acquire-statement", func() error {
 						done, err := exec(ctx, server.sql["acquire"], args...)
 						g = driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(done.LastID), TTL: r.TTL}

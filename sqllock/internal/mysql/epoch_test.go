@@ -62,26 +62,25 @@ func TestMySQLQuarantinesAnotherServer(t *testing.T) {
 func (f *fixture) moveHere(t *testing.T) {
 	t.Helper()
 	f.Exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
-	m := f.Backend
-	known := *m.standing.Load()
+	known := *f.meta.Load()
 	known.epoch, known.asked = "another server", time.Now()
-	m.standing.Store(&known)
+	f.meta.Store(&known)
 }
 
 // What was looked up is relied on for less than any server that takes over waits, by either clock, and for no longer lease.
 func TestMySQLLooksAgainInTime(t *testing.T) {
 	t.Parallel()
 	const shortestQuarantine = time.Minute // rowlock_lease_meta.longest_ttl_us as the migration sets it
-	require.Less(t, standingFor, shortestQuarantine/2)
+	require.Less(t, metaSeenFor, shortestQuarantine/2)
 	r := request("a")
 	now := time.Now()
-	s := &standing{closed: sqlbase.ClosedFor(r), asked: now}
-	assert.True(t, s.covers(r, now.Add(standingFor-time.Millisecond)))
-	assert.False(t, s.covers(r, now.Add(standingFor)))
-	assert.False(t, s.covers(r, now.Round(0).Add(-time.Second)), "the clock was set back")
-	assert.False(t, (*standing)(nil).covers(r, now))
+	m := &metaSeen{closedFor: sqlbase.ClosedFor(r), asked: now}
+	assert.True(t, m.covers(r, now.Add(metaSeenFor-time.Millisecond)))
+	assert.False(t, m.covers(r, now.Add(metaSeenFor)))
+	assert.False(t, m.covers(r, now.Round(0).Add(-time.Second)), "the clock was set back")
+	assert.False(t, (*metaSeen)(nil).covers(r, now))
 	r.HandoverDelay = time.Microsecond
-	assert.False(t, s.covers(r, now))
+	assert.False(t, m.covers(r, now))
 }
 
 // A clock that was set back, or a floor above it, does not let a token fall: neither for a name
@@ -91,7 +90,7 @@ func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
 		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, request("known"))))
 		const floor = int64(8_000_000_000_000_000)
 		f.Exec(t, "UPDATE rowlock_lease_meta SET floor = ?", floor)
-		f.Backend.standing.Store(nil) // for a name that is known the floor may be one of ten seconds ago
+		f.Backend.meta.Store(nil) // for a name that is known the floor may be one of ten seconds ago
 		for _, name := range []string{"known", "new"} {
 			g := mustAcquire(t, f, request(name))
 			assert.EqualValues(t, floor+1, g.Token, name)

@@ -2,9 +2,6 @@ package mysql
 
 import (
 	"context"
-
-	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
-
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
@@ -14,24 +11,25 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
 // Numbers of errors that are answers.
 // https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html
 // https://mariadb.com/kb/en/mariadb-error-code-reference/
 const (
-	mysqlDuplicate = 1062
-	mysqlLockWait  = 1205 // also NOWAIT on MariaDB
-	mysqlNoWait    = 3572
+	duplicateKey    = 1062
+	rowLockTimeout  = 1205 // also NOWAIT on MariaDB
+	rowLockedNoWait = 3572
 )
 
 // transient recognises what the server undid, and what may succeed when it is sent again.
 func transient(err error) bool {
 	switch sqlerror.MySQL(err) {
-	case mysqlLockWait,
+	case rowLockTimeout,
 		1213, // deadlock; on Galera, a conflict with another node
 		1020, // changed since the snapshot (MariaDB, innodb_snapshot_isolation)
-		mysqlNoWait,
+		rowLockedNoWait,
 		1615: // prepared statement needs to be prepared again
 		return true
 	default:
@@ -84,18 +82,11 @@ func unmendable(number uint16) string {
 }
 
 // classify turns an error into one of the answers of the driver contract.
-func (m *Backend) classify(ctx context.Context, operation string, key driver.Key, err error) error {
-	var held *driver.Held
-	if err == nil || errors.Is(err, driver.ErrNotHeld) || errors.As(err, &held) {
+func (b *Backend) classify(ctx context.Context, operation string, key driver.Key, err error) error {
+	if sqlbase.Settled(err) {
 		return err
 	}
-	if key.Name != "" {
-		operation = fmt.Sprintf("%s %q", operation, key)
-	}
-	err = fmt.Errorf("sqllock: %s: %w", operation, err)
-	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
-		err = fmt.Errorf("%w: %w", err, ended)
-	}
+	err = sqlbase.Describe(ctx, operation, key, err)
 	var unreachable *net.OpError
 	number := sqlerror.MySQL(err)
 	reason := unmendable(number)
@@ -103,7 +94,7 @@ func (m *Backend) classify(ctx context.Context, operation string, key driver.Key
 	case driver.IsPermanent(err):
 		return err
 	case number == 1146 || number == 1054 || number == 1049: // unknown table, column, database
-		return driver.Permanent(&sqlbase.SchemaError{Table: m.table.String(), Err: err})
+		return driver.Permanent(&sqlbase.SchemaError{Table: b.table.String(), Err: err})
 	case reason != "":
 		return driver.Permanent(fmt.Errorf("%w: %s", err, reason))
 	case errors.Is(err, mysqldriver.ErrPktTooLarge):
@@ -117,9 +108,4 @@ func (m *Backend) classify(ctx context.Context, operation string, key driver.Key
 	default:
 		return err
 	}
-}
-
-// metaMissing is the error of a lock table without the row that the migration puts into it.
-func (m *Backend) metaMissing() error {
-	return driver.Permanent(&sqlbase.SchemaError{Table: m.table.String(), Err: errors.New("the row of its meta table is missing")})
 }

@@ -102,7 +102,7 @@ func TestMySQLPruneLeavesWhatIsInUse(t *testing.T) {
 // More rows than one statement takes are forgotten page by page, in every namespace.
 func TestMySQLPrunesMoreThanOneBatch(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
-		const n = 2*forgetBatch + 5
+		const n = 2*pruneBatch + 5
 		f.fill(t, n)
 		f.Exec(t, "UPDATE rowlock_lease SET nonce = NULL, token = 77, expires_at = UTC_TIMESTAMP(6) - INTERVAL 1 SECOND, held_until = expires_at, namespace = IF(name < '00000200', '', 'full')")
 		got, err := f.Prune(limited(t), 0)

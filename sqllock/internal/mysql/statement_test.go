@@ -22,7 +22,7 @@ func TestMySQLRefusedAcquireWritesNothing(t *testing.T) {
 		require.NoError(t, err)
 		for _, level := range isolations {
 			tx := begin(t, f.open(t, f.isolation(level)))
-			done, err := sqlbase.On(tx).Exec(limited(t), s.sql["acquire"], s.acquireArgs(request("a"), sqlbase.Answer{Epoch: s.standing.Load().epoch})...)
+			done, err := sqlbase.On(tx).Exec(limited(t), s.sql["acquire"], f.acquireArgs(s, request("a"), f.meta.Load().metaRow)...)
 			require.NoError(t, err)
 			require.Zero(t, done.LastID)
 			_, err = tx.ExecContext(limited(t), "UPDATE rowlock_lease SET note = ?", level)

@@ -1,8 +1,130 @@
 package mysql
 
-import "embed"
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"embed"
+	"fmt"
+	"sync"
+	"sync/atomic"
 
-// What differs on MariaDB is in a folder of its own, whose statements take the place of those of MySQL.
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+)
+
+// files has the statements. Those in the folder mariadb replace those of the same name in the folder mysql.
 //
 //go:embed sql/mysql/*.sql sql/mariadb/*.sql
 var files embed.FS
+
+// preparedQuerier runs statements on a pool, each prepared when it is first asked for: the driver
+// would otherwise prepare, run and close a statement with arguments on each call, which is two
+// round trips. database/sql prepares it again on each further connection, once, and forgets that
+// with the connection; nothing of it keeps a connection open or busy.
+type preparedQuerier struct {
+	db *sql.DB
+
+	mu     sync.Mutex
+	byText map[string]*sql.Stmt
+}
+
+func newPreparedQuerier(db *sql.DB) *preparedQuerier {
+	return &preparedQuerier{db: db, byText: map[string]*sql.Stmt{}}
+}
+
+func (p *preparedQuerier) Query(ctx context.Context, statement string, args []any, read func(sqlbase.Rows) error) error {
+	s, err := p.prepared(ctx, statement)
+	if err != nil {
+		return err
+	}
+	args, lent := marked(args)
+	r, err := s.QueryContext(ctx, args...)
+	if err != nil {
+		return p.unlent(ctx, lent, err)
+	}
+	defer r.Close()
+	return sqlbase.Finish(r, read)
+}
+
+func (p *preparedQuerier) Exec(ctx context.Context, statement string, args ...any) (sqlbase.Result, error) {
+	s, err := p.prepared(ctx, statement)
+	if err != nil {
+		return sqlbase.Result{}, err
+	}
+	args, lent := marked(args)
+	r, err := s.ExecContext(ctx, args...)
+	if err != nil {
+		return sqlbase.Result{}, p.unlent(ctx, lent, err)
+	}
+	affected, err := r.RowsAffected()
+	if err != nil {
+		return sqlbase.Result{}, err
+	}
+	lastID, err := r.LastInsertId()
+	return sqlbase.Result{Affected: affected, LastID: lastID}, err
+}
+
+// prepared is the statement, which is known not to have run when there is an error.
+func (p *preparedQuerier) prepared(ctx context.Context, statement string) (*sql.Stmt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, driver.NotApplied(err)
+	}
+	p.mu.Lock()
+	s := p.byText[statement]
+	p.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	fresh, err := p.db.PrepareContext(ctx, statement)
+	if err != nil {
+		return nil, driver.NotApplied(fmt.Errorf("prepare: %w", sqlbase.UsageOf(p.db).Unlent(ctx, err)))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.byText[statement]; s != nil { // somebody else was first
+		_ = fresh.Close()
+		return s, nil
+	}
+	p.byText[statement] = fresh
+	return fresh, nil
+}
+
+// lentMark is an argument that database/sql converts once it has a connection for the statement.
+type lentMark struct {
+	value any
+	lent  *atomic.Bool
+}
+
+// Value implements [sqldriver.Valuer].
+func (m lentMark) Value() (sqldriver.Value, error) {
+	m.lent.Store(true)
+	return sqldriver.DefaultParameterConverter.ConvertValue(m.value)
+}
+
+// marked wraps the first of args so that lent is set when the pool has lent a connection. lent is nil without args.
+func marked(args []any) ([]any, *atomic.Bool) {
+	if len(args) == 0 {
+		return args, nil
+	}
+	lent := new(atomic.Bool)
+	return append([]any{lentMark{args[0], lent}}, args[1:]...), lent
+}
+
+// unlent is the error of a statement that was not sent, because the pool lent no connection for it; else err.
+func (p *preparedQuerier) unlent(ctx context.Context, lent *atomic.Bool, err error) error {
+	if lent == nil || lent.Load() {
+		return err
+	}
+	return driver.NotApplied(sqlbase.UsageOf(p.db).Unlent(ctx, err))
+}
+
+// close gives the statements back to the pool.
+func (p *preparedQuerier) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for text, s := range p.byText {
+		_ = s.Close()
+		delete(p.byText, text)
+	}
+}

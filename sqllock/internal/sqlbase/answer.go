@@ -53,10 +53,7 @@ type Answer struct {
 	Ahead         int    // waiters that are before this one, as far as the store knows any
 	Missed        string // the waiter whom a grant was kept for and who did not come; only grants of a waiter have it
 	Pending       bool   // a release may grant the request by itself
-	Unlisted      bool   // the waiter should say that it waits
-	Epoch         string // the server that answers
-	Floor         int64
-	Sealed        bool // only grants that were to be sealed have it
+	Sealed        bool   // only grants that were to be sealed have it
 }
 
 // Dest is where a row is scanned to, in the order of the statements' columns.

@@ -1,0 +1,181 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlserver"
+	"github.com/rowlock/rowlock/internal/sqltable"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+)
+
+// server sends statements to one of the two kinds of servers.
+type server struct {
+	db               *sql.DB
+	q                sqlbase.Querier   // on db, or on the connection beside it
+	sql              map[string]string // the statements by verb
+	mariadb          bool
+	timeoutUndoesAll bool // a time-out while waiting for a row undoes the transaction (innodb_rollback_on_timeout)
+
+	timedOut *atomic.Int64 // when a statement that may wait for a row timed out last, in nanoseconds since 1970
+}
+
+// detect asks which server db leads to, and loads the statements for it.
+func detect(ctx context.Context, db *sql.DB, q sqlbase.Querier, t sqltable.Table) (*server, error) {
+	s := &server{db: db, q: q, sql: t.Statements(files, "sql/mysql", "`"), timedOut: new(atomic.Int64)}
+	var version, literals string
+	if _, err := sqlbase.QueryOne(ctx, sqlbase.On(db), s.sql["server"], nil, &version, &s.timeoutUndoesAll, &literals); err != nil {
+		return nil, driver.NotApplied(fmt.Errorf("ask for the server's version: %w", err))
+	}
+	var err error
+	if s.mariadb, err = sqlserver.MySQL(version); err != nil {
+		return nil, driver.Permanent(err)
+	}
+	if s.mariadb {
+		if wideCharacters[literals] {
+			return nil, driver.Permanent(fmt.Errorf("the session's character_set_connection is %s, in which MariaDB reads no JSON: set collation_connection to one of utf8mb4", literals))
+		}
+		maps.Copy(s.sql, t.Statements(files, "sql/mariadb", "`"))
+	}
+	return s, nil
+}
+
+// wideCharacters are the character sets of literals in which MariaDB cannot read the paths of JSON_TABLE (error 4042), so that no
+// lease could be renewed.
+var wideCharacters = map[string]bool{"ucs2": true, "utf16": true, "utf16le": true, "utf32": true}
+
+// through returns s with statements sent by q.
+func (s *server) through(q sqlbase.Querier) *server {
+	by := *s
+	by.q = q
+	return &by
+}
+
+// skipLocked appends key to the parameters of a statement that skips the row while another transaction has locked it. Such a statement
+// selects the row a second time on MySQL. On MariaDB it has a lock time-out of zero instead.
+func (s *server) skipLocked(key driver.Key, args []any) []any {
+	if s.mariadb {
+		return args
+	}
+	namespace, name := encoded(key)
+	return append(args, namespace, name)
+}
+
+// retry calls once, and again while the server answers that it undid the statement.
+func (s *server) retry(ctx context.Context, once func() error) error {
+	return sqlbase.Retry(ctx, transient, once)
+}
+
+// queryRow runs a statement that answers with one row at most, and reports whether it did.
+func (s *server) queryRow(ctx context.Context, verb string, args []any, dest ...any) (found bool, err error) {
+	err = s.retry(ctx, func() error {
+		found, err = sqlbase.QueryOne(ctx, s.q, s.sql[verb], args, dest...)
+		return err
+	})
+	return found, err
+}
+
+// exec runs a statement that returns no rows.
+func (s *server) exec(ctx context.Context, verb string, args ...any) (r sqlbase.Result, err error) {
+	err = s.retry(ctx, func() error {
+		r, err = s.send(ctx, verb, args...)
+		return err
+	})
+	return r, err
+}
+
+// errRowLocked is the answer of a statement that would have had to wait for a row.
+var errRowLocked = errors.New("the row is locked by another transaction")
+
+// patience is how long a release retries while another transaction has locked the row.
+const patience = time.Second
+
+// end runs a statement that ends a grant. If the statement changes nothing, why reads the reason. It retries while another transaction
+// has locked the row.
+func (s *server) end(ctx context.Context, verb string, args []any, why func(*sqlbase.Answer) (found bool, err error)) error {
+	again := func(err error) bool { return errors.Is(err, errRowLocked) || transient(err) }
+	return sqlbase.RetryWithin(ctx, patience, again, func() error {
+		done, err := s.q.Exec(ctx, s.sql[verb], args...)
+		if err != nil {
+			return err
+		}
+		if done.Affected > 0 { // the statement changes the nonce or the token, so that the server counts every row that matched
+			return nil
+		}
+		var a sqlbase.Answer
+		found, err := why(&a)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return driver.ErrNotHeld
+		case a.Verdict == sqlbase.Released:
+			return nil
+		case a.Verdict == sqlbase.Again:
+			return errRowLocked
+		case a.Verdict == sqlbase.Leased:
+			return a.Held()
+		default:
+			return driver.ErrNotHeld
+		}
+	})
+}
+
+// briefFor is how long statements wait for a row for a second at most, after one of them has timed out. The server may keep the session
+// of that one for as long (innodb_lock_wait_timeout, 50 s by default).
+const briefFor = time.Minute
+
+// restoreLimit bounds putting back the setting of a session.
+const restoreLimit = time.Second
+
+// waitsForRow are the statements that wait if another transaction has locked a row or a gap that they need. All others skip locked rows.
+var waitsForRow = map[string]bool{"insert": true, "create": true, "adopt_epoch": true, "raise_longest_ttl": true, "raise_floor": true}
+
+// send sends a statement that returns no rows, once.
+//
+// MySQL does not notice that the client of a waiting session has gone, and keeps the session until innodb_lock_wait_timeout. Calls that
+// time out could use up the sessions of the server that way. So, after one that timed out, statements wait for a second at most, which
+// costs two round trips. MariaDB ends such sessions itself.
+func (s *server) send(ctx context.Context, verb string, args ...any) (sqlbase.Result, error) {
+	switch {
+	case s.mariadb || !waitsForRow[verb]:
+		return s.q.Exec(ctx, s.sql[verb], args...)
+	case time.Since(time.Unix(0, s.timedOut.Load())) < briefFor:
+		return s.sendBriefly(ctx, verb, args...)
+	}
+	r, err := s.q.Exec(ctx, s.sql[verb], args...)
+	if err != nil && ctx.Err() != nil && !driver.IsNotApplied(err) {
+		s.timedOut.Store(time.Now().UnixNano())
+	}
+	return r, err
+}
+
+// sendBriefly is send in a session that waits for a row for a second at most.
+func (s *server) sendBriefly(ctx context.Context, verb string, args ...any) (sqlbase.Result, error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return sqlbase.Result{}, driver.NotApplied(err)
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, s.sql["wait_briefly"]); err != nil {
+		sqlbase.Discard(conn)
+		return sqlbase.Result{}, driver.NotApplied(err)
+	}
+	r, err := sqlbase.On(conn).Exec(ctx, s.sql[verb], args...)
+	if sqlerror.MySQL(err) == rowLockTimeout {
+		s.timedOut.Store(time.Now().UnixNano())
+	}
+	restore, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
+	defer cancel()
+	if _, err := conn.ExecContext(restore, s.sql["wait_as_before"]); err != nil {
+		sqlbase.Discard(conn)
+	}
+	return r, err
+}
