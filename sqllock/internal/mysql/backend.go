@@ -112,10 +112,7 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		return driver.Grant{}, a.Held()
 	}
 	b.waiters.granted(r.Key)
-	return driver.Grant{
-		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.Token),
-		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
-	}, nil
+	return sqlbase.GrantOf(r, a), nil
 }
 
 // noAutocommit is the verdict that the session would not commit a grant.

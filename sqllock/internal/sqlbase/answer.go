@@ -69,6 +69,14 @@ func (a *Answer) Held() *driver.Held {
 	}).KnowPause()
 }
 
+// GrantOf is the grant that answers r.
+func GrantOf(r driver.Request, a Answer) driver.Grant {
+	return driver.Grant{
+		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.Token),
+		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Sealed: a.Sealed,
+	}
+}
+
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
 
 // Bounds of asking again within one attempt.

@@ -18,10 +18,7 @@ func HandOver(ctx context.Context, r driver.Request, ask func() (Answer, error))
 	case a.Verdict != Granted:
 		return driver.Grant{}, a.Held()
 	}
-	return driver.Grant{
-		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.Token),
-		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
-	}, nil
+	return GrantOf(r, a), nil
 }
 
 // HandOverArgs are the parameters of hand_over.sql of Postgres and SQLite.

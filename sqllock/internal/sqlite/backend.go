@@ -4,10 +4,11 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"sync/atomic"
+	"errors"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/internal/sqlitefile"
 	"github.com/rowlock/rowlock/internal/sqltable"
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
@@ -17,45 +18,41 @@ import (
 // lock is contended. A file has one writer at a time, whatever it writes.
 const writerWait = 250 * time.Millisecond
 
-// Backend is the dialect of SQLite 3.35 and newer.
+// Backend keeps locks in a file of SQLite 3.35 or newer. It implements [driver.Backend], [driver.HandOverer], [driver.Notifier] and, in
+// operator.go, [driver.Operator].
 type Backend struct {
-	db       *sql.DB
-	table    sqltable.Table
-	sql      map[string]string
-	prepared *prepared
-	mode     journalMode
-	waiters  waiters
-	opened   atomic.Pointer[openFile] // nil before the first call
+	file    *file
+	waiters *waiters
 }
 
+// New returns a backend that keeps locks in table t of the file that db opens. It reads nothing.
 func New(db *sql.DB, t sqltable.Table) *Backend {
-	s := &Backend{db: db, table: t, sql: t.Statements(files, "sql", `"`)}
-	s.prepared = prepare(s, db, s.sql, "look", "acquire", "release", "register", "unregister", "turn")
-	return s
+	f := newFile(db, t)
+	return &Backend{file: f, waiters: newWaiters(f)}
 }
 
-// Capabilities says what lease rows in SQLite promise.
-func (s *Backend) Capabilities() driver.Capabilities {
+// Capabilities returns what lease rows in SQLite promise.
+func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Backend: "sqllock/sqlite", Token: driver.LinearizableToken, Wakes: watchable, Pauses: true,
-		Warnings: s.waiters.warnings(),
+		Warnings: b.waiters.warnings(),
 	}
 }
 
-func (s *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	closedFor := max(r.TTL+r.HandoverDelay, r.MinHold)
+// Acquire makes one attempt. It fails for good if the file was replaced by another one.
+func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	var w *waiter
 	if r.Waiting {
-		w = s.waiters.of(r.Key)
+		w = b.waiters.of(r.Key)
 	}
 	var a sqlbase.Answer
-	err := s.same(ctx, writerWait)
+	err := b.file.unreplaced(ctx, writerWait)
 	if err == nil {
 		a, err = sqlbase.Settle(ctx,
-			func() (sqlbase.Answer, error) { return s.ask(ctx, r, closedFor, w) },
+			func() (sqlbase.Answer, error) { return b.ask(ctx, r, w) },
 			map[sqlbase.Verdict]func() error{
-				sqlbase.OtherEpoch: func() error { return s.Exec(ctx, "adopt_epoch") },
-				sqlbase.LongerTTL:  func() error { return s.Exec(ctx, "raise_longest_ttl", closedFor.Microseconds()) },
+				sqlbase.OtherEpoch: func() error { return b.file.exec(ctx, "adopt_epoch") },
+				sqlbase.LongerTTL:  func() error { return b.file.exec(ctx, "raise_longest_ttl", sqlbase.ClosedFor(r)) },
 			})
 	}
 	if sqlitefile.Busy(err) && ctx.Err() == nil {
@@ -63,54 +60,55 @@ func (s *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		return driver.Grant{}, a.Held()
 	}
 	if err != nil {
-		return driver.Grant{}, s.classify(ctx, "acquire", r.Key, err)
+		return driver.Grant{}, b.classify(ctx, "acquire", r.Key, err)
 	}
 	if a.Verdict != sqlbase.Granted {
-		s.seen(ctx, r.Key, w)
+		b.waiters.refused(ctx, r.Key, w)
 		return driver.Grant{}, a.Held()
 	}
-	return driver.Grant{
-		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.Token),
-		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Sealed: a.Sealed,
-	}, nil
+	return sqlbase.GrantOf(r, a), nil
 }
 
 // ask makes one attempt: it reads, and writes only if the lock looks free.
-func (s *Backend) ask(ctx context.Context, r driver.Request, closedFor time.Duration, w *waiter) (sqlbase.Answer, error) {
-	a, err := s.look(ctx, r, closedFor, w)
+func (b *Backend) ask(ctx context.Context, r driver.Request, w *waiter) (sqlbase.Answer, error) {
+	a, err := b.look(ctx, r, w)
 	if err != nil || a.Verdict != sqlbase.Contended {
 		return a, err
 	}
-	err = s.write(ctx, manner{limit: writerWait, together: r.Seal != "" || w.registered()}, func(q sqlbase.Querier) error {
-		if err := s.grant(ctx, q, r, w, &a); err != nil || a.Verdict != sqlbase.Granted {
+	how := writing{limit: writerWait}
+	if r.Seal != "" || w.hasRow() {
+		how.statements = several
+	}
+	err = b.file.write(ctx, how, func(q sqlbase.Querier) error {
+		if err := b.grant(ctx, q, r, w, &a); err != nil || a.Verdict != sqlbase.Granted {
 			return err
 		}
-		if err := s.unregister(ctx, q, r.Key, w); err != nil || r.Seal == "" {
+		if err := b.waiters.deleteRow(ctx, q, r.Key, w); err != nil || r.Seal == "" {
 			return err
 		}
-		return s.seal(ctx, q, r, &a)
+		return b.seal(ctx, q, r, &a)
 	})
 	if err == nil && a.Verdict == sqlbase.Granted {
-		w.gone()
+		w.rowDeleted()
 	}
 	return a, err
 }
 
-func (s *Backend) look(ctx context.Context, r driver.Request, closedFor time.Duration, w *waiter) (a sqlbase.Answer, err error) {
-	err = s.read(ctx, writerWait, func(q sqlbase.Querier) error {
-		args := []any{r.Key.Namespace, r.Key.Name, r.Nonce.String(), closedFor.Microseconds(), w.param()}
-		found, err := sqlbase.QueryOne(ctx, q, s.sql["look"], args, append(a.Dest(), &a.Ahead)...)
+func (b *Backend) look(ctx context.Context, r driver.Request, w *waiter) (a sqlbase.Answer, err error) {
+	args := []any{r.Key.Namespace, r.Key.Name, r.Nonce.String(), sqlbase.ClosedFor(r), w.param()}
+	err = b.file.read(ctx, writerWait, func(q sqlbase.Querier) error {
+		found, err := sqlbase.QueryOne(ctx, q, b.file.sql["look"], args, append(a.Dest(), &a.Ahead)...)
 		if err == nil && !found {
-			err = sqlbase.MetaMissing(s.table)
+			err = sqlbase.MetaMissing(b.file.table)
 		}
 		return err
 	})
 	return a, err
 }
 
-// grant writes, unless somebody came in between.
-func (s *Backend) grant(ctx context.Context, q sqlbase.Querier, r driver.Request, w *waiter, a *sqlbase.Answer) error {
-	granted, err := sqlbase.QueryOne(ctx, q, s.sql["acquire"], []any{
+// grant writes the grant, unless another process was faster.
+func (b *Backend) grant(ctx context.Context, q sqlbase.Querier, r driver.Request, w *waiter, a *sqlbase.Answer) error {
+	granted, err := sqlbase.QueryOne(ctx, q, b.file.sql["acquire"], []any{
 		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
 		r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(), w.param(),
 	}, &a.Token)
@@ -121,34 +119,141 @@ func (s *Backend) grant(ctx context.Context, q sqlbase.Querier, r driver.Request
 	return err
 }
 
+// seal raises the mark in the transaction of the grant. That transaction has the file's write lock, so no transaction that has checked
+// the mark is open.
+func (b *Backend) seal(ctx context.Context, q sqlbase.Querier, r driver.Request, a *sqlbase.Answer) (err error) {
+	a.Sealed, err = sqlbase.QueryOne(ctx, q, b.file.sql["seal"],
+		[]any{r.Key.Namespace, r.Key.Name, a.Token, r.Nonce.String(), r.Seal}, new(int64))
+	if sqlerror.SQLite(err)&0xff == sqlitefile.CodeError {
+		return nil // the mark's table is missing or outdated, which the guard reports
+	}
+	return err
+}
+
+// Renew is one statement. Every grant is lost if the file was replaced by another one.
+func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	if len(grants) == 0 {
+		return nil, nil
+	}
+	result := make([]driver.Outcome, len(grants))
+	switch err := b.file.unreplaced(ctx, sqlbase.LongRetry); {
+	case errors.Is(err, errReplaced):
+		for i := range result {
+			result[i] = driver.Lost
+		}
+		return result, nil
+	case err != nil:
+		return nil, b.classify(ctx, "renew", grants[0].Key, err)
+	}
+	batch, err := sqlbase.EncodeGrants(grants)
+	if err != nil {
+		return nil, driver.Permanent(err)
+	}
+	renewed := map[grantID]bool{}
+	err = b.file.call(ctx, func(q sqlbase.Querier) error {
+		clear(renewed) // of an attempt that was undone
+		return q.Query(ctx, b.file.sql["renew"], []any{batch}, func(r sqlbase.Rows) error {
+			for r.Next() {
+				var g grantID
+				if err := r.Scan(&g.key.Namespace, &g.key.Name, &g.nonce, &g.token); err != nil {
+					return err
+				}
+				renewed[g] = true
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, b.classify(ctx, sqlbase.RenewalOf(grants), driver.Key{}, err)
+	}
+	for i, g := range grants {
+		result[i] = driver.Lost
+		if renewed[grantID{g.Key, g.Nonce.String(), g.Token}] {
+			result[i] = driver.Renewed
+		}
+	}
+	return result, nil
+}
+
+// grantID identifies a grant.
+type grantID struct {
+	key   driver.Key
+	nonce string
+	token driver.Token
+}
+
 // Release does not wait for the disk: a release that is lost when the machine crashes costs one TTL,
-// and the next grant takes all that was written before it to the disk.
-func (s *Backend) Release(ctx context.Context, g driver.Grant) error {
+// and the next grant flushes everything that was written before it.
+func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
-	err := sqlbase.Ended(ctx, func(a *sqlbase.Answer) error {
-		next, found, err := s.end(ctx, "release", append(grant, g.MinHold.Microseconds()), true)
+	err := b.end(ctx, unflushed, "release", append(grant, g.MinHold.Microseconds()), func(q sqlbase.Querier, a *sqlbase.Answer) error {
+		_, err := sqlbase.QueryOne(ctx, q, b.file.sql["released_before"], grant, &a.Verdict)
+		return err
+	})
+	return b.classify(ctx, "release", g.Key, err)
+}
+
+// end runs a statement that ends a grant, and wakes the waiter that the lock is reserved for if it is in this process. If the statement
+// changes nothing, why reads the reason.
+func (b *Backend) end(ctx context.Context, d durability, verb string, args []any, why func(sqlbase.Querier, *sqlbase.Answer) error) error {
+	return sqlbase.Ended(ctx, func(a *sqlbase.Answer) error {
+		reservedFor, ended, err := b.update(ctx, d, verb, args)
 		if err != nil {
 			return err
 		}
-		if found {
-			a.Verdict = sqlbase.Released
-			wakeLocal(next)
-			return nil
+		if !ended {
+			return b.file.call(ctx, func(q sqlbase.Querier) error { return why(q, a) })
 		}
-		return s.call(ctx, func(q sqlbase.Querier) error {
-			_, err = sqlbase.QueryOne(ctx, q, s.sql["released_before"], grant, &a.Verdict)
-			return err
-		})
+		a.Verdict = sqlbase.Released
+		wakeLocal(reservedFor)
+		return nil
 	})
-	return s.classify(ctx, "release", g.Key, err)
 }
 
-// end runs a statement that ends a grant, and returns for which waiter the lock is kept now.
-func (s *Backend) end(ctx context.Context, verb string, args []any, relaxed bool) (next string, found bool, err error) {
-	var reserved sql.NullString
-	err = s.write(ctx, manner{limit: sqlbase.LongRetry, relaxed: relaxed}, func(q sqlbase.Querier) (err error) {
-		found, err = sqlbase.QueryOne(ctx, q, s.sql[verb], args, &reserved)
+// update runs a statement that changes one grant, and returns the waiter that the lock is reserved for afterwards, if any.
+func (b *Backend) update(ctx context.Context, d durability, verb string, args []any) (reservedFor string, changed bool, err error) {
+	var waiter sql.NullString
+	err = b.file.write(ctx, writing{limit: sqlbase.LongRetry, durability: d}, func(q sqlbase.Querier) (err error) {
+		changed, err = sqlbase.QueryOne(ctx, q, b.file.sql[verb], args, &waiter)
 		return err
 	})
-	return reserved.String, found, err
+	return waiter.String, changed, err
+}
+
+// HandOver writes without a look before it: the lock is held, so the write is needed in any case.
+func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
+	g, err := sqlbase.HandOver(ctx, r, func() (a sqlbase.Answer, err error) {
+		err = b.file.within(ctx, writerWait, func(conn *sql.Conn) error { return b.handOver(ctx, sqlbase.On(conn), from, r, &a) })
+		return a, err
+	})
+	if sqlitefile.Busy(err) && ctx.Err() == nil {
+		return g, &driver.Held{Reason: driver.Contended}
+	}
+	return g, b.classify(ctx, "hand over", r.Key, err)
+}
+
+func (b *Backend) handOver(ctx context.Context, q sqlbase.Querier, from driver.Grant, r driver.Request, a *sqlbase.Answer) error {
+	granted, err := sqlbase.QueryOne(ctx, q, b.file.sql["hand_over"], sqlbase.HandOverArgs(from, r), &a.Token)
+	if err != nil {
+		return err
+	}
+	if granted {
+		a.Verdict = sqlbase.Granted
+		return nil
+	}
+	found, err := sqlbase.QueryOne(ctx, q, b.file.sql["hand_over_refused"], []any{
+		from.Key.Namespace, from.Key.Name, from.Nonce.String(), int64(from.Token), from.MinHold.Microseconds(),
+		r.Nonce.String(), sqlbase.ClosedFor(r),
+	}, a.Dest()...)
+	if err == nil && !found {
+		err = sqlbase.MetaMissing(b.file.table)
+	}
+	return err
+}
+
+// Notify writes a row for the waiter, so that a release reserves the lock for it, and watches the file as long as the backend has a
+// waiter.
+func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
+	stop, err = b.waiters.join(ctx, key, wake)
+	return stop, b.classify(ctx, "wait for", key, err)
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// columnsLimit bounds the question whether the schema is to blame for an error.
+// columnsLimit bounds the check whether the schema is the cause of an error.
 const columnsLimit = time.Second
 
 // columnsKnown is how many columns columns.sql counts.
 const columnsKnown = 21
 
 // classify turns an error into one of the answers of the driver contract.
-func (s *Backend) classify(ctx context.Context, operation string, key driver.Key, err error) error {
+func (b *Backend) classify(ctx context.Context, operation string, key driver.Key, err error) error {
 	if sqlbase.Settled(err) {
 		return err
 	}
@@ -33,8 +33,8 @@ func (s *Backend) classify(ctx context.Context, operation string, key driver.Key
 	case sqlitefile.CodeReadonly, sqlitefile.CodePerm, sqlitefile.CodeAuth:
 		return driver.Permanent(fmt.Errorf("%w: the database file cannot be written", err))
 	case sqlitefile.CodeError:
-		if s.outdated(ctx) {
-			return driver.Permanent(&sqlbase.SchemaError{Table: s.table.String(), Err: err})
+		if b.outdated(ctx) {
+			return driver.Permanent(&sqlbase.SchemaError{Table: b.file.table.String(), Err: err})
 		}
 		return driver.NotApplied(err)
 	default:
@@ -44,12 +44,12 @@ func (s *Backend) classify(ctx context.Context, operation string, key driver.Key
 
 // outdated reports whether a table or a column is missing: SQLITE_ERROR is all that a statement
 // answers then.
-func (s *Backend) outdated(ctx context.Context) bool {
+func (b *Backend) outdated(ctx context.Context) bool {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), columnsLimit)
 	defer cancel()
 	columns := columnsKnown
-	err := s.call(bounded, func(q sqlbase.Querier) error {
-		_, err := sqlbase.QueryOne(bounded, q, s.sql["columns"], []any{s.table.Name(), s.table.Name() + "_meta", s.table.Schema(), s.table.Name() + "_waiter"}, &columns)
+	err := b.file.call(bounded, func(q sqlbase.Querier) error {
+		_, err := sqlbase.QueryOne(bounded, q, b.file.sql["columns"], []any{b.file.table.Name(), b.file.table.Name() + "_meta", b.file.table.Schema(), b.file.table.Name() + "_waiter"}, &columns)
 		return err
 	})
 	return err == nil && columns < columnsKnown

@@ -1,6 +1,122 @@
 package sqlite
 
-import "embed"
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"runtime"
 
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+)
+
+// files has the statements.
+//
 //go:embed sql/*.sql
 var files embed.FS
+
+// prepared is statements that database/sql has parsed once for each connection, and drops with it. In SQLite
+// parsing a statement takes several times as long as running it.
+type prepared struct {
+	db    *sql.DB
+	texts []string
+	turn  chan struct{}        // holds one while no call prepares
+	stmts map[string]*sql.Stmt // by text; written once, before done is closed
+	done  chan struct{}
+}
+
+// prepare is for the statements of these verbs, which are closed when owner is garbage.
+func prepare(owner *file, verbs ...string) *prepared {
+	p := &prepared{db: owner.db, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}, done: make(chan struct{})}
+	for _, verb := range verbs {
+		p.texts = append(p.texts, owner.sql[verb])
+	}
+	p.turn <- struct{}{}
+	runtime.AddCleanup(owner, func(stmts map[string]*sql.Stmt) { go closeAll(stmts) }, p.stmts)
+	return p
+}
+
+func closeAll(stmts map[string]*sql.Stmt) {
+	for _, stmt := range stmts {
+		_ = stmt.Close() // which reports nothing of use
+	}
+}
+
+// ready prepares what is not prepared yet. A caller that has a connection must not call it: the pool
+// may have no other.
+func (p *prepared) ready(ctx context.Context) error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
+	select {
+	case <-p.turn:
+		defer func() { p.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return driver.NotApplied(ctx.Err())
+	}
+	for _, text := range p.texts {
+		if p.stmts[text] != nil {
+			continue
+		}
+		stmt, err := p.db.PrepareContext(ctx, text) //nolint:sqlclosecheck // the owner's cleanup does
+		if err != nil {
+			if ctx.Err() != nil {
+				return driver.NotApplied(err)
+			}
+			return err
+		}
+		p.stmts[text] = stmt
+	}
+	select {
+	case <-p.done:
+	default:
+		close(p.done)
+	}
+	return nil
+}
+
+// preparedQuerier runs prepared statements as such, and others as they are: in tx, or on any connection of the pool if tx is
+// nil.
+type preparedQuerier struct {
+	*prepared
+
+	tx *sql.Tx
+}
+
+func (q preparedQuerier) Query(ctx context.Context, statement string, args []any, read func(sqlbase.Rows) error) error {
+	stmt := q.stmts[statement]
+	switch {
+	case stmt == nil && q.tx != nil:
+		return sqlbase.On(q.tx).Query(ctx, statement, args, read)
+	case stmt == nil:
+		return sqlbase.On(q.db).Query(ctx, statement, args, read)
+	case q.tx != nil:
+		stmt = q.tx.StmtContext(ctx, stmt) //nolint:sqlclosecheck // the transaction's end does
+	}
+	r, err := stmt.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return sqlbase.Finish(r, read)
+}
+
+func (q preparedQuerier) Exec(ctx context.Context, statement string, args ...any) (sqlbase.Result, error) {
+	stmt := q.stmts[statement]
+	switch {
+	case stmt == nil && q.tx != nil:
+		return sqlbase.On(q.tx).Exec(ctx, statement, args...)
+	case stmt == nil:
+		return sqlbase.On(q.db).Exec(ctx, statement, args...)
+	case q.tx != nil:
+		stmt = q.tx.StmtContext(ctx, stmt) //nolint:sqlclosecheck // the transaction's end does
+	}
+	r, err := stmt.ExecContext(ctx, args...)
+	if err != nil {
+		return sqlbase.Result{}, err
+	}
+	affected, err := r.RowsAffected()
+	return sqlbase.Result{Affected: affected}, err
+}

@@ -1,51 +1,59 @@
 package sqlite
 
 import (
-	"context"
 	"sync"
 	"time"
-
-	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/sqlitefile"
-	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-const (
-	// seenEvery is how often a waiter's row is written while it waits. Releases pass over one that was
-	// not seen for 3 s.
-	seenEvery = time.Second
-	// seenWait is how long that may wait for another writer: it can be done with the next attempt.
-	seenWait = 20 * time.Millisecond
-	// forgetWait bounds the removal of a waiter's row, which holds up whoever has waited.
-	forgetWait = 100 * time.Millisecond
-)
-
-// waiter is who waits for one name in this process: all lockers that share the backend. A nil
-// one is nobody.
+// waiter is what waits for one name by way of one backend: any number of callers. A nil waiter is no waiter.
 type waiter struct {
-	id string
+	id string // random
 
-	mu    sync.Mutex
-	wakes map[int]func() // of each locker
-	next  int
-	seen  time.Time // when its row was last written; zero while there is none
+	mu      sync.Mutex
+	callers map[int]func() // what wakes each caller
+	next    int
+	written time.Time // when its row was last written; zero while it has none
 }
 
-// local has the waiters of this process by id, whatever backend they are of: a release tells them without a look at the file.
-var local sync.Map
+// refreshEvery is how often a waiter's row is written while it waits. Releases pass over a row that was not written for 3 s.
+const refreshEvery = time.Second
 
-// wakeLocal tells a waiter, if it is one of this process, that a lock is kept for it.
-func wakeLocal(id string) {
-	if w, ok := local.Load(id); ok {
-		w.(*waiter).wake()
+// rowState is what a waiter knows of its row in the table of waiters.
+type rowState int
+
+const (
+	absent rowState = iota // no release reserves the lock for it
+	fresh                  // written less than refreshEvery ago
+	stale                  // to be written again
+)
+
+// state returns the state of the waiter's row.
+func (w *waiter) state() rowState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.written.IsZero():
+		return absent
+	case time.Since(w.written) < refreshEvery:
+		return fresh
+	default:
+		return stale
 	}
 }
 
-func (w *waiter) wake() {
+func (w *waiter) hasRow() bool { return w != nil && w.state() != absent }
+
+// rowWritten notes that the row was written at this time.
+func (w *waiter) rowWritten(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, wake := range w.wakes {
-		wake()
+	w.written = at
+}
+
+// rowDeleted notes that the row was deleted because the lock was granted to the waiter.
+func (w *waiter) rowDeleted() {
+	if w != nil {
+		w.rowWritten(time.Time{})
 	}
 }
 
@@ -57,156 +65,37 @@ func (w *waiter) param() any {
 	return w.id
 }
 
-// registered reports whether the waiter has a row.
-func (w *waiter) registered() bool {
-	if w == nil {
-		return false
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.seen.IsZero()
-}
-
-// gone takes note that the row was deleted: the waiter has got the lock, and waits anew if it waits again.
-func (w *waiter) gone() {
-	if w != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.seen = time.Time{}
-	}
-}
-
-// waiters are the waiters of one backend.
-type waiters struct {
-	mu      sync.Mutex
-	byKey   map[driver.Key]*waiter
-	watcher *sqliteWatcher // nil while nobody waits
-	unseen  string         // why the file cannot be watched, if it was tried
-}
-
-// of is who waits for key, or nil.
-func (ws *waiters) of(key driver.Key) *waiter {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	return ws.byKey[key]
-}
-
-// all is a copy of byKey.
-func (ws *waiters) all() map[driver.Key]*waiter {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	copied := make(map[driver.Key]*waiter, len(ws.byKey))
-	for key, w := range ws.byKey {
-		copied[key] = w
-	}
-	return copied
-}
-
-// Notify writes a row for who waits for key, so that a release keeps the lock for it, and watches the file
-// while there is one.
-func (s *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
-	file, err := s.file(ctx, sqlbase.LongRetry)
-	if err != nil {
-		return nil, s.classify(ctx, "wait for", key, err)
-	}
-	w, place := s.join(key, wake, file.path)
-	leave := func() { s.leave(key, w, place) }
-	// While the file is busy the row cannot be written: the next refusal does it. Who does not watch only polls, and is passed by.
-	if err := s.register(ctx, key, w, true); err != nil && (!sqlitefile.Busy(err) || ctx.Err() != nil) {
-		leave()
-		return nil, s.classify(ctx, "wait for", key, err)
-	}
-	return sync.OnceFunc(leave), nil
-}
-
-func (s *Backend) join(key driver.Key, wake func(), file string) (w *waiter, place int) {
-	s.waiters.mu.Lock()
-	defer s.waiters.mu.Unlock()
-	w = s.waiters.byKey[key]
-	if w == nil {
-		w = &waiter{id: driver.NewNonce().String(), wakes: map[int]func(){}}
-		if s.waiters.byKey == nil {
-			s.waiters.byKey = map[driver.Key]*waiter{}
-		}
-		s.waiters.byKey[key] = w
-		local.Store(w.id, w)
-	}
-	if s.waiters.watcher == nil {
-		s.waiters.watcher = s.watch(file)
-	}
+// add adds a caller, and returns its number.
+func (w *waiter) add(wake func()) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.next++
-	w.wakes[w.next] = wake
-	return w, w.next
+	w.callers[w.next] = wake
+	return w.next
 }
 
-// leave ends the watching with the last waiter, and deletes the row of one that gives up.
-func (s *Backend) leave(key driver.Key, w *waiter, place int) {
-	s.waiters.mu.Lock()
+// remove removes a caller, and reports whether it was the last one.
+func (w *waiter) remove(caller int) (last bool) {
 	w.mu.Lock()
-	delete(w.wakes, place)
-	last, row := len(w.wakes) == 0, !w.seen.IsZero()
-	w.mu.Unlock()
-	if last {
-		delete(s.waiters.byKey, key)
-		local.Delete(w.id)
-	}
-	if len(s.waiters.byKey) == 0 && s.waiters.watcher != nil {
-		time.AfterFunc(watchLinger, s.unwatch)
-	}
-	s.waiters.mu.Unlock()
-	if !last || !row {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), forgetWait)
-	defer cancel()
-	_ = s.write(ctx, manner{limit: forgetWait, relaxed: true}, func(q sqlbase.Querier) error { // a row that stays is passed over soon
-		return s.unregister(ctx, q, key, w)
-	})
+	defer w.mu.Unlock()
+	delete(w.callers, caller)
+	return len(w.callers) == 0
 }
 
-// seen writes the row of a waiter that was refused, unless that was done lately.
-func (s *Backend) seen(ctx context.Context, key driver.Key, w *waiter) {
-	if w == nil {
-		return
-	}
+func (w *waiter) wake() {
 	w.mu.Lock()
-	due, limit := time.Since(w.seen) >= seenEvery, seenWait
-	if w.seen.IsZero() { // it is not in line yet
-		limit = writerWait
-	}
-	w.mu.Unlock()
-	if due {
-		ctx, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
-		_ = s.register(ctx, key, w, false) // it can be done with the next attempt
+	defer w.mu.Unlock()
+	for _, wake := range w.callers { // they never block
+		wake()
 	}
 }
 
-// register writes the waiter's row; the first time it forgets those of processes that have ended.
-func (s *Backend) register(ctx context.Context, key driver.Key, w *waiter, first bool) error {
-	now := time.Now()
-	err := s.write(ctx, manner{limit: writerWait, together: first, relaxed: true}, func(q sqlbase.Querier) error {
-		if _, err := q.Exec(ctx, s.sql["register"], key.Namespace, key.Name, w.id); err != nil || !first {
-			return err
-		}
-		_, err := q.Exec(ctx, s.sql["forget_waiters"])
-		return err
-	})
-	if err == nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.seen = now
-	}
-	return err
-}
+// local has the waiters of all backends of this process by id: a release wakes them without a look at the file.
+var local sync.Map
 
-// unregister deletes the waiter's row, if it has one.
-func (s *Backend) unregister(ctx context.Context, q sqlbase.Querier, key driver.Key, w *waiter) error {
-	if !w.registered() {
-		return nil
+// wakeLocal wakes a waiter if it is in this process.
+func wakeLocal(id string) {
+	if w, ok := local.Load(id); ok {
+		w.(*waiter).wake()
 	}
-	_, err := q.Exec(ctx, s.sql["unregister"], key.Namespace, key.Name, w.id)
-	return err
 }
