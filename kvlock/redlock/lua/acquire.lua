@@ -30,47 +30,47 @@ if ARGV[1] == '' then
 end
 
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least', 'ballot')
-local nonce, token, confirmed = row[1] or '', tonumber(row[2]) or 0, tonumber(row[9]) or 0
-local acquired, expires, free = tonumber(row[5]) or 0, tonumber(row[6]) or 0, tonumber(row[7]) or 0
+local same, token = row[1] == ARGV[1], tonumber(row[2]) or 0
 local now = math.max(clock, tonumber(row[8]) or 0)
-local ttl, minimum, delay, retention = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 
-if free > now and nonce ~= ARGV[1] then
-    local verdict = 'leased'
-    if nonce == '' then
+if not same and row[7] and row[7] - now > 0 then
+    local verdict, confirmed = 'leased', tonumber(row[9]) or 0
+    if row[1] == '' then
         verdict, confirmed = 'min hold', token
-    elseif expires <= now then
+    elseif row[6] - now <= 0 then
         verdict = 'handover'
     end
     if ARGV[9] ~= '' then
         pcall(join, KEYS[1], ARGV[9], now) -- a node whose memory is full refuses all the same
     end
-    return {verdict, confirmed, token, top, clock, row[3] or '', row[4] or '', now - acquired, free - now}
+    return {verdict, confirmed, token, top, clock, row[3] or '', row[4] or '', now - row[5], row[7] - now}
 end
 
 -- Of a lock that is not known any more, all that is known is that it had no larger token than any other.
-local least = tonumber(row[10]) or top
-local ballot = tonumber(ARGV[10])
-if nonce == ARGV[1] then
-    ballot = math.max(ballot, tonumber(row[11]) or 0) -- one that was overtaken on the way
-end
-if nonce ~= ARGV[1] or expires <= now then
-    confirmed, acquired = 0, now
-end
-local prior = token -- an attempt that fails takes back the token that it proposed
-local proposed = tonumber(ARGV[11])
-if confirmed == 0 and proposed > math.max(token, least, tonumber(node[5]) or 0) and math.abs(proposed - clock) < quarantine / 4 then
-    token, confirmed = proposed, proposed
-    if token > top then
-        redis.call('HSET', KEYS[2], 'top', number(token))
+local least = row[10] or node[4] or '0'
+local largest = math.max(token, tonumber(least))
+local digits, confirmed, acquired, ballot = row[2] or '0', '0', now, ARGV[10]
+if same then
+    ballot = number(math.max(ballot, row[11] or 0)) -- one that was overtaken on the way
+    if row[6] - now > 0 then
+        confirmed, acquired = row[9], tonumber(row[5])
     end
 end
-expires = now + ttl
-free = math.max(expires + delay, acquired + minimum)
-redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', number(token), 'confirmed', number(confirmed), 'least', number(least), 'holder', ARGV[2], 'note', ARGV[3],
-    'acquired_at', number(acquired), 'expires_at', number(expires), 'held_until', number(free), 'clock', number(now), 'ballot', number(ballot), 'prior', number(prior))
+local proposed = tonumber(ARGV[11])
+if confirmed == '0' and proposed > math.max(largest, tonumber(node[5]) or 0) and math.abs(proposed - clock) < quarantine / 4 then
+    digits, confirmed, largest = ARGV[11], ARGV[11], proposed
+    if proposed > top then
+        redis.call('HSET', KEYS[2], 'top', digits)
+    end
+end
+local expires = now + ARGV[4]
+local free = math.max(expires + ARGV[6], acquired + ARGV[5])
+local present, ending = number(now), number(expires)
+redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', digits, 'confirmed', confirmed, 'least', least, 'holder', ARGV[2], 'note', ARGV[3],
+    'acquired_at', acquired == now and present or number(acquired), 'expires_at', ending, 'held_until', free == expires and ending or number(free), 'clock', present,
+    'ballot', ballot, 'prior', row[2] or '0') -- an attempt that fails takes back the token that it proposed
 if ARGV[9] ~= '' then
     quit(KEYS[1], ARGV[9])
 end
-redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + retention))
-return {'granted', confirmed, math.max(token, least), top, clock, '', '', 0, 0}
+redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + ARGV[7]))
+return {'granted', tonumber(confirmed), largest, top, clock, '', '', 0, 0}

@@ -3,35 +3,36 @@
 -- Result: 1 when the lock is released here, now or before; 0 when the grant is not known any more.
 -- Promise: repeatable for five minutes, after which the lock is forgotten; until then it has the token of the grant even where that was never confirmed, and the record knows no smaller one; calls the waiter that has waited longest at this node; without one, who listens on the lock's channel is told.
 local number = function(x) return string.format('%.0f', x) end
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'confirmed', 'ballot', 'prior')
-local any = ARGV[2] == '0'
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'confirmed', 'ballot', 'prior', 'queue')
+local any, failed = ARGV[2] == '0', ARGV[5] ~= ''
 if row[1] == '' and row[2] == ARGV[2] and not any then
     return 1
 end
 if row[1] ~= ARGV[1] or not (any or row[6] == ARGV[2] or row[6] == '0') then
     return 0
 end
-if ARGV[5] ~= '' and (tonumber(row[7]) or 0) > tonumber(ARGV[5]) then
+if failed and (row[7] or 0) - ARGV[5] > 0 then
     return 0
 end
 local time = redis.call('TIME')
-local now = math.max(time[1] * 1000000 + time[2], tonumber(row[5]))
-local free = math.max(now, tonumber(row[3]) + tonumber(ARGV[3]))
-local token = math.max(tonumber(row[2]), tonumber(ARGV[2]))
-if ARGV[5] ~= '' then
-    token = tonumber(row[8]) or token -- the attempt failed, so that nobody has its token
+local now = math.max(time[1] * 1000000 + time[2], row[5])
+local free = math.max(now, row[3] + ARGV[3])
+local token = row[2] - ARGV[2] < 0 and ARGV[2] or row[2]
+if failed then
+    token = row[8] or token -- the attempt failed, so that nobody has its token
 end
-redis.call('HSET', KEYS[1], 'nonce', '', 'confirmed', '0', 'token', number(token),
-    'expires_at', number(math.min(tonumber(row[4]), now)), 'held_until', number(free), 'clock', number(now))
-redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + 300000))
-if row[6] ~= ARGV[2] and token > (tonumber(redis.call('HGET', KEYS[2], 'top')) or 0) then -- what is confirmed is recorded
-    redis.call('HSET', KEYS[2], 'top', number(token))
+local present = number(now)
+redis.call('HSET', KEYS[1], 'nonce', '', 'confirmed', '0', 'token', token,
+    'expires_at', row[4] - now < 0 and row[4] or present, 'held_until', free == now and present or number(free), 'clock', present)
+redis.call('PEXPIRE', KEYS[1], free == now and 300000 or number(math.ceil((free - now) / 1000) + 300000))
+if row[6] ~= ARGV[2] and token - (redis.call('HGET', KEYS[2], 'top') or 0) > 0 then -- what is confirmed is recorded
+    redis.call('HSET', KEYS[2], 'top', token)
 end
 if ARGV[4] == '' then
     return 1
 end
 -- As in release.lua, but nothing is kept for the waiter that is called: the nodes need not agree on which that is.
-if free > now or call(KEYS[1], ARGV[4], now, false) == '' then
+if free > now or not row[9] or call(KEYS[1], ARGV[4], now, false) == '' then
     redis.pcall('PUBLISH', KEYS[1], '') -- a hint: an account that may not publish may release all the same
 end
 return 1
