@@ -6,12 +6,12 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Each defect still fits the source: what it replaces is there, and once.
+// Each defect still fits the source: the function has what it replaces, and once.
 func TestTheDefectsFitTheSource(t *testing.T) {
 	t.Chdir("../..")
 	for _, m := range mutants() {
 		texts, err := m.mutated()
-		assert.NoError(t, err)
+		assert.NoError(t, err, m.name)
 		assert.NotEmpty(t, texts, m.name)
 	}
 }

@@ -1,8 +1,8 @@
 // Mutants tests the tests: it builds the library with one defect after another, and runs the tests that must find each.
 //
-// A defect is a few words of one source file replaced by others. The compiler sees them through an overlay, so the code
-// that is shipped has no switch for them. A run fails if a defect is not found by every test that is named for it, if
-// its words are no longer in the file, or are there twice, if it does not compile, and if one of those tests fails
+// A defect replaces a few words of one function, or of one file of SQL or Lua. The compiler sees it through an overlay, so the
+// code that is shipped has no switch for it. A run fails if a defect is not found by every test that is named for it, if
+// the function no longer has its words, or has them twice, if it does not compile, and if one of those tests fails
 // without any defect.
 //
 // With -random it generates the defects: a few changes of operators, conditions, statements and returns, drawn from all

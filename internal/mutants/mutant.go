@@ -1,25 +1,17 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 )
 
 // mutant is a defect that the library might have.
 type mutant struct {
-	name     string  // what it does
-	breaks   string  // the promises that it breaks, and the properties of docs/torture
-	file     string  // from the root of the module
-	old, new string  // what stands in the file, exactly once, and what in its place
-	tests    []suite // all of which must find it
+	name   string  // what it does
+	breaks string  // the promises that it breaks, and the properties of docs/torture
+	edits  []edit  // more than one where a promise is kept twice, and only the defects together show
+	tests  []suite // all of which must find it
 }
-
-// and is between two places, in old and in new, and between their files if there is more than one: some promises are kept
-// twice, and only the two defects together show.
-const and = "\x00"
 
 // suite is some tests of one package.
 type suite struct {
@@ -42,23 +34,22 @@ func (s suite) pattern() string {
 
 func mutants() []mutant { return slices.Concat(engine, waiting, rows, fences) }
 
+// place names where the defect is.
+func (m mutant) place() string {
+	var places []string
+	for _, e := range m.edits {
+		places = append(places, e.String())
+	}
+	return strings.Join(slices.Compact(places), ", ")
+}
+
 // mutated is the files with the defect.
 func (m mutant) mutated() (map[string][]byte, error) {
 	texts := map[string][]byte{}
-	files, becomes := strings.Split(m.file, and), strings.Split(m.new, and)
-	for i, old := range strings.Split(m.old, and) {
-		file := files[min(i, len(files)-1)]
-		text, ok := texts[file]
-		if !ok {
-			var err error
-			if text, err = os.ReadFile(file); err != nil {
-				return nil, err
-			}
+	for _, e := range m.edits {
+		if err := e.apply(texts); err != nil {
+			return nil, err
 		}
-		if n := bytes.Count(text, []byte(old)); n != 1 {
-			return nil, fmt.Errorf("%s has %d times what is to be replaced, not once: %q", file, n, old)
-		}
-		texts[file] = bytes.Replace(text, []byte(old), []byte(becomes[i]), 1)
 	}
 	return texts, nil
 }

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	gobuild "go/build"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// edit replaces words of one function, or of one file that is not of Go.
+type edit struct {
+	folder   string // of the function's package, from the root of the module
+	function string // of a method with its type before it: Lease.confirm
+	file     string // instead of both: a file of SQL or Lua, from the root of the module
+	old, new string // old is there exactly once; white space and comments do not count
+	imports  []string
+}
+
+// in is an edit of the body of a function. imports are the packages that new needs.
+func in(folder, function, old, new string, imports ...string) []edit {
+	return []edit{{folder: folder, function: function, old: old, new: new, imports: imports}}
+}
+
+// file is an edit of a file of SQL or Lua.
+func file(path, old, new string) []edit { return []edit{{file: path, old: old, new: new}} }
+
+// both are the edits of one mutant.
+func both(edits ...[]edit) []edit { return slices.Concat(edits...) }
+
+// String names the function or the file.
+func (e edit) String() string {
+	switch e.folder {
+	case "":
+		return e.file
+	case ".":
+		return e.function
+	default:
+		return e.folder + "." + e.function
+	}
+}
+
+// apply changes one of texts, or a file that is not yet among them.
+func (e edit) apply(texts map[string][]byte) error {
+	if e.file != "" {
+		text, err := read(e.file, texts)
+		if err != nil {
+			return err
+		}
+		at, err := e.find(wordsOfSQL(string(text)), wordsOfSQL(e.old))
+		if err == nil {
+			texts[e.file] = replace(text, at, e.new)
+		}
+		return err
+	}
+	path, parsed, body, err := e.body(texts)
+	if err != nil {
+		return err
+	}
+	text, err := read(path, texts)
+	if err != nil {
+		return err
+	}
+	at, err := e.find(wordsOfGo(string(text[body.from:body.to])), wordsOfGo(e.old))
+	if err != nil {
+		return err
+	}
+	at.from, at.to = at.from+body.from, at.to+body.from
+	name := int(parsed.Name.End() - parsed.FileStart)
+	texts[path] = replace(replace(text, at, e.new), span{name, name}, e.imported(parsed))
+	return nil
+}
+
+// find returns where words have old, which must be once.
+func (e edit) find(words, old []word) (at span, err error) {
+	found := 0
+	for i := range words {
+		if len(old) > 0 && i+len(old) <= len(words) && slices.EqualFunc(old, words[i:i+len(old)], word.same) {
+			at = span{words[i].from, words[i+len(old)-1].to}
+			found++
+		}
+	}
+	switch found {
+	case 0:
+		return span{}, fmt.Errorf("%s no longer has what is to be replaced: %s", e, e.old)
+	case 1:
+		return at, nil
+	default:
+		return span{}, fmt.Errorf("%s has %d times what is to be replaced once: %s", e, found, e.old)
+	}
+}
+
+// body finds the function among the files of its package that are built here.
+func (e edit) body(texts map[string][]byte) (path string, parsed *ast.File, body span, err error) {
+	pkg, err := gobuild.ImportDir(e.folder, 0)
+	if err != nil {
+		return "", nil, span{}, fmt.Errorf("%s: %w", e, err)
+	}
+	for _, file := range pkg.GoFiles {
+		path := filepath.Join(e.folder, file)
+		text, err := read(path, texts)
+		if err != nil {
+			return "", nil, span{}, err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+		if err != nil {
+			return "", nil, span{}, err
+		}
+		for _, d := range parsed.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && nameOf(f) == e.function {
+				return path, parsed, span{int(f.Body.Pos() - parsed.FileStart), int(f.Body.End() - parsed.FileStart)}, nil
+			}
+		}
+	}
+	return "", nil, span{}, fmt.Errorf("there is no function %s, which had what is to be replaced: %s", e, e.old)
+}
+
+// nameOf is the name of a function, of a method with its type before it.
+func nameOf(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	of := f.Recv.List[0].Type
+	for {
+		switch t := of.(type) {
+		case *ast.StarExpr:
+			of = t.X
+		case *ast.IndexExpr: // a type parameter
+			of = t.X
+		case *ast.IndexListExpr:
+			of = t.X
+		case *ast.Ident:
+			return t.Name + "." + f.Name.Name
+		default:
+			return f.Name.Name
+		}
+	}
+}
+
+// imported has the imports that the file does not have yet, on the line of its package, so that no line number changes.
+func (e edit) imported(parsed *ast.File) string {
+	var b strings.Builder
+	for _, path := range e.imports {
+		quoted := strconv.Quote(path)
+		if !slices.ContainsFunc(parsed.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == quoted }) {
+			b.WriteString("; import " + quoted)
+		}
+	}
+	return b.String()
+}
+
+// read is the file as an earlier edit has left it.
+func read(path string, texts map[string][]byte) ([]byte, error) {
+	if text, ok := texts[path]; ok {
+		return text, nil
+	}
+	return os.ReadFile(path)
+}
+
+func replace(text []byte, at span, by string) []byte {
+	return slices.Concat(text[:at.from], []byte(by), text[at.to:])
+}
