@@ -62,13 +62,9 @@ func (f fleet) ready(t *testing.T) *sql.DB {
 	require.NoError(t, err)
 	require.NoError(t, lease.Release(t.Context()))
 	require.NoError(t, locker.Close())
-	column := "reserved_for"
-	if f.dialect == migrations.MySQL {
-		column = "reserved_at"
-	}
 	for waiters := true; waiters; {
 		require.NoError(t, migrations.Down(t.Context(), db, f.dialect))
-		_, err := db.ExecContext(t.Context(), "UPDATE rowlock_lease SET "+column+" = NULL WHERE name = 'nobody'")
+		_, err := db.ExecContext(t.Context(), "UPDATE rowlock_lease SET reserved_for = NULL WHERE name = 'nobody'")
 		waiters = err == nil
 	}
 	return db

@@ -6,6 +6,7 @@
 -- One row a lock, on MySQL and MariaDB. A row is never deleted when its lock is released: the next
 -- token must be larger. Names are bytes, so that case and trailing space count: read them with
 -- CONVERT(name USING utf8mb4). Times are UTC. Nothing but the primary key is indexed.
+-- held_until is in 1970 if the lock is open at once, so that a clock that is set back does not close it again.
 CREATE TABLE IF NOT EXISTS rowlock_lease (
     namespace   VARBINARY(128) NOT NULL,
     name        VARBINARY(512) NOT NULL,
@@ -15,7 +16,7 @@ CREATE TABLE IF NOT EXISTS rowlock_lease (
     note        TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- why, for people
     acquired_at DATETIME(6)    NOT NULL,
     expires_at  DATETIME(6)    NOT NULL, -- the lease ends here unless it is renewed
-    held_until  DATETIME(6)    NOT NULL, -- from here on the lock can be granted to somebody else
+    held_until  DATETIME(6)    NOT NULL, -- from here on the lock can be granted to another holder
     PRIMARY KEY (namespace, name)
 ) ENGINE = InnoDB;
 

@@ -1,11 +1,13 @@
 -- +goose Up
 
--- Who waits, in the order in which they came: the ids of their processes, with commas in between; NULL if nobody does.
--- The first of them is next. reserved_at is when it was last seen.
+-- The queue of the processes that wait for the lock: their ids of 36 characters each, with commas between them, at most 100. NULL if no process waits.
+-- It is in the row of the lock because a statement then locks that row and no other: with a table of waiters, releases and waiters would
+-- lock each other's rows and deadlock.
+-- next_seen_at is when the first process of the queue last confirmed that it waits.
 SET @rowlock_ddl = (
 SELECT IF(COUNT(*) = 0, 'ALTER TABLE rowlock_lease
     ADD COLUMN waiters VARCHAR(3700) CHARACTER SET ascii COLLATE ascii_bin NULL,
-    DROP COLUMN reserved_for', 'DO 0')
+    ADD COLUMN next_seen_at DATETIME(6) NULL', 'DO 0')
   FROM information_schema.COLUMNS
  WHERE REPLACE('rowlock_lease', '`', '') IN (CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), IF(TABLE_SCHEMA = DATABASE(), TABLE_NAME, NULL))
    AND COLUMN_NAME = 'waiters');
@@ -16,9 +18,7 @@ DEALLOCATE PREPARE rowlock_ddl;
 -- +goose Down
 
 SET @rowlock_ddl = (
-SELECT IF(COUNT(*) = 1, 'ALTER TABLE rowlock_lease
-    ADD COLUMN reserved_for CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL,
-    DROP COLUMN waiters', 'DO 0')
+SELECT IF(COUNT(*) = 1, 'ALTER TABLE rowlock_lease DROP COLUMN next_seen_at, DROP COLUMN waiters', 'DO 0')
   FROM information_schema.COLUMNS
  WHERE REPLACE('rowlock_lease', '`', '') IN (CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), IF(TABLE_SCHEMA = DATABASE(), TABLE_NAME, NULL))
    AND COLUMN_NAME = 'waiters');

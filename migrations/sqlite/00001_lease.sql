@@ -1,7 +1,7 @@
 -- +goose Up
 
 -- One row a lock. A row is never deleted when its lock is released: the next token must be larger.
--- Times are microseconds since 1970.
+-- Times are microseconds since 1970. held_until is 0 if the lock is open at once, so that a clock that is set back does not close it again.
 CREATE TABLE rowlock_lease (
     namespace   TEXT    NOT NULL COLLATE BINARY,
     name        TEXT    NOT NULL COLLATE BINARY,
@@ -11,7 +11,7 @@ CREATE TABLE rowlock_lease (
     note        TEXT    NOT NULL, -- why, for people
     acquired_at INTEGER NOT NULL,
     expires_at  INTEGER NOT NULL, -- the lease ends here unless it is renewed
-    held_until  INTEGER NOT NULL, -- from here on the lock can be granted to somebody else
+    held_until  INTEGER NOT NULL, -- from here on the lock can be granted to another holder
     PRIMARY KEY (namespace, name)
 ) WITHOUT ROWID;
 

@@ -74,7 +74,7 @@ func BenchmarkMySQLCycle(b *testing.B) {
 			releases := []func(){
 				func() { timed("release", func() error { return locks.Release(ctx, g) }) },
 				func() {
-					args := []any{0, 0, sqlbind.MySQLBytes(g.Key.Namespace), sqlbind.MySQLBytes(g.Key.Name), g.Nonce.String(), int64(g.Token), sqlbind.MySQLBytes(g.Key.Namespace), sqlbind.MySQLBytes(g.Key.Name)}
+					args := []any{0, 0, 0, sqlbind.MySQLBytes(g.Key.Namespace), sqlbind.MySQLBytes(g.Key.Name), g.Nonce.String(), int64(g.Token), sqlbind.MySQLBytes(g.Key.Namespace), sqlbind.MySQLBytes(g.Key.Name)}
 					timed("release-statement", func() error { _, err := exec(ctx, server.sql["release"], args...); return err })
 				},
 			}

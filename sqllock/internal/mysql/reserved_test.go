@@ -38,7 +38,7 @@ func (f *fixture) stretch(t *testing.T) {
 // seen lets whoever is next have been seen lately for an hour, so that a slow machine does not outlast the three seconds.
 func (f *fixture) seen(t *testing.T) {
 	t.Helper()
-	f.Exec(t, "UPDATE rowlock_lease SET reserved_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE name = 'a' AND waiters IS NOT NULL")
+	f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE name = 'a' AND waiters IS NOT NULL")
 }
 
 // A release, also one by force, keeps the name for the waiter that is next: others are told so, and that one is granted.
@@ -63,6 +63,7 @@ func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
 			}
 			kept := f.int(t, "SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, held_until) FROM rowlock_lease WHERE name = 'a'")
 			assert.EqualValues(t, 50_000, kept)
+			assert.Equal(t, first.waiters.process, f.string(t, "SELECT reserved_for FROM rowlock_lease WHERE name = 'a'"))
 			f.stretch(t)
 			_, err := holder.Acquire(limited(t), request("a"))
 			requireHeld(t, err, driver.Reserved)
@@ -72,6 +73,7 @@ func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
 			require.NoError(t, tx.Rollback())
 			r.Waiting = true
 			g = mustAcquire(t, first, r)
+			assert.Zero(t, f.int(t, "SELECT COUNT(reserved_for) FROM rowlock_lease"), "it is held")
 			f.seen(t)
 			assert.Zero(t, refusedAgain(t, second, request("a")).Ahead, "it is next")
 			require.NoError(t, first.Release(limited(t), g))
@@ -178,11 +180,11 @@ func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 		g = mustAcquire(t, f, request("a"))
 
 		_, _ = waits(t, dead, request("a"))
-		f.Exec(t, "UPDATE rowlock_lease SET reserved_at = reserved_at - INTERVAL 3 SECOND WHERE name = 'a'")
+		f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = next_seen_at - INTERVAL 3 SECOND WHERE name = 'a'")
 		require.NoError(t, f.Release(limited(t), g))
 		g = mustAcquire(t, f, request("a"))
 		_, _ = waits(t, dead, request("a"))
-		f.Exec(t, "UPDATE rowlock_lease SET reserved_at = reserved_at - INTERVAL 3 SECOND WHERE name = 'a'")
+		f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = next_seen_at - INTERVAL 3 SECOND WHERE name = 'a'")
 		assert.Zero(t, refusedAgain(t, other, request("a")).Ahead, "one that was not seen is not next")
 		require.NoError(t, f.Release(limited(t), g))
 	})
@@ -206,6 +208,25 @@ func TestMySQLAWaiterThatGivesUpIsNotNext(t *testing.T) {
 			require.NoError(t, f.Release(limited(t), mustAcquire(t, f, request("a"))))
 			assert.Empty(t, waiter.waiters.byKey)
 		}
+	})
+}
+
+// A waiter that gives up after the release leaves its reservation to the next of the queue, and not to others.
+func TestMySQLAReservationIsLeftToTheNext(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		g := mustAcquire(t, f, request("a"))
+		_, stopFirst := waits(t, on(f.db), request("a"))
+		second, r := on(f.db), request("a")
+		_, stopSecond := waits(t, second, r)
+		defer stopSecond()
+		f.seen(t)
+		require.NoError(t, f.Release(limited(t), g))
+		f.stretch(t)
+		assert.Equal(t, driver.Reserved, refusedAgain(t, second, r).Reason)
+		stopFirst()
+		assert.Equal(t, driver.Reserved, refusedAgain(t, f.Backend, request("a")).Reason)
+		r.Waiting = true
+		mustAcquire(t, second, r)
 	})
 }
 

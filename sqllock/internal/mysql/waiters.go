@@ -100,5 +100,5 @@ func (ws *waiters) enqueue(ctx context.Context, s *server, key driver.Key) {
 func (ws *waiters) dequeue(ctx context.Context, s *server, key driver.Key) {
 	namespace, name := encoded(key)
 	me := ws.process
-	_, _ = s.q.Exec(ctx, s.sql["leave"], s.skipLocked(key, []any{me, me, namespace, name, me})...)
+	_, _ = s.q.Exec(ctx, s.sql["leave"], s.skipLocked(key, []any{me, me, me, me, namespace, name, me})...)
 }

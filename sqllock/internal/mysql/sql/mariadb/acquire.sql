@@ -1,6 +1,6 @@
 -- Parameters: in microseconds TTL + hand-over delay; nonce; minimum hold in microseconds; nonce, the floor that look.sql told, nonce, nonce, holder, note; TTL in microseconds; the process, twice; namespace, name, nonce, the process, the epoch that it told. Names and texts are in base64.
 -- Result: LAST_INSERT_ID is the token, 0 if nothing was granted: look.sql tells why, insert.sql makes a missing row. Error 1205: the row is locked.
--- Promise: waits for nobody, and changes nothing unless it grants. What a value is made of is assigned behind it, so that it does not matter whether assignments are evaluated from left to right. The floor may be an old one: a row that is there is newer than what was forgotten of its name. A released lock that is kept for a waiter is granted to that one. The process stands in line no more. Who is next and is not the one that is granted has missed a turn: it counts as if it was seen a second earlier.
+-- Promise: waits for no other transaction, and changes nothing unless it grants. What a value is made of is assigned behind it, so that it does not matter whether assignments are evaluated from left to right. The floor may be an old one: a row that is there is newer than what was forgotten of its name. A lock that is reserved for the process is granted to it. The process leaves the queue. If another process is first in the queue, it has missed its turn, and counts as if it was seen a second earlier.
 SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 UPDATE rowlock_lease AS l
    SET l.held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
@@ -12,11 +12,11 @@ UPDATE rowlock_lease AS l
        l.holder = CONVERT(FROM_BASE64(?) USING utf8mb4),
        l.note = CONVERT(FROM_BASE64(?) USING utf8mb4),
        l.expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
-       l.reserved_at = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = ?, UTC_TIMESTAMP(6), l.reserved_at - INTERVAL 1 SECOND),
+       l.reserved_for = NULL,
+       l.next_seen_at = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = ?, UTC_TIMESTAMP(6), l.next_seen_at - INTERVAL 1 SECOND),
        l.waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', l.waiters), CONCAT(',', ?), x''), 2), x'')
  WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
    AND (l.held_until <= UTC_TIMESTAMP(6) OR l.nonce = ?
-        OR l.nonce IS NULL AND LEFT(l.waiters, 36) = ?
-           AND l.held_until = l.expires_at + INTERVAL 50000 MICROSECOND)
+        OR l.nonce IS NULL AND l.reserved_for = ?)
    AND @@autocommit = 1
    AND CONCAT(@@server_id, '@', @@hostname, ':', @@port) = ?

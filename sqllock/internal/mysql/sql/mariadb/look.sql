@@ -1,9 +1,9 @@
--- Parameters: how long the lock would be closed at most in microseconds, nonce; waiter, twice; namespace, name. The names are in base64.
--- Result: one row, or none if the meta row is missing: verdict, why nothing is granted ('contended': nothing speaks against it); token, holder, note, microseconds since the grant and until it is free; how many wait for it before this waiter; 1 if this one should say that it waits, because it is not in line, or is next and was not seen for a second, else 0; the epoch, which is the server that answers; the floor.
--- Promise: reads only, and waits for nobody.
+-- Parameters: how long the lock would be closed at most in microseconds, nonce; the process, twice; namespace, name. The names are in base64.
+-- Result: one row, or none if the meta row is missing: verdict, why nothing is granted ('contended': nothing speaks against it); token, holder, note, microseconds since the grant and until it is free; how many processes are in the queue before this one; 1 if this one must write itself into the queue (wait.sql), because it is not there, or is the first and was not seen for a second, else 0; the epoch, which is the server that answers; the floor.
+-- Promise: reads only, and waits for no other transaction.
 SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
             WHEN NOT s.same_epoch THEN 'epoch'
-            WHEN s.free_in_us > 0 AND NOT s.mine AND NOT (s.reserved AND s.next) THEN
+            WHEN s.free_in_us > 0 AND NOT s.mine AND NOT s.reserved_for_this THEN
                  CASE WHEN s.reserved THEN 'reserved'
                       WHEN s.nonce IS NULL THEN 'min hold'
                       WHEN s.alive THEN 'leased'
@@ -17,13 +17,13 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
        COALESCE(s.note, x'') AS note,
        IF(s.token > 0, s.since_us, 0) AS since_us,
        GREATEST(COALESCE(s.free_in_us, 0), s.quarantine_us, 0) AS free_in_us,
-       CASE WHEN s.waiters IS NULL OR s.next_seen_us >= 3000000 THEN 0
+       CASE WHEN s.waiting IS NULL OR s.next_gone THEN 0
             WHEN s.place > 0 THEN s.place - 1
-            ELSE (CHAR_LENGTH(s.waiters) + 1) DIV 37 END AS ahead,
+            ELSE s.waiting END AS ahead,
        (s.nonce IS NOT NULL OR s.reserved)
-       AND CASE WHEN s.waiters IS NULL OR s.next_seen_us >= 3000000 THEN 1
-                WHEN s.next THEN s.next_seen_us >= 1000000
-                ELSE s.place = 0 AND CHAR_LENGTH(s.waiters) <= 3663 END AS unlisted,
+       AND CASE WHEN s.waiting IS NULL OR s.next_gone THEN 1
+                WHEN s.place = 1 THEN s.next_due
+                ELSE s.place = 0 AND s.waiting < 100 END AS must_queue,
        s.epoch, s.floor
   FROM (SELECT @@autocommit AS autocommit,
                CONCAT(@@server_id, '@', @@hostname, ':', @@port) AS epoch,
@@ -33,10 +33,12 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
                l.token, l.nonce, l.nonce <=> ? AS mine,
                CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
                l.expires_at > UTC_TIMESTAMP(6) AS alive,
-               l.waiters, LEFT(l.waiters, 36) <=> ? AS next, FIND_IN_SET(CONVERT(? USING ascii), l.waiters) AS place,
-               TIMESTAMPDIFF(MICROSECOND, l.reserved_at, UTC_TIMESTAMP(6)) AS next_seen_us,
-               l.nonce IS NULL AND l.waiters IS NOT NULL
-               AND l.held_until = l.expires_at + INTERVAL 50000 MICROSECOND AS reserved,
+               l.nonce IS NULL AND l.reserved_for IS NOT NULL AS reserved,
+               l.nonce IS NULL AND l.reserved_for <=> ? AS reserved_for_this,
+               (CHAR_LENGTH(l.waiters) + 1) DIV 37 AS waiting,
+               FIND_IN_SET(CONVERT(? USING ascii), l.waiters) AS place,
+               l.next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AS next_gone,
+               l.next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 1 SECOND AS next_due,
                TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)) AS since_us,
                TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until) AS free_in_us
           FROM rowlock_lease_meta AS m

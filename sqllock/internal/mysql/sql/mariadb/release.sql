@@ -1,11 +1,14 @@
--- Parameters: minimum hold in microseconds, twice; namespace, name, nonce, token (0: any of that nonce). The names are in base64.
+-- Parameters: minimum hold in microseconds, three times; namespace, name, nonce, token (0: any of that nonce). The names are in base64.
 -- Result: one row changed if the grant was ended; if none, released.sql tells why. Error 1205: the row is locked.
--- Promise: ends this grant only; the row stays. What a value is made of is assigned behind it. Unless a minimum hold closes it or the lease has expired, the lock is kept for 50 ms for the waiter that is next, if it was seen in the last three seconds. Who need not wait for either finds it open whatever the clock says; and a clock that was set back makes no minimum hold longer. It waits a second at most for whoever has locked the row.
+-- Promise: ends this grant only; the row stays. Each expression reads columns that are assigned after it. It reserves the lock for 50 ms for the first of the queue if that was seen in the last three seconds, unless a minimum hold keeps the lock closed or the lease has expired. A lock that is neither reserved nor closed by a minimum hold is open at once, whatever the clock says. A clock that was set back makes no minimum hold longer. It waits a second at most for whoever has locked the row.
 SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 UPDATE rowlock_lease
-   SET held_until = CASE
+   SET reserved_for = CASE
+           WHEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND > UTC_TIMESTAMP(6) THEN NULL
+           WHEN next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6) THEN LEFT(waiters, 36) END,
+       held_until = CASE
            WHEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND > UTC_TIMESTAMP(6) THEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND
-           WHEN waiters IS NOT NULL AND reserved_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6) THEN UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND
+           WHEN waiters IS NOT NULL AND next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6) THEN UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND
            ELSE TIMESTAMP'1970-01-01 00:00:00' END,
        expires_at = LEAST(expires_at, UTC_TIMESTAMP(6)),
        nonce = NULL

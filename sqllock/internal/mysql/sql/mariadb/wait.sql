@@ -1,14 +1,14 @@
--- Parameters: waiter, five times; namespace, name, waiter, twice. The names are in base64.
--- Result: one row changed if the waiter is in line. Error 1205: the row is locked.
--- Promise: puts the waiter at the end of the line, once; in front if who is next was not seen in the last three seconds, which is forgotten; and notes that a waiter that is next was seen. Nobody is in line for a lock that is free; waits for nobody. Assignments are evaluated from left to right; the mode is set because in others they are not.
+-- Parameters: the process, five times; namespace, name, the process, twice. The names are in base64.
+-- Result: one row changed if the process is in the queue. Error 1205: the row is locked.
+-- Promise: adds the process to the end of the queue, once, unless the queue has 100 processes. If the first of the queue was not seen in the last three seconds, the process replaces it. If the process is the first, it was seen now. A lock that is free gets no queue. It waits for no other transaction. Assignments are evaluated from left to right; the mode is set because in others they are not.
 SET STATEMENT innodb_lock_wait_timeout = 0, sql_mode = 'STRICT_ALL_TABLES' FOR
 UPDATE rowlock_lease
    SET waiters = IF(
-           waiters IS NULL OR LEFT(waiters, 36) = ? OR reserved_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND,
+           waiters IS NULL OR LEFT(waiters, 36) = ? OR next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND,
            CONCAT_WS(',', ?, NULLIF(SUBSTRING(REPLACE(SUBSTRING(waiters, 37), CONCAT(',', ?), x''), 2), x'')),
            CONCAT_WS(',', waiters, ?)),
-       reserved_at = IF(LEFT(waiters, 36) = ?, UTC_TIMESTAMP(6), reserved_at)
+       next_seen_at = IF(LEFT(waiters, 36) = ?, UTC_TIMESTAMP(6), next_seen_at)
  WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?)
    AND (nonce IS NOT NULL OR waiters IS NOT NULL)
-   AND (waiters IS NULL OR LEFT(waiters, 36) = ? OR reserved_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND
-        OR FIND_IN_SET(CONVERT(? USING ascii), waiters) = 0 AND CHAR_LENGTH(waiters) <= 3663)
+   AND (waiters IS NULL OR LEFT(waiters, 36) = ? OR next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND
+        OR FIND_IN_SET(CONVERT(? USING ascii), waiters) = 0 AND (CHAR_LENGTH(waiters) + 1) DIV 37 < 100)

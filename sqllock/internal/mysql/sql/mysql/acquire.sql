@@ -1,13 +1,12 @@
 -- Parameters: namespace, name, nonce, the process, the epoch that look.sql told; nonce, the floor that it told, nonce, holder, note, nonce; in microseconds TTL, TTL + hand-over delay; nonce; minimum hold in microseconds; the process, twice. Names and texts are in base64.
 -- Result: LAST_INSERT_ID is the token, 0 if nothing was granted: look.sql tells why, insert.sql makes a missing row.
--- Promise: waits for nobody and writes nothing unless it grants: the row is selected first, or not if another transaction has locked it. What is selected is always there already, so nothing is inserted; what the new values are made of (l) is as it was selected, whatever the order of the assignments. The floor may be an old one: a row that is there is newer than what was forgotten of its name. A released lock that is kept for a waiter is granted to that one. The process stands in line no more. Who is next and is not the one that is granted has missed a turn: it counts as if it was seen a second earlier.
+-- Promise: waits for no other transaction and writes nothing unless it grants: the row is selected first, or not if another transaction has locked it. What is selected is always there already, so nothing is inserted; what the new values are made of (l) is as it was selected, whatever the order of the assignments. The floor may be an old one: a row that is there is newer than what was forgotten of its name. A lock that is reserved for the process is granted to it. The process leaves the queue. If another process is first in the queue, it has missed its turn, and counts as if it was seen a second earlier.
 INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease (namespace, name, token, holder, note, acquired_at, expires_at, held_until)
 SELECT l.namespace, l.name, 0, x'', x'', l.acquired_at, l.expires_at, l.held_until
   FROM rowlock_lease AS l
  WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
    AND (l.held_until <= UTC_TIMESTAMP(6) OR l.nonce = ?
-        OR l.nonce IS NULL AND LEFT(l.waiters, 36) = ?
-           AND l.held_until = l.expires_at + INTERVAL 50000 MICROSECOND)
+        OR l.nonce IS NULL AND l.reserved_for = ?)
    AND @@autocommit = 1
    AND @@server_uuid = ?
    FOR UPDATE SKIP LOCKED
@@ -21,5 +20,6 @@ SELECT l.namespace, l.name, 0, x'', x'', l.acquired_at, l.expires_at, l.held_unt
        expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
        held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
            IF(l.nonce <=> ?, l.acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND),
-       reserved_at = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = ?, UTC_TIMESTAMP(6), l.reserved_at - INTERVAL 1 SECOND),
+       reserved_for = NULL,
+       next_seen_at = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = ?, UTC_TIMESTAMP(6), l.next_seen_at - INTERVAL 1 SECOND),
        waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', l.waiters), CONCAT(',', ?), x''), 2), x'')

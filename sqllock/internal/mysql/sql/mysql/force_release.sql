@@ -1,12 +1,14 @@
 -- Parameters: namespace, name, the token that is to be ended, 1 to end a lease that is alive, else 0; namespace, name. The names are in base64.
 -- Result: one row changed if the grant was ended; if none, force_released.sql tells why.
--- Promise: ends that one grant, or opens what it left closed, and raises the token so that its holder is fenced, and keeps it for a waiter as release.sql does; waits for nobody on the row of the lock.
+-- Promise: ends that one grant, or opens what it left closed, and raises the token so that its holder is fenced; reserves the lock for a waiter as release.sql does; waits for no other transaction on the row of the lock.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET token = GREATEST(
            token + 1,
            COALESCE((SELECT m.floor + 1 FROM rowlock_lease_meta AS m WHERE m.id = 1 FOR SHARE SKIP LOCKED), 0),
            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))),
-       held_until = IF(waiters IS NOT NULL AND reserved_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND nonce IS NOT NULL AND expires_at > UTC_TIMESTAMP(6),
+       reserved_for = IF(next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND nonce IS NOT NULL AND expires_at > UTC_TIMESTAMP(6),
+           LEFT(waiters, 36), NULL),
+       held_until = IF(waiters IS NOT NULL AND next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND nonce IS NOT NULL AND expires_at > UTC_TIMESTAMP(6),
            UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND, TIMESTAMP'1970-01-01 00:00:00'),
        nonce = NULL,
        expires_at = LEAST(expires_at, UTC_TIMESTAMP(6))

@@ -1,8 +1,9 @@
--- Parameters: waiter, twice; namespace, name, waiter; namespace, name. The names are in base64.
--- Result: one row changed if the waiter was in line.
--- Promise: a waiter that gives up is in line no more, and a lock that was kept for it and for nobody else is free; waits for nobody. What a value is made of is assigned behind it.
+-- Parameters: the process, four times; namespace, name, the process; namespace, name. The names are in base64.
+-- Result: one row changed if the process was in the queue.
+-- Promise: removes a process that gives up from the queue. A lock that was reserved for it is reserved for the next of the queue instead, and open if there is none. It waits for no other transaction. Each expression reads columns that are assigned after it.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
-   SET held_until = IF(waiters = ? AND nonce IS NULL AND held_until = expires_at + INTERVAL 50000 MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', held_until),
+   SET held_until = IF(waiters = ? AND nonce IS NULL AND reserved_for = ?, TIMESTAMP'1970-01-01 00:00:00', held_until),
+       reserved_for = IF(reserved_for = ?, NULLIF(SUBSTRING(waiters, 38, 36), x''), reserved_for),
        waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', waiters), CONCAT(',', ?), x''), 2), x'')
  WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?) AND FIND_IN_SET(CONVERT(? USING ascii), waiters) > 0
    AND (SELECT idle.one FROM (

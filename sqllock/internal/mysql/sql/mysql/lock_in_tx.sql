@@ -3,7 +3,7 @@
 -- Promise: locks the row to the end of the transaction; waits for nobody; a locking read, which begins no snapshot.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        CASE WHEN l.held_until <= UTC_TIMESTAMP(6) THEN 'locked'
-            WHEN l.nonce IS NULL AND l.held_until = l.expires_at + INTERVAL 50000 MICROSECOND THEN 'reserved'
+            WHEN l.nonce IS NULL AND l.reserved_for IS NOT NULL THEN 'reserved'
             WHEN l.nonce IS NULL THEN 'min hold'
             WHEN l.expires_at > UTC_TIMESTAMP(6) THEN 'leased'
             ELSE 'handover' END AS verdict,
