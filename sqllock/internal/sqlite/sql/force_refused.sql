@@ -2,11 +2,12 @@
 -- Result: no row, or one: verdict 'leased', 'not held' or 'again'; token, holder, note, microseconds since the grant and until it is free.
 -- Promise: reads only.
 WITH clock AS (
-    SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
+    SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now,
+           50000 AS reservation
 )
 SELECT CASE WHEN l.token <> ?3 THEN 'not held'
             WHEN l.nonce IS NOT NULL AND l.expires_at > c.now AND ?4 = 0 THEN 'leased'
-            WHEN l.nonce IS NOT NULL OR l.held_until > c.now + CASE WHEN l.reserved_for IS NULL THEN 0 ELSE 50000 END THEN 'again'
+            WHEN l.nonce IS NOT NULL OR l.held_until > c.now + CASE WHEN l.reserved_for IS NULL THEN 0 ELSE c.reservation END THEN 'again'
             ELSE 'not held' END AS verdict,
        l.token, l.holder, l.note,
        c.now - l.acquired_at AS since_us,

@@ -1,13 +1,24 @@
 -- Parameters: ?1 namespace, ?2 name, ?3 the token that is to be ended, ?4 1 to end a lease that is alive, else 0.
--- Result: one row if it was ended or opened, else none: the waiter that the lock is kept for, or NULL.
--- Promise: ends that one grant, or opens what it left closed (a reservation only if the clock was set back, by which it would last), and raises the token so that its holder is fenced; keeps the lock for a waiter as release.sql does.
+-- Result: one row if it was ended or opened, else none: the waiter that the lock is reserved for, or NULL.
+-- Promise: ends that one grant, or opens what it left closed, and raises the token so that its holder is fenced. It opens a reservation only if that lasts longer than it should, which it does when the clock is set back. It reserves the lock for a waiter as release.sql does.
+WITH clock AS (
+    SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now,
+           50000 AS reservation, 3000000 AS dead_after
+), next AS (
+    SELECT w.id
+      FROM rowlock_lease_waiter w, clock c
+     WHERE w.namespace = ?1 AND w.name = ?2 AND w.seen_at > c.now - c.dead_after
+     ORDER BY w.since, w.id
+     LIMIT 1
+)
 UPDATE rowlock_lease
    SET nonce = NULL,
-       token = max(token + 1, (SELECT floor + 1 FROM rowlock_lease_meta WHERE id = 1), CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000),
-       expires_at = min(expires_at, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000),
-       reserved_for = (SELECT w.id FROM rowlock_lease_waiter w WHERE w.namespace = ?1 AND w.name = ?2 AND w.seen_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 - 3000000 ORDER BY w.since, w.id LIMIT 1),
-       held_until = coalesce((SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 + 50000 FROM rowlock_lease_waiter w WHERE w.namespace = ?1 AND w.name = ?2 AND w.seen_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 - 3000000 LIMIT 1), 0)
+       token = max(token + 1, (SELECT floor + 1 FROM rowlock_lease_meta WHERE id = 1), c.now),
+       expires_at = min(expires_at, c.now),
+       reserved_for = (SELECT id FROM next),
+       held_until = CASE WHEN EXISTS (SELECT 1 FROM next) THEN c.now + c.reservation ELSE 0 END
+  FROM clock c
  WHERE namespace = ?1 AND name = ?2 AND token = ?3
-   AND (nonce IS NOT NULL OR held_until > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 + CASE WHEN reserved_for IS NULL THEN 0 ELSE 50000 END)
-   AND (nonce IS NULL OR expires_at <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 OR ?4 = 1)
+   AND (nonce IS NOT NULL OR held_until > c.now + CASE WHEN reserved_for IS NULL THEN 0 ELSE c.reservation END)
+   AND (nonce IS NULL OR expires_at <= c.now OR ?4 = 1)
 RETURNING reserved_for

@@ -2,7 +2,8 @@
 -- Result: one row, or none if the meta row is missing: verdict ('contended' if the lock looks free), token, holder, note, microseconds since the grant and until it is free, how many have waited longer.
 -- Promise: reads only, so it waits for no writer; the clock is the host's, in milliseconds, and stands still within a statement.
 WITH clock AS (
-    SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
+    SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now,
+           3000000 AS dead_after
 )
 SELECT CASE WHEN m.epoch <> 'sqlite' THEN 'epoch'
             WHEN l.held_until > c.now AND l.nonce IS NOT ?3 AND (l.nonce IS NOT NULL OR l.reserved_for IS NULL OR l.reserved_for IS NOT ?5) THEN
@@ -21,7 +22,7 @@ SELECT CASE WHEN m.epoch <> 'sqlite' THEN 'epoch'
        CASE WHEN l.held_until > c.now THEN (
             SELECT count(*)
               FROM rowlock_lease_waiter w
-             WHERE w.namespace = ?1 AND w.name = ?2 AND w.id IS NOT ?5 AND w.seen_at > c.now - 3000000
+             WHERE w.namespace = ?1 AND w.name = ?2 AND w.id IS NOT ?5 AND w.seen_at > c.now - c.dead_after
                AND w.since <= coalesce((SELECT me.since FROM rowlock_lease_waiter me WHERE me.namespace = ?1 AND me.name = ?2 AND me.id = ?5), c.now))
             ELSE 0 END AS ahead
   FROM clock c

@@ -1,13 +1,24 @@
 -- Parameters: ?1 namespace, ?2 name, ?3 nonce, ?4 token (0: any of that nonce), ?5 minimum hold in microseconds.
--- Result: one row if this grant was ended, else none: the waiter that the lock is kept for, or NULL.
--- Promise: ends this grant only; the row stays. For 50 ms the lock is kept for the waiter that has waited longest of those seen in the last 3 s, unless the minimum hold is not over. Who need not wait for either finds it open whatever the clock says: held_until is 0 then; and a clock that was set back makes no minimum hold longer.
+-- Result: one row if this grant was ended, else none: the waiter that the lock is reserved for, or NULL.
+-- Promise: ends this grant only; the row stays. It reserves the lock for 50 ms for the waiter that has waited longest of those seen in the last 3 s, unless the minimum hold is not over. A lock that is neither reserved nor closed by a minimum hold is open at once, whatever the clock says. A clock that was set back makes no minimum hold longer.
+WITH clock AS (
+    SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now,
+           50000 AS reservation, 3000000 AS dead_after
+), next AS (
+    SELECT w.id
+      FROM rowlock_lease_waiter w, clock c
+     WHERE w.namespace = ?1 AND w.name = ?2 AND w.seen_at > c.now - c.dead_after
+     ORDER BY w.since, w.id
+     LIMIT 1
+)
 UPDATE rowlock_lease
    SET nonce = NULL,
-       expires_at = min(expires_at, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000),
-       reserved_for = CASE WHEN min(acquired_at, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000) + ?5 <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 THEN
-           (SELECT w.id FROM rowlock_lease_waiter w WHERE w.namespace = ?1 AND w.name = ?2 AND w.seen_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 - 3000000 ORDER BY w.since, w.id LIMIT 1) END,
-       held_until = CASE WHEN min(acquired_at, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000) + ?5 > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 THEN min(acquired_at, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000) + ?5
-           ELSE coalesce((SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 + 50000 FROM rowlock_lease_waiter w WHERE w.namespace = ?1 AND w.name = ?2 AND w.seen_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 - 3000000 LIMIT 1), 0) END
+       expires_at = min(expires_at, c.now),
+       reserved_for = CASE WHEN min(acquired_at, c.now) + ?5 <= c.now THEN (SELECT id FROM next) END,
+       held_until = CASE WHEN min(acquired_at, c.now) + ?5 > c.now THEN min(acquired_at, c.now) + ?5
+                         WHEN EXISTS (SELECT 1 FROM next) THEN c.now + c.reservation
+                         ELSE 0 END
+  FROM clock c
  WHERE namespace = ?1 AND name = ?2
    AND nonce = ?3 AND ?4 IN (0, token)
 RETURNING reserved_for
