@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
+	"github.com/rowlock/rowlock/internal/clock"
+	"github.com/rowlock/rowlock/internal/crew"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -20,19 +23,19 @@ type acquisition struct {
 	nonce  driver.Nonce
 
 	started  time.Time
-	answered instant // when the store last said anything of use
+	answered clock.Instant // when the store last said anything of use
 	attempts int
 	doubt    doubt
 
-	left        bool         // the store has taken note of a request, and may grant it by itself
-	pending     instant      // before the first request was sent that the store may grant by itself; zero: there is none
-	held        *HeldError   // the last refusal
-	refusal     *driver.Held // the answer to the last request, nil if that was none
-	err         error        // the last failure, nil after a refusal
-	lastCertain bool         // the last failure certainly had no effect
-	among       *crew        // the waiters, for as long as it is one of them; else nil
-	told        bool         // that it waits
-	lease       *Lease       // once it is renewed
+	left        bool          // the store has taken note of a request, and may grant it by itself
+	pending     clock.Instant // before the first request was sent that the store may grant by itself; zero: there is none
+	held        *HeldError    // the last refusal
+	refusal     *driver.Held  // the answer to the last request, nil if that was none
+	err         error         // the last failure, nil after a refusal
+	lastCertain bool          // the last failure certainly had no effect
+	among       *crew.Crew    // the waiters, for as long as it is one of them; else nil
+	told        bool          // that it waits
+	lease       *Lease        // once it is renewed
 }
 
 // verdict is what to do after an attempt that brought no lease.
@@ -85,13 +88,13 @@ func (a *acquisition) try() (*Lease, error) {
 	timeout := callTimeout(a.cfg.ttl)
 	ctx, cancel := context.WithTimeout(a.ctx, timeout)
 	defer cancel()
-	retry := backoff{next: 10 * time.Millisecond, most: 200 * time.Millisecond}
+	retry := backoff.Backoff{Next: 10 * time.Millisecond, Most: 200 * time.Millisecond}
 	for {
 		lease, next := a.attempt(ctx, timeout/2)
 		if lease != nil {
 			return lease, nil
 		}
-		if next != again || a.lastCertain || !sleep(ctx, retry.step()) {
+		if next != again || a.lastCertain || !backoff.Sleep(ctx, retry.Step()) {
 			return nil, a.giveUp()
 		}
 	}
@@ -100,9 +103,9 @@ func (a *acquisition) try() (*Lease, error) {
 // wait queues behind the waiters of this process, and then asks until the name is had.
 func (a *acquisition) wait() (*Lease, error) {
 	a.among = &a.locker.waiters
-	a.among.count(1, 0)
+	a.among.Enter()
 	defer func() {
-		a.among.count(-1, 0)
+		a.among.Leave()
 		a.among = nil
 	}()
 	w := &waiter{acquisition: a, place: a.locker.queues.join(a.key), poll: newPoll(), unbind: func() {}}
@@ -182,7 +185,7 @@ func (a *acquisition) sealAs() string {
 }
 
 // way is how a request is made. It returns the moment from which a grant counts, which is sent or a later one.
-type way func(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error)
+type way func(ctx context.Context, r driver.Request, sent clock.Instant) (driver.Grant, clock.Instant, error)
 
 // ask makes one request.
 func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
@@ -218,13 +221,13 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 		}
 		a.mayBeGranted(sent)
 	}
-	if driver.IsPermanent(err) || now.since(a.answered) >= outageLimit(a.cfg.ttl) {
+	if driver.IsPermanent(err) || now.Since(a.answered) >= outageLimit(a.cfg.ttl) {
 		return nil, stop
 	}
 	return nil, again
 }
 
-func (a *acquisition) plain(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error) {
+func (a *acquisition) plain(ctx context.Context, r driver.Request, sent clock.Instant) (driver.Grant, clock.Instant, error) {
 	g, err := a.locker.backend.Acquire(ctx, r)
 	if err == nil && g.Earlier {
 		return a.afterWait(ctx, g, a.pending, nil)
@@ -237,15 +240,15 @@ func (a *acquisition) plain(ctx context.Context, r driver.Request, sent instant)
 //
 // A wait that failed does not tell when the store last answered, only that the backend would have given up much later
 // without an answer. So the outage counts as half of its limit.
-func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent instant, err error) (driver.Grant, instant, error) {
+func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent clock.Instant, err error) (driver.Grant, clock.Instant, error) {
 	now := a.locker.clock()
 	if err != nil {
-		if silent := outageLimit(a.cfg.ttl) / 2; now.since(a.answered) > silent {
-			a.answered = instant{at: now.at.Add(-silent), suspended: now.suspended}
+		if silent := outageLimit(a.cfg.ttl) / 2; now.Since(a.answered) > silent {
+			a.answered = clock.Instant{At: now.At.Add(-silent), Suspended: now.Suspended}
 		}
 		return g, sent, err
 	}
-	if now.since(sent) < a.cfg.renewEvery {
+	if now.Since(sent) < a.cfg.renewEvery {
 		return g, sent, nil
 	}
 	a.answered = now
@@ -260,10 +263,10 @@ func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent instan
 }
 
 // refused notes who holds the name. A refusal that tells nothing, as that of a wait that was cut short, leaves the one before.
-func (a *acquisition) refused(held *driver.Held, now instant) {
+func (a *acquisition) refused(held *driver.Held, now clock.Instant) {
 	a.answered, a.err, a.refusal = now, nil, held
 	if a.held == nil || *held != (driver.Held{Reason: driver.Leased}) {
-		a.held = newHeldError(a.key, held, now.at)
+		a.held = newHeldError(a.key, held, now.At)
 	}
 	a.tell(func() {
 		emit(a.cfg, func(t *Trace) func(HeldByOtherEvent) { return t.HeldByOther }, HeldByOtherEvent{lockInfo(a.key, a.cfg.holder), a.held})
@@ -271,17 +274,17 @@ func (a *acquisition) refused(held *driver.Held, now instant) {
 }
 
 // mayBeGranted notes that the store may grant by itself what was sent then; so it may if the reply was lost.
-func (a *acquisition) mayBeGranted(sent instant) {
-	if a.pending == (instant{}) {
+func (a *acquisition) mayBeGranted(sent clock.Instant) {
+	if a.pending == (clock.Instant{}) {
 		a.pending = sent
 	}
 }
 
 // granted makes a lease of a grant, unless it came too late to be of use: after the deadline, after
 // the caller gave up, or after the locker was closed. Then it is given back.
-func (a *acquisition) granted(g driver.Grant, sent, trusted, now instant, part burst) (*Lease, verdict) {
+func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, part burst) (*Lease, verdict) {
 	numbered := g.Token > 0 || g.Token == 0 && a.locker.caps.Token == driver.NoToken
-	unasked := g.Earlier && a.pending == (instant{})
+	unasked := g.Earlier && a.pending == (clock.Instant{})
 	if unasked || !numbered || g.Nonce != a.nonce || g.Key != a.key || g.TTL <= 0 {
 		a.err = fmt.Errorf("the backend granted %+v for nonce %s", g, a.nonce)
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
@@ -292,7 +295,7 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now instant, part b
 	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.locker.renewals.add(le) {
 		a.err, a.lastCertain = errors.New("the grant came too late to be used"), false
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
-		if a.locker.closing.Err() != nil || a.ctx.Err() != nil || now.since(a.answered) >= outageLimit(a.cfg.ttl) {
+		if a.locker.closing.Err() != nil || a.ctx.Err() != nil || now.Since(a.answered) >= outageLimit(a.cfg.ttl) {
 			return nil, stop
 		}
 		return nil, again
@@ -339,7 +342,7 @@ func (a *acquisition) giveUp() error {
 			takeBack = a.locker.janitor.withdraw
 		}
 		a.tell(takeBack(a.doubt.leftover(a.cfg, driver.Grant{Key: a.key, TTL: a.cfg.ttl})))
-	} else if a.pending != (instant{}) {
+	} else if a.pending != (clock.Instant{}) {
 		a.tell(a.locker.janitor.withdraw(leftover{
 			cfg: a.cfg, grant: driver.Grant{Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl},
 			since: a.locker.clock(), certain: true, pending: true,
@@ -389,7 +392,7 @@ func (a *acquisition) waiting(ahead int) {
 // tell calls f, which calls functions of a Trace: one of them may call Close, which waits for waiters.
 func (a *acquisition) tell(f func()) {
 	if a.among != nil {
-		a.among.tell(f)
+		a.among.Tell(f)
 		return
 	}
 	f()
@@ -399,7 +402,7 @@ func (a *acquisition) tell(f func()) {
 // yet be.
 type doubt struct {
 	requests int
-	last     instant // before the last of them was sent
+	last     clock.Instant // before the last of them was sent
 	nonce    driver.Nonce
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/clock"
 )
 
 // parts is the number of requests that a failed one is split into. With 8, one bad lease of a thousand is found by 30
@@ -60,7 +61,7 @@ type reply struct {
 	outcomes  []driver.Outcome
 	err       error
 	late      bool // it failed because its time was over
-	sent, now instant
+	sent, now clock.Instant
 }
 
 // ask makes one request.
@@ -93,7 +94,7 @@ func (o *batchRun) settle(part []*Lease, r reply) {
 		retry, tells[i] = o.renewals.settle(le, outcome, term, r.err, r.sent, r.now, len(part), o.share)
 		o.renewals.replied(le, retry, r.now)
 	}
-	o.renewals.locker.running.tell(func() {
+	o.renewals.locker.running.Tell(func() {
 		for _, tell := range tells {
 			tell()
 		}
@@ -101,7 +102,7 @@ func (o *batchRun) settle(part []*Lease, r reply) {
 }
 
 // attemptTimeout bounds a renewal of batch by its most urgent lease.
-func attemptTimeout(batch []*Lease, now instant) time.Duration {
+func attemptTimeout(batch []*Lease, now clock.Instant) time.Duration {
 	limit := batch[0].attemptTimeout(now)
 	for _, le := range batch[1:] {
 		limit = min(limit, le.attemptTimeout(now))

@@ -10,18 +10,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock/internal/clock"
 	"github.com/rowlock/rowlock/memlock"
 )
 
 // skewed is a clock whose wall part has been set, or which says that the machine has slept.
 type skewed struct{ wall, asleep atomic.Int64 }
 
-func (s *skewed) now() instant {
-	i := instant{at: time.Now(), suspended: time.Duration(s.asleep.Load())}
+func (s *skewed) now() clock.Instant {
+	i := clock.Instant{At: time.Now(), Suspended: time.Duration(s.asleep.Load())}
 	if wall := time.Duration(s.wall.Load()); wall != 0 {
 		// A reading without its monotonic part stands for one whose wall part was set: since
 		// compares the wall parts then, as it does for two full readings.
-		i.at = i.at.Round(0).Add(wall)
+		i.At = i.At.Round(0).Add(wall)
 	}
 	return i
 }
@@ -95,12 +96,12 @@ func TestClockJumpIsNoticedBehindAnotherLease(t *testing.T) {
 // A wall clock that is set back prolongs nothing and ends nothing.
 func TestWallClockSetBackChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		start := systemClock()
+		start := clock.System()
 		back := start
-		back.at = back.at.Add(time.Second) // both parts
-		earlier := instant{at: start.at.Round(0).Add(-time.Hour)}
-		assert.Equal(t, time.Second, back.since(start))
-		assert.Negative(t, earlier.since(start))
+		back.At = back.At.Add(time.Second) // both parts
+		earlier := clock.Instant{At: start.At.Round(0).Add(-time.Hour)}
+		assert.Equal(t, time.Second, back.Since(start))
+		assert.Negative(t, earlier.Since(start))
 		lease := heldOn(t, new(skewed))
 		time.Sleep(10 * time.Second)
 		require.NoError(t, lease.Err())
@@ -112,9 +113,9 @@ func TestWallClockSetBackChangesNothing(t *testing.T) {
 func TestGettersAreNotLateAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var paused atomic.Int64
-		l, err := newLocker(memlock.New(), func() instant {
-			i := systemClock()
-			i.at = i.at.Add(time.Duration(paused.Load())) // both clocks went on, and no timer has fired
+		l, err := newLocker(memlock.New(), func() clock.Instant {
+			i := clock.System()
+			i.At = i.At.Add(time.Duration(paused.Load())) // both clocks went on, and no timer has fired
 			return i
 		}, []Option{TTL(3 * time.Second)})
 		require.NoError(t, err)

@@ -57,11 +57,14 @@ func TestImportsStayApart(t *testing.T) {
 // The contract and the suite can be imported by any backend's author at no cost: they reach the
 // standard library, this module's engine, and what the Go project itself publishes.
 func TestContractAndSuiteReachNothingElse(t *testing.T) {
+	engine := []string{
+		module, module + "/driver", module + "/internal/oneline", module + "/internal/clock", module + "/internal/crew", module + "/internal/backoff",
+	}
 	for pkg, allowed := range map[string][]string{
 		"/driver":   {module + "/driver"},
 		"/memlock":  {module + "/driver", module + "/memlock", module + "/internal/oneline"},
-		"":          {module, module + "/driver", module + "/internal/oneline", "golang.org/x"},
-		"/locktest": {module, module + "/driver", module + "/locktest", module + "/internal/oneline", "golang.org/x"},
+		"":          slices.Concat(engine, []string{"golang.org/x"}),
+		"/locktest": slices.Concat(engine, []string{module + "/locktest", "golang.org/x"}),
 	} {
 		for _, dep := range foreign(t, module+pkg) {
 			ok := slices.Contains(allowed, dep) || slices.Contains(allowed, "golang.org/x") && strings.HasPrefix(dep, "golang.org/x/")

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
+	"github.com/rowlock/rowlock/internal/clock"
 )
 
 // leftover is a grant that the store may hold although nobody here does: its acquire was given up
@@ -15,14 +17,14 @@ import (
 type leftover struct {
 	cfg      *settings
 	grant    driver.Grant
-	since    instant // before the last request that may have granted or prolonged it was sent
-	certain  bool    // no request for it is under way
-	pending  bool    // the store may grant it by itself; if it did not, there is nothing to tell
-	requests int     // requests that may grant it, if it is not certain
+	since    clock.Instant // before the last request that may have granted or prolonged it was sent
+	certain  bool          // no request for it is under way
+	pending  bool          // the store may grant it by itself; if it did not, there is nothing to tell
+	requests int           // requests that may grant it, if it is not certain
 
 	next   time.Time
 	asking bool // a request is under way
-	pauses backoff
+	pauses backoff.Backoff
 	freed  int
 	err    error
 }
@@ -53,8 +55,8 @@ func (j *janitor) takeBack(item leftover) { j.take(item)() }
 
 // take is takeBack, but for telling of that attempt, which the caller does by calling what it returns.
 func (j *janitor) take(item leftover) (tell func()) {
-	item.pauses = backoff{next: 50 * time.Millisecond, most: time.Second}
-	item.next = j.locker.clock().at
+	item.pauses = backoff.Backoff{Next: 50 * time.Millisecond, Most: time.Second}
+	item.next = j.locker.clock().At
 	if j.queue(&item) {
 		return func() {}
 	}
@@ -139,7 +141,7 @@ func (j *janitor) work(item *leftover, last bool) {
 	j.poke()
 	j.mu.Unlock()
 	if over {
-		j.locker.running.tell(func() { j.tell(item) })
+		j.locker.running.Tell(func() { j.tell(item) })
 	}
 }
 
@@ -164,7 +166,7 @@ func (j *janitor) pick() (item *leftover, pause time.Duration, stopped bool) {
 	if item == nil || j.asking == mostTakingBack {
 		return nil, longestRest, false
 	}
-	if pause := item.next.Sub(now.at); pause > 0 && !j.stopped {
+	if pause := item.next.Sub(now.At); pause > 0 && !j.stopped {
 		return nil, pause, false
 	}
 	item.asking = true
@@ -179,9 +181,9 @@ func (j *janitor) attempt(ctx context.Context, item *leftover) bool {
 	defer cancel()
 	err := j.locker.backend.Release(ctx, item.grant)
 	now := j.locker.clock()
-	item.next = now.at.Add(item.pauses.step())
+	item.next = now.At.Add(item.pauses.Step())
 	item.err = nil
-	age := now.since(item.since)
+	age := now.Since(item.since)
 	// A request was cut off after its timeout; give one that was already at the store, or on the
 	// way, as long again to be carried out. If it takes even longer, what it is granted ends with
 	// its TTL, for nobody renews it.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock/internal/clock"
 	"github.com/rowlock/rowlock/memlock"
 )
 
@@ -18,7 +19,7 @@ func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 3 * time.Second
 		store := memlock.New()
-		l, err := newLocker(store, systemClock, []Option{TTL(ttl)})
+		l, err := newLocker(store, clock.System, []Option{TTL(ttl)})
 		require.NoError(t, err)
 		defer func() { _ = l.Close() }()
 		var leases [2]*Lease
@@ -29,9 +30,9 @@ func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 		store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{LoseRequest: true} })
 
 		time.Sleep(ttl / 2)
-		sent := systemClock()
+		sent := clock.System()
 		time.Sleep(ttl / 3)
-		arrived := systemClock()
+		arrived := clock.System()
 		for i, le := range leases {
 			le.mu.Lock()
 			end := le.ctx.end
@@ -55,7 +56,7 @@ func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 // latched is a lease whose loss somebody has just noticed, and is about to tell of.
 func latched(t *testing.T, opts ...Option) (l *Locker, lease *Lease) {
 	t.Helper()
-	l, err := newLocker(memlock.New(), systemClock, append(opts, TTL(3*time.Second)))
+	l, err := newLocker(memlock.New(), clock.System, append(opts, TTL(3*time.Second)))
 	require.NoError(t, err)
 	lease, err = l.Acquire(t.Context(), "a")
 	require.NoError(t, err)

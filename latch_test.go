@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock/internal/clock"
 	"github.com/rowlock/rowlock/memlock"
 )
 
@@ -17,9 +18,9 @@ func TestALossByTheClockThatTheReleaseFindsIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var paused atomic.Int64
 		var lost []LostReason
-		l, err := newLocker(memlock.New(), func() instant {
-			i := systemClock()
-			i.at = i.at.Add(time.Duration(paused.Load()))
+		l, err := newLocker(memlock.New(), func() clock.Instant {
+			i := clock.System()
+			i.At = i.At.Add(time.Duration(paused.Load()))
 			return i
 		}, []Option{TTL(3 * time.Second), Tracing(&Trace{Lost: func(e LostEvent) { lost = append(lost, e.Reason) }})})
 		require.NoError(t, err)
@@ -40,9 +41,9 @@ func TestAReplyAfterAPauseRevivesNothing(t *testing.T) {
 		const ttl = 3 * time.Second
 		var paused atomic.Int64
 		store := memlock.New()
-		l, err := newLocker(store, func() instant {
-			i := systemClock()
-			i.at = i.at.Add(time.Duration(paused.Load())) // both clocks went on, and no timer has fired
+		l, err := newLocker(store, func() clock.Instant {
+			i := clock.System()
+			i.At = i.At.Add(time.Duration(paused.Load())) // both clocks went on, and no timer has fired
 			return i
 		}, []Option{TTL(ttl), RenewEvery(ttl / 2)})
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 // Lead has this process be one candidate of many for name, and runs run while it leads. It waits for
@@ -45,12 +46,12 @@ func Lead(ctx context.Context, locker *Locker, name string, run func(ctx context
 		} else if errors.Is(err, ctx.Err()) || !c.again(err) {
 			return err
 		}
-		sleep(ctx, pause.step()) // if ctx ends in it, acquire says so
+		backoff.Sleep(ctx, pause.Step()) // if ctx ends in it, acquire says so
 	}
 }
 
 // campaignPause follows a lost term or a failed campaign, which itself has asked for as long as a TTL.
-var campaignPause = backoff{next: 100 * time.Millisecond, most: 5 * time.Second}
+var campaignPause = backoff.Backoff{Next: 100 * time.Millisecond, Most: 5 * time.Second}
 
 func waitForever(s *settings) { s.wait, s.waitSet = 0, false }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/clock"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -24,13 +25,13 @@ type Lease struct {
 	locker  *Locker
 	cfg     *settings
 	grant   driver.Grant
-	granted instant // before the request that acquired it was sent
+	granted clock.Instant // before the request that acquired it was sent
 	ctx     trusted
 	doubt   doubt // requests of the acquisition whose replies are missing
 	burst   burst
 
 	mu     sync.Mutex
-	sent   instant       // before the last successful request was sent
+	sent   clock.Instant // before the last successful request was sent
 	term   time.Duration // that it asked the store for
 	err    error         // nil while held; latches
 	fail   error         // of the last renewal; nil if it succeeded
@@ -46,7 +47,7 @@ type Lease struct {
 	plan plan // of the renewals, under their lock
 }
 
-func newLease(a *acquisition, g driver.Grant, sent, counted instant) *Lease {
+func newLease(a *acquisition, g driver.Grant, sent, counted clock.Instant) *Lease {
 	le := &Lease{locker: a.locker, cfg: a.cfg, grant: g, granted: sent, sent: counted, term: g.TTL, doubt: a.doubt}
 	inner, end := context.WithCancelCause(context.WithoutCancel(a.ctx))
 	le.ctx = trusted{inner, le, end}
@@ -115,7 +116,7 @@ func (le *Lease) ExpiresAt() time.Time {
 	now := le.locker.clock()
 	le.mu.Lock()
 	defer le.mu.Unlock()
-	return now.at.Add(le.left(now))
+	return now.At.Add(le.left(now))
 }
 
 // Renew renews the lease now, besides what is done in the background. ctx bounds the request. The
@@ -155,20 +156,20 @@ func (le *Lease) scope(ctx context.Context) (scope context.Context, leave func()
 }
 
 // left is how long the lease is still trusted. The caller holds mu.
-func (le *Lease) left(now instant) time.Duration {
-	return min(le.term-le.margin()-now.since(le.sent), le.holdLeft(now))
+func (le *Lease) left(now clock.Instant) time.Duration {
+	return min(le.term-le.margin()-now.Since(le.sent), le.holdLeft(now))
 }
 
 // holdLeft is what is left of the maximum hold.
-func (le *Lease) holdLeft(now instant) time.Duration {
+func (le *Lease) holdLeft(now clock.Instant) time.Duration {
 	if le.cfg.maxHold == 0 {
 		return math.MaxInt64
 	}
-	return le.cfg.maxHold - now.since(le.granted)
+	return le.cfg.maxHold - now.Since(le.granted)
 }
 
 // asked is the grant as a renewal asks for it: for its TTL, but for no longer than what is left of the maximum hold.
-func (le *Lease) asked(now instant) driver.Grant {
+func (le *Lease) asked(now clock.Instant) driver.Grant {
 	g := le.grant
 	g.TTL = le.cfg.termFor(g.TTL, le.holdLeft(now))
 	return g
@@ -176,18 +177,18 @@ func (le *Lease) asked(now instant) driver.Grant {
 
 // holdsToTheEnd says whether the store holds the lease to the end of its maximum hold, so that no renewal is due. The caller holds mu.
 func (le *Lease) holdsToTheEnd() bool {
-	return le.cfg.maxHold > 0 && le.sent.since(le.granted)+le.term-le.margin() >= le.cfg.maxHold
+	return le.cfg.maxHold > 0 && le.sent.Since(le.granted)+le.term-le.margin() >= le.cfg.maxHold
 }
 
 // margin follows the TTL where a store granted less than was asked for.
 func (le *Lease) margin() time.Duration { return min(le.cfg.margin, le.grant.TTL/2) }
 
 // remaining is how long le is trusted yet, and when that ends by the monotonic clock.
-func (le *Lease) remaining(now instant) (left time.Duration, ends time.Time) {
+func (le *Lease) remaining(now clock.Instant) (left time.Duration, ends time.Time) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	left = le.left(now)
-	return left, now.at.Add(left)
+	return left, now.At.Add(left)
 }
 
 // nextRenewal is when to renew le. What the store holds until the maximum hold is over is not renewed.
@@ -195,9 +196,9 @@ func (le *Lease) nextRenewal() time.Time {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	if le.holdsToTheEnd() {
-		return le.granted.at.Add(le.cfg.maxHold)
+		return le.granted.At.Add(le.cfg.maxHold)
 	}
-	return le.sent.at.Add(le.renewEvery())
+	return le.sent.At.Add(le.renewEvery())
 }
 
 // renewEvery follows the TTL where a store granted less than was asked for, with time for a second try.
@@ -212,14 +213,14 @@ func (le *Lease) renewEvery() time.Duration {
 func (le *Lease) early() time.Duration { return le.renewEvery() / 4 }
 
 // attemptTimeout bounds a renewal so that, if it hangs, there is time for more of them before the deadline.
-func (le *Lease) attemptTimeout(now instant) time.Duration {
+func (le *Lease) attemptTimeout(now clock.Instant) time.Duration {
 	left, _ := le.remaining(now)
 	return max(min(5*time.Second, max(left/3, le.grant.TTL/10)), 5*time.Millisecond)
 }
 
 // expire latches the loss of a lease whose time is up or whose session has ended, and says whether it did. The caller holds
 // mu, and calls ended afterwards without it.
-func (le *Lease) expire(now instant) bool {
+func (le *Lease) expire(now clock.Instant) bool {
 	if le.err != nil {
 		return false
 	}
@@ -230,7 +231,7 @@ func (le *Lease) expire(now instant) bool {
 		}
 		return over
 	}
-	if le.cfg.maxHold > 0 && now.since(le.granted) >= le.cfg.maxHold {
+	if le.cfg.maxHold > 0 && now.Since(le.granted) >= le.cfg.maxHold {
 		le.err = le.lost(LostMaxHold)
 		return true
 	}
@@ -241,7 +242,7 @@ func (le *Lease) expire(now instant) bool {
 }
 
 // check ends a lease whose time is up.
-func (le *Lease) check(now instant) {
+func (le *Lease) check(now clock.Instant) {
 	le.mu.Lock()
 	late := le.expire(now)
 	le.mu.Unlock()
@@ -252,11 +253,11 @@ func (le *Lease) check(now instant) {
 
 // look says when trust in le ends, whether it has, and whether that was latched just now: then the caller calls
 // ended. What is not over is still to be looked at, so both are told from one reading.
-func (le *Lease) look(now instant) (ends time.Time, over, late bool) {
+func (le *Lease) look(now clock.Instant) (ends time.Time, over, late bool) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	late = le.expire(now)
-	return now.at.Add(le.left(now)), le.err != nil, late
+	return now.At.Add(le.left(now)), le.err != nil, late
 }
 
 func (le *Lease) hasEnded() bool {
@@ -284,14 +285,14 @@ func (le *Lease) lose(reason LostReason) {
 
 // confirm counts the deadline anew from a successful renewal, unless that came too late: a reply
 // never revives a lease. It returns how much trust was left when the reply came.
-func (le *Lease) confirm(sent, now instant, term time.Duration) (left time.Duration, held bool) {
+func (le *Lease) confirm(sent, now clock.Instant, term time.Duration) (left time.Duration, held bool) {
 	le.mu.Lock()
 	late := le.expire(now)
 	held = le.err == nil
 	if held {
 		left = le.left(now)
 		le.fail = nil
-		if le.sent.at.Before(sent.at) {
+		if le.sent.At.Before(sent.At) {
 			le.sent, le.term = sent, term
 		}
 	}
@@ -316,8 +317,8 @@ func (le *Lease) ended() {
 	le.locker.renewals.retire(le)
 }
 
-func (le *Lease) tellLost(now instant) {
-	emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), lostReason(le.err), now.since(le.granted), le.ctx})
+func (le *Lease) tellLost(now clock.Instant) {
+	emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), lostReason(le.err), now.Since(le.granted), le.ctx})
 }
 
 // watch ends le as soon as its session does.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/clock"
+	"github.com/rowlock/rowlock/internal/crew"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -23,7 +25,7 @@ type Locker struct {
 	handing  driver.HandOverer // nil also where grants live with sessions or the store keeps the queue
 	caps     driver.Capabilities
 	cfg      *settings
-	clock    clock
+	clock    clock.Clock
 
 	queues   queues
 	renewals renewals
@@ -38,22 +40,22 @@ type Locker struct {
 	begun    atomic.Bool   // Close has begun
 	over     chan struct{} // closed when it has ended
 	closed   error         // what it returns
-	running  crew
-	waiters  crew // the callers that wait, until they have withdrawn what the store may grant later
+	running  crew.Crew
+	waiters  crew.Crew // the callers that wait, until they have withdrawn what the store may grant later
 }
 
 // New returns a Locker on backend. The options are the defaults of its calls. New does no I/O: a
 // store that is missing or unfit shows at the first call. It fails on an option that cannot work
 // and on a backend that does not meet what [Require] demands.
 func New(backend driver.Backend, opts ...Option) (*Locker, error) {
-	return newLocker(backend, systemClock, opts)
+	return newLocker(backend, clock.System, opts)
 }
 
-func newLocker(backend driver.Backend, clock clock, opts []Option) (*Locker, error) {
+func newLocker(backend driver.Backend, now clock.Clock, opts []Option) (*Locker, error) {
 	if backend == nil {
 		return nil, errors.New("rowlock: backend is nil")
 	}
-	l := &Locker{backend: backend, clock: clock, caps: backend.Capabilities()}
+	l := &Locker{backend: backend, clock: now, caps: backend.Capabilities()}
 	if err := l.caps.Invalid; err != nil {
 		return nil, fmt.Errorf("rowlock: %w", err)
 	}
@@ -182,14 +184,14 @@ func (l *Locker) Close() error {
 			}
 			<-slots
 			releases.Done()
-			l.running.tell(tell)
+			l.running.Tell(tell)
 		})
 	}
 	releases.Wait()
-	l.waiters.wait(l.patience.Done())
+	l.waiters.Wait(l.patience.Done())
 	l.abandon()
 	l.janitor.stop()
-	l.running.wait(nil)
+	l.running.Wait(nil)
 	if idler, ok := l.backend.(driver.Idler); ok {
 		ctx, cancel := context.WithTimeout(l.patience, closeTimeout)
 		idler.CloseIdle(ctx)

@@ -1,12 +1,15 @@
 package rowlock
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -228,4 +231,87 @@ func (s settings) check() error {
 		}
 	}
 	return nil
+}
+
+// callTimeout bounds one request to the store: long enough for a connection to be made, short
+// enough for several tries within a TTL of usual length.
+func callTimeout(ttl time.Duration) time.Duration {
+	return min(max(ttl/6, time.Second), 5*time.Second)
+}
+
+// outageLimit is how long a waiter goes on asking a store that says nothing: a TTL, but long enough
+// for a second try and at most a minute.
+func outageLimit(ttl time.Duration) time.Duration {
+	return min(max(ttl, 2*callTimeout(ttl)), time.Minute)
+}
+
+var errNUL = errors.New("has a NUL character, which no SQL database can keep in a text")
+
+// newKey checks a name and its namespace. Names are exact: case and trailing space matter.
+func newKey(namespace, name string) (driver.Key, error) {
+	if name == "" {
+		return driver.Key{}, errors.New("rowlock: name is empty")
+	}
+	if err := checkText(name, driver.MaxName); err != nil {
+		return driver.Key{}, fmt.Errorf("rowlock: name %s: %w", excerpt(name), err)
+	}
+	return driver.Key{Namespace: namespace, Name: name}, nil
+}
+
+// checkText holds the rules that every text kept in a store must meet.
+func checkText(s string, limit int) error {
+	switch {
+	case len(s) > limit:
+		return fmt.Errorf("has %d bytes, and %d are the most", len(s), limit)
+	case !utf8.ValidString(s):
+		return errors.New("is not valid UTF-8")
+	case strings.ContainsRune(s, 0):
+		return errNUL
+	}
+	return nil
+}
+
+// excerpt quotes s for an error message that stays short.
+func excerpt(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q…", s[:most])
+}
+
+// Sealer makes a resource refuse every holder that is older than a lease. The guards of package
+// fence are Sealers.
+type Sealer interface {
+	// Seal raises the marks of the resources to the lease's token, before the holder's first read.
+	// Without resources it is the lock's own name. When it returns nil, all that older holders did
+	// is visible, and nothing more of theirs can follow. ctx bounds it.
+	Seal(ctx context.Context, lease *Lease, resources ...string) error
+}
+
+// Fenced makes Acquire, TryAcquire, Do and TryDo seal with guard before they return or begin: from
+// then on the resource refuses the writes of every older holder that checks. When sealing fails,
+// the lease is released and the call fails with the reason.
+//
+// Sealing waits for the transactions that an older holder has checked and not yet ended.
+//
+// Where guard is one of package fence, and it and the backend were made with one database handle and
+// one table, on Postgres or SQLite, the grant seals in its own step, with no further round trip. The
+// wait is then part of waiting for the name. TryAcquire bears it for a few seconds at most, which
+// end in an [ErrHeld] with the reason driver.Draining; Acquire asks again. (On SQLite a request waits a
+// quarter of a second for any writer of the file, and the reason is driver.Contended.)
+//
+// Elsewhere a transaction of the guard's own seals after the grant, and waits for as long as ctx and
+// the trust in the lease permit.
+func Fenced(guard Sealer) Option {
+	return func(s *settings) { s.guard, s.fenced = guard, true }
+}
+
+var errNoGuard = errors.New("rowlock: Fenced(nil): want a guard")
+
+// grantSealer is a guard whose marks a backend can raise with the grant, if both are at one place.
+type grantSealer interface {
+	// SealedByGrant is where the marks are, and the domain of the tokens that a store of the given
+	// kind grants for a lock of that name. It is the zero Place unless asked is the guard itself.
+	SealedByGrant(asked Sealer, store, name string) (place driver.Place, domain string)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 // ErrNotPaused: nobody has paused the name, or not with that token. It is an [ErrNotHeld], too.
@@ -68,12 +69,12 @@ func (p *pausing) pause(ctx context.Context) error {
 	limit := callTimeout(p.lease.grant.TTL)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	retry := backoff{next: 10 * time.Millisecond, most: 500 * time.Millisecond}
+	retry := backoff.Backoff{Next: 10 * time.Millisecond, Most: 500 * time.Millisecond}
 	for {
 		err := p.ask(ctx, limit/3)
 		p.done = err == nil
 		p.doubt = p.doubt || err != nil && !driver.IsNotApplied(err) && !errors.Is(err, driver.ErrNotHeld)
-		if p.done || errors.Is(err, driver.ErrNotHeld) || driver.IsPermanent(err) || !sleep(ctx, retry.step()) {
+		if p.done || errors.Is(err, driver.ErrNotHeld) || driver.IsPermanent(err) || !backoff.Sleep(ctx, retry.Step()) {
 			return err
 		}
 	}

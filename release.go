@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
+	"github.com/rowlock/rowlock/internal/clock"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -88,9 +90,9 @@ func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 	}
 	return func() {
 		if found != 0 {
-			emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), found, now.since(le.granted), le.ctx})
+			emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), found, now.Since(le.granted), le.ctx})
 		}
-		emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.since(le.granted), err, le.ctx})
+		emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.Since(le.granted), err, le.ctx})
 	}, err
 }
 
@@ -195,7 +197,7 @@ func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 
 // passOn ends the lease: by handing it over to the first of this process who waits for the name, which it says,
 // or else by letting it go.
-func (le *Lease) passOn(ctx context.Context, plain bool, now instant) (handed bool, err error) {
+func (le *Lease) passOn(ctx context.Context, plain bool, now clock.Instant) (handed bool, err error) {
 	var to *heir
 	if plain && le.mayPassOn(now) {
 		to = le.locker.queues.takeHeir(le.grant.Key)
@@ -222,14 +224,14 @@ func (le *Lease) passOn(ctx context.Context, plain bool, now instant) (handed bo
 }
 
 // mayPassOn says whether the store is to be passed by.
-func (le *Lease) mayPassOn(now instant) bool {
+func (le *Lease) mayPassOn(now clock.Instant) bool {
 	began := le.burst.began
 	if le.burst.handed == 0 {
 		began = le.granted
 	}
 	return le.locker.handing != nil && le.locker.closing.Err() == nil &&
-		le.burst.handed < mostHanded && now.since(began) < longestBurst &&
-		(le.grant.MinHold == 0 || now.since(le.granted) > le.grant.MinHold)
+		le.burst.handed < mostHanded && now.Since(began) < longestBurst &&
+		(le.grant.MinHold == 0 || now.Since(le.granted) > le.grant.MinHold)
 }
 
 // handOver asks the store to end the lease and to grant its name to a waiter, and again if a reply is missing. The waiter
@@ -250,7 +252,7 @@ func (le *Lease) handOver(ctx context.Context, to *heir) (h handOver) {
 			h.unknown--
 			return h
 		}
-		if h.requests == 2 || !sleep(ctx, jitter(10*time.Millisecond)) {
+		if h.requests == 2 || !backoff.Sleep(ctx, backoff.Jitter(10*time.Millisecond)) {
 			return h
 		}
 	}
@@ -268,7 +270,7 @@ var errEffect = errors.New("the store does not hold it any more, and may have le
 // letGo asks the store to end the lease, and asks again until ctx ends. In doubt an earlier request may have ended the lease,
 // and so may a request of letGo whose reply was lost. A lease that is gone then is not called lost.
 func (le *Lease) letGo(ctx context.Context, doubtful bool) error {
-	retry := backoff{next: 10 * time.Millisecond, most: 500 * time.Millisecond}
+	retry := backoff.Backoff{Next: 10 * time.Millisecond, Most: 500 * time.Millisecond}
 	for {
 		err := le.askRelease(ctx)
 		switch {
@@ -281,7 +283,7 @@ func (le *Lease) letGo(ctx context.Context, doubtful bool) error {
 		case driver.IsPermanent(err):
 			return &opError{"release", le.grant.Key, ErrUnavailable, err}
 		}
-		if !sleep(ctx, retry.step()) {
+		if !backoff.Sleep(ctx, retry.Step()) {
 			le.locker.janitor.takeBack(le.leftover())
 			kind := ErrUnknown
 			if driver.IsNotApplied(err) {

@@ -6,9 +6,11 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/clock"
 )
 
 // maxNap is how long the scheduler sleeps at most while leases are held. Timers run on the monotonic
@@ -125,7 +127,7 @@ func (r *renewals) run() {
 	for {
 		now := r.locker.clock()
 		r.tellLost(now)
-		if now.jump(last) > 10*time.Millisecond {
+		if now.Jump(last) > 10*time.Millisecond {
 			r.expireAll(now)
 		}
 		last = now
@@ -138,13 +140,13 @@ func (r *renewals) run() {
 			r.mu.Unlock()
 			return
 		}
-		r.wakes = now.at.Add(maxNap)
+		r.wakes = now.At.Add(maxNap)
 		if len(r.lost) > 0 {
-			r.wakes = now.at
+			r.wakes = now.At
 		} else if r.held[0].plan.next.Before(r.wakes) {
 			r.wakes = r.held[0].plan.next
 		}
-		timer.Reset(r.wakes.Sub(now.at))
+		timer.Reset(r.wakes.Sub(now.At))
 		r.mu.Unlock()
 		select {
 		case <-timer.C:
@@ -154,7 +156,7 @@ func (r *renewals) run() {
 }
 
 // tellLost reports the losses that came up since the last time.
-func (r *renewals) tellLost(now instant) {
+func (r *renewals) tellLost(now clock.Instant) {
 	r.mu.Lock()
 	lost := r.lost
 	r.lost = nil
@@ -162,7 +164,7 @@ func (r *renewals) tellLost(now instant) {
 	for _, le := range lost {
 		r.locker.queues.wake(le.grant.Key)
 		tell := le.letSessionGo(lostReason(le.err))
-		r.locker.running.tell(func() {
+		r.locker.running.Tell(func() {
 			tell()
 			le.tellLost(now)
 		})
@@ -170,7 +172,7 @@ func (r *renewals) tellLost(now instant) {
 }
 
 // expireAll looks at every lease, because a clock has jumped.
-func (r *renewals) expireAll(now instant) {
+func (r *renewals) expireAll(now clock.Instant) {
 	r.mu.Lock()
 	held := slices.Clone(r.held)
 	r.mu.Unlock()
@@ -181,7 +183,7 @@ func (r *renewals) expireAll(now instant) {
 
 // due takes the leases whose time has come. Where one must be renewed, those that are to be within
 // a quarter of an interval come along, so that an interval has a few requests however many leases.
-func (r *renewals) due(now instant) []*Lease {
+func (r *renewals) due(now clock.Instant) []*Lease {
 	var due, expired []*Lease
 	r.mu.Lock()
 	for len(r.held) > 0 {
@@ -195,7 +197,7 @@ func (r *renewals) due(now instant) []*Lease {
 			continue
 		}
 		renewable := !le.plan.asking && !le.plan.halted && le.plan.renewAt.Before(ends)
-		if renewable && (le.plan.next.After(now.at.Add(le.early())) || len(due) == 0 && le.plan.next.After(now.at)) ||
+		if renewable && (le.plan.next.After(now.At.Add(le.early())) || len(due) == 0 && le.plan.next.After(now.At)) ||
 			!renewable && le.plan.next.Equal(ends) {
 			break
 		}
@@ -216,7 +218,7 @@ func (r *renewals) due(now instant) []*Lease {
 
 // batches makes requests of the leases that are due. A request has the time of its most urgent lease, so the leases that
 // travel together are those that leave about as much. What has failed alone while others were renewed travels alone.
-func batches(due []*Lease, now instant) [][]*Lease {
+func batches(due []*Lease, now clock.Instant) [][]*Lease {
 	var all [][]*Lease
 	var together []*Lease
 	for _, le := range due {
@@ -262,7 +264,7 @@ func (r *renewals) renew(batch []*Lease) {
 }
 
 // settle applies one outcome of a request for term, and returns the pause before the next attempt, zero for the usual one, and what tells of it.
-func (r *renewals) settle(le *Lease, outcome driver.Outcome, term time.Duration, err error, sent, now instant, batch int, share float64) (time.Duration, func()) {
+func (r *renewals) settle(le *Lease, outcome driver.Outcome, term time.Duration, err error, sent, now clock.Instant, batch int, share float64) (time.Duration, func()) {
 	switch outcome {
 	case driver.Renewed:
 		left, held := le.confirm(sent, now, term)
@@ -273,7 +275,7 @@ func (r *renewals) settle(le *Lease, outcome driver.Outcome, term time.Duration,
 		le.plan.alone.Store(false)
 		return 0, func() {
 			emit(le.cfg, func(t *Trace) func(RenewedEvent) { return t.Renewed },
-				RenewedEvent{LeaseInfo: le.info(), Took: now.since(sent), Margin: left, Batch: batch})
+				RenewedEvent{LeaseInfo: le.info(), Took: now.Since(sent), Margin: left, Batch: batch})
 		}
 	case driver.Lost:
 		le.lose(LostTaken)
@@ -296,7 +298,7 @@ func (r *renewals) settle(le *Lease, outcome driver.Outcome, term time.Duration,
 }
 
 // replied puts le back into the schedule after the reply to a request of the scheduler.
-func (r *renewals) replied(le *Lease, retry time.Duration, now instant) {
+func (r *renewals) replied(le *Lease, retry time.Duration, now clock.Instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	le.plan.asking = false
@@ -306,14 +308,14 @@ func (r *renewals) replied(le *Lease, retry time.Duration, now instant) {
 
 // replan plans the next renewal of le after a reply. A request of the scheduler that is still under way comes first.
 // The caller holds mu.
-func (r *renewals) replan(le *Lease, retry time.Duration, now instant) {
+func (r *renewals) replan(le *Lease, retry time.Duration, now clock.Instant) {
 	if !le.plan.scheduled {
 		return // released or lost in between
 	}
 	_, ends := le.remaining(now)
 	le.plan.renewAt = le.nextRenewal()
 	if retry > 0 {
-		le.plan.renewAt = now.at.Add(retry)
+		le.plan.renewAt = now.At.Add(retry)
 	}
 	le.plan.next = le.plan.renewAt
 	if ends.Before(le.plan.next) {
@@ -407,5 +409,58 @@ func (r *renewals) proceed(le *Lease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	le.plan.halted = false
-	r.at(le, now.at)
+	r.at(le, now.At)
+}
+
+// schedule is a heap of leases by the time at which each must be looked at.
+type schedule []*Lease
+
+func (s schedule) Len() int { return len(s) }
+
+func (s schedule) Less(i, j int) bool { return s[i].plan.next.Before(s[j].plan.next) }
+
+func (s schedule) Swap(i, j int) {
+	s[i], s[j] = s[j], s[i]
+	s[i].plan.index, s[j].plan.index = i, j
+}
+
+// Push is for package heap.
+func (s *schedule) Push(x any) {
+	le := x.(*Lease) //nolint:forcetypeassert // only leases are pushed
+	le.plan.index, le.plan.scheduled = len(*s), true
+	*s = append(*s, le)
+}
+
+// Pop is for package heap.
+func (s *schedule) Pop() any {
+	last := len(*s) - 1
+	le := (*s)[last]
+	(*s)[last] = nil
+	*s = (*s)[:last]
+	le.plan.scheduled = false
+	return le
+}
+
+// plan is what the scheduler knows of one lease. But for failures and alone it is under the scheduler's lock.
+type plan struct {
+	renewAt   time.Time     // when to ask for renewal
+	next      time.Time     // when to look at the lease: then, or at its deadline
+	asking    bool          // a request of the scheduler is under way
+	halted    bool          // none may begin
+	requests  int           // that are under way, those of Renew among them
+	idle      chan struct{} // if there is one, closed when there are no more
+	scheduled bool
+	index     int // in the schedule
+
+	failures atomic.Int32 // in a row
+	alone    atomic.Bool  // it has failed alone while the store renewed others
+}
+
+// answered counts a request that is under way no more. The caller holds the scheduler's lock.
+func (p *plan) answered() {
+	p.requests--
+	if p.requests == 0 && p.idle != nil {
+		close(p.idle)
+		p.idle = nil
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
+	"github.com/rowlock/rowlock/internal/clock"
 )
 
 // errWaitOver is the cause of a wait that ended by the option Wait.
@@ -99,7 +101,7 @@ func (w *waiter) await() (_ *Lease, _ verdict, waited bool) {
 	ctx, cancel := context.WithTimeout(w.ctx, callTimeout(w.cfg.ttl))
 	defer cancel()
 	failed := w.err != nil
-	le, next := w.ask(ctx, func(ctx context.Context, r driver.Request, sent instant) (driver.Grant, instant, error) {
+	le, next := w.ask(ctx, func(ctx context.Context, r driver.Request, sent clock.Instant) (driver.Grant, clock.Instant, error) {
 		r.Waiting = r.Waiting && !failed // after a failure, first whether the store is there
 		g, err := w.locker.awaiter.Await(ctx, r, func(held *driver.Held) context.Context {
 			waited = true
@@ -225,32 +227,72 @@ const (
 // stands further back asks as much less often. While it stands where it stood, one process has the name, which may
 // hand it from holder to holder, so that each hold is shorter than what is waited for.
 type poll struct {
-	backoff backoff
+	backoff backoff.Backoff
 	ahead   int       // waiters before it, by the last answer
 	from    time.Time // the first answer that said so
 }
 
-func newPoll() poll { return poll{backoff: backoff{next: 20 * time.Millisecond, most: longestPoll}} }
+func newPoll() poll {
+	return poll{backoff: backoff.Backoff{Next: 20 * time.Millisecond, Most: longestPoll}}
+}
 
 // next is how long to rest after the store refused, or after it did not answer (held is nil). Where the store
 // wakes the waiter, asking is only the net beneath.
 func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 	if held == nil {
-		return p.backoff.step()
+		return p.backoff.Step()
 	}
 	if p.from.IsZero() || held.Ahead != p.ahead {
 		p.ahead, p.from = held.Ahead, time.Now()
 	}
 	var pause time.Duration
 	if woken || held.Since <= 0 || held.Reason == driver.Contended { // that is not for how long it is contended
-		pause = p.backoff.step()
+		pause = p.backoff.Step()
 	} else {
 		place := time.Duration(held.Ahead) + 1
 		since := max(held.Since, min(time.Since(p.from), longestBurst))
-		pause = jitter(min(min(max(since/4, shortestPoll), longestPoll)*place, longestPoll))
+		pause = backoff.Jitter(min(min(max(since/4, shortestPoll), longestPoll)*place, longestPoll))
 	}
 	if held.ExpiresIn > 0 && (held.Reason != driver.Reserved || held.Ahead == 0) {
-		pause = min(pause, held.ExpiresIn+jitter(5*time.Millisecond))
+		pause = min(pause, held.ExpiresIn+backoff.Jitter(5*time.Millisecond))
 	}
 	return pause
+}
+
+// Within a burst a name goes from holder to holder of one process without becoming free, so nobody else gets
+// it. The number bounds what a waiter of another process loses to holders of a moment: with fewer, the request
+// that ends a burst and the one that begins the next weigh more; with more, little is saved yet. The time bounds
+// it for holders who work longer, to whom one request more or less is nothing.
+const (
+	longestBurst = 100 * time.Millisecond
+	mostHanded   = 16
+)
+
+// burst is how a lease came to its process: through the store, or by how many hand-overs in a row since then.
+type burst struct {
+	began  clock.Instant // when the first of its leases, which came through the store, was asked for
+	handed int
+}
+
+// heir is the first waiter for a name, for as long as it rests. A release may take it, and tells it then what came of that.
+type heir struct {
+	request driver.Request
+	result  chan handOver // holds one
+}
+
+// handOver is what came of handing a name over.
+type handOver struct {
+	grant    driver.Grant
+	burst    burst         // that the grant is part of
+	requests int           // that were sent
+	first    clock.Instant // before the first of them was
+	sent     clock.Instant // before the last of them was
+	err      error         // nil if it was granted
+	unknown  int           // of them, without a reply
+}
+
+// answered says whether the outcome of a hand-over is known.
+func answered(err error) bool {
+	var held *driver.Held
+	return err == nil || errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld) || driver.IsNotApplied(err)
 }

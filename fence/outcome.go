@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 const (
@@ -78,7 +80,7 @@ func (g *Guard) settle(ctx context.Context, s slot) (committed bool, err error) 
 		if first == nil || ctx.Err() == nil {
 			first = err // the last one only says that it was interrupted
 		}
-		if !pause(ctx, step) {
+		if !backoff.Sleep(ctx, backoff.Jitter(step)) {
 			return false, first
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 // Pauses between two attempts at what the database undid.
@@ -99,21 +99,8 @@ func insist(ctx context.Context, once func() error) error {
 			err = undone // which says more than that the last try was interrupted
 		}
 		undone = err
-		if err == nil || !errors.Is(err, ErrRetry) || !pause(ctx, step) {
+		if err == nil || !errors.Is(err, ErrRetry) || !backoff.Sleep(ctx, backoff.Jitter(step)) {
 			return err
 		}
-	}
-}
-
-// pause waits for half to one and a half of d, so that those who collided once do not collide again,
-// and reports whether there is time for more.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d/2 + rand.N(d))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
 	}
 }

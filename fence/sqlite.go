@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/rowlock/rowlock/internal/backoff"
 	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/internal/sqlitefile"
@@ -188,7 +189,7 @@ func untilFree(ctx context.Context, once func() error) error {
 			return busy // which says more than that the last try was interrupted
 		}
 		busy = err
-		if !sqlitefile.Busy(err) || sqlerror.SQLite(err) == sqlitefile.CodeBusySnapshot || !pause(ctx, step) {
+		if !sqlitefile.Busy(err) || sqlerror.SQLite(err) == sqlitefile.CodeBusySnapshot || !backoff.Sleep(ctx, backoff.Jitter(step)) {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/rowlock/rowlock/internal/backoff"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -147,7 +148,7 @@ func (g *Guard) repeat(ctx context.Context, once func() error) error {
 		if err != nil && !errors.Is(err, ErrRetry) && !errors.Is(err, ErrUnknown) && g.dialect.again(err) {
 			err = retry(err)
 		}
-		if err == nil || !errors.Is(err, ErrRetry) || try == maxTries || !pause(ctx, step) {
+		if err == nil || !errors.Is(err, ErrRetry) || try == maxTries || !backoff.Sleep(ctx, backoff.Jitter(step)) {
 			return err
 		}
 		step = min(2*step, longPause)

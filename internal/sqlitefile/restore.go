@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 // restoreLimit is how long a connection is looked for whose transaction has ended: by then it is in its pool again, or closed.
@@ -21,7 +23,7 @@ func restoreIn(pool *sql.DB, given, before int) {
 		if restored(ctx, pool, stats.Idle, given, before) || stats.InUse == 0 {
 			return
 		}
-		sleep(ctx, pause)
+		backoff.Sleep(ctx, pause)
 	}
 }
 

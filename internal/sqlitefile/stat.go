@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"time"
+
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 const (
@@ -50,7 +52,7 @@ func (e *statEye) wait(until time.Time) bool {
 		if now.Sub(e.at) < hotFor {
 			tick = hotTick
 		}
-		sleep(e.ctx, min(tick, left))
+		backoff.Sleep(e.ctx, min(tick, left))
 	}
 }
 

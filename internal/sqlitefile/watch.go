@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 const (
@@ -39,7 +41,7 @@ func watch(ctx context.Context, e eye, changed func()) {
 	for echo := firstEcho; ; echo = min(2*echo, lastEcho) {
 		if e.wait(next) {
 			echo = firstEcho
-			sleep(ctx, time.Until(last.Add(firstEcho)))
+			backoff.Sleep(ctx, time.Until(last.Add(firstEcho)))
 		}
 		if ctx.Err() != nil {
 			return
@@ -57,13 +59,4 @@ type eye interface {
 	// interrupt ends wait, now and from now on.
 	interrupt()
 	close()
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 // led makes a request of a node that knows a leader. The client asks its nodes in turn, also one that is cut off from
@@ -21,7 +23,7 @@ func led[T any](ctx context.Context, request func(context.Context) (T, error)) (
 	for {
 		reply, err := request(ctx)
 		unread := errors.Is(err, rpctypes.ErrNoLeader) || errors.Is(err, rpctypes.ErrLeaderChanged)
-		if !unread || time.Since(began) > limit || !sleep(ctx, pause) {
+		if !unread || time.Since(began) > limit || !backoff.Sleep(ctx, pause) {
 			return reply, err
 		}
 	}

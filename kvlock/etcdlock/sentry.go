@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 var _ driver.Idler = (*Backend)(nil)
@@ -88,7 +89,7 @@ func (s *store) watch(ctx context.Context, open *session) {
 		case noLease(err), errors.Is(err, errLeaseLost):
 			s.drop(open)
 			return
-		case driver.IsPermanent(classify(err)) || !sleep(ctx, pause):
+		case driver.IsPermanent(classify(err)) || !backoff.Sleep(ctx, pause):
 			return
 		}
 		pause = min(2*pause, open.ttl/4)

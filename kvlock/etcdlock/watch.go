@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -29,7 +30,7 @@ func (w *waiter) wait(ctx context.Context) error {
 		case time.Since(w.heard) > w.request.TTL:
 			return oneline.Join(errSilent, err)
 		}
-		if !sleep(ctx, pause) {
+		if !backoff.Sleep(ctx, pause) {
 			return ctx.Err()
 		}
 		pause = min(2*pause, time.Second)
@@ -124,15 +125,4 @@ func (w *waiter) keep(ctx context.Context, every time.Duration) error {
 		return oneline.Join(errSilent, err)
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 // find looks for the node of a request whose reply was lost. On a new connection of the same session
@@ -29,7 +30,7 @@ func (e *entry) find(container string) error {
 		case isAny(err, refusedFor):
 			return err
 		}
-		sleep(s.ctx, pause)
+		backoff.Sleep(s.ctx, pause)
 	}
 }
 

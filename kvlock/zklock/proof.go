@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 // prove notes that a majority of the servers answered a request that was sent then, so that the
@@ -89,7 +91,7 @@ func existence(path string) *zk.CheckVersionRequest {
 func ask[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, error)) (T, error) {
 	for {
 		v, err := askOnce(ctx, s, request)
-		if !errors.Is(err, zk.ErrConnectionClosed) || !sleep(ctx, time.Millisecond) {
+		if !errors.Is(err, zk.ErrConnectionClosed) || !backoff.Sleep(ctx, time.Millisecond) {
 			return v, err
 		}
 	}
@@ -121,16 +123,5 @@ func askOnce[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, 
 		return none, s.over()
 	case <-ctx.Done():
 		return none, ctx.Err()
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 // removal is the end of an entry.
@@ -72,7 +73,7 @@ func (e *entry) deleteNode() error {
 			return driver.Permanent(err)
 		}
 		lost = lost || ambiguous(err)
-		sleep(s.ctx, 10*time.Millisecond)
+		backoff.Sleep(s.ctx, 10*time.Millisecond)
 		if s.await(s.ctx) != nil {
 			return driver.ErrNotHeld
 		}

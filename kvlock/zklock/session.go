@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 // session is one session of ZooKeeper, on which any number of locks live. Its client connects again
@@ -168,7 +169,7 @@ func (s *session) authorize() {
 				s.finish(driver.Permanent(err))
 				return
 			}
-			sleep(s.ctx, 10*time.Millisecond)
+			backoff.Sleep(s.ctx, 10*time.Millisecond)
 		}
 	}
 	s.mu.Lock()

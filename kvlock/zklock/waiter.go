@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -113,6 +114,6 @@ func (w *waiter) retry(ctx context.Context, read func(context.Context) error) er
 		case time.Since(w.heard) > w.ttl:
 			return oneline.Join(errSilent, err)
 		}
-		sleep(ctx, 10*time.Millisecond)
+		backoff.Sleep(ctx, 10*time.Millisecond)
 	}
 }

@@ -1,4 +1,5 @@
-package rowlock
+// Package crew counts goroutines, so that whoever closes what they serve can wait for them.
+package crew
 
 import (
 	"sync"
@@ -9,8 +10,8 @@ import (
 // function does not block, and cannot be unlimited, because the function may be what has called Close.
 const tellingTimeout = 100 * time.Millisecond
 
-// crew is the goroutines of a Locker, or those of callers that wait for a name.
-type crew struct {
+// Crew is the goroutines of a Locker, or those of callers that wait for a name.
+type Crew struct {
 	mu      sync.Mutex
 	working int // that are not inside a function of a Trace
 	telling int // that are
@@ -18,22 +19,28 @@ type crew struct {
 }
 
 // Go starts a goroutine.
-func (c *crew) Go(f func()) {
-	c.count(1, 0)
+func (c *Crew) Go(f func()) {
+	c.Enter()
 	go func() {
-		defer c.count(-1, 0)
+		defer c.Leave()
 		f()
 	}()
 }
 
-// tell calls f, which calls functions of a Trace. The caller is a goroutine of the crew.
-func (c *crew) tell(f func()) {
+// Enter counts the goroutine of a caller, until it calls Leave.
+func (c *Crew) Enter() { c.count(1, 0) }
+
+// Leave ends an Enter.
+func (c *Crew) Leave() { c.count(-1, 0) }
+
+// Tell calls f, which calls functions of a Trace. The caller is a goroutine of the crew.
+func (c *Crew) Tell(f func()) {
 	c.count(-1, 1)
 	defer c.count(1, -1)
 	f()
 }
 
-func (c *crew) count(working, telling int) {
+func (c *Crew) count(working, telling int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.working += working
@@ -44,8 +51,8 @@ func (c *crew) count(working, telling int) {
 	}
 }
 
-// wait returns when no goroutine is left, but for those that stay inside a function of a Trace; or when limit is closed.
-func (c *crew) wait(limit <-chan struct{}) {
+// Wait returns when no goroutine is left, but for those that stay inside a function of a Trace; or when limit is closed.
+func (c *Crew) Wait(limit <-chan struct{}) {
 	for {
 		working, all, changed := c.look()
 		var over <-chan time.Time
@@ -66,7 +73,7 @@ func (c *crew) wait(limit <-chan struct{}) {
 }
 
 // look also returns what is closed with the next change.
-func (c *crew) look() (working, all int, changed <-chan struct{}) {
+func (c *Crew) look() (working, all int, changed <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.changed == nil {

@@ -1,4 +1,4 @@
-package rowlock
+package clock
 
 import (
 	"time"
@@ -8,7 +8,7 @@ import (
 
 // suspended is how long the machine has slept since it was started: CLOCK_BOOTTIME counts that
 // time, CLOCK_MONOTONIC, which Go's timers and time.Time run on, does not (clock_gettime(2)).
-// A pause between the two readings makes the result too small, which since tolerates.
+// A pause between the two readings makes the result too small, which Since tolerates.
 func suspended() time.Duration {
 	var boot, monotonic unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic) != nil {

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package rowlock
+package clock
 
 import "time"
 
