@@ -59,12 +59,12 @@
 //
 // # MySQL and MariaDB
 //
-// Neither server can tell a client anything, so who waits asks: after a quarter of the time for which the name has
-// been held, at least 4 ms and a second at most. Each process that waits is written into the row, in the order in which they
-// came, and a release keeps the name for the first of them for 50 ms. Whoever asks in between is told that it is reserved.
+// Neither server can notify a client, so waiters poll: after a quarter of the time for which the lock has
+// been held, at least 4 ms and a second at most. The row has a queue of the processes that wait, in the order in which they
+// came. A release reserves the lock for the first of them for 50 ms. Another process is refused meanwhile.
 //
 // A release is durable like every other commit: innodb_flush_log_at_trx_commit is the server's.
-// It waits a second at most for another transaction that has locked the row; no other statement waits for any.
+// It waits a second at most for another transaction that has locked the row. No other statement waits for a transaction.
 // docs/mysql.md says more, and what to run with several writers or behind a proxy.
 //
 // # SQLite
@@ -76,7 +76,7 @@
 // Tokens are as durable as PRAGMA synchronous says. Network file systems do not lock reliably.
 //
 // With a write-ahead log a release is not flushed: one that is lost when the machine crashes costs one TTL.
-// It keeps the lock for a moment for the waiter that has waited longest. Waiters of other processes
+// It reserves the lock for 50 ms for the waiter that has waited longest. Waiters of other processes
 // notice it because they watch the file.
 //
 // # Locks in a transaction

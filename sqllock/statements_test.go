@@ -48,8 +48,8 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 			"list", "lock_in_tx", "passed", "pause", "prune", "raise_longest_ttl", "release", "release_passing", "released_before", "renew", "restore_lock_timeout", "version", "wait", "withdraw",
 		},
 		"sqlite": {
-			"acquire", "adopt_epoch", "columns", "file", "force_refused", "force_release", "forget", "forget_waiters", "hand_over", "hand_over_refused", "inspect", "list", "lock_in_tx",
-			"look", "look_in_tx", "pause", "raise_floor", "raise_longest_ttl", "register", "release", "released_before", "renew", "seal", "turn", "unregister",
+			"acquire", "adopt_epoch", "columns", "file", "force_refused", "force_release", "forget_waiters", "hand_over", "hand_over_refused", "inspect", "leave", "list", "lock_in_tx",
+			"look", "look_in_tx", "pause", "prune", "raise_floor", "raise_longest_ttl", "release", "released_before", "renew", "seal", "turn", "wait",
 		},
 	} {
 		s := table.Statements(statementFiles(), dir+"/sql", `"`)

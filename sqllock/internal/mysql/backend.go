@@ -322,7 +322,7 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	nonce, token, minHold := g.Nonce.String(), int64(g.Token), g.MinHold.Microseconds()
 	args := s.skipLocked(g.Key, []any{minHold, minHold, minHold, namespace, name, nonce, token})
 	err = s.end(ctx, "release", args, func(a *sqlbase.Answer) (bool, error) {
-		return s.queryRow(ctx, "released", []any{token, token, nonce, token, namespace, name}, &a.Verdict)
+		return s.queryRow(ctx, "released_before", []any{token, token, nonce, token, namespace, name}, &a.Verdict)
 	})
 	return b.classify(ctx, "release", g.Key, err)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// Numbers of errors that are answers.
+// Numbers of errors that are answers of a statement.
 // https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html
 // https://mariadb.com/kb/en/mariadb-error-code-reference/
 const (
@@ -23,7 +23,7 @@ const (
 	rowLockedNoWait = 3572
 )
 
-// transient recognises what the server undid, and what may succeed when it is sent again.
+// transient recognises statements that the server undid, and that may succeed when they are sent again.
 func transient(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case rowLockTimeout,
@@ -37,9 +37,9 @@ func transient(err error) bool {
 	}
 }
 
-// uncertain recognises errors of the server that do not say what became of the statement: it
-// was ended from outside, perhaps behind the commit, or the commit itself went wrong; or a proxy has said it, with a number of the
-// clients' (2000 to 2999) or of its own (ProxySQL: 9001 and up), because it has lost the server.
+// uncertain recognises errors that do not say what became of the statement. Either it was interrupted, perhaps after the commit, or the
+// commit itself failed. Or a proxy has lost the server, and reports that with a number of the clients (2000 to 2999) or of its own
+// (ProxySQL: 9001 and up).
 func uncertain(number uint16) bool {
 	switch {
 	case number >= 2000 && number < 3000, number >= 9000 && number < 10000:
@@ -61,8 +61,8 @@ func uncertain(number uint16) bool {
 	}
 }
 
-// unmendable says what about an error no repetition will mend, or "".
-func unmendable(number uint16) string {
+// permanentReason explains an error that a retry cannot fix. It is empty for other errors.
+func permanentReason(number uint16) string {
 	switch number {
 	case 1290, 1792, 1836:
 		return "the server or the session is read-only: locks need the primary"
@@ -89,7 +89,7 @@ func (b *Backend) classify(ctx context.Context, operation string, key driver.Key
 	err = sqlbase.Describe(ctx, operation, key, err)
 	var unreachable *net.OpError
 	number := sqlerror.MySQL(err)
-	reason := unmendable(number)
+	reason := permanentReason(number)
 	switch {
 	case driver.IsPermanent(err):
 		return err

@@ -183,8 +183,8 @@ func Statuses(ctx context.Context, q Querier, statement string, args ...any) (li
 	return list, nil
 }
 
-// Outcomes are the words of renew.sql.
-var Outcomes = map[string]driver.Outcome{
+// outcomes are the words of renew.sql.
+var outcomes = map[string]driver.Outcome{
 	"renewed": driver.Renewed, "lost": driver.Lost, "unknown": driver.Unknown,
 }
 
@@ -197,7 +197,7 @@ func OutcomesInto(result []driver.Outcome) func(Rows) error {
 			if err := r.Scan(&n, &outcome); err != nil {
 				return err
 			}
-			result[n] = Outcomes[outcome]
+			result[n] = outcomes[outcome]
 		}
 		return nil
 	}

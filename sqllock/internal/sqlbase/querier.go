@@ -49,26 +49,26 @@ func Finish(r Rows, read func(Rows) error) error {
 	return r.Err()
 }
 
-// SQLConn is a *sql.DB, *sql.Conn or *sql.Tx.
-type SQLConn interface {
+// sqlConn is a *sql.DB, *sql.Conn or *sql.Tx.
+type sqlConn interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
 var (
-	_ SQLConn = (*sql.DB)(nil)
-	_ SQLConn = (*sql.Conn)(nil)
-	_ SQLConn = (*sql.Tx)(nil)
+	_ sqlConn = (*sql.DB)(nil)
+	_ sqlConn = (*sql.Conn)(nil)
+	_ sqlConn = (*sql.Tx)(nil)
 )
 
 // On is a querier on a pool, a connection or a transaction of database/sql.
-func On(conn SQLConn) Querier { return sqlQuerier{conn} }
+func On(conn sqlConn) Querier { return sqlQuerier{conn} }
 
-type sqlQuerier struct{ conn SQLConn }
+type sqlQuerier struct{ conn sqlConn }
 
 // checkout takes a connection of its own from a pool, so that waiting for one in vain is not taken
 // for a statement of unknown outcome. It may be given back more than once. A *sql.Conn or *sql.Tx is used as it is.
-func (q sqlQuerier) checkout(ctx context.Context) (conn SQLConn, giveBack func(), err error) {
+func (q sqlQuerier) checkout(ctx context.Context) (conn sqlConn, giveBack func(), err error) {
 	db, pooled := q.conn.(*sql.DB)
 	if !pooled {
 		return q.conn, func() {}, nil

@@ -18,13 +18,13 @@ const (
 )
 
 // Retry runs once again and again, for as long as again says that its error left no effect, with a
-// jittered pause between two tries. It gives up shortly before ctx's deadline, and after longRetry
+// jittered pause between two tries. It gives up shortly before ctx's deadline, and after [LongRetry]
 // at the latest, with the last error marked [driver.NotApplied].
 func Retry(ctx context.Context, again func(error) bool, once func() error) error {
 	return RetryWithin(ctx, LongRetry, again, once)
 }
 
-// RetryWithin is retry with another limit than longRetry.
+// RetryWithin is [Retry] with another limit than [LongRetry].
 func RetryWithin(ctx context.Context, limit time.Duration, again func(error) bool, once func() error) error {
 	end := time.Now().Add(limit)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {

@@ -29,7 +29,7 @@ type file struct {
 
 func newFile(db *sql.DB, t sqltable.Table) *file {
 	f := &file{db: db, table: t, sql: t.Statements(files, "sql", `"`)}
-	f.prepared = prepare(f, "look", "acquire", "release", "register", "unregister", "turn")
+	f.prepared = prepare(f, "look", "acquire", "release", "wait", "leave", "turn")
 	return f
 }
 

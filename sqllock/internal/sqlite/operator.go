@@ -63,7 +63,7 @@ func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) 
 			if _, err := sqlbase.QueryOne(ctx, q, b.file.sql["raise_floor"], []any{unused.Microseconds()}, &before); err != nil {
 				return err
 			}
-			r, err := q.Exec(ctx, b.file.sql["forget"], before)
+			r, err := q.Exec(ctx, b.file.sql["prune"], before)
 			deleted = r.Affected
 			return err
 		})

@@ -62,7 +62,7 @@ func (ws *waiters) join(ctx context.Context, key driver.Key, wake func()) (leave
 	w, caller := ws.add(key, wake, id.path)
 	leave = func() { ws.leave(key, w, caller) }
 	err = ws.writeRow(ctx, w, several, func(q sqlbase.Querier) error {
-		if err := ws.register(ctx, q, key, w); err != nil {
+		if err := ws.upsertRow(ctx, q, key, w); err != nil {
 			return err
 		}
 		_, err := q.Exec(ctx, ws.file.sql["forget_waiters"]) // of processes that have ended
@@ -128,10 +128,10 @@ func (ws *waiters) refused(ctx context.Context, key driver.Key, w *waiter) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	_ = ws.writeRow(ctx, w, single, func(q sqlbase.Querier) error { return ws.register(ctx, q, key, w) })
+	_ = ws.writeRow(ctx, w, single, func(q sqlbase.Querier) error { return ws.upsertRow(ctx, q, key, w) })
 }
 
-// writeRow runs work, which registers w.
+// writeRow runs work, which writes the row of w, and notes the time.
 func (ws *waiters) writeRow(ctx context.Context, w *waiter, n statements, work func(sqlbase.Querier) error) error {
 	now := time.Now()
 	err := ws.file.write(ctx, writing{limit: writerWait, durability: unflushed, statements: n}, work)
@@ -141,9 +141,9 @@ func (ws *waiters) writeRow(ctx context.Context, w *waiter, n statements, work f
 	return err
 }
 
-// register inserts the waiter's row, or notes in it that the waiter still waits.
-func (ws *waiters) register(ctx context.Context, q sqlbase.Querier, key driver.Key, w *waiter) error {
-	_, err := q.Exec(ctx, ws.file.sql["register"], key.Namespace, key.Name, w.id)
+// upsertRow inserts the waiter's row, or notes in it that the waiter still waits.
+func (ws *waiters) upsertRow(ctx context.Context, q sqlbase.Querier, key driver.Key, w *waiter) error {
+	_, err := q.Exec(ctx, ws.file.sql["wait"], key.Namespace, key.Name, w.id)
 	return err
 }
 
@@ -152,7 +152,7 @@ func (ws *waiters) deleteRow(ctx context.Context, q sqlbase.Querier, key driver.
 	if !w.hasRow() {
 		return nil
 	}
-	_, err := q.Exec(ctx, ws.file.sql["unregister"], key.Namespace, key.Name, w.id)
+	_, err := q.Exec(ctx, ws.file.sql["leave"], key.Namespace, key.Name, w.id)
 	return err
 }
 

@@ -1,6 +1,6 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: nothing is granted for one longest TTL if the table comes from elsewhere; a file has no other identity than to be this file. No longer than 14 days, whatever the row says: no lock is closed for longer, which is the longest TTL and the longest hand-over delay of the options.
+-- Promise: nothing is granted for one longest TTL if the table was copied from another database, 14 days at most: the longest TTL and the longest hand-over delay that the options permit close a lock for so long. A file has no identity of its own, so the epoch is a constant.
 UPDATE rowlock_lease_meta
    SET epoch = 'sqlite',
        quarantined_until = CASE WHEN epoch = '' THEN quarantined_until

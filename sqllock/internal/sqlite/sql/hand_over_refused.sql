@@ -1,5 +1,5 @@
 -- Parameters: ?1 namespace, ?2 name; of the grant that was to end: ?3 nonce, ?4 token, ?5 minimum hold in microseconds; ?6 the nonce that was to begin, ?7 for how many microseconds it would have closed the lock.
--- Result: one row, or none if the meta row is missing: verdict, why nothing is handed over ('contended': nothing speaks against it any more); token, holder, note, microseconds since the grant and until it could be handed over.
+-- Result: one row, or none if the meta row is missing: verdict, why nothing is handed over ('contended': it could be by now); token, holder, note, microseconds since the grant and until it could be handed over.
 -- Promise: reads only.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now

@@ -1,5 +1,5 @@
 -- Parameters: ?1 namespace, ?2 name.
--- Result: one row, 'locked', if nobody holds the lock, else none.
+-- Result: one row, 'locked', if no grant or reservation holds the lock, else none.
 -- Promise: takes the file's write lock to the end of the transaction; creates a row that was never granted if there is none. WHERE true keeps SQLite from reading ON as a part of a join.
 INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
 SELECT ?1, ?2, 0, NULL, '', '', c.now, c.now, 0

@@ -1,6 +1,6 @@
 -- Parameters: ?1 namespace, ?2 name, ?3 the waiter.
 -- Result: one row if the lock looks free, or is reserved for this waiter, else none.
--- Promise: reads one row only; asked when the file has changed.
+-- Promise: reads one row only; runs when the file has changed.
 SELECT 1
  WHERE NOT EXISTS (
     SELECT 1

@@ -1,6 +1,6 @@
 -- Parameters: the grants, a JSON array of objects {n, namespace, name, nonce, token, ttl, min_hold, handover_delay}: names in base64, durations in microseconds.
 -- Result: the number of rows renewed; LAST_INSERT_ID is the time of it in microseconds since 1970.
--- Promise: revives nothing, inserts nothing, waits for nobody: a row that another transaction has locked is left out, and the others are renewed. Rows are found by the primary key, in the order in which the tables stand.
+-- Promise: revives nothing, inserts nothing, waits for no other transaction: it skips a row that another transaction has locked, and renews the others. It finds rows by the primary key, and joins the tables in the order in which they are written.
 SET STATEMENT sql_safe_updates = 0, sql_big_selects = 1 FOR
 UPDATE (SELECT r.namespace, r.name, g.ttl, g.min_hold, g.handover_delay
           FROM JSON_TABLE(CONVERT(? USING utf8mb4), '$[*]' COLUMNS (

@@ -1,6 +1,6 @@
 -- Parameters: namespace, name, both in base64.
 -- Result: no row, or one: namespace, name, state, token, holder, note; in microseconds the age of the grant, until the lease ends, until it is free.
--- Promise: reads only, and waits for nobody.
+-- Promise: reads only, and waits for no other transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        l.namespace, l.name,
        CASE WHEN l.nonce IS NOT NULL AND l.expires_at > UTC_TIMESTAMP(6) THEN 'held'

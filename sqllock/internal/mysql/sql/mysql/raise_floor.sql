@@ -1,4 +1,4 @@
--- Parameters: the largest token that is about to be forgotten.
+-- Parameters: the largest token that is about to be pruned.
 -- Result: none.
 -- Promise: committed before a row with that token is deleted, and never lowered; waits for the inserts that have read the floor.
 /*M! SET STATEMENT innodb_lock_wait_timeout = 1 FOR */

@@ -1,6 +1,6 @@
 -- Parameters: the token that was to be ended, 1 if a lease that is alive was to be ended, else 0; namespace, name. The names are in base64.
 -- Result: no row if the lock is not known, or one: verdict 'leased', 'again' if it is still there, or 'not held'; token, holder, note, microseconds since the grant and until it is free.
--- Promise: reads only, and waits for nobody.
+-- Promise: reads only, and waits for no other transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        CASE WHEN l.token <> ? THEN 'not held'
             WHEN l.nonce IS NOT NULL AND l.expires_at > UTC_TIMESTAMP(6) AND ? = 0 THEN 'leased'

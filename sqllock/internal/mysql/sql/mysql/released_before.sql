@@ -1,6 +1,6 @@
 -- Parameters: token, token, nonce, token; namespace, name. The names are in base64.
 -- Result: no row if the lock is not known, or one: verdict 'released' if this grant was released before, 'again' if it is still there, or 'not held'.
--- Promise: reads only, and waits for nobody.
+-- Promise: reads only, and waits for no other transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        CASE WHEN l.nonce IS NULL AND l.token = ? AND ? > 0 THEN 'released'
             WHEN l.nonce = ? AND ? IN (0, l.token) THEN 'again'
