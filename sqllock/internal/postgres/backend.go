@@ -43,7 +43,7 @@ func newBackend(h handle, t sqltable.Table) *Backend {
 // Capabilities says what lease rows in Postgres promise.
 func (p *Backend) Capabilities() driver.Capabilities {
 	silence := p.waiters.listener.silent()
-	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: silence == none, Pauses: true}
+	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: silence == notSilent, Pauses: true}
 	c.Warnings = slices.Clip(p.warnings)
 	if silence == pooler {
 		c.Warnings = append(c.Warnings, "waiters poll, because a pooler stands before the server, through which nobody can be notified: give the locks a pool of their own that reaches the server directly")
@@ -55,31 +55,31 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	if g, found, err := p.passed(ctx, r); found || err != nil {
 		return g, p.classify(ctx, "acquire", r.Key, err)
 	}
-	closedFor := max(r.TTL+r.HandoverDelay, r.MinHold)
-	var left *sqlbase.Answer // by which the request was left with its row
+	var deposited *sqlbase.Answer // to the try that deposited the request with its row
 	a, err := sqlbase.Settle(ctx,
 		func() (sqlbase.Answer, error) {
 			a, err := p.ask(ctx, r)
 			if err == nil && a.Pending {
-				left = &a
+				deposited = &a
 			}
 			return a, err
 		},
 		map[sqlbase.Verdict]func() error{
 			sqlbase.OtherEpoch: func() error { return p.adopt(ctx) },
-			sqlbase.LongerTTL:  func() error { return p.exec(ctx, "raise_longest_ttl", closedFor.Microseconds()) },
+			sqlbase.LongerTTL:  func() error { return p.exec(ctx, "raise_longest_ttl", sqlbase.ClosedFor(r)) },
 		})
 	if err != nil {
 		err = p.classify(ctx, "acquire", r.Key, withFields(r, p.named(ctx, err)))
 		switch {
-		case left == nil || !driver.IsNotApplied(err):
+		case deposited == nil || !driver.IsNotApplied(err):
 			return driver.Grant{}, err
 		case driver.IsPermanent(err):
 			return driver.Grant{}, p.takeBack(ctx, r, err)
 		}
-		a = *left // what came then had no effect, and this had one
+		a = *deposited // what came then had no effect, and this had one
 	}
 	if a.Verdict != sqlbase.Granted {
+		a.Pending = a.Pending || deposited != nil // also if the last try could not deposit it anew
 		return driver.Grant{}, a.Held()
 	}
 	g := grantOf(r, driver.Token(a.Token))
@@ -110,12 +110,12 @@ func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, er
 	}
 	var a sqlbase.Answer
 	verb, dest := "acquire", a.Dest()
-	by, left := p.waiters.asks(r), false
+	by, deposited := p.waiters.asks(r), false
 	switch {
 	case r.Seal != "":
 		verb, args, dest = "acquire_sealed", append(args, by.id(), r.Seal, drainLimit(ctx, r.TTL).Milliseconds()), append(dest, &a.Ahead, &a.Missed, &a.Sealed)
 	case by.row != nil:
-		verb, args, dest = "acquire_waiting", append(args, by.id(), by.mode(), p.waiters.listener.heardOn()), append(dest, &a.Ahead, &a.Missed, &left)
+		verb, args, dest = "acquire_waiting", append(args, by.id(), by.mode(), p.waiters.listener.heardOn()), append(dest, &a.Ahead, &a.Missed, &deposited)
 	}
 	found, late := false, false
 	err := p.run(ctx, args, func(args []any) (err error) {
@@ -137,15 +137,15 @@ func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, er
 	if by.row == nil || err != nil {
 		return a, err
 	}
-	a.Pending = by.leaves && a.Verdict != sqlbase.Granted
-	if !p.waiters.answered(by.row, a, left) {
+	a.Pending = by.deposits && a.Verdict != sqlbase.Granted
+	if !p.waiters.answered(by.row, a, deposited) {
 		return a, nil
 	}
 	channel := p.waiters.listener.heardOn()
 	if err := p.write(ctx, by.row, channel, true); err != nil {
 		return sqlbase.Answer{}, err
 	}
-	p.waiters.written(by.row, channel)
+	p.waiters.wrote(by.row, channel)
 	return p.ask(ctx, r)
 }
 
@@ -219,14 +219,14 @@ const decision = 100 * time.Millisecond
 // keeps the name for it for a moment; an expiry tells nobody. All waiters of a backend share one
 // connection. Where a pooler swallows what it hears, or the driver is not pgx, the waiter is
 // registered all the same, and finds out by its poll.
-func (p *Backend) Notify(ctx context.Context, key driver.Key, up func()) (stop func(), err error) {
-	w := &wake{up: up}
+func (p *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
+	w := &waiter{wake}
 	row, write, first := p.waiters.join(key, w)
 	stop = func() { awaitGone(p.waiters.leave(row, w)) }
 	timer := time.NewTimer(decision)
 	defer timer.Stop()
 	select {
-	case <-p.waiters.listener.firstEar():
+	case <-p.waiters.listener.isDecided():
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -238,7 +238,7 @@ func (p *Backend) Notify(ctx context.Context, key driver.Key, up func()) (stop f
 			p.waiters.leave(row, w)
 			return nil, p.classify(ctx, "wait for", key, err)
 		}
-		channel, same = p.waiters.written(row, channel)
+		channel, same = p.waiters.wrote(row, channel)
 	}
 	return stop, nil
 }
@@ -274,7 +274,7 @@ func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant,
 // withdraw has no release grant the request of g's nonce any more, and reports whether it had been left and not
 // granted: then there is nothing to release.
 func (p *Backend) withdraw(ctx context.Context, g driver.Grant) (withdrawn bool, err error) {
-	if !p.waiters.anyLeft() {
+	if !p.waiters.anyDeposited() {
 		return false, nil
 	}
 	var word string
@@ -359,13 +359,13 @@ func (p *Backend) named(ctx context.Context, err error) error {
 
 // CloseIdle implements [driver.Idler].
 func (p *Backend) CloseIdle(ctx context.Context) {
-	waits, _ := p.waiters.hasWaiters()
+	waits, _ := p.waiters.count()
 	p.waiters.listener.closeIdle(ctx, waits)
 	p.reserve.CloseIdle(ctx)
 }
 
 // Listens reports whether there is a connection that listens, or is about to be, and whether there is a row of a waiter.
 func (p *Backend) Listens() (listens, rows bool) {
-	_, rows = p.waiters.hasWaiters()
+	_, rows = p.waiters.count()
 	return p.waiters.listener.runs(), rows
 }

@@ -10,15 +10,14 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
 const (
 	refreshEvery   = time.Second            // how often rows are written; releases pass over those of 3 s ago
 	sweepEvery     = time.Minute            // how often rows of the dead are looked for
 	listenLimit    = 2 * time.Second        // for a statement of the listener
-	connectLimit   = 5 * time.Second        // for its connection
 	helloLimit     = 5 * time.Second        // for a notification to oneself
-	idleLimit      = 5 * time.Second        // the connection is kept for as long when nobody waits
 	reconnectPause = 100 * time.Millisecond // before the next connection
 	retryListening = time.Second            // after a connection could not be made
 	retryMute      = time.Minute            // after a pooler has swallowed what was to be heard
@@ -38,7 +37,7 @@ type listener struct {
 	decided chan struct{} // closed once it is known whether the first ear hears
 	ended   chan struct{} // closed when the goroutine that runs has ended
 	unpark  *time.Timer
-	hasty   bool // nothing is kept for those who might come back
+	keep    bool // what is not used any more, for those who come back
 
 	silence  silence
 	deafTill time.Time // nobody tries to listen before
@@ -50,33 +49,33 @@ type listener struct {
 type listening int
 
 const (
-	off        listening = iota // nobody waits
-	connecting                  // it has no connection, or has not listened on it yet
-	hearing                     // notifications arrive
-	polling                     // no notification arrives, and rows are written through the pool
-	parked                      // nobody waits, and a connection that hears is kept for the next who does
+	listenOff        listening = iota // nobody waits
+	listenConnecting                  // it has no connection, or has not listened on it yet
+	listenHearing                     // notifications arrive
+	listenPolling                     // no notification arrives, and rows are written through the pool
+	listenParked                      // nobody waits, and a connection that hears is kept for the next who does
 )
 
 // silence is why notifications are known not to arrive.
 type silence int
 
 const (
-	none   silence = iota // they are not: they arrive, or it is not known yet
-	mute                  // the driver lends no connection that hears, or what was sent did not arrive
-	pooler                // a pooler stands before the server
+	notSilent silence = iota // they arrive, or it is not known yet
+	mute                     // the driver lends no connection that hears, or what was sent did not arrive
+	pooler                   // a pooler stands before the server
 )
 
 // start has the goroutine run.
 func (l *listener) start(s *waiters) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hasty = false
+	l.keep = true
 	switch l.state {
-	case off:
-		l.state, l.decided = connecting, make(chan struct{})
-	case parked:
+	case listenOff:
+		l.state, l.decided = listenConnecting, make(chan struct{})
+	case listenParked:
 		l.unpark.Stop()
-		l.state = hearing
+		l.state = listenHearing
 	default:
 		return
 	}
@@ -96,7 +95,7 @@ func (l *listener) run(s *waiters, e ear, ended chan<- struct{}) {
 			return
 		}
 		l.mu.Lock()
-		l.state, l.ear = connecting, nil
+		l.state, l.ear = listenConnecting, nil
 		l.mu.Unlock()
 		e.close()
 		e = nil
@@ -108,7 +107,7 @@ func (l *listener) run(s *waiters, e ear, ended chan<- struct{}) {
 func (l *listener) connect() ear {
 	e := ear(newDeaf(l.pg.q))
 	if l.mayListen() {
-		ctx, cancel := context.WithTimeout(context.Background(), connectLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), sqlbase.ConnectLimit)
 		defer cancel()
 		channel := "rowlock_" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")
 		own, err := l.listen(ctx, channel)
@@ -120,7 +119,7 @@ func (l *listener) connect() ear {
 		case errors.Is(err, errDeaf):
 			l.turnDeaf(mute, retryMute)
 		default:
-			l.turnDeaf(none, retryListening)
+			l.turnDeaf(notSilent, retryListening)
 		}
 		l.mu.Lock()
 		l.channel = channel
@@ -174,11 +173,11 @@ func (l *listener) serve(s *waiters, e ear, fresh bool) (another bool) {
 		}
 	}
 	for {
-		tick, sweep, hasty := l.tick()
-		ended, kept := false, false
-		w := s.due(tick, hasty, func() { ended, kept = true, l.end(e, greetedBy.IsZero()) })
-		if ended {
-			if !kept {
+		tick, sweep, keep := l.tick()
+		parks := false
+		w, idle := s.due(tick, keep, func() { parks = l.end(e, greetedBy.IsZero()) })
+		if idle {
+			if !parks {
 				e.close()
 			}
 			return false
@@ -210,9 +209,9 @@ func (l *listener) serve(s *waiters, e ear, fresh bool) (another bool) {
 func (l *listener) begin(s *waiters, e ear, hears bool) error {
 	l.mu.Lock()
 	if hears {
-		l.state, l.silence = hearing, none
+		l.state, l.silence = listenHearing, notSilent
 	} else {
-		l.state = polling
+		l.state = listenPolling
 	}
 	select {
 	case <-l.decided:
@@ -227,7 +226,7 @@ func (l *listener) begin(s *waiters, e ear, hears bool) error {
 	}
 	err := l.tell(s, e, w)
 	if hears {
-		s.hear("", called)
+		s.hear("", heardCall)
 	}
 	return err
 }
@@ -242,15 +241,15 @@ func (l *listener) greet() {
 	_ = l.pg.exec(ctx, "call", channel, hello) // without it, it is taken that nothing is heard
 }
 
-// tick reports whether it is time to write the rows, and to look for those of the dead, and whether nothing is kept.
-func (l *listener) tick() (tick, sweep, hasty bool) {
+// tick reports whether it is time to write the rows, and to look for those of the dead, and whether rows are kept for who comes back.
+func (l *listener) tick() (tick, sweep, keep bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
 	if tick = now.Sub(l.written) >= refreshEvery; tick {
 		l.written = now
 	}
-	return tick, tick && now.Sub(l.swept) >= sweepEvery, l.hasty
+	return tick, tick && now.Sub(l.swept) >= sweepEvery, l.keep
 }
 
 func (l *listener) nextTick() time.Time {
@@ -273,10 +272,10 @@ func (l *listener) tell(s *waiters, e ear, w work) error {
 			<-r.writing
 		}
 	}
-	if gone := slices.Concat(w.leave, w.dead); len(gone) > 0 && err == nil {
+	if gone := slices.Concat(w.remove, w.dead); len(gone) > 0 && err == nil {
 		err = exec("leave", encodeRows(gone))
 	}
-	s.told(w)
+	s.done(w)
 	if w.sweep && err == nil {
 		l.mu.Lock()
 		l.swept = time.Now()
@@ -286,8 +285,8 @@ func (l *listener) tell(s *waiters, e ear, w work) error {
 	return err
 }
 
-// hurry has the goroutine look at once for what is to be done.
-func (l *listener) hurry() {
+// poke has the goroutine look at once for what is to be done.
+func (l *listener) poke() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ear != nil {
@@ -299,14 +298,14 @@ func (l *listener) hurry() {
 func (l *listener) hears() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.state == hearing
+	return l.state == listenHearing
 }
 
 // heardOn is the channel on which notifications arrive; empty if they do not.
 func (l *listener) heardOn() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state == hearing {
+	if l.state == listenHearing {
 		return l.channel
 	}
 	return ""
@@ -322,8 +321,8 @@ func (l *listener) silent() silence {
 	return l.silence
 }
 
-// firstEar is closed once it is known whether the first connection hears.
-func (l *listener) firstEar() <-chan struct{} {
+// isDecided is closed once it is known whether the first connection hears.
+func (l *listener) isDecided() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.decided
@@ -333,22 +332,22 @@ func (l *listener) firstEar() <-chan struct{} {
 func (l *listener) end(e ear, greeted bool) (kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !greeted || l.state != hearing || l.hasty {
-		l.state, l.ear = off, nil
+	if !greeted || l.state != listenHearing || !l.keep {
+		l.state, l.ear = listenOff, nil
 		return false
 	}
-	l.state = parked
-	l.unpark = time.AfterFunc(idleLimit, func() { l.closeParked(e) })
+	l.state = listenParked
+	l.unpark = time.AfterFunc(sqlbase.IdleLimit, func() { l.closeParked(e) })
 	return true
 }
 
 // closeParked closes e, unless somebody waits with it again.
 func (l *listener) closeParked(e ear) {
 	l.mu.Lock()
-	mine := l.state == parked && l.ear == e
+	mine := l.state == listenParked && l.ear == e
 	if mine {
 		l.unpark.Stop()
-		l.state, l.ear = off, nil
+		l.state, l.ear = listenOff, nil
 	}
 	l.mu.Unlock()
 	if mine {
@@ -361,17 +360,17 @@ func (l *listener) closeParked(e ear) {
 func (l *listener) closeIdle(ctx context.Context, waits bool) {
 	l.mu.Lock()
 	state, e, ended := l.state, l.ear, l.ended
-	if state != off && state != parked {
-		l.hasty = true // also for those who are about to leave
+	if state != listenOff && state != listenParked {
+		l.keep = false // also of those who are about to leave
 		if e != nil {
 			e.poke()
 		}
 	}
 	l.mu.Unlock()
 	switch {
-	case state == parked:
+	case state == listenParked:
 		l.closeParked(e)
-	case state != off && !waits:
+	case state != listenOff && !waits:
 		select {
 		case <-ended:
 		case <-ctx.Done():
@@ -383,7 +382,7 @@ func (l *listener) closeIdle(ctx context.Context, waits bool) {
 func (l *listener) runs() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.state != off
+	return l.state != listenOff
 }
 
 // grantedWord is what release_passing.sql writes behind the id of a row whose request it has granted.
@@ -394,7 +393,7 @@ const grantedWord = "granted"
 func parse(payload string) (id string, what heard) {
 	id, word, _ := strings.Cut(payload, " ")
 	if word == grantedWord {
-		return id, granted
+		return id, heardGrant
 	}
-	return id, called
+	return id, heardCall
 }

@@ -6,30 +6,32 @@ import (
 )
 
 // row is what this process knows of its row in the table of waiters. A process has one row for each name that it waits for,
-// however many of its goroutines wait.
+// however many of its goroutines wait. The mutex of waiters guards it.
 type row struct {
 	key   driver.Key
 	id    string
 	state rowState
 	heard heard
 
-	wakes   map[*wake]struct{} // of those who wait; empty in the states that have nobody
-	writing chan struct{}      // full while a statement writes the row: two that found none would both insert one
-	gone    chan struct{}      // closed once a row that nobody waits with is deleted, or somebody waits with it again
+	waiters  map[*waiter]struct{} // empty in the states that have none
+	writing  chan struct{}        // full while a statement writes the row: two that found none would both insert one
+	gone     chan struct{}        // of a row without waiters: closed once it is deleted, or somebody waits with it again
+	replaces string               // the id of a row of the same name that was being deleted when this one was made, if there was one
 }
 
-type wake struct{ up func() }
+// waiter is one goroutine that waits. Its address tells it from others.
+type waiter struct{ wake func() }
 
 // rowState says whether anybody waits with a row, and whether a release may call it.
 //
-//	unwritten   → listed, once the row is written
-//	listed      → aside, when this process is granted the lock
-//	aside       → listed, with the next request that is refused or the next tick
-//	these three → passedOver from aside, else unwanted, when the last one leaves
-//	passedOver  → expected, when a request is left with it; deleting at the next tick; unwritten when somebody waits again
-//	expected    → listed, when whoever made the request waits; passedOver, when it is granted; deleting at the next tick
-//	unwanted    → deleting at once; unwritten when somebody waits again
-//	deleting    → gone
+//	             wrote   granted     refused      refused,   last one    somebody    at a tick
+//	                                              deposited  leaves      waits
+//	unwritten    listed  aside       –            –          unwanted    –           –
+//	listed       –       aside       –            –          unwanted    –           –
+//	aside        listed  –           write anew   listed     passedOver  –           listed
+//	passedOver           –           unwanted     expected               unwritten   deleting
+//	expected             passedOver  –            –                      listed      deleting
+//	unwanted             –           –            –                      unwritten   deleting, also before
 type rowState int
 
 const (
@@ -37,7 +39,7 @@ const (
 	listed                     // somebody waits, and a release may call the row
 	aside                      // somebody waits, and no release calls the row: its process was granted the lock
 	passedOver                 // nobody waits, and no release calls the row: it stays for a moment, for who comes back
-	expected                   // nobody waits yet, and a release may call the row: a request was left with it
+	expected                   // nobody waits yet, and a release may call the row: a request was deposited with it
 	unwanted                   // nobody waits, and a release may call the row: it is deleted at once
 	deleting                   // a statement that deletes the row is under way
 )
@@ -46,27 +48,29 @@ const (
 type heard int
 
 const (
-	nothing heard = iota
-	called        // the lock may be free
-	granted       // a release says that it has granted the lock to the request that was left with the row
+	heardNothing heard = iota
+	heardCall          // the lock may be free
+	heardGrant         // a release says that it has granted the lock to the request that was deposited with the row
 )
 
-func newRow(key driver.Key) *row {
-	return &row{key: key, id: driver.NewNonce().String(), wakes: map[*wake]struct{}{}, writing: make(chan struct{}, 1)}
+func newRow(key driver.Key, replaces string) *row {
+	return &row{
+		key: key, id: driver.NewNonce().String(), waiters: map[*waiter]struct{}{}, writing: make(chan struct{}, 1), replaces: replaces,
+	}
 }
 
 // hasWaiters says whether somebody of this process waits.
 func (r *row) hasWaiters() bool { return r.state <= aside }
 
-// join adds one who waits, and wakes it if the row was called while nobody waited. It reports whether the row has to be written.
-func (r *row) join(w *wake) (write bool) {
-	r.wakes[w] = struct{}{}
+// join adds a waiter, and wakes it if the row was called while nobody waited. It reports whether the row has to be written.
+func (r *row) join(w *waiter) (write bool) {
+	r.waiters[w] = struct{}{}
 	if r.hasWaiters() {
 		return true
 	}
 	close(r.gone)
-	if r.heard != nothing {
-		w.up()
+	if r.heard != heardNothing {
+		w.wake()
 	}
 	if r.state == expected {
 		r.state = listed
@@ -76,14 +80,14 @@ func (r *row) join(w *wake) (write bool) {
 	return true
 }
 
-// leave removes one who waits. The channel that it returns is closed when no release can call the row any more; it is nil if none
+// leave removes a waiter. The channel that it returns is closed when no release can call the row any more; it is nil if none
 // can now, or others wait.
-func (r *row) leave(w *wake) (gone <-chan struct{}) {
-	delete(r.wakes, w)
-	if len(r.wakes) > 0 || !r.hasWaiters() {
+func (r *row) leave(w *waiter) (gone <-chan struct{}) {
+	delete(r.waiters, w)
+	if len(r.waiters) > 0 || !r.hasWaiters() {
 		return nil
 	}
-	r.heard, r.gone = nothing, make(chan struct{})
+	r.heard, r.gone = heardNothing, make(chan struct{})
 	if r.state == aside {
 		r.state = passedOver
 		return nil
@@ -92,26 +96,33 @@ func (r *row) leave(w *wake) (gone <-chan struct{}) {
 	return r.gone
 }
 
-// grant notes that this process has been granted the lock.
-func (r *row) grant() {
-	switch r.state {
-	case unwritten, listed, aside:
-		r.state = aside
-	case passedOver, expected, unwanted:
-		r.state = passedOver
-	case deleting:
+// wrote notes that the row was written for those who wait with it.
+func (r *row) wrote() {
+	if r.state == unwritten || r.state == aside {
+		r.state = listed
 	}
 }
 
-// refuse notes that this process was refused; left says whether its request was left with the row. It reports whether the row
-// has to be written anew, because it is there no more, or no release calls it.
-func (r *row) refuse(left bool) (anew bool) {
+// granted notes that this process has been granted the lock. A row that is unwanted stays so: whoever left waits for its deletion.
+func (r *row) granted() {
+	switch r.state {
+	case unwritten, listed:
+		r.state = aside
+	case expected:
+		r.state = passedOver
+	case aside, passedOver, unwanted, deleting:
+	}
+}
+
+// refused notes that this process was refused; deposited says whether the statement wrote the request into the row, which it does not if
+// the same request is there already, or the row is not. It reports whether the row has to be written anew, because no release calls it.
+func (r *row) refused(deposited bool) (anew bool) {
 	switch {
-	case r.state == aside && left:
+	case r.state == aside && deposited:
 		r.state = listed
 	case r.state == aside:
 		return true
-	case r.state == passedOver && left:
+	case r.state == passedOver && deposited:
 		r.state = expected
 	case r.state == passedOver:
 		r.state = unwanted
@@ -119,11 +130,48 @@ func (r *row) refuse(left bool) (anew bool) {
 	return false
 }
 
+// forsake has a row deleted at once that a request was deposited with. The channel that it returns is closed then. It is nil if no
+// release can call the row, or somebody waits with it.
+func (r *row) forsake() (gone <-chan struct{}) {
+	switch r.state {
+	case expected:
+		r.state = unwanted
+		return r.gone
+	case unwanted, deleting:
+		return r.gone
+	default:
+		return nil
+	}
+}
+
+// refresh has the row written for those who wait with it, from when on it can be called, unless somebody writes it now.
+func (r *row) refresh() (write bool) {
+	if r.state != listed && r.state != aside {
+		return false
+	}
+	select {
+	case r.writing <- struct{}{}:
+		r.state = listed
+		return true
+	default:
+		return false
+	}
+}
+
+// remove has the row deleted if nobody waits with it: at once, or with the next tick if somebody may come back.
+func (r *row) remove(tick bool) bool {
+	due := r.state == unwanted || tick && (r.state == passedOver || r.state == expected)
+	if due {
+		r.state = deleting
+	}
+	return due
+}
+
 // hear takes note of a notification and wakes those who wait.
 func (r *row) hear(what heard) {
 	r.heard = max(r.heard, what)
-	for w := range r.wakes { // they never block
-		w.up()
+	for w := range r.waiters { // they never block
+		w.wake()
 	}
 }
 

@@ -12,35 +12,56 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// in returns a row in a state, with one who waits if the state has any, and counts how often that is woken.
-func in(state rowState) (r *row, w *wake, woken *int) {
-	r, woken = newRow(driver.Key{Name: "a"}), new(int)
-	w = &wake{up: func() { *woken++ }}
+// in returns a row in a state, with a waiter if the state has any, and counts how often that is woken.
+func in(state rowState) (r *row, w *waiter, woken *int) {
+	r, woken = newRow(driver.Key{Name: "a"}, ""), new(int)
+	w = &waiter{func() { *woken++ }}
 	r.state = state
 	if r.hasWaiters() {
-		r.wakes[w] = struct{}{}
+		r.waiters[w] = struct{}{}
 	} else {
 		r.gone = make(chan struct{})
 	}
 	return r, w, woken
 }
 
-// Each event leads from each state to the one that is written here.
+func ended(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Each event leads from each state to the one that is written here, as in the table of row.go.
 func TestStatesOfARow(t *testing.T) {
-	events := map[string]func(*row, *wake){
-		"joins":            func(r *row, _ *wake) { r.join(&wake{up: func() {}}) },
-		"leaves":           func(r *row, w *wake) { r.leave(w) },
-		"granted":          func(r *row, _ *wake) { r.grant() },
-		"refused":          func(r *row, _ *wake) { r.refuse(false) },
-		"refused and left": func(r *row, _ *wake) { r.refuse(true) },
+	events := map[string]func(*row, *waiter){
+		"is written":            func(r *row, _ *waiter) { r.wrote() },
+		"granted":               func(r *row, _ *waiter) { r.granted() },
+		"refused":               func(r *row, _ *waiter) { r.refused(false) },
+		"refused and deposited": func(r *row, _ *waiter) { r.refused(true) },
+		"the last one leaves":   func(r *row, w *waiter) { r.leave(w) },
+		"somebody waits":        func(r *row, _ *waiter) { r.join(&waiter{func() {}}) },
+		"withdrawn":             func(r *row, _ *waiter) { r.forsake() },
+		"between two ticks":     func(r *row, _ *waiter) { r.remove(false) },
+		"at a tick": func(r *row, _ *waiter) {
+			if !r.refresh() {
+				r.remove(true)
+			}
+		},
 	}
 	for event, to := range map[string][]rowState{
-		//                  unwritten   listed      aside       passedOver  expected    unwanted
-		"joins":            {unwritten, listed, aside, unwritten, listed, unwritten},
-		"leaves":           {unwanted, unwanted, passedOver, passedOver, expected, unwanted},
-		"granted":          {aside, aside, aside, passedOver, passedOver, passedOver},
-		"refused":          {unwritten, listed, aside, unwanted, expected, unwanted},
-		"refused and left": {unwritten, listed, listed, expected, expected, unwanted},
+		//                       unwritten  listed  aside       passedOver  expected    unwanted
+		"is written":            {listed, listed, listed, passedOver, expected, unwanted, deleting},
+		"granted":               {aside, aside, aside, passedOver, passedOver, unwanted, deleting},
+		"refused":               {unwritten, listed, aside, unwanted, expected, unwanted, deleting},
+		"refused and deposited": {unwritten, listed, listed, expected, expected, unwanted, deleting},
+		"the last one leaves":   {unwanted, unwanted, passedOver, passedOver, expected, unwanted, deleting},
+		"somebody waits":        {unwritten, listed, aside, unwritten, listed, unwritten}, // one that is being deleted is replaced
+		"withdrawn":             {unwritten, listed, aside, passedOver, unwanted, unwanted, deleting},
+		"between two ticks":     {unwritten, listed, aside, passedOver, expected, deleting, deleting},
+		"at a tick":             {unwritten, listed, listed, deleting, deleting, deleting, deleting},
 	} {
 		for from, want := range to {
 			r, w, _ := in(rowState(from))
@@ -50,12 +71,12 @@ func TestStatesOfARow(t *testing.T) {
 	}
 }
 
-// A row is written anew by who was refused only if nobody would be called by it otherwise.
+// A row is written anew by who was refused only if no release would call it otherwise.
 func TestARowIsWrittenAnew(t *testing.T) {
 	for from := unwritten; from <= deleting; from++ {
-		for _, left := range []bool{false, true} {
+		for _, deposited := range []bool{false, true} {
 			r, _, _ := in(from)
-			assert.Equal(t, from == aside && !left, r.refuse(left), "from %d, left %t", from, left)
+			assert.Equal(t, from == aside && !deposited, r.refused(deposited), "from %d, deposited %t", from, deposited)
 		}
 	}
 }
@@ -65,15 +86,11 @@ func TestWhoComesBackToARow(t *testing.T) {
 	for from, writes := range map[rowState]bool{passedOver: true, expected: false, unwanted: true} {
 		r, _, _ := in(from)
 		gone := r.gone
-		r.hear(called)
+		r.hear(heardCall)
 		n := 0
-		assert.Equal(t, writes, r.join(&wake{up: func() { n++ }}), "from %d", from)
+		assert.Equal(t, writes, r.join(&waiter{func() { n++ }}), "from %d", from)
 		assert.Equal(t, 1, n, "from %d", from)
-		select {
-		case <-gone:
-		default:
-			assert.Fail(t, "whoever waits for the deletion of the row waits on", "from %d", from)
-		}
+		assert.True(t, ended(gone), "from %d: somebody still waits for the deletion", from)
 	}
 }
 
@@ -81,12 +98,48 @@ func TestWhoComesBackToARow(t *testing.T) {
 func TestWhoLeavesARow(t *testing.T) {
 	for from, waits := range map[rowState]bool{unwritten: true, listed: true, aside: false} {
 		r, w, woken := in(from)
-		second := &wake{up: func() {}}
+		second := &waiter{func() {}}
 		r.join(second)
 		require.Nil(t, r.leave(second), "another waits")
-		r.hear(granted)
+		r.hear(heardGrant)
 		assert.Equal(t, 1, *woken)
 		assert.Equal(t, waits, r.leave(w) != nil, "from %d", from)
-		assert.Equal(t, nothing, r.heard, "what was said to who has left")
+		assert.Equal(t, heardNothing, r.heard, "what was said to who has left")
 	}
+}
+
+// Who withdraws a request waits until no release can grant it, also where the row is being deleted already.
+func TestWhoWithdrawsWaitsForTheDeletion(t *testing.T) {
+	for from := unwritten; from <= deleting; from++ {
+		r, _, _ := in(from)
+		assert.Equal(t, from >= expected, r.forsake() != nil, "from %d", from)
+	}
+}
+
+// A row that is being deleted can still be called by a release. The row of the next who waits stands for it: a release of this process
+// passes the dying one over, and a notification for it wakes who waits.
+func TestTheRowBesideOneThatIsBeingDeleted(t *testing.T) {
+	var s waiters
+	s.listener.state = listenPolling // nothing is to be started
+	key := driver.Key{Name: "a"}
+	first := &waiter{func() {}}
+	dying, _, _ := s.join(key, first)
+	gone := s.leave(dying, first)
+	w, idle := s.due(false, true, func() {})
+	require.False(t, idle)
+	require.Equal(t, []*row{dying}, w.remove)
+
+	woken := 0
+	next, write, fresh := s.join(key, &waiter{func() { woken++ }})
+	assert.True(t, write && fresh && next != dying)
+	pass, crowded := s.released(key)
+	assert.Equal(t, dying.id, pass)
+	assert.True(t, crowded)
+	s.hear(dying.id, heardCall)
+	assert.Equal(t, 1, woken)
+
+	s.done(w)
+	assert.True(t, ended(gone))
+	s.hear(dying.id, heardCall) // which was on its way
+	assert.Equal(t, 2, woken)
 }

@@ -15,22 +15,27 @@ type waiters struct {
 
 	mu   sync.Mutex // taken before the listener's
 	rows map[driver.Key]*row
-	dead map[string]driver.Key // rows of other processes that a release called in vain, by id
-	left bool                  // a request was ever left with a row
+	dead map[string]driver.Key // rows of other processes that a release called without effect, by id
+
+	deposited bool // a request was ever deposited with a row
 }
 
-// join adds one who waits for key. It returns the row, whether that has to be written, and whether it waits from now on.
-func (s *waiters) join(key driver.Key, w *wake) (r *row, write, first bool) {
+// join adds a waiter for key. It returns the row, whether that has to be written, and whether it waits from now on.
+func (s *waiters) join(key driver.Key, w *waiter) (r *row, write, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.rows == nil {
+		s.rows, s.dead = make(map[driver.Key]*row), make(map[string]driver.Key)
+	}
 	r = s.rows[key]
 	if r == nil || r.state == deleting {
-		r = newRow(key)
-		if s.rows == nil {
-			s.rows, s.dead = make(map[driver.Key]*row), make(map[string]driver.Key)
+		replaces := ""
+		if r != nil {
+			replaces = r.id
 		}
+		r = newRow(key, replaces)
 		s.rows[key] = r
-		r.wakes[w] = struct{}{}
+		r.waiters[w] = struct{}{}
 		write, first = true, true
 	} else {
 		first = !r.hasWaiters()
@@ -40,34 +45,32 @@ func (s *waiters) join(key driver.Key, w *wake) (r *row, write, first bool) {
 	return r, write, first
 }
 
-// leave removes one who waits with r. The channel that it returns is closed when no release can reserve the lock for r any more. It is
+// leave removes a waiter with r. The channel that it returns is closed when no release can reserve the lock for r any more. It is
 // nil if none can now.
-func (s *waiters) leave(r *row, w *wake) (gone <-chan struct{}) {
+func (s *waiters) leave(r *row, w *waiter) (gone <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gone = r.leave(w)
 	if !r.hasWaiters() {
-		s.listener.hurry()
+		s.listener.poke()
 	}
 	return gone
 }
 
-// written notes that r was written with a channel, and reports whether that is still the one on which notifications arrive.
-func (s *waiters) written(r *row, channel string) (now string, same bool) {
+// wrote notes that r was written with a channel, and reports whether that is still the one on which notifications arrive.
+func (s *waiters) wrote(r *row, channel string) (now string, same bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.state == unwritten || r.state == aside {
-		r.state = listed
-	}
+	r.wrote()
 	now = s.listener.heardOn()
 	return now, now == channel
 }
 
 // asking is how a request is sent on behalf of a row.
 type asking struct {
-	row     *row
-	revives bool // a row that is passed over is written anew, to wait from now on
-	leaves  bool // a release may grant the request later on
+	row      *row
+	revives  bool // a row that is passed over is written anew, to wait from now on
+	deposits bool // a release may grant the request later on
 }
 
 // id is the row as a parameter: NULL where there is none.
@@ -79,40 +82,40 @@ func (a asking) id() any {
 }
 
 // mode is the parameter of acquire_waiting.sql.
-func (a asking) mode() int64 { return sqlbase.Flag(a.leaves) + 2*sqlbase.Flag(a.revives) }
+func (a asking) mode() int64 { return sqlbase.Flag(a.deposits) + 2*sqlbase.Flag(a.revives) }
 
 // asks finds the row on whose behalf r is sent: of who waits, of who is expected to, or of who waited a moment ago and may again.
 func (s *waiters) asks(r driver.Request) (a asking) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row, leaves := s.rows[r.Key], s.listener.hears() && r.Seal == ""
+	row, deposits := s.rows[r.Key], s.listener.hears() && r.Seal == ""
 	switch {
 	case row == nil:
 		return a
 	case row.hasWaiters() && r.Waiting, row.state == expected && r.Waits:
-		a = asking{row: row, leaves: leaves}
-	case row.state == passedOver && r.Waits && leaves:
-		a = asking{row: row, leaves: leaves, revives: true}
+		a = asking{row: row, deposits: deposits}
+	case row.state == passedOver && r.Waits && deposits:
+		a = asking{row: row, deposits: deposits, revives: true}
 	}
-	s.left = s.left || a.leaves
+	s.deposited = s.deposited || a.deposits
 	return a
 }
 
-// answered notes what a request on behalf of a row was told; left says whether the row was written with the request. It reports whether
-// the row of one who waits has to be written anew, because nobody would be called by it. The row of another process that was called in
-// vain is deleted: that process may be dead. If it lives, it writes its row anew before long.
-func (s *waiters) answered(by *row, a sqlbase.Answer, left bool) (anew bool) {
+// answered notes the answer to a request on behalf of a row; deposited says whether the statement wrote the request into the row. It
+// reports whether the row has to be written anew, because no release calls it. The row of another process that was called without effect
+// is deleted: that process may be dead. If it lives, it writes its row anew before long.
+func (s *waiters) answered(by *row, a sqlbase.Answer, deposited bool) (anew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.Missed != "" {
 		s.dead[a.Missed] = by.key
-		s.listener.hurry()
+		s.listener.poke()
 	}
 	if a.Verdict == sqlbase.Granted {
-		by.grant()
+		by.granted()
 		return false
 	}
-	return by.refuse(left)
+	return by.refused(deposited)
 }
 
 // granted notes that this process has been granted the lock of key, by a hand-over within it or by a release.
@@ -120,7 +123,7 @@ func (s *waiters) granted(key driver.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.rows[key]; r != nil && r.hasWaiters() {
-		r.grant()
+		r.granted()
 	}
 }
 
@@ -130,10 +133,10 @@ func (s *waiters) promised(key driver.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rows[key]
-	if r == nil || !r.hasWaiters() || r.heard != granted {
+	if r == nil || !r.hasWaiters() || r.heard != heardGrant {
 		return false
 	}
-	r.heard = nothing
+	r.heard = heardNothing
 	return true
 }
 
@@ -147,40 +150,40 @@ func (s *waiters) callable(key driver.Key) any {
 	return nil
 }
 
-// released is the row of who waited for key until it was granted, which a release passes over: empty if there is none. Where somebody
-// waited here, or does, others do as well, most likely: crowded.
+// released is the id of the row that a release of key passes over: of a process that has been granted the lock, or does not wait any
+// more. It is empty if there is none. Where somebody waited here, or does, others do as well, most likely: crowded.
 func (s *waiters) released(key driver.Key) (pass string, crowded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rows[key]
-	if r == nil {
+	switch {
+	case r == nil:
 		return "", false
+	case !r.hasWaiters():
+		return r.id, true
+	default:
+		return r.replaces, true
 	}
-	if !r.hasWaiters() {
-		pass = r.id
-	}
-	return pass, true
 }
 
-// anyLeft reports whether a request was ever left with a row.
-func (s *waiters) anyLeft() bool {
+// anyDeposited reports whether a request was ever deposited with a row.
+func (s *waiters) anyDeposited() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.left
+	return s.deposited
 }
 
-// forsake deletes the row that a request was left with and whose waiter was expected. The channel that it returns is closed then; it is
-// nil if there is no such row.
+// forsake deletes the row that a request was deposited with and whose waiter was expected. The channel that it returns is closed then; it
+// is nil if there is no such row.
 func (s *waiters) forsake(key driver.Key) (gone <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rows[key]
-	if r == nil || r.state != expected {
+	if r == nil {
 		return nil
 	}
-	r.state = unwanted
-	s.listener.hurry()
-	return r.gone
+	s.listener.poke()
+	return r.forsake()
 }
 
 // goneLimit bounds how long a waiter that gives up waits for the deletion of its row.
@@ -198,12 +201,13 @@ func awaitGone(gone <-chan struct{}) {
 	}
 }
 
-// hear takes note of what a notification says of the row id, or of every row if it is of none in particular.
+// hear takes note of what a notification says of the row id, or of every row if it is of none in particular. A row that was being deleted
+// may have been called instead of the one that replaces it.
 func (s *waiters) hear(id string, what heard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.rows {
-		if r.id == id || id == "" && r.state != unwritten {
+		if id == "" && r.state != unwritten || id != "" && (r.id == id || r.replaces == id) {
 			r.hear(what)
 		}
 	}
@@ -211,62 +215,51 @@ func (s *waiters) hear(id string, what heard) {
 
 // work is what the listener has to write.
 type work struct {
-	stay, leave []*row
-	dead        []*row // of other processes
-	sweep       bool
+	stay, remove []*row
+	dead         []*row // of other processes
+	sweep        bool
 }
 
-// due is what is to be written now; at a tick, all that exists. When there is nothing left at all the listener ends, by done.
-func (s *waiters) due(tick, all bool, done func()) (w work) {
+// due is what is to be written now: at a tick the rows of all who wait. Rows that somebody may come back to are deleted at a tick, or at
+// once if nothing is to be kept. idle says that there is nothing left at all; the listener has ended then, as far as the next waiter sees.
+func (s *waiters) due(tick, keep bool, end func()) (w work, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.rows)+len(s.dead) == 0 {
-		done()
-		return w
-	}
-	if tick {
-		w.stay = s.refreshed()
+		end()
+		return w, true
 	}
 	for _, r := range s.rows {
-		if r.state == unwanted || (tick || all) && (r.state == passedOver || r.state == expected) {
-			r.state = deleting
-			w.leave = append(w.leave, r)
+		switch {
+		case tick && r.refresh():
+			w.stay = append(w.stay, r)
+		case r.remove(tick || !keep):
+			w.remove = append(w.remove, r)
 		}
 	}
 	for id, key := range s.dead {
 		w.dead = append(w.dead, &row{key: key, id: id})
 	}
-	return w
-}
-
-// refreshed are the rows of those who wait, which can be called from now on; not those that somebody else writes now. The caller holds mu.
-func (s *waiters) refreshed() (stay []*row) {
-	for _, r := range s.rows {
-		if r.state != listed && r.state != aside {
-			continue
-		}
-		select {
-		case r.writing <- struct{}{}:
-			r.state = listed
-			stay = append(stay, r)
-		default:
-		}
-	}
-	return stay
+	return w, false
 }
 
 // again is what a new connection has to write: the rows of those who waited before it.
-func (s *waiters) again() work {
+func (s *waiters) again() (w work) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return work{stay: s.refreshed()}
+	for _, r := range s.rows {
+		if r.refresh() {
+			w.stay = append(w.stay, r)
+		}
+	}
+	return w
 }
 
-// told notes that w was written. If that failed, releases pass over the rows before long.
-func (s *waiters) told(w work) {
+// done notes that w was written. If that failed, releases pass over the rows before long.
+func (s *waiters) done(w work) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range w.leave {
+	for _, r := range w.remove {
 		if s.rows[r.key] == r {
 			delete(s.rows, r.key)
 		}
@@ -277,8 +270,8 @@ func (s *waiters) told(w work) {
 	}
 }
 
-// hasWaiters says whether anybody waits, and whether there is any row at all.
-func (s *waiters) hasWaiters() (waits, rows bool) {
+// count says whether anybody waits, and whether there is any row at all.
+func (s *waiters) count() (waits, rows bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.rows {

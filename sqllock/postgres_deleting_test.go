@@ -1,0 +1,97 @@
+package sqllock_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// beforeEach is called before each statement of a pool.
+type beforeEach struct{ do func(statement string) }
+
+func (b beforeEach) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	b.do(q.SQL)
+	return ctx
+}
+
+func (beforeEach) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// A waiter that joins while the row of one that has given up is being deleted is woken by the release, whichever of the two rows it calls.
+func TestPostgresAWaiterBesideARowThatIsBeingDeletedIsWoken(t *testing.T) {
+	t.Parallel()
+	for name, own := range map[string]bool{"by a release of its process": true, "by another's": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCrowd(t, 1)
+			config, err := pgxpool.ParseConfig(c.dsn)
+			require.NoError(t, err)
+			deletes, goOn := make(chan struct{}, 8), make(chan struct{})
+			config.ConnConfig.Tracer = beforeEach{func(statement string) {
+				if strings.Contains(statement, "DELETE FROM") && strings.Contains(statement, "json_to_recordset") {
+					deletes <- struct{}{}
+					<-goOn
+				}
+			}}
+			pool, err := pgxpool.NewWithConfig(t.Context(), config)
+			require.NoError(t, err)
+			t.Cleanup(pool.Close)
+			b := sqllock.Pgx(pool)
+			key := driver.Key{Name: "job"}
+			holder := c.members[0].backend
+			if own {
+				holder = b
+			}
+			g := acquire(t, holder, request("job"))
+			stop, err := b.Notify(t.Context(), key, func() {})
+			require.NoError(t, err)
+			go stop()
+			<-deletes
+			woken := make(chan struct{}, 8)
+			stop, err = b.Notify(t.Context(), key, func() { woken <- struct{}{} })
+			require.NoError(t, err)
+			require.Equal(t, int64(2), c.int(t, "SELECT count(*) FROM rowlock_lease_waiter"))
+			require.NoError(t, holder.Release(t.Context(), g))
+			close(goOn)
+			select {
+			case <-woken:
+			case <-limited(t).Done():
+				assert.Fail(t, "the waiter was not woken")
+			}
+			stop()
+			b.CloseIdle(t.Context())
+		})
+	}
+}
+
+// Promise 5: a request that was left with a waiter's row is taken back also if the listener broke before the last try of the acquire.
+func TestPostgresARequestIsTakenBackThoughTheListenerBroke(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 1)
+	holder := c.members[0].backend
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	const listener = "SELECT count(*) FROM pg_locks l, rowlock_lease_waiter w WHERE w.nonce IS NOT NULL AND l.locktype = 'advisory' AND l.objsubid = 1 " +
+		"AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(w.channel, 0)"
+	var tries atomic.Int32
+	err := c.leaves(ctx, t, func() {
+		switch tries.Add(1) {
+		case 1:
+			c.exec(t, strings.Replace(listener, "count(*)", "pg_terminate_backend(l.pid)", 1))
+			until(t, "the listener is gone", func() bool { return c.int(t, listener) == 0 })
+		case 3:
+			giveUp()
+		}
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL"), "a release can grant the lock to nobody")
+	require.NoError(t, holder.Release(t.Context(), acquire(t, holder, request("job"))))
+}
