@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 // Verdict is the word in which a statement says what it did, or why it did nothing.
@@ -110,8 +111,8 @@ func Settle(ctx context.Context, ask func() (Answer, error), mend map[Verdict]fu
 			return a, nil
 		}
 		look++
-		if err := pause(ctx, jitter(lookPause)); err != nil {
-			return a, driver.NotApplied(err)
+		if !backoff.Sleep(ctx, backoff.Jitter(lookPause)) {
+			return a, driver.NotApplied(ctx.Err())
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -42,8 +43,8 @@ func LockInTx(ctx context.Context, l TxLocker, tx Querier, key driver.Key, wait 
 		if left <= 0 {
 			return err
 		}
-		if ended := pause(ctx, min(left, jitter(step))); ended != nil {
-			return fmt.Errorf("%w: %w", err, ended)
+		if !backoff.Sleep(ctx, min(left, backoff.Jitter(step))) {
+			return fmt.Errorf("%w: %w", err, ctx.Err())
 		}
 	}
 }

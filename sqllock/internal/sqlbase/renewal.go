@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 // RenewAll renews with once, and asks again, a few times, for the grants whose rows somebody had his
@@ -23,7 +24,7 @@ func RenewAll(ctx context.Context, grants []driver.Grant, once func(context.Cont
 				places, unknown = append(places, i), append(unknown, grants[i])
 			}
 		}
-		if len(unknown) == 0 || pause(ctx, jitter(lookPause)) != nil {
+		if len(unknown) == 0 || !backoff.Sleep(ctx, backoff.Jitter(lookPause)) {
 			break
 		}
 		outcomes, err := once(ctx, unknown)

@@ -2,10 +2,10 @@ package sqlbase
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 )
 
 // Bounds of repeating a statement that had no effect: a serialization failure, a deadlock, a lock
@@ -35,26 +35,10 @@ func RetryWithin(ctx context.Context, limit time.Duration, again func(error) boo
 		if err == nil || !again(err) {
 			return err
 		}
-		d := jitter(step)
-		if time.Now().Add(d).After(end) || pause(ctx, d) != nil {
+		d := backoff.Jitter(step)
+		if time.Now().Add(d).After(end) || !backoff.Sleep(ctx, d) {
 			return driver.NotApplied(err)
 		}
-	}
-}
-
-// jitter spreads d over half to one and a half of it, so that those who collided once do not
-// collide again.
-func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
-
-// pause waits for d, or until ctx ends and then returns its error.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
