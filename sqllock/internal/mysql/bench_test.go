@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/sqlbind"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/migrations"
@@ -74,7 +73,8 @@ func BenchmarkMySQLCycle(b *testing.B) {
 			releases := []func(){
 				func() { timed("release", func() error { return locks.Release(ctx, g) }) },
 				func() {
-					args := []any{0, 0, 0, sqlbind.MySQLBytes(g.Key.Namespace), sqlbind.MySQLBytes(g.Key.Name), g.Nonce.String(), int64(g.Token), sqlbind.MySQLBytes(g.Key.Namespace), sqlbind.MySQLBytes(g.Key.Name)}
+					namespace, name := encoded(g.Key)
+					args := server.skipLocked(g.Key, []any{0, 0, 0, namespace, name, g.Nonce.String(), int64(g.Token)})
 					timed("release-statement", func() error { _, err := exec(ctx, server.sql["release"], args...); return err })
 				},
 			}
