@@ -1,6 +1,7 @@
 -- +goose Up
 
--- The process that a released lock is reserved for, until held_until: only that process is granted the lock. NULL while a grant holds the lock.
+-- The process that a released lock is reserved for, until held_until, which is 50 ms after the release: only that process is granted the lock.
+-- NULL while a grant holds the lock.
 SET @rowlock_ddl = (
 SELECT IF(COUNT(*) = 0, 'ALTER TABLE rowlock_lease
     ADD COLUMN reserved_for CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL', 'DO 0')
