@@ -52,7 +52,7 @@ func withFigures(folder, page string) (string, error) {
 
 func figures(tables map[string]report.Table, wanted []string) string {
 	var b strings.Builder
-	b.WriteString("| | in | acquire and release | against the floor | hand-over between 8 processes | free after its holder was killed, TTL 3 s |\n")
+	b.WriteString("| | in | acquire and release | of the baseline | hand-over, 8 processes | free after a kill, TTL 3 s |\n")
 	b.WriteString("| --- | --- | ---: | ---: | ---: | ---: |\n")
 	for _, c := range candidates {
 		if wanted[0] != "all" && !slices.Contains(wanted, c.constructor) {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -210,4 +211,30 @@ func TestEveryPromiseThatIsNamedExists(t *testing.T) {
 		return err
 	}))
 	require.Greater(t, found, 50)
+}
+
+// The README is for a stranger with three minutes: short, narrow, and with a whole program that needs no scrolling.
+func TestTheReadmeIsShort(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(strings.Fields(string(text))), 900, "words")
+	for i, line := range strings.Split(string(text), "\n") {
+		assert.LessOrEqual(t, utf8.RuneCountInString(line), 120, "README.md:%d", i+1)
+	}
+	programs := 0
+	for _, b := range blocks(t, "go") {
+		if b.Page != "README.md" || b.File() == "" {
+			continue
+		}
+		programs++
+		lines := 0
+		for line := range strings.Lines(b.Text) {
+			if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "// ") {
+				lines++
+			}
+		}
+		assert.LessOrEqual(t, lines, 30, b.String())
+	}
+	assert.Equal(t, 1, programs, "programs")
 }
