@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -34,12 +36,15 @@ func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant
 	}
 	var token driver.Token
 	var err error
-	for range ballots {
+	for n := range ballots {
+		b := r.newBallot(ctx, req)
 		var next *again
-		if token, err = r.newBallot(ctx, req).decide(); !errors.As(err, &next) {
+		if token, err = b.decide(); !errors.As(err, &next) {
 			break
 		}
-		err = next.error
+		if err = next.error; b.rivals && n+1 < ballots && !b.stepAside() {
+			break
+		}
 	}
 	if err != nil {
 		return driver.Grant{}, err
@@ -51,7 +56,7 @@ func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant
 }
 
 // ballots is how many one call may take, and again a failure after which another is worth it: that nodes have just been
-// admitted, or that it was too slow, or not confirmed.
+// admitted, that it was too slow or not confirmed, or that several asked at once and none got a majority.
 const ballots = 3
 
 type again struct{ error }
@@ -88,6 +93,7 @@ func (b *ballot) first() error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	var votes []vote
+	var patience <-chan time.Time // with nodes that are slower than a majority, while others ask too
 	for pending := len(r.nodes); pending > 0; {
 		granted := count(votes, vote.granted)
 		if !meeting && (granted >= q || granted+pending < q && b.answered(votes, pending)) {
@@ -96,10 +102,18 @@ func (b *ballot) first() error {
 		select {
 		case v := <-b.votes:
 			votes = append(votes, v)
-			pending--
+			if pending--; patience == nil && b.splits(votes, wait) {
+				patience = time.After(2*time.Since(b.began) + time.Millisecond)
+			}
 		case <-timer.C:
 			for range pending {
 				votes = append(votes, vote{node: b.silent(votes), err: fmt.Errorf("no answer within %s", wait)})
+			}
+			pending = 0
+		case <-patience:
+			b.rivals = true
+			for range pending {
+				votes = append(votes, vote{node: b.silent(votes), err: fmt.Errorf("no answer within %s", time.Since(b.began))})
 			}
 			pending = 0
 		case <-b.ctx.Done():
@@ -120,6 +134,9 @@ func (b *ballot) first() error {
 	if ready := count(votes, vote.ready); b.admits && ready > 0 && granted+ready >= q {
 		return b.await(ready, timer.C, failure)
 	}
+	if b.rivals = b.rivals || b.splits(votes, wait); b.rivals {
+		return &again{failure}
+	}
 	return failure
 }
 
@@ -133,6 +150,37 @@ func (b *ballot) answered(votes []vote, pending int) bool {
 		return false
 	}
 	return answers >= r.quorum() || answers+pending < r.quorum()
+}
+
+// splits says whether the votes of a majority are split between requests that were made at the same time, so that each of them may fail.
+// A lease that is older than a request lasts is not one of those.
+func (b *ballot) splits(votes []vote, limit time.Duration) bool {
+	answers, granted := count(votes, func(v vote) bool { return v.err == nil }), count(votes, vote.granted)
+	var of []driver.Token
+	for _, v := range votes {
+		if v.refused() {
+			if v.verdict != "leased" || v.since > limit {
+				return false
+			}
+			of = append(of, v.confirmed)
+		}
+	}
+	if answers < b.redlock.quorum() || granted >= b.redlock.quorum() || len(of) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(of, func(t driver.Token) bool { return t > 0 && b.redlock.mayHold(votes, t) })
+}
+
+// stepAside waits until the others have most likely given up too, or got the lock. It says whether the caller still waits.
+func (b *ballot) stepAside() bool {
+	timer := time.NewTimer(rand.N(4 * time.Since(b.began)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-b.ctx.Done():
+		return false
+	}
 }
 
 // silent is a node that is not among the votes.

@@ -11,11 +11,11 @@ import (
 )
 
 // voteAt runs the acquire script at a node. Without a nonce it asks for the node's state only.
-func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, key, nonce string, req driver.Request, waiter string, ballot int64, proposed driver.Token) vote {
+func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, nonce string, req driver.Request, waiter string, ballot int64, proposed driver.Token) vote {
 	o := r.options
 	cmds, err := r.ask(ctx, n, client, func(of *run) []redisbase.Call {
-		return []redisbase.Call{of.acquire.On([]string{key, o.prefix.Record()},
-			nonce, req.Holder, req.Note, redisbase.Micros(req.TTL), redisbase.Micros(req.MinHold), redisbase.Micros(req.HandoverDelay), retention.Milliseconds(), redisbase.Micros(o.quarantine()), waiter, ballot, proposed.String(),
+		return []redisbase.Call{of.acquire.On([]string{o.prefix.Encode(req.Key), o.prefix.Record(), r.waiters(req.Key)},
+			nonce, req.Holder, req.Note, redisbase.Micros(req.TTL), redisbase.Micros(req.MinHold), redisbase.Micros(req.HandoverDelay), retention.Milliseconds(), redisbase.Micros(o.quarantine()), waiter, ballot, proposed.String(), r.places.Since(req.Key).UnixMicro(),
 		)}
 	})
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *Backend) visit() {
 		found := make(chan vote, len(r.nodes))
 		for _, n := range r.nodes {
 			r.work.run(func() {
-				found <- r.voteAt(ctx, n, n.within(limit), r.options.prefix.Record(), "", driver.Request{}, "", 0, 0)
+				found <- r.voteAt(ctx, n, n.within(limit), "", driver.Request{}, "", 0, 0)
 			})
 		}
 		var votes []vote

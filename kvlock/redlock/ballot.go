@@ -35,6 +35,7 @@ type ballot struct {
 	floor  driver.Token
 	admits bool // floor is known from enough of the nodes
 	kept   bool
+	rivals bool // others asked at the same time, and this is why there is no majority
 }
 
 func (r *Backend) newBallot(ctx context.Context, req driver.Request) *ballot {
@@ -109,7 +110,7 @@ func (b *ballot) vote(n *node, t *turn) vote {
 		return vote{node: n, err: errors.New("the acquisition is being ended")}
 	}
 	t.asked = true
-	return b.redlock.voteAt(ctx, n, n.within(limit), b.key, b.req.Nonce.String(), b.req, b.waiter, b.number, b.proposed)
+	return b.redlock.voteAt(ctx, n, n.within(limit), b.req.Nonce.String(), b.req, b.waiter, b.number, b.proposed)
 }
 
 var errAbsent = errors.New("it has not answered yet, and is looked for in the background")

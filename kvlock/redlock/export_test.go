@@ -1,5 +1,7 @@
 package redlock
 
+import "github.com/rowlock/rowlock/driver"
+
 // Settle waits for what runs in the background, while no call does.
 func (r *Backend) Settle() { r.work.wait() }
 
@@ -10,5 +12,7 @@ func (r *Backend) SubscribeAgain() {
 	}
 }
 
-// Waiter is the field of the lock's hash in which r stands in the queue of a node.
-func (r *Backend) Waiter() string { return "w:" + r.places.ID.String() }
+// Waiter is the member as which r stands in the set of those who wait for key.
+func (r *Backend) Waiter(key driver.Key) (waiters, member string) {
+	return r.waiters(key), r.places.ID.String()
+}

@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +55,11 @@ func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	return stop, nil
 }
 
+// waiters is the key of the set of those who wait for a lock. No lock has a key like it, because there a % stands before two digits.
+func (r *Backend) waiters(key driver.Key) string {
+	return string(r.options.prefix) + "%queue" + strings.TrimPrefix(r.options.prefix.Encode(key), string(r.options.prefix))
+}
+
 // leaveLimit bounds what a waiter that gives up does for those who wait on.
 const leaveLimit = time.Second
 
@@ -67,7 +73,7 @@ func (r *Backend) leave(key driver.Key) {
 		r.work.run(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
 			defer cancel()
-			_ = redisbase.Run(ctx, n.within(leaveLimit), leaveScript.On([]string{r.options.prefix.Encode(key)}, r.places.ID.String(), r.options.prefix.Waiters())).Err()
+			_ = redisbase.Run(ctx, n.within(leaveLimit), leaveScript.On([]string{r.options.prefix.Encode(key), r.waiters(key)}, r.places.ID.String(), r.options.prefix.Waiters())).Err()
 		})
 	}
 }

@@ -120,8 +120,11 @@ func TestQueueHasRoom(t *testing.T) {
 	holder.Settle()
 	all := row(t, f, 105)
 	last := all[len(all)-1]
+	waiters, member := last.Waiter(driver.Key{Name: "job"})
 	for i, node := range f.raw {
-		assert.True(t, node.HExists(t.Context(), f.row("job"), last.Waiter()).Val(), "node %d", i)
+		rank, err := node.ZRank(t.Context(), waiters, member).Result()
+		require.NoError(t, err, "node %d", i)
+		assert.Equal(t, int64(len(all)-1), rank, "node %d", i)
 	}
 	r := redistest.Request("job") // a waiter that has not asked for three seconds is taken for dead, and the row may have taken longer
 	r.Waiting = true

@@ -120,7 +120,7 @@ func (r *Backend) releaseAt(ctx context.Context, n *node, limit time.Duration, g
 	if ballot > 0 {
 		calls, upTo = "", strconv.FormatInt(ballot, 10)
 	}
-	return redisbase.Run(ctx, n.within(limit), releaseScript.On([]string{r.options.prefix.Encode(g.Key), r.options.prefix.Record()},
+	return redisbase.Run(ctx, n.within(limit), releaseScript.On([]string{r.options.prefix.Encode(g.Key), r.options.prefix.Record(), r.waiters(g.Key)},
 		g.Nonce.String(), g.Token.String(), redisbase.Micros(g.MinHold), calls, upTo,
 	))
 }

@@ -10,12 +10,12 @@ import (
 var files embed.FS
 
 var (
-	acquireScript = redisbase.LoadQueued(files, "acquire")
+	acquireScript = redisbase.Load(files, "acquire")
 	confirmScript = redisbase.Load(files, "confirm")
 	renewScript   = redisbase.Load(files, "renew")
 	fillScript    = redisbase.Load(files, "fill")
-	releaseScript = redisbase.LoadQueued(files, "release")
-	leaveScript   = redisbase.LoadQueued(files, "leave")
+	releaseScript = redisbase.LoadBehind(files, "release", "call")
+	leaveScript   = redisbase.LoadBehind(files, "leave", "call")
 	admitScript   = redisbase.Load(files, "admit")
 	forceScript   = redisbase.Load(files, "force")
 )

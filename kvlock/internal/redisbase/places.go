@@ -2,6 +2,7 @@ package redisbase
 
 import (
 	"sync"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -17,8 +18,9 @@ type Places struct {
 }
 
 type standing struct {
-	calls  int  // of Notify that have not been stopped
-	queued bool // it may be in the queue
+	calls  int       // of Notify that have not been stopped
+	queued bool      // it may be in the queue
+	since  time.Time // of those who wait in this process, the last was granted the lock then, or the first began to wait
 }
 
 // NewPlaces returns the places of a process with a new id.
@@ -31,7 +33,7 @@ func (p *Places) Join(key driver.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.byKey[key] == nil {
-		p.byKey[key] = new(standing)
+		p.byKey[key] = &standing{since: time.Now()}
 	}
 	p.byKey[key].calls++
 }
@@ -70,11 +72,21 @@ func (p *Places) Of(key driver.Key) string {
 	return p.ID.String()
 }
 
+// Since is for how long this process has waited for key, as a time. It is the zero time if it does not wait.
+func (p *Places) Since(key driver.Key) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.byKey[key]; one != nil {
+		return one.since
+	}
+	return time.Time{}
+}
+
 // Granted notes that a grant has taken a waiter out of the queue.
 func (p *Places) Granted(key driver.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one := p.byKey[key]; one != nil {
-		one.queued = false
+		one.queued, one.since = false, time.Now()
 	}
 }

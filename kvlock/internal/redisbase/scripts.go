@@ -23,6 +23,11 @@ type Script struct {
 // Load returns the script in lua/verb.lua of files.
 func Load(files embed.FS, verb string) Script { return NewScript(luaFile(files, verb)) }
 
+// LoadBehind returns the script with that of another file, which has functions for it, in front of it.
+func LoadBehind(files embed.FS, verb, functions string) Script {
+	return Load(files, verb).Behind(luaFile(files, functions))
+}
+
 // LoadQueued returns the script with the functions of queue.lua in front of it.
 func LoadQueued(files embed.FS, verb string) Script {
 	return Load(files, verb).Behind(luaFile(own, "queue"))

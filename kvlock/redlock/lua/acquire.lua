@@ -1,7 +1,7 @@
 -- In front of this text stands the id of the run of the server that it was written for, as run: no other executes it.
--- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, empty to ask for nothing but the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine; the id of the waiter that asks, or an empty text; the number of the ballot; the token that the client proposes.
+-- Parameters: KEYS[1] the lock, KEYS[2] the record of the node, KEYS[3] those who wait for the lock; ARGV nonce, empty to ask for nothing but the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine; the id of the waiter that asks, or an empty text; the number of the ballot; the token that the client proposes; since when the waiter has waited, by its own clock.
 -- Result: verdict; the token that this lease, or that of whoever has the lock, was confirmed with here, or 0; the last token of the lock and the largest of the node; the server's clock; holder, note, microseconds since the grant and until it is free.
--- Promise: one request; a node that may have forgotten neither grants nor refuses; a lease that is granted has no token until it is confirmed, which is at once if confirm.lua would confirm the proposed one, and it is near the server's clock; a waiter that is refused takes its place in the queue of this node.
+-- Promise: one request; a node that may have forgotten neither grants nor refuses; a lease that is granted has no token until it is confirmed, which is at once if confirm.lua would confirm the proposed one, and it is near the server's clock; a waiter that is refused stands among those who wait, in an order that all nodes share, for a minute.
 local number = function(x) return string.format('%.0f', x) end
 local quarantine = tonumber(ARGV[8])
 
@@ -41,7 +41,8 @@ if not same and row[7] and row[7] - now > 0 then
         verdict = 'handover'
     end
     if ARGV[9] ~= '' then
-        pcall(join, KEYS[1], ARGV[9], now) -- a node whose memory is full refuses all the same
+        redis.pcall('ZADD', KEYS[3], ARGV[12], ARGV[9]) -- a node whose memory is full refuses all the same
+        redis.pcall('PEXPIRE', KEYS[3], 60000)
     end
     return {verdict, confirmed, token, top, clock, row[3] or '', row[4] or '', now - row[5], row[7] - now}
 end
@@ -70,7 +71,7 @@ redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', digits, 'confirmed', conf
     'acquired_at', acquired == now and present or number(acquired), 'expires_at', ending, 'held_until', free == expires and ending or number(free), 'clock', present,
     'ballot', ballot, 'prior', row[2] or '0') -- an attempt that fails takes back the token that it proposed
 if ARGV[9] ~= '' then
-    quit(KEYS[1], ARGV[9])
+    redis.call('ZREM', KEYS[3], ARGV[9])
 end
 redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + ARGV[7]))
 return {'granted', tonumber(confirmed), largest, top, clock, '', '', 0, 0}

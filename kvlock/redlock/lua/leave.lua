@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock and its channel; ARGV the id of a waiter, what the channel of a waiter begins with.
+-- Parameters: KEYS[1] the lock and its channel, KEYS[2] those who wait for the lock; ARGV the id of a waiter, what the channel of a waiter begins with.
 -- Result: 1.
 -- Promise: no release at this node calls this waiter any more; if it may have been called, the next one is.
-if quit(KEYS[1], ARGV[1]) then
+if redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
     return 1
 end
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'held_until', 'clock')
 local time = redis.call('TIME')
 local now = math.max(time[1] * 1000000 + time[2], tonumber(row[3]) or 0)
-if row[1] == '' and tonumber(row[2]) <= now and call(KEYS[1], ARGV[2], now, false) == '' then
+if row[1] == '' and tonumber(row[2]) <= now and not call(KEYS[2], ARGV[2], KEYS[1]) then
     redis.pcall('PUBLISH', KEYS[1], '')
 end
 return 1

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock, which is also the name of its channel, KEYS[2] the record of the node; ARGV nonce, token or 0 for any, minimum hold in microseconds, what the channel of a waiter begins with, or an empty text to tell nobody; the number of a ballot if only what that one or an earlier one has had granted is to end, or an empty text.
+-- Parameters: KEYS[1] the lock, which is also the name of its channel, KEYS[2] the record of the node, KEYS[3] those who wait for the lock; ARGV nonce, token or 0 for any, minimum hold in microseconds, what the channel of a waiter begins with, or an empty text to tell nobody; the number of a ballot if only what that one or an earlier one has had granted is to end, or an empty text.
 -- Result: 1 when the lock is released here, now or before; 0 when the grant is not known any more.
--- Promise: repeatable for five minutes, after which the lock is forgotten; until then it has the token of the grant even where that was never confirmed, and the record knows no smaller one; calls the waiter that has waited longest at this node; without one, who listens on the lock's channel is told.
+-- Promise: repeatable for five minutes, after which the lock is forgotten; until then it has the token of the grant even where that was never confirmed, and the record knows no smaller one; notifies the waiter that has waited longest, for which nothing is kept; without one, who listens on the lock's channel is told.
 local number = function(x) return string.format('%.0f', x) end
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'confirmed', 'ballot', 'prior', 'queue')
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'confirmed', 'ballot', 'prior')
 local any, failed = ARGV[2] == '0', ARGV[5] ~= ''
 if row[1] == '' and row[2] == ARGV[2] and not any then
     return 1
@@ -31,8 +31,7 @@ end
 if ARGV[4] == '' then
     return 1
 end
--- As in release.lua, but nothing is kept for the waiter that is called: the nodes need not agree on which that is.
-if free > now or not row[9] or call(KEYS[1], ARGV[4], now, false) == '' then
+if free > now or not call(KEYS[3], ARGV[4], KEYS[1]) then
     redis.pcall('PUBLISH', KEYS[1], '') -- a hint: an account that may not publish may release all the same
 end
 return 1
