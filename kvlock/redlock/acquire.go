@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -153,22 +152,17 @@ func (b *ballot) answered(votes []vote, pending int) bool {
 }
 
 // splits says whether the votes of a majority are split between requests that were made at the same time, so that each of them may fail.
-// A lease that is older than a request lasts is not one of those.
+// A lease that a majority has, or that is older than a request lasts, is not one of those.
 func (b *ballot) splits(votes []vote, limit time.Duration) bool {
-	answers, granted := count(votes, func(v vote) bool { return v.err == nil }), count(votes, vote.granted)
-	var of []driver.Token
+	q := b.redlock.quorum()
 	for _, v := range votes {
-		if v.refused() {
-			if v.verdict != "leased" || v.since > limit {
-				return false
-			}
-			of = append(of, v.confirmed)
+		others := func(o vote) bool { return o.refused() && o.confirmed == v.confirmed }
+		if v.refused() && (v.verdict != "leased" || v.since > limit || count(votes, others) >= q) {
+			return false
 		}
 	}
-	if answers < b.redlock.quorum() || granted >= b.redlock.quorum() || len(of) == 0 {
-		return false
-	}
-	return !slices.ContainsFunc(of, func(t driver.Token) bool { return t > 0 && b.redlock.mayHold(votes, t) })
+	granted, refused := count(votes, vote.granted), count(votes, vote.refused)
+	return granted < q && refused > 0 && granted+refused >= q
 }
 
 // stepAside waits until the others have most likely given up too, or got the lock. It says whether the caller still waits.
