@@ -162,7 +162,7 @@ func (b *ballot) splits(votes []vote, limit time.Duration) bool {
 		}
 	}
 	granted, refused := count(votes, vote.granted), count(votes, vote.refused)
-	return granted < q && refused > 0 && granted+refused >= q
+	return granted > 0 && granted < q && refused > 0 && granted+refused >= q
 }
 
 // stepAside waits until the others have most likely given up too, or got the lock. It says whether the caller still waits.
