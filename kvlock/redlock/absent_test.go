@@ -75,3 +75,23 @@ func TestAnUnfitNodeThatWasDown(t *testing.T) {
 		return assert.ErrorContains(t, err, "the same server")
 	}, redistest.AtMost, time.Millisecond)
 }
+
+// Requests of the same moment that split the votes of the nodes that answer do not wait for one that does not: until then nobody would have the lock.
+func TestASplitVoteWaitsForNoSlowNode(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	f := newFleet(t, 5)
+	b, proxies := f.client(t, steadily)
+	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // so that the connections are made
+	b.Settle()
+	proxies[4].Cut()
+	for _, i := range []int{0, 1} {
+		f.split(t, i, "x")
+		require.NoError(t, f.raw[i].HSet(ctx, f.row("x"), "acquired_at", time.Now().UnixMicro()).Err())
+	}
+	began := time.Now()
+	_, err := b.Acquire(ctx, redistest.Request("x"))
+	var held *driver.Held
+	require.ErrorAs(t, err, &held)
+	assert.Less(t, time.Since(began), 4*time.Second, "a node may take 5 s")
+}

@@ -18,11 +18,13 @@ type node struct {
 	wakes  *redisbase.Subscriber
 	work   *work // of its Redlock
 
-	mu     sync.Mutex
-	run    *run                 // once it has been found fit
-	missed bool                 // the last contact had no answer
-	turns  map[driver.Key]*turn // the last so far
-	ending map[driver.Nonce]int // how many requests are under way that end the acquisition
+	mu      sync.Mutex
+	bounded *redis.Client        // the last that within made
+	limit   time.Duration        // of bounded
+	run     *run                 // once it has been found fit
+	missed  bool                 // the last contact had no answer
+	turns   map[driver.Key]*turn // the last so far
+	ending  map[driver.Nonce]int // how many requests are under way that end the acquisition
 }
 
 // newNode is a node that calls this process on the channel own.
@@ -66,7 +68,14 @@ func (n *node) contacted(answered bool) {
 }
 
 // within is a client of the node whose connections give up after limit, whatever the caller's does, on the same pool.
-func (n *node) within(limit time.Duration) *redis.Client { return n.client.WithTimeout(limit) }
+func (n *node) within(limit time.Duration) *redis.Client {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.bounded == nil || n.limit != limit {
+		n.bounded, n.limit = n.client.WithTimeout(limit), limit
+	}
+	return n.bounded
+}
 
 // bound detaches a request from the caller's cancellation, because its outcome decides who holds a lock, and bounds it by
 // limit and by the caller's deadline.

@@ -14,8 +14,8 @@ import (
 // Notify implements [driver.Notifier]. It listens at every node, with one connection to each for all waiters, and returns when a
 // majority is listened to: a release, which a majority carries out, is heard at one of them at least.
 //
-// A release calls, at each node, the process that has waited longest there; mostly that is the same one everywhere. Nothing is kept
-// for it: nodes that keep a lock for different waiters would keep it from all. Without a waiter in the queue, all who listen are told.
+// A release notifies, at each node, the process that has waited longest by its own clock, which is the same one everywhere. No node reserves the lock
+// for it: nodes that reserve it for different waiters would refuse all of them. Without a waiter, all who listen are notified.
 func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	if r.err != nil {
 		return nil, driver.Permanent(r.err)

@@ -20,7 +20,7 @@ type Places struct {
 type standing struct {
 	calls  int       // of Notify that have not been stopped
 	queued bool      // it may be in the queue
-	since  time.Time // of those who wait in this process, the last was granted the lock then, or the first began to wait
+	since  time.Time // when the first Join was, or the last grant
 }
 
 // NewPlaces returns the places of a process with a new id.
@@ -72,7 +72,7 @@ func (p *Places) Of(key driver.Key) string {
 	return p.ID.String()
 }
 
-// Since is for how long this process has waited for key, as a time. It is the zero time if it does not wait.
+// Since returns when the present wait of this process for key began, or the zero time if it does not wait.
 func (p *Places) Since(key driver.Key) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -71,7 +71,7 @@ redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', digits, 'confirmed', conf
     'acquired_at', acquired == now and present or number(acquired), 'expires_at', ending, 'held_until', free == expires and ending or number(free), 'clock', present,
     'ballot', ballot, 'prior', row[2] or '0') -- an attempt that fails takes back the token that it proposed
 if ARGV[9] ~= '' then
-    redis.call('ZREM', KEYS[3], ARGV[9])
+    redis.pcall('ZREM', KEYS[3], ARGV[9])
 end
 redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + ARGV[7]))
 return {'granted', tonumber(confirmed), largest, top, clock, '', '', 0, 0}

@@ -2,7 +2,7 @@
 -- Parameters: KEYS[1] the lock and its channel, KEYS[2] those who wait for the lock; ARGV the id of a waiter, what the channel of a waiter begins with.
 -- Result: 1.
 -- Promise: no release at this node calls this waiter any more; if it may have been called, the next one is.
-if redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
+if redis.pcall('ZREM', KEYS[2], ARGV[1]) == 1 then
     return 1
 end
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'held_until', 'clock')
