@@ -218,7 +218,7 @@ func (w *waiter) inherit(o handOver) (*Lease, verdict) {
 // Bounds of the pause between two questions of a waiter that no store wakes.
 const (
 	shortestPoll = 4 * time.Millisecond
-	longestPoll  = time.Second
+	longestPoll  = time.Second // before jitter, which makes it a second and a half at most
 )
 
 // poll is how a waiter spaces its questions. What was held for long will, as far as one can tell, be held for

@@ -4,7 +4,7 @@ import "context"
 
 // HandOverer is implemented by a backend that can end a grant and make the next one of the same key in one
 // request. The engine asks for it when the holder and the first who waits are in one process: it saves the
-// second request, and the key is never free in between.
+// second request, and the key is never free in between. The engine ignores it on an [Awaiter] and on a [Session].
 type HandOverer interface {
 	// HandOver ends from, as Release does, and grants its key to r, as Acquire does, with a larger token. r.Key
 	// is from.Key, r.Nonce is not from.Nonce, and r.Seal is empty. Both happen in one step of the store, or
