@@ -45,7 +45,7 @@ func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx)
 	return g.repeat(ctx, func() error {
 		se, err := g.begin(ctx)
 		if err != nil {
-			return fmt.Errorf("fence: begin: %w", err)
+			return notBegun(ctx, err)
 		}
 		defer se.end(ctx, func() error { return g.leave(ctx, se.conn) }) //nolint:errcheck // of which nothing comes back
 		return g.attempt(ctx, attempt{
@@ -106,7 +106,7 @@ func (g *Guard) TxPgx(ctx context.Context, fn func(ctx context.Context, tx pgx.T
 	return g.repeat(ctx, func() error {
 		tx, err := g.beginPgx(ctx)
 		if err != nil {
-			return fmt.Errorf("fence: begin: %w", err)
+			return notBegun(ctx, err)
 		}
 		return g.attempt(ctx, attempt{
 			check: func(s slot) error { return g.check(ctx, pgxQuerier{conn: tx}, true, &s, resources) },
@@ -135,6 +135,15 @@ func (g *Guard) beginPgx(ctx context.Context) (pgx.Tx, error) {
 			return tx, oneline.Error(err)
 		}
 	}
+}
+
+// notBegun names why a transaction did not begin: also the end of the lease, where that has ended ctx.
+func notBegun(ctx context.Context, err error) error {
+	err = fmt.Errorf("fence: begin: %w", err)
+	if ctx.Err() != nil {
+		return withCause(ctx, err)
+	}
+	return err
 }
 
 // repeat runs once until it succeeds, or fails otherwise than by being undone.

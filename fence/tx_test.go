@@ -109,3 +109,14 @@ func TestTxRunsAgainWhatWasUndone(t *testing.T) {
 		})
 	}
 }
+
+// Promise 6: a transaction that does not begin because the lease has ended says so.
+func TestTxSaysThatTheLeaseHasEnded(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		lease := s.lease(t, "r")
+		require.NoError(t, lease.Release(t.Context()))
+		err := s.guard.Tx(lease.Context(), func(context.Context, *sql.Tx) error { return nil })
+		require.ErrorIs(t, err, rowlock.ErrReleased)
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
