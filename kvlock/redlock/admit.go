@@ -10,12 +10,21 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
+// candidate is how a node lists the waiter that asks: no id if the request is not of a waiter.
+type candidate struct {
+	id    string
+	since time.Time // it has waited, by its own clock
+}
+
 // voteAt runs the acquire script at a node. Without a nonce it asks for the node's state only.
-func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, nonce string, req driver.Request, waiter string, ballot int64, proposed driver.Token) vote {
+func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, nonce string, req driver.Request, by candidate, ballot int64, proposed driver.Token) vote {
 	o := r.options
+	if r.places.Of(req.Key) == "" {
+		by.id = "" // it has given up since, and its leave may come first
+	}
 	cmds, err := r.ask(ctx, n, client, func(of *run) []redisbase.Call {
 		return []redisbase.Call{of.acquire.On([]string{o.prefix.Encode(req.Key), o.prefix.Record(), r.waiters(req.Key)},
-			nonce, req.Holder, req.Note, redisbase.Micros(req.TTL), redisbase.Micros(req.MinHold), redisbase.Micros(req.HandoverDelay), retention.Milliseconds(), redisbase.Micros(o.quarantine()), waiter, ballot, proposed.String(), r.places.Since(req.Key).UnixMicro(),
+			nonce, req.Holder, req.Note, redisbase.Micros(req.TTL), redisbase.Micros(req.MinHold), redisbase.Micros(req.HandoverDelay), retention.Milliseconds(), redisbase.Micros(o.quarantine()), by.id, ballot, proposed.String(), by.since.UnixMicro(),
 		)}
 	})
 	if err != nil {
@@ -69,7 +78,7 @@ func (r *Backend) visit() {
 		found := make(chan vote, len(r.nodes))
 		for _, n := range r.nodes {
 			r.work.run(func() {
-				found <- r.voteAt(ctx, n, n.within(limit), "", driver.Request{}, "", 0, 0)
+				found <- r.voteAt(ctx, n, n.within(limit), "", driver.Request{}, candidate{}, 0, 0)
 			})
 		}
 		var votes []vote

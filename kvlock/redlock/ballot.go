@@ -18,7 +18,7 @@ type ballot struct {
 	req       driver.Request
 	key       string
 	number    int64        // larger than that of any before
-	waiter    string       // this process, if it waits for the name, and else empty
+	waiter    candidate    // this process, if it waits for the name
 	began     time.Time    // before anything was sent
 	proposed  driver.Token // what the first round asks nodes to confirm
 	strangers bool         // some nodes have not been contacted
@@ -46,7 +46,9 @@ func (r *Backend) newBallot(ctx context.Context, req driver.Request) *ballot {
 		confirmations: make(chan bool, n), admitted: make(chan bool, n), over: make(chan struct{}),
 	}
 	if req.Waiting {
-		b.waiter = r.places.Asks(req.Key)
+		if since := r.places.Since(req.Key); !since.IsZero() {
+			b.waiter = candidate{r.places.Asks(req.Key), since}
+		}
 	}
 	present := 0
 	for _, n := range r.nodes {

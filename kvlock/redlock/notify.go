@@ -63,7 +63,7 @@ func (r *Backend) waiters(key driver.Key) string {
 // leaveLimit bounds what a waiter that gives up does for those who wait on.
 const leaveLimit = time.Second
 
-// leave takes a waiter that gave up out of the queues. Where that fails, releases of the next three seconds may call it, once.
+// leave takes a waiter that gave up out of the queues. Where that fails, a release of the next minute may call it, once.
 func (r *Backend) leave(key driver.Key) {
 	if r.begin() != nil {
 		return

@@ -2,10 +2,12 @@ package redlock_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -134,4 +136,59 @@ func TestQueueHasRoom(t *testing.T) {
 	all[0].Settle()
 	require.NoError(t, holder.Release(t.Context(), g))
 	all[0].called(t)
+}
+
+// A release walks past a hundred waiters that have died, at most, so that it never keeps a node from others for long. Who waits behind
+// them is called by the next one.
+func TestAReleaseWalksPastAHundredDead(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3)
+	holder, _ := f.client(t, steadily)
+	g := redistest.Acquire(t, holder, redistest.Request("job"))
+	holder.Settle()
+	alive := row(t, f, 1)[0]
+	waiters, _ := alive.Waiter(driver.Key{Name: "job"})
+	for _, node := range f.raw {
+		for i := range 150 {
+			require.NoError(t, node.ZAdd(t.Context(), waiters, redis.Z{Score: float64(i), Member: fmt.Sprintf("dead-%03d", i)}).Err())
+		}
+	}
+	for _, left := range []int64{51, 0} {
+		require.NoError(t, holder.Release(t.Context(), g))
+		holder.Settle()
+		for i, node := range f.raw {
+			n, err := node.ZCard(t.Context(), waiters).Result()
+			require.NoError(t, err)
+			assert.Equal(t, left, n, "node %d", i)
+		}
+		if left > 0 {
+			g = redistest.Acquire(t, holder, redistest.Request("job"))
+			holder.Settle()
+		}
+	}
+	alive.called(t)
+}
+
+// A waiter that has given up before its request is sent is listed nowhere.
+func TestWhoHasGivenUpIsNotListed(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3)
+	holder, _ := f.client(t, steadily)
+	redistest.Acquire(t, holder, redistest.Request("job"))
+	holder.Settle()
+	c := row(t, f, 1)[0]
+	waiters, _ := c.Waiter(driver.Key{Name: "job"})
+	c.stop()
+	c.Settle()
+	r := redistest.Request("job")
+	r.Waiting = true
+	_, err := c.Acquire(t.Context(), r)
+	var held *driver.Held
+	require.ErrorAs(t, err, &held)
+	c.Settle()
+	for i, node := range f.raw {
+		n, err := node.ZCard(t.Context(), waiters).Result()
+		require.NoError(t, err)
+		assert.Zero(t, n, "node %d", i)
+	}
 }

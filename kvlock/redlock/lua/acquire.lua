@@ -13,7 +13,8 @@ if node[1] ~= run then
     -- What another run has left may lack its last writes: that was when this run began. Without a record it may have been at any time.
     local since = clock
     if node[1] then
-        since = clock - tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')) * 1000000
+        -- The seconds of the uptime are rounded, by one at most.
+        since = math.min(clock, clock - (tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')) - 1) * 1000000)
     end
     redis.call('HSET', KEYS[2], 'run_id', run, 'since', number(since), 'admitted', '0', 'top', number(top))
     node[2], node[3] = since, '0'
@@ -40,7 +41,7 @@ if not same and row[7] and row[7] - now > 0 then
     elseif row[6] - now <= 0 then
         verdict = 'handover'
     end
-    if ARGV[9] ~= '' then
+    if ARGV[9] ~= '' and #redis.pcall('ZRANGE', KEYS[3], 10000, 10000) == 0 then -- 10,000 stand there at most
         redis.pcall('ZADD', KEYS[3], ARGV[12], ARGV[9]) -- a node whose memory is full refuses all the same
         redis.pcall('PEXPIRE', KEYS[3], 60000)
     end
