@@ -12,6 +12,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/memlock"
 )
 
@@ -78,7 +79,7 @@ func TestAReleaseWithOfUnknownOutcomeIsFoundOut(t *testing.T) {
 		})
 		require.ErrorIs(t, err, errEnd)
 		if err != errEnd { //nolint:errorlint // nothing else but the loss, if that was found before
-			require.Equal(t, errors.Join(errEnd, lease.Err()), err)
+			require.Equal(t, oneline.Join(errEnd, lease.Err()), err)
 		}
 		synctest.Wait()
 		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
