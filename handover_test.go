@@ -462,10 +462,13 @@ func TestAHandOverTakesNoTimeFromTheLimitOfARelease(t *testing.T) {
 		assert.LessOrEqual(t, time.Since(began), 5*time.Second)
 		synctest.Wait() // what the janitor asks at once is lost, too
 		faults(store, nil)
-		time.Sleep(10 * time.Second) // longer than it waits for that
-		got := receive(t, next)
-		require.NoError(t, got.err)
-		require.NoError(t, got.lease.Release(background))
+		select {
+		case got := <-next:
+			require.NoError(t, got.err)
+			require.NoError(t, got.lease.Release(background))
+		case <-time.After(10 * time.Second): // longer than it waits for that
+			require.FailNow(t, "the name was not had")
+		}
 	})
 }
 

@@ -1,4 +1,4 @@
-// Package crew counts goroutines, so that whoever closes what they serve can wait for them.
+// Package crew counts goroutines, so that Close can wait for them.
 package crew
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// tellingTimeout is how long Close waits for a function of a [Trace] that is running. It need not be long, because such a
+// tellingTimeout is how long Close waits for a function of a Trace that is running. It need not be long, because such a
 // function does not block, and cannot be unlimited, because the function may be what has called Close.
 const tellingTimeout = 100 * time.Millisecond
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
@@ -167,14 +168,7 @@ func (b *ballot) splits(votes []vote, limit time.Duration) bool {
 
 // stepAside waits until the others have most likely given up too, or got the lock. It says whether the caller still waits.
 func (b *ballot) stepAside() bool {
-	timer := time.NewTimer(rand.N(4 * time.Since(b.began)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-b.ctx.Done():
-		return false
-	}
+	return backoff.Sleep(b.ctx, rand.N(4*time.Since(b.began)+1))
 }
 
 // silent is a node that is not among the votes.

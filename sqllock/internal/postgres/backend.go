@@ -82,9 +82,7 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		a.Pending = a.Pending || deposited != nil // also if the last try could not deposit it anew
 		return driver.Grant{}, a.Held()
 	}
-	g := grantOf(r, driver.Token(a.Token))
-	g.Sealed = a.Sealed
-	return g, nil
+	return sqlbase.GrantOf(r, a), nil
 }
 
 // takeBack undoes that r was left with its row, for why, which says that nothing had an effect. It does not say so if that
@@ -95,10 +93,6 @@ func (p *Backend) takeBack(ctx context.Context, r driver.Request, why error) err
 		return why
 	}
 	return fmt.Errorf("%v; and the request was not taken back: %v", why, err) //nolint:errorlint // what they are marked as is not true of both
-}
-
-func grantOf(r driver.Request, token driver.Token) driver.Grant {
-	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
 }
 
 // ask makes one attempt. Somebody's uncommitted insert of the same name, or an older holder's
@@ -187,7 +181,7 @@ func (p *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Requ
 	return g, p.classify(ctx, "hand over", r.Key, err)
 }
 
-// Renew takes one round trip, unless somebody has his hands on one of the rows.
+// Renew takes one round trip, and more if another statement has locked one of the rows.
 func (p *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if len(grants) == 0 {
 		return nil, nil
@@ -260,13 +254,13 @@ func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant,
 	if !r.Waiting || !p.waiters.promised(r.Key) {
 		return g, false, nil
 	}
-	var token int64
-	found, err = p.one(ctx, "passed", []any{r.Key.Namespace, r.Key.Name, r.Nonce.String()}, &token)
+	var a sqlbase.Answer
+	found, err = p.one(ctx, "passed", []any{r.Key.Namespace, r.Key.Name, r.Nonce.String()}, &a.Token)
 	if err != nil || !found {
 		return g, false, err
 	}
 	p.waiters.granted(r.Key)
-	g = grantOf(r, driver.Token(token))
+	g = sqlbase.GrantOf(r, a)
 	g.Earlier = true
 	return g, true, nil
 }
@@ -296,9 +290,8 @@ func drainLimit(ctx context.Context, ttl time.Duration) time.Duration {
 	return max(limit, time.Millisecond)
 }
 
-// draining says why a sealed grant waited in vain: for whoever holds the mark, or for an insert of the
-// same name. Nothing was granted, whatever becomes of the question: without an answer it was the mark,
-// which is waited for longer.
+// draining returns why a sealed grant timed out: a transaction that has checked the mark, or an insert of the same name. Nothing was
+// granted. Without an answer it reports the mark, which is waited for longer.
 func (p *Backend) draining(ctx context.Context, key driver.Key) sqlbase.Answer {
 	var a sqlbase.Answer
 	if found, err := p.one(ctx, "draining", []any{key.Namespace, key.Name}, a.Dest()...); err != nil || !found {

@@ -69,7 +69,7 @@ func (p *Backend) createInTx(ctx context.Context, tx sqlbase.Querier, key driver
 }
 
 // adoptOutside begins the quarantine of a new server in a transaction of its own, because the
-// caller will roll his back.
+// caller will roll back its own.
 func (p *Backend) adoptOutside(ctx context.Context, key driver.Key) error {
 	bounded, cancel := context.WithTimeout(ctx, adoptLimit)
 	defer cancel()

@@ -103,7 +103,7 @@ func (r *row) wrote() {
 	}
 }
 
-// granted notes that this process has been granted the lock. A row that is unwanted stays so: whoever left waits for its deletion.
+// granted notes that this process has been granted the lock. A row that is unwanted stays so, because the waiter that left waits for its deletion.
 func (r *row) granted() {
 	switch r.state {
 	case unwritten, listed:

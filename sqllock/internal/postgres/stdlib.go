@@ -3,9 +3,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-
-	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
-
 	sqldriver "database/sql/driver"
 	"errors"
 
@@ -13,6 +10,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/bounded"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
 // stdlibPool is a querier on a pool of database/sql whose driver is pgx's. It has the pool lend the connection for each

@@ -88,10 +88,12 @@ func (a asking) mode() int64 { return sqlbase.Flag(a.deposits) + 2*sqlbase.Flag(
 func (s *waiters) asks(r driver.Request) (a asking) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row, deposits := s.rows[r.Key], s.listener.hears() && r.Seal == ""
-	switch {
-	case row == nil:
+	row := s.rows[r.Key]
+	if row == nil {
 		return a
+	}
+	deposits := s.listener.hears() && r.Seal == ""
+	switch {
 	case row.hasWaiters() && r.Waiting, row.state == expected && r.Waits:
 		a = asking{row: row, deposits: deposits}
 	case row.state == passedOver && r.Waits && deposits:

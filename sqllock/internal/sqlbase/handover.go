@@ -6,8 +6,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// HandOver asks until it is settled whether from has become a grant to r. What stands in the way of every grant
-// is not mended here: the holder releases, and whoever acquires does that.
+// HandOver asks until it is settled whether from has become a grant to r. It repairs nothing that
+// stands in the way of every grant: the holder then releases, and the next acquire repairs it.
 func HandOver(ctx context.Context, r driver.Request, ask func() (Answer, error)) (driver.Grant, error) {
 	a, err := Settle(ctx, ask, nil)
 	switch {

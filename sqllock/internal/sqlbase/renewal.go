@@ -8,8 +8,8 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// RenewAll renews with once, and asks again, a few times, for the grants whose rows somebody had his
-// hands on: another renewal of the same grant, or somebody who looks at the lock in vain. It fails
+// RenewAll renews with once. It asks again, a few times, for the grants whose rows another statement had locked: a renewal of the same
+// grant, or an acquire that was refused. It fails
 // only if nothing is known of any grant.
 func RenewAll(ctx context.Context, grants []driver.Grant, once func(context.Context, []driver.Grant) ([]driver.Outcome, error)) ([]driver.Outcome, error) {
 	result, err := once(ctx, grants)
