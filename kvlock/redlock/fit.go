@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/redis/go-redis/v9"
 
@@ -34,10 +35,14 @@ func (r *Backend) fit(ctx context.Context, n *node, client *redis.Client) (*run,
 	return r.introduce(n, newRun(facts["run_id"]))
 }
 
+var runID = regexp.MustCompile(`^[0-9A-Za-z]+$`)
+
 func refusal(i redisbase.Info) error {
 	switch policy := i["maxmemory_policy"]; {
 	case i["run_id"] == "":
 		return errors.New("the server does not tell its run_id, by which it is known whether it was started again")
+	case !runID.MatchString(i["run_id"]): // it stands in the text of scripts
+		return fmt.Errorf("the server's run_id is %q: want letters and digits", i["run_id"])
 	case policy != "" && policy != "noeviction":
 		return fmt.Errorf("the server's maxmemory-policy is %s, which drops locks that are held when its memory is full: set it to noeviction", policy)
 	case i["role"] != "" && i["role"] != "master":

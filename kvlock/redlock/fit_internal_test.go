@@ -1,0 +1,24 @@
+package redlock
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
+)
+
+// A run id stands in the text of scripts, so a server that reports one of other characters is no node.
+func TestARunIDOfOtherCharactersIsRefused(t *testing.T) {
+	t.Parallel()
+	for id, fits := range map[string]bool{
+		"7f3c0d9e5a1b4c2d8e6f7a9b0c1d2e3f4a5b6c7d": true, "": false, "a'": false, "a\nreturn 1": false, "a b": false,
+	} {
+		err := refusal(redisbase.Info{"run_id": id, "redis_version": "7.4.0", "role": "master"})
+		if fits {
+			assert.NoError(t, err, "%q", id)
+		} else {
+			assert.ErrorContains(t, err, "run_id", "%q", id)
+		}
+	}
+}
