@@ -28,7 +28,7 @@ GOTEST  = test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FL
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fmt bench bench-quick compat fuzz torture torture-dense torture-quick torture-nightly torture-release mutants mutants-random simulate servers release vulncheck
+.PHONY: help test race lint fmt bench bench-quick compat fuzz torture torture-dense torture-quick torture-nightly torture-release mutants mutants-random simulate sample servers release vulncheck
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -105,6 +105,9 @@ mutants-random: ## SAMPLE=30 changes of the package PKG=. that SEED=1 draws from
 
 simulate: ## the engine in virtual time: all schedules of DEPTH=6 requests, and SCHEDULES=200000 random ones
 	ROWLOCK_SIMULATE_DEPTH=$(DEPTH) ROWLOCK_SIMULATE_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout=2h -v -run '^(TestEvery|TestSimulation)' ./internal/simulate
+
+sample: ## SAMPLE=200 sentences of pages, comments and messages, drawn by SEED=1, for a reader who has not seen the project
+	@go run ./internal/prose/sample -n $(SAMPLE) -seed $(or $(SEED),1)
 
 servers: ## start the servers and print how to reach them; Ctrl-C stops them
 	@$(SERVERS)

@@ -1,0 +1,64 @@
+package prose
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Sentence is one sentence of a passage.
+type Sentence struct {
+	Passage
+	Text string
+}
+
+// boundary is the end of a sentence and the beginning of the next.
+var boundary = regexp.MustCompile("[.!?:][)\"*`]* +[\\[(\"*`]*[A-Z]")
+
+// abbreviations end with a full stop that ends no sentence.
+var abbreviations = regexp.MustCompile(`(?:e\.g|i\.e|etc|vs|[A-Z])\.$`)
+
+// Sentences are the sentences of a passage. A colon before a capital letter ends one, too.
+func (p Passage) Sentences() []Sentence {
+	var found []Sentence
+	rest := p.Text
+	for from := 0; ; {
+		at := boundary.FindStringIndex(masked(rest)[from:])
+		if at == nil {
+			break
+		}
+		end := from + at[0] + 1
+		if abbreviations.MatchString(rest[:end]) {
+			from = end
+			continue
+		}
+		next := end + strings.IndexByte(rest[end:], ' ')
+		found = append(found, Sentence{p, strings.TrimSpace(rest[:next])})
+		rest, from = strings.TrimSpace(rest[next:]), 0
+	}
+	if rest = strings.TrimSpace(rest); rest != "" {
+		found = append(found, Sentence{p, rest})
+	}
+	return found
+}
+
+// masked is a text of the same length in which nothing between backticks ends a sentence.
+func masked(text string) string {
+	return codeSpan.ReplaceAllStringFunc(text, func(code string) string { return "`" + strings.Repeat("X", len(code)-2) + "`" })
+}
+
+var (
+	codeSpan = regexp.MustCompile("`[^`]*`")
+	link     = regexp.MustCompile(`\]\([^)]*\)`)
+)
+
+// Words counts the words of a sentence. Code between backticks is one word, and the target of a link is none.
+func (s Sentence) Words() int {
+	plain := link.ReplaceAllString(codeSpan.ReplaceAllString(s.Text, "code"), "]")
+	count := 0
+	for _, word := range strings.Fields(plain) {
+		if strings.ContainsFunc(word, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' }) {
+			count++
+		}
+	}
+	return count
+}
