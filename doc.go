@@ -110,7 +110,7 @@ also one of your own, which package driver tells how to write.
 # Telling what happens
 
 The library logs nothing unless it is given a [Logger]. [Tracing] takes functions that are called as
-things happen. Both may be given, and package otel makes metrics and spans of the same events.
+things happen. Both may be given, and package otellock makes metrics and spans of the same events.
 
 No goroutine, timer or connection is per lease; waiting takes a timer for each name, and on some stores a
 connection. After [Locker.Close] no goroutine is left.

@@ -92,11 +92,11 @@ func TestNobodyImportsTwoClients(t *testing.T) {
 
 // Only who imports the package for it compiles OpenTelemetry.
 func TestTelemetryIsAPackageOfItsOwn(t *testing.T) {
-	others := slices.DeleteFunc(packages(t), func(pkg string) bool { return pkg == module+"/otel" })
+	others := slices.DeleteFunc(packages(t), func(pkg string) bool { return pkg == module+"/otellock" })
 	for _, dep := range deps(t, others...) {
-		assert.False(t, startsWithAny(dep, []string{"go.opentelemetry.io"}), "a package besides otel reaches %s", dep)
+		assert.False(t, startsWithAny(dep, []string{"go.opentelemetry.io"}), "a package besides otellock reaches %s", dep)
 	}
-	for _, dep := range deps(t, module+"/otel") {
+	for _, dep := range deps(t, module+"/otellock") {
 		assert.False(t, startsWithAny(dep, []string{"go.opentelemetry.io/otel/sdk", "github.com/prometheus"}), "the SDK is the program's choice: %s", dep)
 	}
 }

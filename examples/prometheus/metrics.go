@@ -10,7 +10,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
-	otellock "github.com/rowlock/rowlock/otel"
+	"github.com/rowlock/rowlock/otellock"
 )
 
 // observed returns a locker on backend, and what serves its metrics.

@@ -33,7 +33,7 @@ var imported = strings.Fields(`
 	github.com/pressly/goose/v3 golang.org/x/sync/errgroup
 	github.com/rowlock/rowlock github.com/rowlock/rowlock/driver github.com/rowlock/rowlock/fence
 	github.com/rowlock/rowlock/memlock github.com/rowlock/rowlock/migrations github.com/rowlock/rowlock/sqllock
-	github.com/rowlock/rowlock/advisory github.com/rowlock/rowlock/mysqlock github.com/rowlock/rowlock/otel
+	github.com/rowlock/rowlock/advisory github.com/rowlock/rowlock/mysqlock github.com/rowlock/rowlock/otellock
 	github.com/rowlock/rowlock/kvlock/redislock github.com/rowlock/rowlock/kvlock/redlock github.com/rowlock/rowlock/kvlock/etcdlock github.com/rowlock/rowlock/kvlock/zklock`)
 
 // given are the names that the pages use without saying where they come from.

@@ -21,7 +21,7 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/memlock"
-	otellock "github.com/rowlock/rowlock/otel"
+	"github.com/rowlock/rowlock/otellock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

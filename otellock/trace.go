@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-const scope = "github.com/rowlock/rowlock/otel"
+const scope = "github.com/rowlock/rowlock/otellock"
 
 // recorder turns events into measurements and spans.
 type recorder struct {
