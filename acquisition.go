@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// acquisition is one call's way to a lease. It has one nonce, however often it asks, so that the
-// store recognises a request whose reply was lost.
+// acquisition is one call of Acquire or TryAcquire. All its requests carry the same nonce, so the store
+// recognises a request whose reply was lost.
 type acquisition struct {
 	locker *Locker
 	ctx    context.Context // the caller's
@@ -23,28 +23,28 @@ type acquisition struct {
 	nonce  driver.Nonce
 
 	started  time.Time
-	answered clock.Instant // when the store last said anything of use
+	answered clock.Instant // when the store last sent a useful reply
 	attempts int
 	doubt    doubt
 
-	left        bool          // the store has taken note of a request, and may grant it by itself
-	pending     clock.Instant // before the first request was sent that the store may grant by itself; zero: there is none
+	left        bool          // the store has recorded a request, and may grant it later without another request
+	pending     clock.Instant // when the first request that the store may grant later was about to be sent; zero if there is none
 	held        *HeldError    // the last refusal
-	refusal     *driver.Held  // the answer to the last request, nil if that was none
-	err         error         // the last failure, nil after a refusal
+	refusal     *driver.Held  // the reply to the last request if it was a refusal, else nil
+	err         error         // the last failure; nil after a refusal
 	lastCertain bool          // the last failure certainly had no effect
-	among       *crew.Crew    // the waiters, for as long as it is one of them; else nil
-	told        bool          // that it waits
-	lease       *Lease        // once it is renewed
+	among       *crew.Crew    // the waiters while this call is one of them, else nil
+	told        bool          // a Waiting event was emitted
+	lease       *Lease        // set once the lease is renewed
 }
 
-// verdict is what to do after an attempt that brought no lease.
+// verdict says what to do after an attempt that acquired no lease.
 type verdict uint8
 
 const (
-	again   verdict = iota // the store could not be asked, or its reply is missing
-	refused                // somebody else holds the name
-	stop                   // asking again will not help
+	again   verdict = iota // the store could not be reached, or its reply is missing
+	refused                // another holder has the name
+	stop                   // a retry will not help
 )
 
 func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option) (*acquisition, error) {
@@ -69,8 +69,8 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 	return &acquisition{locker: l, ctx: ctx, key: key, cfg: cfg, nonce: nonce, started: time.Now(), doubt: doubt{nonce: nonce}}, nil
 }
 
-// run acquires by one of the two below and seals. A function of a [Trace] or a guard that panics, or ends the
-// goroutine, leaves no lease behind that nobody has and that is renewed for ever.
+// run calls by, which is try or wait, and seals the lease. If a function of a [Trace] or a guard panics or
+// ends the goroutine, run releases the lease. Otherwise the locker would renew it indefinitely.
 func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {
 	returned := false
 	defer func() {
@@ -83,7 +83,7 @@ func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {
 	return le, err
 }
 
-// try makes one attempt, and another only to learn what became of it.
+// try makes one attempt. It repeats the attempt only to learn the outcome of a request without a reply.
 func (a *acquisition) try() (*Lease, error) {
 	timeout := callTimeout(a.cfg.ttl)
 	ctx, cancel := context.WithTimeout(a.ctx, timeout)
@@ -100,7 +100,7 @@ func (a *acquisition) try() (*Lease, error) {
 	}
 }
 
-// wait queues behind the waiters of this process, and then asks until the name is had.
+// wait queues behind the waiters of this process, then sends requests until it acquires the name.
 func (a *acquisition) wait() (*Lease, error) {
 	a.among = &a.locker.waiters
 	a.among.Enter()
@@ -124,7 +124,7 @@ func (a *acquisition) wait() (*Lease, error) {
 	return le, nil
 }
 
-// attempt asks the store once.
+// attempt sends one request.
 func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Lease, verdict) {
 	if a.left {
 		longer, leave := lingering(ctx)
@@ -136,11 +136,11 @@ func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Leas
 	return a.ask(ctx, a.plain)
 }
 
-// lingering outlives ctx by a moment. Who gives up while a request is under way, and has left one with the store, needs
-// the answer: without it nobody knows what there is to withdraw.
+// lingering returns a context that outlives ctx by withdrawLimit. A caller that gives up during a request
+// needs its reply if the store has recorded the request: only the reply says what must be withdrawn.
 func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { // or ends with what it is for
+	stop := context.AfterFunc(ctx, func() { // or when lingering's caller has its reply
 		timer := time.NewTimer(withdrawLimit)
 		defer timer.Stop()
 		select {
@@ -155,7 +155,7 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// request is what the store is asked for.
+// request returns the request to send to the store.
 func (a *acquisition) request() driver.Request {
 	return driver.Request{
 		Key: a.key, Nonce: a.nonce, TTL: a.term(), Holder: a.cfg.holder, Note: a.cfg.note,
@@ -163,7 +163,7 @@ func (a *acquisition) request() driver.Request {
 	}
 }
 
-// term is how long the store is asked to hold the name.
+// term returns how long the store should hold the name.
 func (a *acquisition) term() time.Duration {
 	if a.cfg.maxHold == 0 {
 		return a.cfg.ttl
@@ -171,7 +171,7 @@ func (a *acquisition) term() time.Duration {
 	return a.cfg.termFor(a.cfg.ttl, a.cfg.maxHold)
 }
 
-// sealAs is the domain in which the grant is to seal; empty if it is not.
+// sealAs returns the fence domain that the grant seals, or "" if the grant seals nothing.
 func (a *acquisition) sealAs() string {
 	guard, ok := a.cfg.guard.(grantSealer)
 	if !ok || a.locker.caps.SealsAt == (driver.Place{}) {
@@ -184,10 +184,10 @@ func (a *acquisition) sealAs() string {
 	return domain
 }
 
-// way is how a request is made. It returns the moment from which a grant counts, which is sent or a later one.
+// way sends a request. It also returns the time from which the TTL of a grant counts: sent, or later.
 type way func(ctx context.Context, r driver.Request, sent clock.Instant) (driver.Grant, clock.Instant, error)
 
-// ask makes one request.
+// ask sends one request and records its outcome.
 func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	sent := a.locker.clock()
 	if a.attempts == 0 {
@@ -211,7 +211,7 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 		a.refused(held, now)
 		return nil, refused
 	}
-	unproven := g.Nonce == a.nonce // granted, and by the wait for it not known when
+	unproven := g.Nonce == a.nonce // granted, but the wait does not say when
 	a.err, a.lastCertain = err, driver.IsNotApplied(err) && !unproven
 	if !a.lastCertain {
 		a.doubt.requests++
@@ -235,11 +235,12 @@ func (a *acquisition) plain(ctx context.Context, r driver.Request, sent clock.In
 	return g, sent, err
 }
 
-// afterWait asks the store whether a grant still holds, if the wait for it was long, and counts the trust in it from
-// that request. Without an answer the grant is in doubt. The store answered at the end of the wait, so the outage counts from then.
+// afterWait renews a grant that the store made after a long wait, and returns when the renewal was sent: the
+// lease counts from then. If the renewal has no reply, the outcome of the grant is unknown. The store replied
+// at the end of the wait, so an outage counts from then.
 //
-// A wait that failed does not tell when the store last answered, only that the backend would have given up much later
-// without an answer. So the outage counts as half of its limit.
+// After a failed wait we do not know when the store last replied, only that the backend would have waited
+// much longer without a reply. So half of the outage limit counts as over.
 func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent clock.Instant, err error) (driver.Grant, clock.Instant, error) {
 	now := a.locker.clock()
 	if err != nil {
@@ -262,7 +263,8 @@ func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent clock.
 	return g, sent, err
 }
 
-// refused notes who holds the name. A refusal that tells nothing, as that of a wait that was cut short, leaves the one before.
+// refused records who holds the name. A refusal without details, such as that of an interrupted wait, keeps
+// the previous one.
 func (a *acquisition) refused(held *driver.Held, now clock.Instant) {
 	a.answered, a.err, a.refusal = now, nil, held
 	if a.held == nil || *held != (driver.Held{Reason: driver.Leased}) {
@@ -273,15 +275,16 @@ func (a *acquisition) refused(held *driver.Held, now clock.Instant) {
 	})
 }
 
-// mayBeGranted notes that the store may grant by itself what was sent then; so it may if the reply was lost.
+// mayBeGranted records that the store may grant a request that was sent at that time. A lost reply may have
+// said so, too.
 func (a *acquisition) mayBeGranted(sent clock.Instant) {
 	if a.pending == (clock.Instant{}) {
 		a.pending = sent
 	}
 }
 
-// granted makes a lease of a grant, unless it came too late to be of use: after the deadline, after
-// the caller gave up, or after the locker was closed. Then it is given back.
+// granted makes a lease of a grant. A grant that comes too late is released instead: after the deadline,
+// after the caller has given up, or after the locker was closed.
 func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, part burst) (*Lease, verdict) {
 	numbered := g.Token > 0 || g.Token == 0 && a.locker.caps.Token == driver.NoToken
 	unasked := g.Earlier && a.pending == (clock.Instant{})
@@ -293,7 +296,7 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, 
 	le := newLease(a, g, sent, trusted)
 	le.burst = part
 	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.locker.renewals.add(le) {
-		a.err, a.lastCertain = errors.New("the grant came too late to be used"), false
+		a.err, a.lastCertain = errors.New("the grant came too late"), false
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
 		if a.locker.closing.Err() != nil || a.ctx.Err() != nil || now.Since(a.answered) >= outageLimit(a.cfg.ttl) {
 			return nil, stop
@@ -309,8 +312,7 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, 
 	return le, stop
 }
 
-// sealed seals a lease that was just acquired, unless the grant did. It ends with the caller's ctx and
-// with the lease.
+// sealed seals a new lease, unless the grant has sealed it. It stops when the caller's ctx or the lease ends.
 func (a *acquisition) sealed(le *Lease, err error) (*Lease, error) {
 	if err != nil || !a.cfg.fenced || le.grant.Sealed {
 		return le, err
@@ -334,7 +336,7 @@ func (a *acquisition) sealed(le *Lease, err error) (*Lease, error) {
 	return nil, fmt.Errorf("rowlock: seal %s: %w", excerpt(a.key.String()), err)
 }
 
-// giveUp takes back what may have been granted, and says why there is no lease.
+// giveUp releases what the store may have granted, and returns why there is no lease.
 func (a *acquisition) giveUp() error {
 	if a.doubt.requests > 0 {
 		takeBack := a.locker.janitor.take
@@ -356,16 +358,16 @@ func (a *acquisition) giveUp() error {
 	return err
 }
 
-// failure is why there is no lease.
+// failure returns why there is no lease.
 func (a *acquisition) failure() error {
 	if a.locker.closing.Err() != nil {
 		return ErrClosed
 	}
-	if a.err != nil && (a.held == nil || a.ctx.Err() == nil) { // the last word was a failure, not a refusal
+	if a.err != nil && (a.held == nil || a.ctx.Err() == nil) { // the last reply was not a refusal
 		failure := error(&opError{"acquire", a.key, ErrUnavailable, a.err})
 		return oneline.Join(failure, a.ctx.Err())
 	}
-	// A waiter that never came to the front has no refusal of its own, and was refused all the same.
+	// A waiter that never reached the front of the queue has no refusal of its own, but the name is held.
 	refusal := HeldError{Namespace: a.key.Namespace, Name: a.key.Name}
 	if a.held != nil {
 		refusal = *a.held
@@ -389,7 +391,8 @@ func (a *acquisition) waiting(ahead int) {
 	})
 }
 
-// tell calls f, which calls functions of a Trace: one of them may call Close, which waits for waiters.
+// tell calls f, which calls functions of a Trace. One of them may call Close, which must not wait for this
+// waiter.
 func (a *acquisition) tell(f func()) {
 	if a.among != nil {
 		a.among.Tell(f)
@@ -398,15 +401,15 @@ func (a *acquisition) tell(f func()) {
 	f()
 }
 
-// doubt is what is known of requests whose replies are missing: they may have been applied, or may
-// yet be.
+// doubt records the requests whose replies are missing. The store may have applied them, or may apply them
+// later.
 type doubt struct {
 	requests int
 	last     clock.Instant // before the last of them was sent
 	nonce    driver.Nonce
 }
 
-// leftover is a grant of any token that d's requests may have been given.
+// leftover returns a grant, of any token, that the store may have made for d's requests.
 func (d doubt) leftover(cfg *settings, g driver.Grant) leftover {
 	g.Nonce, g.Token = d.nonce, 0
 	return leftover{cfg: cfg, grant: g, since: d.last, certain: false, requests: d.requests}

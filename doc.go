@@ -1,6 +1,5 @@
 /*
-Package rowlock lets many processes agree on who may do a thing, with the database that they
-already have.
+Package rowlock coordinates exclusive access between processes. It uses the database that they already have.
 
 	locker, err := rowlock.New(sqllock.Postgres(db))
 	…
@@ -10,109 +9,116 @@ already have.
 
 # Model
 
-A lock is a name. A [Locker] asks a store for it and gets a [Lease]: the name is granted for a TTL
-by the store's clock, and renewed in the background for as long as the lease is not released. If the
-process dies, nobody renews, and the name is free when the TTL is over.
+A lock is a name. A [Locker] acquires the name from a store and returns a [Lease]. The store grants the name
+for a limited time, the TTL, which it measures with its own clock. The Locker renews the lease in the
+background until the caller releases it. If the process dies, the renewals stop, and the name becomes free
+when the TTL is over.
 
-A lease can be lost: the process was paused, the network was cut, an operator ended it. So a lease
-carries three things:
+A holder can lose its lease: its process was suspended, the network failed, or an operator ended the lease.
+Therefore a lease carries three things:
 
-  - a context, [Lease.Context], that ends before the store can grant the name to another. Its
-    deadline is counted on this machine's clocks from before the last successful request was sent,
-    less a [Margin]. No request has to succeed or fail for it to end;
-  - an answer, [Lease.Err], that looks at the clocks when asked, because timers are late after a
-    pause;
-  - a [Token] that is larger than that of every earlier grant of the name. A resource that refuses
-    smaller tokens than it has seen is safe even from a holder that has not noticed its loss.
+  - A context, [Lease.Context], that ends before the store can grant the name to another holder. Its deadline is
+    the TTL minus a [Margin], counted on this machine's clocks from before the last successful request was sent.
+    The context ends at the deadline even if no request succeeds or fails.
+  - An answer, [Lease.Err], that reads the clocks on each call. Timers fire late after a suspension. Err does not
+    depend on them.
+  - A [Token] that is larger than the token of every earlier grant of the name. A resource that rejects tokens
+    smaller than the largest it has seen is safe even from a holder that has not noticed its loss.
 
-The first two need clocks that run at about the same speed. The third needs no clock at all, and the
-help of the resource. Package fence is that help for data in a SQL database: the option [Fenced]
-seals the data for a new holder, and a check in each transaction refuses every older one.
+A lease is trusted until its deadline: until then the holder may rely on it.
+
+The context and Err need clocks that run at about the same speed. The token needs no clock, but the resource
+has to check it. Package fence does that for data in a SQL database. The option [Fenced] seals the data for
+a new holder, and a check in each transaction rejects every older holder.
 
 # Using it
 
-[Locker.Do] is the usual way: it acquires, runs a function, and releases. The ctx of the function
-ends when the lease does. [Locker.Acquire] and [Lease.Release] are the parts of it.
-[Locker.TryAcquire] and [Locker.TryDo] do not wait. The ctx of a call bounds its waiting and nothing
-else; [Wait] does so, too. [FromContext] finds the lease further down in the program.
+[Locker.Do] is the usual method. It acquires, runs a function, and releases. The ctx of the function ends
+when the lease does. [Locker.Acquire] and [Lease.Release] are its parts. [Locker.TryAcquire] and
+[Locker.TryDo] do not wait. The ctx of a call limits only how long the call waits, and so does the option
+[Wait]. [FromContext] returns the lease in functions that are called with a ctx of the lease.
 
-[Lead] is for what one process of many does for as long as it can, a scheduler for one: it campaigns,
-runs a function while it leads, and campaigns again when it has lost the name.
+[Lead] is for work that exactly one of many processes does for as long as it can, such as a scheduler. It
+campaigns for the name, runs a function while it leads, and campaigns again after it has lost the name.
 
-[Locker.Pause] closes a name for maintenance, and [Locker.Resume] opens it: whoever asks meanwhile is told
-who has paused it, and why.
+[Locker.Pause] makes a name unavailable for maintenance, and [Locker.Resume] makes it available. Callers that
+ask meanwhile get an error that says who has paused the name, and why.
 
-Names are exact: up to 512 bytes of UTF-8, case and trailing space significant. The one character
-that no name may have is NUL, which no SQL database can keep in a text.
+Names are exact: up to 512 bytes of UTF-8, in which case and trailing spaces matter. A name must not contain
+NUL, because no SQL database can store it in a text.
 
-Options are given to [New] as defaults and to single calls. TTL is how soon a crash frees the name,
-and limits no work. [MinHold] keeps a name closed although it was released, [HandoverDelay] although
-it was lost; [MaxHold] ends a lease that is renewed for too long.
+Options given to [New] are defaults, and options given to a call override them. The TTL decides how soon a
+name becomes free after a crash. It does not limit how long you may hold the name. [MinHold] keeps a name
+unavailable after an early release, and [HandoverDelay] after a loss. [MaxHold] ends a lease that has been
+held for too long.
 
 # Errors
 
-Held, lost, unknown and unavailable are four different things:
+Held, lost, unknown and unavailable are four different outcomes:
 
-	ErrHeld          somebody else has the name; a *HeldError says who, since when, until when
-	ErrLost          the lease ended before it was released; a *LostError says how that was noticed
-	ErrUnknown       the store was asked and no answer came: it may have happened or not
-	ErrUnavailable   the store could not be asked, or refused; nothing was acquired
+	ErrHeld          another holder has the name; a *HeldError says who, since when, until when
+	ErrLost          the lease ended before it was released; a *LostError says why
+	ErrUnknown       a request was sent and no reply came; it may have been applied
+	ErrUnavailable   the store could not be reached, or rejected the request; nothing was acquired
 	ErrNotHeld       the lease has ended, by loss or (ErrReleased) by release
 	ErrClosed        the locker is closed
 
-A failed renewal is unknown, not lost: it is tried again until the deadline, and the deadline makes
-it lost.
+The outcome of a failed renewal is unknown. The Locker retries until the deadline, and only the deadline
+makes the lease lost.
 
 # What happens when
 
-	the holder crashes              the name is free when its TTL is over
-	the holder is paused            its context ends at the deadline, or, if nothing could run, the
-	                                moment it asks; what it writes without asking, the token refuses
-	the store is away               leases live until their deadline; Acquire keeps asking for a TTL, a
-	                                minute at most, then fails with ErrUnavailable
-	the store hangs                 the same; every request has a limit
-	a reply is lost                 the request is sent again and recognised by its nonce; given up,
-	                                it is taken back in the background
-	a release is lost               it is tried again in the background, and ends with the TTL
-	a wake-up is lost               a jittered poll of at most about a second finds out
-	the server's clock is set       forward: leases end early at the store, so two holders are
-	                                possible until the first one's deadline, and tokens tell them
-	                                apart; back: names are freed late, and tokens still rise
-	the server fails over           with sqllock, nothing is granted for one longest TTL, and tokens
-	                                rise although the last grants may be forgotten
+	the holder crashes              the name becomes free when its TTL is over
+	the holder is suspended         its context ends at the deadline, or when the process runs again;
+	                                a write made without checking is rejected because of its old token
+	the store is unreachable        leases stay valid until their deadlines; Acquire retries for one TTL,
+	                                a minute at most, then fails with ErrUnavailable
+	the store hangs                 the same; every request has a time limit
+	a reply is lost                 the Locker sends the request again, and the store recognises its nonce;
+	                                if the caller gives up, a background task releases the grant
+	a release is lost               it is retried in the background; the grant ends with its TTL at the latest
+	a notification is lost          the waiter polls within a second or two
+	the server's clock is set       forward: leases end early at the store, so a second holder is possible
+	                                until the first one's deadline, and only tokens tell them apart;
+	                                back: names become free late, and tokens still rise
+	the server fails over           with sqllock, nothing is granted for the longest TTL, and tokens
+	                                rise even if the server has lost the last grants
 
 # What is not promised
 
-No lock that expires can promise that two processes never act at once: a process may be paused
-between looking at its lease and writing. That is what the token is for. Waiters of one process are
-served first come, first served; waiters of different processes are not, unless the backend says
-so (its Capabilities). Where the backend can, the waiters of a process hand a name on among themselves
-in one request, at most 16 times in a row and for a tenth of a second; then it goes through the store,
-for others to have their turn. Names are freed after a crash with the TTL and not before.
+A lock that expires cannot guarantee that only one process acts. A process may be suspended after it has
+checked its lease and before it writes. The token is for that case.
+
+Waiters of one process are served first come, first served. Waiters of different processes are not, unless
+the backend's Capabilities say so. Some backends let the waiters of one process hand a name over to each other
+in one request. They do so at most 16 times in a row and for 100 ms at most. Then the name goes through the
+store, so that other processes can acquire it.
+
+After a crash the name becomes free when the TTL is over, and not before.
 
 # Choosing a backend
 
-Take the database in which the work is done: package sqllock for PostgreSQL, MySQL, MariaDB and
-SQLite, where a lock is a row. The others are for those who have a reason:
+Use the database that holds your data: package sqllock for PostgreSQL, MySQL, MariaDB and SQLite keeps each lock
+in a row. The other backends are for special needs:
 
-  - Packages advisory and mysqlock keep locks of sessions, in the memory of one PostgreSQL, MySQL or
-    MariaDB server. A name is free as soon as the server notices that its holder's connection is
-    gone; a failover forgets all. They need a connection of their own, and no transaction pooler.
-  - Package kvlock/redislock is for those who have Redis and no database within reach. A server that
-    loses what it acknowledged may grant a name twice; a Redlock of several servers likewise, more rarely.
-  - Packages kvlock/etcdlock and kvlock/zklock survive the loss of a minority of their servers without
-    forgetting a lock, and are fair across processes. Each commit takes a quorum.
+  - Packages advisory and mysqlock use session locks, which one PostgreSQL, MySQL or MariaDB server keeps in its
+    memory. A name becomes free as soon as the server notices that the holder's connection is gone. A failover
+    loses all locks. These packages need connections of their own, and do not work through a transaction pooler.
+  - Package kvlock/redislock is for programs that have Redis and no database. A server that loses acknowledged
+    writes may grant a name twice. Package kvlock/redlock uses several Redis servers and may do so too, but less often.
+  - Packages kvlock/etcdlock and kvlock/zklock survive the loss of a minority of their servers without losing a
+    lock, and are fair across processes. Each commit needs a quorum.
 
-Every Backend says what it does and does not do in its Capabilities, and each has a page in the
-folder docs. Package memlock keeps locks in memory, for tests. Package locktest checks any backend,
-also one of your own, which package driver tells how to write.
+The Capabilities of each backend say what it guarantees, and each backend has a page in the folder docs.
+Package memlock keeps locks in memory, for tests. Package locktest checks any backend. Package driver
+explains how to write one.
 
-# Telling what happens
+# Observing it
 
-The library logs nothing unless it is given a [Logger]. [Tracing] takes functions that are called as
-things happen. Both may be given, and package otellock makes metrics and spans of the same events.
+The library logs nothing unless you give it a [Logger]. [Tracing] takes functions that are called for each event.
+You can use both. Package otellock makes metrics and spans of the same events.
 
-No goroutine, timer or connection is per lease; waiting takes a timer for each name, and on some stores a
-connection. After [Locker.Close] no goroutine is left.
+A lease has no goroutine, timer or connection of its own. Waiting needs one timer for each name, and on some
+stores a connection. After [Locker.Close] no goroutine is left.
 */
 package rowlock
