@@ -112,17 +112,25 @@ sample: ## SAMPLE=200 sentences of pages, comments and messages, drawn by SEED=1
 servers: ## start the servers and print how to reach them; Ctrl-C stops them
 	@$(SERVERS)
 
-release: ## dist: the command for PLATFORMS, static and the same wherever it is built, its manual page, and SHA256SUMS
-	@rm -rf dist && mkdir -p dist
+# The command as it is released: static, and the same wherever it is built with one version of Go. The Dockerfile builds it like this, too.
+RELEASED = go build -trimpath -buildvcs=false -tags grpcnotrace -ldflags "-s -w -X github.com/rowlock/rowlock/internal/cli.released=$(VERSION)"
+DIST    ?= dist
+
+release: ## dist: the command for PLATFORMS, its manual page, Debian packages and SHA256SUMS
+	@rm -rf $(DIST) && mkdir -p $(DIST)
 	@set -e; for platform in $(PLATFORMS); do \
 		os=$${platform%/*} arch=$${platform#*/}; \
-		file=dist/rowlock_$${os}_$${arch}; if [ $$os = windows ]; then file=$$file.exe; fi; \
+		file=$(DIST)/rowlock_$${os}_$${arch}; if [ $$os = windows ]; then file=$$file.exe; fi; \
 		echo "$$file"; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -buildvcs=false -tags grpcnotrace \
-			-ldflags "-s -w -X github.com/rowlock/rowlock/internal/cli.released=$(VERSION)" -o $$file ./cmd/rowlock; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(RELEASED) -o $$file ./cmd/rowlock; \
 	done
-	@go run ./cmd/rowlock man >dist/rowlock.1
-	@cd dist && sha256sum rowlock* >SHA256SUMS
+	@go run ./cmd/rowlock man >$(DIST)/rowlock.1
+	@set -e; for shell in bash zsh fish; do go run ./cmd/rowlock completion $$shell >$(DIST)/rowlock.$$shell; done
+	@set -e; for platform in $(filter linux/%,$(PLATFORMS)); do \
+		if ! command -v dpkg-deb >/dev/null; then echo "no Debian package: it is made by dpkg-deb, which is not installed"; break; fi; \
+		arch=$${platform#*/}; internal/release/deb.sh $(DIST)/rowlock_linux_$$arch $$arch '$(VERSION)' $(DIST); \
+	done
+	@cd $(DIST) && sha256sum rowlock* >SHA256SUMS
 
 vulncheck: ## known vulnerabilities of what is imported; asks https://vuln.go.dev, without which .ci/run says that it did not run
 	@set -e; for module in $(MODULES); do (cd $$module; echo "vulncheck $$module"; $(TOOL) govulncheck ./...); done
