@@ -89,7 +89,7 @@ func (f *fenced) strengths() []contender {
 	}{
 		{"Check", f.begin(func(tx *sql.Tx) error { return guard.Check(ctx, tx) }, update)},
 		{"Check, lazy", f.begin(func(tx *sql.Tx) error { return lazy.Check(ctx, tx) }, update)},
-		{"Hold", f.begin(func(tx *sql.Tx) error { return guard.Hold(ctx, tx) }, update)},
+		{"CheckHeld", f.begin(func(tx *sql.Tx) error { return guard.CheckHeld(ctx, tx) }, update)},
 		{"CheckRow", f.begin(func(tx *sql.Tx) error { return guard.CheckRow(ctx, tx, row, 1) }, update)},
 		{"Check, protected table", f.begin(func(tx *sql.Tx) error { return protected.Check(ctx, tx) }, updateProtected)},
 		{"Tx", func(context.Context) error { return guard.Tx(ctx, work) }},

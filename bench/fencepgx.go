@@ -52,7 +52,7 @@ func fencedPgx(ctx context.Context, dsn string) ([]contender, error) {
 	return []contender{
 		{name: bare, kind: report.Floor, floor: bare, cycle: transaction(nil), close: pool.Close},
 		{name: "pgx: Check", kind: report.Rowlock, floor: bare, cycle: transaction(func(tx pgx.Tx) error { return guard.CheckPgx(held, tx) })},
-		{name: "pgx: Hold", kind: report.Rowlock, floor: bare, cycle: transaction(func(tx pgx.Tx) error { return guard.HoldPgx(held, tx) })},
+		{name: "pgx: CheckHeld", kind: report.Rowlock, floor: bare, cycle: transaction(func(tx pgx.Tx) error { return guard.CheckHeldPgx(held, tx) })},
 		{name: "pgx: Tx", kind: report.Rowlock, floor: bare, cycle: tx},
 	}, nil
 }

@@ -175,8 +175,8 @@ func TestPrivilegesOfAnOperator(t *testing.T) {
 	}
 }
 
-// Hold needs SELECT on the lease table besides, and ReleaseOnCommit the update of three columns.
-func TestFewPrivilegesAreNeededToHold(t *testing.T) {
+// CheckHeld needs SELECT on the lease table besides, and ReleaseOnCommit the update of three columns.
+func TestFewPrivilegesAreNeededForCheckHeld(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
 		t.Run(e.name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestFewPrivilegesAreNeededToHold(t *testing.T) {
 				tx, err := db.BeginTx(t.Context(), nil)
 				require.NoError(t, err)
 				defer tx.Rollback()
-				return e.guard(db).Hold(lease.Context(), tx)
+				return e.guard(db).CheckHeld(lease.Context(), tx)
 			}
 			nothing := func(context.Context, *sql.Tx) error { return nil }
 			require.ErrorContains(t, hold(s.as(t, marks)), "privilege")

@@ -126,7 +126,7 @@ func TestReleaseOnCommitRunsAgainWhatWasUndone(t *testing.T) {
 }
 
 // The same guard on a pgx pool.
-func TestHoldAndReleaseOnCommitPgx(t *testing.T) {
+func TestCheckHeldAndReleaseOnCommitPgx(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
 	s.keepLocks()
@@ -139,9 +139,9 @@ func TestHoldAndReleaseOnCommitPgx(t *testing.T) {
 		_, err := tx.Exec(ctx, "INSERT INTO elsewhere VALUES (1)")
 		return err
 	}
-	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return guard.HoldPgx(lease.Context(), tx) }))
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return guard.CheckHeldPgx(lease.Context(), tx) }))
 	s.expire(t, true)
-	require.ErrorIs(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return guard.HoldPgx(lease.Context(), tx) }), rowlock.ErrLost)
+	require.ErrorIs(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return guard.CheckHeldPgx(lease.Context(), tx) }), rowlock.ErrLost)
 	require.ErrorIs(t, guard.ReleaseOnCommitPgx(lease.Context(), insert), rowlock.ErrLost)
 	lease = s.sealed(t)
 	require.NoError(t, guard.ReleaseOnCommitPgx(lease.Context(), insert))
@@ -151,5 +151,5 @@ func TestHoldAndReleaseOnCommitPgx(t *testing.T) {
 	lease = s.sealed(t)
 	require.ErrorContains(t, guard.ReleaseOnCommit(lease.Context(), nil), "use TxPgx")
 	require.ErrorContains(t, s.guard.ReleaseOnCommitPgx(lease.Context(), nil), "use Tx")
-	require.ErrorContains(t, fence.MySQL(s.db).HoldPgx(lease.Context(), nil), "want sqllock/mysql")
+	require.ErrorContains(t, fence.MySQL(s.db).CheckHeldPgx(lease.Context(), nil), "want sqllock/mysql")
 }

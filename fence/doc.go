@@ -42,7 +42,7 @@
 // # Lock and data in one database
 //
 // Where package sqllock keeps the lock in the same database and table as the marks,
-// [Guard.Hold] is a check that also asks the database whether the lease is alive now, and
+// [Guard.CheckHeld] is a check that also asks the database whether the lease is alive now, and
 // [Guard.ReleaseOnCommit] ends the lease in the commit of its last transaction.
 // # Locks without a token
 //

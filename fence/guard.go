@@ -53,8 +53,8 @@ type dialect interface {
 	forget(ctx context.Context, q querier, unused time.Duration, last Mark) ([]Mark, error)
 	// check locks the marks of c to the end of q's transaction and compares. ctx has a deadline.
 	check(ctx context.Context, q querier, c claim) error
-	// hold is nil if the lease of c is alive, and reads only. ctx has a deadline.
-	hold(ctx context.Context, q querier, c claim) error
+	// held is nil if the lease of c is alive, and reads only. ctx has a deadline.
+	held(ctx context.Context, q querier, c claim) error
 	// release ends the lease of c with q's transaction. ctx has a deadline.
 	release(ctx context.Context, q querier, c claim) error
 	// keeper is the kind of backend that keeps its leases in such a database.

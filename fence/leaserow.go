@@ -11,7 +11,7 @@ import (
 
 var (
 	errElsewhere = errors.New("the lease has no row in the guard's database and table: both must be those that the lock is kept in")
-	errOutdated  = errors.New("the lease has expired as the transaction sees it, which may be older than a renewal: hold first, then read")
+	errOutdated  = errors.New("the lease has expired as the transaction sees it, which may be older than a renewal: call CheckHeld first, then read")
 )
 
 // leaseRow is what the lease table has of a lock.
@@ -24,15 +24,15 @@ type leaseRow struct {
 // leaseRow reads the row of the claim's lock, as q's transaction sees it.
 func (m marks) leaseRow(ctx context.Context, q querier, c claim) (leaseRow, error) {
 	var l leaseRow
-	found, err := q.row(ctx, m.sql["hold"], m.key(c, c.lease.Name()), &l.token, &l.nonce, &l.state)
+	found, err := q.row(ctx, m.sql["held"], m.key(c, c.lease.Name()), &l.token, &l.nonce, &l.state)
 	if err == nil && !found {
 		err = errElsewhere
 	}
 	return l, err
 }
 
-// hold is nil if the claim's lease is alive.
-func (m marks) hold(ctx context.Context, q querier, c claim) error {
+// held is nil if the claim's lease is alive.
+func (m marks) held(ctx context.Context, q querier, c claim) error {
 	l, err := m.leaseRow(ctx, q, c)
 	switch {
 	case err != nil:
@@ -70,24 +70,24 @@ func (*postgres) keeper() string { return "sqllock/postgres" }
 func (*mysql) keeper() string    { return "sqllock/mysql" }
 func (*sqlite) keeper() string   { return "sqllock/sqlite" }
 
-func (p *postgres) hold(ctx context.Context, q querier, c claim) error {
-	return p.classify(p.marks.hold(ctx, q, c))
+func (p *postgres) held(ctx context.Context, q querier, c claim) error {
+	return p.classify(p.marks.held(ctx, q, c))
 }
 
 func (p *postgres) release(ctx context.Context, q querier, c claim) error {
 	return p.classify(p.marks.release(ctx, q, c))
 }
 
-func (m *mysql) hold(ctx context.Context, q querier, c claim) error {
-	return m.classify(m.marks.hold(ctx, q, c))
+func (m *mysql) held(ctx context.Context, q querier, c claim) error {
+	return m.classify(m.marks.held(ctx, q, c))
 }
 
 func (m *mysql) release(ctx context.Context, q querier, c claim) error {
 	return m.classify(m.marks.release(ctx, q, c))
 }
 
-func (s *sqlite) hold(ctx context.Context, q querier, c claim) error {
-	return s.classify(ctx, q, s.marks.hold(ctx, q, c))
+func (s *sqlite) held(ctx context.Context, q querier, c claim) error {
+	return s.classify(ctx, q, s.marks.held(ctx, q, c))
 }
 
 func (s *sqlite) release(ctx context.Context, q querier, c claim) error {

@@ -157,7 +157,7 @@ func (s *store) lifeUnder(t *testing.T, setting string, params map[string]string
 	kept := u.lease(t, named("kept"))
 	require.NoError(t, u.guard.Seal(ctx, kept, named("kept")))
 	tx := u.begin(t, sql.LevelDefault)
-	require.NoError(t, u.guard.Hold(kept.Context(), tx, named("kept")))
+	require.NoError(t, u.guard.CheckHeld(kept.Context(), tx, named("kept")))
 	require.NoError(t, tx.Commit())
 	require.NoError(t, u.guard.ReleaseOnCommit(kept.Context(), nothing, named("kept")))
 	status, err := u.locks.Inspect(ctx, driver.Key{Name: named("kept")})

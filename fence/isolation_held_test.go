@@ -49,7 +49,7 @@ var holdSchedules = []struct {
 }
 
 func hold(_ *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error {
-	return s.guard.Hold(old.Context(), tx)
+	return s.guard.CheckHeld(old.Context(), tx)
 }
 
 func write(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error {
@@ -65,10 +65,10 @@ func holdAndWrite(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error 
 	return write(t, s, tx, old)
 }
 
-// At every isolation level of every engine, no stale write commits behind a Hold, and no successor
+// At every isolation level of every engine, no stale write commits behind a CheckHeld, and no successor
 // misses the last write before its seal, although the lock itself is taken over at once; on SQLite,
 // and at SERIALIZABLE on MySQL, it is granted to nobody while the transaction is open.
-func TestNoStaleWriteBehindAHold(t *testing.T) {
+func TestNoStaleWriteBehindCheckHeld(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		for _, level := range s.levels {
 			for _, sch := range holdSchedules {

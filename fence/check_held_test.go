@@ -60,7 +60,7 @@ func (s *store) holding(t *testing.T, lease *rowlock.Lease, level sql.IsolationL
 	t.Helper()
 	tx := s.begin(t, level)
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	err := s.guard.Hold(lease.Context(), tx)
+	err := s.guard.CheckHeld(lease.Context(), tx)
 	if err == nil {
 		err = errors.Join(s.append(t.Context(), tx, lease), tx.Commit())
 	}
@@ -77,9 +77,9 @@ func (s *store) readsLock(level sql.IsolationLevel) bool {
 	return level == sql.LevelSerializable && s.dialect == migrations.MySQL
 }
 
-// Hold accepts a lease that is alive in the database, and none that it has ended, whatever the
+// CheckHeld accepts a lease that is alive in the database, and none that it has ended, whatever the
 // lease's own deadline says: expired, ended by an operator, or another's, who has sealed or not.
-func TestHoldAsksTheDatabaseWhetherTheLeaseIsAlive(t *testing.T) {
+func TestCheckHeldAsksTheDatabaseWhetherTheLeaseIsAlive(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		for _, level := range s.levels {
 			s.exec(t, "DELETE FROM ledger")
@@ -110,7 +110,7 @@ func TestHoldAsksTheDatabaseWhetherTheLeaseIsAlive(t *testing.T) {
 
 // A lease that was renewed after the transaction began to read is not taken for lost: the
 // transaction is to be run again.
-func TestHoldInASnapshotFromBeforeARenewal(t *testing.T) {
+func TestCheckHeldInASnapshotFromBeforeARenewal(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
 			return // the check refuses a transaction that began to read before any other's commit
@@ -122,7 +122,7 @@ func TestHoldInASnapshotFromBeforeARenewal(t *testing.T) {
 			var n int64
 			require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
 			s.expire(t, false) // what a renewal does
-			err := s.guard.Hold(lease.Context(), tx)
+			err := s.guard.CheckHeld(lease.Context(), tx)
 			if s.keepsSnapshot(level) || s.readsLock(level) && s.name == "mariadb-snapshot-isolation" {
 				require.ErrorIs(t, err, fence.ErrRetry, level)
 				require.NotErrorIs(t, err, rowlock.ErrLost, level)
@@ -138,12 +138,12 @@ func TestHoldInASnapshotFromBeforeARenewal(t *testing.T) {
 // An open transaction that holds does not keep its own lease from being renewed. Where it does, at
 // SERIALIZABLE on MySQL and on SQLite, the renewal fails as unknown, which loses nothing yet, and
 // works again as soon as the transaction has ended.
-func TestHoldDoesNotDelayRenewal(t *testing.T) {
+func TestCheckHeldDoesNotDelayRenewal(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		lease := s.sealed(t)
 		for _, level := range s.levels {
 			tx := s.begin(t, level)
-			require.NoError(t, s.guard.Hold(lease.Context(), tx))
+			require.NoError(t, s.guard.CheckHeld(lease.Context(), tx))
 			require.NoError(t, s.append(t.Context(), tx, lease))
 			if s.readsLock(level) || s.dialect == migrations.SQLite {
 				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -159,20 +159,20 @@ func TestHoldDoesNotDelayRenewal(t *testing.T) {
 }
 
 // A lease of another store is refused with words that say so, and nothing is written.
-func TestHoldAndReleaseOnCommitWantTheSameStore(t *testing.T) {
+func TestCheckHeldAndReleaseOnCommitWantTheSameStore(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		never := func(context.Context, *sql.Tx) error { panic("not to be called") }
 		lease := s.sealed(t)
 		for _, err := range []error{s.holding(t, lease, sql.LevelDefault), s.guard.ReleaseOnCommit(lease.Context(), never)} {
 			require.ErrorContains(t, err, `kept by "memlock": want sqllock/`)
 		}
-		require.ErrorIs(t, s.guard.Hold(t.Context(), s.begin(t, sql.LevelDefault)), fence.ErrNoLease)
+		require.ErrorIs(t, s.guard.CheckHeld(t.Context(), s.begin(t, sql.LevelDefault)), fence.ErrNoLease)
 		require.ErrorIs(t, s.guard.ReleaseOnCommit(t.Context(), never), fence.ErrNoLease)
 	})
 }
 
 // The same of another table in the same database.
-func TestHoldAndReleaseOnCommitWantTheSameTable(t *testing.T) {
+func TestCheckHeldAndReleaseOnCommitWantTheSameTable(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		require.NoError(t, migrations.Up(t.Context(), s.db, s.dialect, migrations.Table("other")))
 		s.keepLocks(sqllock.Table("other"))

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Hold is [Guard.Check] and, besides, the proof that the lease is alive now by the database's clock.
+// CheckHeld is [Guard.Check] and, besides, the proof that the lease is alive now by the database's clock.
 // Check alone believes the lease's own deadline, and refuses a lease that somebody has ended or taken
 // over only once a successor has sealed. The lease must be kept by package sqllock in the same
 // database and table ([Table]). Tx, ctx, resources and errors are those of Check; the others:
@@ -15,16 +15,16 @@ import (
 //   - rowlock.ErrLost: the database does not hold the lease any more. Roll back and stop.
 //   - [ErrRetry]: the lease has expired in the transaction's snapshot, which may be older than a
 //     renewal, while the lease is trusted. That is at REPEATABLE READ and SERIALIZABLE on Postgres,
-//     and on MySQL, where the level cannot be asked, at all. A later Hold in the same transaction
+//     and on MySQL, where the level cannot be asked, at all. A later CheckHeld in the same transaction
 //     reads the same snapshot: call it once, first.
 //   - One that says that the lease is not kept here.
 //
-// Hold takes no lock on the lease, so an open transaction does not delay its renewal, but for two
+// CheckHeld takes no lock on the lease, so an open transaction does not delay its renewal, but for two
 // cases. At SERIALIZABLE on MySQL and MariaDB every read locks: a renewal fails as unknown until the
 // transaction ends. And a SQLite file has one writer: a renewal waits for the transaction. In
 // both, a transaction that lasts until the end of trust loses the lease; on SQLite its ctx ends
 // then, too. It should be shorter than half a TTL.
-func (g *Guard) Hold(ctx context.Context, tx Transaction, resources ...string) error {
+func (g *Guard) CheckHeld(ctx context.Context, tx Transaction, resources ...string) error {
 	c, err := g.kept(ctx, resources)
 	if err != nil {
 		return err
@@ -33,11 +33,11 @@ func (g *Guard) Hold(ctx context.Context, tx Transaction, resources ...string) e
 	if err != nil {
 		return err
 	}
-	return g.hold(ctx, q, c)
+	return g.checkHeld(ctx, q, c)
 }
 
-// HoldPgx is [Guard.Hold] for a transaction of pgx. The guard must be one for Postgres.
-func (g *Guard) HoldPgx(ctx context.Context, tx pgx.Tx, resources ...string) error {
+// CheckHeldPgx is [Guard.CheckHeld] for a transaction of pgx. The guard must be one for Postgres.
+func (g *Guard) CheckHeldPgx(ctx context.Context, tx pgx.Tx, resources ...string) error {
 	c, err := g.kept(ctx, resources)
 	if err != nil {
 		return err
@@ -46,15 +46,15 @@ func (g *Guard) HoldPgx(ctx context.Context, tx pgx.Tx, resources ...string) err
 	if err != nil {
 		return err
 	}
-	return g.hold(ctx, q, c)
+	return g.checkHeld(ctx, q, c)
 }
 
-// hold checks, and looks at the lease's row.
-func (g *Guard) hold(ctx context.Context, q querier, c claim) error {
-	return g.prove(ctx, "hold", c, func(ctx context.Context) error {
+// checkHeld checks, and looks at the lease's row.
+func (g *Guard) checkHeld(ctx context.Context, q querier, c claim) error {
+	return g.prove(ctx, "check that it is held", c, func(ctx context.Context) error {
 		err := g.checked(ctx, q, false, c, nil)
 		if err == nil {
-			err = g.dialect.hold(ctx, q, c)
+			err = g.dialect.held(ctx, q, c)
 		}
 		return err
 	})
