@@ -76,7 +76,7 @@ func (m mark) isOf(c claim) bool { return m.nonce == c.nonce }
 func (c claim) mayRaise(resource string, m mark) error {
 	switch {
 	case m.domain != "" && m.domain != c.domain:
-		return &DomainError{Namespace: c.namespace, Resource: resource, Domain: c.domain, Sealed: m.domain, Newest: rowlock.Token(m.token)}
+		return &OtherDomainError{Namespace: c.namespace, Resource: resource, Domain: c.domain, Sealed: m.domain, Newest: rowlock.Token(m.token)}
 	case c.mint == nil && m.token >= c.token:
 		return c.refuse(resource, m)
 	default:
@@ -119,7 +119,7 @@ func (c claim) subject() string {
 // Where neither has ended, it was the bound of within that did, and it is to be run again: nobody is
 // to take that for the end of his own ctx.
 func (c claim) wrap(ctx context.Context, operation string, err error) error {
-	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrDomain) {
+	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrOtherDomain) {
 		return err
 	}
 	lost, ended := c.lease.Err(), ctx.Err()

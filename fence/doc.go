@@ -82,7 +82,7 @@
 // # Which errors end the work
 //
 //	ErrStale                  roll back, stop: another holder has sealed, or this lease has not
-//	ErrDomain                 of a seal: stop, until an operator has reset the mark
+//	ErrOtherDomain            of a seal: stop, until an operator has reset the mark
 //	ErrReadOnly               roll back, begin a transaction that writes, on the primary
 //	rowlock.ErrLost           roll back, stop: the lease has ended
 //	ErrRetry                  roll back, run the whole transaction again
@@ -192,7 +192,7 @@
 // [Guard.Marks] lists the marks, and [Guard.Prune] forgets those that were not sealed for a long time:
 // a row stays for every resource that was ever sealed until then.
 //
-// Some marks can never be raised again: the lock moved to another store ([ErrDomain]), or its store
+// Some marks can never be raised again: the lock moved to another store ([ErrOtherDomain]), or its store
 // lost its history and grants smaller tokens than before ([StaleError].Ahead). Seal then refuses
 // every holder, until an operator who knows that nobody works under the old lock gives the resource
 // to the next one: [Guard.Reset]. After a backup of the data was restored, [Guard.ResetAll] keeps

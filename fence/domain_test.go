@@ -16,16 +16,16 @@ func TestTokensOfTwoDomainsAreNotCompared(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease, other := s.lease(t, "job"), s.lease(t, "another")
 		require.NoError(t, s.guard.Seal(t.Context(), lease, "r"))
-		moved := s.engine.guard(s.db, fence.Domain("new-server"))
+		moved := s.engine.guard(s.db, fence.TokenDomain("new-server"))
 		err := s.guard.Seal(t.Context(), other, "q", "r")
-		require.ErrorIs(t, err, fence.ErrDomain)
+		require.ErrorIs(t, err, fence.ErrOtherDomain)
 		require.NotErrorIs(t, err, fence.ErrStale)
-		var domain *fence.DomainError
+		var domain *fence.OtherDomainError
 		require.ErrorAs(t, err, &domain)
-		assert.Equal(t, fence.DomainError{Resource: "r", Domain: "memlock another", Sealed: "memlock job", Newest: lease.Token()}, *domain)
+		assert.Equal(t, fence.OtherDomainError{Resource: "r", Domain: "memlock another", Sealed: "memlock job", Newest: lease.Token()}, *domain)
 		require.ErrorContains(t, err, "rowlock fence reset")
 		err = moved.Seal(t.Context(), s.lease(t, "job"), "q", "r")
-		require.ErrorIs(t, err, fence.ErrDomain)
+		require.ErrorIs(t, err, fence.ErrOtherDomain)
 		require.ErrorContains(t, err, `a token of "new-server job"`)
 		require.NoError(t, s.guard.Check(lease.Context(), s.begin(t, sql.LevelDefault), "r"), "nothing was written")
 		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_fence WHERE resource = 'r' AND domain = 'memlock job'"))
@@ -47,6 +47,6 @@ func TestAMarkWithoutADomainTakesTheNextOne(t *testing.T) {
 // A name that cannot be one is an error of every call.
 func TestDomainIsAName(t *testing.T) {
 	for _, bad := range []string{"a b", "a\x00", "\xff", string(make([]byte, 65))} {
-		require.ErrorContains(t, fence.SQLite(&sql.DB{}, fence.Domain(bad)).Validate(), "fence: domain")
+		require.ErrorContains(t, fence.SQLite(&sql.DB{}, fence.TokenDomain(bad)).Validate(), "fence: domain")
 	}
 }

@@ -21,10 +21,10 @@ var (
 	// ([Guard.Protect], [Guard.Explain]). Where there was a check, the guard lacks the option
 	// [Protected].
 	ErrUnchecked = errors.New("fence: write without a check")
-	// ErrDomain: the mark's token comes from another store or another lock than the lease's, and the
+	// ErrOtherDomain: the mark's token comes from another store or another lock than the lease's, and the
 	// two cannot be compared. It is final until an operator resets the mark, which the error's text
-	// names the command for. The error is a [*DomainError].
-	ErrDomain = errors.New("fence: tokens of two domains")
+	// names the command for. The error is a [*OtherDomainError].
+	ErrOtherDomain = errors.New("fence: the mark is of another token domain")
 	// ErrUnknown: the connection broke at the commit, and the database could not be asked for long
 	// enough what became of it. It may have been committed, or be committed still. Only [Guard.Tx] and
 	// [Guard.TxPgx] return it; the error wraps that of the commit. On SQLite it is also the error where the function ignored that a
@@ -79,8 +79,8 @@ func (e *StaleError) Error() string {
 // Is makes a *StaleError an [ErrStale].
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
-// DomainError says which resource was sealed with a token that the lease's is not comparable with.
-type DomainError struct {
+// OtherDomainError says which resource was sealed with a token that the lease's is not comparable with.
+type OtherDomainError struct {
 	Namespace string
 	Resource  string
 	Domain    string        // of the lease: the store, a space, the lock
@@ -88,13 +88,13 @@ type DomainError struct {
 	Newest    rowlock.Token // the mark's
 }
 
-func (e *DomainError) Error() string {
+func (e *OtherDomainError) Error() string {
 	return fmt.Sprintf("fence: %q is sealed with token %d of %q, which a token of %q is not comparable with; "+
 		"if that lock is used no more: %s", e.Resource, e.Newest, e.Sealed, e.Domain, resetCommand(e.Namespace, e.Resource, e.Newest))
 }
 
-// Is makes a *DomainError an [ErrDomain].
-func (e *DomainError) Is(target error) bool { return target == ErrDomain }
+// Is makes a *OtherDomainError an [ErrOtherDomain].
+func (e *OtherDomainError) Is(target error) bool { return target == ErrOtherDomain }
 
 // SchemaError says that a table of this package is missing or older than this version of the library. The
 // message names the command and the call that mend it.

@@ -147,7 +147,7 @@ func TestAGrantThatCannotSealIsReleased(t *testing.T) {
 		locker := lockerOn(t, b.backend)
 		for change, want := range map[string]error{
 			"SET token = 9000000000000000000":       fence.ErrStale,
-			"SET token = 1, domain = 'store other'": fence.ErrDomain,
+			"SET token = 1, domain = 'store other'": fence.ErrOtherDomain,
 		} {
 			s.exec(t, "DELETE FROM rowlock_lease_fence")
 			lease, err := locker.Acquire(t.Context(), "r", rowlock.Fenced(b.guard))
@@ -228,7 +228,7 @@ func TestWhoseMarksAGrantSeals(t *testing.T) {
 			require.NoError(t, lease.Release(t.Context()))
 		}
 	}
-	here := fence.Domain("here")
+	here := fence.TokenDomain("here")
 	of(fence.Postgres(s.db, here))
 	assert.EqualValues(t, 1, marks("rowlock_lease"))
 	of(fence.Postgres(s.open(t, s.dsn), here))

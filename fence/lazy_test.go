@@ -237,7 +237,7 @@ func TestLazyAndSeal(t *testing.T) {
 		require.ErrorIs(t, s.guard.Tx(newest.Context(), nothing), fence.ErrStale, "the other guard is not lazy")
 		require.NoError(t, lazy.Seal(t.Context(), newest))
 		require.NoError(t, s.guard.Tx(newest.Context(), nothing))
-		require.ErrorIs(t, lazy.Tx(s.lease(t, "another").Context(), nothing, "r"), fence.ErrDomain)
+		require.ErrorIs(t, lazy.Tx(s.lease(t, "another").Context(), nothing, "r"), fence.ErrOtherDomain)
 	})
 }
 

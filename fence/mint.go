@@ -43,7 +43,7 @@ type claimant struct{ nonce, resource string }
 // use Seal. ctx, the lease's trust and the other errors are as for [Guard.Seal]. On Postgres, MySQL and
 // MariaDB the server ends the claim of a process that is stopped when the lease's trust would have
 // ended, give or take a second. Tokens of a claim are comparable with those of claims under the same
-// lock's name only: else the error is a [*DomainError].
+// lock's name only: else the error is a [*OtherDomainError].
 func (g *Guard) Claim(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
 		return g.err

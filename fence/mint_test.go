@@ -196,15 +196,15 @@ func TestAClaimIsADomainOfItsOwn(t *testing.T) {
 		require.NoError(t, s.guard.Seal(t.Context(), s.lease(t, "r"), "r"))
 		lease := s.lease(t, "r")
 		err := s.guard.Claim(t.Context(), lease, "a", "r")
-		require.ErrorIs(t, err, fence.ErrDomain)
+		require.ErrorIs(t, err, fence.ErrOtherDomain)
 		require.ErrorContains(t, err, `a token of "claim r"`)
 		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
 		require.NoError(t, s.guard.Claim(t.Context(), lease, "a"))
-		require.ErrorContains(t, s.engine.guard(s.db, fence.Domain("claim")).Validate(), "Claim")
+		require.ErrorContains(t, s.engine.guard(s.db, fence.TokenDomain("claim")).Validate(), "Claim")
 		require.ErrorContains(t, s.guard.Claim(t.Context(), nil), "nil")
 		require.NoError(t, lease.Release(t.Context()))
 		require.ErrorIs(t, s.guard.Claim(t.Context(), lease), rowlock.ErrReleased)
-		require.ErrorIs(t, s.guard.Seal(t.Context(), s.lease(t, "r"), "a"), fence.ErrDomain)
+		require.ErrorIs(t, s.guard.Seal(t.Context(), s.lease(t, "r"), "a"), fence.ErrOtherDomain)
 	})
 }
 

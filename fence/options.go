@@ -13,11 +13,11 @@ type options struct {
 // maxDomain leaves room for the lock's name beside it in the fence table.
 const maxDomain = 64
 
-// Domain names the store that the tokens come from, in place of the kind that the lease's backend
+// TokenDomain names the store that the tokens come from, in place of the kind that the lease's backend
 // names. Tokens are compared within one domain only, which is this name and the lock's: give it
 // where two stores of one kind may grant the same lock, such as before and after a move from one
 // server to another. At most 64 bytes of UTF-8, without spaces.
-func Domain(name string) Option {
+func TokenDomain(name string) Option {
 	return func(o *options) { o.domain = name }
 }
 

@@ -37,7 +37,7 @@ func (e *NoMarkError) Error() string {
 func (e *NoMarkError) Is(target error) bool { return target == ErrNoMark }
 
 // Reset takes a mark back that no lease can raise any more: the resource now belongs to another
-// lock or another store ([ErrDomain]), or the lock's store has lost its history
+// lock or another store ([ErrOtherDomain]), or the lock's store has lost its history
 // ([StaleError].Ahead). Every holder of before is refused by its next [Guard.Check], and the next
 // [Guard.Seal] is taken, whatever its token and domain.
 //

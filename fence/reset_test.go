@@ -110,7 +110,7 @@ func TestResetAfterAChangeOfDomain(t *testing.T) {
 		old, next := s.lease(t, "job", rowlock.Namespace("it's")), s.lease(t, "another", rowlock.Namespace("it's"))
 		require.NoError(t, s.guard.Seal(t.Context(), old, "-r"))
 		err := s.guard.Seal(t.Context(), next, "-r")
-		var domain *fence.DomainError
+		var domain *fence.OtherDomainError
 		require.ErrorAs(t, err, &domain)
 		require.ErrorContains(t, err, "rowlock fence reset --token "+old.Token().String()+` --namespace='it'\''s' -- '-r'`)
 		require.NoError(t, s.guard.Reset(t.Context(), domain.Namespace, domain.Resource, domain.Newest))

@@ -33,7 +33,7 @@ const explainLimit = time.Second
 // all are. Seal then renews the lease, for at most a second: one that its store still holds for us
 // tells that it is the mark that is wrong ([StaleError].Ahead), and one that is lost is lost from
 // then on. Tokens of different locks, or of different kinds of store, are not comparable: where the
-// mark is of another domain, the error is a [*DomainError]. Resources follow the rules of the names
+// mark is of another domain, the error is a [*OtherDomainError]. Resources follow the rules of the names
 // of locks and are kept apart by the lease's namespace.
 //
 // A lease of a store that grants no tokens cannot seal: see [Guard.Claim]. One that has ended gets

@@ -49,7 +49,7 @@ func interrupted(bounded context.Context, err error) error {
 // there is none to be had, or when the server has no room or takes no writes: it is no answer to what was asked.
 func unanswered(err error) bool {
 	var schema *SchemaError
-	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrDomain) || errors.Is(err, ErrRetry) || errors.As(err, &schema) {
+	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrOtherDomain) || errors.Is(err, ErrRetry) || errors.As(err, &schema) {
 		return false
 	}
 	// Connection exceptions, operator intervention but for a statement that was cancelled, insufficient resources.
