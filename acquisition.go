@@ -177,7 +177,7 @@ func (a *acquisition) sealAs() string {
 	if !ok || a.locker.caps.SealsAt == (driver.Place{}) {
 		return ""
 	}
-	place, domain := guard.SealedByGrant(a.cfg.guard, a.locker.caps.Backend, a.key.Name)
+	place, domain := guard.SealPlace(a.cfg.guard, a.locker.caps.Backend, a.key.Name)
 	if place != a.locker.caps.SealsAt {
 		return ""
 	}

@@ -311,7 +311,7 @@ var errNoGuard = errors.New("rowlock: Fenced(nil): want a guard")
 
 // grantSealer is a guard whose marks a backend can raise with the grant, if both are at one place.
 type grantSealer interface {
-	// SealedByGrant is where the marks are, and the domain of the tokens that a store of the given
+	// SealPlace returns where the marks are, and the domain of the tokens that a store of the given
 	// kind grants for a lock of that name. It is the zero Place unless asked is the guard itself.
-	SealedByGrant(asked Sealer, store, name string) (place driver.Place, domain string)
+	SealPlace(asked Sealer, store, name string) (place driver.Place, domain string)
 }

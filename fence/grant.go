@@ -7,11 +7,11 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// SealedByGrant is for package rowlock: where the marks are, and the domain of the tokens that a store
+// SealPlace is for package rowlock. It returns where the marks are, and the domain of the tokens that a store
 // of the given kind grants for a lock of that name. A backend that keeps its locks at the same place
 // can raise the mark of the lock's own name as it grants, and then rowlock.Fenced calls no [Guard.Seal].
 // Where another Sealer than g is asked, one that embeds g and seals in its own way, it is the zero Place.
-func (g *Guard) SealedByGrant(asked rowlock.Sealer, store, name string) (place driver.Place, domain string) {
+func (g *Guard) SealPlace(asked rowlock.Sealer, store, name string) (place driver.Place, domain string) {
 	if asked != rowlock.Sealer(g) {
 		return driver.Place{}, ""
 	}
