@@ -78,7 +78,7 @@ type dialect interface {
 	explain(err error) error
 	// pruneOutcomes forgets the slots that were not used for so long.
 	pruneOutcomes(ctx context.Context, unused time.Duration) (int, error)
-	passport
+	passer
 	triggering
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
-// passport is how a transaction shows protected tables that it has passed a check. On Postgres the
+// passer is how a transaction shows protected tables that it has passed a check. On Postgres the
 // statement of the check does it by itself, for the transaction alone; elsewhere it is a statement of
 // its own, and another that takes it back.
-type passport interface {
+type passer interface {
 	pass(ctx context.Context, q querier, c claim) error
 	unpass(ctx context.Context, q querier) error
 	// refusal is ErrUnchecked or ErrStale if err is what a protected table answers, else nil.
