@@ -90,11 +90,10 @@
 //	ErrUnchecked              a mistake: a write to a protected table without a check
 //	ErrNoLease, *SchemaError  a mistake: ctx is not the lease's; the migration is missing
 //
-// Of [Guard.Tx], nil means committed, and an error that is no [ErrUnknown] means that nothing was, also
-// when the connection broke at the commit. Each of its transactions writes its number into a slot: a row
-// of the outcome table that no other transaction uses at that time. Whoever then reads the row in another
-// session waits until the transaction in doubt has ended, and finds its number or an older one. It costs
-// a statement a transaction.
+// [Guard.Tx] returns nil only if the transaction was committed. Any error except [ErrUnknown] means that nothing was
+// committed, also when the connection broke at the commit. To know this, each of its transactions writes its number
+// into a row of the outcome table that no other transaction uses at that time. Reading that row in another session waits
+// until the transaction in doubt has ended, and returns its number or an older one. This costs one statement a transaction.
 //
 // Of a commit of your own, an error of the driver leaves open whether it was committed.
 //
