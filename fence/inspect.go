@@ -17,7 +17,7 @@ type Mark struct {
 	Resource  string
 	Token     rowlock.Token // of the lease that sealed last; zero if the mark was reset since
 	Domain    string        // of that token: the store, a space, the lock; empty if the mark was reset since
-	Era       int64         // how often the mark was reset
+	Resets    int64         // how often the mark was reset
 	Age       time.Duration // since it was sealed or reset, by the database's clock
 }
 
@@ -62,7 +62,7 @@ func (m marks) scan(ctx context.Context, q querier, verb string, args ...any) ([
 	err := q.each(ctx, m.sql[verb], args, func(r row) error {
 		var one Mark
 		var age int64
-		if err := r.Scan(&one.Namespace, &one.Resource, &one.Token, &one.Domain, &one.Era, &age); err != nil {
+		if err := r.Scan(&one.Namespace, &one.Resource, &one.Token, &one.Domain, &one.Resets, &age); err != nil {
 			return err
 		}
 		one.Age = time.Duration(age) * time.Microsecond

@@ -57,7 +57,7 @@ func TestMarks(t *testing.T) {
 		for i, name := range names {
 			m := fence.Mark{Resource: name, Token: here.Token(), Domain: "memlock Jöb"}
 			if name == "a " {
-				m = fence.Mark{Resource: name, Era: 1}
+				m = fence.Mark{Resource: name, Resets: 1}
 			}
 			want = append(want[:i:i], m)
 		}

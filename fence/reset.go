@@ -19,14 +19,14 @@ type NoMarkError struct {
 	Resource  string
 	Seen      rowlock.Token
 	Token     rowlock.Token // of the mark; zero if there is none, or it was reset
-	Era       int64         // how often the mark was reset
+	Resets    int64         // how often the mark was reset
 }
 
 func (e *NoMarkError) Error() string {
 	switch {
 	case e.Token != 0:
 		return fmt.Sprintf("the mark of %q has token %d by now, and not %d", e.Resource, e.Token, e.Seen)
-	case e.Era != 0:
+	case e.Resets != 0:
 		return fmt.Sprintf("the mark of %q was reset already, and nobody has sealed it since", e.Resource)
 	default:
 		return fmt.Sprintf("%q has no mark: it was never sealed, or the mark was pruned", e.Resource)
@@ -92,7 +92,7 @@ func (m marks) resetAll(ctx context.Context, q querier, namespace string, all bo
 // reset locks the mark before it compares, so that the answer is of what was done.
 func (m marks) reset(ctx context.Context, q querier, namespace, resource string, seen rowlock.Token) error {
 	now := NoMarkError{Namespace: namespace, Resource: resource, Seen: seen}
-	if _, err := q.row(ctx, m.sql["lock_mark"], m.name(namespace, resource), &now.Token, &now.Era); err != nil {
+	if _, err := q.row(ctx, m.sql["lock_mark"], m.name(namespace, resource), &now.Token, &now.Resets); err != nil {
 		return err
 	}
 	if now.Token != seen {

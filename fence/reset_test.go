@@ -185,13 +185,13 @@ func TestResetComparesWhatWasSeen(t *testing.T) {
 		refused(lease.Token(), fence.NoMarkError{Resource: "never"}, "has no mark")
 		require.NoError(t, s.checked(t, lease, "r"), "nothing was written")
 		require.NoError(t, s.guard.Reset(t.Context(), "", "r", lease.Token()))
-		refused(lease.Token(), fence.NoMarkError{Resource: "r", Era: 1}, "reset already")
+		refused(lease.Token(), fence.NoMarkError{Resource: "r", Resets: 1}, "reset already")
 		require.NoError(t, s.checked(t, lease, "R"))
 		require.NoError(t, s.checked(t, other, "r"))
 
 		require.NoError(t, s.guard.Seal(t.Context(), lease))
 		require.NoError(t, s.guard.Reset(t.Context(), "", "r", lease.Token()))
-		refused(lease.Token(), fence.NoMarkError{Resource: "r", Era: 2}, "reset already")
+		refused(lease.Token(), fence.NoMarkError{Resource: "r", Resets: 2}, "reset already")
 	})
 }
 
@@ -249,7 +249,7 @@ func TestOperatingWithBadInput(t *testing.T) {
 // what was done, and the newer holder works after both.
 func TestResetBesideASeal(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
-		lease, era := s.lease(t, "r"), int64(0)
+		lease, resets := s.lease(t, "r"), int64(0)
 		require.NoError(t, s.guard.Seal(t.Context(), lease))
 		for range 30 {
 			newer, sealed := s.lease(t, "r"), make(chan error, 1)
@@ -257,11 +257,11 @@ func TestResetBesideASeal(t *testing.T) {
 			if err := s.guard.Reset(t.Context(), "", "r", lease.Token()); err != nil {
 				require.ErrorIs(t, err, fence.ErrNoMark)
 			} else {
-				era++
+				resets++
 			}
 			require.NoError(t, <-sealed)
 			require.NoError(t, s.checked(t, newer, "r"))
-			require.Equal(t, era, s.int(t, "SELECT era FROM rowlock_lease_fence"))
+			require.Equal(t, resets, s.int(t, "SELECT era FROM rowlock_lease_fence"))
 			lease = newer
 		}
 	})

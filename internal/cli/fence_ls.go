@@ -21,7 +21,7 @@ type markView struct {
 	Resource  string  `json:"resource"`
 	Token     int64   `json:"token"`       // zero if the mark was reset since
 	Domain    string  `json:"domain"`      // of that token: the store, a space, the lock
-	Era       int64   `json:"era"`         // how often the mark was reset
+	Resets    int64   `json:"resets"`      // how often the mark was reset
 	Age       float64 `json:"age_seconds"` // since it was sealed or reset, by the store's clock
 
 	mark fence.Mark
@@ -34,7 +34,7 @@ func (a *app) fenceLs() *cobra.Command {
 		Short: "List the marks",
 		Long: `Lists the marks of a namespace. TOKEN is that of the holder who sealed the resource last, DOMAIN where the
 token comes from: the kind of store and the lock. Both are empty if the mark was reset since. AGE is the
-time since then, ERA how often the mark was reset.
+time since then, RESETS how often the mark was reset.
 
 ` + exit.Help(),
 		DisableFlagsInUseLine: true,
@@ -50,7 +50,7 @@ time since then, ERA how often the mark was reset.
 			}
 			views := []markView{} // not null in JSON
 			for _, m := range list {
-				views = append(views, markView{m.Namespace, m.Resource, int64(m.Token), m.Domain, m.Era, terminal.Seconds(m.Age), m})
+				views = append(views, markView{m.Namespace, m.Resource, int64(m.Token), m.Domain, m.Resets, terminal.Seconds(m.Age), m})
 			}
 			if asJSON {
 				return terminal.WriteJSON(a.std.Out, views)
@@ -64,7 +64,7 @@ time since then, ERA how often the mark was reset.
 // writeMarks writes marks in columns, the namespace only where there may be several.
 func writeMarks(w io.Writer, marks []markView, namespaces bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	head := []string{"RESOURCE", "TOKEN", "AGE", "ERA", "DOMAIN"}
+	head := []string{"RESOURCE", "TOKEN", "AGE", "RESETS", "DOMAIN"}
 	if namespaces {
 		head = append([]string{"NAMESPACE"}, head...)
 	}
@@ -74,7 +74,7 @@ func writeMarks(w io.Writer, marks []markView, namespaces bool) error {
 		if v.Token != 0 {
 			token = fmt.Sprint(v.Token)
 		}
-		cells := []string{terminal.Cell(v.Resource), token, terminal.Span(v.mark.Age), fmt.Sprint(v.Era), terminal.Note(v.Domain)}
+		cells := []string{terminal.Cell(v.Resource), token, terminal.Span(v.mark.Age), fmt.Sprint(v.Resets), terminal.Note(v.Domain)}
 		if namespaces {
 			cells = append([]string{terminal.Cell(v.Namespace)}, cells...)
 		}

@@ -5,7 +5,7 @@ store=$ROWLOCK_STORE; test "$store" != local || store=sqlite:$XDG_STATE_HOME/row
 code=0; rowlock fence reset rowlock-demo --token 7 2>err || code=$?
 test $code = 1
 grep -q 'nothing is reset: "rowlock-demo" has no mark: it was never sealed' err
-test "$(rowlock fence ls)" = 'RESOURCE  TOKEN  AGE  ERA  DOMAIN'
+test "$(rowlock fence ls)" = 'RESOURCE  TOKEN  AGE  RESETS  DOMAIN'
 test "$(rowlock fence ls --json --all)" = '[]'
 
 # The demonstration seals.
@@ -15,7 +15,7 @@ rowlock fence ls >out
 grep -Eq '^rowlock-demo +[0-9]+ +[0-9.]+m?s +0 +[a-z/]+ rowlock-demo$' out
 test "$(wc -l <out)" = 2
 rowlock fence ls --all >out
-head -n 1 out | grep -Eq '^NAMESPACE +RESOURCE +TOKEN +AGE +ERA +DOMAIN$'
+head -n 1 out | grep -Eq '^NAMESPACE +RESOURCE +TOKEN +AGE +RESETS +DOMAIN$'
 grep -Eq "^it's +rowlock-demo +[0-9]+ " out
 test "$(wc -l <out)" = 3
 rowlock fence ls --json >out
@@ -32,7 +32,7 @@ rowlock fence reset rowlock-demo --token "$token" >out 2>err
 test ! -s out
 grep -q "the mark of \"rowlock-demo\", which had token $token, is reset: who sealed before is refused" err
 rowlock fence ls | grep -Eq '^rowlock-demo +- +[0-9.]+m?s +1$'
-rowlock fence ls --json --namespace "it's" | grep -q '"era": 0,'
+rowlock fence ls --json --namespace "it's" | grep -q '"resets": 0,'
 code=0; rowlock fence reset rowlock-demo --token "$token" 2>err || code=$?
 test $code = 1
 grep -q 'the mark of "rowlock-demo" was reset already, and nobody has sealed it since' err

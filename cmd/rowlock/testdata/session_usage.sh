@@ -20,7 +20,7 @@ refused 'ends with its connection, so nothing can be paused: keep the lock as a 
 refused 'ends with its connection, so nothing can be paused' resume job
 test ! -e never
 
-test "$(rowlock fence ls)" = 'RESOURCE  TOKEN  AGE  ERA  DOMAIN'
+test "$(rowlock fence ls)" = 'RESOURCE  TOKEN  AGE  RESETS  DOMAIN'
 code=0; rowlock fence reset job --token 7 2>err || code=$?
 test $code = 1
 rowlock fence prune --unused 30d
