@@ -31,7 +31,23 @@ var candidates = []struct{ constructor, store, lock string }{
 	{"zklock.New", "zookeeper3", "ZooKeeper"},
 }
 
-// marked is where a page has figures: it names constructors, or all.
+// compared are the libraries that the page of comparisons measures side by side, by store. The name of the library is for the page.
+var compared = []struct{ library, store, lock string }{
+	{"rowlock, `sqllock.Pgx`", "postgres", "lease row, pgx"},
+	{"rowlock, `advisory.New`", "postgres", "advisory, pgx"},
+	{"pglock, polls every second", "postgres", "pglock, every second"},
+	{"goose, table locker, polls every 100 ms", "postgres", "goose's table lock, every 100 ms"},
+	{"goose, session locker, polls every second", "postgres", "goose's session lock, every second"},
+	{"rowlock, `redislock.New`", "redis", "one server"},
+	{"bsm/redislock, polls every 100 ms", "redis", "bsm/redislock, every 100 ms"},
+	{"redsync, polls every 50 to 250 ms", "redis", "redsync, every 50 to 250 ms"},
+	{"rowlock, `redlock.New`", "redlock", "Redlock, TTL 3 s"},
+	{"redsync, polls every 50 to 250 ms", "redlock", "redsync, every 50 to 250 ms"},
+	{"rowlock, `etcdlock.New`", "etcd", "etcd"},
+	{"etcd's concurrency.Mutex", "etcd", "concurrency.Mutex, a session each"},
+}
+
+// marked is where a page has figures: it names constructors, or all, or peers.
 var marked = regexp.MustCompile(`(?s)(<!-- figures: ([^>]*) -->\n).*?(<!-- end of figures -->)`)
 
 // withFigures is a page of the project with the figures of the tables in that folder.
@@ -46,7 +62,11 @@ func withFigures(folder, page string) (string, error) {
 	}
 	return marked.ReplaceAllStringFunc(page, func(s string) string {
 		m := marked.FindStringSubmatch(s)
-		return m[1] + "\n" + figures(tables, strings.Split(m[2], ", ")) + "\n" + m[3]
+		table := figures(tables, strings.Split(m[2], ", "))
+		if m[2] == "peers" {
+			table = comparison(tables)
+		}
+		return m[1] + "\n" + table + "\n" + m[3]
 	}), nil
 }
 
@@ -58,31 +78,63 @@ func figures(tables map[string]report.Table, wanted []string) string {
 		if wanted[0] != "all" && !slices.Contains(wanted, c.constructor) {
 			continue
 		}
-		title := c.store
-		find := func(table string, of func(report.Row) bool, key string, words func(float64) string) string {
-			for _, s := range tables[table].Sections {
-				if s.Store != c.store {
-					continue
-				}
-				title = s.Title
-				for _, r := range s.Rows {
-					if v, ok := r.Figures[key]; ok && r.Kind == report.Rowlock && r.Lock == c.lock && of(r) {
-						return words(v)
-					}
-				}
-			}
-			return "–"
-		}
-		any := func(report.Row) bool { return true }
-		eight := func(r report.Row) bool { return r.Contenders == 8 && r.Processes == 8 }
-		millis := func(v float64) string { return report.Micros(v * 1e3) }
-		cells := []string{
-			find("cycle", any, "p50_us", report.Micros), find("cycle", any, "ratio", report.Share),
-			find("handover", eight, "p50_us", report.Micros), find("death", any, "killed_next_ms", millis),
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.constructor, title, strings.Join(cells, " | "))
+		l := lookup{tables, c.store, c.lock}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.constructor, l.title(), strings.Join([]string{
+			l.find("cycle", anyRow, "p50_us", report.Micros), l.find("cycle", anyRow, "ratio", report.Share),
+			l.find("handover", eightProcesses, "p50_us", report.Micros), l.find("death", anyRow, "killed_next_ms", millis),
+		}, " | "))
 	}
 	return b.String()
+}
+
+// comparison is the table of rowlock and other libraries.
+func comparison(tables map[string]report.Table) string {
+	var b strings.Builder
+	b.WriteString("| | in | acquire and release | hand-overs per second, 8 processes | holder cut off: notified after | the next acquires after |\n")
+	b.WriteString("| --- | --- | ---: | ---: | ---: | ---: |\n")
+	for _, c := range compared {
+		l := lookup{tables, c.store, c.lock}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.library, l.title(), strings.Join([]string{
+			l.find("cycle", anyRow, "p50_us", report.Micros), l.find("handover", eightProcesses, "per_s", perSecond),
+			l.find("death", anyRow, "cut_lost_ms", millis), l.find("death", anyRow, "cut_next_ms", millis),
+		}, " | "))
+	}
+	return b.String()
+}
+
+// lookup finds the figures of one lock in one store.
+type lookup struct {
+	tables      map[string]report.Table
+	store, lock string
+}
+
+func anyRow(report.Row) bool           { return true }
+func eightProcesses(r report.Row) bool { return r.Contenders == 8 && r.Processes == 8 }
+func perSecond(v float64) string       { return fmt.Sprintf("%.0f", v) }
+
+// title is the name of the store for people.
+func (l lookup) title() string {
+	for _, s := range l.tables["cycle"].Sections {
+		if s.Store == l.store {
+			return s.Title
+		}
+	}
+	return l.store
+}
+
+// find is a figure in words, or a dash if it was not measured.
+func (l lookup) find(table string, of func(report.Row) bool, key string, words func(float64) string) string {
+	for _, s := range l.tables[table].Sections {
+		if s.Store != l.store {
+			continue
+		}
+		for _, r := range s.Rows {
+			if v, ok := r.Figures[key]; ok && r.Kind != report.Floor && r.Lock == l.lock && of(r) {
+				return words(v)
+			}
+		}
+	}
+	return "–"
 }
 
 // pagesWithFigures are the project's pages that have some.
