@@ -12,24 +12,23 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Backend keeps locks as advisory locks of Postgres sessions. It is safe for concurrent use. It
-// borrows connections from the caller's pool while it holds locks, and gives them back with the last
-// lock; the pool stays the caller's to close.
+// Backend keeps locks as PostgreSQL advisory locks of sessions. It is safe for concurrent use. It borrows connections
+// from the caller's pool while it holds locks, and returns them after the last release. It never closes the pool.
 type Backend struct {
 	*store
 
 	shared bool
 }
 
-// store is what the exclusive and the shared form of a backend have in common.
+// store is the common part of the exclusive and the shared form of a backend.
 type store struct {
 	source   source
 	table    sqltable.Table
 	opts     options
 	sql      statements
 	keyOf    func(driver.Key) int64
-	err      error    // why it cannot work
-	warnings []string // of the handle
+	err      error    // why the backend cannot work
+	warnings []string // about the database handle
 	locks    sessionlock.Store[int64]
 }
 
@@ -40,7 +39,7 @@ var (
 	_ driver.Operator = (*Backend)(nil)
 )
 
-// New keeps locks in the database that a pgx pool reaches.
+// New makes a backend that keeps locks in the database of a pgx pool.
 func New(pool *pgxpool.Pool, opts ...Option) *Backend {
 	if pool == nil {
 		return &Backend{store: &store{err: errNoPool}}
@@ -48,9 +47,9 @@ func New(pool *pgxpool.Pool, opts ...Option) *Backend {
 	return build(pgxSource{pool}, opts)
 }
 
-// NewDB keeps locks in the Postgres database that db reaches, with pgx's driver for database/sql
-// (github.com/jackc/pgx/v5/stdlib). With another driver the end of a connection is noticed by the
-// next heartbeat only, and a pooler less surely.
+// NewDB makes a backend that keeps locks in the PostgreSQL database of db. Use pgx's driver for database/sql
+// (github.com/jackc/pgx/v5/stdlib). With another driver, only the next heartbeat notices that a connection has ended,
+// and poolers are detected less reliably.
 func NewDB(db *sql.DB, opts ...Option) *Backend {
 	if db == nil {
 		return &Backend{store: &store{err: errNoPool}}
@@ -77,11 +76,11 @@ func build(src source, opts []Option) *Backend {
 	return &Backend{store: s}
 }
 
-// Shared returns the form of b whose grants share a name with each other, and exclude those of b and
-// of everybody who takes it exclusively. It lives on the same connections.
+// Shared returns the form of b for shared locks. Its grants of a name may be held together, and exclude the grants of b
+// and of every other exclusive holder. It uses the same connections as b.
 func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
 
-// Capabilities says what advisory locks promise.
+// Capabilities describes what advisory locks promise.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "advisory/postgres", Token: driver.LinearizableToken, Sessions: true, Anonymous: true, Shares: b.shared, Warnings: b.warnings, Invalid: b.err}
 	if b.opts.noToken {
@@ -93,8 +92,8 @@ func (b *Backend) Capabilities() driver.Capabilities {
 // Session implements [driver.Session].
 func (b *Backend) Session(g driver.Grant) context.Context { return b.locks.Session(b.id(g.Key), g) }
 
-// Acquire implements [driver.Backend]. A name that is held through this backend is refused without
-// asking the server, which would grant it again to the session that has it.
+// Acquire implements [driver.Backend]. If this backend already holds the name, it refuses without asking the server,
+// which would grant the lock to the same session a second time.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	return b.acquire(ctx, r, func(id int64) (driver.Grant, context.Context, error) {
 		g, err := b.locks.Acquire(ctx, id, b.shared, r)
@@ -102,15 +101,15 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	})
 }
 
-// Await implements [driver.Awaiter]: it waits on a connection of its own, which holds nothing else and is
-// closed if the wait is cut short. When there may be no more connections it asks once.
+// Await implements [driver.Awaiter]. It waits on a connection of its own that holds nothing else, and closes that
+// connection if the wait is cancelled. If no more connections are allowed, it makes one attempt.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	return b.acquire(ctx, r, func(id int64) (driver.Grant, context.Context, error) {
 		return b.locks.Await(ctx, id, b.shared, r, wait)
 	})
 }
 
-// acquire returns what by does, whose context is the one that bounded it last.
+// acquire calls by, and explains its error. by returns the context that bounded it last.
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(id int64) (driver.Grant, context.Context, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err
@@ -123,8 +122,8 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(id int6
 	return g, explain(ctx, b.table, "acquire", r.Key, err)
 }
 
-// Renew implements [driver.Backend]: it proves that the sessions hold what they hold, with one
-// statement for each session, all at the same time.
+// Renew implements [driver.Backend]. It checks that the sessions hold their locks, with one statement on each session,
+// all in parallel.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if err := b.ready(ctx); err != nil {
 		return nil, err
@@ -133,8 +132,8 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, explain(ctx, b.table, "renew", driver.Key{}, err)
 }
 
-// Release implements [driver.Backend]. An unlock that is under way when ctx ends goes on for a moment;
-// a connection that does not say what became of it is closed, and the lock ends with it.
+// Release implements [driver.Backend]. An unlock that is running when ctx ends continues for a moment. If the server
+// does not answer it, the connection is closed, which ends the lock.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := b.ready(ctx); err != nil {
 		return err

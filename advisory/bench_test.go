@@ -11,10 +11,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// BenchmarkCycle sets acquire and release beside the two bare statements, on a connection that is
-// taken from a pool for each cycle, as ours is. They take turns, so that a busy machine slows all; the
-// figures are medians. Held-beside is on a session that other locks live on; heartbeat-100 proves a
-// hundred of them.
+// BenchmarkCycle compares acquire and release with the two bare statements, on a connection from a pool in each cycle.
+// The variants alternate, so that load on the machine slows them equally. The figures are medians. Held-beside acquires
+// on a session that has other locks. Heartbeat-100 renews a hundred locks.
 func BenchmarkCycle(b *testing.B) {
 	ctx := b.Context()
 	dsn := database(b)

@@ -8,8 +8,8 @@ import (
 	"github.com/rowlock/rowlock/advisory"
 )
 
-// A locker that is closed while its server is silent has let its connection go soon after, however long the TTL: nobody trusts
-// what lives on it any more.
+// A locker that is closed while its server is silent soon closes its connection, however long the TTL, because no
+// holder relies on its locks any longer.
 func TestCloseBeforeASilentServer(t *testing.T) {
 	t.Parallel()
 	dsn, proxy, err := through(database(t))

@@ -22,14 +22,14 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Every way to Postgres keeps every promise that a session lock can keep, also when its clients die,
-// are cut off, and lose replies.
+// All drivers and poolers keep every promise that a session lock can keep, also when clients die, are cut off, or lose
+// replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, way := range map[string]struct {
 		open   opener
 		opts   []advisory.Option
-		pooler string // in session mode; none: straight
+		pooler string // a pooler in session mode; empty: a direct connection
 	}{
 		"pgx":             {open: openPgx},
 		"stdlib":          {open: openSQL("pgx")},
@@ -77,7 +77,7 @@ func openSQL(driverName string) opener {
 	}
 }
 
-// network is a Postgres database whose clients each have a misbehaving network of their own.
+// network is a PostgreSQL database. Each of its clients has a faulty network of its own.
 type network struct {
 	open opener
 	dsn  string
@@ -102,7 +102,7 @@ func newNetwork(tb testing.TB, open opener) *network {
 	return n
 }
 
-// database is a fresh one with the sequence of tokens.
+// database makes a database with the sequence of tokens.
 func database(tb testing.TB) string {
 	tb.Helper()
 	dsn := testenv.Postgres(tb)
@@ -126,7 +126,7 @@ func openDB(tb testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// through is dsn by way of a new proxy.
+// through returns dsn with the address of a new proxy.
 func through(dsn string) (string, *faultproxy.Proxy, error) {
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -156,7 +156,7 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 
 func (n *network) Shared(b driver.Backend) driver.Backend { return b.(*advisory.Backend).Shared() }
 
-// Expire ends the session of whoever holds key, and returns when the server has.
+// Expire ends the session that holds key, and returns when the server has ended it.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	return terminate(ctx, n.raw, advisory.Key(key.Namespace, key.Name))
 }
@@ -172,6 +172,6 @@ func terminate(ctx context.Context, db *sql.DB, key int64) error {
 		if err := db.QueryRowContext(ctx, "SELECT count(*)"+holdersOf, key).Scan(&left); err != nil || left == 0 {
 			return err
 		}
-		time.Sleep(time.Millisecond) // nobody tells
+		time.Sleep(time.Millisecond) // the server sends no notification
 	}
 }

@@ -10,23 +10,21 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// conn is one connection, on loan from the caller's pool. Its methods are for one goroutine at a
-// time, but for interrupt.
+// conn is a connection borrowed from the caller's pool. Only interrupt may be called while another method runs.
 type conn interface {
-	// query runs a statement that answers with one row. A statement that is asked once is not
-	// prepared: who knows what stands between.
+	// query runs a statement that returns one row. With once the statement is not prepared, because a pooler may stand
+	// between.
 	query(ctx context.Context, once bool, statement string, args []any, dest ...any) error
 	exec(ctx context.Context, statement string) error
-	// told is the server process that the connection was told of at its login; 0 if the driver keeps
-	// it to itself.
+	// told returns the server process that the login reported, or 0 if the driver does not report it.
 	told() uint32
 	closed() bool
-	// memory is what stays with the connection for as long as it lives; nil if nothing can.
+	// memory returns values that stay with the connection until it closes, or nil if the driver keeps none.
 	memory() map[string]any
-	// wait reads until the connection ends, and returns why; nil when it was interrupted.
+	// wait reads until the connection ends, and returns why. It returns nil after interrupt.
 	wait() error
 	interrupt()
-	watches() bool // wait can be used
+	watches() bool // whether wait can be used
 	giveBack()
 	destroy()
 }
@@ -34,7 +32,7 @@ type conn interface {
 // source is the caller's pool.
 type source interface {
 	open(ctx context.Context) (conn, error)
-	most() int // connections that it allows; 0 is any number
+	most() int // connections that the pool allows; 0: no limit
 }
 
 type pgxSource struct{ pool *pgxpool.Pool }
@@ -75,7 +73,7 @@ func (s sqlSource) open(ctx context.Context) (conn, error) {
 		discard(c)
 		return nil, err
 	}
-	back := func() { _ = c.Close() } // back to the pool, which reports nothing of use
+	back := func() { _ = c.Close() } // returns it to the pool; the error does not help
 	if raw == nil {
 		return &sqlConn{conn: c, back: back}, nil
 	}
@@ -92,13 +90,13 @@ func (s sqlSource) open(ctx context.Context) (conn, error) {
 	}, nil
 }
 
-// discard closes the session itself instead of giving it back to its pool.
+// discard closes the connection instead of returning it to its pool.
 func discard(c *sql.Conn) {
 	_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
-	_ = c.Close() // says that it is closed
+	_ = c.Close() // returns an error because the connection is closed
 }
 
-// sqlConn is a connection of a driver that is not pgx. Nobody can read from it between statements.
+// sqlConn is a connection of a driver other than pgx. Such a connection cannot be read between statements.
 type sqlConn struct {
 	conn  *sql.Conn
 	ended bool
@@ -117,7 +115,7 @@ func (c *sqlConn) exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// note remembers that the pool has thrown the connection away.
+// note records that the pool has discarded the connection.
 func (c *sqlConn) note(err error) {
 	c.ended = c.ended || errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// pgxConn is a connection of pgx, from either kind of pool.
+// pgxConn is a connection of pgx, from a pgx pool or from database/sql.
 type pgxConn struct {
 	raw         *pgx.Conn
 	net         net.Conn
 	watchable   bool
-	with        func(func(*pgx.Conn) error) error // lends raw
+	with        func(func(*pgx.Conn) error) error // calls a function with raw
 	back        func()
 	discard     func()
 	interrupted atomic.Bool
@@ -42,13 +42,13 @@ func (c *pgxConn) watches() bool          { return c.watchable }
 func (c *pgxConn) giveBack()              { c.back() }
 func (c *pgxConn) destroy()               { c.discard() }
 
-// wait is interrupted by a deadline of the socket and not by a context, because pgx can be set up to
-// answer the end of a context with a request to cancel, which might hit the next statement.
+// wait stops at a deadline of the socket, not at the end of a context. pgx can be configured to answer the end of a
+// context with a request to cancel, which might cancel the next statement.
 func (c *pgxConn) wait() error {
 	err := c.with(func(raw *pgx.Conn) error {
 		for {
 			err := raw.PgConn().WaitForNotification(context.Background())
-			if err != nil { // else it was a notification that the caller had subscribed to
+			if err != nil { // otherwise it was a notification that the caller had subscribed to
 				return err
 			}
 		}
@@ -64,8 +64,8 @@ func (c *pgxConn) wait() error {
 	return c.net.SetReadDeadline(time.Time{})
 }
 
-// interruptible reports whether whoever reads from c can be stopped. A connection through a tunnel may know no deadlines, as
-// those of golang.org/x/crypto/ssh do.
+// interruptible reports whether a read from c can be interrupted. A connection through a tunnel, such as those of
+// golang.org/x/crypto/ssh, may not support deadlines.
 func interruptible(c net.Conn) bool { return c.SetReadDeadline(time.Time{}) == nil }
 
 func (c *pgxConn) interrupt() {
@@ -73,20 +73,20 @@ func (c *pgxConn) interrupt() {
 	_ = c.net.SetReadDeadline(time.Unix(1, 0)) // fails on a closed socket, where wait ends by itself
 }
 
-// goodbye is how long the end of a connection may take. The server has let go of the locks before it
-// closes its side, so that what comes after finds them free.
+// goodbye is how long to wait for the server's end of a connection that we close. The server releases the locks before
+// it closes its side, so later statements find them free.
 const goodbye = 250 * time.Millisecond
 
-// closeHard closes the connection, whatever state it is in.
+// closeHard closes the connection in any state.
 func closeHard(raw *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
 	if !raw.IsClosed() {
-		_ = raw.Close(ctx) // it is over either way
+		_ = raw.Close(ctx) // it is closed in any case
 		return
 	}
 	select {
-	case <-raw.PgConn().CleanupDone(): // pgx is saying goodbye in the background
+	case <-raw.PgConn().CleanupDone(): // pgx is closing it in the background
 	case <-ctx.Done():
 		_ = raw.PgConn().Conn().Close()
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// A standby is refused. After its promotion its tokens are larger than any before, even if it never
-// got the last numbers of the sequence.
+// A standby is refused. After its promotion its tokens are larger than all earlier ones, even if it never received the
+// last numbers of the sequence.
 func TestStandbyAndPromotion(t *testing.T) {
 	t.Parallel()
-	testenv.DSN(t, testenv.EnginePostgres) // the programs are there
+	testenv.DSN(t, testenv.EnginePostgres) // skips the test if the server's programs are not installed
 	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{})
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)

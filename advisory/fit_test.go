@@ -18,12 +18,12 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// unfit checks that b refuses to lock for good, and why, and leaves nothing locked.
+// unfit checks that b refuses to lock with a permanent error that contains why, and leaves nothing locked.
 func unfit(t *testing.T, b *advisory.Backend, why ...string) {
 	t.Helper()
 	g, err := b.Acquire(t.Context(), request("a"))
 	if err == nil {
-		_ = b.Release(t.Context(), g) // the pool could not be closed
+		_ = b.Release(t.Context(), g) // otherwise the pool could not be closed
 	}
 	require.Error(t, err)
 	assert.True(t, driver.IsPermanent(err), "%v", err)
@@ -34,9 +34,8 @@ func unfit(t *testing.T, b *advisory.Backend, why ...string) {
 	require.ErrorIs(t, err, rowlock.ErrUnavailable)
 }
 
-// A pooler in transaction mode, old or new, is refused at the first call, on every way to it and
-// whatever its user says that it is, with a sentence that says what to do; nothing is locked on a
-// connection of the pool.
+// A pooler in transaction mode, old or new, is refused at the first call, with every driver and even with
+// SessionPooler. The error says what to do. Nothing stays locked on a connection of the pool.
 func TestTransactionPoolingIsRefused(t *testing.T) {
 	t.Parallel()
 	for pooler, database := range map[string]func(testing.TB) (pooled, direct string){
@@ -54,13 +53,13 @@ func TestTransactionPoolingIsRefused(t *testing.T) {
 				return b
 			}
 			for name, b := range map[string]*advisory.Backend{
-				"pgx":               advisory.New(openPool(t, pooled)),
-				"pgx, in denial":    advisory.New(openPool(t, pooled), advisory.SessionPooler()),
-				"pgx, no token":     advisory.New(openPool(t, pooled), advisory.NoToken()),
-				"stdlib":            advisory.NewDB(openDB(t, pooled)),
-				"stdlib, in denial": advisory.NewDB(openDB(t, pooled), advisory.SessionPooler()),
-				"another":           hidden(),
-				"another, no token": hidden(advisory.NoToken()),
+				"pgx":                              advisory.New(openPool(t, pooled)),
+				"pgx, declared as session mode":    advisory.New(openPool(t, pooled), advisory.SessionPooler()),
+				"pgx, no token":                    advisory.New(openPool(t, pooled), advisory.NoToken()),
+				"stdlib":                           advisory.NewDB(openDB(t, pooled)),
+				"stdlib, declared as session mode": advisory.NewDB(openDB(t, pooled), advisory.SessionPooler()),
+				"another":                          hidden(),
+				"another driver, no token":         hidden(advisory.NoToken()),
 			} {
 				t.Run(name, func(t *testing.T) {
 					unfit(t, b, "transaction mode", "directly", "sqllock")
@@ -74,8 +73,8 @@ func TestTransactionPoolingIsRefused(t *testing.T) {
 	}
 }
 
-// Whoever says that his pooler is in session mode is believed where two connections share nothing. A
-// direct connection is the best such pooler there is.
+// SessionPooler is accepted where two connections do not share a server process. The test uses direct connections,
+// which never share one.
 func TestSessionPoolerIsProbed(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -86,8 +85,8 @@ func TestSessionPoolerIsProbed(t *testing.T) {
 	})
 }
 
-// A standby would grant what the primary grants to another, and a session that may not write has no
-// tokens. Both are refused for good.
+// A standby would grant locks that the primary has granted, and a read-only session has no tokens. Both are refused
+// with a permanent error.
 func TestReadOnlyIsRefused(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t) + "&default_transaction_read_only=on"
@@ -96,8 +95,8 @@ func TestReadOnlyIsRefused(t *testing.T) {
 	})
 }
 
-// Without the sequence, or without the right to use it, the error names what mends it. Without tokens
-// no schema is needed at all.
+// Without the sequence, or without the right to use it, the error names what creates or grants it. Without tokens no
+// schema is needed.
 func TestSequenceIsMissing(t *testing.T) {
 	t.Parallel()
 	dsn := testenv.Postgres(t)
@@ -116,7 +115,7 @@ func TestSequenceIsMissing(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A role without the right to use the sequence is told so before anything is locked.
+// A role without the right to use the sequence gets an error that says so, before anything is locked.
 func TestPrivilegeIsMissing(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -143,7 +142,7 @@ func TestPrivilegeIsMissing(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), g))
 }
 
-// Another table has another sequence, in a schema of its own if need be.
+// Another table name means another sequence, possibly in another schema.
 func TestTableNamesTheSequence(t *testing.T) {
 	t.Parallel()
 	dsn := testenv.Postgres(t)
@@ -154,7 +153,7 @@ func TestTableNamesTheSequence(t *testing.T) {
 	acquire(t, advisory.New(openPool(t, dsn), advisory.Table("Ops.Jobs")), "a")
 }
 
-// What cannot work is said when a locker is made.
+// Invalid options are reported when a locker is made.
 func TestOptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	pool := openPool(t, "postgres://localhost/nowhere", conns(3))
@@ -179,8 +178,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.NoError(t, advisory.New(pool).Capabilities().Invalid)
 }
 
-// The server gives a dead client up after about 30 s: that is set where it is laxer, and left where
-// it is stricter.
+// The server closes the connection of a dead client after about 30 s: the settings are changed where they are less
+// strict, and kept where they are stricter.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	pool := openPool(t, database(t)+"&tcp_keepalives_count=2", conns(1))
@@ -196,7 +195,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// Unless told otherwise a backend leaves half of the pool to the work that is done under its locks.
+// By default a backend leaves half of the pool to the work under its locks.
 func TestHalfOfThePoolIsLeft(t *testing.T) {
 	t.Parallel()
 	b := advisory.New(openPool(t, database(t), conns(3)))

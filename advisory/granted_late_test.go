@@ -15,11 +15,11 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// A wait may be over and the lock be granted in the same moment: then Postgres answers that it was not to be had
-// (55P03), and the session has it all the same. Whoever waits notices, and nobody has the lock when all have released it.
+// A wait may time out in the moment in which the lock is granted. PostgreSQL then answers with error 55P03, although
+// the session has the lock. The waiter notices, and the lock is free when all have released it.
 func TestAWaitThatEndsAsItIsGranted(t *testing.T) {
 	t.Parallel()
-	testenv.DSN(t, testenv.EnginePostgres) // the programs are there
+	testenv.DSN(t, testenv.EnginePostgres) // skips the test if the server's programs are not installed
 	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{})
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
@@ -27,8 +27,8 @@ func TestAWaitThatEndsAsItIsGranted(t *testing.T) {
 	holds, waits := advisory.New(openPool(t, server.DSN), advisory.NoToken()), advisory.New(openPool(t, server.DSN), advisory.NoToken())
 	g := acquire(t, holds, "a")
 	got, failed := w.waitFor(limited(t), waits, request("a"))
-	stopped := 0 // in the middle of its wait, which is over while it stands still
-	w.becomes("the waiter stands still", func() bool {
+	stopped := 0 // a server process that is suspended until its wait has timed out
+	w.becomes("the waiter is suspended", func() bool {
 		stopped = w.number("SELECT coalesce(min(pid), 0)" + here + " AND NOT granted")
 		if stopped == 0 {
 			return false
@@ -51,7 +51,7 @@ func TestAWaitThatEndsAsItIsGranted(t *testing.T) {
 	case err := <-failed:
 		assert.True(t, driver.IsNotApplied(err), "%v", err)
 	}
-	w.becomes("nobody has it", func() bool { return w.locks() == 0 })
+	w.becomes("the lock is free", func() bool { return w.locks() == 0 })
 	got, failed = contest.Queue(limited(t), holds, request("a"))
 	require.NoError(t, holds.Release(limited(t), contest.Granted(t, got, failed)))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sessionlock"
 )
 
-// holder is one session that holds a key, as the server sees it. What the role may not see is empty.
+// holder is a session that holds a key, as the server reports it. Columns that the role may not read are nil.
 type holder struct {
 	Key         int64   `json:"key"`
 	Shared      bool    `json:"shared"`
@@ -24,7 +24,7 @@ type holder struct {
 	AgeMicros   *int64  `json:"age_us"`
 }
 
-// String is who holds it, for people: the server's process, and what it knows of the client.
+// String describes the holder for people: the server process, and what the server knows about the client.
 func (h holder) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "session %d", h.PID)
@@ -42,7 +42,7 @@ func (h holder) String() string {
 	return b.String()
 }
 
-// holders asks on the session; whoever asks has its turn.
+// holders queries the holders on this session. The caller has its turn.
 func (se *session) holders(ctx context.Context, id sql.NullInt64) ([]holder, error) {
 	var text string
 	if err := se.query(ctx, "holders", []any{id}, &text); err != nil {
@@ -53,7 +53,7 @@ func (se *session) holders(ctx context.Context, id sql.NullInt64) ([]holder, err
 	return list, err
 }
 
-// look asks on a connection of its own, which may be one through any pooler.
+// look runs a statement on a connection of its own, which may go through any pooler.
 func (s *store) look(ctx context.Context, verb string, args []any, dest any) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -80,10 +80,9 @@ func (s *store) lookForHolders(ctx context.Context, id sql.NullInt64) ([]holder,
 	return list, err
 }
 
-// List implements [driver.Operator]. Postgres knows keys, not names: a lock that is held through
-// this backend has its name, and with all the others are listed too, as "key " and sixteen hexadecimal
-// digits, locks of other programs that use keys of one bigint among them. The age of another's lock
-// is that of its session.
+// List implements [driver.Operator]. PostgreSQL stores keys, not names. Locks that this backend holds are listed by
+// name. With all, the others are listed too, as "key " and sixteen hexadecimal digits. They include locks of other
+// programs that use single bigint keys. The age of another process's lock is the age of its session.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	holders, err := b.lookForHolders(ctx, sql.NullInt64{})
 	if err != nil {
@@ -99,7 +98,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 		status, mine := b.locks.Held(h.Key)
 		if !mine {
 			status = h.status(driver.Key{Name: fmt.Sprintf("key %016x", uint64(h.Key))}) //nolint:gosec // its bits
-			status.Note = "only the key is known: Postgres keeps no names of advisory locks"
+			status.Note = "only the key is known: PostgreSQL stores no names of advisory locks"
 		}
 		if all || mine && status.Key.Namespace == namespace {
 			list = append(list, status)
@@ -109,8 +108,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return list, nil
 }
 
-// Inspect implements [driver.Operator]. The token of a lock that another process holds is not known,
-// and zero.
+// Inspect implements [driver.Operator]. The token of a lock that another process holds is unknown and reported as zero.
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
 	id := b.id(key)
 	holders, err := b.lookForHolders(ctx, sql.NullInt64{Int64: id, Valid: true})
@@ -134,11 +132,12 @@ func (h holder) status(key driver.Key) driver.Status {
 	return s
 }
 
-// ForceRelease implements [driver.Operator]: with live it ends the sessions that hold key
-// (pg_terminate_backend), and with them every other lock that lives on them. The role must be a member
-// of the holder's or of pg_signal_backend. A token other than zero must be that of a lock that is held
-// through this backend; those of others are not known. With such a token no later holder is ended; with zero every session is
-// that holds key when the statement runs. The old holder is fenced by the next grant.
+// ForceRelease implements [driver.Operator]. With live it terminates the sessions that hold key (pg_terminate_backend),
+// which ends all their other locks too. The role must be a member of the holder's role or of pg_signal_backend.
+//
+// A token other than zero must belong to a lock that this backend holds, because the tokens of other processes are
+// unknown. No later holder is then terminated. With token zero, every session that holds key when the statement runs is
+// terminated. The next grant fences the old holder.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	status, err := b.Inspect(ctx, key)
 	switch {
@@ -159,7 +158,7 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	return explain(ctx, b.table, "force release", key, err)
 }
 
-// terminate ends the session of the server process pid if it holds key, or, without pid, each that does.
+// terminate ends the session of server process pid if it holds key. If pid is NULL it ends all sessions that hold key.
 func (s *store) terminate(ctx context.Context, key driver.Key, pid sql.NullInt64) error {
 	ended := int64(0)
 	err := s.look(ctx, "terminate", []any{s.id(key), pid}, &ended)
@@ -169,10 +168,10 @@ func (s *store) terminate(ctx context.Context, key driver.Key, pid sql.NullInt64
 	return err
 }
 
-// Prune implements [driver.Operator]: there is nothing to forget.
+// Prune implements [driver.Operator]. There is nothing to delete.
 func (b *Backend) Prune(ctx context.Context, _ time.Duration) (int, error) { return 0, b.ready(ctx) }
 
-// Pause implements [driver.Operator]: nothing that it keeps outlives a connection.
+// Pause implements [driver.Operator]. It is not supported, because no lock outlasts its connection.
 func (b *Backend) Pause(context.Context, driver.Grant, driver.Nonce) error {
 	return driver.Permanent(fmt.Errorf("advisory cannot pause a name: %w", errors.ErrUnsupported))
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A refusal names the session that has the lock, as the server sees it.
+// A refusal names the session that holds the lock, as the server reports it.
 func TestRefusalNamesTheSession(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -30,15 +30,14 @@ func TestRefusalNamesTheSession(t *testing.T) {
 	_, err := locker(t, b).TryAcquire(t.Context(), "x")
 	require.ErrorContains(t, err, "(billing)")
 	held := refused(t, a, "x")
-	assert.Equal(t, "tester", held.Holder, "who holds it in the same process is known")
+	assert.Equal(t, "tester", held.Holder, "the holder in the same process is known by name")
 	assert.Positive(t, held.Token)
 	acquire(t, a.Shared(), "y")
 	acquire(t, b.Shared(), "y")
 	assert.Contains(t, refused(t, advisory.New(openPool(t, dsn)), "y").Holder, " and 1 more")
 }
 
-// An inspector sees its own locks by name, and those of others by key; of any name it can tell whether
-// somebody holds it.
+// An inspector lists its own locks by name and other locks by key. For any name it can tell whether the lock is held.
 func TestInspector(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -84,8 +83,8 @@ func TestInspector(t *testing.T) {
 	})
 }
 
-// A forced release ends the holder's session, only when told to end a live one, and only one with the
-// token that was seen; the next token is larger, so that the old holder is fenced.
+// A forced release ends the holder's session only if live is set and the token matches. The next token is larger, so
+// the old holder is fenced.
 func TestForceRelease(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -95,7 +94,7 @@ func TestForceRelease(t *testing.T) {
 	key := driver.Key{Name: "x"}
 	var held *driver.Held
 	require.ErrorAs(t, b.ForceRelease(t.Context(), key, 0, false), &held)
-	require.ErrorIs(t, b.ForceRelease(t.Context(), key, lease.Token(), true), driver.ErrNotHeld, "the token of another's lock is not known")
+	require.ErrorIs(t, b.ForceRelease(t.Context(), key, lease.Token(), true), driver.ErrNotHeld, "the token of another process's lock is unknown")
 	require.ErrorIs(t, b.ForceRelease(t.Context(), driver.Key{Name: "free"}, 0, true), driver.ErrNotHeld)
 	require.NoError(t, lease.Err())
 	require.NoError(t, b.ForceRelease(t.Context(), key, 0, true))
@@ -106,8 +105,8 @@ func TestForceRelease(t *testing.T) {
 	assert.Greater(t, next.Token(), lease.Token())
 }
 
-// Of those who share a lock an inspector sees the same one each time, who has it longest: a forced release with the token that
-// was seen is not refused because another was looked at.
+// For a shared lock, an inspector always reports the oldest grant. So a forced release with the reported token is not
+// refused because another grant was looked at.
 func TestInspectionOfASharedLock(t *testing.T) {
 	t.Parallel()
 	b := advisory.New(openPool(t, database(t)))
@@ -121,7 +120,7 @@ func TestInspectionOfASharedLock(t *testing.T) {
 	<-b.Shared().Session(second).Done()
 }
 
-// during runs do when a statement that contains text is about to be sent, the first time.
+// during calls do once, when a statement that contains text is about to be sent.
 type during struct {
 	text string
 	once sync.Once
@@ -137,11 +136,11 @@ func (d *during) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Trac
 
 func (*during) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// A forced release ends the holder with the token that was seen, and nobody who got the lock since, whether in another
-// process or here, on the same connection.
+// A forced release ends the holder with the given token, and no later holder, whether in another process or in this one
+// on the same connection.
 func TestForceReleaseEndsNoLaterHolder(t *testing.T) {
 	t.Parallel()
-	for name, elsewhere := range map[string]bool{"in another process": true, "here": false} {
+	for name, elsewhere := range map[string]bool{"in another process": true, "in this process": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := database(t)
@@ -153,7 +152,7 @@ func TestForceReleaseEndsNoLaterHolder(t *testing.T) {
 			}
 			seen, granted := acquire(t, a, "x"), driver.Grant{}
 			tried := false
-			forced.do = func() { // the holder releases, and another is granted the lock, if that is possible now
+			forced.do = func() { // the holder releases, and another process is granted the lock, if that is possible now
 				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 				defer cancel()
 				tried = true

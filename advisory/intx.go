@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// TxOption changes one call of [InTx] or [InPgxTx].
+// TxOption configures one call of [InTx] or [InPgxTx].
 type TxOption func(*txOptions)
 
 type txOptions struct {
@@ -25,31 +25,31 @@ type txOptions struct {
 	shared    bool
 }
 
-// TxNamespace is the namespace of the lock's name. The default is the empty one.
+// TxNamespace sets the namespace of the lock's name. The default is empty.
 func TxNamespace(namespace string) TxOption {
 	return func(o *txOptions) { o.namespace = namespace }
 }
 
-// TxWait is how long to go on asking while the lock is held. The default is to answer at once. The
-// transaction stays open meanwhile.
+// TxWait sets how long to retry while the lock is held. The default is one attempt. The transaction stays open while it
+// waits.
 func TxWait(d time.Duration) TxOption { return func(o *txOptions) { o.wait = d } }
 
-// TxShared takes the lock together with others who share it.
+// TxShared acquires the lock in shared mode.
 func TxShared() TxOption { return func(o *txOptions) { o.shared = true } }
 
-// Pauses between two questions of a waiting InTx.
+// The delays between two attempts of a waiting InTx.
 const (
 	firstTxPause = 5 * time.Millisecond
 	longTxPause  = 100 * time.Millisecond
 )
 
-// InTx takes the lock called name until tx ends, whether by commit or by rollback. It needs no backend
-// and no schema, and a pooler in transaction mode is fine. It excludes every other InTx of that name
-// and every lease of a [Backend] on the same database.
+// InTx acquires the lock called name until tx commits or rolls back. It needs no backend and no schema, and works
+// behind a pooler in transaction mode. It excludes every other InTx of that name and every lease of a [Backend] on the
+// same database.
 //
-// The error wraps a [*driver.Held] while somebody else has the lock; tx can then go on without it. Any
-// other error is to be treated as the failure of any other statement of tx. ctx bounds the waiting and
-// the statements; one that is cancelled while a statement runs ends the transaction, as it always does.
+// The error wraps a [*driver.Held] if another holder has the lock; tx can then continue without it. Treat any other
+// error like the failure of another statement of tx. ctx bounds the waiting and the statements. If ctx ends while a
+// statement runs, the driver ends the transaction.
 func InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxOption) error {
 	if tx == nil {
 		return driver.Permanent(errors.New("advisory: InTx: the transaction is nil"))
@@ -69,7 +69,7 @@ func InPgxTx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) erro
 	})
 }
 
-// txStatements need no table of anybody's.
+// txStatements contain no table name.
 var txStatements = load(sqltable.Table{})
 
 func inTx(ctx context.Context, name string, opts []TxOption, try func(statement string, id int64, dest ...any) error) error {
@@ -89,7 +89,7 @@ func inTx(ctx context.Context, name string, opts []TxOption, try func(statement 
 	for step := firstTxPause; ; step = min(2*step, longTxPause) {
 		locked, version := false, ""
 		if err := try(txStatements[verb], keyOf(key), &locked, &version); err != nil {
-			if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) { // a ctx that ends takes the connection with it
+			if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) { // a ctx that ends during a statement ends the connection
 				err = fmt.Errorf("%w: %w", ended, err)
 			}
 			return fmt.Errorf("advisory: lock %q in the transaction: %w", key, oneline.Error(err))

@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// inTx takes a lock in a new transaction of either kind, checks that the transaction can be used
-// whatever came of it, and ends it when the test does, or earlier by calling end.
+// inTx acquires a lock in a new transaction of either kind, and checks that the transaction stays usable. The
+// transaction ends with the test, or when end is called.
 type inTx func(name string, opts ...advisory.TxOption) (end func(), err error)
 
 func eachTx(t *testing.T, test func(t *testing.T, dsn string, lock inTx)) {
@@ -38,7 +38,7 @@ func eachTx(t *testing.T, test func(t *testing.T, dsn string, lock inTx)) {
 				require.NoError(t, err)
 				err = advisory.InTx(t.Context(), tx, name, opts...)
 				var one int
-				require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT 1").Scan(&one), "the transaction goes on")
+				require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT 1").Scan(&one), "the transaction is still usable")
 				end := func() { _ = tx.Commit() }
 				t.Cleanup(end)
 				return end, err
@@ -51,7 +51,7 @@ func eachTx(t *testing.T, test func(t *testing.T, dsn string, lock inTx)) {
 				require.NoError(t, err)
 				err = advisory.InPgxTx(t.Context(), tx, name, opts...)
 				_, failed := tx.Exec(t.Context(), "SELECT 1")
-				require.NoError(t, failed, "the transaction goes on")
+				require.NoError(t, failed, "the transaction is still usable")
 				end := func() { _ = tx.Rollback(context.Background()) }
 				t.Cleanup(end)
 				return end, err
@@ -67,8 +67,8 @@ func eachTx(t *testing.T, test func(t *testing.T, dsn string, lock inTx)) {
 	}
 }
 
-// A lock in a transaction excludes those in others and every lease, ends with the transaction, and
-// works through a pooler in transaction mode.
+// A lock in a transaction excludes other transactions and every lease, ends with the transaction, and works through a
+// pooler in transaction mode.
 func TestInTx(t *testing.T) {
 	eachTx(t, func(t *testing.T, dsn string, lock inTx) {
 		b := advisory.New(openPool(t, dsn), advisory.NoToken())
@@ -98,7 +98,7 @@ func TestInTx(t *testing.T) {
 	})
 }
 
-// Waiting is bounded, and gets the lock when it is free.
+// Waiting is bounded, and the waiter gets the lock when it is free.
 func TestInTxWaits(t *testing.T) {
 	eachTx(t, func(t *testing.T, _ string, lock inTx) {
 		end, err := lock("a")
@@ -118,7 +118,7 @@ func TestInTxWaits(t *testing.T) {
 	})
 }
 
-// The end of the context ends the waiting, and says so beside the refusal.
+// When ctx ends, the wait ends, and the error wraps ctx's error and the refusal.
 func TestInTxContextEnds(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, testenv.Postgres(t))
@@ -129,7 +129,7 @@ func TestInTxContextEnds(t *testing.T) {
 		return tx
 	}
 	require.NoError(t, advisory.InTx(t.Context(), begin(), "a"))
-	for i := range 40 { // between two tries, and in the midst of one
+	for i := range 40 { // moments between two attempts and during one
 		tx := begin()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond)
 		require.ErrorIs(t, advisory.InTx(ctx, tx, "a", advisory.TxWait(time.Minute)), context.DeadlineExceeded, "after %d ms", i)
@@ -138,7 +138,7 @@ func TestInTxContextEnds(t *testing.T) {
 	}
 }
 
-// The end of a ctx closes the connection, of which a driver may say nothing but that.
+// If the end of ctx closes the connection, the error still wraps ctx's error, even if the driver's does not.
 func TestInTxContextEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -150,7 +150,7 @@ func TestInTxContextEndsTheConnection(t *testing.T) {
 	require.ErrorIs(t, err, sqldriver.ErrBadConn)
 }
 
-// A name that cannot be one and a transaction that is none are refused by name.
+// Invalid names and nil transactions are refused with an error that says so.
 func TestInTxChecksItsInput(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, advisory.InTx(t.Context(), nil, "a"), "transaction is nil")

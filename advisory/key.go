@@ -10,11 +10,11 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Key is the number by which Postgres knows the lock called name in namespace: the first eight
-// bytes, big-endian, of the SHA-256 of "rowlock advisory", a NUL byte, the namespace, a NUL byte and
-// the name. Neither part has a NUL byte, so no two pairs are joined to one text.
+// Key returns the number by which PostgreSQL identifies the lock called name in namespace: the first eight bytes,
+// big-endian, of the SHA-256 of "rowlock advisory", a NUL byte, the namespace, a NUL byte and the name. Neither part
+// contains a NUL byte, so two pairs never give the same text.
 //
-// It is for other programs that take the same locks. It does not change between versions.
+// Use it in other programs that lock the same names. It does not change between versions.
 func Key(namespace, name string) int64 {
 	sum := sha256.Sum256([]byte("rowlock advisory\x00" + namespace + "\x00" + name))
 	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // every bit pattern is a key
@@ -22,8 +22,7 @@ func Key(namespace, name string) int64 {
 
 func keyOf(k driver.Key) int64 { return Key(k.Namespace, k.Name) }
 
-// checkKey holds the names that a caller gives straight to this package to the rules that the
-// engine holds its own to.
+// checkKey applies the engine's rules for names to the names that a caller passes to this package directly.
 func checkKey(key driver.Key) error {
 	switch {
 	case key.Name == "" || len(key.Name) > driver.MaxName:

@@ -11,30 +11,30 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// timelineShift leaves the lower 40 bits of a token to the sequence. A promoted standby is on a
-// larger timeline, so its tokens are larger even if it never saw the last numbers of the old primary.
+// timelineShift leaves the lower 40 bits of a token to the sequence. A promoted standby has a larger timeline. So its
+// tokens are larger even if it never received the last numbers of the old primary.
 const timelineShift = 40
 
-// lockNotAvailable is the error of a wait that was long enough: for the lock, or under it for the sequence, if somebody
-// changes that.
+// lockNotAvailable is the error of a wait that reached lock_timeout: for the advisory lock, or, while holding it, for
+// the sequence, if another session has locked it.
 const lockNotAvailable = "55P03"
 
-// canceled is the error of a statement that somebody cancelled, or whose time was up (statement_timeout).
+// canceled is the error of a statement that was cancelled or reached statement_timeout.
 const canceled = "57014"
 
-var errTooLate = errors.New("the wait for the lock ended in the moment in which it was granted, or before its number came")
+var errTooLate = errors.New("the wait for the lock timed out while the lock was being granted, or before its token was known")
 
-// Lock makes one try.
+// Lock makes one attempt.
 func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
-	token, had, err := se.take(ctx, try, h)
-	if err == nil && !had {
+	token, granted, err := se.take(ctx, try, h)
+	if err == nil && !granted {
 		err = se.refusal(ctx, h)
 	}
 	return token, err
 }
 
-// take asks for the lock by one statement, and reports whether it was to be had.
-func (se *session) take(ctx context.Context, verb string, h *holding) (token driver.Token, had bool, err error) {
+// take runs the statement verb for the lock, and reports whether the lock was granted.
+func (se *session) take(ctx context.Context, verb string, h *holding) (token driver.Token, granted bool, err error) {
 	o := &se.store.opts
 	var at int64
 	var number sql.NullInt64
@@ -51,7 +51,7 @@ func (se *session) take(ctx context.Context, verb string, h *holding) (token dri
 	case err != nil:
 		err = se.failed(ctx, h, err)
 		if verb == wait && sqlerror.State(err) == canceled && se.Broken == nil {
-			err = nil // it was long enough
+			err = nil // the wait has lasted long enough
 		}
 		return 0, false, err
 	case at != int64(se.pid):
@@ -63,10 +63,10 @@ func (se *session) take(ctx context.Context, verb string, h *holding) (token dri
 	return driver.Token(se.timeline<<timelineShift | number.Int64), true, nil
 }
 
-// failed takes back what a statement that failed may have locked: the lock comes before the token.
+// failed undoes what a failed statement may have locked, because the lock is acquired before the token.
 func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	if se.Has(func(other *holding) bool { return other != h && other.ID == h.ID }) {
-		se.Broken = err // one taking too many could not be told from the others
+		se.Broken = err // the holds of a session are counted, so an extra one would go unnoticed
 		return driver.NotApplied(err)
 	}
 	var at int64
@@ -76,16 +76,16 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 		se.Broken = oneline.Join(err, undone)
 	}
 	switch sqlerror.State(err) {
-	case lockNotAvailable, canceled: // it may be asked again
+	case lockNotAvailable, canceled: // the request may be retried
 		return driver.NotApplied(err)
 	}
 	return err
 }
 
-// refusal says who has the lock that was not to be had.
+// refusal reports who holds the lock that was refused.
 func (se *session) refusal(ctx context.Context, h *holding) error {
 	list, err := se.holders(ctx, sql.NullInt64{Int64: h.ID, Valid: true})
-	if err != nil { // it is held all the same
+	if err != nil { // the lock is held anyway, by an unknown session
 		return refusedBy(nil)
 	}
 	return refusedBy(list)

@@ -17,11 +17,11 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// soon is when the end of a connection has been told on a busy machine, and a heartbeat has not come.
+// soon is time enough to notice the end of a connection on a busy machine, and less than a heartbeat interval.
 const soon = 5 * time.Second
 
-// lostWithin waits for the lease's end, and measures it from began. Without a heartbeat the reason is
-// the end of the session; one that comes at the same time may be the first to tell.
+// lostWithin waits for the lease's end, and measures from began. Without a heartbeat the reason is the end of the
+// session. A heartbeat at the same time may report the loss first.
 func lostWithin(t *testing.T, lease *rowlock.Lease, began time.Time, limit time.Duration, reason rowlock.LostReason) {
 	t.Helper()
 	select {
@@ -41,7 +41,7 @@ func lostWithin(t *testing.T, lease *rowlock.Lease, began time.Time, limit time.
 
 const anyReason rowlock.LostReason = 0
 
-// watched are the ways to Postgres on which the end of a connection is noticed between statements.
+// watched runs test with the drivers that notice the end of a connection between statements.
 func watched(t *testing.T, test func(t *testing.T, open func(dsn string) *advisory.Backend)) {
 	t.Helper()
 	t.Parallel()
@@ -53,9 +53,9 @@ func watched(t *testing.T, test func(t *testing.T, open func(dsn string) *adviso
 	})
 }
 
-// The end of a connection is told within 100 ms, the half of the times at least: the test shares its
-// machine with others.
-func TestLossIsToldWithin100ms(t *testing.T) {
+// The end of a connection is noticed within 100 ms in at least half of the trials. The test shares its machine with
+// others.
+func TestLossIsNoticedWithin100ms(t *testing.T) {
 	for _, way := range []string{"terminated", "cut"} {
 		t.Run(way, func(t *testing.T) {
 			direct := database(t)
@@ -84,8 +84,8 @@ func TestLossIsToldWithin100ms(t *testing.T) {
 	}
 }
 
-// A backend that is terminated ends its leases long before any heartbeat, and the
-// name can be had again by the same locker.
+// A session that the server terminates ends its leases long before any heartbeat, and the same locker can acquire the
+// name again.
 func TestTerminatedBackend(t *testing.T) {
 	watched(t, func(t *testing.T, open func(string) *advisory.Backend) {
 		dsn := database(t)
@@ -105,7 +105,7 @@ func TestTerminatedBackend(t *testing.T) {
 	})
 }
 
-// A connection that is cut ends its leases without a heartbeat.
+// A connection that is reset ends its leases without a heartbeat.
 func TestCutConnection(t *testing.T) {
 	watched(t, func(t *testing.T, open func(string) *advisory.Backend) {
 		dsn, proxy, err := through(database(t))
@@ -119,8 +119,8 @@ func TestCutConnection(t *testing.T) {
 	})
 }
 
-// A holder who is cut off without a word stops trusting when its TTL after the last proof is over,
-// the calls end in time, and when the network is back the lock is free and can be taken.
+// A holder in a black hole stops trusting its lease one TTL after the last proof. Its calls end in time. When the
+// network is back, the lock is free and can be acquired.
 func TestBlackHole(t *testing.T) {
 	watched(t, func(t *testing.T, open func(string) *advisory.Backend) {
 		direct := database(t)
@@ -144,7 +144,7 @@ func TestBlackHole(t *testing.T) {
 	})
 }
 
-// A proxy that drops one reply costs no lease its trust before the deadline.
+// One lost reply does not end a lease before its deadline.
 func TestALostReplyIsNoLoss(t *testing.T) {
 	watched(t, func(t *testing.T, open func(string) *advisory.Backend) {
 		dsn, proxy, err := through(database(t))
@@ -164,11 +164,10 @@ func TestALostReplyIsNoLoss(t *testing.T) {
 
 const goodbye = 250 * time.Millisecond
 
-// A server that crashes, or that its operator restarts, ends its leases at once, and is used again when
-// it is back, with larger tokens.
+// A server that crashes or is restarted ends its leases at once. After the restart it works again, with larger tokens.
 func TestRestartedServer(t *testing.T) {
 	t.Parallel()
-	testenv.DSN(t, testenv.EnginePostgres) // the programs are there
+	testenv.DSN(t, testenv.EnginePostgres) // skips the test if the server's programs are not installed
 	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{})
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
@@ -188,12 +187,12 @@ func TestRestartedServer(t *testing.T) {
 		began := time.Now()
 		over := make(chan time.Duration, 1)
 		stop := context.AfterFunc(lease.Context(), func() { over <- time.Since(began) })
-		require.NoError(t, end(), way) // returns when the server is gone
+		require.NoError(t, end(), way) // returns when the server has ended
 		gone := time.Now()
 		lostWithin(t, lease, gone, soon, rowlock.LostSession)
 		lostWithin(t, beside, gone, soon, rowlock.LostSession)
 		assert.False(t, stop())
-		t.Logf("%s: the holder is told after %s, the server is gone after %s", way, (<-over).Round(time.Millisecond), gone.Sub(began).Round(time.Millisecond))
+		t.Logf("%s: the holder noticed after %s, the server had ended after %s", way, (<-over).Round(time.Millisecond), gone.Sub(began).Round(time.Millisecond))
 		_, err = l.TryAcquire(t.Context(), "a")
 		require.ErrorIs(t, err, rowlock.ErrUnavailable)
 		require.NoError(t, server.Restart(t.Context()))
@@ -204,9 +203,8 @@ func TestRestartedServer(t *testing.T) {
 	require.NoError(t, lease.Release(t.Context()))
 }
 
-// A session that the server ends for idleness ends its leases at once; heartbeats that are more
-// frequent keep it. A server that is older than the setting ends no session for that, and refuses one
-// that asks for it.
+// A session that the server ends because it is idle ends its leases at once. More frequent heartbeats keep it. A server
+// older than that setting ends no idle session, and rejects a session that sets it.
 func TestIdleSessionTimeout(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -230,7 +228,7 @@ func TestIdleSessionTimeout(t *testing.T) {
 	require.NoError(t, kept.Release(t.Context()))
 }
 
-// A driver that lends no socket learns of the end with the next heartbeat.
+// With a driver that does not expose the socket, the next heartbeat notices the end of the connection.
 func TestAnotherDriverLearnsByHeartbeat(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -245,8 +243,8 @@ func TestAnotherDriverLearnsByHeartbeat(t *testing.T) {
 	lostWithin(t, lease, began, soon, anyReason)
 }
 
-// The heartbeat proves ownership and not life: a session that has lost a lock to another without having
-// ended is given up, with all that lives on it.
+// The heartbeat proves ownership, not only that the session lives. A session that no longer has one of its locks is
+// closed, and all its leases are lost.
 func TestHeartbeatProvesOwnership(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -261,10 +259,10 @@ func TestHeartbeatProvesOwnership(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		acquire(t, next, name)
 	}
-	require.NoError(t, other.Err(), "nobody has asked yet")
+	require.NoError(t, other.Err(), "no heartbeat has been sent yet")
 	require.ErrorIs(t, taken.Renew(t.Context()), rowlock.ErrLost)
 	<-other.Context().Done()
 	require.ErrorIs(t, other.Err(), rowlock.ErrLost)
 	w := watch(t, dsn)
-	w.becomes("the two of the other are left", func() bool { return w.locks() == 2 && w.sessions() == 1 })
+	w.becomes("the two locks of the other session are left", func() bool { return w.locks() == 2 && w.sessions() == 1 })
 }

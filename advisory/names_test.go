@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The keys are published, so that other programs can take the same locks. They never change.
+// The keys are published so that other programs can use the same locks. They never change.
 func TestKeyVectors(t *testing.T) {
 	t.Parallel()
 	for _, v := range []struct {
@@ -29,9 +29,9 @@ func TestKeyVectors(t *testing.T) {
 	}
 }
 
-// Two names with one key are in each other's way, as they are between processes; they are never both
-// granted, although the server would grant the key to one session twice.
-func TestCollidingNamesAreToldApart(t *testing.T) {
+// Two names with the same key exclude each other, as they do between processes. They are never both granted, although
+// the server would grant the key to one session twice.
+func TestCollidingNamesExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	one := func(driver.Key) int64 { return 42 }
@@ -50,7 +50,7 @@ func TestCollidingNamesAreToldApart(t *testing.T) {
 		status, err := a.Inspect(t.Context(), driver.Key{Name: "b"})
 		require.NoError(t, err)
 		assert.Equal(t, driver.StateHeld, status.State)
-		assert.Empty(t, status.Note, "it is not the lock called b that the note is of")
+		assert.Empty(t, status.Note, "the note belongs to the lock called a")
 		require.NoError(t, first.Release(t.Context(), g))
 		assert.Zero(t, w.locks())
 		g = acquire(t, second, "b")
@@ -58,8 +58,8 @@ func TestCollidingNamesAreToldApart(t *testing.T) {
 	}
 }
 
-// Shared grants share a name with each other, in one process and in two, and exclude exclusive ones,
-// which exclude them; each is released by itself.
+// Shared grants of a name can be held together, in one process and in two. They exclude exclusive grants, and are
+// excluded by them. Each is released separately.
 func TestShared(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -70,7 +70,7 @@ func TestShared(t *testing.T) {
 		outcomes, err := a.Shared().Renew(t.Context(), []driver.Grant{first, second, third})
 		require.NoError(t, err)
 		assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed, driver.Lost}, outcomes)
-		require.ErrorIs(t, a.Release(t.Context(), first), driver.ErrNotHeld, "it is not an exclusive one")
+		require.ErrorIs(t, a.Release(t.Context(), first), driver.ErrNotHeld, "the grant is a shared one")
 		for _, g := range []driver.Grant{first, second} {
 			refused(t, a, "x")
 			refused(t, b, "x")
@@ -86,7 +86,7 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// A release is remembered for as long as anybody can be expected to repeat it, and no longer.
+// A backend remembers a release long enough for a caller to repeat it, but not forever.
 func TestReleaseIsRememberedForAWhile(t *testing.T) {
 	t.Parallel()
 	b := advisory.New(openPool(t, database(t)))

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Option changes how a backend is made.
+// Option configures a backend.
 type Option func(*options)
 
 type options struct {
@@ -18,28 +18,27 @@ type options struct {
 	sessionPooler bool
 }
 
-// Sessions is how many connections of the pool the locks are held on at most. One holds any number
-// of locks; another is taken when one is needed while all are busy with a statement, up to half of them. The
-// other half is for those who wait in the server's queue, each of whom needs a connection of his own:
-// with Sessions(1) nobody does, and waiting is by polling. The default is 4, but no more than half of
-// what the pool allows, so that the work under a lock finds a connection.
+// Sessions sets the largest number of connections of the pool that hold locks or wait for them. One connection holds
+// any number of locks. Another is borrowed if all are running a statement, for up to half of n. The other half is for
+// waiters in the server's queue, each of which needs its own connection. With Sessions(1) waiters poll instead. The
+// default is 4, but at most half of what the pool allows, so that the work under a lock finds a connection.
 func Sessions(n int) Option { return func(o *options) { o.sessions = n } }
 
-// Table names the lease table, as sqllock.Table does, because the sequence of tokens is called like
-// it with "_token" behind it: rowlock_lease_token by default. Migrations must be given the same name.
+// Table names the lease table, as sqllock.Table does. The sequence of tokens has the table's name with "_token" added:
+// rowlock_lease_token by default. Give migrations the same name.
 func Table(name string) Option { return func(o *options) { o.table = name } }
 
-// NoToken makes grants without token, which need no sequence and so no migration. Package fence
-// cannot protect anything with them.
+// NoToken makes grants without a token, which need no sequence and so no migration. Package fence cannot protect
+// anything with such leases.
 func NoToken() Option { return func(o *options) { o.noToken = true } }
 
-// SessionPooler says that a pooler stands between here and Postgres and that it is in session mode.
-// Without it a pooler that is recognised is refused. With it the first use of a connection makes
-// sure, with a second one of the same pool, that the two do not share a server process.
+// SessionPooler declares that a pooler in session mode is between this process and PostgreSQL. Without this option, a
+// detected pooler is refused. With it, the first use of a connection checks, with a second connection of the pool, that
+// the two do not share a server process.
 func SessionPooler() Option { return func(o *options) { o.sessionPooler = true } }
 
-// check puts the defaults in, and says what cannot work. The pool allows most connections, 0 is any
-// number.
+// check sets the defaults, and returns why the options cannot work. The pool allows most connections, where 0 means no
+// limit.
 func (o *options) check(most int) (sqltable.Table, error) {
 	table, err := sqltable.Parse(o.table)
 	if err != nil {

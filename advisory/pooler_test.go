@@ -18,13 +18,13 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// poolers are PgBouncer as this machine has it, and a newer one.
+// poolers are the PgBouncer that is installed on this machine, and a newer one.
 var poolers = []string{testserver.PgBouncer, testserver.NewPgBouncer}
 
-// sessionPooler starts a PgBouncer in session mode before the test server, and returns its address.
+// sessionPooler starts a PgBouncer in session mode in front of the test server, and returns its address.
 func sessionPooler(tb testing.TB, engine string) string {
 	tb.Helper()
-	testenv.DSN(tb, engine) // the program is there
+	testenv.DSN(tb, engine) // skips the test if the program is not installed
 	pooler, err := testserver.Start(tb.Context(), engine, testserver.Options{
 		Postgres: testenv.DSN(tb, testenv.EnginePostgres), SessionPooling: true,
 	})
@@ -38,7 +38,7 @@ func sessionPooler(tb testing.TB, engine string) string {
 	return pooler.Addr
 }
 
-// by is dsn by way of whatever listens at addr.
+// by returns dsn with addr as its address.
 func by(tb testing.TB, addr, dsn string) string {
 	tb.Helper()
 	u, err := url.Parse(dsn)
@@ -58,13 +58,12 @@ func eachPooler(t *testing.T, test func(t *testing.T, addr, direct string)) {
 	}
 }
 
-// A pooler in session mode is refused until its user says what it is; then locks through it exclude
-// those of direct connections, and a release leaves nothing on the server's connection, which the
-// pooler keeps for the next client.
+// A pooler in session mode is refused unless SessionPooler is set. Then locks through it and direct locks exclude each
+// other. A release leaves nothing on the server's connection, which the pooler keeps for the next client.
 func TestSessionPooler(t *testing.T) {
 	eachPooler(t, func(t *testing.T, addr, direct string) {
 		pooled, w := by(t, addr, direct), watch(t, direct)
-		unfit(t, advisory.New(openPool(t, pooled)), "a pooler stands before", "session mode together with advisory.SessionPooler")
+		unfit(t, advisory.New(openPool(t, pooled)), "goes through a pooler", "session mode with the option advisory.SessionPooler")
 		assert.Zero(t, w.locks())
 
 		b, straight := advisory.New(openPool(t, pooled), advisory.SessionPooler()), advisory.New(openPool(t, direct))
@@ -85,8 +84,8 @@ func TestSessionPooler(t *testing.T) {
 	})
 }
 
-// A session in doubt behind a pooler in session mode ends for the server too: nothing stays locked on
-// the connection that the pooler keeps, and the next client of the pooler can lock what was in doubt.
+// A session in doubt behind a pooler in session mode also ends on the server. Nothing stays locked on the connection
+// that the pooler keeps, and the next client can acquire the lock that was in doubt.
 func TestDoubtBehindASessionPooler(t *testing.T) {
 	eachPooler(t, func(t *testing.T, addr, direct string) {
 		dsn, proxy, err := through(by(t, addr, direct))
@@ -101,8 +100,8 @@ func TestDoubtBehindASessionPooler(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 				defer cancel()
 				require.ErrorIs(t, b.Release(ctx, first), context.DeadlineExceeded)
-				proxy.DropReplies(0, faultproxy.Hang) // it may not have come in time to be dropped
-				proxy.Reset()                         // the only way to be sure before the lease beside it ends
+				proxy.DropReplies(0, faultproxy.Hang) // the reply may not have come in time to be dropped
+				proxy.Reset()                         // the only certain end before the other lease on the session ends
 			},
 			"an unlock that says no": func(first driver.Grant) {
 				require.NoError(t, b.OnSession(t.Context(), fmt.Sprintf("SELECT pg_advisory_unlock(%d)", advisory.Key("", "a"))))
@@ -125,7 +124,7 @@ func TestDoubtBehindASessionPooler(t *testing.T) {
 	})
 }
 
-// The end of the server's session is told through the pooler long before any heartbeat.
+// The end of the server's session is noticed through the pooler long before any heartbeat.
 func TestLossBehindASessionPooler(t *testing.T) {
 	eachPooler(t, func(t *testing.T, addr, direct string) {
 		l, w := locker(t, advisory.New(openPool(t, by(t, addr, direct)), advisory.SessionPooler())), watch(t, direct)

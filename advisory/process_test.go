@@ -10,15 +10,14 @@ import (
 	"github.com/rowlock/rowlock/advisory"
 )
 
-// A statement that arrives at another server process than the session's, as it may through a pooler,
-// locks and unlocks nothing there, and says which process it was.
+// A statement that a pooler sends to another server process locks and unlocks nothing there, and reports that process.
 func TestAnotherProcessIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	b, w := advisory.New(openPool(t, dsn)), watch(t, dsn)
 	conn, err := openDB(t, dsn).Conn(t.Context())
 	require.NoError(t, err)
-	defer conn.Close() //nolint:errcheck // with all that it holds
+	defer conn.Close() //nolint:errcheck // ends its locks too
 	run := func(verb string, pid int64) (at int64, answer sql.NullString) {
 		t.Helper()
 		dest := []any{&at, &answer}

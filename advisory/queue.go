@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// serverWait is how long wait.sql waits at most.
+// serverWait is the longest wait of wait.sql.
 const serverWait = 500 * time.Millisecond
 
 // Await waits in the server's queue.
@@ -19,8 +19,8 @@ func (se *session) Await(ctx context.Context, h *holding) (driver.Token, error) 
 	})
 }
 
-// refusalOfWait is refusal after a wait, which may have ended under the lock: then the session, which holds nothing
-// else, is closed.
+// refusalOfWait is refusal after a wait. The wait may have ended after the lock was granted. The session, which holds
+// nothing else, is then closed.
 func (se *session) refusalOfWait(ctx context.Context, h *holding) error {
 	list, err := se.holders(ctx, sql.NullInt64{Int64: h.ID, Valid: true})
 	if err == nil && slices.ContainsFunc(list, func(other holder) bool { return other.PID == int64(se.pid) }) {

@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/internal/contest"
 )
 
-// waitFor starts to wait and returns once the server has it in its queue.
+// waitFor starts a wait, and returns when the server has it in its queue.
 func (w watcher) waitFor(ctx context.Context, b *advisory.Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
 	w.tb.Helper()
 	got, failed = contest.Queue(ctx, b, r)
@@ -37,8 +37,8 @@ func refusal(tb testing.TB, err error) *driver.Held {
 	return held
 }
 
-// A waiter stands in the server's queue, longer than one of its waits, and is granted the lock when it is
-// released; then its connection is one like the others.
+// A waiter waits in the server's queue, for longer than one of its waits, and is granted the lock at its release. Then
+// its connection is used like the others.
 func TestQueue(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(dsn string, opts ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -47,9 +47,9 @@ func TestQueue(t *testing.T) {
 			a, b := open(dsn, opts...), open(dsn, opts...)
 			g := acquire(t, a, "a")
 			got, failed := w.waitFor(limited(t), b, request("a"))
-			w.becomes("the first of its waits is over", func() bool { return !w.hasWaiter() })
-			w.becomes("it waits again", w.hasWaiter)
-			require.Empty(t, got, "granted while another holds it")
+			w.becomes("its first wait has timed out", func() bool { return !w.hasWaiter() })
+			w.becomes("its second wait has begun", w.hasWaiter)
+			require.Empty(t, got, "granted while the first holder has it")
 			require.NoError(t, a.Release(limited(t), g))
 			next := contest.Granted(t, got, failed)
 			assert.True(t, next.Token > g.Token || opts != nil)
@@ -65,7 +65,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// Shared grants wait for an exclusive one and are made together.
+// Shared requests wait for an exclusive holder and are then granted together.
 func TestQueueOfReaders(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -92,8 +92,8 @@ func TestQueueOfReaders(t *testing.T) {
 	}
 }
 
-// A wait that is cut short is a refusal that says who holds the lock, and its connection is closed: the lock is
-// not granted to what is left of it.
+// A cancelled wait returns a refusal that names the holder. Its connection is closed, so the lock is not granted to it
+// later.
 func TestACancelledWait(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(dsn string, opts ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -104,14 +104,14 @@ func TestACancelledWait(t *testing.T) {
 		_, failed := w.waitFor(ctx, b, request("a"))
 		cancel()
 		assert.NotEmpty(t, refusal(t, <-failed).Holder)
-		w.becomes("the server has forgotten it", func() bool { return !w.hasWaiter() })
+		w.becomes("the server has removed the waiter", func() bool { return !w.hasWaiter() })
 		require.NoError(t, a.Release(limited(t), g))
 		require.NoError(t, a.Release(limited(t), acquire(t, a, "a")))
 	})
 }
 
-// A wait that the server ends early, by statement_timeout or because an operator cancels the statement, is no failure: whoever
-// waits goes on, and is granted the lock.
+// If the server ends a wait early, by statement_timeout or because an operator cancels the statement, the waiter
+// continues and is granted the lock.
 func TestAWaitThatTheServerCancels(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(dsn string, opts ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -128,7 +128,8 @@ func TestAWaitThatTheServerCancels(t *testing.T) {
 	})
 }
 
-// Whoever waits for less than one of the server's waits is told who holds the lock all the same, by the try before it.
+// A waiter with less time than one of the server's waits still gets a refusal that names the holder, from the attempt
+// before the wait.
 func TestAShortWaitNamesTheHolder(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -142,8 +143,8 @@ func TestAShortWaitNamesTheHolder(t *testing.T) {
 	require.NoError(t, lease.Release(t.Context()))
 }
 
-// No more than half of the connections wait, so that locks can be taken and proven meanwhile; whoever finds none
-// is refused at once and polls.
+// At most half of the connections wait, so that locks can be acquired and renewed meanwhile. A waiter that finds no
+// connection is refused at once and polls.
 func TestWaitersAreBounded(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -153,13 +154,13 @@ func TestWaitersAreBounded(t *testing.T) {
 	got, failed := w.waitFor(limited(t), b, request("a"))
 	_, err := contest.Wait(limited(t), b, request("a"))
 	refusal(t, err)
-	require.Empty(t, failed, "it waited until then")
+	require.Empty(t, failed, "the waiter failed before it was cancelled")
 	require.NoError(t, b.Release(limited(t), acquire(t, b, "b")))
 	require.NoError(t, a.Release(limited(t), g))
 	require.NoError(t, b.Release(limited(t), <-got))
 }
 
-// A waiter whose server falls silent gives up after one of the server's waits and a TTL, with an error that is no refusal.
+// A waiter whose server falls silent gives up after one of the server's waits plus a TTL. Its error is not a refusal.
 func TestAWaitForASilentServer(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -180,8 +181,8 @@ func TestAWaitForASilentServer(t *testing.T) {
 	require.NoError(t, a.Release(limited(t), g))
 }
 
-// Of eight who want the same lock again and again nobody starves: each gets at least half of its fair share, once all
-// are there.
+// Eight callers acquire and release the same lock repeatedly. Each gets at least half of its fair share, counted from
+// when all have started.
 func TestNobodyStarves(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

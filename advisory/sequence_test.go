@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/internal/contest"
 )
 
-// lockSequence has a migration change the sequence of tokens, which nobody can take a number from until it ends.
+// lockSequence locks the sequence of tokens, as a migration does. No session can take a number until end is called.
 func (w watcher) lockSequence() (end func()) {
 	w.tb.Helper()
 	tx, err := w.db.BeginTx(context.Background(), nil)
@@ -24,9 +24,9 @@ func (w watcher) lockSequence() (end func()) {
 	return func() { require.NoError(w.tb, tx.Commit()) }
 }
 
-// A try that gets the lock and no number, because the sequence is locked, is an error after a moment, and gives the lock
-// back; the session and what else lives on it go on.
-func TestATryWithoutANumberLeavesNothing(t *testing.T) {
+// If an attempt gets the lock but no number, because the sequence is locked, it fails after half a second and releases
+// the lock. The session and its other locks stay.
+func TestAnAttemptWithoutANumberLeavesNothing(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		for _, setting := range []string{"", "&lock_timeout=50ms"} {
 			dsn := database(t)
@@ -37,7 +37,7 @@ func TestATryWithoutANumberLeavesNothing(t *testing.T) {
 			require.ErrorContains(t, err, "55P03")
 			assert.True(t, driver.IsNotApplied(err))
 			assert.False(t, driver.IsPermanent(err))
-			assert.Equal(t, 1, w.locks(), "the lock comes before the token")
+			assert.Equal(t, 1, w.locks(), "only the other lock is left")
 			outcomes, err := b.Renew(limited(t), []driver.Grant{g})
 			require.NoError(t, err)
 			assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
@@ -49,7 +49,7 @@ func TestATryWithoutANumberLeavesNothing(t *testing.T) {
 	})
 }
 
-// A wait that gets the lock and no number is an error, and nobody has the lock then.
+// If a wait gets the lock but no number, it fails, and the lock is free.
 func TestAWaitWithoutANumberLeavesNothing(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -66,7 +66,7 @@ func TestAWaitWithoutANumberLeavesNothing(t *testing.T) {
 			require.NoError(t, b.Release(limited(t), g))
 			require.Fail(t, "granted without a number")
 		case <-time.After(20 * time.Second):
-			require.Fail(t, "the waiter waits for itself")
+			require.Fail(t, "the waiter was refused by its own lock")
 		}
 		w.becomes("nothing is locked", func() bool { return w.locks() == 0 })
 		unlock()

@@ -9,11 +9,11 @@ import (
 	"github.com/rowlock/rowlock/internal/sessionlock"
 )
 
-// holding is one grant, or one that is being asked for.
+// holding is a grant, or a request for one.
 type holding = sessionlock.Holding[int64]
 
-// session is one connection with the locks that live on it. Between turns a goroutine reads from the
-// connection, so that its end is noticed at once.
+// session is one connection and the locks that it holds. Between turns a goroutine reads from the connection, to notice
+// its end at once.
 type session struct {
 	*sessionlock.Session[int64]
 
@@ -21,7 +21,7 @@ type session struct {
 	conn     conn // nil until it is needed
 	pid      uint32
 	timeline int64
-	watched  chan struct{} // closed when nobody reads between turns any more; nil when nobody does
+	watched  chan struct{} // closed when the reading goroutine has ended; nil if there is none
 }
 
 var _ sessionlock.Queuer[int64] = (*session)(nil)
@@ -43,8 +43,8 @@ func (se *session) Destroy() {
 	}
 }
 
-// query runs a statement. After an error the session may not be in the state that we think, unless
-// the server has answered.
+// query runs a statement. After an error that is not the server's answer, the session's state is unknown and it is
+// marked as broken.
 func (se *session) query(ctx context.Context, verb string, args []any, dest ...any) error {
 	err := se.conn.query(ctx, se.pid == 0, se.store.sql[verb], args, dest...)
 	if err != nil && !plain(ctx, se.conn, err) {
@@ -53,19 +53,18 @@ func (se *session) query(ctx context.Context, verb string, args []any, dest ...a
 	return err
 }
 
-// moved says that another server process answered than the one that the session began with.
+// moved is the error of a session that another server process has answered.
 func (se *session) moved(then int64) error {
 	return &PoolerError{Told: se.conn.told(), PID: se.pid, Then: uint32(then)} //nolint:gosec // a process number
 }
 
-// place is how the server knows a lock of a session.
+// place identifies a lock of a session in the server's answer.
 type place struct {
 	id     int64
 	shared bool
 }
 
-// Prove looks whether the session has all that it should, because one that is missing says that we know
-// nothing.
+// Prove checks that the session holds all its locks. If one is missing, the session's state is unknown.
 func (se *session) Prove(ctx context.Context, _ []*holding) error {
 	owned, err := se.owned(ctx)
 	if err == nil && se.Broken == nil && se.Has(func(h *holding) bool { return !owned[place{h.ID, h.Shared}] }) {
@@ -74,7 +73,7 @@ func (se *session) Prove(ctx context.Context, _ []*holding) error {
 	return err
 }
 
-// owned is what the server says that the session holds.
+// owned returns the locks that the session holds according to the server.
 func (se *session) owned(ctx context.Context) (map[place]bool, error) {
 	var at int64
 	var text string
@@ -97,14 +96,13 @@ func (se *session) owned(ctx context.Context) (map[place]bool, error) {
 	return owned, nil
 }
 
-// Unlock checks the server's answer: one that did not have the lock has told us that we do not know the
-// state of this session.
+// Unlock checks the server's answer. If the session did not have the lock, its state is unknown.
 func (se *session) Unlock(ctx context.Context, h *holding) error {
 	var at int64
 	var unlocked bool
 	err := se.query(ctx, unlockVerb(h.Shared), []any{h.ID, int64(se.pid)}, &at, &unlocked)
 	switch {
-	case err != nil && se.Over(err): // before it came to the unlock
+	case err != nil && se.Over(err): // the session had ended before the unlock
 		return driver.ErrNotHeld
 	case err != nil:
 		return err

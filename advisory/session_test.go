@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// A thousand names, asked for by many at the same time, are held on at most four connections; one at a
-// time they need one; and when all are released, no connection is held and nothing is locked.
+// A thousand names, requested concurrently, are held on at most four connections. Requested one at a time, they use one
+// connection. When all are released, no connection is borrowed and nothing is locked.
 func TestManyNamesOnFewConnections(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -26,7 +26,7 @@ func TestManyNamesOnFewConnections(t *testing.T) {
 		for i := range 20 {
 			acquire(t, b, fmt.Sprint("one at a time ", i))
 		}
-		assert.Equal(t, 1, w.sessions(), "nobody asked while the session was busy")
+		assert.Equal(t, 1, w.sessions(), "the session was never busy at a request")
 		grants := make([]driver.Grant, 1000)
 		var all sync.WaitGroup
 		for part := range 20 {
@@ -54,10 +54,10 @@ func TestManyNamesOnFewConnections(t *testing.T) {
 	})
 }
 
-// A session that is busy with a statement does not delay the acquire of another name.
-func TestABusySessionDelaysNobody(t *testing.T) {
+// A session that is running a statement does not delay the acquire of another name.
+func TestABusySessionDelaysNoOtherName(t *testing.T) {
 	t.Parallel()
-	b := advisory.New(openPool(t, database(t)), advisory.Sessions(3)) // of which one is for waiters
+	b := advisory.New(openPool(t, database(t)), advisory.Sessions(3)) // one of them is for waiters
 	acquire(t, b, "a")
 	leave, err := b.Busy(t.Context())
 	require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestABusySessionDelaysNobody(t *testing.T) {
 	leave()
 }
 
-// A call that must wait for a session ends with its context and has asked nothing.
+// A call that waits for a session ends with its context, and has sent nothing.
 func TestWaitingForASessionEndsWithContext(t *testing.T) {
 	t.Parallel()
 	b := advisory.New(openPool(t, database(t)), advisory.Sessions(1))
@@ -81,9 +81,8 @@ func TestWaitingForASessionEndsWithContext(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), g))
 }
 
-// A connection never comes back to its pool holding a lock, whether calls end well, are cancelled
-// before they begin or while they run, or fail: seen from another session, with the pool's only
-// connections all idle.
+// A connection never returns to its pool holding a lock, whether calls succeed, fail, or are cancelled before or while
+// they run. Another session checks this while all connections of the pool are idle.
 func TestAPooledConnectionHoldsNothing(t *testing.T) {
 	t.Parallel()
 	through := func(engine string) func(t *testing.T, dsn string) (*advisory.Backend, func() bool) {
@@ -113,7 +112,7 @@ func TestAPooledConnectionHoldsNothing(t *testing.T) {
 				r := request(fmt.Sprint(i % 3))
 				ctx, cancel := context.WithCancel(t.Context())
 				go func() {
-					time.Sleep(time.Duration(i) * 10 * time.Microsecond) // anywhere within the calls
+					time.Sleep(time.Duration(i) * 10 * time.Microsecond) // at some moment during the calls
 					cancel()
 				}()
 				g, err := b.Acquire(ctx, r)
@@ -122,18 +121,18 @@ func TestAPooledConnectionHoldsNothing(t *testing.T) {
 					_ = b.Release(ctx, g)
 				}
 				cancel()
-				g = driver.Grant{Key: r.Key, Nonce: r.Nonce} // what the engine does with an outcome that it does not know
+				g = driver.Grant{Key: r.Key, Nonce: r.Nonce} // the engine does this when the outcome is unknown
 				err = b.Release(t.Context(), g)
 				require.True(t, err == nil || err == driver.ErrNotHeld, "%v", err)
 			}
-			w.becomes("the pool has its connections back", idle)
+			w.becomes("all connections are back in the pool", idle)
 			w.becomes("nothing is locked", func() bool { return w.locks() == 0 })
 		})
 	}
 }
 
-// An unlock whose context has ended before is not sent, and one whose context ends while it runs is
-// carried out: the session, and what else lives on it, is kept.
+// An unlock is not sent if its context has ended before. If its context ends while it runs, it completes, and the
+// session keeps its other locks.
 func TestUnlockWithACancelledContext(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -165,7 +164,7 @@ func TestUnlockWithACancelledContext(t *testing.T) {
 	})
 }
 
-// A statement that fails after it has locked is taken back, and the session with all else on it goes on.
+// A statement that locks and then fails is undone, and the session keeps its other locks.
 func TestAFailedStatementLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -177,13 +176,13 @@ func TestAFailedStatementLeavesNothing(t *testing.T) {
 	_, err = b.Acquire(t.Context(), request("b"))
 	require.ErrorContains(t, err, "reached its end")
 	assert.True(t, driver.IsPermanent(err))
-	assert.Equal(t, 1, w.locks(), "the lock comes before the token")
+	assert.Equal(t, 1, w.locks(), "only the other lock is left")
 	outcomes, err := b.Renew(t.Context(), []driver.Grant{g})
 	require.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 }
 
-// Two databases of one cluster do not know of each other's locks.
+// The locks of two databases of one cluster are independent.
 func TestDatabasesAreApart(t *testing.T) {
 	t.Parallel()
 	one, two := advisory.New(openPool(t, testenv.Postgres(t)), advisory.NoToken()), advisory.New(openPool(t, testenv.Postgres(t)), advisory.NoToken())
@@ -195,8 +194,8 @@ func TestDatabasesAreApart(t *testing.T) {
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 }
 
-// Holders and waiters pin no snapshot and leave no transaction open: an index is built concurrently,
-// and vacuum removes what was deleted since.
+// Holders and waiters keep no snapshot and no open transaction: an index is built concurrently, and VACUUM removes rows
+// that were deleted since.
 func TestNothingIsHeldUp(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -222,7 +221,7 @@ func TestNothingIsHeldUp(t *testing.T) {
 	assert.Zero(t, w.number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state LIKE 'idle in%'"))
 	exec("CREATE INDEX CONCURRENTLY things_id ON things (id)")
 	exec("DELETE FROM things")
-	w.becomes("vacuum removes what no snapshot can see, but those of statements that are running just now", func() bool {
+	w.becomes("vacuum removes what no snapshot can see, except those of statements that are running now", func() bool {
 		exec("VACUUM things")
 		return w.number("SELECT pg_relation_size('things')") == 0
 	})
@@ -231,8 +230,8 @@ func TestNothingIsHeldUp(t *testing.T) {
 	<-done
 }
 
-// The answer of an unlock is checked: a session that did not have the lock is in doubt, so it is closed
-// and every lease on it is lost.
+// The answer of an unlock is checked. If the session did not have the lock, its state is unknown: it is closed, and all
+// its leases are lost.
 func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -250,7 +249,7 @@ func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 	})
 }
 
-// An acquire that is sent again proves the grant of the first time before it is trusted anew.
+// A repeated acquire checks that the session still has the lock before it returns the first grant.
 func TestARepeatedAcquireIsProven(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)

@@ -14,11 +14,12 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// Whoever waits without a connection to wait on asks on one that holds other locks. A server that does not answer is given up
-// after a TTL, however long he would wait: what it may have granted is free then, and the others on that connection are not held up.
+// A waiter without a connection of its own makes its attempt on a connection that has other locks. If the server does
+// not answer, the waiter gives up after a TTL, however long it would wait. What the server may have granted is then
+// free, and the other locks are not delayed.
 func TestAnAskOfAWaiterThatHasNoAnswer(t *testing.T) {
 	t.Parallel()
-	const ttl = 1250 * time.Millisecond // a's waits on the server end each 500 ms, and must not end in the moment of its grant
+	const ttl = 1250 * time.Millisecond // the server's waits end each 500 ms, and must not end in the moment of the grant
 	dsn := database(t)
 	reached, proxy, err := through(dsn)
 	require.NoError(t, err)
@@ -33,20 +34,20 @@ func TestAnAskOfAWaiterThatHasNoAnswer(t *testing.T) {
 	defer cancel()
 	proxy.DropReplies(1, faultproxy.Hang)
 	r := request("a")
-	r.TTL, r.Waiting = ttl, true // so it asks as one who waits, and not as one who tries
+	r.TTL, r.Waiting = ttl, true // sent as the request of a waiter, and not as a first attempt
 	_, failed := contest.Queue(long, b, r)
 	select {
 	case err := <-failed:
 		require.Error(t, err)
 	case <-time.After(30 * time.Second):
-		require.FailNow(t, "it has waited for an answer")
+		require.FailNow(t, "it waited longer than a TTL for an answer")
 	}
 	got, err := contest.Wait(limited(t), a, request("a"))
 	require.NoError(t, err)
 	require.NoError(t, a.Release(limited(t), got))
 }
 
-// A wait that its server ends says so, and nothing of the time that its try had.
+// A wait that the server ends returns the server's error, and no error about the time limit of its attempt.
 func TestAWaitThatIsEndedDoesNotBlameTheTry(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

@@ -11,8 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlserver"
 )
 
-// Connect takes a connection from the pool and makes sure that locks can live on it. A connection of
-// pgx remembers that.
+// Connect borrows a connection from the pool and checks that it can hold locks. A pgx connection remembers the result.
 func (se *session) Connect(ctx context.Context) error {
 	if se.conn != nil {
 		return nil
@@ -20,7 +19,7 @@ func (se *session) Connect(ctx context.Context) error {
 	c, err := se.store.source.open(ctx)
 	if err != nil {
 		se.Broken = err
-		return driver.NotApplied(fmt.Errorf("take a connection from the pool: %w", err))
+		return driver.NotApplied(fmt.Errorf("get a connection from the pool: %w", err))
 	}
 	se.conn = c
 	memory, key := c.memory(), "github.com/rowlock/rowlock/advisory/"+se.store.table.String()
@@ -34,7 +33,7 @@ func (se *session) Connect(ctx context.Context) error {
 	found, err := se.examine(ctx)
 	if err != nil {
 		se.Broken = err
-		return driver.NotApplied(fmt.Errorf("examine a connection: %w", err))
+		return driver.NotApplied(fmt.Errorf("check a new connection: %w", err))
 	}
 	if unfit := se.unfit(ctx, found); unfit != nil {
 		se.Broken = unfit
@@ -47,7 +46,7 @@ func (se *session) Connect(ctx context.Context) error {
 	return nil
 }
 
-// fit is what is remembered of a connection that locks can live on.
+// fit is what a checked connection remembers.
 type fit struct {
 	pid      uint32
 	timeline int64
@@ -62,7 +61,8 @@ type findings struct {
 	sequence, mayUse  bool
 }
 
-// examine names a server that only imitates PostgreSQL, and knows less than start.sql asks.
+// examine runs start.sql. If a server that only imitates PostgreSQL rejects that statement, examine returns its version
+// alone.
 func (se *session) examine(ctx context.Context) (f findings, err error) {
 	var keepalive string
 	err = se.query(ctx, "start", nil, &f.version, &f.pid, &f.standby, &f.readOnly, &f.timeline, &f.sequence, &f.mayUse, &keepalive)
@@ -74,7 +74,7 @@ func (se *session) examine(ctx context.Context) (f findings, err error) {
 	return f, err
 }
 
-// unfit is why no lock can live on the connection.
+// unfit returns why the connection cannot hold locks.
 func (se *session) unfit(ctx context.Context, f findings) error {
 	o, sequence := &se.store.opts, se.store.table.String()+"_token"
 	if err := sqlserver.Supported(f.version); err != nil {
@@ -82,9 +82,9 @@ func (se *session) unfit(ctx context.Context, f findings) error {
 	}
 	switch {
 	case f.standby:
-		return driver.Permanent(errors.New("this server is a standby, whose locks the primary does not know: use a DSN that leads to the primary (target_session_attrs=read-write)"))
+		return driver.Permanent(errors.New("this server is a standby, and the primary does not see its locks: use a DSN that leads to the primary (target_session_attrs=read-write)"))
 	case f.readOnly:
-		return driver.Permanent(errors.New("this session is read-only (default_transaction_read_only): use one that may write"))
+		return driver.Permanent(errors.New("this session is read-only (default_transaction_read_only): use a role or DSN that may write"))
 	case !o.noToken && !f.sequence:
 		return driver.Permanent(&SchemaError{Sequence: sequence})
 	case !o.noToken && !f.mayUse:
@@ -100,18 +100,18 @@ func (se *session) unfit(ctx context.Context, f findings) error {
 	return se.probe(ctx, told, pid)
 }
 
-// probes is how often a second connection tries to get hold of the first one's server process.
+// probes is how often a second connection tries to get the server process of the first.
 const probes = 5
 
-// probe looks whether the session's server process is somebody else's between its statements. In
-// transaction mode a pooler hands it to whoever comes next: to a second connection of the same pool,
-// whose transaction keeps it, so that the first one finds itself on another.
+// probe checks whether a pooler gives the session's server process to other clients between statements. In transaction
+// mode, the pooler gives it to the next client that needs one. Here that is a second connection of the same pool, whose
+// transaction keeps it. The first connection then finds itself on another process.
 func (se *session) probe(ctx context.Context, told, pid uint32) error {
 	shares := func(then int64) error {
 		return driver.Permanent(&PoolerError{Told: told, PID: pid, Then: uint32(then)}) //nolint:gosec // a process number
 	}
 	failed := func(err error) error {
-		return driver.NotApplied(fmt.Errorf("look for a pooler in transaction mode: %w", err))
+		return driver.NotApplied(fmt.Errorf("check for a pooler in transaction mode: %w", err))
 	}
 	mine := driver.NewNonce().String()
 	var at int64
@@ -144,7 +144,7 @@ func (se *session) probe(ctx context.Context, told, pid uint32) error {
 	return nil
 }
 
-// intruder is what a second connection finds.
+// intruder is what the second connection finds.
 type intruder struct {
 	pid   int64
 	trace string

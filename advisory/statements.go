@@ -9,19 +9,19 @@ import (
 //go:embed sql
 var sqlFiles embed.FS
 
-// statements are the statements by verb: "lock" is the text of lock.sql.
+// statements maps a verb to its statement: "lock" is the text of lock.sql.
 type statements map[string]string
 
-// load reads every statement, with the sequence of t in place of the default one.
+// load reads the statements, with the names of t instead of the default ones.
 func load(t sqltable.Table) statements { return t.Statements(sqlFiles, "sql", `"`) }
 
-// The statements that take a lock: at once, and in the server's queue.
+// The verbs that acquire a lock: try does not wait, wait waits in the server's queue.
 const (
 	try  = "lock"
 	wait = "wait"
 )
 
-// verb is the statement that takes a lock of this kind.
+// verb returns the verb of the statement for this kind of lock.
 func (o *options) verb(verb string, shared bool) string {
 	if shared {
 		verb += "_shared"
@@ -32,7 +32,7 @@ func (o *options) verb(verb string, shared bool) string {
 	return verb
 }
 
-// unlockVerb is the statement that takes it back.
+// unlockVerb returns the verb of the statement that releases the lock.
 func unlockVerb(shared bool) string {
 	if shared {
 		return "unlock_shared"

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Every statement opens with its contract, every verb that is run has a file, and every file is run.
+// Each statement begins with its contract, each verb that is used has a file, and each file is used.
 func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	verbs := []string{
 		"find_trace", "holders", "leave_trace", "lock", "lock_only", "lock_shared", "lock_shared_only", "owned", "start",

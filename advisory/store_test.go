@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/internal/otherdriver"
 )
 
-// ttl is of leases that must not end by themselves while a test runs.
+// ttl is the TTL of leases that must not expire while a test runs.
 const ttl = time.Minute
 
 func request(name string) driver.Request {
@@ -49,7 +49,7 @@ func acquire(tb testing.TB, b driver.Backend, name string) driver.Grant {
 	tb.Helper()
 	g, err := b.Acquire(tb.Context(), request(name))
 	require.NoError(tb, err)
-	tb.Cleanup(func() { _ = b.Release(context.Background(), g) }) // a pool of pgx is closed when its connections are back
+	tb.Cleanup(func() { _ = b.Release(context.Background(), g) }) // a pgx pool closes only when all connections are back
 	return g
 }
 
@@ -57,14 +57,14 @@ func refused(tb testing.TB, b driver.Backend, name string) *driver.Held {
 	tb.Helper()
 	g, err := b.Acquire(tb.Context(), request(name))
 	if err == nil {
-		_ = b.Release(tb.Context(), g) // the pool could not be closed
+		_ = b.Release(tb.Context(), g) // otherwise the pool could not be closed
 	}
 	var held *driver.Held
 	require.ErrorAs(tb, err, &held)
 	return held
 }
 
-// watcher sees what the server holds, from a session of its own.
+// watcher reads what the server holds, on a session of its own.
 type watcher struct {
 	tb testing.TB
 	db *sql.DB
@@ -86,7 +86,7 @@ const here = " FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT 
 func (w watcher) locks() int    { w.tb.Helper(); return w.number("SELECT count(*)" + here) }
 func (w watcher) sessions() int { w.tb.Helper(); return w.number("SELECT count(DISTINCT pid)" + here) }
 
-// becomes polls: the server tells nobody.
+// becomes polls until done is true. The server sends no notification.
 func (w watcher) becomes(what string, done func() bool) {
 	w.tb.Helper()
 	require.Eventually(w.tb, done, 10*time.Second, 5*time.Millisecond, what)
@@ -97,7 +97,7 @@ func (w watcher) terminate(name string) {
 	require.NoError(w.tb, terminate(w.tb.Context(), w.db, advisory.Key("", name)))
 }
 
-// eachPool runs test on a backend by way of either kind of pool; open makes one on a DSN.
+// eachPool runs test with backends of both kinds of pool. open makes one for a DSN.
 func eachPool(t *testing.T, test func(t *testing.T, open func(dsn string, opts ...advisory.Option) *advisory.Backend)) {
 	t.Helper()
 	t.Parallel()

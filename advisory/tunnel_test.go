@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// tunnel is a connection that knows no deadlines, as one through golang.org/x/crypto/ssh is.
+// tunnel is a connection that does not support deadlines, such as one through golang.org/x/crypto/ssh.
 type tunnel struct{ net.Conn }
 
 var errNoDeadline = errors.New("deadline not supported")
@@ -32,8 +32,8 @@ func dig(ctx context.Context, network, addr string) (net.Conn, error) {
 	return tunnel{c}, err
 }
 
-// A connection that nobody can be stopped reading from is left alone between statements: locks on it are taken, proven and
-// released, and its end is noticed by the next heartbeat.
+// A connection whose read cannot be interrupted is not read between statements. Locks on it are acquired, renewed and
+// released, and the next heartbeat notices its end.
 func TestATunnelWithoutDeadlines(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T, dsn string) *advisory.Backend{

@@ -3,8 +3,8 @@ package advisory
 // Watches reports whether the end of the connection is noticed between turns.
 func (se *session) Watches() bool { return se.conn != nil && se.conn.watches() }
 
-// Watch reads from the connection until the next turn. A server that ends
-// the session, or its machine, says so; nobody has to ask.
+// Watch reads from the connection until the next turn. When the server ends the session or its host shuts down, the
+// read ends at once.
 func (se *session) Watch() {
 	if !se.Watches() {
 		return
@@ -19,7 +19,7 @@ func (se *session) Watch() {
 	}()
 }
 
-// Unwatch has the connection to itself when it returns.
+// Unwatch stops that, and returns when nothing else uses the connection.
 func (se *session) Unwatch() {
 	if se.watched == nil {
 		return

@@ -133,7 +133,7 @@ func TestTransactionPoolingWithPQ(t *testing.T) {
 			_, err := advisory.NewDB(db).Acquire(t.Context(), driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: time.Minute})
 			var found *advisory.PoolerError
 			require.ErrorAs(t, err, &found)
-			require.ErrorContains(t, err, "keep locks with sqllock")
+			require.ErrorContains(t, err, "use sqllock")
 			assert.True(t, driver.IsPermanent(err))
 			assert.Zero(t, locks(t, open(t, "pgx", direct)))
 

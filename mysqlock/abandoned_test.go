@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Calls that time out while the table of tokens is locked leave no session on the server for long: MySQL does not notice that a client has
-// gone while its session waits for a table, and would keep each of them for a year.
+// Calls that time out while the table of tokens is locked soon leave no session on the server. MySQL does not notice
+// that a client has disconnected while its session waits for a table lock, and would keep each session for a year.
 func TestCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		blocker, err := s.raw.Conn(limited(t))

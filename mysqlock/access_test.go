@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// as is the configuration of a user who has just these privileges.
+// as configures a new user who has only these privileges.
 func (s *store) as(t *testing.T, grants ...string) func(*mysqldriver.Config) {
 	t.Helper()
 	user := "u" + driver.NewNonce().String()[:8]
@@ -30,8 +30,8 @@ func (s *store) as(t *testing.T, grants ...string) func(*mysqldriver.Config) {
 	return func(c *mysqldriver.Config) { c.User, c.Passwd = user, "Secret-1" }
 }
 
-// Locking needs the privileges that the manual names and no others; Prune needs DELETE as well, and
-// says so; a user without any is told what he lacks, and leaves no lock behind.
+// Locking needs only the privileges that the manual lists. Prune also needs DELETE, and reports if it is missing. A
+// user without privileges gets an error that says so, and leaves no lock behind.
 func TestFewPrivileges(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		few := []string{"SELECT, INSERT, UPDATE ON `%s`.rowlock_lease_counter", "SELECT, UPDATE ON `%s`.rowlock_lease_meta"}
@@ -44,7 +44,7 @@ func TestFewPrivileges(t *testing.T) {
 		list, err := b.List(limited(t), "", true)
 		require.NoError(t, err)
 		assert.Len(t, list, 2)
-		require.NoError(t, b.ForceRelease(limited(t), first.Key, first.Token, true), "of the user's own")
+		require.NoError(t, b.ForceRelease(limited(t), first.Key, first.Token, true), "a connection of the same user")
 		require.ErrorIs(t, b.Release(limited(t), second), driver.ErrNotHeld)
 		_, err = b.Prune(limited(t), 0)
 		require.ErrorContains(t, err, "lacks a privilege")
@@ -54,7 +54,7 @@ func TestFewPrivileges(t *testing.T) {
 		assert.Equal(t, 2, n)
 
 		_, err = New(s.open(t, func(c *mysqldriver.Config) { c.User, c.Passwd = "nobody-of-that-name", "wrong" })).Acquire(limited(t), request("a"))
-		require.ErrorContains(t, err, "the server does not let the user in")
+		require.ErrorContains(t, err, "the server refused the user")
 
 		poor := New(s.open(t, s.as(t, "SELECT ON `%s`.rowlock_lease_meta")))
 		_, err = poor.Acquire(limited(t), request("a"))
@@ -64,7 +64,7 @@ func TestFewPrivileges(t *testing.T) {
 	})
 }
 
-// Prune forgets what nobody holds and nobody was granted for so long.
+// Prune deletes the rows of names that are free and whose last grant is old enough.
 func TestPrune(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
@@ -79,7 +79,7 @@ func TestPrune(t *testing.T) {
 		forgotten, err := r.RowsAffected()
 		require.NoError(t, err)
 		assert.Zero(t, forgotten, "its token is above the floor")
-		// As if the server's clock had been set back since: then the floor is all that is left.
+		// As if the server's clock had been set back since then. Only the floor keeps tokens rising.
 		_, err = s.raw.Exec("UPDATE rowlock_lease_counter SET token = token + 3600000000 WHERE name = 'free'")
 		require.NoError(t, err)
 		n, err = b.Prune(limited(t), 0)
@@ -89,7 +89,7 @@ func TestPrune(t *testing.T) {
 	})
 }
 
-// A machine that stops without a word keeps its locks no longer than wait_timeout.
+// When a holder's host vanishes, its locks stay no longer than wait_timeout.
 func TestADeadMachine(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t, func(c *mysqldriver.Config) { c.Params = map[string]string{"wait_timeout": "1"} })

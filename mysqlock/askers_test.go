@@ -13,14 +13,14 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Many of one process who ask for a name at the same time, on one connection, to which the server would
-// grant it again and again: one of them has it, and one release frees it.
+// Many callers of one process request a name at the same time, on one connection. The server would grant it to that
+// connection repeatedly. One caller gets it, and one release frees it.
 func TestAskersOfOneConnection(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
 		b := New(db, Sessions(1))
 		require.NoError(t, b.Release(limited(t), grant(t, b, "warm")))
-		proxy.Delay(20 * time.Millisecond) // all ask before the first is answered
+		proxy.Delay(20 * time.Millisecond) // all requests are sent before the first answer
 		const askers = 6
 		grants, errs := make(chan driver.Grant, askers), make(chan error, askers)
 		for range askers {
@@ -39,7 +39,7 @@ func TestAskersOfOneConnection(t *testing.T) {
 		}
 		proxy.Delay(0)
 		require.Len(t, grants, 1)
-		keep := grant(t, b, "keep") // so that what is taken too often would show
+		keep := grant(t, b, "keep") // keeps the session open, so that a second hold would be seen
 		require.NoError(t, b.Release(limited(t), <-grants))
 		require.Zero(t, s.holds(t, "a"))
 		require.NoError(t, b.Release(limited(t), keep))
@@ -47,8 +47,8 @@ func TestAskersOfOneConnection(t *testing.T) {
 	})
 }
 
-// The answer of an unlock is checked: a session that did not have the lock is in doubt, so it is closed
-// and every lease on it is lost.
+// The answer of an unlock is checked. If the session did not have the lock, its state is unknown: it is closed, and all
+// its leases are lost.
 func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))
@@ -66,7 +66,7 @@ func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 	})
 }
 
-// unlock has b's session let go of name behind its back.
+// unlock makes b's session release name without the backend's knowledge.
 func (s *store) unlock(t *testing.T, b *Backend, name string) {
 	t.Helper()
 	se := b.locks.Sessions()[0].(*session)
@@ -75,7 +75,7 @@ func (s *store) unlock(t *testing.T, b *Backend, name string) {
 		var n sql.NullInt64
 		err := se.query(ctx, "unlock", []any{LockName(s.schema, "", name)}, &n)
 		if err == nil && n.Int64 != 1 {
-			err = errors.New("it did not have it")
+			err = errors.New("the session did not have the lock")
 		}
 		return err
 	}))

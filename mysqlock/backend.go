@@ -11,23 +11,23 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Backend keeps locks as named locks of MySQL or MariaDB sessions. It is safe for concurrent use. It
-// borrows connections from the caller's pool while it holds locks or waits for one, and gives them
-// back with the last lock; the pool stays the caller's to close.
+// Backend keeps locks as named locks of MySQL or MariaDB sessions. It is safe for concurrent use. It borrows
+// connections from the caller's pool while it holds locks or waits for one, and returns them after the last release. It
+// never closes the pool.
 type Backend struct {
 	db    *sql.DB
 	table sqltable.Table
 	opts  options
 	sql   statements
-	err   error // why it cannot work
+	err   error // why the backend cannot work
 
 	locks sessionlock.Store[driver.Key]
 
-	warnings []string // of the handle
+	warnings []string // about the database handle
 
 	mu     sync.Mutex
-	schema string // of the locks; known with the first connection
-	server string // whose cluster was looked at last
+	schema string // part of the locks' names; known after the first connection
+	server string // the server whose cluster settings were checked last
 }
 
 var (
@@ -37,8 +37,8 @@ var (
 	_ driver.Operator = (*Backend)(nil)
 )
 
-// New keeps locks in the MySQL (8.0 or newer) or MariaDB (10.6 or newer) server that db reaches with
-// go-sql-driver/mysql. It does no I/O.
+// New makes a backend that keeps locks in the MySQL (8.0 or newer) or MariaDB (10.6 or newer) server of db. Use
+// go-sql-driver/mysql. New does no I/O.
 func New(db *sql.DB, opts ...Option) *Backend {
 	if db == nil {
 		return &Backend{err: errNoPool}
@@ -60,7 +60,7 @@ func New(db *sql.DB, opts ...Option) *Backend {
 	return b
 }
 
-// Capabilities says what such locks promise.
+// Capabilities describes what these locks promise.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "mysqlock", Token: driver.LinearizableToken, Sessions: true, Warnings: b.warnings, Invalid: b.err}
 	if b.opts.noToken {
@@ -72,8 +72,8 @@ func (b *Backend) Capabilities() driver.Capabilities {
 // Session implements [driver.Session].
 func (b *Backend) Session(g driver.Grant) context.Context { return b.locks.Session(g.Key, g) }
 
-// Acquire implements [driver.Backend]. A name that is held through this backend is refused without
-// asking the server, which would grant it again to the session that has it.
+// Acquire implements [driver.Backend]. If this backend already holds the name, it refuses without asking the server,
+// which would grant the lock to the same session a second time.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) {
 		g, err := b.locks.Acquire(ctx, r.Key, false, r)
@@ -81,13 +81,13 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	})
 }
 
-// Await implements [driver.Awaiter]: it waits on a connection of its own, which holds nothing else and is
-// closed if the wait is cut short. When there may be no more connections it asks once.
+// Await implements [driver.Awaiter]. It waits on a connection of its own that holds nothing else, and closes that
+// connection if the wait is cancelled. If no more connections are allowed, it makes one attempt.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) { return b.locks.Await(ctx, r.Key, false, r, wait) })
 }
 
-// acquire returns what by does, whose context is the one that bounded it last.
+// acquire calls by, and explains its error. by returns the context that bounded it last.
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func() (driver.Grant, context.Context, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err
@@ -100,9 +100,9 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request, by func() (driv
 	return g, explain(ctx, b.table, "acquire", r.Key, err)
 }
 
-// Renew implements [driver.Backend]: it proves that the sessions hold what they hold, with one
-// statement for each session, all at the same time. A server that has become read-only loses all its
-// grants: the primary is another, and grants the same names.
+// Renew implements [driver.Backend]. It checks that the sessions hold their locks, with one statement on each session,
+// all in parallel. If the server has become read-only, all its grants are lost, because another server is now the
+// primary and grants the same names.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if err := b.ready(ctx); err != nil {
 		return nil, err
@@ -112,8 +112,8 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, explain(ctx, b.table, "renew", driver.Key{}, err)
 }
 
-// Release implements [driver.Backend]. An unlock that is under way when ctx ends goes on for a moment;
-// a connection that does not say what became of it is closed, and the lock ends with it.
+// Release implements [driver.Backend]. An unlock that is running when ctx ends continues for a moment. If the server
+// does not answer it, the connection is closed, which ends the lock.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := b.ready(ctx); err != nil {
 		return err

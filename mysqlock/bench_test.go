@@ -11,8 +11,9 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// Acquire and release beside the floor, which is the two statements alone on a connection of one's own:
-// with the first lock of a connection, with one more on a connection that stays, and without tokens.
+// BenchmarkAcquireRelease compares acquire and release with the baseline, the two bare statements on an open
+// connection. The variants are the first lock of a connection, another lock on a connection that stays, and locks
+// without tokens.
 func BenchmarkAcquireRelease(b *testing.B) {
 	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
 		b.Run(name, func(b *testing.B) {

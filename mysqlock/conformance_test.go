@@ -17,8 +17,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Both servers keep every promise that a session lock can keep, also when their clients die, are cut
-// off, and lose replies.
+// Both servers keep every promise that a session lock can keep, also when clients die, are cut off, or lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]*network{
@@ -36,7 +35,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// network is a server whose clients each have a misbehaving network of their own.
+// network is a server. Each of its clients has a faulty network of its own.
 type network struct {
 	fresh  func(testing.TB) string
 	params string
@@ -76,12 +75,12 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 		return nil, err
 	}
 	b := New(db, n.opts...)
-	n.Add(b, func() { _ = db.Close() }, proxy) // says that connections are broken
+	n.Add(b, func() { _ = db.Close() }, proxy) // returns an error because connections are broken
 	return b, nil
 }
 
-// Expire ends the session of whoever holds key, and returns when the server has, and the holder has
-// heard of it: until then, what he sends next would be in doubt.
+// Expire ends the session that holds key. It returns when the server has ended it and the holder has noticed, because
+// the outcome of a statement sent before that would be unknown.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	heard := n.heard(key)
 	if err := n.kill(key); err != nil {
@@ -95,7 +94,7 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	}
 }
 
-// heard is closed when the client that holds key knows that its session has ended.
+// heard returns a channel that is closed when the client that holds key knows that its session has ended.
 func (n *network) heard(key driver.Key) <-chan struct{} {
 	for _, client := range n.All() {
 		for _, link := range client.(*Backend).locks.Sessions() {
@@ -110,7 +109,7 @@ func (n *network) heard(key driver.Key) <-chan struct{} {
 	return closed
 }
 
-// store is a fresh database with the table, and a second look at what the server holds.
+// store is a new database with the table, and a second session that reads what the server holds.
 type store struct {
 	dsn     string
 	mariadb bool
@@ -134,11 +133,11 @@ func openDB(tb testing.TB, dsn string) *sql.DB {
 	tb.Helper()
 	db, err := sql.Open("mysql", dsn)
 	require.NoError(tb, err)
-	tb.Cleanup(func() { _ = db.Close() }) // says that connections are broken that a test has cut
+	tb.Cleanup(func() { _ = db.Close() }) // returns an error because a test has broken connections
 	return db
 }
 
-// holder is the connection that holds key, 0 if none does, as another session sees it.
+// holder returns the connection that holds key according to another session, or 0.
 func (s *store) holder(key driver.Key) (id int64, err error) {
 	err = s.raw.QueryRow("SELECT COALESCE(IS_USED_LOCK(?), 0)", LockName(s.schema, key.Namespace, key.Name)).Scan(&id)
 	return id, err
@@ -153,7 +152,7 @@ func (s *store) kill(key driver.Key) error {
 	if _, err := s.raw.Exec(fmt.Sprintf("KILL CONNECTION %d", id)); err != nil {
 		return err
 	}
-	for now := id; now == id && err == nil; { // nobody tells
+	for now := id; now == id && err == nil; { // the server sends no notification
 		now, err = s.holder(key)
 	}
 	return err

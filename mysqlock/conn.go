@@ -6,12 +6,12 @@ import (
 	sqldriver "database/sql/driver"
 )
 
-// conn is one connection, on loan from the caller's pool, for one goroutine at a time.
+// conn is a connection borrowed from the caller's pool. One goroutine uses it at a time.
 type conn struct {
 	*sql.Conn
-	id       int64 // the server's number for it
+	id       int64 // the server's id of the connection
 	schema   string
-	prepared map[string]*sql.Stmt // nil: asked once
+	prepared map[string]*sql.Stmt // nil: the statement has run once
 }
 
 func (b *Backend) open(ctx context.Context) (*conn, error) {
@@ -22,8 +22,8 @@ func (b *Backend) open(ctx context.Context) (*conn, error) {
 	return &conn{Conn: c, prepared: map[string]*sql.Stmt{}}, nil
 }
 
-// statement prepares what is asked a second time: the driver prepares each single one otherwise, for
-// a round trip more. Whoever asks once pays for no statement that stays.
+// statement prepares text when it is used for the second time. Without that, the driver would prepare it for each call,
+// which costs another round trip. A statement that is used once is not kept.
 func (c *conn) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	s, again := c.prepared[text]
 	if s != nil || !again {
@@ -39,7 +39,7 @@ func (c *conn) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	return s, err
 }
 
-// ready prepares what will be asked when there is no time for it.
+// ready prepares text now, because its later use must not wait for that.
 func (c *conn) ready(ctx context.Context, text string) error {
 	if _, asked := c.prepared[text]; !asked {
 		c.prepared[text] = nil
@@ -48,7 +48,7 @@ func (c *conn) ready(ctx context.Context, text string) error {
 	return err
 }
 
-// query runs a statement that answers with one row.
+// query runs a statement that returns one row.
 func (c *conn) query(ctx context.Context, text string, args []any, dest ...any) error {
 	s, err := c.statement(ctx, text)
 	switch {
@@ -61,7 +61,7 @@ func (c *conn) query(ctx context.Context, text string, args []any, dest ...any) 
 	}
 }
 
-// rows runs a statement, and hands each row to scan.
+// rows runs a statement, and calls scan for each row.
 func (c *conn) rows(ctx context.Context, text string, args []any, scan func(*sql.Rows) error) error {
 	s, err := c.statement(ctx, text)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *conn) rows(ctx context.Context, text string, args []any, scan func(*sql
 	return rows.Err()
 }
 
-// exec runs a statement that answers no rows.
+// exec runs a statement that returns no rows.
 func (c *conn) exec(ctx context.Context, text string, args []any) (sql.Result, error) {
 	s, err := c.statement(ctx, text)
 	if err != nil {
@@ -97,9 +97,9 @@ func (c *conn) exec(ctx context.Context, text string, args []any) (sql.Result, e
 	return c.ExecContext(ctx, text, args...)
 }
 
-// alive looks at the connection without asking the server: go-sql-driver reads from the socket, without
-// waiting, before it uses a connection that was idle, and lends that. An end that the server has told
-// of is seen so. Other drivers, and go-sql-driver on Windows, know nothing, and say so by nil.
+// alive checks the connection without asking the server. go-sql-driver exposes the check that it makes before it uses
+// an idle connection: it reads from the socket without waiting. So it notices an end that the server has sent. Other
+// drivers, and go-sql-driver on Windows, cannot check, and return nil.
 func (c *conn) alive(ctx context.Context) error {
 	return c.Raw(func(dc any) error {
 		if r, ok := dc.(sqldriver.SessionResetter); ok {
@@ -109,19 +109,18 @@ func (c *conn) alive(ctx context.Context) error {
 	})
 }
 
-// giveBack returns the connection to its pool. It holds no lock.
+// giveBack returns the connection to its pool. It must hold no lock.
 func (c *conn) giveBack() {
 	for _, s := range c.prepared {
 		if s != nil {
-			_ = s.Close() // sends no question, and a broken connection tells the pool itself
+			_ = s.Close() // waits for no reply; the pool notices a broken connection itself
 		}
 	}
 	_ = c.Close()
 }
 
-// destroy closes the connection itself instead of giving it back to its pool, which would keep it
-// together with its locks.
+// destroy closes the connection instead of returning it to its pool, which would keep its locks.
 func (c *conn) destroy() {
 	_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
-	_ = c.Close() // says that it is closed
+	_ = c.Close() // returns an error because the connection is closed
 }

@@ -12,33 +12,33 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// SchemaError says that the table of tokens is missing. The message names the command and the call
-// that mend it, and the option that does without.
+// SchemaError reports that the table of tokens is missing. The message names the command and the call that create it,
+// and the option that works without it.
 type SchemaError struct {
 	Table string
-	Err   error // what the database said
+	Err   error // the database's error
 }
 
 func (e *SchemaError) Error() string {
-	return fmt.Sprintf("the table %s is missing: run `rowlock migrate up`, or call migrations.Up, or do without tokens by mysqlock.NoToken: %v", e.Table, e.Err)
+	return fmt.Sprintf("the table %s is missing: run `rowlock migrate up`, or call migrations.Up, or use the option mysqlock.NoToken: %v", e.Table, e.Err)
 }
 
-// Unwrap returns what the database said.
+// Unwrap returns the database's error.
 func (e *SchemaError) Unwrap() error { return e.Err }
 
 var (
 	errClosed   = errors.New("the server has closed the connection")
-	errHidden   = errors.New("a trigger on the table of tokens hides LAST_INSERT_ID, by which the server tells the token: drop it, or do without tokens by mysqlock.NoToken")
-	errReadOnly = errors.New("this server is read-only (read_only), and its locks are not those of the primary: use a DSN that leads to the primary")
+	errHidden   = errors.New("a trigger on the table of tokens overwrites LAST_INSERT_ID, which returns the token: drop the trigger, or use the option mysqlock.NoToken")
+	errReadOnly = errors.New("this server is read-only (read_only), and the primary does not see its locks: use a DSN that leads to the primary")
 )
 
-// plain reports whether err is the server's answer to a statement, on a session that goes on.
+// plain reports whether err is the server's answer to a statement, and the session continues.
 func plain(ctx context.Context, err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 0,
 		1053,                         // server shutdown in progress
 		1152, 1153, 1158, 1159, 1160, // the connection is aborted
-		1161, 1184, 1927, // also killed (MariaDB)
+		1161, 1184, 1927, // MariaDB also: killed
 		3169, // session killed
 		4031: // disconnected for inactivity
 		return false
@@ -47,8 +47,7 @@ func plain(ctx context.Context, err error) bool {
 	}
 }
 
-// Over recognises that the session had ended before the statement: the server says so, or the driver
-// has not sent it.
+// Over reports whether the session had ended before the statement was sent, according to the server or the driver.
 func (se *session) Over(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 1927, 3169, 4031:
@@ -58,8 +57,8 @@ func (se *session) Over(err error) bool {
 	}
 }
 
-// explain turns an error into one of the answers of the driver contract, and says what was being
-// done. Those that are one already stay as they are.
+// explain turns an error into an error of the driver contract, and adds the operation. It returns errors of the
+// contract unchanged.
 func explain(ctx context.Context, table sqltable.Table, operation string, key driver.Key, err error) error {
 	var held *driver.Held
 	if err == nil || errors.Is(err, driver.ErrNotHeld) || errors.As(err, &held) {
@@ -81,11 +80,11 @@ func explain(ctx context.Context, table sqltable.Table, operation string, key dr
 	case 1290, 1792, 1836:
 		return driver.Permanent(fmt.Errorf("%w: the server or the session is read-only: locks need the primary", err))
 	case 1045, 1698:
-		return driver.Permanent(fmt.Errorf("%w: the server does not let the user in: see the user and the password", err))
+		return driver.Permanent(fmt.Errorf("%w: the server refused the user: check the user and the password", err))
 	case 1044, 1142, 1143, 1227:
-		return driver.Permanent(fmt.Errorf("%w: the user lacks a privilege: see the documentation of package mysqlock", err))
+		return driver.Permanent(fmt.Errorf("%w: the user lacks a privilege: the documentation of package mysqlock lists what it needs", err))
 	case 1235, 4187: // GET_LOCK on a Galera node
-		return driver.Permanent(fmt.Errorf("%w: the server does not take such locks", err))
+		return driver.Permanent(fmt.Errorf("%w: the server does not support GET_LOCK", err))
 	default:
 		return err
 	}

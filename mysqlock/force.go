@@ -10,15 +10,15 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// mine is what is held through this backend.
+// mine returns the locks that this backend holds.
 func (b *Backend) mine(namespace string, all bool) []driver.Status {
 	return slices.DeleteFunc(b.locks.AllHeld(), func(s driver.Status) bool { return !all && s.Key.Namespace != namespace })
 }
 
-// ForceRelease implements [driver.Operator]: with live it ends the connection that holds key (KILL),
-// and with it every other lock that lives on it, waits until the server has noticed, and raises the
-// token. The user needs the privilege to kill another's connection (CONNECTION_ADMIN, or SUPER) unless
-// it is the holder's own. A holder whose token is not known is ended by the token zero.
+// ForceRelease implements [driver.Operator]. With live it ends the connection that holds key (KILL), which also ends
+// all its other locks. It waits until the server has ended it, and then raises the token. The user needs the privilege
+// to kill the connections of other users (CONNECTION_ADMIN or SUPER), unless the holder has the same user. Pass token
+// zero for a holder whose token is unknown.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	err := b.look(ctx, func(c *conn) error {
 		r, err := b.record(ctx, c, key)
@@ -40,10 +40,10 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 		_, err = c.exec(ctx, b.sql["raise"], append(names(key), int64(token)))
 		return err
 	})
-	return explain(ctx, b.table, "force the release of", key, err)
+	return explain(ctx, b.table, "force release of", key, err)
 }
 
-// noSuchThread is the error of KILL for a connection that has ended meanwhile.
+// noSuchThread is the error of KILL if the connection has already ended.
 const noSuchThread = 1094
 
 func (b *Backend) kill(ctx context.Context, c *conn, connection int64) error {
@@ -57,7 +57,7 @@ func (b *Backend) kill(ctx context.Context, c *conn, connection int64) error {
 	return err
 }
 
-// freed waits until that connection has let go, which nobody tells.
+// freed polls until the connection has released the lock. The server sends no notification.
 func (b *Backend) freed(ctx context.Context, c *conn, key driver.Key, connection sql.NullInt64) error {
 	for {
 		r, err := b.record(ctx, c, key)

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A forced release whose connection ends by itself, between the look at who holds the lock and the KILL, goes on: the
-// holder is to be fenced all the same.
+// If the connection ends by itself between the query for the holder and the KILL, a forced release still raises the
+// token, so that the old holder is fenced.
 func TestAConnectionThatEndsBeforeItIsKilled(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))

@@ -12,9 +12,9 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// A node of a Galera cluster would grant what another node has granted: it is refused with a sentence
-// that says what to do, with and without tokens, and nothing is locked. Whoever says that all programs
-// reach the same node is believed, and has locks that exclude and tokens that rise.
+// A node of a Galera cluster would grant what another node has granted. It is refused with an error that says what to
+// do, with and without tokens, and nothing is locked. With SingleWriter it is accepted; its locks exclude each other
+// and its tokens rise.
 func TestGalera(t *testing.T) {
 	t.Parallel()
 	server, err := testserver.Start(t.Context(), testserver.Galera, testserver.Options{Logf: t.Logf})
@@ -30,7 +30,7 @@ func TestGalera(t *testing.T) {
 	for _, b := range []*Backend{New(s.open(t)), New(s.open(t), NoToken())} {
 		_, err := b.Acquire(limited(t), request("a"))
 		require.ErrorContains(t, err, "Galera")
-		require.ErrorContains(t, err, "keep locks with sqllock, or say mysqlock.SingleWriter")
+		require.ErrorContains(t, err, "use sqllock, or the option mysqlock.SingleWriter")
 		assert.True(t, driver.IsPermanent(err))
 		assert.Zero(t, s.holds(t, "a"))
 		idle(t, b)

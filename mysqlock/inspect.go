@@ -11,23 +11,23 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// record is what the server knows of a lock: who holds it, and who was granted it last.
+// record is what the server stores about a lock: its holder, and its last grant.
 type record struct {
 	key         driver.Key
-	readOnly    bool          // the server, whose locks are not those of the primary then
-	heldBy      sql.NullInt64 // a connection
+	readOnly    bool          // whether the server is read-only: then the primary does not see its locks
+	heldBy      sql.NullInt64 // the id of a connection
 	who, whence sql.NullString
 	token       sql.NullInt64
-	grantedTo   sql.NullInt64 // a connection
+	grantedTo   sql.NullInt64 // the id of a connection
 	holder      sql.NullString
 	note        sql.NullString
 	age         sql.NullInt64 // in microseconds
 }
 
-// present reports whether the last grant is the one that holds the lock.
+// present reports whether the last grant is the one that holds the lock now.
 func (r *record) present() bool { return r.heldBy.Valid && r.heldBy == r.grantedTo }
 
-// name is the holder: as he said it, or what the server knows of his connection.
+// name returns the name that the holder gave, or else what the server knows about its connection.
 func (r *record) name() string {
 	if r.present() || !r.heldBy.Valid {
 		return r.holder.String
@@ -42,7 +42,7 @@ func (r *record) name() string {
 	return s
 }
 
-// status is the record as an operator sees it. What is not known of the present grant is empty.
+// status is the record as an operator sees it. Unknown fields of the current grant are empty.
 func (r *record) status() driver.Status {
 	s := driver.Status{Key: r.key, Holder: r.name()}
 	if r.heldBy.Valid {
@@ -60,7 +60,7 @@ func (r *record) refusal() *driver.Held {
 	return &driver.Held{Reason: driver.Leased, Holder: s.Holder, Note: s.Note, Token: s.Token, Since: s.Age}
 }
 
-// record asks on a connection that was examined.
+// record queries the record on a checked connection.
 func (b *Backend) record(ctx context.Context, c *conn, key driver.Key) (*record, error) {
 	r := &record{key: key}
 	lock := LockName(c.schema, key.Namespace, key.Name)
@@ -73,7 +73,7 @@ func (b *Backend) record(ctx context.Context, c *conn, key driver.Key) (*record,
 	return r, c.query(ctx, b.sql["holder"], []any{lock}, &r.readOnly, &r.heldBy, &r.who, &r.whence)
 }
 
-// look works on a connection of its own.
+// look calls work with a connection of its own.
 func (b *Backend) look(ctx context.Context, work func(c *conn) error) error {
 	if err := b.ready(ctx); err != nil {
 		return err
@@ -93,8 +93,8 @@ func (b *Backend) look(ctx context.Context, work func(c *conn) error) error {
 	return err
 }
 
-// List implements [driver.Operator]: the locks that were ever granted with a token. Without tokens it
-// is those that are held through this backend, because the server knows no names.
+// List implements [driver.Operator]. It returns every lock that was ever granted with a token. With NoToken it returns
+// the locks that this backend holds, because the server stores only hashes.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	if b.opts.noToken {
 		return b.mine(namespace, all), b.ready(ctx)
@@ -111,8 +111,8 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return list, explain(ctx, b.table, "list", driver.Key{Namespace: namespace}, err)
 }
 
-// Inspect implements [driver.Operator]. Of a lock that is held without a token its connection is known,
-// and whose it is as far as the user may see it (PROCESS).
+// Inspect implements [driver.Operator]. For a lock that is held without a token it reports the connection, and its user
+// and host if the caller may see them (PROCESS).
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
 	s := driver.Status{Key: key}
 	err := b.look(ctx, func(c *conn) error {
@@ -123,7 +123,7 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return s, explain(ctx, b.table, "inspect", key, err)
 }
 
-// Pause implements [driver.Operator]: nothing that it keeps outlives a connection.
+// Pause implements [driver.Operator]. It is not supported, because no lock outlasts its connection.
 func (b *Backend) Pause(context.Context, driver.Grant, driver.Nonce) error {
 	return driver.Permanent(fmt.Errorf("mysqlock cannot pause a name: %w", errors.ErrUnsupported))
 }

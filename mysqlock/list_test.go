@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A list has the names that callers gave, of what is held and of what was, in every process; the server's
-// hashes are in none. A name of the table that is held without a token is listed with its connection.
+// A list shows the names that callers gave, for locks that are or were held by any process, and never the server's
+// hashes. A name of the table that is held without a token is listed with its connection.
 func TestListHasNames(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, other, plain := New(s.open(t)), New(s.open(t)), New(s.open(t), NoToken())
@@ -20,7 +20,7 @@ func TestListHasNames(t *testing.T) {
 			require.NoError(t, a.Release(limited(t), grant(t, a, name)))
 		}
 		grant(t, plain, "without a token")
-		grant(t, plain, "known to nobody else")
+		grant(t, plain, "held by this backend only")
 		list, err := other.List(limited(t), "", true)
 		require.NoError(t, err)
 		require.Len(t, list, 3)
@@ -38,7 +38,7 @@ func TestListHasNames(t *testing.T) {
 		mine, err := plain.List(limited(t), "", true)
 		require.NoError(t, err)
 		require.Len(t, mine, 2)
-		assert.Equal(t, "known to nobody else", mine[0].Key.Name)
+		assert.Equal(t, "held by this backend only", mine[0].Key.Name)
 		assert.Equal(t, "without a token", mine[1].Key.Name)
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// Lock makes one try.
+// Lock makes one attempt.
 func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 	token, granted, err := se.take(ctx, h, 0)
 	switch {
@@ -22,7 +22,7 @@ func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 	return token, nil
 }
 
-// take asks for the lock, which the server lets it wait for so many seconds for, and reports whether it was granted. The
+// take requests the lock, waits on the server for at most wait seconds, and reports whether the lock was granted. The
 // first lock of a connection gets its token by the same statement.
 func (se *session) take(ctx context.Context, h *holding, wait int) (driver.Token, bool, error) {
 	if se.backend.opts.noToken || se.Has(func(other *holding) bool { return other != h }) {
@@ -37,7 +37,7 @@ func (se *session) take(ctx context.Context, h *holding, wait int) (driver.Token
 	return driver.Token(token), token != 0, err
 }
 
-// failed takes back what a statement that failed may have locked: the lock comes before the token.
+// failed undoes what a failed statement may have locked, because the lock is acquired before the token.
 func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	if se.Broken != nil {
 		return err
@@ -52,25 +52,25 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	return driver.NotApplied(err)
 }
 
-// refusal says why a lock was not to be had: who has it, or that the server has become read-only.
+// refusal returns why a lock was refused: its holder, or that the server has become read-only.
 func (se *session) refusal(ctx context.Context, h *holding) error {
 	found, err := se.backend.record(ctx, se.conn, h.Key)
 	switch {
 	case se.note(ctx, err) != nil && se.Broken != nil:
 		return err
-	case err != nil: // it is held all the same
+	case err != nil: // the lock is held anyway, by an unknown connection
 		return &driver.Held{Reason: driver.Leased}
 	case found.readOnly:
 		se.Broken = errReadOnly
 		return driver.Permanent(errReadOnly)
-	case !found.heldBy.Valid: // not any more
+	case !found.heldBy.Valid: // the lock has been released meanwhile
 		return &driver.Held{Reason: driver.Contended}
 	}
 	return found.refusal()
 }
 
-// transient recognises what the server undid, and what may succeed when it is sent again: a deadlock,
-// a wait for a row that took too long, a row that has changed (MariaDB), a statement to be prepared again.
+// transient reports whether the server undid the statement and a retry may succeed: a deadlock, a wait for a row that
+// took too long, a row that has changed (MariaDB), or a statement that must be prepared again.
 func transient(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 1213, 1205, 1020, 1615:

@@ -18,13 +18,13 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// soon is long before any heartbeat: a look every 100 ms, and what a busy machine needs.
+// soon is long before any heartbeat. It covers a check every 100 ms, on a busy machine.
 const soon = 2 * time.Second
 
-// goodbye is how long a statement may go on that nobody waits for.
+// goodbye is how long a statement may continue when its caller has given up.
 const goodbye = 250 * time.Millisecond
 
-// lost waits for the lease's end, and checks why and that it came before the next heartbeat.
+// lost waits for the lease's end, and checks the reason and that it came before the next heartbeat.
 func lost(t *testing.T, lease *rowlock.Lease, limit time.Duration, reason rowlock.LostReason) {
 	t.Helper()
 	began := time.Now()
@@ -40,8 +40,8 @@ func lost(t *testing.T, lease *rowlock.Lease, limit time.Duration, reason rowloc
 	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
 }
 
-// A connection that is killed ends its leases long before any heartbeat, and the name can be had again
-// by the same locker, with a larger token.
+// A connection that is killed ends its leases long before any heartbeat, and the same locker can acquire the name
+// again, with a larger token.
 func TestKill(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		l := locker(t, New(s.open(t)))
@@ -55,7 +55,7 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// A connection that is cut ends its leases long before any heartbeat.
+// A connection that is reset ends its leases long before any heartbeat.
 func TestCutConnection(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -65,8 +65,8 @@ func TestCutConnection(t *testing.T) {
 	})
 }
 
-// A session that the server ends because it is idle (wait_timeout) ends its leases long before any
-// heartbeat; heartbeats that are more frequent keep it.
+// A session that the server ends because it is idle (wait_timeout) ends its leases long before any heartbeat. More
+// frequent heartbeats keep it.
 func TestWaitTimeout(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		impatient := func(c *mysqldriver.Config) { c.Params = map[string]string{"wait_timeout": "1"} }
@@ -78,9 +78,8 @@ func TestWaitTimeout(t *testing.T) {
 	})
 }
 
-// A holder who is cut off without a word stops trusting when its TTL after the last proof is over,
-// while the server goes on refusing others; calls end in time, and when the network is back the lock
-// is free and can be taken.
+// A holder in a black hole stops trusting its lease one TTL after the last proof, while the server still refuses other
+// requests. Its calls end in time. When the network is back, the lock is free and can be acquired.
 func TestBlackHole(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -98,7 +97,7 @@ func TestBlackHole(t *testing.T) {
 	})
 }
 
-// A renewal whose reply is lost is unknown and no loss.
+// If the reply to a renewal is lost, its outcome is unknown, and the lease is not lost.
 func TestALostReplyIsNoLoss(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -111,8 +110,8 @@ func TestALostReplyIsNoLoss(t *testing.T) {
 	})
 }
 
-// The heartbeat proves ownership and not life: a session that has lost a lock to another without having
-// ended is given up, with all that lives on it.
+// The heartbeat proves ownership, not only that the session lives. A session that no longer has one of its locks is
+// closed, and all its leases are lost.
 func TestHeartbeatProvesOwnership(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
@@ -120,18 +119,18 @@ func TestHeartbeatProvesOwnership(t *testing.T) {
 		taken, other := acquire(t, l, "a"), acquire(t, l, "b")
 		s.unlock(t, b, "a")
 		grant(t, New(s.open(t)), "a")
-		require.NoError(t, taken.Err(), "nobody has asked yet")
+		require.NoError(t, taken.Err(), "no heartbeat has been sent yet")
 		require.ErrorIs(t, taken.Renew(t.Context()), rowlock.ErrLost)
 		lost(t, other, soon, rowlock.LostSession)
-		becomes(t, "the server lets go", func() bool { return s.holds(t, "b") == 0 })
+		becomes(t, "the server releases the lock", func() bool { return s.holds(t, "b") == 0 })
 		idle(t, b)
 	})
 }
 
-// own starts a server that the test may do anything to.
+// own starts a server for this test alone.
 func own(t *testing.T, engine string) *testserver.Server {
 	t.Helper()
-	testenv.DSN(t, engine) // the programs are there
+	testenv.DSN(t, engine) // skips the test if the server's programs are not installed
 	server, err := testserver.Start(t.Context(), engine, testserver.Options{})
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
@@ -150,8 +149,7 @@ func onOwn(t *testing.T, test func(t *testing.T, server *testserver.Server)) {
 	}
 }
 
-// A server that crashes, or that its operator restarts, ends its leases at once, and is used again when
-// it is back, with larger tokens.
+// A server that crashes or is restarted ends its leases at once. After the restart it works again, with larger tokens.
 func TestRestartedServer(t *testing.T) {
 	onOwn(t, func(t *testing.T, server *testserver.Server) {
 		b := New(openDB(t, server.DSN))
@@ -166,12 +164,12 @@ func TestRestartedServer(t *testing.T) {
 			began := time.Now()
 			over := make(chan time.Duration, 1)
 			stop := context.AfterFunc(lease.Context(), func() { over <- time.Since(began) })
-			require.NoError(t, end(), way) // returns when the server is gone
+			require.NoError(t, end(), way) // returns when the server has ended
 			gone := time.Since(began)
 			lost(t, lease, 10*time.Second, rowlock.LostSession)
 			lost(t, beside, 10*time.Second, rowlock.LostSession)
 			assert.False(t, stop())
-			t.Logf("%s: the holder is told after %s, the server is gone after %s", way, (<-over).Round(time.Millisecond), gone.Round(time.Millisecond))
+			t.Logf("%s: the holder noticed after %s, the server had ended after %s", way, (<-over).Round(time.Millisecond), gone.Round(time.Millisecond))
 			_, err := l.TryAcquire(t.Context(), "a")
 			require.ErrorIs(t, err, rowlock.ErrUnavailable)
 			require.NoError(t, server.Restart(t.Context()))
@@ -183,9 +181,9 @@ func TestRestartedServer(t *testing.T) {
 	})
 }
 
-// A server that is read-only, as one is that was demoted, is refused with a sentence that says what to
-// do; one that becomes so loses its leases with the next heartbeat, because another grants the same
-// names now. What a superuser may write anyhow is no exception.
+// A read-only server, such as a demoted primary, is refused with an error that says what to do. A server that becomes
+// read-only loses its leases at the next heartbeat, because another server grants the same names now. This also holds
+// for a superuser, who could still write.
 func TestReadOnlyServer(t *testing.T) {
 	onOwn(t, func(t *testing.T, server *testserver.Server) {
 		db := openDB(t, server.DSN)
@@ -202,13 +200,13 @@ func TestReadOnlyServer(t *testing.T) {
 			require.ErrorContains(t, err, "use a DSN that leads to the primary")
 			assert.True(t, driver.IsPermanent(err))
 		}
-		becomes(t, "the attempt has found it out", func() bool { return held.Err() != nil && other.Err() != nil })
+		becomes(t, "the attempt has noticed that the server is read-only", func() bool { return held.Err() != nil && other.Err() != nil })
 
 		set("OFF")
 		held = acquire(t, l, "a")
 		set("ON")
 		require.ErrorIs(t, held.Renew(t.Context()), rowlock.ErrLost)
-		becomes(t, "the demoted server lets go", func() bool {
+		becomes(t, "the demoted server releases the lock", func() bool {
 			var holder sql.NullInt64
 			require.NoError(t, db.QueryRow("SELECT IS_USED_LOCK(?)", LockName("rowlock", "", "a")).Scan(&holder))
 			return !holder.Valid

@@ -9,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) // it reports each connection that is cut
+	_ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) // the driver logs each connection that is reset
 	leaks.Main(m)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// The names are published: other programs may take the same locks.
+// The names are published so that other programs can use the same locks.
 func TestLockNameVectors(t *testing.T) {
 	t.Parallel()
 	for _, v := range []struct{ schema, namespace, name, want string }{
@@ -28,7 +28,7 @@ func TestLockNameVectors(t *testing.T) {
 	}
 }
 
-// Case and trailing space are significant on both servers, whatever their own rules are.
+// Case and trailing spaces are significant on both servers, whatever their own rules are.
 func TestCaseAndTrailingSpace(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
@@ -40,7 +40,7 @@ func TestCaseAndTrailingSpace(t *testing.T) {
 	})
 }
 
-// Two schemas of one server have locks of their own; the connection's choice decides, or the table's.
+// Two schemas of one server have separate locks. The connection's schema decides, or the schema in the table's name.
 func TestTwoSchemas(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		other := s.schema + "_other"

@@ -10,9 +10,9 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// numbered is the grant of h with its token. A session on which other locks live takes a lock without
-// one, because whoever has the row of a token locked, be it a backup, would keep their heartbeats
-// waiting; the token is then taken on another connection of the pool, under the lock all the same.
+// numbered returns the grant of h with its token. A session that has other locks acquires a lock without a token,
+// because another transaction, such as a backup, may have the row of the token locked and would delay their heartbeats.
+// The token is then taken on another connection of the pool, while the lock is held.
 func (b *Backend) numbered(ctx context.Context, h *holding, g driver.Grant) (driver.Grant, error) {
 	if b.opts.noToken {
 		return g, nil
@@ -28,8 +28,8 @@ func (b *Backend) numbered(ctx context.Context, h *holding, g driver.Grant) (dri
 		}
 		return driver.Grant{}, driver.NotApplied(err)
 	case err != nil:
-		return driver.Grant{}, err // it is held: whoever asks by its nonce finds it
-	case token == 0: // the connection does not hold it
+		return driver.Grant{}, err // the lock is held; a request with the same nonce finds it
+	case token == 0: // the connection does not hold the lock
 		if _, err := b.locks.Proven(ctx, h); err != nil {
 			return driver.Grant{}, err
 		}
@@ -38,7 +38,7 @@ func (b *Backend) numbered(ctx context.Context, h *holding, g driver.Grant) (dri
 	return b.locks.Numbered(h, driver.Token(token))
 }
 
-// mint asks for a token: on another connection if the pool has one, else on the session itself.
+// mint takes a token on another connection of the pool, or, if the pool has only one, on the session itself.
 func (b *Backend) mint(ctx context.Context, se *session, args []any) (token int64, err error) {
 	const tries = 5
 	for range tries {
@@ -46,7 +46,7 @@ func (b *Backend) mint(ctx context.Context, se *session, args []any) (token int6
 			if err = se.Take(ctx); err != nil {
 				return 0, err
 			}
-			var made int64 // by a statement that may go on when nobody waits for it any more
+			var made int64 // set by a statement that may continue after this call has returned
 			err = se.Run(ctx, nil, func(ctx context.Context) (err error) {
 				made, _, err = se.exec(ctx, "mint", args...)
 				return err

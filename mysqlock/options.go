@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Option changes how a backend is made.
+// Option configures a backend.
 type Option func(*options)
 
 type options struct {
@@ -18,30 +18,29 @@ type options struct {
 	cluster  bool
 }
 
-// Sessions is how many connections of the pool the backend uses at most. One holds any number of locks;
-// another is taken when one is needed while all are busy with a statement, up to half of them. The
-// other half is for those who wait in the server's queue, each of whom needs a connection of his own:
-// with Sessions(1) nobody does, and waiting is by polling. The default is 4, but no more than half of
-// what the pool allows, so that the work under a lock finds a connection.
+// Sessions sets the largest number of connections of the pool that hold locks or wait for them. One connection holds
+// any number of locks. Another is borrowed if all are running a statement, for up to half of n. The other half is for
+// waiters in the server's queue, each of which needs its own connection. With Sessions(1) waiters poll instead. The
+// default is 4, but at most half of what the pool allows, so that the work under a lock finds a connection.
 func Sessions(n int) Option { return func(o *options) { o.sessions = n } }
 
-// Table names the lease table, as sqllock.Table does, because the table of tokens is called like it
-// with "_counter" behind it: rowlock_lease_counter by default. Migrations must be given the same name.
-// A schema in front of it, as in "ops.jobs", is the schema whose locks are meant; without one it is the
-// schema that the connection has chosen. All programs that share locks must name the same table.
+// Table names the lease table, as sqllock.Table does. The table of tokens has that name with "_counter" added:
+// rowlock_lease_counter by default. Give migrations the same name. A schema in the name, as in "ops.jobs", is the
+// schema of the locks. Without one it is the connection's schema. All programs that share locks must name the same
+// table.
 func Table(name string) Option { return func(o *options) { o.table = name } }
 
-// NoToken makes grants without token, which need no table and so no migration. Package fence cannot
-// protect anything with them, and who holds a lock is known as a connection only.
+// NoToken makes grants without a token, which need no table and so no migration. Package fence cannot protect anything
+// with such leases, and other processes see only the connection of a holder.
 func NoToken() Option { return func(o *options) { o.noToken = true } }
 
-// SingleWriter says that every program that takes these locks reaches the same one server of a
-// cluster (Galera, or group replication with several primaries), for instance by a proxy that sends
-// all to one node. Without it such a server is refused, because its locks are those of one node.
+// SingleWriter declares that every program that uses these locks connects to the same node of a cluster (Galera, or
+// group replication with several primaries), for instance through a proxy. Without it such a server is refused, because
+// each node has its own locks.
 func SingleWriter() Option { return func(o *options) { o.cluster = true } }
 
-// check puts the defaults in, and says what cannot work. The pool allows most connections, 0 is any
-// number.
+// check sets the defaults, and returns why the options cannot work. The pool allows most connections, where 0 means no
+// limit.
 func (o *options) check(most int) (sqltable.Table, error) {
 	table, err := sqltable.Parse(o.table)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// What cannot work is refused when the locker is made, with a sentence that names it.
+// Invalid options are refused when the locker is made, with an error that names them.
 func TestBadOptions(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, "root@tcp(127.0.0.1:1)/app")
@@ -33,7 +33,7 @@ func TestBadOptions(t *testing.T) {
 	assert.Equal(t, 1, New(db).opts.sessions, "half of the pool")
 }
 
-// Options of an acquisition that would have to outlast the session are refused by name.
+// Options of a request that would have to outlast the session are refused by name.
 func TestOptionsThatASessionCannotKeep(t *testing.T) {
 	t.Parallel()
 	l, err := rowlock.New(New(openDB(t, "root@tcp(127.0.0.1:1)/app")))
@@ -45,9 +45,9 @@ func TestOptionsThatASessionCannotKeep(t *testing.T) {
 	}
 }
 
-// Servers whose locks are those of one node, and logs that would not carry the tokens, are refused
-// with a sentence that says what to do, unless the caller knows better. (The settings are given here;
-// the test servers are no cluster.)
+// Servers in a cluster, and binary logs that do not carry the tokens, are refused with an error that says what to do,
+// unless an option declares that they are safe. The test supplies the settings, because the test servers are not in a
+// cluster.
 func TestClusters(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, "root@tcp(127.0.0.1:1)/app")
@@ -67,7 +67,7 @@ func TestClusters(t *testing.T) {
 	require.NoError(t, New(db, NoToken()).checkCluster(log))
 }
 
-// Sessions that do not commit by themselves are refused: a token would not be kept.
+// Sessions without autocommit are refused, because a token would not be kept.
 func TestAutocommitOff(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t, func(c *mysqldriver.Config) { c.Params = map[string]string{"autocommit": "0"} }))
@@ -78,7 +78,7 @@ func TestAutocommitOff(t *testing.T) {
 	})
 }
 
-// Every statement opens with its contract, and none but the table's name is put into it.
+// Each statement begins with its contract, and only the table's name is substituted.
 func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	t.Parallel()
 	table, err := sqltable.Parse("ops.jobs")

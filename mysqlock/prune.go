@@ -8,9 +8,9 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// Prune implements [driver.Operator]: it forgets the tokens of names that nobody holds and whose last
-// grant is so long ago, a batch at a time. After an error it reports how many it had forgotten until
-// then. It needs the privilege to delete from the counter table and to update the meta table.
+// Prune implements [driver.Operator]. It deletes the tokens of names that are free and whose last grant is older than
+// unused, a batch at a time. With an error it also returns how many it had deleted before. It needs the privileges to
+// delete from the counter table and to update the meta table.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if b.opts.noToken {
 		return 0, b.ready(ctx)

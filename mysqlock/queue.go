@@ -7,12 +7,12 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// serverWait is how long the server lets a session wait at a time, in seconds. A longer wait would
-// outlast a client that is gone; MySQL rounds to seconds, and MariaDB takes no −1 for ever.
+// serverWait is how long one wait on the server lasts, in seconds. A longer wait would outlast a client that has
+// disconnected. MySQL rounds to seconds, and MariaDB does not support −1 for an unlimited wait.
 const serverWait = 1
 
-// Await waits in the server's queue. The statement that is granted the lock takes the token, too. The one that releases
-// it is prepared before: whoever is next waits for that no longer.
+// Await waits in the server's queue. The statement that is granted the lock also takes the token. Await prepares the
+// unlock statement first, so that the release does not delay the next waiter.
 func (se *session) Await(ctx context.Context, h *holding) (driver.Token, error) {
 	return se.AwaitBy(ctx, h, serverWait*time.Second, se.refusal, func(ctx context.Context, h *holding) (driver.Token, bool, error) {
 		var token driver.Token

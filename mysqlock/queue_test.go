@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/contest"
 )
 
-// waitFor starts to wait and returns once the server has it in its queue.
+// waitFor starts a wait, and returns when the server has it in its queue.
 func (s *store) waitFor(t *testing.T, ctx context.Context, b *Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
 	t.Helper()
 	got, failed = contest.Queue(ctx, b, r)
@@ -28,8 +28,8 @@ func (s *store) hasWaiter(t *testing.T) func() bool {
 	}
 }
 
-// A waiter stands in the server's queue, longer than one of its waits, and is granted the lock at once
-// when it is free, long before any poll; then his connection is one like the others.
+// A waiter waits in the server's queue, for longer than one of its waits. It is granted the lock as soon as that is
+// free, long before any poll. Then its connection is used like the others.
 func TestQueue(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -37,9 +37,9 @@ func TestQueue(t *testing.T) {
 		g := grant(t, a, "a")
 		got, failed := s.waitFor(t, limited(t), b, request("a"))
 		before := proxy.Sent()
-		becomes(t, "the first of its waits is over", func() bool { return proxy.Sent() > before })
-		becomes(t, "it waits again", s.hasWaiter(t))
-		require.Empty(t, got, "granted while another holds it")
+		becomes(t, "its first wait has timed out", func() bool { return proxy.Sent() > before })
+		becomes(t, "its second wait has begun", s.hasWaiter(t))
+		require.Empty(t, got, "granted while the first holder has it")
 		require.Empty(t, failed)
 		require.NoError(t, a.Release(limited(t), g))
 		next := contest.Granted(t, got, failed)
@@ -56,7 +56,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// Who waits has nothing locked but its place: neither the row of its tokens nor the one that prune writes.
+// A waiter locks no rows: neither the row of its token nor the row that prune writes.
 func TestAWaiterLocksNoRow(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, b := New(s.open(t)), New(s.open(t))
@@ -76,8 +76,8 @@ func TestAWaiterLocksNoRow(t *testing.T) {
 	})
 }
 
-// A wait that is cut short is a refusal that says who holds the lock, its connection is closed, and the
-// lock is never granted to what is left of it for longer than the server needs to notice.
+// A cancelled wait returns a refusal that names the holder, and its connection is closed. The lock is not granted to
+// that connection for longer than the server needs to notice.
 func TestACancelledWait(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, b := New(s.open(t)), New(s.open(t))
@@ -97,8 +97,8 @@ func TestACancelledWait(t *testing.T) {
 	})
 }
 
-// Whoever waits for what is held through the same backend waits here, for the server would not let a
-// session wait for itself.
+// A waiter for a lock that the same backend holds waits in this process, because the server would grant the lock to the
+// same session.
 func TestWaitingForOneself(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))
@@ -121,8 +121,8 @@ func TestWaitingForOneself(t *testing.T) {
 	})
 }
 
-// No more than half of the connections wait, so that locks can be taken and proven meanwhile; whoever
-// finds none is refused at once and polls.
+// At most half of the connections wait, so that locks can be acquired and renewed meanwhile. A waiter that finds no
+// connection is refused at once and polls.
 func TestWaitersAreBounded(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, b := New(s.open(t)), New(s.open(t), Sessions(2))
@@ -133,7 +133,7 @@ func TestWaitersAreBounded(t *testing.T) {
 		began := time.Now()
 		_, err := contest.Wait(limited(t), b, request("a"))
 		refused(t, err)
-		assert.Less(t, time.Since(began), time.Second, "it does not wait")
+		assert.Less(t, time.Since(began), time.Second, "the refused call does not wait")
 		require.NoError(t, b.Release(limited(t), grant(t, b, "b")))
 		cancel()
 		refused(t, <-failed)
@@ -142,8 +142,7 @@ func TestWaitersAreBounded(t *testing.T) {
 	})
 }
 
-// A waiter whose server falls silent gives up after one of the server's waits and a TTL, with an error
-// that is no refusal.
+// A waiter whose server falls silent gives up after one of the server's waits plus a TTL. Its error is not a refusal.
 func TestAWaitForASilentServer(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)

@@ -10,10 +10,10 @@ import (
 	"github.com/rowlock/rowlock/internal/sessionlock"
 )
 
-// holding is one grant, or one that is being asked for.
+// holding is a grant, or a request for one.
 type holding = sessionlock.Holding[driver.Key]
 
-// session is one connection with the locks that live on it.
+// session is one connection and the locks that it holds.
 type session struct {
 	*sessionlock.Session[driver.Key]
 
@@ -24,7 +24,7 @@ type session struct {
 
 var _ sessionlock.Queuer[driver.Key] = (*session)(nil)
 
-// name is the server's for the lock of h.
+// name returns the server's name of h's lock.
 func (se *session) name(h *holding) string {
 	return LockName(se.conn.schema, h.Key.Namespace, h.Key.Name)
 }
@@ -43,13 +43,14 @@ func (se *session) Destroy() {
 	}
 }
 
-// query runs a statement. After an error the session may not be in the state that we think, unless
-// the server has answered.
+// query runs a statement. After an error that is not the server's answer, the session's state is unknown and it is
+// marked as broken.
 func (se *session) query(ctx context.Context, verb string, args []any, dest ...any) error {
 	return se.note(ctx, se.conn.query(ctx, se.backend.sql[verb], args, dest...))
 }
 
-// exec runs a statement that makes a token, 0 if it made none, and reports whether it changed the row of tokens.
+// exec runs a statement that makes a token. It returns the token, or 0 if none was made, and whether the row of tokens
+// has changed.
 func (se *session) exec(ctx context.Context, verb string, args ...any) (token int64, changed bool, err error) {
 	r, err := se.conn.exec(ctx, se.backend.sql[verb], args)
 	if err != nil {
@@ -69,10 +70,10 @@ func (se *session) note(ctx context.Context, err error) error {
 	return err
 }
 
-// proofSize is how many locks one statement asks about.
+// proofSize is how many locks one statement checks.
 const proofSize = 1000
 
-// Prove asks whether the session has these locks, and whether the server is still the primary.
+// Prove checks that the session has these locks, and that the server is still the primary.
 func (se *session) Prove(ctx context.Context, list []*holding) error {
 	asked := make([]string, len(list))
 	for i, h := range list {
@@ -86,7 +87,7 @@ func (se *session) Prove(ctx context.Context, list []*holding) error {
 	return nil
 }
 
-// owns notes that the session is broken unless it has all of these locks.
+// owns marks the session as broken unless it has all these locks.
 func (se *session) owns(ctx context.Context, locks []string) error {
 	text, err := json.Marshal(locks)
 	if err != nil {
@@ -106,15 +107,14 @@ func (se *session) owns(ctx context.Context, locks []string) error {
 	return nil
 }
 
-// Unlock checks the server's answer: one that did not have the lock has told us that we do not know the
-// state of this session.
+// Unlock checks the server's answer. If the session did not have the lock, its state is unknown.
 func (se *session) Unlock(ctx context.Context, h *holding) error {
 	var released sql.NullInt64
 	err := se.query(ctx, "unlock", []any{se.name(h)}, &released)
 	switch {
 	case err != nil && se.Over(err):
-		return driver.ErrNotHeld // it had ended before
-	case err != nil: // even an answer does not say whether it was let go
+		return driver.ErrNotHeld // the session had ended before the unlock
+	case err != nil: // even the server's error does not say whether the lock was released
 		se.Broken = err
 		return err
 	case released.Int64 != 1:

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// A thousand names are held on at most four connections, however many ask at a time, and proven with
-// one call. When the last is released nothing is left: no connection, no lock.
+// A thousand names are held on at most four connections, even with many concurrent requests, and renewed with one call.
+// After the last release no connection is borrowed and nothing is locked.
 func TestAThousandNamesOnFourConnections(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		const names, askers = 1000, 20
@@ -42,7 +42,7 @@ func TestAThousandNamesOnFourConnections(t *testing.T) {
 		var holders int
 		require.NoError(t, s.raw.QueryRow("SELECT COUNT(DISTINCT IS_USED_LOCK(CONCAT('rowlock:', LEFT(SHA2(CONCAT(DATABASE(), 0x00, namespace, 0x00, name), 256), 56)))) "+
 			"FROM rowlock_lease_counter").Scan(&holders))
-		assert.Equal(t, most, holders, "as a second session sees it")
+		assert.Equal(t, most, holders, "according to a second session")
 		outcomes, err := b.Renew(limited(t), grants)
 		require.NoError(t, err)
 		for i, o := range outcomes {
@@ -58,8 +58,8 @@ func TestAThousandNamesOnFourConnections(t *testing.T) {
 	})
 }
 
-// A release whose context has ended unlocks all the same, or closes the connection: what goes back to
-// the pool never holds a lock, as a second session sees it, and no statement of a later user finds one.
+// A release whose context has ended still unlocks, or closes the connection. A connection in the pool never holds a
+// lock, according to a second session, and a later user finds none on it.
 func TestAConnectionNeverComesBackHolding(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -76,7 +76,7 @@ func TestAConnectionNeverComesBackHolding(t *testing.T) {
 			cancel()
 			require.Zero(t, s.holds(t, "a"))
 		}
-		for range 5 { // the backend's own call, which ends with its context while the statement runs
+		for range 5 { // the backend's own call, whose context ends while the statement runs
 			g := grant(t, b, "b")
 			proxy.Delay(20 * time.Millisecond)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -84,9 +84,9 @@ func TestAConnectionNeverComesBackHolding(t *testing.T) {
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			proxy.Delay(0)
-			becomes(t, "the lock is gone", func() bool { return s.holds(t, "b") == 0 })
+			becomes(t, "the lock is free", func() bool { return s.holds(t, "b") == 0 })
 			if err := b.Release(limited(t), g); err != nil { // the answer came too late, and the connection was closed
-				require.ErrorContains(t, err, "which ends with it")
+				require.ErrorContains(t, err, "the lock ends with the connection")
 			}
 		}
 		idle(t, b)
@@ -101,11 +101,11 @@ func TestAConnectionNeverComesBackHolding(t *testing.T) {
 	})
 }
 
-// The lock is not taken twice by the statement that also makes the token: one release frees it.
+// The statement that also makes the token acquires the lock only once: one release frees it.
 func TestOneReleaseFrees(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
-		keep := grant(t, b, "keep") // so that the connection stays and its count shows
+		keep := grant(t, b, "keep") // keeps the session open, so that a second hold would be seen
 		id := s.holds(t, "keep")
 		for range 3 {
 			g := grant(t, b, "a")
@@ -119,8 +119,8 @@ func TestOneReleaseFrees(t *testing.T) {
 	})
 }
 
-// What is held through a backend is refused to another nonce without asking the server, which would
-// grant it again to the session that has it.
+// A request with another nonce for a lock that this backend holds is refused without asking the server, which would
+// grant it to the same session a second time.
 func TestReentrancyNeverGrantsTwice(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))
@@ -135,12 +135,12 @@ func TestReentrancyNeverGrantsTwice(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, g, again)
 		require.NoError(t, b.Release(limited(t), g))
-		require.Zero(t, s.holds(t, "a"), "it was taken once")
+		require.Zero(t, s.holds(t, "a"), "the lock was acquired only once")
 	})
 }
 
-// A call that is given up costs the other locks on its connection nothing: the statement goes on until
-// the server has answered.
+// Cancelling a call does not affect the other locks on its connection: its statement continues until the server has
+// answered.
 func TestACancelledCallHarmsNoOtherLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -153,8 +153,8 @@ func TestACancelledCallHarmsNoOtherLock(t *testing.T) {
 		defer cancel()
 		_, err := b.Acquire(ctx, r)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.False(t, driver.IsNotApplied(err), "it may yet be granted")
-		require.NoError(t, b.Release(limited(t), driver.Grant{Key: r.Key, Nonce: r.Nonce, TTL: r.TTL}), "as the engine takes it back")
+		assert.False(t, driver.IsNotApplied(err), "the lock may still be granted")
+		require.NoError(t, b.Release(limited(t), driver.Grant{Key: r.Key, Nonce: r.Nonce, TTL: r.TTL}), "the engine releases by nonce")
 		proxy.Delay(0)
 		require.NoError(t, lease.Renew(t.Context()))
 		assert.Equal(t, id, s.holds(t, "a"))
@@ -164,8 +164,8 @@ func TestACancelledCallHarmsNoOtherLock(t *testing.T) {
 	})
 }
 
-// A holder of a row in the table of tokens, be it a backup, delays nobody's heartbeat but only who
-// wants that token; and a pool of one connection works.
+// A transaction that has a row of the table of tokens locked, such as a backup, delays only requests for that token,
+// and no heartbeat. A pool of one connection works too.
 func TestALockedCounterDelaysNoHeartbeat(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
@@ -187,7 +187,7 @@ func TestALockedCounterDelaysNoHeartbeat(t *testing.T) {
 		assert.Less(t, time.Since(began), 5*time.Second)
 		require.NoError(t, tx.Rollback())
 		second, err := b.Acquire(limited(t), r)
-		require.NoError(t, err, "sent again by its nonce, it gets its token")
+		require.NoError(t, err, "a retry with the same nonce gets the token")
 		assert.Positive(t, second.Token)
 		require.NoError(t, b.Release(limited(t), second))
 		require.NoError(t, b.Release(limited(t), g))
@@ -195,7 +195,7 @@ func TestALockedCounterDelaysNoHeartbeat(t *testing.T) {
 	})
 }
 
-// A pool of one connection holds several locks with tokens on it.
+// With a pool of one connection, several locks with tokens are held on it.
 func TestAPoolOfOneConnection(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db := s.open(t)
@@ -210,8 +210,8 @@ func TestAPoolOfOneConnection(t *testing.T) {
 	})
 }
 
-// A token is for whoever holds the lock at the moment that it is made: one that is made late, for a
-// connection that does not hold the lock any more, is none.
+// A token is made only for a connection that holds the lock at that moment. A late statement for a connection that no
+// longer holds the lock makes none.
 func TestATokenIsMadeUnderTheLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
@@ -231,8 +231,8 @@ func TestATokenIsMadeUnderTheLock(t *testing.T) {
 	})
 }
 
-// Without tokens no table is needed, a lock excludes those with tokens, and an inspector sees whose
-// connection holds it.
+// Without tokens no table is needed, locks exclude those with tokens, and an inspector shows the connection that holds
+// one.
 func TestNoToken(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		_, err := s.raw.Exec("DROP TABLE rowlock_lease_counter")

@@ -11,11 +11,11 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// proven checks that two locks of one connection are proven, and released.
+// proven checks that two locks of one connection can be renewed and released.
 func proven(t *testing.T, b *Backend) {
 	t.Helper()
 	grants := []driver.Grant{grant(t, b, "a"), grant(t, b, "b")}
-	for range 3 { // the statement is prepared with the second
+	for range 3 { // the statement is prepared at its second use
 		outcomes, err := b.Renew(limited(t), grants)
 		require.NoError(t, err)
 		require.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
@@ -26,7 +26,7 @@ func proven(t *testing.T, b *Backend) {
 	idle(t, b)
 }
 
-// Locks live in a schema of any character set: MariaDB knows the names of locks as bytes.
+// Locks work in a schema of any character set. MariaDB compares the names of locks as bytes.
 func TestCharacterSetOfTheSchema(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		for _, set := range []string{"utf16", "utf32", "latin1", "binary"} {
@@ -45,7 +45,8 @@ func TestCharacterSetOfTheSchema(t *testing.T) {
 	})
 }
 
-// Nothing depends on what a caller has set for its sessions: every setting sees all locks, proves all of its own, and ends one of another's.
+// The settings of the caller's sessions change nothing: with each, a backend lists all locks, renews all its own, and
+// force-releases one of another backend.
 func TestSessionSettingsChangeNothing(t *testing.T) {
 	settings := map[string]map[string]string{
 		"few rows":         {"sql_select_limit": "1"},

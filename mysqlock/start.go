@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlserver"
 )
 
-// Connect takes a connection from the pool and makes sure that locks can live on it. It finds one that
-// has ended since it was used last: what is not sent is not in doubt.
+// Connect borrows a connection from the pool and checks that it can hold locks. If the session has one, Connect checks
+// that it has not ended: a statement that is not sent has no unknown outcome.
 func (se *session) Connect(ctx context.Context) error {
 	if se.conn != nil {
 		return se.look(ctx)
@@ -20,7 +20,7 @@ func (se *session) Connect(ctx context.Context) error {
 	c, err := se.backend.open(ctx)
 	if err != nil {
 		se.Broken = err
-		return driver.NotApplied(fmt.Errorf("take a connection from the pool: %w", err))
+		return driver.NotApplied(fmt.Errorf("get a connection from the pool: %w", err))
 	}
 	se.conn = c
 	if err := se.backend.examine(ctx, c); err != nil {
@@ -28,12 +28,12 @@ func (se *session) Connect(ctx context.Context) error {
 		if driver.IsPermanent(err) {
 			return err
 		}
-		return driver.NotApplied(fmt.Errorf("examine a connection: %w", err))
+		return driver.NotApplied(fmt.Errorf("check a new connection: %w", err))
 	}
 	return nil
 }
 
-// examine looks at a connection on which nothing lives yet.
+// examine checks a connection that holds no locks yet.
 func (b *Backend) examine(ctx context.Context, c *conn) error {
 	var version, server string
 	var folds, readOnly, autocommit bool
@@ -54,15 +54,15 @@ func (b *Backend) examine(ctx context.Context, c *conn) error {
 	case readOnly:
 		return driver.Permanent(errReadOnly)
 	case !autocommit:
-		return driver.Permanent(errors.New("autocommit is off in the session: locks need a pool with autocommit on"))
+		return driver.Permanent(errors.New("autocommit is off in the session: use a pool with autocommit on"))
 	case c.schema == "":
-		return driver.Permanent(errors.New("the connection has chosen no schema, which is part of the name of a lock: put one into the DSN, or name it by mysqlock.Table"))
+		return driver.Permanent(errors.New("the connection has no schema, which is part of a lock's name: put one into the DSN, or use the option mysqlock.Table"))
 	}
 	b.mu.Lock()
 	known, schema := b.server == server, b.schema
 	b.mu.Unlock()
 	if schema != "" && schema != c.schema {
-		return driver.Permanent(fmt.Errorf("the pool leads to schema %q and then to %q (USE), which is part of the name of a lock", schema, c.schema))
+		return driver.Permanent(fmt.Errorf("connections of the pool use schema %q and schema %q, but the schema is part of a lock's name: do not change it with USE", schema, c.schema))
 	}
 	if !known {
 		if err := b.examineCluster(ctx, c); err != nil {
@@ -75,8 +75,7 @@ func (b *Backend) examine(ctx context.Context, c *conn) error {
 	return nil
 }
 
-// examineCluster looks whether the server's locks are all that there are, and whether what is written
-// reaches its replicas as it is.
+// examineCluster checks that other nodes do not have separate locks, and that replicas get what is written unchanged.
 func (b *Backend) examineCluster(ctx context.Context, c *conn) error {
 	settings := map[string]string{}
 	err := c.rows(ctx, b.sql["cluster"], nil, func(rows *sql.Rows) error {
@@ -92,7 +91,7 @@ func (b *Backend) examineCluster(ctx context.Context, c *conn) error {
 }
 
 func (b *Backend) checkCluster(settings map[string]string) error {
-	const mend = "GET_LOCK excludes on one node only: keep locks with sqllock, or say mysqlock.SingleWriter if every program reaches the same node"
+	const mend = "GET_LOCK excludes on one node only: use sqllock, or the option mysqlock.SingleWriter if every program connects to the same node"
 	switch {
 	case b.opts.cluster:
 	case settings["wsrep_on"] == "ON":
@@ -101,7 +100,7 @@ func (b *Backend) checkCluster(settings map[string]string) error {
 		return driver.Permanent(errors.New("the server is one of several primaries (group_replication_single_primary_mode=OFF), and " + mend))
 	}
 	if !b.opts.noToken && settings["log_bin"] == "ON" && settings["binlog_format"] == "STATEMENT" {
-		return driver.Permanent(errors.New("binlog_format=STATEMENT: a replica would not get the tokens: set it to ROW or MIXED, or do without tokens by mysqlock.NoToken"))
+		return driver.Permanent(errors.New("binlog_format=STATEMENT: a replica would not get the tokens: set it to ROW or MIXED, or use the option mysqlock.NoToken"))
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 //go:embed sql
 var sqlFiles embed.FS
 
-// statements are the statements by verb: "lock" is the text of lock.sql.
+// statements maps a verb to its statement: "lock" is the text of lock.sql.
 type statements map[string]string
 
-// load reads every statement, with the counter table of t in place of the default one.
+// load reads the statements, with the names of t instead of the default ones.
 func load(t sqltable.Table) statements { return t.Statements(sqlFiles, "sql", "`") }

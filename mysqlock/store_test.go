@@ -15,11 +15,10 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// ttl is of leases that must not end by themselves while a test runs, nor be renewed in time to learn
-// anything.
+// ttl is the TTL of leases that must not expire, and not be renewed, while a test runs.
 const ttl = time.Minute
 
-// onBoth runs a test on a fresh database of both servers, at the same time.
+// onBoth runs a test on a new database of both servers, in parallel.
 func onBoth(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	t.Parallel()
@@ -32,7 +31,7 @@ func onBoth(t *testing.T, test func(t *testing.T, s *store)) {
 	}
 }
 
-// open is a pool of its own, with a change of its configuration.
+// open makes a separate pool, with changes of its configuration.
 func (s *store) open(tb testing.TB, change ...func(*mysqldriver.Config)) *sql.DB {
 	tb.Helper()
 	config, err := mysqldriver.ParseDSN(s.dsn)
@@ -43,7 +42,7 @@ func (s *store) open(tb testing.TB, change ...func(*mysqldriver.Config)) *sql.DB
 	return openDB(tb, config.FormatDSN())
 }
 
-// through is a pool behind a proxy.
+// through makes a pool behind a proxy.
 func (s *store) through(tb testing.TB, change ...func(*mysqldriver.Config)) (*sql.DB, *faultproxy.Proxy) {
 	tb.Helper()
 	var proxy *faultproxy.Proxy
@@ -86,7 +85,7 @@ func grant(tb testing.TB, b *Backend, name string) driver.Grant {
 	tb.Helper()
 	g, err := b.Acquire(limited(tb), request(name))
 	require.NoError(tb, err)
-	tb.Cleanup(func() { // most have been released by then, and some are cut off
+	tb.Cleanup(func() { // most have been released by then, and some cannot be reached
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		_ = b.Release(ctx, g)
@@ -101,7 +100,7 @@ func refused(tb testing.TB, err error) *driver.Held {
 	return held
 }
 
-// becomes waits for what nobody tells.
+// becomes polls until done is true. The server sends no notification.
 func becomes(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
 	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
@@ -109,7 +108,7 @@ func becomes(tb testing.TB, what string, done func() bool) {
 	}
 }
 
-// holds is the connection that holds name, as a second session sees it; 0 if none does.
+// holds returns the connection that holds name according to a second session, or 0.
 func (s *store) holds(tb testing.TB, name string) int64 {
 	tb.Helper()
 	id, err := s.holder(driver.Key{Name: name})
@@ -117,9 +116,9 @@ func (s *store) holds(tb testing.TB, name string) int64 {
 	return id
 }
 
-// idle checks that nothing is left: no connection is out of the pool, none is more than the pool's own.
+// idle checks that all connections are back in the pool, and that the server has no others.
 func idle(tb testing.TB, b *Backend) {
 	tb.Helper()
-	becomes(tb, "every connection is back", func() bool { return b.db.Stats().InUse == 0 })
+	becomes(tb, "all connections are back in the pool", func() bool { return b.db.Stats().InUse == 0 })
 	require.True(tb, b.locks.Idle())
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Tokens rise although the server's clock was set back since the last grant, be it the first lock of a
-// connection or one more.
+// Tokens rise even if the server's clock was set back since the last grant, for the first lock of a connection and for
+// a further one.
 func TestTokensRiseWhenTheClockIsSetBack(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))
@@ -30,8 +30,8 @@ func TestTokensRiseWhenTheClockIsSetBack(t *testing.T) {
 	})
 }
 
-// A statement that fails after it has locked is taken back, whichever of the two it is that makes the
-// token, and what else lives on the connection goes on.
+// A statement that locks and then fails is undone, whichever statement makes the token, and the other locks of the
+// connection stay.
 func TestAFailedStatementLeavesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))
@@ -43,7 +43,7 @@ func TestAFailedStatementLeavesNothing(t *testing.T) {
 			_, err := b.Acquire(limited(t), request("a"))
 			require.ErrorContains(t, err, "out of range")
 			assert.True(t, driver.IsNotApplied(err))
-			assert.Zero(t, s.holds(t, "a"), "the lock comes before the token")
+			assert.Zero(t, s.holds(t, "a"), "the lock that was acquired before the error was released")
 		}
 		fails()
 		keep := grant(t, b, "keep")
@@ -57,7 +57,7 @@ func TestAFailedStatementLeavesNothing(t *testing.T) {
 	})
 }
 
-// An acquire that is sent again proves the grant of the first time before it is trusted anew.
+// A repeated acquire checks that the session still has the lock before it returns the first grant.
 func TestARepeatedAcquireIsProven(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, b := New(s.open(t)), New(s.open(t))

@@ -9,7 +9,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A trigger of the user's on the table of tokens, which hides them, is an error that says so, and leaves nothing locked.
+// A user's trigger on the table of tokens that overwrites LAST_INSERT_ID causes an error that says so, and nothing
+// stays locked.
 func TestATriggerOnTheTokens(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		for _, statement := range []string{

@@ -8,11 +8,11 @@ import (
 	"github.com/rowlock/rowlock/internal/sessionlock"
 )
 
-// watchEvery is how often the connection of a session is looked at between statements.
+// watchEvery is the interval of checks of a session's connection between statements.
 const watchEvery = 100 * time.Millisecond
 
-// Watch looks at the connection, as long as the session lasts, so that an end that the server or its
-// machine has told of is noticed long before the next heartbeat.
+// Watch checks the connection until the session ends. It notices an end that the server has sent long before the next
+// heartbeat.
 func (se *session) Watch() {
 	if se.watched {
 		return
@@ -28,7 +28,7 @@ func (se *session) Watch() {
 				return
 			}
 			if !se.TryTake() {
-				continue // in use: whoever has the turn notices
+				continue // in use: the goroutine that has the turn notices
 			}
 			_ = se.look(se.Context())
 			se.Leave()
@@ -36,7 +36,7 @@ func (se *session) Watch() {
 	}()
 }
 
-// look finds a connection that has ended.
+// look checks whether the connection has ended.
 func (se *session) look(ctx context.Context) error {
 	if err := se.conn.alive(ctx); err != nil {
 		se.Broken = errClosed
@@ -48,8 +48,8 @@ func (se *session) look(ctx context.Context) error {
 // Watches reports that the end of the connection is noticed between turns.
 func (se *session) Watches() bool { return true }
 
-// Unwatch does nothing: whoever looks takes the turn.
+// Unwatch does nothing, because the watching goroutine takes the turn for each check.
 func (se *session) Unwatch() {}
 
-// Ended is for those who would know of an end without looking.
+// Ended returns false, because only a check finds out.
 func (se *session) Ended() bool { return false }

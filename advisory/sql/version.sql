@@ -1,4 +1,4 @@
 -- Parameters: none.
--- Result: one row: what the server says it is.
+-- Result: one row: the server's version text.
 -- Promise: reads only.
 SELECT pg_catalog.version()

@@ -1,10 +1,12 @@
-// Package bounded ends a call of a driver with its context, whether or not the driver does. lib/pq opens a connection without one, and
-// waits for an answer for as long as the connection stands. What a call has left behind ends with the connection.
+// Package bounded ends a call of a database driver when its context ends, even if the driver ignores contexts. lib/pq,
+// for example, opens connections without a context, and waits for an answer for as long as the connection is open. Work
+// that a call leaves running ends with the connection.
 package bounded
 
 import "context"
 
-// Do returns what work returns, or ctx's error if that ends first: then what work returns is given to late, unless it has failed.
+// Do runs work and returns its result. If ctx ends first, Do returns ctx's error. If work then still succeeds, late
+// gets its result.
 func Do[T any](ctx context.Context, work func() (T, error), late func(T)) (T, error) {
 	type outcome struct {
 		value T
@@ -31,14 +33,14 @@ func Do[T any](ctx context.Context, work func() (T, error), late func(T)) (T, er
 	}
 }
 
-// Run is Do of what returns nothing else.
+// Run is Do for work that returns only an error.
 func Run(ctx context.Context, work func() error) error {
 	_, err := Do(ctx, func() (struct{}, error) { return struct{}{}, work() }, func(struct{}) {})
 	return err
 }
 
-// Query has read take the rows of a statement, which run hands to the function that it is given, in a goroutine of its own, one when it is
-// wanted. read is over when Query returns, and has had no rows but those; run may not be.
+// Query calls read with the rows that run produces in another goroutine. Each row is fetched when read needs it. read
+// has ended when Query returns, and it saw only those rows. run may still be working.
 func Query(ctx context.Context, run func(feed func(Rows) error) error, read func(Rows) error) error {
 	f := newFed(ctx)
 	go func() { f.done <- run(f.feed) }()

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What was not waited for is no answer, whatever it says later: nobody takes it for an answer without a row.
+// A result that comes after ctx has ended is not treated as an answer, and not as an answer without rows.
 func TestAContextThatEndsIsNoAnswer(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -23,7 +23,7 @@ func TestAContextThatEndsIsNoAnswer(t *testing.T) {
 	}
 }
 
-// numbers are rows of which each counts one up, until they fail.
+// numbers are rows that count up from 1, and then fail.
 type numbers struct {
 	last  int
 	fail  error
@@ -42,12 +42,13 @@ func (n *numbers) Scan(dest ...any) error {
 
 func (n *numbers) Err() error { return n.fail }
 
-// Rows pass one by one, to their end or to where the reader stops, and how the statement ended is told.
+// Query delivers rows one at a time, to the last row or to where the reader stops, and returns the error of the
+// statement.
 func TestQuery(t *testing.T) {
 	failed := errors.New("the statement failed")
 	for _, c := range []struct {
 		rows  numbers
-		stop  int // after so many
+		stop  int // read that many rows, then stop
 		want  int
 		error error
 	}{
@@ -78,7 +79,7 @@ func TestQuery(t *testing.T) {
 		func(Rows) error { return own }), own)
 }
 
-// A call ends with its context, and what comes later is taken care of.
+// Do returns when its context ends, and a result that comes later goes to the function late.
 func TestWhatComesLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	silent, late := make(chan struct{}), make(chan int, 1)

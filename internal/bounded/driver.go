@@ -5,6 +5,6 @@ import (
 	"fmt"
 )
 
-// IsPgx reports whether the driver is pgx's for certain, which heeds every context. Of one that is wrapped only a connection tells, and
-// whoever wraps it wants to see the statements.
+// IsPgx reports whether db certainly uses pgx's driver, which heeds every context. It is false for a driver that wraps
+// pgx. Only a connection could tell those apart, and the wrapper must see each statement.
 func IsPgx(db *sql.DB) bool { return fmt.Sprintf("%T", db.Driver()) == "*stdlib.Driver" }

@@ -9,18 +9,18 @@ type Rows interface {
 	Err() error
 }
 
-// fed is rows that another goroutine takes from the server, one when it is wanted.
+// fed are rows that another goroutine fetches from the server, each when it is needed.
 type fed struct {
 	rows Rows
 
 	ctx  context.Context
 	want chan struct{}
-	got  chan bool // whether there is one
+	got  chan bool // whether there is a row
 	over chan struct{}
 	done chan error // how the statement ended
 
-	// noMore is that the last row has been read, ended that it is known how the statement has ended: by err, which is ctx's error if that
-	// came first. What was not waited for is no answer, whatever it may say later.
+	// noMore is set when the last row has been read. ended is set when the statement has ended, with err as its result.
+	// If ctx ended first, err is ctx's error, whatever the statement returns later.
 	noMore, ended bool
 	err           error
 }
@@ -29,7 +29,7 @@ func newFed(ctx context.Context) *fed {
 	return &fed{ctx: ctx, want: make(chan struct{}), got: make(chan bool, 1), over: make(chan struct{}), done: make(chan error, 1)}
 }
 
-// feed is for the other goroutine.
+// feed runs in the goroutine that owns the rows, and fetches a row for each call of Next.
 func (f *fed) feed(r Rows) error {
 	f.rows = r
 	for {
@@ -68,10 +68,10 @@ func (f *fed) Next() bool {
 	}
 }
 
-// Scan is for after a Next that was true, when the other goroutine leaves the rows alone.
+// Scan reads the row after a Next that returned true. The other goroutine does not touch the rows then.
 func (f *fed) Scan(dest ...any) error { return f.rows.Scan(dest...) }
 
-// Err waits until the statement has ended if the last row has been read.
+// Err returns the error of the rows. After the last row it first waits until the statement has ended.
 func (f *fed) Err() error {
 	if f.noMore {
 		f.await()
@@ -79,7 +79,7 @@ func (f *fed) Err() error {
 	return f.err
 }
 
-// finish says that no more rows are wanted, and how the statement ended.
+// finish stops the fetching of rows and returns how the statement ended.
 func (f *fed) finish() error {
 	close(f.over)
 	f.await()

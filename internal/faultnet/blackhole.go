@@ -15,11 +15,11 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// trialsVariable asks for more trials than a usual run makes.
+// trialsVariable names the environment variable that sets the number of trials.
 const trialsVariable = "ROWLOCK_TEST_BLACKHOLES" // such as 50
 
-// BlackHoles cuts holders off from their store, each some time after its grant, and fails unless each
-// one's context ended before watching was granted the name. The margins are logged.
+// BlackHoles cuts holders off from their store, each at another moment after its grant. It fails unless each holder's
+// context ended before watching was granted the name. It logs the margins.
 func BlackHoles(t *testing.T, watching *rowlock.Locker, hold func(name string) (lease *rowlock.Lease, cut func() error, err error)) {
 	t.Helper()
 	var mu sync.Mutex
@@ -44,7 +44,7 @@ func BlackHoles(t *testing.T, watching *rowlock.Locker, hold func(name string) (
 	}
 	t.Logf("%d trials: the holder's context ended %s to %s before the next grant", len(margins), least.Round(time.Millisecond), most.Round(time.Millisecond))
 	if least <= 0 {
-		t.Errorf("another was granted the name %s before the holder's context ended", -least)
+		t.Errorf("watching was granted the name %s before the holder's context ended", -least)
 	}
 }
 
@@ -61,7 +61,7 @@ func trials(t *testing.T) int {
 	return n
 }
 
-// blackHole returns by how much a holder knew before another was granted the name.
+// blackHole returns how long before the next grant the holder's context ended.
 func blackHole(t *testing.T, watching *rowlock.Locker, hold func(string) (*rowlock.Lease, func() error, error), name string, after time.Duration) (time.Duration, error) {
 	lease, cut, err := hold(name)
 	if err != nil {
@@ -69,7 +69,7 @@ func blackHole(t *testing.T, watching *rowlock.Locker, hold func(string) (*rowlo
 	}
 	ended := make(chan time.Time, 1)
 	context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
-	time.Sleep(after) // anywhere between two renewals
+	time.Sleep(after) // at some moment between two renewals
 	if err := cut(); err != nil {
 		return 0, err
 	}
@@ -79,7 +79,7 @@ func blackHole(t *testing.T, watching *rowlock.Locker, hold func(string) (*rowlo
 		return 0, err
 	}
 	if err := lease.Err(); !errors.Is(err, rowlock.ErrLost) {
-		t.Errorf("%s: both are trusted: %v", name, err)
+		t.Errorf("%s: the first lease is still trusted after the second grant: %v", name, err)
 	}
 	if next.Token() <= lease.Token() {
 		t.Errorf("%s: token %s after %s", name, next.Token(), lease.Token())

@@ -1,5 +1,5 @@
-// Package faultnet gives each client of a store a misbehaving network of its own, for the conformance
-// suite: a harness that embeds [Clients] brings the opening of a client and the expiry of a lease.
+// Package faultnet puts a faulty network between each client of a store and the store, for the conformance suite. A
+// harness embeds [Clients], and adds how to open a client and how to make a lease expire.
 package faultnet
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// Clients implements locktest.Closer, Crasher, Partitioner and ReplyDropper. It is safe for concurrent
-// use.
+// Clients are the open clients of a harness, each with its proxies. It implements locktest.Closer, Crasher, Partitioner
+// and ReplyDropper, and is safe for concurrent use.
 type Clients struct {
-	// Fate is what becomes of the connection of a reply that is dropped.
-	Fate faultproxy.Fate
+	// AfterDrop says what happens to the connection of a reply that is dropped.
+	AfterDrop faultproxy.AfterDrop
 
 	mu   sync.Mutex
 	open map[driver.Backend]*client
@@ -26,25 +26,25 @@ type client struct {
 	proxies []*faultproxy.Proxy
 }
 
-// New has the clients closed when the test is over.
+// New makes an empty set of clients, which are closed at the end of the test.
 func New(tb testing.TB) *Clients {
 	c := &Clients{open: map[driver.Backend]*client{}}
 	tb.Cleanup(func() {
 		for b := range c.open {
-			_ = c.Close(b) // it is known
+			_ = c.Close(b) // b is a key of c.open, so Close finds it
 		}
 	})
 	return c
 }
 
-// Add takes on a client whose connections go through the proxies, and that closePool ends.
+// Add registers a client whose connections go through the proxies. Close calls closePool.
 func (c *Clients) Add(b driver.Backend, closePool func(), proxies ...*faultproxy.Proxy) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open[b] = &client{closePool, proxies}
 }
 
-// All is every client that is not closed.
+// All returns the clients that are not closed.
 func (c *Clients) All() []driver.Backend {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,7 @@ func (c *Clients) All() []driver.Backend {
 	return all
 }
 
-// Close ends a client, its network first: closing a pool waits for what is under way.
+// Close ends a client. It closes the proxies first, because closing a pool waits for its running calls.
 func (c *Clients) Close(b driver.Backend) error {
 	if err := c.Each(b, (*faultproxy.Proxy).Close); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (c *Clients) Each(b driver.Backend, do func(*faultproxy.Proxy)) error {
 	known := c.open[b]
 	c.mu.Unlock()
 	if known == nil {
-		return fmt.Errorf("%v is no client of this harness", b)
+		return fmt.Errorf("%v is not a client of this harness", b)
 	}
 	for _, p := range known.proxies {
 		do(p)
@@ -84,13 +84,13 @@ func (c *Clients) Each(b driver.Backend, do func(*faultproxy.Proxy)) error {
 // Crash ends the network of a client for good.
 func (c *Clients) Crash(b driver.Backend) error { return c.Each(b, (*faultproxy.Proxy).Close) }
 
-// Cut makes it a black hole.
+// Cut makes the network of a client a black hole.
 func (c *Clients) Cut(b driver.Backend) error { return c.Each(b, (*faultproxy.Proxy).Cut) }
 
-// Restore ends that.
+// Restore undoes Cut.
 func (c *Clients) Restore(b driver.Backend) error { return c.Each(b, (*faultproxy.Proxy).Restore) }
 
-// DropReply lets the next reply to a client be lost.
+// DropReply makes the proxies drop the next reply to a client.
 func (c *Clients) DropReply(b driver.Backend) error {
-	return c.Each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, c.Fate) })
+	return c.Each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, c.AfterDrop) })
 }

@@ -9,17 +9,19 @@ import (
 )
 
 const (
-	callLimit   = 200 * time.Millisecond // how long a call may take at first; each silent step costs as much
-	longestCall = 30 * time.Second       // on any machine
+	callLimit   = 200 * time.Millisecond // limit of the first trial of each step; each step that is cut takes as long
+	longestCall = 30 * time.Second       // the limit is doubled up to this
 	mostSteps   = 300
-	grace       = 30 * time.Second // after which a call whose ctx has ended is taken to wait without a bound
+	grace       = 30 * time.Second // a call that is still running this long after its ctx ended has no bound
 )
 
-// Silence lets the network fall silent after each step of a call in turn: the server has received what was sent last, and nothing arrives
-// any more. It fails unless the call ends with its ctx, give or take half a minute, each time, and has more than least steps. open makes a
-// connection of its own for each trial; the function that it returns last is called in the end.
+// Silence makes the network a black hole after each step of a call, one step per trial: the server gets the last
+// message, and no reply arrives. The test fails unless each call ends within 30 seconds of the end of its ctx, and
+// unless the call has more than least steps. open makes a new connection for each trial, and returns the proxy, the
+// call, and a function that closes the connection.
 //
-// A call that runs out of time before the network is cut proves nothing: the machine is busy. The same step is tried again with twice the time.
+// If the ctx ends before the network is cut, the machine was too busy and the trial proves nothing. The step is then
+// retried with twice the time.
 func Silence(t *testing.T, least int, open func() (*faultproxy.Proxy, func(context.Context) error, func())) {
 	t.Helper()
 	limit := callLimit
@@ -33,24 +35,24 @@ func Silence(t *testing.T, least int, open func() (*faultproxy.Proxy, func(conte
 			}
 		case complete:
 			if step <= least {
-				t.Fatalf("the call had %d steps: want a login, and what was asked", step)
+				t.Fatalf("the call had %d steps: want those of a login and of the statement", step)
 			}
 			return
 		}
 	}
-	t.Fatalf("the call has %d steps, or never succeeds", mostSteps)
+	t.Fatalf("the call did not succeed within %d steps", mostSteps)
 }
 
-// trial is how a call ended.
+// trial is how a call of one trial ended.
 type trial int
 
 const (
-	cutShort trial = iota // the network was cut in it
-	late                  // its time was over before the network was cut
-	complete              // it succeeded, and has no more steps
+	cutShort trial = iota // the network was cut during the call
+	late                  // ctx ended before the network was cut
+	complete              // the call succeeded before the network was cut: it has no more steps
 )
 
-// silentAfter makes the call, and cuts the network after so many steps of it.
+// silentAfter makes the call, and cuts the network after step messages to the server.
 func silentAfter(t *testing.T, step int, limit time.Duration, open func() (*faultproxy.Proxy, func(context.Context) error, func())) trial {
 	t.Helper()
 	proxy, call, end := open()
@@ -68,13 +70,13 @@ func silentAfter(t *testing.T, step int, limit time.Duration, open func() (*faul
 			return cutShort
 		case err == nil:
 			return complete
-		case !time.Now().Before(deadline): // a context made of ctx may end just before ctx does
+		case !time.Now().Before(deadline): // the ctx of a statement may end just before ctx does
 			return late
 		}
 		t.Fatalf("step %d: %v", step, err)
 	case <-time.After(limit + grace):
 		proxy.Close()
-		t.Fatalf("step %d: it waits without a bound: %v", step, <-done)
+		t.Fatalf("step %d: the call does not end with its ctx: %v", step, <-done)
 	}
 	return complete
 }

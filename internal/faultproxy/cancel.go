@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// cancelCode begins a request to cancel, which is the only thing that a client of Postgres ever sends on its connection:
-// https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-CANCELREQUEST
+// cancelCode begins PostgreSQL's request to cancel. A client sends nothing else on the connection of such a request:
 const cancelCode = 80877102
 
 // cancelLimit is more than PgBouncer's cancel_wait_timeout, 10 s.
@@ -16,10 +15,10 @@ func isCancel(b []byte) bool {
 	return len(b) == 16 && binary.BigEndian.Uint32(b) == 16 && binary.BigEndian.Uint32(b[4:]) == cancelCode
 }
 
-// cancels is told before a request to cancel is delivered; false if the link has ended. From then on the connection to the
-// server is not reset with the others and hears nothing of a client that leaves; the server closes it. PgBouncer ends as a
-// whole, with "bad client state: 0", when whoever asked it to cancel leaves before the server behind has been told:
-// https://github.com/pgbouncer/pgbouncer/issues/801
+// cancels is called before a request to cancel is delivered. It returns false if the link has ended. From then on Reset
+// does not reset the connection to the server, and the server does not learn when the client leaves. The server closes
+// the connection itself. The reason: PgBouncer exits with "bad client state: 0" if the client leaves before PgBouncer
+// has forwarded the request: https://github.com/pgbouncer/pgbouncer/issues/801
 func (l *link) cancels() bool {
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 
 var cancelRequest = []byte{0, 0, 0, 16, 4, 210, 22, 46, 0, 0, 0, 1, 0, 0, 0, 2}
 
-// A server that has heard a request to cancel is left neither when its client leaves nor when the connections are reset,
-// also in that very moment; the client stays until the server has ended it.
-func TestACancelIsLetFinish(t *testing.T) {
+// After a request to cancel, the proxy keeps the connection to the server open until the server closes it. This holds
+// when the client leaves and when the connections are reset, even in the same moment.
+func TestARequestToCancelIsDelivered(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
@@ -39,11 +39,11 @@ func TestACancelIsLetFinish(t *testing.T) {
 		t.Helper()
 		_, err := receive(t, conn, within)
 		var timeout net.Error
-		require.ErrorAs(t, err, &timeout, "it was left")
+		require.ErrorAs(t, err, &timeout, "the proxy closed the connection to the server")
 		require.True(t, timeout.Timeout())
 	}
 
-	t.Run("the server ends it", func(t *testing.T) {
+	t.Run("the server closes the connection", func(t *testing.T) {
 		client, server := cancel(t)
 		stays(t, client, silence)
 		server.Close()
@@ -60,7 +60,7 @@ func TestACancelIsLetFinish(t *testing.T) {
 		for range 1000 {
 			client, server := cancel(t)
 			p.Reset()
-			stays(t, server, time.Millisecond) // what a reset sends is there when it returns
+			stays(t, server, time.Millisecond) // what a reset sends has arrived when Reset returns
 			_, err := receive(t, client, patience)
 			require.Error(t, err)
 			server.Close()

@@ -5,25 +5,27 @@ import (
 	"time"
 )
 
-// Fate is what becomes of a connection whose reply was dropped.
-type Fate int
+// AfterDrop is what happens to a connection after one of its replies was dropped.
+type AfterDrop int
 
 const (
-	// Hang keeps the connection open and silent: the client's timeouts decide. Its requests are still delivered.
-	Hang Fate = iota
-	// Reset resets it: the client learns at once that it will never know.
+	// Hang keeps the connection open and silent, so the client waits for its timeout. Later requests are still
+	// delivered.
+	Hang AfterDrop = iota
+	// Reset resets the connection, so the client knows at once that no reply will come.
 	Reset
 )
 
-// Cut makes the network between client and server a black hole. Bytes vanish in both directions, and so does the news
-// that one side closed its connection; connections stay open, and new ones are accepted and get nothing.
+// Cut makes the network a black hole. Bytes are lost in both directions, and neither side learns that the other has
+// closed. Open connections stay open. New connections are accepted and get no answer.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = true
 }
 
-// CutAfter is Cut when something has passed n more times from a client to the server, which has it then and is not heard.
+// CutAfter cuts the network when n more chunks of bytes have reached the server. The server gets the last of them, and
+// its reply is lost.
 func (p *Proxy) CutAfter(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,18 +39,18 @@ func (p *Proxy) IsCut() bool {
 	return p.cut
 }
 
-// CutFrom is Cut for the clients that the function recognises by their addresses, now and later.
-func (p *Proxy) CutFrom(whom func(client net.Addr) bool) {
+// CutFrom cuts off the clients whose address the function accepts, including those that connect later.
+func (p *Proxy) CutFrom(cutOff func(client net.Addr) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cutFrom = whom
+	p.cutFrom = cutOff
 	for l := range p.links {
-		l.lost = l.lost || whom(l.client.RemoteAddr())
+		l.lost = l.lost || cutOff(l.client.RemoteAddr())
 	}
 }
 
-// Restore ends Cut and CutFrom. Connections that lost nothing go on. The others, and those made during the cut, are reset: what was
-// lost cannot be made good.
+// Restore ends Cut and CutFrom. Connections that lost nothing continue. Connections that lost bytes, or that were made
+// during the cut, are reset.
 func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +62,7 @@ func (p *Proxy) Restore() {
 	}
 }
 
-// Reset resets all connections now, on both sides. New ones are not concerned.
+// Reset resets all open connections on both sides. Later connections are not affected.
 func (p *Proxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,32 +71,32 @@ func (p *Proxy) Reset() {
 	}
 }
 
-// DropReplies swallows the next n replies, on whichever connections they come. Each request reaches the server, which
-// carries it out; the client never hears of it. A reply is what the server sends after a request; what it sends unasked
-// passes. The opening of a connection is made of requests too: open it before, if it is not what the test is about.
-// DropReplies(0, Hang) takes back what has not been dropped yet.
-func (p *Proxy) DropReplies(n int, then Fate) {
+// DropReplies drops the next n replies, on any connection. Each request reaches the server, which carries it out, but
+// the client gets no reply. A reply is what the server sends after a request. What the server sends without a request
+// passes. Opening a connection also takes requests, so open it first if the test is not about that. DropReplies(0,
+// Hang) cancels drops that have not happened yet.
+func (p *Proxy) DropReplies(n int, then AfterDrop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drops, p.then = n, then
 }
 
-// Delay makes all that passes wait, in each direction: a round trip takes twice d longer. Zero ends it.
+// Delay delays everything by d in each direction, so a round trip takes 2d longer. Zero ends the delay.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// Sent is how many times something has passed from a client to the server: a request is one or more.
+// Sent returns how many chunks of bytes have reached the server. A request is one chunk or more.
 func (p *Proxy) Sent() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sent
 }
 
-// PointAt leads all connections that are made from now on to another server, host:port, as a virtual address does after a failover.
-// Those that stand go on.
+// PointAt sends all later connections to another server, given as host:port, as a virtual address does after a
+// failover. Open connections continue.
 func (p *Proxy) PointAt(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// link is one client's connection and ours to the server on its behalf.
+// link is the connection of one client, and the proxy's connection to the server for that client.
 type link struct {
 	proxy  *Proxy
 	client *net.TCPConn
-	server *net.TCPConn // nil until connected, and for good when accepted during a cut
+	server *net.TCPConn // nil until connected; stays nil if the client was accepted during a cut
 	dead   chan struct{}
 
 	// Guarded by proxy.mu.
-	lost  bool // something vanished in a cut
-	deaf  bool // a reply was dropped: the server is not heard any more
-	asked bool // a request has been delivered and not been answered
+	lost  bool // bytes were lost in a cut
+	deaf  bool // a reply was dropped: nothing from the server passes any longer
+	asked bool // a request has been delivered and not answered yet
 	ended bool // dead is closed
 
-	cancel bool // all that it carries is a request to cancel: the server is left to finish it
+	cancel bool // the link carries a request to cancel: the server closes its connection itself
 }
 
 type direction int
@@ -54,8 +54,8 @@ func (l *link) run() {
 	pumps.Go(func() { l.pump(toServer, l.client, l.server) })
 	pumps.Go(func() { l.pump(toClient, l.server, l.client) })
 	pumps.Wait()
-	l.close()        // in peace: what is still on its way arrives
-	l.server.Close() // that of a request to cancel is open yet
+	l.close()        // close instead of reset, so that bytes in flight still arrive
+	l.server.Close() // l.close leaves the connection of a request to cancel open
 }
 
 func (l *link) dial() bool {
@@ -70,7 +70,7 @@ func (l *link) dial() bool {
 	}
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
-	if l.ended { // meanwhile
+	if l.ended { // while it was dialled
 		conn.Close()
 		return false
 	}
@@ -78,7 +78,7 @@ func (l *link) dial() bool {
 	return true
 }
 
-// pump moves what one side sends, and the news that it has nothing more to send.
+// pump copies what one side sends to the other, and then the end of the stream.
 func (l *link) pump(d direction, from, to *net.TCPConn) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -102,7 +102,7 @@ func (l *link) pump(d direction, from, to *net.TCPConn) {
 			continue
 		}
 		switch {
-		case l.silenced(d): // the link stays for as long as the other side does
+		case l.silenced(d): // the link stays open until the other side closes
 		case !errors.Is(err, io.EOF) || to.CloseWrite() != nil:
 			l.abort()
 		}
@@ -110,7 +110,7 @@ func (l *link) pump(d direction, from, to *net.TCPConn) {
 	}
 }
 
-// deliver is false when nothing more will pass in this direction.
+// deliver writes b, and returns false if nothing more may pass in this direction.
 func (l *link) deliver(d direction, to *net.TCPConn, b []byte) bool {
 	cancel := d == toServer && isCancel(b)
 	if cancel && !l.cancels() {
@@ -123,7 +123,7 @@ func (l *link) deliver(d direction, to *net.TCPConn, b []byte) bool {
 	return !cancel
 }
 
-// wait is the delay; false when the link ended meanwhile.
+// wait waits for the delay. It returns false if the link ended meanwhile.
 func (l *link) wait() bool {
 	l.proxy.mu.Lock()
 	delay := l.proxy.delay
@@ -141,7 +141,7 @@ func (l *link) wait() bool {
 	}
 }
 
-// judge decides what becomes of bytes that are about to pass.
+// judge decides whether bytes pass, are dropped, or end the link.
 func (l *link) judge(d direction) verdict {
 	p := l.proxy
 	p.mu.Lock()
@@ -169,7 +169,7 @@ func (l *link) judge(d direction) verdict {
 	return pass
 }
 
-// silenced reports whether the other side must not learn that this one has closed.
+// silenced reports whether the other side must not learn that this side has closed.
 func (l *link) silenced(d direction) bool {
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
@@ -191,10 +191,10 @@ func (l *link) abort() {
 	l.reset()
 }
 
-// reset ends the link on both sides at once; the caller holds proxy.mu.
+// reset resets both connections of the link. The caller holds proxy.mu.
 func (l *link) reset() {
 	for _, c := range l.finish() {
-		_ = c.SetLinger(0) // a reset instead of a farewell
+		_ = c.SetLinger(0) // Close then sends a reset instead of a FIN
 		c.Close()
 	}
 }
@@ -207,7 +207,7 @@ func (l *link) close() {
 	}
 }
 
-// finish returns the connections that are to be closed, once.
+// finish marks the link as ended and returns the connections to close, or none if it had ended before.
 func (l *link) finish() (open []*net.TCPConn) {
 	if l.ended {
 		return nil

@@ -1,5 +1,5 @@
-// Package faultproxy is a TCP proxy that misbehaves on command: it stands between a client and a server in a test and
-// loses, delays or resets what passes. It knows nothing of the protocol but one kind of message: a request to cancel.
+// Package faultproxy is a TCP proxy for tests that loses, delays or resets traffic on command. It stands between a
+// client and a server. The only message that it understands is PostgreSQL's request to cancel.
 package faultproxy
 
 import (
@@ -22,21 +22,21 @@ type Proxy struct {
 	target string
 	closed bool
 	cut    bool
-	cutAt  int // the value of sent at which it will be; zero if it will not
-	// cutFrom recognises the clients that are cut off; nil if none are
+	cutAt  int // the value of sent at which the network is cut; 0: none
+	// cutFrom accepts the addresses of clients that are cut off. It is nil if there are none.
 	cutFrom func(net.Addr) bool
 	delay   time.Duration
-	sent    int // times that something passed to the server
-	drops   int // replies still to be dropped
-	then    Fate
+	sent    int // chunks of bytes that reached the server
+	drops   int // replies that are still to be dropped
+	then    AfterDrop
 	links   map[*link]struct{}
 }
 
 // New starts a proxy on a free loopback port, in front of the server at target (host:port).
 func New(target string) (*Proxy, error) { return NewAt("127.0.0.1:0", target, 0) }
 
-// NewAt starts a proxy that clients reach at addr (host:port). A server that does not listen is tried again for as long
-// as patience: a client that would try again if it were refused cannot know that here.
+// NewAt starts a proxy that clients reach at addr (host:port). It retries for patience to connect to a server that does
+// not listen, because its client has already been accepted and does not see the refusal.
 func NewAt(addr, target string, patience time.Duration) (*Proxy, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -51,7 +51,8 @@ func NewAt(addr, target string, patience time.Duration) (*Proxy, error) {
 // Addr is where clients connect, as host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Close resets all connections and returns when nothing of the proxy is left. It may be called more than once.
+// Close resets all connections and returns when all goroutines of the proxy have ended. It may be called more than
+// once.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -68,7 +69,7 @@ func (p *Proxy) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // out of file descriptors, say: a test that needs them fails by itself
+		if err != nil { // such as out of file descriptors: the test that needs them fails by itself
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
@@ -87,7 +88,7 @@ func (p *Proxy) add(l *link) bool {
 	if p.closed {
 		return false
 	}
-	l.lost = p.cut || p.cutFrom != nil && p.cutFrom(l.client.RemoteAddr()) // nobody answers, not even after Restore
+	l.lost = p.cut || p.cutFrom != nil && p.cutFrom(l.client.RemoteAddr()) // such a client gets no answer, not even after Restore
 	p.links[l] = struct{}{}
 	return true
 }

@@ -17,13 +17,13 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// patience is for what must happen; silence is how long nothing must. Silence that ends too early is not seen.
+// patience is how long a test waits for what must happen. silence is how long it watches that nothing happens.
 const (
 	patience = 5 * time.Second
 	silence  = 50 * time.Millisecond
 )
 
-// server answers each request with itself and tells the test what it got, "EOF" when a client went.
+// server echoes each request and reports it to the test. It reports "EOF" when a client closes.
 type server struct {
 	listener net.Listener
 	got      chan string
@@ -64,7 +64,7 @@ func (s *server) serve(conn net.Conn) {
 func (s *server) report(what string) {
 	select {
 	case s.got <- what:
-	default: // nobody listens
+	default: // no test is waiting for the report
 	}
 }
 
@@ -91,7 +91,7 @@ func newProxy(t *testing.T) (*faultproxy.Proxy, *server) {
 	s := newServer(t)
 	p, err := faultproxy.New(s.listener.Addr().String())
 	require.NoError(t, err)
-	t.Cleanup(p.Close) // before the server's: it waits for its connections
+	t.Cleanup(p.Close) // runs before the server's cleanup, which waits for the proxy's connections
 	return p, s
 }
 
@@ -117,7 +117,7 @@ func receive(t *testing.T, conn net.Conn, within time.Duration) (string, error) 
 	return string(buffer[:n]), err
 }
 
-// roundTrip sends a request and wants its echo.
+// roundTrip sends a request and expects its echo.
 func roundTrip(t *testing.T, conn net.Conn, s *server, text string) {
 	t.Helper()
 	send(t, conn, text)
@@ -161,11 +161,11 @@ func TestHalfCloseLosesNothing(t *testing.T) {
 	require.Equal(t, "last words", string(got))
 }
 
-func TestNobodyBehind(t *testing.T) {
+func TestNoServerBehindTheProxy(t *testing.T) {
 	p, s := newProxy(t)
 	s.listener.Close()
 	conn, err := net.DialTimeout("tcp", p.Addr(), patience)
-	if err == nil { // the reset may come even before the dialer is told that it is connected
+	if err == nil { // the reset may arrive before the dialer knows that it is connected
 		defer conn.Close()
 		_, err = conn.Read(make([]byte, 1))
 	}
@@ -184,7 +184,7 @@ func TestCut(t *testing.T) {
 	leaving.Close()
 	late := dial(t, p)
 	send(t, late, "lost too")
-	s.expectNothing(t) // not even that one has left
+	s.expectNothing(t) // the server must not even learn that the client has closed
 	requireSilent(t, talking)
 	requireSilent(t, late)
 
@@ -234,8 +234,8 @@ func TestDropRepliesAndHang(t *testing.T) {
 	s.expect(t, "ambiguous")
 	requireSilent(t, one)
 	roundTrip(t, other, s, "only one was dropped")
-	send(t, one, "into the void")
-	s.expect(t, "into the void")
+	send(t, one, "reply is lost")
+	s.expect(t, "reply is lost")
 	requireSilent(t, one)
 
 	one.Close()
@@ -267,11 +267,11 @@ func TestDelay(t *testing.T) {
 	p.Delay(time.Hour)
 	send(t, conn, "never")
 	s.expectNothing(t)
-	p.Close() // and again at the end of the test
+	p.Close() // the test's cleanup closes it a second time
 	requireReset(t, conn)
 }
 
-// TestAllAtOnce looks for races and for goroutines that do not end.
+// TestAllAtOnce uses a proxy from many goroutines, to find races and goroutines that do not end.
 func TestAllAtOnce(t *testing.T) {
 	p, _ := newProxy(t)
 	var clients, controls sync.WaitGroup
@@ -312,12 +312,12 @@ func TestAllAtOnce(t *testing.T) {
 		})
 	}
 	controls.Wait()
-	p.Close() // with the clients at work
+	p.Close() // while the clients are working
 	close(end)
 	clients.Wait()
 }
 
-// After PointAt connections lead to the other server; those that stand go on.
+// After PointAt, new connections lead to the other server, and open ones continue.
 func TestPointAt(t *testing.T) {
 	p, one := newProxy(t)
 	other := newServer(t)
@@ -328,5 +328,5 @@ func TestPointAt(t *testing.T) {
 	roundTrip(t, after, other, "b")
 	roundTrip(t, before, one, "c")
 	require.NoError(t, after.Close())
-	p.Close() // before the servers, which wait for their connections
+	p.Close() // before the servers, which wait for their connections to close
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Acquire asks the server once for what nobody here holds. What is held here is refused without asking.
+// Acquire makes one request to the server. It refuses a lock that this store already holds without a request.
 func (s *Store[K]) Acquire(ctx context.Context, id K, shared bool, r driver.Request) (driver.Grant, error) {
 	return s.acquire(ctx, id, shared, r, s.ask, s.refused)
 }
 
-// acquire asks for what is not known here by ask; a holding that is in the way refuses it, or is over.
+// acquire gets a lock by calling ask. If a holding of this store is in the way, refused either returns the refusal or
+// nil once that holding has ended.
 func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Request,
 	ask func(context.Context, *Holding[K]) (driver.Grant, error), refused func(context.Context, *Holding[K]) error,
 ) (driver.Grant, error) {
@@ -39,14 +40,14 @@ func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Requ
 		switch {
 		case err == nil:
 			return g, nil
-		case !errors.Is(err, ErrGone): // else the session ended before it was asked
+		case !errors.Is(err, ErrGone): // otherwise the session ended before the statement was sent: retry
 			return driver.Grant{}, err
 		}
 	}
 }
 
-// refused answers for the server what is held here, unless that is over: where nobody looks at the
-// connection between statements, it may have ended without our knowing.
+// refused returns the refusal because of h. It returns nil if h has ended. A connection that is not watched between
+// statements may have ended unnoticed, so refused then checks with the server.
 func (s *Store[K]) refused(ctx context.Context, h *Holding[K]) error {
 	s.mu.Lock()
 	refusal, noticed := h.refusal(), !h.granted || h.session.watches
@@ -59,7 +60,7 @@ func (s *Store[K]) refused(ctx context.Context, h *Holding[K]) error {
 	return refusal
 }
 
-// ask makes one try.
+// ask makes one attempt on any session.
 func (s *Store[K]) ask(ctx context.Context, h *Holding[K]) (driver.Grant, error) {
 	se, err := s.anyTurn(ctx)
 	if err != nil {
@@ -77,8 +78,8 @@ func (s *Store[K]) ask(ctx context.Context, h *Holding[K]) (driver.Grant, error)
 	return g, nil
 }
 
-// lock makes one try on the connection. It may go on when nobody waits for its outcome any more: what
-// it is granted stays in the bookkeeping, for whoever asks by its nonce.
+// lock makes one attempt on the connection. It may continue after its caller has given up. A grant then stays in the
+// bookkeeping, where a request with the same nonce finds it.
 func (se *Session[K]) lock(ctx context.Context, h *Holding[K]) (driver.Grant, error) {
 	if err := se.settle(h); err != nil {
 		return driver.Grant{}, err
@@ -91,13 +92,13 @@ func (se *Session[K]) lock(ctx context.Context, h *Holding[K]) (driver.Grant, er
 		return h.grantedWith(token), nil
 	case se.Broken == nil:
 		se.store.forget(h)
-	case se.link.Over(err): // everything on it is forgotten with the session
+	case se.link.Over(err): // the session's end has already dropped its holdings
 		err = driver.NotApplied(ErrGone)
 	}
 	return driver.Grant{}, err
 }
 
-// again answers a request that was sent before. A grant must be proven before it is trusted anew.
+// again answers a repeated request. The server must confirm a grant before it is trusted again.
 func (s *Store[K]) again(ctx context.Context, h *Holding[K], r driver.Request) (driver.Grant, error) {
 	select {
 	case <-h.asking:
@@ -109,7 +110,7 @@ func (s *Store[K]) again(ctx context.Context, h *Holding[K], r driver.Request) (
 	g, granted := h.grant, h.granted
 	s.mu.Unlock()
 	if !granted {
-		return driver.Grant{}, ErrGone // it is forgotten: ask anew
+		return driver.Grant{}, ErrGone // the holding was dropped: acquire retries with a new one
 	}
 	switch proven, err := s.Proven(ctx, h); {
 	case err != nil:

@@ -7,11 +7,15 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// AwaitBy is the [Queuer]'s Await for a server that lets a session wait for a while: it waits again and again. refusal
-// says who has the lock that h waits for, or why the session is broken; it is asked after each wait, and not before the first one:
-// whoever waits was refused, and where the name goes from hand to hand that would be a statement for each. wait is one of the server's waits, each of which
-// lasts for so long: it returns the token and that the lock was granted, or that it was not yet. A server that is silent for
-// a TTL behind that is given up. A session that is in doubt holds nothing, or soon: it is closed.
+// AwaitBy implements [Queuer].Await for a server that lets a session wait for a limited time: it repeats that wait.
+// wait is one such wait and lasts up to each. It returns the token and whether the lock was granted.
+//
+// After each wait, refusal reports the current holder, or why the session is broken. AwaitBy does not call it before
+// the first wait, because the caller has just been refused, and with frequent hand-overs that would add a statement to
+// each.
+//
+// AwaitBy gives up on a server that does not answer for a TTL longer than each. A session in doubt is closed: the
+// waiting session holds nothing else.
 func (se *Session[K]) AwaitBy(ctx context.Context, h *Holding[K], each time.Duration,
 	refusal func(context.Context, *Holding[K]) error, wait func(context.Context, *Holding[K]) (driver.Token, bool, error),
 ) (driver.Token, error) {
@@ -32,13 +36,13 @@ func (se *Session[K]) AwaitBy(ctx context.Context, h *Holding[K], each time.Dura
 			return 0, held
 		}
 		once, cancel := context.WithTimeout(ctx, each+silence(h.TTL))
-		token, had, err := wait(once, h)
+		token, granted, err := wait(once, h)
 		cancel()
 		switch {
 		case err != nil && ctx.Err() != nil:
 			se.Broken = err
 			return 0, held
-		case err != nil || had:
+		case err != nil || granted:
 			return token, err
 		}
 	}

@@ -6,35 +6,35 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The server would grant a lock again to the session that has it, so it is asked for what nobody here
-// has, and this bookkeeping says the rest.
+// A server grants a lock again to the session that already holds it. So the store asks the server only for what this
+// process does not hold, and this bookkeeping decides the rest.
 
-// Holding is one grant, or one that is being asked for. Its exported fields do not change.
+// Holding is a grant, or a request for one. Its exported fields do not change.
 type Holding[K comparable] struct {
 	ID           K
 	Key          driver.Key
 	Shared       bool
 	Holder, Note string
-	TTL          time.Duration // as it was asked for first
+	TTL          time.Duration // of the first request
 
-	// Under the store's lock.
+	// Guarded by the store's mutex.
 	grant     driver.Grant
 	since     time.Time
-	asking    chan struct{} // closed once the server has answered; then granted counts
-	granted   bool          // the lock is held; its token may be missing yet
-	gone      chan struct{} // closed when it is not held any more, nor asked for
-	unwanted  bool          // its release was asked for: nobody trusts in it any more
+	asking    chan struct{} // closed once the server has answered; only then is granted valid
+	granted   bool          // the lock is held; its token may not be known yet
+	gone      chan struct{} // closed when h is neither held nor requested any longer
+	unwanted  bool          // its release was requested, so its holder no longer relies on it
 	releasing bool
-	session   *Session[K] // that it lives on, or is asked on
+	session   *Session[K] // the session that holds it or requests it
 }
 
-// is reports whether h is what g says; a zero token of g is any.
+// is reports whether h is the holding of g. A zero token of g matches any token.
 func (h *Holding[K]) is(g driver.Grant) bool {
 	return h.Key == g.Key && h.grant.Nonce == g.Nonce && (g.Token == 0 || h.grant.Token == g.Token)
 }
 
-// barring is a holding that is in the way of h, which is to be asked for. Two names with one lock are
-// in each other's way, as they are between processes. The caller holds mu.
+// barring returns a holding that conflicts with the request h, or nil. Two names that map to the same lock conflict, as
+// they do between processes. The caller holds mu.
 func (s *Store[K]) barring(h *Holding[K]) *Holding[K] {
 	for _, other := range s.locks[h.ID] {
 		shares := h.Shared && other.Shared && h.Key == other.Key
@@ -45,7 +45,7 @@ func (s *Store[K]) barring(h *Holding[K]) *Holding[K] {
 	return nil
 }
 
-// refusal is what others here are told of h. The caller holds mu.
+// refusal is the error that h causes for other requests in this process. The caller holds mu.
 func (h *Holding[K]) refusal() *driver.Held {
 	if !h.granted {
 		return &driver.Held{Reason: driver.Contended, Holder: h.Holder}
@@ -53,7 +53,7 @@ func (h *Holding[K]) refusal() *driver.Held {
 	return &driver.Held{Reason: driver.Leased, Holder: h.Holder, Note: h.Note, Token: h.grant.Token, Since: time.Since(h.since)}
 }
 
-// find is the granted holding that g says. The caller holds mu.
+// find returns the granted holding of g, or nil. The caller holds mu.
 func (s *Store[K]) find(id K, g driver.Grant) *Holding[K] {
 	if h := s.locks[id][g.Nonce]; h != nil && h.granted && h.is(g) {
 		return h
@@ -61,7 +61,7 @@ func (s *Store[K]) find(id K, g driver.Grant) *Holding[K] {
 	return nil
 }
 
-// reserve finds the holding of r's nonce, or makes one if nobody here is in its way.
+// reserve returns the holding with r's nonce. If there is none it makes one, unless another holding conflicts.
 func (s *Store[K]) reserve(id K, shared bool, r driver.Request) (h *Holding[K], isNew bool, inTheWay *Holding[K]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *Store[K]) reserve(id K, shared bool, r driver.Request) (h *Holding[K], 
 	return h, true, nil
 }
 
-// settle has the session take h on, unless somebody here was granted the lock meanwhile.
+// settle assigns h to the session, unless another request of this process was granted the lock meanwhile.
 func (se *Session[K]) settle(h *Holding[K]) (refusal error) {
 	s := se.store
 	s.mu.Lock()
@@ -100,7 +100,8 @@ func (se *Session[K]) settle(h *Holding[K]) (refusal error) {
 	return nil
 }
 
-// grantedWith notes that the session has the lock of h, with its token if it is known. The caller holds mu.
+// grantedWith records that the session holds h's lock, with its token or 0 if that is not known yet. The caller holds
+// mu.
 func (h *Holding[K]) grantedWith(token driver.Token) driver.Grant {
 	h.grant.Token = token
 	h.granted, h.since = true, time.Now()
@@ -108,7 +109,7 @@ func (h *Holding[K]) grantedWith(token driver.Token) driver.Grant {
 	return h.grant
 }
 
-// Numbered notes the token of h, unless it has one, or is not held any more.
+// Numbered records the token of h, unless h has one. It returns ErrGone if h is no longer held.
 func (s *Store[K]) Numbered(h *Holding[K], token driver.Token) (driver.Grant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +122,7 @@ func (s *Store[K]) Numbered(h *Holding[K], token driver.Token) (driver.Grant, er
 	return h.grant, nil
 }
 
-// drop forgets h. The caller holds mu.
+// drop removes h from the bookkeeping. The caller holds mu.
 func (s *Store[K]) drop(h *Holding[K]) {
 	if s.locks[h.ID][h.grant.Nonce] != h {
 		return
@@ -140,14 +141,14 @@ func (s *Store[K]) drop(h *Holding[K]) {
 	close(h.gone)
 }
 
-// forget is drop for whoever does not hold mu.
+// forget is drop for callers that do not hold mu.
 func (s *Store[K]) forget(h *Holding[K]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(h)
 }
 
-// abandon forgets h if it was only asked for.
+// abandon drops h unless it was granted.
 func (s *Store[K]) abandon(h *Holding[K]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

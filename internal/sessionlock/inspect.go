@@ -15,7 +15,7 @@ func (h *Holding[K]) status() driver.Status {
 	}
 }
 
-// Held is the state of a lock that is held here; where several share it, of who has it longest.
+// Held returns the state of a lock that this store holds. If several share it, it describes the oldest grant.
 func (s *Store[K]) Held(id K) (status driver.Status, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *Store[K]) Held(id K) (status driver.Status, found bool) {
 	return longest.status(), true
 }
 
-// AllHeld is the state of all locks that are held here, in order.
+// AllHeld returns the states of all locks that this store holds, sorted.
 func (s *Store[K]) AllHeld() []driver.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *Store[K]) AllHeld() []driver.Status {
 	return list
 }
 
-// SortByKey puts states into the order in which an inspector lists them.
+// SortByKey sorts states by namespace and name, as inspectors list them.
 func SortByKey(list []driver.Status) {
 	slices.SortFunc(list, func(a, b driver.Status) int {
 		return cmp.Or(cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))

@@ -7,11 +7,11 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// usualSessions is how many connections a backend holds at most unless it is told otherwise.
+// usualSessions is the default limit of connections of a backend.
 const usualSessions = 4
 
-// Limit is how many connections a backend may use that was told n, 0 for the default. The pool allows
-// most, 0 is any number.
+// Limit returns how many connections a backend may use if its option says n, where 0 is the default. The pool allows
+// most connections, where 0 means no limit.
 func Limit(n, most int) (int, error) {
 	switch {
 	case n < 0:
@@ -27,7 +27,7 @@ func Limit(n, most int) (int, error) {
 	}
 }
 
-// Ready is why a call cannot be made at all, on a backend that was made with the error made.
+// Ready returns why no call can be made: made, the error with which the backend was built, or the error of ctx.
 func Ready(ctx context.Context, made error) error {
 	if made != nil {
 		return driver.Permanent(made)
@@ -38,7 +38,7 @@ func Ready(ctx context.Context, made error) error {
 	return nil
 }
 
-// Keepable names an option of r that would have to outlast the session.
+// Keepable refuses a request with an option that would have to outlast the session.
 func Keepable(r driver.Request) error {
 	option := ""
 	switch {
@@ -49,5 +49,5 @@ func Keepable(r driver.Request) error {
 	default:
 		return nil
 	}
-	return driver.Permanent(fmt.Errorf("option %s: a session lock is free as soon as it is released or its connection ends: keep such locks with sqllock", option))
+	return driver.Permanent(fmt.Errorf("option %s: a session lock is free as soon as it is released or its connection ends: use sqllock for this option", option))
 }

@@ -11,14 +11,15 @@ import (
 // Queuer is a [Link] to a server that keeps waiters in a queue.
 type Queuer[K comparable] interface {
 	Link[K]
-	// Await waits until it has the lock of h, and returns its token as Lock does, or until ctx ends. After
-	// an error the session does not hold it, or is broken.
+	// Await waits until the session holds h's lock, and returns its token as Lock does. It gives up when ctx ends.
+	// After an error the session does not hold the lock, or is broken.
 	Await(ctx context.Context, h *Holding[K]) (driver.Token, error)
 }
 
-// Await asks once, unless r.Waiting is set. When that is refused it waits: for what is held here, and in the
-// server's queue, on a connection that holds nothing else. When there may be no more of those it asks once
-// more. The links must be Queuers. The context that it returns is ctx, or that of the wait once it has begun.
+// Await first makes one request, unless r.Waiting is set. If that is refused, it waits until no holding of this store
+// conflicts, and then in the server's queue, on a connection that holds nothing else. If no more such connections are
+// allowed, it makes a second request instead. The links must be Queuers. Await returns the context that bounded it
+// last: ctx, or what wait returned.
 func (s *Store[K]) Await(ctx context.Context, id K, shared bool, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, context.Context, error) {
 	var held *driver.Held
 	if !r.Waiting {
@@ -45,16 +46,16 @@ func (s *Store[K]) askOrWait(ctx context.Context, h *Holding[K]) (driver.Grant, 
 	if se := s.waiter(); se != nil {
 		return s.queue(ctx, se, h)
 	}
-	once, cancel := context.WithTimeout(ctx, silence(h.TTL)) // others live on the session that is asked
+	once, cancel := context.WithTimeout(ctx, silence(h.TTL)) // the session that is used also holds the locks of others
 	defer cancel()
 	return s.ask(once, h)
 }
 
-// silence is how long a server may say nothing to who waits, whatever time he has.
+// silence is how long a waiter trusts a server that does not answer, even if its ctx allows more.
 func silence(ttl time.Duration) time.Duration { return max(ttl, time.Second) }
 
-// waiter is a session for one who waits, nil if there may be no more. It is not among the others before
-// it is granted something: nobody may use it meanwhile.
+// waiter returns a new session for one waiter, or nil if no more are allowed. It joins the other sessions only when it
+// has been granted a lock, so that no other request uses it before.
 func (s *Store[K]) waiter() *Session[K] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +66,7 @@ func (s *Store[K]) waiter() *Session[K] {
 	return s.newSession()
 }
 
-// queue waits on se, and gives it back, or gives it to the others with what it was granted.
+// queue waits on se. Then it returns se's connection, or adds se to the other sessions if it was granted the lock.
 func (s *Store[K]) queue(ctx context.Context, se *Session[K], h *Holding[K]) (g driver.Grant, err error) {
 	once, cancel := context.WithTimeout(ctx, silence(h.TTL))
 	if err = se.link.Connect(once); err == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Release ends g. An unlock that is under way when ctx ends goes on for a moment; a connection that does
-// not say what became of it is closed, and the lock ends with it.
+// Release ends g. An unlock that is running when ctx ends continues for a moment. If the server does not answer it, the
+// connection is closed, which ends the lock.
 func (s *Store[K]) Release(ctx context.Context, id K, shared bool, g driver.Grant) error {
 	if err := s.answered(ctx, id, g.Nonce); err != nil {
 		return err
@@ -31,12 +31,12 @@ func (s *Store[K]) Release(ctx context.Context, id K, shared bool, g driver.Gran
 		defer s.mu.Unlock()
 		return s.released.of(g)
 	}
-	return err // ctx's is unknown: an unlock of it may be under way
+	return err // the outcome is unknown if this is ctx's error: an unlock may be running
 }
 
-// During does work while the lock of id is held here with this token, and nothing else is done on its connection: the lock is
-// neither released nor granted again meanwhile. [driver.ErrNotHeld] says that it is not held. work has the link of the
-// session, and does not use its connection.
+// During calls work while this store holds the lock of id with this token. The session's connection is reserved
+// meanwhile, so the lock is neither released nor granted again. During returns [driver.ErrNotHeld] if the lock is not
+// held. work gets the session's link, and must not use its connection.
 func (s *Store[K]) During(ctx context.Context, id K, key driver.Key, token driver.Token, work func(context.Context, Link[K]) error) error {
 	s.mu.Lock()
 	var held *Holding[K]
@@ -65,7 +65,7 @@ func (s *Store[K]) During(ctx context.Context, id K, key driver.Key, token drive
 	return err
 }
 
-// answered waits until the server has answered the request of this nonce, if one is under way.
+// answered waits until the server has answered the request with this nonce, if one is running.
 func (s *Store[K]) answered(ctx context.Context, id K, nonce driver.Nonce) error {
 	s.mu.Lock()
 	h := s.locks[id][nonce]

@@ -5,8 +5,8 @@ import "github.com/rowlock/rowlock/driver"
 // Remembered is how many releases a store remembers.
 const Remembered = 256
 
-// memory is of the grants that were released last, so that releasing again is no error. It is
-// bounded: who releases again does so within moments.
+// memory holds the most recent releases, so that a repeated release is not an error. Its size is fixed, because repeats
+// follow within moments.
 type memory struct {
 	list [Remembered]ending
 	next int
@@ -15,7 +15,7 @@ type memory struct {
 type ending struct {
 	nonce driver.Nonce
 	token driver.Token
-	err   error // nil: the server said so
+	err   error // nil: the server confirmed the release
 }
 
 func (m *memory) add(g driver.Grant, err error) {
@@ -23,7 +23,7 @@ func (m *memory) add(g driver.Grant, err error) {
 	m.next = (m.next + 1) % len(m.list)
 }
 
-// of says what became of a grant that is not held any more.
+// of returns how the release of g ended, or ErrNotHeld if it is not remembered.
 func (m *memory) of(g driver.Grant) error {
 	for _, e := range m.list {
 		if e.nonce == g.Nonce && e.token == g.Token && e.nonce != (driver.Nonce{}) {

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Renew proves that the sessions hold what they hold, with one call of each, all at the same time.
+// Renew checks that the sessions hold these grants, with one statement on each session, all in parallel.
 func (s *Store[K]) Renew(ctx context.Context, idOf func(driver.Key) K, shared bool, grants []driver.Grant) ([]driver.Outcome, error) {
 	outcomes := make([]driver.Outcome, len(grants))
 	found := make([]*Holding[K], len(grants))
@@ -53,14 +53,14 @@ func (s *Store[K]) Renew(ctx context.Context, idOf func(driver.Key) K, shared bo
 	return nil, failure
 }
 
-// Proven asks the server whether h's session has its lock.
+// Proven asks the server whether h's session holds its lock.
 func (s *Store[K]) Proven(ctx context.Context, h *Holding[K]) (bool, error) {
 	outcomes, err := h.session.prove(ctx, []*Holding[K]{h})
 	return err == nil && outcomes[0] == driver.Renewed, err
 }
 
-// prove asks the server which of the holdings the session has, but for those that were released while others had the turn. One
-// that is missing says that we know nothing of the others either.
+// prove asks the server which of these holdings the session has. It skips those that were released while it waited for
+// the connection. If one is missing, the session's state is unknown, and all are lost.
 func (se *Session[K]) prove(ctx context.Context, list []*Holding[K]) ([]driver.Outcome, error) {
 	lost := slices.Repeat([]driver.Outcome{driver.Lost}, len(list))
 	if err := se.Take(ctx); err != nil {
@@ -84,12 +84,12 @@ func (se *Session[K]) prove(ctx context.Context, list []*Holding[K]) ([]driver.O
 		return nil
 	})
 	if err != nil && se.ctx.Err() != nil {
-		return lost, nil // with the session, everything on it is lost
+		return lost, nil // the session has ended, and all its locks with it
 	}
 	return outcomes, err
 }
 
-// granted are those of the list that the session has now, as far as we know.
+// granted returns those of list that are still granted in the bookkeeping.
 func (se *Session[K]) granted(list []*Holding[K]) []*Holding[K] {
 	se.store.mu.Lock()
 	defer se.store.mu.Unlock()

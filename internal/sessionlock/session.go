@@ -8,27 +8,27 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Session is one connection with the locks that live on it. Whoever has its turn uses the connection
-// alone.
+// Session is one connection and the locks that it holds. It is used by one goroutine at a time: the one that has its
+// turn.
 type Session[K comparable] struct {
-	// Broken is why the session cannot be trusted to be in the state that we think: it ends with the
-	// turn. For whoever has that.
+	// Broken is why the state of the session is unknown. Such a session ends with the current turn. Only the goroutine
+	// that has the turn may use this field.
 	Broken error
 
 	store *Store[K]
 	link  Link[K]
-	turn  chan struct{} // holds one: taken
+	turn  chan struct{} // full while a goroutine has the turn
 	ctx   context.Context
 	end   context.CancelCauseFunc
 
-	// Under the store's lock.
+	// Guarded by the store's mutex.
 	holdings map[*Holding[K]]struct{}
-	waiting  int // for the turn
+	waiting  int // goroutines that wait for the turn
 	over     bool
 	watches  bool // the end of the connection is noticed between turns
 }
 
-// newSession makes a session whose turn is taken.
+// newSession makes a session. The caller has its turn.
 func (s *Store[K]) newSession() *Session[K] {
 	ctx, end := context.WithCancelCause(context.Background())
 	se := &Session[K]{store: s, turn: make(chan struct{}, 1), ctx: ctx, end: end, holdings: map[*Holding[K]]struct{}{}}
@@ -37,10 +37,10 @@ func (s *Store[K]) newSession() *Session[K] {
 	return se
 }
 
-// Context ends with the session.
+// Context returns a context that ends with the session.
 func (se *Session[K]) Context() context.Context { return se.ctx }
 
-// Has reports whether any of what lives on the session, or is asked on it, is such.
+// Has reports whether such is true for any holding of the session, granted or requested.
 func (se *Session[K]) Has(such func(*Holding[K]) bool) bool {
 	se.store.mu.Lock()
 	defer se.store.mu.Unlock()
@@ -52,13 +52,12 @@ func (se *Session[K]) Has(such func(*Holding[K]) bool) bool {
 	return false
 }
 
-// goodbye is how long an answer may take that nobody waits for.
+// goodbye is how long the answer to a statement may take whose caller has given up.
 const goodbye = 250 * time.Millisecond
 
-// patience is how long a statement may go on when its caller has given up. The answer of a server
-// that is alive comes soon, and keeps the bookkeeping exact. Where locks live on the session that the
-// statement is not about, it is waited for as long as one of them may be trusted: until their releases are
-// asked for, and at most the longest TTL, and a minute.
+// patience is how long a statement may continue when its caller has given up. A healthy server answers soon, and the
+// answer keeps the bookkeeping exact. If the session has other locks than about, patience is the longest of their TTLs,
+// at most a minute. Locks whose release was requested do not count.
 func (se *Session[K]) patience(about *Holding[K]) time.Duration {
 	d := goodbye
 	se.store.mu.Lock()
@@ -71,7 +70,7 @@ func (se *Session[K]) patience(about *Holding[K]) time.Duration {
 	return d
 }
 
-// beWaitedFor returns when the session's patience is over, or the work.
+// beWaitedFor returns when work has ended, or when patience is over.
 func (se *Session[K]) beWaitedFor(work context.Context, about *Holding[K]) {
 	looks := time.NewTicker(goodbye)
 	defer looks.Stop()
@@ -84,10 +83,9 @@ func (se *Session[K]) beWaitedFor(work context.Context, about *Holding[K]) {
 	}
 }
 
-// Run does work on the connection, for one who has the turn, and gives the turn back. Drivers close a
-// connection whose context ends, so work gets one that outlives ctx by the session's patience, and Run
-// returns ctx's error before work has ended. Work must note what it did in the bookkeeping. It is about
-// one holding, or nil.
+// Run calls work, which uses the connection, and then gives up the turn. The caller has the turn. Drivers close a
+// connection whose context ends, so work gets a context that outlives ctx by patience. Run itself returns when ctx
+// ends. work must record in the bookkeeping what it did. about is the holding that work is for, or nil.
 func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -126,7 +124,7 @@ func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx 
 	}
 }
 
-// remove takes se off the list. The caller holds mu.
+// remove takes se out of the list of sessions. The caller holds mu.
 func (s *Store[K]) remove(se *Session[K]) {
 	se.over = true
 	if i := slices.Index(s.sessions, se); i >= 0 {
@@ -134,8 +132,8 @@ func (s *Store[K]) remove(se *Session[K]) {
 	}
 }
 
-// Finish ends the session and all that lives on it, for one who has the connection to himself. The
-// turn stays taken. Whoever trusted in the session is told before the server can hear of it.
+// Finish ends the session and all its holdings. The caller has the connection to itself, and the turn is never given
+// up. Holders are notified before the connection is closed, so before the server can grant their locks again.
 func (se *Session[K]) Finish(cause error) {
 	s := se.store
 	s.mu.Lock()

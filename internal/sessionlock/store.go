@@ -1,8 +1,8 @@
-// Package sessionlock is what locks have in common that live on sessions of a database: they are held
-// on connections that are borrowed from the caller's pool, and end with them.
+// Package sessionlock is the common part of locks that live on database sessions. Such locks are held on connections
+// borrowed from the caller's pool, and end with them.
 //
-// It keeps the books of who here holds what, gives the turns of the connections, and says when one can
-// be trusted no more. The package of each kind of lock brings a [Link], which speaks to the server.
+// The package records which locks this process holds, serializes the use of each connection, and decides when a
+// connection can no longer be trusted. The package of each kind of lock implements [Link], which talks to the server.
 package sessionlock
 
 import (
@@ -13,70 +13,70 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Store is all that one backend knows of its sessions and of what lives on them. K is what the server
-// tells two locks apart by. The exported fields are set before the first use.
+// Store is the state of one backend: its sessions and their locks. K identifies a lock on the server. Set the exported
+// fields before the first use.
 type Store[K comparable] struct {
-	Link func(*Session[K]) Link[K] // makes that of a new session
+	Link func(*Session[K]) Link[K] // makes the link of a new session
 
-	// Together says that the server is asked although somebody here is asking for the same lock.
+	// Together lets two requests of this process for the same lock be sent to the server at the same time.
 	Together bool
 
-	// Most is how many connections there are at most. Waiting may take so many of them, for those who
-	// wait in the server's queue, each on a connection of his own.
+	// Most is the largest number of connections. Up to Waiting of them may wait in the server's queue, one for each
+	// waiter.
 	Most, Waiting int
 
-	// Number gets the token of a grant that was made without one; nil if there are none such.
+	// Number gets the token of a grant that was made without one. It is nil if each grant has its token at once.
 	Number func(ctx context.Context, h *Holding[K], g driver.Grant) (driver.Grant, error)
 
 	mu       sync.Mutex
 	sessions []*Session[K]
-	waits    int // sessions in the server's queue, which are not among the others
+	waits    int // sessions in the server's queue; they are not in sessions
 	locks    map[K]map[driver.Nonce]*Holding[K]
 	released memory
 }
 
-// Link is the connection of one session. Its methods are for whoever has the session's turn, and find
-// or make a connection that works by Connect first.
+// Link is the connection of one session. Only the goroutine with the session's turn may call its methods, and must call
+// Connect first.
 type Link[K comparable] interface {
-	// Connect makes sure that there is a connection on which locks can live.
+	// Connect opens a connection that can hold locks, unless there is one.
 	Connect(ctx context.Context) error
-	// Lock tries to take the lock of h, and returns its token if that came with it. After an error the
-	// session does not hold it, or is broken.
+	// Lock tries to acquire h's lock, and returns its token, or 0 if the token must be fetched by Number. After an
+	// error the session does not hold the lock, or is broken.
 	Lock(ctx context.Context, h *Holding[K]) (driver.Token, error)
-	// Unlock lets the lock of h go. driver.ErrNotHeld says that it had ended before; a session that did
-	// not have it is broken. After another error that broke the session it ends with that.
+	// Unlock releases h's lock. It returns driver.ErrNotHeld if the lock had ended before. The session is then broken
+	// if it did not have the lock. If another error broke the session, the lock ends with the session.
 	Unlock(ctx context.Context, h *Holding[K]) error
-	// Prove asks the server whether the session has all of these locks, and breaks it if not.
+	// Prove checks that the session holds all these locks, and marks it as broken if it does not.
 	Prove(ctx context.Context, list []*Holding[K]) error
-	// Over recognises the error of a statement before which the connection had ended.
+	// Over reports whether err means that the connection had ended before the statement was sent.
 	Over(err error) bool
 
 	// Watches reports whether the end of the connection is noticed between turns.
 	Watches() bool
-	// Watch begins to look for it, because something lives on the connection; Unwatch has the
-	// connection to itself when it returns.
+	// Watch begins to watch for the end of the connection, because it holds a lock. Unwatch stops that, and returns
+	// when nothing else uses the connection.
 	Watch()
 	Unwatch()
-	// Ended reports whether it is known to have ended.
+	// Ended reports whether the connection is known to have ended.
 	Ended() bool
 
-	// GiveBack returns the connection, which holds nothing, to its pool; Destroy closes it instead. They
-	// are the last, and there may be no connection.
+	// GiveBack returns the connection, which holds nothing, to its pool. Destroy closes it instead. Nothing is called
+	// after them. There may be no connection.
 	GiveBack()
 	Destroy()
 }
 
 var (
-	// ErrGone is the cause of a session that has ended for a reason that is not known.
-	ErrGone = errors.New("the connection is gone")
-	// ErrMissing is that of one that is not in the state that we think.
-	ErrMissing = errors.New("the server does not hold a lock that this session took")
+	// ErrGone is the cause of a session that ended for an unknown reason.
+	ErrGone = errors.New("the connection has ended")
+	// ErrMissing is the cause of a session that does not hold a lock that it should hold.
+	ErrMissing = errors.New("the server does not hold a lock that this session acquired")
 
-	errEnding  = errors.New("the connection broke while the lock was released, which ends with it")
-	errNotMine = errors.New("the grant is not known here")
+	errEnding  = errors.New("the connection failed during the release; the lock ends with the connection")
+	errNotMine = errors.New("the grant is unknown to this backend")
 )
 
-// Session is the context of the session that g lives on.
+// Session returns the context of the session that holds g.
 func (s *Store[K]) Session(id K, g driver.Grant) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,21 +86,21 @@ func (s *Store[K]) Session(id K, g driver.Grant) context.Context {
 	return ended
 }
 
-// LinkOf is the link of the session that h lives on.
+// LinkOf returns the link of h's session.
 func (s *Store[K]) LinkOf(h *Holding[K]) Link[K] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return h.session.link
 }
 
-// ended is the session of a grant that is not known.
+// ended is the session of an unknown grant.
 var ended = func() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errNotMine)
 	return ctx
 }()
 
-// Sessions are the links of those that are not in the server's queue.
+// Sessions returns the links of the sessions that do not wait in the server's queue.
 func (s *Store[K]) Sessions() []Link[K] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Store[K]) Sessions() []Link[K] {
 	return links
 }
 
-// Idle reports whether nothing is held, asked for or waited for.
+// Idle reports whether nothing is held, requested or waited for.
 func (s *Store[K]) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,8 +2,8 @@ package sessionlock
 
 import "context"
 
-// anyTurn takes the turn of whichever session is idle, of a new one while there may be more, or of
-// the one with the fewest in line.
+// anyTurn takes the turn of an idle session. If there is none it makes a new session, or, at the limit, waits for the
+// session with the fewest waiters.
 func (s *Store[K]) anyTurn(ctx context.Context) (*Session[K], error) {
 	for {
 		s.mu.Lock()
@@ -33,7 +33,7 @@ func (s *Store[K]) anyTurn(ctx context.Context) (*Session[K], error) {
 	}
 }
 
-// Take takes the turn of this session. The error is ErrGone when it has ended.
+// Take takes the turn of this session. It returns ErrGone if the session has ended.
 func (se *Session[K]) Take(ctx context.Context) error {
 	se.store.mu.Lock()
 	if se.over {
@@ -45,7 +45,7 @@ func (se *Session[K]) Take(ctx context.Context) error {
 	return se.wait(ctx)
 }
 
-// TryTake takes the turn if nobody has it.
+// TryTake takes the turn if it is free.
 func (se *Session[K]) TryTake() bool {
 	select {
 	case se.turn <- struct{}{}:
@@ -55,7 +55,7 @@ func (se *Session[K]) TryTake() bool {
 	}
 }
 
-// wait is for one who is counted as waiting.
+// wait waits for the turn. The caller has counted itself in se.waiting.
 func (se *Session[K]) wait(ctx context.Context) error {
 	var err error
 	select {
@@ -68,27 +68,28 @@ func (se *Session[K]) wait(ctx context.Context) error {
 	se.store.mu.Lock()
 	se.waiting--
 	se.store.mu.Unlock()
-	if err != nil && se.TryTake() { // it may have waited for us, and have nothing else to do
+	if err != nil && se.TryTake() { // we may have been the reason that the session was kept
 		se.link.Unwatch()
 		se.Leave()
 	}
 	return err
 }
 
-// Leave gives the turn back, and the connection if nothing lives on it and nobody waits.
+// Leave gives up the turn. It also returns the connection if the session has no holdings and no goroutine waits for the
+// turn.
 func (se *Session[K]) Leave() {
 	if se.Broken != nil || se.link.Ended() {
 		se.Finish(se.Broken)
 		return
 	}
-	if se.idleOrNext() { // the turn stays taken: nobody finds this session any more
+	if se.idleOrNext() { // the turn stays taken, so no goroutine finds this session any longer
 		se.end(ErrGone)
 		se.link.GiveBack()
 	}
 }
 
-// idleOrNext takes a session off the list that nobody needs, or gives the turn to the next. Both are one step for those who
-// wait for the turn: of two who let go at once, one sees that he is the last.
+// idleOrNext removes a session that is not needed, or gives up the turn. Both are one step under the mutex: of two
+// goroutines that leave at once, the second sees that it is the last.
 func (se *Session[K]) idleOrNext() (idle bool) {
 	s := se.store
 	s.mu.Lock()

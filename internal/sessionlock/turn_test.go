@@ -7,16 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nowhere is the link of a session that never asks the server: only its turns are of interest.
+// nowhere is the link of a session that never talks to a server. The test only uses its turns.
 type nowhere struct{ Link[int] }
 
 func (nowhere) Ended() bool { return false }
 func (nowhere) Unwatch()    {}
 func (nowhere) GiveBack()   {}
 
-// A session on which nothing lives is given back, whoever is the last to let go of it: the one who has its turn, or one
-// who waits for that and gives up in the same moment.
-func TestASessionThatNobodyNeedsIsGivenBack(t *testing.T) {
+// A session without locks returns its connection even if the last goroutine to leave it is one that gave up waiting for
+// the turn in the moment in which the holder of the turn left.
+func TestAnUnusedSessionReturnsItsConnection(t *testing.T) {
 	t.Parallel()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()

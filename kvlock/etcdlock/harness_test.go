@@ -76,7 +76,7 @@ func newNetwork(tb testing.TB, endpoints ...string) *network {
 	n.watching = etcdlock.New(n.direct, n.prefix)
 	// Broken: on a connection that stays open and silent nothing more is heard until the client's
 	// keep-alive notices, which takes ten seconds at least.
-	n.Fate = faultproxy.Reset
+	n.AfterDrop = faultproxy.Reset
 	return n
 }
 

@@ -21,7 +21,7 @@ func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
 	other := redislock.New(redistest.Connect(t, addr))
-	for fate, then := range map[string]faultproxy.Fate{"reset": faultproxy.Reset, "hang": faultproxy.Hang} {
+	for fate, then := range map[string]faultproxy.AfterDrop{"reset": faultproxy.Reset, "hang": faultproxy.Hang} {
 		t.Run(fate, func(t *testing.T) {
 			t.Parallel()
 			p, err := faultproxy.New(addr)

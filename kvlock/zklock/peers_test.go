@@ -29,7 +29,7 @@ func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 		outcomes, err := b.Renew(t.Context(), []driver.Grant{kept})
 		return err == nil && outcomes[0] == driver.Renewed
 	}
-	for _, fate := range []faultproxy.Fate{faultproxy.Reset, faultproxy.Hang} {
+	for _, fate := range []faultproxy.AfterDrop{faultproxy.Reset, faultproxy.Hang} {
 		require.Eventually(t, renewed, 10*time.Second, 10*time.Millisecond, "it is connected")
 		r := request("a")
 		require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, fate) }))

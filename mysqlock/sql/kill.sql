@@ -1,4 +1,5 @@
 -- Parameters: none; target.sql has chosen the connection.
 -- Result: none.
--- Promise: ends that connection and no other, and with it every lock that lives on it; not before the server notices. MySQL takes no parameter here.
+-- Promise: ends only that connection, and with it all its locks, once the server notices. MySQL accepts no parameter in
+-- KILL.
 KILL CONNECTION @rowlock_connection

@@ -1,6 +1,6 @@
 -- Parameters: how long ago the last grant must be, in microseconds.
 -- Result: none.
--- Promise: tokens granted from now on are larger than every one that prune.sql forgets.
+-- Promise: later tokens are larger than all those that prune.sql deletes.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease_meta AS m
    SET m.floor = GREATEST(m.floor, COALESCE(
            (SELECT MAX(c.token) FROM rowlock_lease_counter AS c

@@ -1,4 +1,4 @@
--- Parameters: the number of a connection, NULL when it has been ended.
+-- Parameters: the id of a connection, or NULL after it has been ended.
 -- Result: none.
--- Promise: changes nothing but a variable of this session.
+-- Promise: changes only a variable of this session.
 SET @rowlock_connection = ?

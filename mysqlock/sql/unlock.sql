@@ -1,4 +1,4 @@
 -- Parameters: the lock's name.
--- Result: one row: 1 if this session held it and has let go, 0 if another holds it, NULL if nobody does.
--- Promise: gives back one taking of this session's, nobody else's.
+-- Result: one row: 1 if this session held the lock and released it, 0 if another session holds it, NULL if it is free.
+-- Promise: releases one hold of this session, and nothing of other sessions.
 SELECT RELEASE_LOCK(?) AS released
