@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Acquire makes one attempt: one transaction, which puts an entry if nothing is in the way and else says
-// who holds the lock. It never passes those who wait in the queue.
+// Acquire makes one attempt, in one transaction. The transaction puts an entry if the lock is free, and else reads the
+// holder. It never overtakes waiters in the queue.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
 	if err != nil {
@@ -28,7 +28,7 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return g, err
 }
 
-// admit refuses what cannot be kept, and reserves the nonce until end is called.
+// admit refuses requests that etcd cannot keep, and reserves the nonce until end is called.
 func (b *Backend) admit(ctx context.Context, r driver.Request) (end func(), err error) {
 	switch {
 	case b.err != nil:
@@ -46,11 +46,12 @@ func (b *Backend) admit(ctx context.Context, r driver.Request) (end func(), err 
 }
 
 func cannotKeep(option string) error {
-	return driver.Permanent(fmt.Errorf("etcdlock: %s: a lock in etcd is free as soon as its key is gone; etcd cannot keep it closed", option))
+	return driver.Permanent(fmt.Errorf("etcdlock: %s: a lock in etcd is free as soon as its key is deleted, so etcd cannot delay the next grant", option))
 }
 
-// onSession runs write, which puts an entry, on the session where an earlier request of the same nonce
-// may have left one, else on that for new locks; and once more on a new one if etcd has forgotten it.
+// onSession calls write, which puts an entry, on a session. If an earlier request of the same nonce may have left an
+// entry on a session, it uses that one, and else the session for new locks. If etcd no longer has the session's lease,
+// it retries once on a new session.
 func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*session) error) error {
 	for again := true; ; again = false {
 		s, err := b.sessionFor(ctx, r)
@@ -75,8 +76,8 @@ func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*s
 	}
 }
 
-// undo deletes what a request put that was answered err: that there is no space is also answered to what was carried out with
-// the last of it (quotaApplierV3 in server/etcdserver/apply). There is always space to delete.
+// undo deletes what a request may have put that failed with err. etcd also answers "no space" to a request that it
+// carried out with the last of its space (quotaApplierV3 in server/etcdserver/apply). Deleting needs no space.
 func (b *Backend) undo(ctx context.Context, r driver.Request, err error) error {
 	if h := b.enlisted(r); h != nil {
 		if _, failed := b.delete(ctx, h.entry); failed != nil {
@@ -100,7 +101,7 @@ func (b *Backend) sessionFor(ctx context.Context, r driver.Request) (*session, e
 func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (driver.Grant, error) {
 	mine := b.enlist(r, s)
 	free := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(b.barrier(r.Key)), "=", 0).WithPrefix()}
-	if b.shared { // whose own entry is no barrier, and must not be written twice
+	if b.shared { // for shared locks the request's own entry is no barrier, and must not be written twice
 		free = append(free, clientv3.Compare(clientv3.CreateRevision(mine), "=", 0))
 	}
 	put := clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))
@@ -116,7 +117,7 @@ func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (drive
 	}
 	v := b.read(mine, reply)
 	switch {
-	case v.granted(): // to an earlier request of the same nonce
+	case v.granted(): // an earlier request of the same nonce was granted
 		return b.hold(r, driver.Token(v.mine.CreateRevision), s), nil
 	case v.mine == nil:
 		b.strike(r)

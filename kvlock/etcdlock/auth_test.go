@@ -25,7 +25,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// secured is a server that speaks TLS and knows users: one who has the role of the manual, and a stranger.
+// secured is a server with TLS and two users: one with the role of the documentation, and one without rights.
 type secured struct {
 	*testserver.Server
 	trust *tls.Config
@@ -49,7 +49,7 @@ func newSecured(t *testing.T) *secured {
 	return s
 }
 
-// as is a client of that user, by the client's own configuration.
+// as makes a client with that user and password in its configuration.
 func (s *secured) as(t *testing.T, user, password string) *clientv3.Client {
 	t.Helper()
 	c := config(s.DSN)
@@ -60,8 +60,8 @@ func (s *secured) as(t *testing.T, user, password string) *clientv3.Client {
 	return client
 }
 
-// A user whose only right is to read and write below the prefix can do all that a backend does; one
-// without it is told so at once, and not that the store is silent. All of it over TLS.
+// A user who may only read and write below the prefix can do everything that a backend does. A user without that right
+// gets an error that says so at once, and not that the store is silent. All of it runs over TLS.
 func TestLeastPrivileges(t *testing.T) {
 	t.Parallel()
 	s, ctx := newSecured(t), t.Context()
@@ -102,7 +102,7 @@ func TestLeastPrivileges(t *testing.T) {
 	require.NotErrorIs(t, err, rowlock.ErrHeld)
 }
 
-// Renewals do not authenticate again: a password's hash is dear, and etcd commits each of them.
+// Renewals do not authenticate, because each authentication costs a password hash and a commit.
 func TestRenewalsDoNotAuthenticate(t *testing.T) {
 	t.Parallel()
 	s := newSecured(t)
@@ -118,7 +118,7 @@ func TestRenewalsDoNotAuthenticate(t *testing.T) {
 	assert.InDelta(t, 0, metric(t, s.DSN, commits)-before, 3)
 }
 
-// A server whose certificate is not trusted is not used: that is no refusal, and no lock.
+// A server whose certificate is not trusted is not used. The error is neither a refusal nor a grant.
 func TestAnUntrustedServerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, _ := certificate(t)
@@ -128,7 +128,7 @@ func TestAnUntrustedServerIsUnavailable(t *testing.T) {
 	require.NotErrorIs(t, err, rowlock.ErrHeld)
 }
 
-// certificate makes one for this machine that vouches for itself.
+// certificate makes a self-signed certificate for this machine.
 func certificate(t *testing.T) (certFile, keyFile string, trust *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -136,7 +136,7 @@ func certificate(t *testing.T) (certFile, keyFile string, trust *tls.Config) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, // etcd's gateway is a client of it
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, // etcd's gateway is a client of the server
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)

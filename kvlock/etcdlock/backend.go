@@ -12,23 +12,23 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Backend keeps locks in etcd. It is safe for concurrent use. The client stays the caller's to close.
+// Backend keeps locks in etcd. It is safe for concurrent use. It never closes the client.
 type Backend struct {
 	*store
 
 	shared bool
 }
 
-// store is what the exclusive and the shared form of a backend have in common.
+// store is the common part of the exclusive and the shared form of a backend.
 type store struct {
 	client *clientv3.Client
 	prefix string
-	err    error // why it cannot work
+	err    error // why the backend cannot work
 
 	mu       sync.Mutex
-	places   map[int64]*place // of sessions, by the seconds of their leases
+	places   map[int64]*place // sessions for new locks, by the seconds of their leases
 	holds    map[driver.Nonce]*hold
-	busy     map[driver.Nonce]bool // acquisitions under way, and entries that are being taken back
+	busy     map[driver.Nonce]bool // running acquisitions, and entries that are being deleted
 	sentries map[*session]*sentry
 	released memory
 	paused   memory
@@ -41,18 +41,17 @@ var (
 	_ driver.Operator = (*Backend)(nil)
 )
 
-// Option changes where a Backend keeps its locks.
+// Option configures a backend.
 type Option func(*store)
 
-// Prefix is what the keys of all locks begin with, before a slash. The default is "rowlock". Backends
-// share their locks if they have the same cluster and prefix.
+// Prefix sets the beginning of all keys, before a slash. The default is "rowlock". Backends with the same cluster and
+// prefix share their locks.
 func Prefix(p string) Option { return func(s *store) { s.prefix = p } }
 
-// New keeps locks in the cluster that client reaches. It does no I/O. An option that cannot work is
-// an error of rowlock.New.
+// New makes a backend that keeps locks in the cluster of client. It does no I/O. If an option is invalid, rowlock.New
+// returns the error.
 //
-// The client's DialKeepAliveTime should be set (10 s is the least that gRPC permits), so that a
-// connection that has gone silent is replaced.
+// Set the client's DialKeepAliveTime (gRPC permits 10 s or more), so that a connection that falls silent is replaced.
 func New(client *clientv3.Client, opts ...Option) *Backend {
 	s := &store{
 		client: client, prefix: "rowlock",
@@ -75,17 +74,17 @@ func New(client *clientv3.Client, opts ...Option) *Backend {
 	return &Backend{store: s}
 }
 
-// Shared returns the form of b whose grants share a name with each other, and exclude those of b and
-// of everybody who takes it exclusively: readers beside a writer. They stand in the same queue, so that
-// a reader does not pass a writer who waits. It lives on the same sessions.
+// Shared returns the form of b for shared locks (readers). Its grants of a name may be held together, and exclude the
+// grants of b and of every other exclusive holder (writers). Readers and writers wait in the same queue, so a reader
+// does not overtake a waiting writer. The form uses the same sessions as b.
 //
-// Tokens of readers rise as all others do, so do not fence with them: a later reader would refuse the
+// The tokens of readers rise like all others, so do not fence with them: a later reader would make the fence reject the
 // earlier ones.
 func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
 
 const backendName = "etcdlock"
 
-// Capabilities is what etcd promises.
+// Capabilities describes what etcd promises.
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,

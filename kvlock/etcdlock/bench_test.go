@@ -13,15 +13,15 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// Acquire and release of a free name, beside the two commits that they are, and beside the mutex that
-// etcd brings, with its session kept.
+// BenchmarkAcquireRelease compares acquire and release of a free name with two bare commits, and with etcd's own mutex
+// on a session that stays.
 func BenchmarkAcquireRelease(b *testing.B) {
 	s := alone(b)
 	client := connect(b, s.DSN)
 	ctx := context.Background()
 	measure := func(name string, once func() error) {
 		b.Run(name, func(b *testing.B) {
-			require.NoError(b, once()) // sessions and connections are made before
+			require.NoError(b, once()) // makes sessions and connections first
 			before, n := metric(b, s.DSN, commits), 0
 			for b.Loop() {
 				if err := once(); err != nil {
@@ -59,7 +59,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	})
 }
 
-// A hand-over from a holder to a waiter of another client: from before the release to the grant.
+// BenchmarkHandOver measures a hand-over to a waiter of another client, from before the release to the grant.
 func BenchmarkHandOver(b *testing.B) {
 	s := alone(b)
 	clients := [...]*clientv3.Client{connect(b, s.DSN), connect(b, s.DSN)}
@@ -96,7 +96,7 @@ func BenchmarkHandOver(b *testing.B) {
 	})
 }
 
-// handOver has the next one wait before the present one releases.
+// handOver starts the next waiter before the holder releases.
 func handOver(b *testing.B, dsn string, client *clientv3.Client, queue string, release, acquire func(int) error) {
 	var total time.Duration
 	n, standing := 0, metric(b, dsn, watches)
@@ -110,7 +110,7 @@ func handOver(b *testing.B, dsn string, client *clientv3.Client, queue string, r
 				break
 			}
 		}
-		for metric(b, dsn, watches) == standing { // until its watch stands
+		for metric(b, dsn, watches) == standing { // until the waiter's watch exists
 		}
 		began := time.Now()
 		require.NoError(b, release(n))

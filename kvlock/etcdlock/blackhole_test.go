@@ -8,9 +8,9 @@ import (
 	"github.com/rowlock/rowlock/internal/faultnet"
 )
 
-// In a black hole between client and cluster the holder's context ends before another is granted the
-// name, each time: the margin is never negative. The TTL is the longest that etcd's lease of two seconds
-// is taken for, so that the rounding adds nothing to the margin.
+// In a black hole between client and cluster, the holder's context always ends before the name is granted again: the
+// margin is never negative. The TTL is the longest for which the session's lease is two seconds, so that rounding adds
+// nothing to the margin.
 func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, threeNodes(t)...)

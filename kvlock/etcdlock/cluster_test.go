@@ -16,19 +16,20 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// cluster is a private cluster of three nodes, for who breaks nodes.
+// cluster starts a cluster of three nodes for a test that breaks nodes.
 func cluster(tb testing.TB) *testserver.EtcdCluster {
 	tb.Helper()
 	return clusterOf(tb, "")
 }
 
-// clusters bounds how many there are at a time: a small machine would take their pauses for faults.
+// clusters limits how many clusters run at a time, because a small machine would delay them so much that they look
+// faulty.
 var clusters = make(chan struct{}, 3)
 
-// clusterOf is one of another release than all others.
+// clusterOf starts a cluster of another release of etcd.
 func clusterOf(tb testing.TB, version string) *testserver.EtcdCluster {
 	tb.Helper()
-	server(tb) // where the launcher could not start one, neither can this test
+	server(tb) // if the launcher could not start a server, this test is skipped too
 	clusters <- struct{}{}
 	tb.Cleanup(func() { <-clusters })
 	c, err := testserver.StartEtcdCluster(tb.Context(), 3, testserver.Options{Version: version, Logf: tb.Logf})
@@ -65,15 +66,15 @@ func lockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.
 	return l
 }
 
-// Three nodes keep every promise that one keeps.
+// Three nodes keep every promise that one node keeps.
 func TestConformanceOfACluster(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, threeNodes(tb)...) })
 }
 
-// A lease outlives its cluster's leader: killed, or stopped for longer than an election takes and
-// continued; and all nodes restarted one after the other and at once. Nobody else gets the name meanwhile,
-// and whoever waits for it all the time gets it in the end.
+// A lease survives when the cluster's leader is killed, or is suspended for longer than an election and continued, and
+// when all nodes are restarted, one after the other or at once. The name is granted to no other process meanwhile, and
+// a waiter gets it in the end.
 func TestALeaseOutlivesTheLeader(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -97,7 +98,7 @@ func TestALeaseOutlivesTheLeader(t *testing.T) {
 			defer func() { require.NoError(t, n.Restart(t.Context())) }()
 			require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 10*time.Second, 50*time.Millisecond)
 		}},
-		{"leader stopped and continued", func() {
+		{"leader suspended and continued", func() {
 			n := leader(t, c)
 			n.Pause()
 			defer n.Continue()

@@ -9,15 +9,15 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// One node keeps every promise, also when its clients die, are cut off, and lose replies.
+// One node keeps every promise, also when clients die, are cut off, or lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, server(tb)) })
 }
 
-// So does the series before, on one node and on three. (It is built where the cache does not have it,
-// which takes a quarter of a minute.)
-func TestConformanceOfTheSeriesBefore(t *testing.T) {
+// etcd's previous minor release keeps every promise too, on one node and on three. (It is built if it is not cached,
+// which takes 15 seconds.)
+func TestConformanceOfThePreviousRelease(t *testing.T) {
 	t.Parallel()
 	t.Run("one", func(t *testing.T) {
 		t.Parallel()

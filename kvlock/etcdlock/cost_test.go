@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// Acquire and release commit once each, of readers too, and so do an attempt that is refused and a place in the
-// queue; the renewal of any number of locks commits nothing. A hundred locks live on one session.
+// Acquire and release commit once each, also in shared mode. So do a refused attempt and an entry in the queue. The
+// renewal of any number of locks commits nothing. A hundred locks use one session.
 func TestCommitsOfEachOperation(t *testing.T) {
 	t.Parallel()
 	const times = 100
@@ -31,7 +31,7 @@ func TestCommitsOfEachOperation(t *testing.T) {
 		}
 		got := metric(t, s.DSN, commits) - before
 		t.Logf("%s: %.2f commits", what, float64(got)/times)
-		assert.InDelta(t, want*times, got, 3, what) // the server has something to note now and then
+		assert.InDelta(t, want*times, got, 3, what) // the server commits something of its own now and then
 	}
 	measure("acquire", 1, func(i int) error {
 		g, err := b.Acquire(t.Context(), request(fmt.Sprint(i)))
@@ -62,7 +62,7 @@ func TestCommitsOfEachOperation(t *testing.T) {
 	})
 	measure("release, shared", 1, func(i int) error { return b.Shared().Release(t.Context(), reading[i]) })
 	n := &network{direct: connect(t, s.DSN), watching: b}
-	measure("hand-over: release and a place in the queue", 2, func(int) error {
+	measure("hand-over: release and an entry in the queue", 2, func(int) error {
 		next := queuedGrant(t, n, b, t.Context(), request("held"))
 		if err := b.Release(t.Context(), held); err != nil {
 			return err
@@ -73,8 +73,7 @@ func TestCommitsOfEachOperation(t *testing.T) {
 	})
 }
 
-// Of a full database nothing new is had, and it says so at once; what is held is kept, and can be
-// released.
+// When the database is full, new locks fail at once with an error that says so. Held locks stay, and can be released.
 func TestAFullDatabase(t *testing.T) {
 	t.Parallel()
 	s := alone(t, "--quota-backend-bytes=2000000")

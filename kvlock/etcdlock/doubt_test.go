@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A request that was given up without an answer and is carried out after all is found when it is sent
-// again: the grant is that of the entry, and there is no second one. New locks go to another session.
+// A request that was given up without an answer and is carried out late is found by a retry: the grant is that of the
+// late entry, and there is no second one. New locks use another session.
 func TestARequestThatArrivesLateIsFound(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		type attempt func(*etcdlock.Backend, context.Context, driver.Request) (driver.Grant, error)
@@ -59,8 +59,7 @@ func TestARequestThatArrivesLateIsFound(t *testing.T) {
 	})
 }
 
-// A place in the queue that arrives late is no grant while somebody stands in front of it, however it is
-// asked for.
+// A late entry in the queue is not a grant while another is before it, for each kind of request.
 func TestALatePlaceInTheQueueIsNoGrant(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		wire, err := n.open()
@@ -91,7 +90,7 @@ func TestALatePlaceInTheQueueIsNoGrant(t *testing.T) {
 	})
 }
 
-// A nonce that has a key of one name, or of one form, does not get that key for another.
+// A nonce that has a key for one name or one form does not use that key for another.
 func TestAKeyBelongsToItsName(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		r := request("a")
@@ -112,8 +111,8 @@ func TestAKeyBelongsToItsName(t *testing.T) {
 	})
 }
 
-// late has a client ask while it is cut off, and its request for an entry arrive when it has given up. It
-// returns the token of that.
+// late makes a client send a request while it is cut off, and puts the request's entry after the client has given up.
+// It returns the token of that entry.
 func (n *network) late(t *testing.T, b *etcdlock.Backend, session clientv3.LeaseID, ask func(context.Context) error, r driver.Request) driver.Token {
 	t.Helper()
 	require.NoError(t, n.Cut(b))
@@ -125,7 +124,7 @@ func (n *network) late(t *testing.T, b *etcdlock.Backend, session clientv3.Lease
 	put, err := n.direct.Put(t.Context(), b.EntryOf(r.Nonce), "{}", clientv3.WithLease(session))
 	require.NoError(t, err)
 	require.NoError(t, n.Restore(b))
-	require.Eventually(t, func() bool { // its client connects again
+	require.Eventually(t, func() bool { // its client reconnects
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := b.Inspect(ctx, r.Key)

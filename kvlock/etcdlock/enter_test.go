@@ -10,9 +10,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// Whoever enters the queue is told of the holder, although a writer stands in between, and waits on when the
-// context of its request has ended.
-func TestWhoEntersTheQueueIsToldOfTheHolder(t *testing.T) {
+// A waiter that enters the queue learns the holder, even if a waiting writer is between them. It continues to wait
+// after the context of its request has ended.
+func TestAWaiterLearnsTheHolder(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		forms := map[string]func(*etcdlock.Backend) *etcdlock.Backend{
 			"exclusive": func(b *etcdlock.Backend) *etcdlock.Backend { return b },
@@ -42,7 +42,7 @@ func TestWhoEntersTheQueueIsToldOfTheHolder(t *testing.T) {
 			require.NoError(t, next.err)
 			require.NoError(t, n.watching.Release(t.Context(), next.Grant))
 			require.NoError(t, <-granted)
-			require.Empty(t, told, "it is told once")
+			require.Empty(t, told, "the waiter was notified more than once")
 		}
 	})
 }

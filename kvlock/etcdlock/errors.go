@@ -12,18 +12,18 @@ import (
 var (
 	errLeaseLost = errors.New("etcdlock: the session's lease has ended")
 	errForced    = errors.New("etcdlock: an operator forced the release")
-	errEntryLost = errors.New("etcdlock: the place in the queue is gone")
-	errSilent    = errors.New("etcdlock: nothing was heard from etcd for the TTL")
-	errBusy      = errors.New("etcdlock: another call for this acquisition is under way")
+	errEntryLost = errors.New("etcdlock: the waiter's key in the queue was deleted")
+	errSilent    = errors.New("etcdlock: etcd has not answered for one TTL")
+	errBusy      = errors.New("etcdlock: another call for this acquisition is running")
 )
 
-// hopeless are the answers that no repetition mends.
+// hopeless are the errors that a retry cannot fix.
 var hopeless = []error{
 	rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrRoleNotGranted,
 	rpctypes.ErrInvalidAuthMgmt,
 }
 
-// refusedFor are the answers of a server that did nothing. ErrNoSpace is not: see undo.
+// refusedFor are the errors of a server that changed nothing. ErrNoSpace does not prove that: see undo.
 var refusedFor = []error{rpctypes.ErrNoLeader, rpctypes.ErrLeaderChanged, rpctypes.ErrTooManyRequests, rpctypes.ErrRequestTooLarge}
 
 // classify marks the errors of a write that certainly had no effect.
@@ -51,7 +51,7 @@ func ofRead(err error) error {
 
 func noLease(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFound) }
 
-// clientError is err as the client of etcd reports errors.
+// clientError converts err as etcd's client does.
 func clientError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

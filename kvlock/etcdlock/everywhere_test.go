@@ -11,17 +11,17 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// shared is the cluster of the tests that do nothing to a node. It is started by the first that needs it.
+// shared is the cluster of the tests that break no node. The first test that needs it starts it.
 var shared struct {
 	sync.Once
 	*testserver.EtcdCluster
 	err error
 }
 
-// threeNodes is how to reach the shared cluster.
+// threeNodes returns the endpoints of the shared cluster.
 func threeNodes(tb testing.TB) []string {
 	tb.Helper()
-	server(tb) // where the launcher could not start one, neither can this test
+	server(tb) // if the launcher could not start a server, this test is skipped too
 	shared.Do(func() {
 		shared.EtcdCluster, shared.err = testserver.StartEtcdCluster(context.Background(), 3, testserver.Options{})
 	})
@@ -31,7 +31,7 @@ func threeNodes(tb testing.TB) []string {
 
 type main struct{ *testing.M }
 
-// Run has the shared cluster stopped before leaks are looked for.
+// Run stops the shared cluster before the check for leaks.
 func (m main) Run() int {
 	defer func() {
 		if shared.EtcdCluster != nil {
@@ -57,15 +57,15 @@ func everywhere(t *testing.T, test func(t *testing.T, n *network)) {
 	})
 }
 
-// everywhereAlone is for what is seen in metrics: nobody else talks to those nodes meanwhile, because tests
-// that are not parallel run before those that are.
+// everywhereAlone is for tests that read metrics. Nothing else uses those nodes meanwhile, because tests that are not
+// parallel run before those that are.
 func everywhereAlone(t *testing.T, test func(t *testing.T, n *network)) {
 	t.Helper()
 	t.Run("one node", func(t *testing.T) { test(t, newNetwork(t, alone(t).DSN)) })
 	t.Run("three nodes", func(t *testing.T) { test(t, newNetwork(t, threeNodes(t)...)) })
 }
 
-// metric is the sum of a counter over all nodes.
+// metric returns the sum of a counter over all nodes.
 func (n *network) metric(pattern string) int {
 	n.tb.Helper()
 	sum := 0

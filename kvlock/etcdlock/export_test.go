@@ -8,10 +8,10 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Queue is what the keys of one lock begin with.
+// Queue returns the prefix of the keys of one lock.
 func (b *Backend) Queue(key driver.Key) string { return b.queue(key) }
 
-// EntryOf is the key of an acquisition; empty if b knows none.
+// EntryOf returns the key of an acquisition, or an empty text if b knows none.
 func (b *Backend) EntryOf(nonce driver.Nonce) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -21,7 +21,7 @@ func (b *Backend) EntryOf(nonce driver.Nonce) string {
 	return ""
 }
 
-// Known is how many acquisitions and keys b keeps something of.
+// Known returns how many acquisitions and keys b has records of.
 func (b *Backend) Known() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,7 +32,7 @@ func (b *Backend) Known() int {
 	return known
 }
 
-// Age is how long ago the session of an acquisition was proven.
+// Age returns how long ago the session of an acquisition was proven.
 func (b *Backend) Age(nonce driver.Nonce) time.Duration {
 	b.mu.Lock()
 	s := b.holds[nonce].session
@@ -40,5 +40,5 @@ func (b *Backend) Age(nonce driver.Nonce) time.Duration {
 	return b.age(s)
 }
 
-// SessionKey is the key that is watched for a session.
+// SessionKey returns the key that is watched for a session.
 func (b *Backend) SessionKey(lease clientv3.LeaseID) string { return b.sessionKey(lease) }

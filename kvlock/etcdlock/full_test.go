@@ -14,14 +14,14 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// Requests that are under way while the last of etcd's space is used are carried out, and answered with an error all
-// the same (quotaApplierV3.Txn in server/etcdserver/apply). Whoever is told so has left nothing behind.
+// Requests that are running while the last of etcd's space is used are carried out, and still get an error
+// (quotaApplierV3.Txn in server/etcdserver/apply). A request with that error has left nothing behind.
 func TestNothingIsLeftInTheLastOfTheSpace(t *testing.T) {
 	t.Parallel()
 	s := aloneWith(t, testserver.Options{Args: []string{"--quota-backend-bytes=1000000", "--backend-batch-limit=1"}})
 	client, ctx := connect(t, s.DSN), t.Context()
 	b := etcdlock.New(client)
-	_, err := b.Acquire(ctx, request("kept")) // the session is made
+	_, err := b.Acquire(ctx, request("kept")) // makes the session first
 	require.NoError(t, err)
 	blob := strings.Repeat("x", 100_000)
 	full := false

@@ -8,17 +8,18 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// Guard returns the comparison that holds for as long as lease does, in etcd's own order: in the If of
-// a transaction it makes etcd refuse what comes too late, even if the holder does not know of its loss.
-// It does no I/O. It fails on a lease that has ended, and on one that another kind of store granted.
-// The lease must come from a Locker on b or on its shared form.
+// Guard returns a comparison that is true while etcd holds the lock of lease. In the If of a transaction, it makes etcd
+// reject a write that comes too late, even if the holder does not know yet that it has lost the lock. Guard does no
+// I/O. It fails if the lease has ended, or if another kind of store granted it. The lease must come from a Locker on b
+// or on its shared form.
 //
 //	txn := client.Txn(ctx).If(guard).Then(clientv3.OpPut(key, value))
 //
-// The transaction must do something: etcd answers one without operations from whichever member was asked, which may lag behind
-// (IsTxnSerializable, server/etcdserver/txn/txn.go). A read in it is enough, unless it is WithSerializable.
+// The transaction must contain an operation, because the member that gets a transaction without any answers it alone,
+// and may lag behind (IsTxnSerializable, server/etcdserver/txn/txn.go). A read is enough, unless it is
+// WithSerializable.
 //
-// Data in etcd need no fence besides. Data elsewhere take the token, with package fence.
+// Data in etcd need no other fence. For data elsewhere use the token, with package fence.
 func (b *Backend) Guard(lease *rowlock.Lease) (clientv3.Cmp, error) {
 	if kind := lease.Backend(); kind != backendName {
 		return clientv3.Cmp{}, fmt.Errorf("etcdlock: Guard: the lease on %q was granted by %q", lease.Name(), kind)

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A transaction with the guard of a lease is refused by etcd once the lease is gone, although its holder
-// has not heard of that; one with the guard of the present lease is not.
+// etcd rejects a transaction with the guard of a lost lease, even if its holder does not know of the loss. It accepts
+// one with the guard of the current lease.
 func TestGuardRefusesWhatComesTooLate(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
@@ -47,8 +47,7 @@ func TestGuardRefusesWhatComesTooLate(t *testing.T) {
 	})
 }
 
-// A reader's guard holds for as long as it reads, and a backend that did not grant a lease has no guard
-// of it.
+// A reader's guard is valid while it holds its lease. A backend has no guard for a lease that it did not grant.
 func TestGuardOfAReader(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		lease, err := lockerOn(t, n.watching.Shared()).Acquire(t.Context(), "a")
@@ -68,7 +67,7 @@ func TestGuardOfAReader(t *testing.T) {
 	})
 }
 
-// There is no guard of a lease that has ended, nor of another store's.
+// There is no guard for a lease that has ended, or for a lease of another store.
 func TestGuardNeedsALeaseOfEtcd(t *testing.T) {
 	t.Parallel()
 	b := etcdlock.New(connect(t, server(t)), prefix())
@@ -83,7 +82,7 @@ func TestGuardNeedsALeaseOfEtcd(t *testing.T) {
 	require.ErrorContains(t, err, "granted by")
 }
 
-// exampleServer says that there is none only where tests may be skipped.
+// exampleServer reports that there is no server only if tests may be skipped.
 func exampleServer() (string, bool) {
 	endpoint := os.Getenv("ROWLOCK_TEST_ETCD")
 	if endpoint == "" && os.Getenv("ROWLOCK_REQUIRE") == "all" {
@@ -92,7 +91,7 @@ func exampleServer() (string, bool) {
 	return endpoint, endpoint != ""
 }
 
-// Data in etcd that only the holder of the lock can change.
+// Guard makes etcd accept a write only from the holder of the lock.
 func ExampleBackend_Guard() {
 	endpoint, ok := exampleServer()
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A lock that is waited for is two commits, as one that is free: the waiter's entry, and its release. It is so
-// for waiters of one process and of many, and whoever comes to the front of its process.
+// A contended lock costs two commits, like a free one: the waiter's entry and its release. This holds for waiters of
+// one process and of many.
 func TestCommitsOfAHandOver(t *testing.T) {
 	t.Parallel()
 	const many = 30
@@ -28,11 +28,11 @@ func TestCommitsOfAHandOver(t *testing.T) {
 			lockers := make([]*rowlock.Locker, processes)
 			for i := range lockers {
 				lockers[i] = lockerOn(t, etcdlock.New(client), trace)
-				lease, err := lockers[i].Acquire(t.Context(), "its session is made")
+				lease, err := lockers[i].Acquire(t.Context(), "makes the session")
 				require.NoError(t, err)
 				require.NoError(t, lease.Release(t.Context()))
 			}
-			require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == processes }, 20*time.Second, 10*time.Millisecond, "and watched")
+			require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == processes }, 20*time.Second, 10*time.Millisecond, "the sessions are watched")
 			before := metric(t, s.DSN, commits)
 			held, err := lockers[0].Acquire(t.Context(), "a")
 			require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestCommitsOfAHandOver(t *testing.T) {
 			require.NoError(t, held.Release(t.Context()))
 			group.Wait()
 			got := metric(t, s.DSN, commits) - before
-			t.Logf("%d locks, all but one waited for: %d commits", many+1, got)
+			t.Logf("%d locks, all but one contended: %d commits", many+1, got)
 			assert.InDelta(t, 2*(many+1), got, 3)
 		})
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// config is for tests: quiet, quick to connect again, and with a watchdog on silent connections.
+// config is quiet, reconnects quickly, and detects silent connections.
 func config(endpoints ...string) clientv3.Config {
 	return clientv3.Config{
 		Endpoints: endpoints, Logger: zap.NewNop(),
@@ -37,7 +37,7 @@ func connect(tb testing.TB, endpoints ...string) *clientv3.Client {
 	return client
 }
 
-// inQueue waits until it is granted the name, or ctx ends.
+// inQueue waits until the name is granted or ctx ends.
 func inQueue(b *etcdlock.Backend, ctx context.Context, r driver.Request) (driver.Grant, error) { //nolint:revive // as the methods of b
 	return b.Await(ctx, r, func(*driver.Held) context.Context { return ctx })
 }
@@ -47,16 +47,16 @@ func server(tb testing.TB) string {
 	return testenv.DSN(tb, testenv.EngineEtcd)
 }
 
-// prefix is a place of a test's own.
+// prefix returns a prefix that only this test uses.
 func prefix() etcdlock.Option { return etcdlock.Prefix("test-" + driver.NewNonce().String()) }
 
-// network is a cluster whose clients each have a misbehaving network of their own.
+// network is a cluster. Each of its clients has a faulty network of its own.
 type network struct {
 	tb        testing.TB
 	endpoints []string
 	prefix    etcdlock.Option
 	direct    *clientv3.Client
-	watching  *etcdlock.Backend // on direct
+	watching  *etcdlock.Backend // uses the connection direct
 
 	*faultnet.Clients
 }
@@ -74,8 +74,8 @@ func newNetwork(tb testing.TB, endpoints ...string) *network {
 	tb.Helper()
 	n := &network{tb: tb, endpoints: endpoints, prefix: prefix(), direct: connect(tb, endpoints...), Clients: faultnet.New(tb)}
 	n.watching = etcdlock.New(n.direct, n.prefix)
-	// Broken: on a connection that stays open and silent nothing more is heard until the client's
-	// keep-alive notices, which takes ten seconds at least.
+	// The connection is reset, because nothing arrives on a silent open connection until the client's keep-alive
+	// notices, which takes at least ten seconds.
 	n.AfterDrop = faultproxy.Reset
 	return n
 }
@@ -104,7 +104,7 @@ func (n *network) open() (*etcdlock.Backend, error) {
 
 func (n *network) Shared(b driver.Backend) driver.Backend { return b.(*etcdlock.Backend).Shared() }
 
-// Expire ends the session that the holder's key lives on.
+// Expire ends the session of the key's holder.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	lease, err := n.leaseOf(ctx, key)
 	if err == nil {
@@ -113,14 +113,14 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	return err
 }
 
-// leaseOf finds the session of the holder of key.
+// leaseOf returns the session of the holder of key.
 func (n *network) leaseOf(ctx context.Context, key driver.Key) (clientv3.LeaseID, error) {
 	reply, err := n.direct.Get(ctx, n.watching.Queue(key), clientv3.WithFirstCreate()...)
 	if err != nil {
 		return 0, err
 	}
 	if len(reply.Kvs) == 0 {
-		return 0, fmt.Errorf("nobody holds %q", key)
+		return 0, fmt.Errorf("%q is not held", key)
 	}
 	return clientv3.LeaseID(reply.Kvs[0].Lease), nil
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// hold is an entry of ours: of a grant, or of an acquisition that is under way or whose reply is missing.
+// hold is a key of this process: of a grant, of a running acquisition, or of one whose reply is missing.
 type hold struct {
 	key     driver.Key
 	entry   string
-	token   driver.Token // zero until it is granted
+	token   driver.Token // zero until the lock is granted
 	session *session
 	shared  bool
-	doubted bool // a request that puts it was not answered
-	leaving bool // a release was sent and not answered
+	doubted bool // a request that puts the entry got no answer
+	leaving bool // a release was sent and got no answer
 
-	ctx context.Context // ends when it is known to be gone; nil until somebody asks
+	ctx context.Context // ends when the entry is known to be deleted; nil until Session is called
 	end context.CancelCauseFunc
 }
 
-// enlist returns the entry for a request on s: the one that it has, or the first that is not in use.
+// enlist returns the key for a request on s: the one that the request has, or the first unused one.
 func (b *Backend) enlist(r driver.Request, s *session) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -37,7 +37,7 @@ func (b *Backend) enlist(r driver.Request, s *session) string {
 	}
 }
 
-// enlisted is what is known of a request that was sent before; nil if nothing is.
+// enlisted returns what is known about an earlier request of the same nonce, or nil.
 func (b *Backend) enlisted(r driver.Request) *hold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +47,7 @@ func (b *Backend) enlisted(r driver.Request) *hold {
 	return nil
 }
 
-// strike forgets an entry that is certainly not there, unless it may yet be put.
+// strike forgets an entry that certainly does not exist, unless a late request may still put it.
 func (b *Backend) strike(r driver.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +56,7 @@ func (b *Backend) strike(r driver.Request) {
 	}
 }
 
-// unlist is called with mu held. A key that may yet be put or deleted is not used again.
+// unlist forgets h. Its key is reused unless a late request may still put or delete it. The caller holds mu.
 func (s *store) unlist(nonce driver.Nonce, h *hold) {
 	delete(s.holds, nonce)
 	if !h.doubted && !h.leaving {
@@ -64,18 +64,18 @@ func (s *store) unlist(nonce driver.Nonce, h *hold) {
 	}
 }
 
-// hold notes a grant, and returns it.
+// hold records a grant, and returns it.
 func (b *Backend) hold(r driver.Request, token driver.Token, s *session) driver.Grant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h := b.holds[r.Nonce]; h != nil { // its session has just ended otherwise
+	if h := b.holds[r.Nonce]; h != nil { // otherwise its session has just ended
 		h.token = token
 		b.guard(s)
 	}
 	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: min(r.TTL, s.ttl)}
 }
 
-// held is what is known of g; nil if it is not one of ours.
+// held returns what is known about g, or nil if g is not a grant of b.
 func (b *Backend) held(g driver.Grant) *hold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,14 +86,14 @@ func (b *Backend) held(g driver.Grant) *hold {
 	return h
 }
 
-// isLeaving says whether a release was sent and not answered.
+// isLeaving reports whether a release of h was sent and got no answer.
 func (s *store) isLeaving(h *hold) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return h.leaving
 }
 
-// find is held, and of a grant without a token whatever its nonce has.
+// find is held, but a grant without a token matches any hold of its nonce.
 func (b *Backend) find(g driver.Grant) *hold {
 	if g.Token != 0 {
 		return b.held(g)
@@ -101,7 +101,8 @@ func (b *Backend) find(g driver.Grant) *hold {
 	return b.enlisted(driver.Request{Key: g.Key, Nonce: g.Nonce})
 }
 
-// forget drops what is known of g, unless its entry may yet be put: then it is to be deleted again.
+// forget drops what is known about g. It keeps an entry that a late request may still put, because that must be deleted
+// again.
 func (b *Backend) forget(g driver.Grant) {
 	h := b.find(g)
 	b.mu.Lock()
@@ -111,8 +112,7 @@ func (b *Backend) forget(g driver.Grant) {
 	}
 }
 
-// forgetOld drops what is in doubt on sessions that nobody has kept alive for twice as long as they live.
-// It is called with mu held.
+// forgetOld drops entries in doubt of sessions that were not renewed for twice their TTL. The caller holds mu.
 func (s *store) forgetOld() {
 	for nonce, h := range s.holds {
 		if h.token == 0 && h.doubted && time.Since(h.session.proven) > 2*h.session.ttl {
@@ -121,7 +121,7 @@ func (s *store) forgetOld() {
 	}
 }
 
-// begin reserves a nonce for one call at a time.
+// begin reserves a nonce, so that one call at a time works on it.
 func (s *store) begin(nonce driver.Nonce) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *store) done(nonce driver.Nonce) {
 	delete(s.busy, nonce)
 }
 
-// memory is the grants that were released last, so that a release may be repeated.
+// memory holds the most recent releases, so that a release may be repeated.
 type memory struct {
 	set   map[ended]bool
 	order []ended

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A waiter whose watch stands on a node that hangs, with a client that does not notice because no DialKeepAliveTime was set,
-// finds out all the same that it is its turn.
+// A waiter whose watch is on a node that hangs still gets the lock, even if its client does not notice because
+// DialKeepAliveTime is not set.
 func TestAWaiterOnANodeThatHangs(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -47,11 +47,11 @@ func TestAWaiterOnANodeThatHangs(t *testing.T) {
 	case err := <-waiting:
 		require.NoError(t, err)
 	case <-time.After(20 * time.Second):
-		t.Fatal("it waits on")
+		t.Fatal("the waiter is still waiting")
 	}
 }
 
-// A waiter keeps its place while the cluster has no leader for longer than one request may take.
+// A waiter keeps its entry while the cluster has no leader for longer than the limit of one request.
 func TestAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -62,10 +62,10 @@ func TestAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
 	held, err := operator.Acquire(t.Context(), r)
 	require.NoError(t, err)
 	waiting := make(chan error, 1)
-	left := watchedBy(t, c, func() { // that node is told at once that there is no leader
+	left := watchedBy(t, c, func() { // that node notices at once that there is no leader
 		go func() {
 			r := request("a")
-			r.TTL = 12 * time.Second // of which a request may take a sixth
+			r.TTL = 12 * time.Second // a request may take a sixth of it
 			_, err := inQueue(etcdlock.New(connect(t, endpoints(c)...), where), t.Context(), r)
 			waiting <- err
 		}()
@@ -78,7 +78,7 @@ func TestAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
 		}
 	}
 	require.Eventually(t, func() bool { return metric(t, left.DSN, leads) == 0 }, 20*time.Second, 10*time.Millisecond)
-	time.Sleep(3 * time.Second) // the time is what this is about
+	time.Sleep(3 * time.Second) // the test is about this time
 	for _, n := range killed {
 		require.NoError(t, n.Restart(t.Context()))
 	}
@@ -87,6 +87,6 @@ func TestAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
 	case err := <-waiting:
 		require.NoError(t, err)
 	case <-time.After(20 * time.Second):
-		t.Fatal("it waits on")
+		t.Fatal("the waiter is still waiting")
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// List returns the locks that are held, as [driver.Operator] says. One that nobody holds is not in
-// etcd. Of several who share a lock it shows the one that has held it longest, and so does Inspect.
+// List implements [driver.Operator]. It returns the held locks, because etcd stores nothing about free ones. For a
+// shared lock, List and Inspect show the oldest grant.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	under := b.under(namespace)
 	if all {
@@ -46,8 +46,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return list, nil
 }
 
-// Inspect returns the state of one lock. One that nobody holds has token zero, for etcd keeps nothing
-// of it.
+// Inspect returns the state of one lock. The token of a free lock is zero, because etcd stores nothing about it.
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
 	first, err := b.oldest(ctx, key)
 	if err != nil {
@@ -74,7 +73,7 @@ func status(key driver.Key, first *mvccpb.KeyValue, left time.Duration) driver.S
 	}
 }
 
-// left is how long the session of an entry lives unless it is kept alive, in whole seconds.
+// left returns the remaining TTL of an entry's session, in whole seconds.
 func (b *Backend) left(ctx context.Context, kv *mvccpb.KeyValue) (time.Duration, error) {
 	lease, err := b.client.TimeToLive(ctx, clientv3.LeaseID(kv.Lease))
 	if err != nil {
@@ -83,13 +82,13 @@ func (b *Backend) left(ctx context.Context, kv *mvccpb.KeyValue) (time.Duration,
 	return max(0, time.Duration(lease.TTL)*time.Second), nil
 }
 
-// ForceRelease deletes the entry of the holder with that token. Whatever is in etcd is alive, so it
-// takes live.
+// ForceRelease implements [driver.Operator]. It deletes the entry of the holder with that token. It needs live, because
+// every entry in etcd belongs to a living session.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	first, err := b.oldest(ctx, key)
 	switch {
 	case err != nil:
-		return fmt.Errorf("etcdlock: force the release of %q: %w", key, ofRead(err))
+		return fmt.Errorf("etcdlock: force release of %q: %w", key, ofRead(err))
 	case first == nil || first.CreateRevision != int64(token):
 		return driver.ErrNotHeld
 	case !live:
@@ -103,12 +102,12 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	return classify(err)
 }
 
-// tell writes the entry of a holder to the key of its session, which the holder's process watches.
+// tell writes the holder's entry to its session's key, which the holder's process watches.
 func (b *Backend) tell(entry *mvccpb.KeyValue) clientv3.Op {
 	key := b.sessionKey(clientv3.LeaseID(entry.Lease))
 	stands := clientv3.Compare(clientv3.CreateRevision(key), ">", 0)
 	return clientv3.OpTxn([]clientv3.Cmp{stands}, []clientv3.Op{clientv3.OpPut(key, string(entry.Key), clientv3.WithIgnoreLease())}, nil)
 }
 
-// Prune has nothing to forget.
+// Prune implements [driver.Operator]. There is nothing to delete.
 func (b *Backend) Prune(context.Context, time.Duration) (int, error) { return 0, nil }

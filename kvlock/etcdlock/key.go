@@ -9,12 +9,13 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Keys are PREFIX/NAMESPACE/NAME/%-x-LEASE-NUMBER, or %-s-… of who shares. A slash inside a part is escaped, so
-// that no name is the beginning of another; and no part begins with the mark before x and s, so that no lock's queue
-// has in it what is kept below a prefix that is longer, and begins like its keys. Lease and number make a key one acquisition's own for as long
-// as it lasts, and are used again then: until it is compacted, etcd's index keeps every key that there
-// ever was, and the search for the oldest in a queue passes by all of them. A nonce instead of the number
-// would make each acquisition slower than the one before.
+// Keys are PREFIX/NAMESPACE/NAME/%-x-LEASE-NUMBER, or %-s-… for shared locks. A slash inside a part is escaped, so that
+// no name is a prefix of another. No part of a name begins with the mark that precedes x and s. So the queue of a lock
+// never contains keys of a longer prefix that begins like the lock's keys.
+//
+// Lease and number give each acquisition a key of its own while it lasts. The key is reused later, because etcd's index
+// keeps every key until compaction, and the search for the oldest key of a queue reads all of them. With a nonce
+// instead of the number, each acquisition would be slower than the one before.
 
 const (
 	mark          = "%-"
@@ -27,18 +28,18 @@ var (
 	unescaper = strings.NewReplacer("%25", "%", "%2F", "/")
 )
 
-// under is what the keys of one namespace begin with.
+// under returns the prefix of the keys of one namespace.
 func (s *store) under(namespace string) string {
 	return s.prefix + "/" + escaper.Replace(namespace) + "/"
 }
 
-// queue is what the keys of one lock begin with: its holders', which are the oldest, and its waiters'.
+// queue returns the prefix of the keys of one lock. The oldest are the holders', the others the waiters'.
 func (s *store) queue(key driver.Key) string {
 	return s.under(key.Namespace) + escaper.Replace(key.Name) + "/" + mark
 }
 
-// barrier is what the keys begin with that keep a later one from being granted: all, or for who shares
-// those of who does not.
+// barrier returns the prefix of the keys that block a later request: all keys, or for a shared request the exclusive
+// ones.
 func (b *Backend) barrier(key driver.Key) string {
 	if b.shared {
 		return b.queue(key) + exclusiveMark
@@ -46,7 +47,7 @@ func (b *Backend) barrier(key driver.Key) string {
 	return b.queue(key)
 }
 
-// entry is a key on a session.
+// entry returns the key with this number on a session.
 func (b *Backend) entry(key driver.Key, s *session, number int) string {
 	kind := exclusiveMark
 	if b.shared {
@@ -55,13 +56,13 @@ func (b *Backend) entry(key driver.Key, s *session, number int) string {
 	return fmt.Sprintf("%s%s%016x-%d", b.queue(key), kind, int64(s.id), number)
 }
 
-// sessionKey is the key that a session is watched by. No part of a name is a percent sign alone, and its last part does not begin
-// with the mark, so it stands in no queue, of this prefix or another.
+// sessionKey returns the key that is watched for a session. It is in no queue of any prefix, because no part of a name
+// is a single percent sign, and its last part does not begin with the mark.
 func (s *store) sessionKey(lease clientv3.LeaseID) string {
 	return fmt.Sprintf("%s/%%/%016x", s.prefix, int64(lease))
 }
 
-// parse says whose queue an entry stands in.
+// parse returns the lock whose queue contains an entry.
 func (s *store) parse(entry string) (key driver.Key, ok bool) {
 	rest, ok := strings.CutPrefix(entry, s.prefix+"/")
 	parts := strings.Split(rest, "/")

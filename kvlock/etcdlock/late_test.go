@@ -11,16 +11,16 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// An entry that arrives after everybody has given it up is taken back, also while nothing on its session is held and somebody
-// waits there: the wait keeps the session alive, and with it the entry.
-func TestALateEntryIsTakenBackByWhoeverWaits(t *testing.T) {
+// A waiter deletes an entry that arrives after its request was given up, also if its session holds no lock. The wait
+// renews the session, and with it the entry.
+func TestAWaiterDeletesALateEntry(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		_, err := n.watching.Acquire(t.Context(), request("held"))
 		require.NoError(t, err)
 		b, err := n.open()
 		require.NoError(t, err)
 		waiting, late := request("held"), request("late")
-		waiting.TTL, late.TTL = 5*time.Second, 5*time.Second // the session is kept alive each time a quarter of that has passed
+		waiting.TTL, late.TTL = 5*time.Second, 5*time.Second // the session is renewed each time that a quarter of this has passed
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { _, err := inQueue(b, ctx, waiting); ended <- err }()
@@ -38,7 +38,7 @@ func TestALateEntryIsTakenBackByWhoeverWaits(t *testing.T) {
 		_, err = n.direct.Put(t.Context(), b.EntryOf(late.Nonce), "{}", clientv3.WithLease(session))
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return entries(t, n, late.Key) == 0 }, 20*time.Second, 20*time.Millisecond)
-		require.Equal(t, 2, entries(t, n, waiting.Key), "the waiter has its place")
+		require.Equal(t, 2, entries(t, n, waiting.Key), "the waiter has its entry")
 		require.Empty(t, ended)
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)

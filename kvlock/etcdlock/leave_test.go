@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A waiter that may not look at the queue any more, because its user's right to read was taken away, takes its entry
-// back all the same: it would stand in everybody's way for as long as the session lives with other locks.
+// A waiter that may no longer read the queue, because its user's right was revoked, still deletes its entry. Otherwise
+// the entry would block others while the session lives with other locks.
 func TestAWaiterThatIsRefusedLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	s, ctx := newSecured(t), t.Context()

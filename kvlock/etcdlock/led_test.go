@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A node that is cut off from the others, and that clients reach, keeps no request: those who have it among their endpoints
-// acquire, wait, renew and release by way of the others, however the client's turns fall.
+// A node that is cut off from the others but reachable for clients delays no request. Clients that have it among their
+// endpoints acquire, wait, renew and release on the other nodes, in whichever order they try the nodes.
 func TestANodeWithoutALeaderIsPassed(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -41,11 +41,11 @@ func TestANodeWithoutALeaderIsPassed(t *testing.T) {
 	}
 	b := etcdlock.New(connect(t, alone.DSN, next.DSN), prefix())
 	for i := range 4 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a node that keeps a request answers it with an error before
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a node that keeps a request returns an error before that
 		defer cancel()
 		r := request(fmt.Sprint(i))
 		if i%2 == 0 {
-			_, err := b.Acquire(ctx, request("other"+r.Key.Name)) // the turns fall the other way round
+			_, err := b.Acquire(ctx, request("other"+r.Key.Name)) // shifts the client's order of nodes by one
 			require.NoError(t, err)
 		}
 		g, err := b.Acquire(ctx, r)
@@ -60,7 +60,7 @@ func TestANodeWithoutALeaderIsPassed(t *testing.T) {
 	}
 }
 
-// A renewal that an election interrupts is asked again: whoever holds a lease learns nothing of a leader that resigns.
+// A renewal that an election interrupts is retried: a holder notices nothing when the leader resigns.
 func TestAnElectionFailsNoRenewal(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -73,7 +73,7 @@ func TestAnElectionFailsNoRenewal(t *testing.T) {
 		nodes[status.Header.MemberId] = node
 		all = append(all, n.DSN)
 	}
-	// resign has the leader, if there is one just then, hand its office over.
+	// resign makes the leader, if there is one at that moment, transfer its leadership.
 	resign := func() bool {
 		for id, node := range nodes {
 			status, err := node.Status(t.Context(), node.Endpoints()[0])

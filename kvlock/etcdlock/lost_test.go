@@ -22,11 +22,11 @@ func requireOver(t *testing.T, session context.Context, why string) { //nolint:r
 	select {
 	case <-session.Done():
 	case <-time.After(30 * time.Second):
-		t.Fatal("it is trusted on: " + why)
+		t.Fatal("still trusted:  " + why)
 	}
 }
 
-// The end of a session in etcd ends trust in all its locks, on both forms of a backend, without a renewal.
+// When a session ends in etcd, trust in all its locks ends, on both forms of a backend, without a renewal.
 func TestTheEndOfASessionEndsTrust(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
@@ -41,7 +41,7 @@ func TestTheEndOfASessionEndsTrust(t *testing.T) {
 		require.NoError(t, err)
 		ends = append(ends, b.Shared().Session(reading))
 		longer := request("longer")
-		longer.TTL = time.Minute // lives on another session
+		longer.TTL = time.Minute // uses another session
 		other, err := b.Acquire(t.Context(), longer)
 		require.NoError(t, err)
 		revoked := time.Now()
@@ -54,8 +54,8 @@ func TestTheEndOfASessionEndsTrust(t *testing.T) {
 	})
 }
 
-// A session that ends while its process is cut off is found to have ended when the network is there again: without a renewal,
-// and also when the revisions in between have been compacted.
+// A session that ends while its process is cut off is found to have ended when the network is back, without a renewal,
+// and also if the revisions in between have been compacted.
 func TestASessionThatEndedUnseen(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		for _, compacts := range []bool{false, true} {
@@ -83,7 +83,7 @@ func TestASessionThatEndedUnseen(t *testing.T) {
 	})
 }
 
-// watched says whether the session of the holder of key has its own key by now.
+// watched reports whether the session of the holder of key has put its own key.
 func watched(t *testing.T, n *network, key driver.Key) bool {
 	t.Helper()
 	lease, err := n.leaseOf(t.Context(), key)
@@ -93,7 +93,7 @@ func watched(t *testing.T, n *network, key driver.Key) bool {
 	return reply.Count == 1
 }
 
-// A release that an operator forces ends trust in that lock without a renewal, and in no other.
+// A forced release ends trust in that lock without a renewal, and in no other lock.
 func TestAForcedReleaseEndsTrust(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
@@ -114,8 +114,8 @@ func TestAForcedReleaseEndsTrust(t *testing.T) {
 	})
 }
 
-// However many locks a process holds with one TTL, etcd has one watch for them. It ends when the locker is closed, and
-// stands again with the next lock.
+// A process has one watch for all its locks with one TTL. It ends when the locker is closed, and the next lock starts
+// it again.
 func TestOneWatchForAllLocks(t *testing.T) {
 	t.Parallel()
 	s := alone(t)
@@ -139,8 +139,8 @@ func TestOneWatchForAllLocks(t *testing.T) {
 	}
 }
 
-// A waiter that dies and is next keeps a lock that is released from those behind it for as long as its session lives: nine
-// eighths of its TTL, and no longer than it takes etcd to notice.
+// If the next waiter dies, a released lock stays blocked for the waiters behind it while its session lives: for nine
+// eighths of its TTL, plus the time that etcd needs to notice.
 func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		held, err := n.watching.Acquire(t.Context(), request("a"))
@@ -157,15 +157,15 @@ func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 		select {
 		case err := <-last:
 			require.NoError(t, err)
-			t.Logf("the lock was closed for %s", time.Since(died))
+			t.Logf("the lock was blocked for %s", time.Since(died))
 		case <-time.After(30 * time.Second):
-			t.Fatal("it stays closed")
+			t.Fatal("the lock stays blocked")
 		}
 	})
 }
 
-// A leader that was stopped for longer than a lease, and is continued, revokes leases that its successor has renewed: etcd
-// 3.7.3 does. Trust in what lived on them ends with the deletion, and not with the next renewal: here there is none.
+// A leader that is suspended for longer than a lease and then continued revokes leases that its successor has renewed
+// (seen in etcd 3.7.3). Trust in their locks ends at the deletion, without a renewal: this test sends none.
 func TestALeaderThatIsContinued(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -177,15 +177,15 @@ func TestALeaderThatIsContinued(t *testing.T) {
 	t.Fatal("no lease was revoked: correct docs/etcd.md")
 }
 
-// stopAndContinue stops the leader for longer than a lease, while leases are renewed by way of the others, and says whether it
-// revoked any when it was continued.
+// stopAndContinue suspends the leader for longer than a lease, while leases are renewed on the other nodes. It reports
+// whether the leader revoked any after it was continued.
 func stopAndContinue(t *testing.T, c *testserver.EtcdCluster) bool {
 	t.Helper()
 	const ttl = 2 * time.Second
 	stopped, root := leader(t, c), "test-"+driver.NewNonce().String()
 	reached := others(c, stopped)
 	client := connect(t, reached...)
-	holders := make([]*holder, 0, 60) // some of their sessions come too late to be forgotten by the old leader
+	holders := make([]*holder, 0, 60) // some of their sessions are too new for the old leader to forget
 	for i := range cap(holders) {
 		h := &holder{Backend: etcdlock.New(client, etcdlock.Prefix(root))} // with a session of its own
 		r := request(fmt.Sprint(i))
@@ -212,15 +212,15 @@ func stopAndContinue(t *testing.T, c *testserver.EtcdCluster) bool {
 	}
 	stopped.Pause()
 	defer stopped.Continue()
-	for since := time.Now(); time.Since(since) < 2*ttl || !renew(); { // the time is what this is about
+	for since := time.Now(); time.Since(since) < 2*ttl || !renew(); { // the test is about this time
 		renew()
-		if slices.ContainsFunc(holders, (*holder).isOver) { // the others could not renew it in time
+		if slices.ContainsFunc(holders, (*holder).isOver) { // the other nodes could not renew it in time
 			return false
 		}
 	}
 	stopped.Continue()
 	revoked := 0
-	for over := time.Now().Add(ttl / 2); time.Now().Before(over); { // what is gone by then had been renewed
+	for over := time.Now().Add(ttl / 2); time.Now().Before(over); { // a lease that has ended by then had been renewed
 		reply, err := client.Get(t.Context(), root, clientv3.WithPrefix(), clientv3.WithKeysOnly())
 		require.NoError(t, err)
 		if time.Now().After(over) {
@@ -232,7 +232,7 @@ func stopAndContinue(t *testing.T, c *testserver.EtcdCluster) bool {
 		}
 		for _, h := range holders {
 			if !stands[h.entry] {
-				requireOver(t, h.session, "the leader that was continued revoked its lease")
+				requireOver(t, h.session, "the continued leader revoked its lease")
 				revoked++
 			}
 		}
@@ -249,7 +249,7 @@ type holder struct {
 
 	grant   driver.Grant
 	entry   string
-	session context.Context //nolint:containedctx // the session's
+	session context.Context //nolint:containedctx // the context of the session
 }
 
 func (h *holder) isOver() bool { return h.session.Err() != nil }

@@ -11,13 +11,13 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A holder whose node is cut off from the majority stops trusting its lease before the majority grants
-// the name to another, although its node still answers.
+// A holder whose node is cut off from the majority stops trusting its lease before the majority grants the name again,
+// although its node still answers.
 func TestAHolderInTheMinorityLosesFirst(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
 	where := prefix()
-	minority := leader(t, c) // the hardest: it has been extending leases itself
+	minority := leader(t, c) // the hardest case: this node was extending the leases
 	majority := others(c, minority)
 	lease, err := lockerOn(t, etcdlock.New(connect(t, minority.DSN), where), rowlock.TTL(2*time.Second)).Acquire(t.Context(), "a")
 	require.NoError(t, err)
@@ -28,15 +28,15 @@ func TestAHolderInTheMinorityLosesFirst(t *testing.T) {
 	next, err := lockerOn(t, etcdlock.New(connect(t, majority...), where)).Acquire(ctx, "a")
 	require.NoError(t, err)
 	ended := lease.Err()
-	require.ErrorIs(t, ended, rowlock.ErrLost, "the majority granted the name while the minority's holder trusted its lease")
+	require.ErrorIs(t, ended, rowlock.ErrLost, "the majority granted the name while the holder in the minority trusted its lease")
 	require.Greater(t, next.Token(), lease.Token())
 	c.Rejoin()
 	require.NoError(t, next.Renew(ctx))
 	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
 }
 
-// A waiter whose watch stands on a node that is cut off from the majority does not wait there for ever: it
-// goes to another node, and gets the name once it is released.
+// A waiter whose watch is on a node that is cut off from the majority moves to another node, and gets the name after
+// its release.
 func TestAWaiterLeavesTheMinority(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -63,6 +63,6 @@ func TestAWaiterLeavesTheMinority(t *testing.T) {
 	case err := <-waiting:
 		require.NoError(t, err)
 	case <-time.After(45 * time.Second):
-		t.Fatal("it waits on")
+		t.Fatal("the waiter is still waiting")
 	}
 }

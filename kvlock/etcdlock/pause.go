@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Pause takes the entry of g off the lease that it lives on: it keeps its place at the head of the queue, and the
-// revision that is its token, and no session ends it. Its key is not used again for as long as the session lasts.
+// Pause detaches the entry of g from its lease, so that no session ends it. The entry keeps its place at the head of
+// the queue, and its revision, which is its token. The session does not reuse its key.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
@@ -23,7 +23,7 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	switch {
 	case before:
 		return nil
-	case h == nil || b.shared: // others who share it would hold on
+	case h == nil || b.shared: // other holders of a shared lock would keep it
 		return driver.ErrNotHeld
 	}
 	granted := clientv3.Compare(clientv3.CreateRevision(h.entry), "=", int64(g.Token))

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// An acquisition whose reply was lost, and that is given up, is not left at the head of the queue while
-// its session lives on with other locks: not even if nobody takes it back, and it arrives late.
+// A request whose reply was lost and that was given up does not stay at the head of the queue while its session lives
+// with other locks, even if nothing releases it and it arrives late.
 func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
@@ -29,7 +29,7 @@ func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 		require.Error(t, err)
 		require.False(t, driver.IsNotApplied(err), "%v", err)
 		require.NoError(t, n.Restore(b))
-		// The request arrives after everybody has given up: the same key on the same session.
+		// The request arrives after its caller has given up: the same key on the same session.
 		lease, err := n.leaseOf(t.Context(), kept.Key)
 		require.NoError(t, err)
 		_, err = n.direct.Put(t.Context(), b.EntryOf(r.Nonce), "{}", clientv3.WithLease(lease))
@@ -46,7 +46,8 @@ func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 	})
 }
 
-// Release after the session was lost, and another holds the lock, says so and does not touch the other's.
+// If the session was lost and another client holds the lock, Release returns an error and does not touch the other's
+// entry.
 func TestReleaseAfterLossIsNoSuccess(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
@@ -61,8 +62,7 @@ func TestReleaseAfterLossIsNoSuccess(t *testing.T) {
 	})
 }
 
-// A release compares in the store: an entry that is not the one that was granted stays, although it has
-// the same key.
+// Release compares in the store: an entry with the same key that is not the granted one stays.
 func TestReleaseComparesInTheStore(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		g, err := n.watching.Acquire(t.Context(), request("a"))
@@ -79,7 +79,7 @@ func TestReleaseComparesInTheStore(t *testing.T) {
 	})
 }
 
-// A name is no name's beginning: job/1 being held, job is free, and the other way round.
+// No name is a prefix of another: a lock on job/1 leaves job free, and the other way round.
 func TestNamesArePrefixesOfNone(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		for _, name := range []string{"job/1", "job", "job/", "job/1/", "job%2F1", "%"} {
@@ -105,8 +105,8 @@ func TestOneSessionHoldsANameOnce(t *testing.T) {
 	})
 }
 
-// All locks of a backend live on one lease of etcd, and its loss ends them all at once when it is
-// noticed; new locks get a new one.
+// All locks of a backend with one TTL use one etcd lease. When its loss is noticed, they all end at once, and new locks
+// use a new lease.
 func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		l := lockerOn(t, n.watching)
@@ -122,7 +122,7 @@ func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, one, other)
 		require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
-		again, err := l.Acquire(t.Context(), "d") // notices
+		again, err := l.Acquire(t.Context(), "d") // notices the loss
 		require.NoError(t, err)
 		for _, lease := range leases {
 			require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
@@ -131,7 +131,7 @@ func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
 	})
 }
 
-// A session that ends while its process waits costs the place in the queue and not the wait.
+// If the session of a waiter ends, the waiter loses its position in the queue, but continues to wait.
 func TestSessionExpiryWhileWaiting(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
@@ -149,13 +149,13 @@ func TestSessionExpiryWhileWaiting(t *testing.T) {
 		require.NoError(t, err)
 		_, err = n.direct.Revoke(t.Context(), clientv3.LeaseID(reply.Kvs[0].Lease))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond, "it queues again")
+		require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond, "the waiter has a new entry")
 		require.NoError(t, first.Release(t.Context()))
 		require.NotNil(t, <-got)
 	})
 }
 
-// An option that etcd cannot keep is refused by its name, as is a prefix that cannot work.
+// Options that etcd cannot keep are refused by name, and so is an invalid prefix.
 func TestWhatEtcdCannotKeepIsRefused(t *testing.T) {
 	t.Parallel()
 	l := lockerOn(t, etcdlock.New(connect(t, server(t)), prefix()))

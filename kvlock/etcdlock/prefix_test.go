@@ -10,8 +10,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// What is kept below a prefix that begins like the keys of another's locks stands in nobody else's queue, and in nobody
-// else's list.
+// Keys of a prefix that begins like the keys of another backend's locks are in no queue and no list of that backend.
 func TestAPrefixInsideAnotherIsApart(t *testing.T) {
 	t.Parallel()
 	client, p := connect(t, server(t)), "test-"+driver.NewNonce().String()
@@ -29,7 +28,7 @@ func TestAPrefixInsideAnotherIsApart(t *testing.T) {
 		{outer, driver.Key{Namespace: "b", Name: "f"}},
 		{outer, driver.Key{Name: "b/c"}},
 	}
-	for range 2 { // each is there when the other comes
+	for range 2 { // twice, so that the keys of each exist when the other is used
 		grants := make([]driver.Grant, len(locks))
 		for i, lock := range locks {
 			r := request("")

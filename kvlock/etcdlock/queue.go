@@ -13,10 +13,10 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Await implements [driver.Awaiter]. It puts an entry at the end of the queue. If others are in front it calls wait, and waits for the one
-// before it to go, and for no other: when a holder goes, one waiter wakes. Who shares waits for the last one
-// before it that does not, so that all of them wake together. It waits until the context of the wait ends, or
-// for as long as etcd says nothing for r.TTL. Whoever leaves takes the entry back.
+// Await implements [driver.Awaiter]. It puts an entry at the end of the queue. If others are before it, it calls wait,
+// and waits only for the last entry before its own to be deleted. So a release wakes one waiter. A shared request waits
+// for the last exclusive entry before it, so that adjacent readers wake together. It waits until the context of the
+// wait ends, or until etcd has not answered for r.TTL. If it gives up, it deletes its entry.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
 	if err != nil {
@@ -45,20 +45,20 @@ func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver
 	return b.hold(r, driver.Token(w.revision), w.session), nil
 }
 
-// waiter is one place in the queue.
+// waiter is one entry in the queue.
 type waiter struct {
 	backend  *Backend
 	request  driver.Request
 	entry    string
 	session  *session
-	revision int64            // that created the entry
-	before   *mvccpb.KeyValue // the youngest of those in front that keep ours from being granted
-	holds    bool             // that one holds the lock, because it was the only one
-	seen     int64            // the revision at which that was so
-	heard    time.Time        // before the last request that etcd answered was sent
+	revision int64            // the entry's create revision
+	before   *mvccpb.KeyValue // the youngest entry that blocks ours
+	holds    bool             // before is known to be the holder, because it was the only entry
+	seen     int64            // the revision of the last read of the queue
+	heard    time.Time        // sending time of the last request that etcd answered
 }
 
-// enter puts the entry, and learns in the same transaction who stands in front of it.
+// enter puts the entry, and reads the entry before it in the same transaction.
 func (w *waiter) enter(ctx context.Context, s *session) error {
 	b := w.backend
 	w.entry = b.enlist(w.request, s)
@@ -85,8 +85,7 @@ func (w *waiter) enter(ctx context.Context, s *session) error {
 	return w.look(ctx)
 }
 
-// look finds who stands in front of the entry now, and proves that the entry is still there: one
-// transaction that only reads.
+// look reads the entry that is before ours now, and proves that ours still exists, in one read-only transaction.
 func (w *waiter) look(ctx context.Context) error {
 	sent := time.Now()
 	last := clientv3.OpGet(w.backend.barrier(w.request.Key), append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(w.revision-1))...)
@@ -104,7 +103,7 @@ func (w *waiter) look(ctx context.Context) error {
 	return nil
 }
 
-// refusal tells of the holder; nil if everybody in front has gone.
+// refusal describes the holder. It is nil if no entry is before ours any longer.
 func (w *waiter) refusal(ctx context.Context) (*driver.Held, error) {
 	if w.holds {
 		return refusal(w.before), nil
@@ -114,18 +113,18 @@ func (w *waiter) refusal(ctx context.Context) (*driver.Held, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case oldest == nil: // nor is ours there
+	case oldest == nil: // our entry does not exist either
 		return nil, driver.NotApplied(errEntryLost)
 	}
 	w.heard = sent
 	if oldest.CreateRevision == w.revision {
 		w.before = nil
-		return nil, nil //nolint:nilnil // nobody is in the way
+		return nil, nil //nolint:nilnil // no entry blocks ours
 	}
 	return refusal(oldest), nil
 }
 
-// leave takes the entry back, whatever became of ctx, and says in err whether it is gone for certain.
+// leave deletes the entry even if ctx has ended. The returned error says whether the entry is certainly deleted.
 func (w *waiter) leave(ctx context.Context, err error) error {
 	gone := w.session == nil || errors.Is(err, errEntryLost) || errors.Is(err, errLeaseLost)
 	if gone && driver.IsNotApplied(err) {
@@ -136,7 +135,7 @@ func (w *waiter) leave(ctx context.Context, err error) error {
 	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	_, failed := w.backend.delete(inner, w.entry)
-	if w.session == nil { // it may yet be put
+	if w.session == nil { // the entry may still be put
 		return err
 	}
 	if failed == nil {
@@ -144,5 +143,5 @@ func (w *waiter) leave(ctx context.Context, err error) error {
 		return ofRead(err)
 	}
 	w.backend.doubt(w.request, w.session)
-	return oneline.Join(ctx.Err(), fmt.Errorf("etcdlock: the queue was not left: %v", err)) //nolint:errorlint // whatever err says, the entry may stand
+	return oneline.Join(ctx.Err(), fmt.Errorf("etcdlock: the entry in the queue was not deleted: %v", err)) //nolint:errorlint // err says nothing about the entry
 }

@@ -25,7 +25,7 @@ func request(name string) driver.Request {
 	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test"}
 }
 
-// alone is a server of this test's own, for what is seen in its metrics or done to the whole of it.
+// alone starts a server for one test, which reads its metrics or changes all of it.
 func alone(tb testing.TB, args ...string) *testserver.Server {
 	tb.Helper()
 	return aloneWith(tb, testserver.Options{Args: args})
@@ -33,7 +33,7 @@ func alone(tb testing.TB, args ...string) *testserver.Server {
 
 func aloneWith(tb testing.TB, o testserver.Options) *testserver.Server {
 	tb.Helper()
-	server(tb) // where the launcher could not start one, neither can this test
+	server(tb) // if the launcher could not start a server, this test is skipped too
 	o.Logf = tb.Logf
 	s, err := testserver.Start(tb.Context(), testserver.Etcd, o)
 	require.NoError(tb, err)
@@ -64,7 +64,7 @@ const (
 	leads   = `etcd_server_has_leader`
 )
 
-// watchedBy returns the node on which the watch stands that begin makes. The holder's is there before.
+// watchedBy returns the node that has the watch that begin starts. The holder's watch already exists.
 func watchedBy(t *testing.T, c *testserver.EtcdCluster, begin func()) (found *testserver.EtcdNode) {
 	t.Helper()
 	before := map[*testserver.EtcdNode]int{}
@@ -88,7 +88,7 @@ func watchedBy(t *testing.T, c *testserver.EtcdCluster, begin func()) (found *te
 	return found
 }
 
-// others is how to reach all nodes but one.
+// others returns the endpoints of all nodes but one.
 func others(c *testserver.EtcdCluster, but *testserver.EtcdNode) (all []string) {
 	for _, n := range c.Nodes {
 		if n != but {
@@ -98,7 +98,7 @@ func others(c *testserver.EtcdCluster, but *testserver.EtcdNode) (all []string) 
 	return all
 }
 
-// entries is how many stand in the queue for key, the holder included.
+// entries returns how many entries the queue of key has, including the holder's.
 func entries(tb testing.TB, n *network, key driver.Key) int {
 	tb.Helper()
 	reply, err := n.direct.Get(tb.Context(), n.watching.Queue(key), clientv3.WithPrefix(), clientv3.WithCountOnly())
@@ -106,7 +106,7 @@ func entries(tb testing.TB, n *network, key driver.Key) int {
 	return int(reply.Count)
 }
 
-// queued starts a waiter, and returns once it stands in the queue.
+// queued starts a waiter, and returns when its entry is in the queue.
 func queued(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Context, r driver.Request) <-chan error { //nolint:revive // ctx is what the test is about
 	t.Helper()
 	granted, done := queuedGrant(t, n, b, ctx, r), make(chan error, 1)
@@ -114,8 +114,8 @@ func queued(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Context, 
 	return done
 }
 
-// A hundred processes wait, in the order in which they came. When the holder dies one of them wakes, and
-// asks once; the others do nothing.
+// A hundred processes wait, in the order of their requests. When the holder dies, one of them wakes and sends one
+// request. The others do nothing.
 func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
 	everywhereAlone(t, func(t *testing.T, n *network) {
 		const many = 100
@@ -128,7 +128,7 @@ func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
 		for i := range waiters {
 			b := etcdlock.New(clients[i%len(clients)], n.prefix)
 			r := request("a")
-			r.TTL = time.Hour // of which each looks after a quarter, by itself
+			r.TTL = time.Hour // each waiter looks by itself after a quarter of it
 			waiters[i] = queued(t, n, b, ctx, r)
 		}
 		require.Eventually(t, func() bool { return n.metric(watches) == many+1 }, 10*time.Second, 10*time.Millisecond)
@@ -143,16 +143,16 @@ func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
 		}
 		_, err = n.watching.Acquire(t.Context(), request("a"))
 		var held *driver.Held
-		require.ErrorAs(t, err, &held, "an attempt does not pass those who wait")
+		require.ErrorAs(t, err, &held, "an attempt does not overtake waiters")
 		cancel()
 		for _, w := range waiters[1:] {
 			require.ErrorIs(t, <-w, context.Canceled)
 		}
-		assert.Equal(t, 1, entries(t, n, r.Key), "whoever leaves the queue leaves nothing behind")
+		assert.Equal(t, 1, entries(t, n, r.Key), "a waiter that leaves deletes its entry")
 	})
 }
 
-// Waiters are granted the name in the order in which they came, across processes, with rising tokens.
+// Waiters are granted the name in the order of their requests, across processes, with rising tokens.
 func TestWaitersAreServedInOrder(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		g, err := n.watching.Acquire(t.Context(), request("a"))
@@ -185,9 +185,9 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// A waiter in the middle that dies is no wake-up for the lock: whoever stood behind it looks, finds that
-// another is in front, and waits on. (A peer grants the lock here.)
-func TestAWaiterThatDiesPassesNothingOn(t *testing.T) {
+// If a waiter in the middle dies, the waiter behind it reads the queue, finds another entry before its own, and
+// continues to wait. (Another library grants the lock here.)
+func TestAWaiterThatDiesGrantsNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		g, err := n.watching.Acquire(t.Context(), request("a"))
 		require.NoError(t, err)
@@ -205,12 +205,12 @@ func TestAWaiterThatDiesPassesNothingOn(t *testing.T) {
 		require.Equal(t, 2, entries(t, n, g.Key))
 		require.NoError(t, n.watching.Release(t.Context(), g))
 		require.NoError(t, <-waits)
-		require.Error(t, <-lost, "whoever lost its place while waiting is not granted the lock")
+		require.Error(t, <-lost, "a waiter whose entry was deleted is not granted the lock")
 	})
 }
 
-// Compaction of the revisions that a waiter watches from does not make it miss the release. It is cut
-// off while both happen, so that its watch has to begin again at a revision that is gone.
+// If the revisions that a waiter watches from are compacted, it still notices the release. The waiter is cut off during
+// both, so that its watch must restart at a compacted revision.
 func TestCompactionWhileWaiting(t *testing.T) {
 	everywhereAlone(t, func(t *testing.T, n *network) {
 		g, err := n.watching.Acquire(t.Context(), request("a"))

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Release deletes the entry of g, if the revision that created it is the token.
+// Release deletes the entry of g if its create revision is the token.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
@@ -55,7 +55,7 @@ func (b *Backend) wasReleased(g driver.Grant) bool {
 	return g.Token != 0 && b.released.has(g)
 }
 
-// remove deletes an entry of that token; of any if it is zero.
+// remove deletes an entry if it has that token. Token zero matches any.
 func (b *Backend) remove(ctx context.Context, entry string, token driver.Token) (bool, error) {
 	if token == 0 {
 		reply, err := b.delete(ctx, entry)
@@ -66,8 +66,8 @@ func (b *Backend) remove(ctx context.Context, entry string, token driver.Token) 
 	return err == nil && reply.Succeeded, err
 }
 
-// deletedBefore is nil if an entry that is gone was deleted by an earlier release that was not answered:
-// if the session still lives, the entry cannot have ended with it.
+// deletedBefore returns nil if a missing entry was deleted by an earlier release that got no answer. If the session
+// still lives, the entry cannot have ended with it.
 func (b *Backend) deletedBefore(ctx context.Context, h *hold) error {
 	if !b.isLeaving(h) {
 		return driver.ErrNotHeld

@@ -10,9 +10,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Renew keeps the sessions of the grants alive, and proves that each of their entries is still there:
-// two requests at the same moment for each session, however many grants, of which neither commits
-// anything. (More than a hundred entries are read in parts.)
+// Renew renews the sessions of the grants, and proves that each of their entries still exists. It sends two concurrent
+// requests for each session, for any number of grants, and commits nothing. (More than a hundred entries are read in
+// parts.)
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, nil
 }
 
-// renew tells the outcomes of the grants of one session, which are those numbered in of.
+// renew sets the outcomes of the grants of one session. of has their indexes.
 func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, entries []string, of []int, outcomes []driver.Outcome) error {
 	const part = 100 // a transaction may have 128 comparisons
 	var group sync.WaitGroup
@@ -88,7 +88,7 @@ func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, 
 	return err
 }
 
-// prove tells of some entries whether they are as they were granted.
+// prove checks whether some entries still exist as they were granted.
 func (b *Backend) prove(ctx context.Context, grants []driver.Grant, entries []string, some []int, outcomes []driver.Outcome) error {
 	same := make([]clientv3.Cmp, len(some))
 	gets := make([]clientv3.Op, len(some))
@@ -118,15 +118,15 @@ func (b *Backend) doubtful(s *session) bool {
 	return s.doubted
 }
 
-// sweep takes back the entries of a session in doubt that nobody knows of: a request whose reply is
-// missing may be carried out after it was given up, and its entry would live as long as the others.
+// sweep deletes the unknown entries of a session in doubt. A request without a reply may be carried out after it was
+// given up, and its entry would live as long as the session.
 //
-// It deletes what was there before nobody wanted it, and no later one: an acquisition that began before the doubt may
-// get the same key meanwhile. Nor what has become a pause.
+// It deletes only an entry that existed when it was checked to be unwanted. A later one may belong to an acquisition
+// that began before the doubt and reuses the key. It does not delete a paused entry.
 func (b *Backend) sweep(ctx context.Context, s *session) {
 	lease, err := b.client.TimeToLive(ctx, s.id, clientv3.WithAttachedKeys())
 	if err != nil {
-		return // the next renewal does it
+		return // the next renewal retries
 	}
 	for _, key := range lease.Keys {
 		entry := string(key)
@@ -153,7 +153,7 @@ func (b *Backend) sweep(ctx context.Context, s *session) {
 	}
 }
 
-// ownerOf finds the acquisition that an entry is of.
+// ownerOf finds the acquisition of an entry.
 func (s *store) ownerOf(entry string) (driver.Nonce, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *store) ownerOf(entry string) (driver.Nonce, bool) {
 	return driver.Nonce{}, false
 }
 
-// wanted says whether an acquisition was granted and is not being released.
+// wanted reports whether an acquisition was granted and is not being released.
 func (s *store) wanted(nonce driver.Nonce) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A cluster that was restored from a snapshot, with the revisions bumped as the manual says, has the
-// locks of the snapshot, none of those that came later, and only ever larger tokens. Without the bump the
-// tokens step back: that is why the manual says it.
+// A cluster that was restored from a snapshot with bumped revisions, as the documentation says, has the locks of the
+// snapshot and no later ones, and all new tokens are larger. Without the bump, tokens step back, which is why the
+// documentation asks for it.
 func TestARestoredSnapshot(t *testing.T) {
 	t.Parallel()
 	s := alone(t)
@@ -32,11 +32,11 @@ func TestARestoredSnapshot(t *testing.T) {
 	restore(t, s, snapshot)
 	again, err := etcdlock.New(connect(t, s.DSN)).Acquire(t.Context(), request("lost"))
 	require.NoError(t, err)
-	require.LessOrEqual(t, again.Token, lost.Token, "nothing to guard against: then the manual is wrong")
+	require.LessOrEqual(t, again.Token, lost.Token, "tokens did not step back: correct the documentation")
 
 	restore(t, s, snapshot, "--bump-revision=1000000000", "--mark-compacted")
 	var outcomes []driver.Outcome
-	require.Eventually(t, func() bool { // its client connects again
+	require.Eventually(t, func() bool { // its client reconnects
 		outcomes, err = b.Renew(t.Context(), []driver.Grant{kept, lost})
 		return err == nil && outcomes[0] != driver.Unknown && outcomes[1] != driver.Unknown
 	}, 10*time.Second, 10*time.Millisecond)
@@ -60,7 +60,7 @@ func takeSnapshot(t *testing.T, s *testserver.Server) string {
 	return path
 }
 
-// restore gives a server the data of a snapshot.
+// restore replaces a server's data by a snapshot.
 func restore(t *testing.T, s *testserver.Server, snapshot string, options ...string) {
 	t.Helper()
 	program, err := testserver.Etcdutl(t.Context(), testserver.Options{Logf: t.Logf})

@@ -15,18 +15,18 @@ import (
 
 var _ driver.Idler = (*Backend)(nil)
 
-// sentry watches one session that locks are held on. A leader of etcd that was suspended and goes on revokes leases that were
-// renewed meanwhile (see the package's documentation), so an answered renewal does not prove that the lease lasts.
+// sentry watches one session that holds locks. It is needed because an answered renewal does not prove that the lease
+// lasts: a leader that was suspended may revoke renewed leases when it continues (see the package comment).
 //
-// It watches a key of the session's own. Etcd deletes all keys of a lease in one transaction, so the deletion of this
-// one tells of all: a session needs one watch and one goroutine, however many locks live on it.
+// The sentry watches the session's own key. etcd deletes all keys of a lease in one transaction, so this deletion
+// reports the end of them all. A session needs one watch and one goroutine for any number of locks.
 type sentry struct {
 	cancel context.CancelFunc
-	done   chan struct{} // closed when it has ended
+	done   chan struct{} // closed when the sentry has ended
 	limit  *time.Timer
 }
 
-// guard has a session watched from now on. It is called with mu held.
+// guard starts a sentry for a session, unless there is one. The caller holds mu.
 func (s *store) guard(open *session) {
 	if s.sentries[open] != nil || open.ctx.Err() != nil {
 		return
@@ -37,22 +37,22 @@ func (s *store) guard(open *session) {
 	s.sentries[open] = w
 	go func() {
 		defer close(w.done)
-		stop := context.AfterFunc(s.client.Ctx(), cancel) // a client that was closed has nothing to tell
+		stop := context.AfterFunc(s.client.Ctx(), cancel) // a closed client delivers no events
 		defer stop()
 		s.watch(ctx, open)
-		<-ctx.Done() // a session that cannot be watched is not tried again
+		<-ctx.Done() // a session that cannot be watched is not retried
 		s.relieve(open, w)
 	}()
 }
 
-// relieve forgets a sentry, so that the next grant on its session starts another.
+// relieve removes a sentry, so that the next grant on its session starts a new one.
 func (s *store) relieve(open *session, w *sentry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.end(open, w)
 }
 
-// end is relieve. The caller holds mu.
+// end is relieve for callers that hold mu.
 func (s *store) end(open *session, w *sentry) {
 	w.cancel()
 	w.limit.Stop()
@@ -61,7 +61,7 @@ func (s *store) end(open *session, w *sentry) {
 	}
 }
 
-// giveUp ends a session that etcd has not confirmed for twice as long as it lives: nobody uses it, or etcd is silent.
+// giveUp ends a session that etcd has not confirmed for twice its TTL. It is unused, or etcd is silent.
 func (s *store) giveUp(open *session, w *sentry) {
 	s.mu.Lock()
 	left := 2*open.ttl - time.Since(open.proven)
@@ -74,8 +74,8 @@ func (s *store) giveUp(open *session, w *sentry) {
 	}
 }
 
-// watch returns when the session has ended, with ctx, or when etcd does not permit it: then the end of the session shows with
-// the next renewal.
+// watch returns when the session or ctx has ended, or when etcd does not permit the watch. Then the next renewal
+// notices the end of the session.
 func (s *store) watch(ctx context.Context, open *session) {
 	const shortest = 10 * time.Millisecond
 	pause, stands := shortest, false
@@ -96,7 +96,7 @@ func (s *store) watch(ctx context.Context, open *session) {
 	}
 }
 
-// post puts the key of a session, or looks whether it still stands, and returns the revision from which to watch it.
+// post puts the session's key, or reads whether it still exists. It returns the revision from which to watch it.
 func (s *store) post(ctx context.Context, open *session, stands bool) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, open.timeout())
 	defer cancel()
@@ -121,8 +121,8 @@ func (s *store) post(ctx context.Context, open *session, stands bool) (int64, er
 	return reply.Header.Revision + 1, nil
 }
 
-// follow watches the key of a session. It returns errLeaseLost when that is deleted, and another error or none when the watch
-// ends for another reason: its node has no leader, or the revision was compacted.
+// follow watches the session's key. It returns errLeaseLost when the key is deleted. It returns another error, or nil,
+// when the watch ends for another reason: its node has no leader, or the revision was compacted.
 func (s *store) follow(ctx context.Context, open *session, revision int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -140,7 +140,7 @@ func (s *store) follow(ctx context.Context, open *session, revision int64) error
 	return ctx.Err()
 }
 
-// told ends the lock whose entry was deleted by force, which the key of its session names: see ForceRelease.
+// told ends the lock that a forced release has named in its session's key: see ForceRelease.
 func (s *store) told(open *session, kv *mvccpb.KeyValue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *store) told(open *session, kv *mvccpb.KeyValue) {
 	}
 }
 
-// CloseIdle implements [driver.Idler]: sessions on which nothing is held are watched no more.
+// CloseIdle implements [driver.Idler]. It stops watching sessions that hold no lock.
 func (b *Backend) CloseIdle(ctx context.Context) {
 	b.mu.Lock()
 	idle := maps.Clone(b.sentries)
@@ -164,7 +164,7 @@ func (b *Backend) CloseIdle(ctx context.Context) {
 			delete(idle, h.session)
 		}
 	}
-	for open, w := range idle { // before another grant could count on one
+	for open, w := range idle { // under mu, before a new grant relies on a sentry
 		b.end(open, w)
 	}
 	b.mu.Unlock()

@@ -12,34 +12,33 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// session is one lease of etcd, on which any number of locks live. Nothing runs for it: it is kept
-// alive by the renewal of its locks, by whoever waits in a queue, and by acquisitions that need it. One
-// that nobody uses ends with its TTL.
+// session is one etcd lease, which any number of locks use. It has no goroutine of its own. Renewals of its locks,
+// waiters in a queue, and acquisitions that need it renew it. An unused session ends after its TTL.
 type session struct {
 	id  clientv3.LeaseID
-	ttl time.Duration   // as etcd granted it
-	ctx context.Context // ends when the lease is known to be gone
+	ttl time.Duration   // as granted by etcd
+	ctx context.Context // ends when the lease is known to have ended
 	end context.CancelCauseFunc
 
 	// Guarded by Backend.mu.
-	proven  time.Time       // before the last request was sent that etcd answered with the lease's full TTL
-	doubted bool            // a request is missing its reply, so that there may be an entry that nobody knows of
-	used    map[string]bool // entries that are there, or may be
+	proven  time.Time       // sending time of the last request that etcd answered with the lease's full TTL
+	doubted bool            // a reply is missing, so that an unknown entry may exist
+	used    map[string]bool // entries that exist, or may exist
 }
 
-// place is where the session for new locks of one length is kept.
+// place keeps the session for new locks with one length of lease.
 type place struct {
-	turn    chan struct{} // of whoever makes it or keeps it alive
+	turn    chan struct{} // held by the goroutine that makes or renews the session
 	session *session      // nil at first
 }
 
-// seconds is the length of lease for a TTL: an eighth longer, so that an acquisition need not keep the
-// lease alive each time to be sure of a full TTL.
+// seconds returns the length of the lease for a TTL. It is an eighth longer, so that not every acquisition must renew
+// the lease to get a full TTL.
 func seconds(ttl time.Duration) int64 {
 	return int64((ttl + ttl/8 + time.Second - 1) / time.Second)
 }
 
-// session returns one that lives for ttl from now on at least.
+// session returns a session that lives for at least ttl from now on.
 func (b *Backend) session(ctx context.Context, ttl time.Duration) (*session, error) {
 	length := seconds(ttl)
 	b.mu.Lock()
@@ -80,22 +79,22 @@ func (b *Backend) session(ctx context.Context, ttl time.Duration) (*session, err
 	return s, nil
 }
 
-// timeout of one request: short enough for several before the session ends.
+// timeout is the limit of one request. It is short enough for several before the session ends.
 func (s *session) timeout() time.Duration { return min(s.ttl/6, 5*time.Second) }
 
-// usable says whether new locks may be put on s.
+// usable reports whether new locks may use s.
 func (b *Backend) usable(s *session) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return s != nil && s.ctx.Err() == nil && !s.doubted
 }
 
-// fresh says whether s certainly lives for ttl from now on.
+// fresh reports whether s certainly lives for ttl from now on.
 func (b *Backend) fresh(s *session, ttl time.Duration) bool {
 	return b.age(s) <= s.ttl-ttl
 }
 
-// age is how long ago s was proven, by the clock that says longest: the monotonic one stops while the
+// age is how long ago s was proven. It uses the clock that says longer, because the monotonic clock stops while the
 // machine sleeps.
 func (b *Backend) age(s *session) time.Duration {
 	b.mu.Lock()
@@ -103,7 +102,7 @@ func (b *Backend) age(s *session) time.Duration {
 	return max(time.Since(s.proven), time.Now().Round(0).Sub(s.proven.Round(0)).Abs())
 }
 
-// ensure keeps s alive if it is not fresh.
+// ensure renews s if it is not fresh.
 func (b *Backend) ensure(ctx context.Context, s *session, ttl time.Duration) error {
 	if b.fresh(s, ttl) {
 		return nil
@@ -111,8 +110,8 @@ func (b *Backend) ensure(ctx context.Context, s *session, ttl time.Duration) err
 	return b.beat(ctx, s)
 }
 
-// beat keeps s alive for its full TTL from now, and ends it if etcd knows it no more. It makes one
-// attempt; KeepAliveOnce of the client would spin while it has no connection.
+// beat renews s for its full TTL from now, and ends it if etcd no longer has its lease. It makes one attempt. The
+// client's KeepAliveOnce would loop without a delay while there is no connection.
 func (b *Backend) beat(ctx context.Context, s *session) error {
 	if s.ctx.Err() != nil {
 		return errLeaseLost
@@ -134,11 +133,11 @@ func (b *Backend) beat(ctx context.Context, s *session) error {
 	return nil
 }
 
-// keepAlive returns the TTL in seconds that the lease now has; none if there is no such lease.
+// keepAlive returns the TTL in seconds that the lease has now, or zero if the lease does not exist.
 //
-// It calls the method as if it were unary, which on the wire is a stream of one request. With user and
-// password the client authenticates again for each stream that it opens: a password hash and a commit of
-// the server's for every renewal.
+// It calls the method as if it were unary, which on the wire is a stream of one request. For each stream that it opens
+// itself, the client authenticates again if it has a password, which costs the server a password hash and a commit for
+// every renewal.
 func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID) (int64, error) {
 	return led(ctx, func(ctx context.Context) (int64, error) {
 		reply := new(pb.LeaseKeepAliveResponse)
@@ -150,23 +149,23 @@ func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID) (int64, er
 	})
 }
 
-// why adds to the error of a request that had no answer in time what is wrong with the connection. The client
-// repeats some requests until then, and tells no more; one that it does not repeat fails at once with the reason.
+// why adds what is wrong with the connection to the error of a request that timed out. The client retries some requests
+// until their limit and reports no cause. A request that it does not retry fails at once with the cause.
 func (b *Backend) why(ctx context.Context, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	const limit = 200 * time.Millisecond // a connection that is being made has no reason yet
+	const limit = 200 * time.Millisecond // a connection that is being made has no cause yet
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	reason := b.client.ActiveConnection().Invoke(ctx, pb.Lease_LeaseTimeToLive_FullMethodName, new(pb.LeaseTimeToLiveRequest), new(pb.LeaseTimeToLiveResponse))
 	if reason == nil || ctx.Err() != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %v", err, reason) //nolint:errorlint // what is to be done follows from the first
+	return fmt.Errorf("%w: %v", err, reason) //nolint:errorlint // the first error decides what callers do
 }
 
-// drop ends s, and with it all that lives on it.
+// drop ends s and all its locks.
 func (b *store) drop(s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,8 +180,8 @@ func (b *store) drop(s *session) {
 	s.end(errLeaseLost)
 }
 
-// doubt is for a request that puts an entry on s, and was not answered: it keeps new locks off s, and has
-// its renewals look for entries that nobody knows of.
+// doubt records that a request that puts an entry on s got no answer. New locks then use another session, and renewals
+// of s look for unknown entries.
 func (b *Backend) doubt(r driver.Request, s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -192,15 +191,15 @@ func (b *Backend) doubt(r driver.Request, s *session) {
 	}
 }
 
-// over is the context of what does not live.
+// over is the context of a grant that is not held.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errLeaseLost)
 	return ctx
 }()
 
-// Session returns a context that ends when g is known to be gone: with the lease that it lives on, or alone, by an operator's
-// force. Both are watched. A key that is deleted by hand shows with the next renewal.
+// Session returns a context that ends when g is known to have ended: with its lease, or alone, by a forced release.
+// Both are watched. If a key is deleted by hand, the next renewal notices.
 func (b *Backend) Session(g driver.Grant) context.Context {
 	h := b.held(g)
 	b.mu.Lock()

@@ -10,11 +10,11 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// Whoever is granted a lock has it for its full TTL, also on a session that others began long before.
+// A grant has its full TTL, also on a session that other locks began long before.
 func TestAGrantHasItsFullTTL(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		r := request("first")
-		r.TTL = 8 * time.Second // the session's is 9 s
+		r.TTL = 8 * time.Second // the session's TTL is 9 s
 		_, err := n.watching.Acquire(t.Context(), r)
 		require.NoError(t, err)
 		session, err := n.leaseOf(t.Context(), r.Key)
@@ -36,18 +36,18 @@ func TestAGrantHasItsFullTTL(t *testing.T) {
 	})
 }
 
-// How long a session lives is counted from before the request that etcd answered, not from its answer.
+// The life of a session is counted from before the request that etcd answered, not from the reply.
 func TestASessionIsCountedFromTheRequest(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
 		require.NoError(t, err)
-		_, err = b.List(t.Context(), "", true) // it is connected
+		_, err = b.List(t.Context(), "", true) // makes the connection first
 		require.NoError(t, err)
 		const delay = 200 * time.Millisecond
 		require.NoError(t, n.Each(b, func(p *faultproxy.Proxy) { p.Delay(delay) }))
 		g, err := b.Acquire(t.Context(), request("a"))
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, b.Age(g.Nonce), 4*delay, "two round trips ago")
+		require.GreaterOrEqual(t, b.Age(g.Nonce), 4*delay, "at least two round trips ago")
 		_, err = b.Renew(t.Context(), []driver.Grant{g})
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, b.Age(g.Nonce), 2*delay)

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// Readers and writers stand in one queue: a writer waits for every reader in front of it, in whichever
-// order they go, and the readers behind it for the writer alone.
+// Readers and writers wait in one queue. A writer waits for every reader before it, whichever releases first, and the
+// readers behind it wait only for the writer.
 func TestReadersAndWritersShareAQueue(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		write, read := n.watching, n.watching.Shared()
@@ -44,7 +44,7 @@ func TestReadersAndWritersShareAQueue(t *testing.T) {
 	})
 }
 
-// A writer that gives up lets the readers in that stand behind it, while others still read.
+// If a waiting writer gives up, the readers behind it are granted the lock, while earlier readers still hold it.
 func TestAWriterThatGivesUpLetsReadersIn(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		read := n.watching.Shared()
@@ -60,7 +60,7 @@ func TestAWriterThatGivesUpLetsReadersIn(t *testing.T) {
 	})
 }
 
-// A grant belongs to the form that gave it: the other one neither renews nor releases it.
+// A grant belongs to one form of the backend: the other form neither renews nor releases it.
 func TestFormsDoNotMix(t *testing.T) {
 	t.Parallel()
 	b := etcdlock.New(connect(t, server(t)), prefix())
@@ -73,8 +73,8 @@ func TestFormsDoNotMix(t *testing.T) {
 	require.NoError(t, b.Shared().Release(t.Context(), g))
 }
 
-// One acquisition after the other has the same key, so that etcd's index of a name does not grow until it
-// is compacted; those at the same time have keys of their own. It holds for who waits as well.
+// Successive acquisitions use the same key, so that etcd's index of a name does not grow until compaction. Concurrent
+// ones have separate keys. This also holds for waiters.
 func TestKeysAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	s := alone(t)
@@ -86,7 +86,7 @@ func TestKeysAreUsedAgain(t *testing.T) {
 		next := queuedGrant(t, n, b, t.Context(), request("a"))
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := queuedGrant(t, n, b, ctx, request("a"))
-		// The key of a request that is cut off is not used again, so both are to have been answered.
+		// The key of a cancelled request is not reused, so both requests must have been answered first.
 		require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == 3 }, 10*time.Second, time.Millisecond)
 		cancel()
 		require.Error(t, (<-gone).err)
@@ -97,7 +97,7 @@ func TestKeysAreUsedAgain(t *testing.T) {
 		require.NoError(t, granted.err)
 		require.NoError(t, b.Release(t.Context(), granted.Grant))
 	}
-	require.Zero(t, b.Known(), "nothing is kept of what is over")
+	require.Zero(t, b.Known(), "records of ended acquisitions are left")
 	keys := make(map[string]bool)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -120,7 +120,7 @@ type result struct {
 	err error
 }
 
-// queuedGrant is queued, and tells the grant as well.
+// queuedGrant is queued, and also returns the grant.
 func queuedGrant(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Context, r driver.Request) <-chan result { //nolint:revive // ctx is what the test is about
 	t.Helper()
 	before := entries(t, n, r.Key)

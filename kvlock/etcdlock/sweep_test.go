@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// stop holds up whoever comes to it, until the test lets it go on.
+// stop blocks its callers until the test lets them continue.
 type stop struct {
 	once          sync.Once
 	reached, goOn chan struct{}
@@ -29,7 +29,7 @@ func (s *stop) hold(ctx context.Context) {
 	}
 }
 
-// before is the context of a request that is held up before it is sent: then the client looks for what is to go with it.
+// before is a context that blocks a request before it is sent, when the client reads the context's values.
 type before struct {
 	context.Context
 
@@ -41,7 +41,7 @@ func (b before) Value(key any) any {
 	return b.Context.Value(key)
 }
 
-// leases holds up the answer to what lives on a lease.
+// leases blocks the reply to TimeToLive.
 type leases struct {
 	clientv3.Lease
 
@@ -54,7 +54,7 @@ func (l leases) TimeToLive(ctx context.Context, id clientv3.LeaseID, opts ...cli
 	return reply, err
 }
 
-// keys holds up what deletes without a condition.
+// keys blocks unconditional deletions.
 type keys struct {
 	clientv3.KV
 
@@ -66,8 +66,8 @@ func (k keys) Delete(ctx context.Context, key string, opts ...clientv3.OpOption)
 	return k.KV.Delete(ctx, key, opts...)
 }
 
-// Promise 1: what is taken back of a session in doubt is never the entry of a grant, although an acquisition that began before the doubt
-// gets a key that was seen there before.
+// Promise 1: the sweep of a session in doubt never deletes the entry of a grant, even if an acquisition that began
+// before the doubt reuses a key that the sweep has seen.
 func TestASweepDeletesNoGrant(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -79,7 +79,7 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 	b, other := etcdlock.New(client, place), etcdlock.New(connect(t, server(t)), place)
 	asked := func(name string) driver.Request {
 		r := request(name)
-		r.TTL = 8 * time.Second // the session's is 9 s
+		r.TTL = 8 * time.Second // the session's TTL is 9 s
 		return r
 	}
 	kept, err := b.Acquire(ctx, asked("kept"))
@@ -96,7 +96,7 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 	<-unanswered.reached
 	require.Eventually(t, func() bool { return b.Age(kept.Nonce) > 1100*time.Millisecond }, 10*time.Second, 10*time.Millisecond)
 	granted := make(chan error, 1)
-	go func() { // it has the session, and keeps it alive first
+	go func() { // it has the session, and renews it first
 		_, err := b.Acquire(before{ctx, beat}, asked("x"))
 		granted <- err
 	}()
@@ -113,7 +113,7 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 	close(list.goOn)
 	select {
 	case <-remove.reached:
-	case err := <-renewed: // nothing was to be deleted
+	case err := <-renewed: // there was nothing to delete
 		renewed <- err
 	}
 	close(beat.goOn)
@@ -123,5 +123,5 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 
 	var held *driver.Held
 	_, err = other.Acquire(ctx, asked("x"))
-	require.ErrorAs(t, err, &held, "two have the lock")
+	require.ErrorAs(t, err, &held, "the lock was granted twice")
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// undated ends with the context in it, and does not say when. gRPC would tell the server, which then has a timer
-// and a context for each request: that costs as much as the comparison of a release, and changes nothing,
-// because a client that gives up cancels its request, and etcd has a limit of its own.
+// undated is a context that hides its deadline but ends with its parent. gRPC would send the deadline to the server,
+// which would then keep a timer and a context for each request. That costs as much as the comparison of a release,
+// without a benefit: a client that gives up cancels its request, and etcd has its own limit.
 type undated struct{ context.Context }
 
 func (undated) Deadline() (deadline time.Time, ok bool) { return deadline, false }

@@ -9,14 +9,14 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// view is what one transaction shows of a queue. What is not there is nil.
+// view is the part of a queue that one transaction reads. Missing entries are nil.
 type view struct {
-	oldest  *mvccpb.KeyValue // a holder's
-	barrier *mvccpb.KeyValue // the oldest of those that keep a later one from being granted
+	oldest  *mvccpb.KeyValue // the entry of a holder
+	barrier *mvccpb.KeyValue // the oldest entry that blocks a later request
 	mine    *mvccpb.KeyValue
 }
 
-// view is the reads that read takes; mine is an entry, or empty.
+// view returns the reads that read decodes. mine is the request's entry, or empty.
 func (b *Backend) view(key driver.Key, mine string) []clientv3.Op {
 	reads := []clientv3.Op{clientv3.OpGet(b.queue(key), clientv3.WithFirstCreate()...)}
 	if b.shared {
@@ -50,12 +50,12 @@ func (b *Backend) read(mine string, reply *clientv3.TxnResponse) (v view) {
 	return v
 }
 
-// granted says whether the request holds the lock.
+// granted reports whether the request holds the lock.
 func (v view) granted() bool {
 	return v.mine != nil && (v.barrier == nil || v.barrier.CreateRevision >= v.mine.CreateRevision)
 }
 
-// oldest is the entry of a holder; nil if nobody holds the lock.
+// oldest returns the entry of a holder, or nil if the lock is free.
 func (s *store) oldest(ctx context.Context, key driver.Key) (*mvccpb.KeyValue, error) {
 	reply, err := s.get(ctx, s.queue(key), clientv3.WithFirstCreate()...)
 	if err != nil || len(reply.Kvs) == 0 {
@@ -64,7 +64,7 @@ func (s *store) oldest(ctx context.Context, key driver.Key) (*mvccpb.KeyValue, e
 	return reply.Kvs[0], nil
 }
 
-// refusal tells of a holder. Since when and until when, only etcd's leader knows.
+// refusal describes a holder. Only etcd's leader knows since when and until when it holds the lock.
 func refusal(oldest *mvccpb.KeyValue) *driver.Held {
 	v, reason := parseValue(oldest.Value), driver.Leased
 	if oldest.Lease == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// wait returns once it has looked again after something happened to the entry in front.
+// wait returns when the entry before ours may have been deleted and look has succeeded.
 func (w *waiter) wait(ctx context.Context) error {
 	if err := w.watch(ctx); err != nil || w.before == nil {
 		return err
@@ -37,20 +37,20 @@ func (w *waiter) wait(ctx context.Context) error {
 	}
 }
 
-// endsWait says whether a look that failed is the last: another may go better while there is no leader, say.
+// endsWait reports whether no further look can succeed. Without a leader, for example, a later one may.
 func endsWait(err error) bool { return errors.Is(err, errEntryLost) || driver.IsPermanent(err) }
 
-// watch waits until the entry in front may have gone, and keeps the session alive meanwhile. That a
-// watch ends for another reason (its revision was compacted, the node has no leader) is a reason to look.
+// watch waits until the entry before ours may have been deleted, and renews the session meanwhile. It also returns if
+// the watch ends for another reason: its revision was compacted, or the node has no leader.
 //
-// It watches from now on, and looks again if the store has moved since it was last looked at: etcd lets
-// whoever watches from a revision of the past wait for up to a tenth of a second.
+// It watches from the current revision, and reads the queue again if the store has changed since the last look. etcd
+// may delay the events of a watch from a past revision by up to a tenth of a second.
 func (w *waiter) watch(ctx context.Context) error {
 	inner, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	replies := w.listen(inner)
 	defer func() {
 		cancel()
-		for range replies { // until it has ended
+		for range replies { // wait for the goroutine's end
 		}
 	}()
 	every := w.session.ttl / 4
@@ -71,15 +71,15 @@ func (w *waiter) watch(ctx context.Context) error {
 			if err := w.keep(ctx, every); err != nil {
 				return err
 			}
-			if !w.same(ctx) { // a watch on a node that hangs tells nothing
+			if !w.same(ctx) { // a watch on a node that hangs delivers nothing
 				return ctx.Err()
 			}
 		}
 	}
 }
 
-// listen tells what the watch says. The client does not return before the watch stands, so this takes a
-// goroutine, which ends with ctx.
+// listen delivers the replies of the watch. The client's Watch does not return before the watch is created, so it runs
+// in a goroutine, which ends with ctx.
 func (w *waiter) listen(ctx context.Context) <-chan clientv3.WatchResponse {
 	replies, before := make(chan clientv3.WatchResponse), string(w.before.Key)
 	go func() {
@@ -95,7 +95,7 @@ func (w *waiter) listen(ctx context.Context) <-chan clientv3.WatchResponse {
 	return replies
 }
 
-// same looks, and says whether the entry in front is the one that it was.
+// same reads the queue, and reports whether the entry before ours is unchanged.
 func (w *waiter) same(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, w.session.timeout())
 	defer cancel()
@@ -103,7 +103,8 @@ func (w *waiter) same(ctx context.Context) bool {
 	return w.look(ctx) == nil && w.before != nil && w.before.CreateRevision == revision
 }
 
-// keep has the session live on, unless somebody else has just done it. What nobody knows of would live on with it.
+// keep renews the session, unless another goroutine has just done so. It also sweeps the session, because unknown
+// entries would be renewed with it.
 func (w *waiter) keep(ctx context.Context, every time.Duration) error {
 	if w.backend.age(w.session) < every*3/4 {
 		w.heard = time.Now().Add(-w.backend.age(w.session))

@@ -14,10 +14,11 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// anAbandonedSessionsPlaceIsNobodys: a waiter whose session is trusted no more queues again on another, behind
-// who came meanwhile. The node of the first session, which the servers keep until they end it, has the same nonce,
-// and is not the waiter's place: it would be granted out of turn, and who came meanwhile with that session's end.
-func anAbandonedSessionsPlaceIsNobodys(t *testing.T, n *network) {
+// abandonedNodeIsIgnored: a waiter whose session is no longer trusted puts a new node into the queue on
+// another session, behind later requests. The servers keep the first session's node, with the same nonce, until that
+// session ends. That node is not the waiter's: the waiter would be granted the lock out of order, and the later request
+// would be granted it too when the session ends.
+func abandonedNodeIsIgnored(t *testing.T, n *network) {
 	key := driver.Key{Name: "a"}
 	first, err := lockerOn(t, n.watching).Acquire(t.Context(), key.Name)
 	require.NoError(t, err)
@@ -62,13 +63,13 @@ func anAbandonedSessionsPlaceIsNobodys(t *testing.T, n *network) {
 			waits = waits || watches(t, s, n.watching.Container(key)+"/"+q[2]) > 0
 		}
 		return waits
-	}, 10*time.Second, 5*time.Millisecond, "nobody waits for who came between")
+	}, 10*time.Second, 5*time.Millisecond, "the waiter does not watch the node of the later request")
 	require.NoError(t, first.Release(t.Context()))
 	require.NoError(t, n.endSession(left.EphemeralOwner))
 	one := <-granted
 	require.NotNil(t, one.lease)
 	require.Equal(t, "between", one.who)
-	require.Empty(t, granted, "two hold the lock")
+	require.Empty(t, granted, "the lock was granted twice")
 	require.NoError(t, one.lease.Release(t.Context()))
 	two := <-granted
 	require.NotNil(t, two.lease)
@@ -76,9 +77,9 @@ func anAbandonedSessionsPlaceIsNobodys(t *testing.T, n *network) {
 	require.NoError(t, two.lease.Renew(t.Context()))
 }
 
-// aLostReplyIsNotThatOfAnEarlierSession: a request whose reply is lost is found again by its nonce, but not where
-// another session has a node of the same nonce, whose token is another and whose end is not its own.
-func aLostReplyIsNotThatOfAnEarlierSession(t *testing.T, n *network) {
+// lostReplyIsNotFoundInAnEarlierSession: a request whose reply is lost is found by its nonce, but not if the node
+// belongs to another session. That node has another token, and ends with the other session.
+func lostReplyIsNotFoundInAnEarlierSession(t *testing.T, n *network) {
 	later, err := n.open()
 	require.NoError(t, err)
 	warm := request("a")
@@ -102,7 +103,7 @@ func aLostReplyIsNotThatOfAnEarlierSession(t *testing.T, n *network) {
 		done <- result{g, err}
 	}()
 	require.Eventually(t, func() bool { return len(done) == 1 || watching(t, n, r.Key) == 2 }, 20*time.Second, 5*time.Millisecond)
-	require.Empty(t, done, "two hold the lock")
+	require.Empty(t, done, "the lock was granted twice")
 	require.NoError(t, n.watching.Release(t.Context(), first))
 	second := <-done
 	require.NoError(t, second.error)
@@ -112,9 +113,9 @@ func aLostReplyIsNotThatOfAnEarlierSession(t *testing.T, n *network) {
 	require.Greater(t, second.Token, first.Token)
 }
 
-// whatStandsIsNotDenied: an attempt that has a node, and reaches no server any more, does not say that nothing was
-// done, which would leave the node at the head of the queue for as long as the session lives; and takes it back.
-func whatStandsIsNotDenied(t *testing.T, n *network) {
+// existingNodeIsNotDenied: an attempt that has a node, and then reaches no server, does not report that nothing was done.
+// That would leave its node at the head of the queue while the session lives. It deletes the node.
+func existingNodeIsNotDenied(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
 	g, err := b.Acquire(t.Context(), request("a"))
@@ -141,7 +142,7 @@ func whatStandsIsNotDenied(t *testing.T, n *network) {
 	_, err = b.Acquire(ctx, r)
 	require.Error(t, err)
 	require.Equal(t, 1, entries(t, n, r.Key))
-	require.False(t, driver.IsNotApplied(err), "the node is there: %v", err)
+	require.False(t, driver.IsNotApplied(err), "the node exists: %v", err)
 	require.NoError(t, n.Restore(b))
 	require.Eventually(t, func() bool { return entries(t, n, r.Key) == 0 }, 20*time.Second, 5*time.Millisecond)
 }

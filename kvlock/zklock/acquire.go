@@ -12,13 +12,13 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Acquire makes one attempt. It never passes those who wait in the queue, and does not stand in it: its
-// node is created on the condition that nobody else's was since the queue was seen empty.
+// Acquire makes one attempt. It never overtakes waiters, and puts no node into the queue unless it gets the lock: it
+// creates its node on the condition that no other was created since the queue was seen empty.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	return onSession(ctx, r, b.attempt)
 }
 
-// onSession acquires once more, on a new session, if the one that there was had ended.
+// onSession calls acquire. If the session had ended before, it retries once on a new session.
 func onSession(ctx context.Context, r driver.Request, acquire func(context.Context, driver.Request) (driver.Grant, error)) (driver.Grant, error) {
 	g, err := acquire(ctx, r)
 	if overBefore(err) {
@@ -49,7 +49,7 @@ func (b *Backend) attempt(ctx context.Context, r driver.Request) (driver.Grant, 
 		switch err := e.wait(ctx); {
 		case err == nil:
 			return b.settle(ctx, e, r, began)
-		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode): // somebody else came, or the empty queue was cleared away
+		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode): // another request was first, or the servers removed the empty queue
 			b.mu.Lock()
 			b.versions.remove(r.Key)
 			b.mu.Unlock()
@@ -61,8 +61,8 @@ func (b *Backend) attempt(ctx context.Context, r driver.Request) (driver.Grant, 
 	return driver.Grant{}, &driver.Held{Reason: driver.Contended}
 }
 
-// begin refuses what cannot be kept, and reserves the nonce until end is called. An entry of that
-// nonce is one that an earlier request has left.
+// begin refuses requests that ZooKeeper cannot keep, and reserves the nonce until end is called. The entry that it
+// returns was left by an earlier request of the same nonce.
 func (b *Backend) begin(ctx context.Context, r driver.Request) (s *session, e *entry, end func(), err error) {
 	switch {
 	case b.err != nil:
@@ -101,11 +101,11 @@ func (b *Backend) begin(ctx context.Context, r driver.Request) (s *session, e *e
 }
 
 func cannotKeep(option string) error {
-	return driver.Permanent(fmt.Errorf("zklock: %s: a lock in ZooKeeper is free as soon as its node is gone; ZooKeeper cannot keep it closed", option))
+	return driver.Permanent(fmt.Errorf("zklock: %s: a lock in ZooKeeper is free as soon as its node is deleted, so ZooKeeper cannot delay the next grant", option))
 }
 
-// earlier waits for an entry that is about to go, so that what comes is new. One that was asked for on a session while that
-// ended is nothing any more.
+// earlier returns the entry e of an earlier request, or nil. If e is being deleted, it waits until that is done. It
+// drops an entry whose session has ended.
 func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*entry, error) {
 	if e == nil {
 		return nil, nil
@@ -129,9 +129,9 @@ func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*ent
 	}
 }
 
-// settle makes a grant of an entry whose node is there. If somebody stands before it, or the servers do not say,
-// it leaves: an error of a request that was never sent would deny the node that is there. An entry of an earlier
-// request is first proven to be there still.
+// settle makes a grant of an entry that has a node. It deletes the entry if another is before it, or if the servers do
+// not answer: the error of an unsent request would deny that the node exists. It first proves that the node of an
+// earlier request still exists.
 func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began time.Time) (driver.Grant, error) {
 	if !e.first {
 		if err := b.turn(ctx, e, r.Key); err != nil {
@@ -150,7 +150,7 @@ func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began 
 	return e.grant(r.TTL), nil
 }
 
-// turn refuses an entry that somebody stands before.
+// turn returns a refusal if another entry is before e.
 func (b *Backend) turn(ctx context.Context, e *entry, key driver.Key) error {
 	q, _, err := b.look(ctx, e.session, key)
 	if err != nil {
@@ -170,9 +170,9 @@ func (b *Backend) turn(ctx context.Context, e *entry, key driver.Key) error {
 	return oneline.Join(held, err)
 }
 
-// ahead is the part of a queue, in which e stands, that ends with whom e must wait for; empty if that is
-// nobody. Of the same nonce there may be another node, of a session that is trusted no more and that the
-// servers have not ended yet: its place is not e's, and would go with that session.
+// ahead returns the part of the queue q that ends with the place that e must wait for. It is empty if there is none.
+// The queue may have a second node with the same nonce, of an earlier session that is no longer trusted but has not
+// ended on the servers. That node is not e's, because it ends with that session.
 func (e *entry) ahead(q []place) ([]place, error) {
 	container := e.store.container(e.key) + "/"
 	for i, p := range q {

@@ -24,9 +24,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// A user whose only rights are those below the root, which an administrator has made, can do all that a
-// backend does, also after its connection broke; one without is told so at once, and not that the servers
-// are silent; and nobody else sees who holds what.
+// A user with rights only below a root that an administrator created can do everything that a backend does, also after
+// its connection broke. A user without rights gets an error that says so at once, and not that the servers are silent.
+// Other users do not see who holds a lock.
 func TestLeastPrivileges(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -58,7 +58,7 @@ func TestLeastPrivileges(t *testing.T) {
 		return errors.Is(err, zk.ErrNoAuth) || len(children) == 2
 	}, 10*time.Second, 5*time.Millisecond)
 	_, _, err = admin.Children(app.Container(driver.Key{Name: "a"}))
-	require.ErrorIs(t, err, zk.ErrNoAuth, "what is created is for those who authenticate alike")
+	require.ErrorIs(t, err, zk.ErrNoAuth, "created nodes are only for clients with the same credentials")
 	list, err := app.List(t.Context(), "", true)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
@@ -78,8 +78,8 @@ func TestLeastPrivileges(t *testing.T) {
 	}
 }
 
-// Without authentication a stranger ends every lock, and the backend warns of that. With it, or with an ACL that gives strangers
-// nothing but to read, neither.
+// Without authentication, any client can end every lock, and the backend warns of that. With authentication, or with an
+// ACL that lets others only read, neither is so.
 func TestNodesAreOpenWithoutAuthentication(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -108,7 +108,7 @@ func TestNodesAreOpenWithoutAuthentication(t *testing.T) {
 	}
 }
 
-// A scheme that the servers do not know is an error that says so at once.
+// An authentication scheme that the servers do not know causes an error that says so at once.
 func TestUnknownAuthentication(t *testing.T) {
 	t.Parallel()
 	b := open(t, []string{server(t)}, zklock.Auth("unknown", nil))
@@ -117,8 +117,7 @@ func TestUnknownAuthentication(t *testing.T) {
 	require.ErrorContains(t, err, "authentication failed")
 }
 
-// With a dialer that speaks TLS all goes through it, and a server whose certificate is not trusted is not
-// talked to.
+// With a TLS dialer all traffic uses TLS, and a server whose certificate is not trusted is not used.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	address, pool := terminator(t, server(t))
@@ -135,7 +134,7 @@ func TestTLS(t *testing.T) {
 	require.ErrorContains(t, err, "certificate")
 }
 
-// terminator takes TLS off, in front of a server, and returns who to trust.
+// terminator is a TLS proxy in front of a server. It also returns the certificates to trust.
 func terminator(t *testing.T, server string) (string, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -17,33 +17,33 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Backend keeps locks in ZooKeeper. It is safe for concurrent use. It makes connections of its own,
-// the first with the first lock, and must be closed.
+// Backend keeps locks in ZooKeeper. It is safe for concurrent use. It opens its own connections, the first one with the
+// first lock, and must be closed.
 type Backend struct {
 	*store
 
 	shared bool
 }
 
-// store is what the exclusive and the shared form of a backend have in common.
+// store is the common part of the exclusive and the shared form of a backend.
 type store struct {
 	servers []string
 	root    string
 	acl     []zk.ACL // nil: the default
 	auth    []credentials
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
-	err     error // why it cannot work
+	err     error // why the backend cannot work
 
 	mu       sync.Mutex
 	closed   bool
-	places   map[time.Duration]*session // for new locks, by the timeout that is asked for
+	places   map[time.Duration]*session // sessions for new locks, by their requested timeout
 	entries  map[driver.Nonce]*entry
-	busy     map[driver.Nonce]bool // acquisitions under way
-	linger   time.Duration         // for how long a session that nobody uses is kept
+	busy     map[driver.Nonce]bool // running acquisitions
+	linger   time.Duration         // how long an unused session is kept
 	released ring[ended, struct{}]
-	paused   ring[ended, struct{}] // by the nonces of the pauses
+	paused   ring[ended, struct{}] // by the nonce of the pause
 	versions ring[driver.Key, int32]
-	running  sync.WaitGroup // sessions
+	running  sync.WaitGroup // goroutines of sessions
 }
 
 type credentials struct {
@@ -58,40 +58,39 @@ var (
 	_ driver.Operator = (*Backend)(nil)
 )
 
-// Option changes how a Backend is made.
+// Option configures a backend.
 type Option func(*store)
 
-// Root is the node below which all locks are kept. The default is "/rowlock". Backends share their
-// locks if they have the same ensemble and root. Nodes that do not exist are created. No part of the path but
-// the first may be "locks" or begin with "locks-": another Root keeps its locks there.
+// Root sets the node below which all locks are kept. The default is "/rowlock". Backends with the same ensemble and
+// root share their locks. Missing nodes are created. Only the first part of the path may be "locks" or begin with
+// "locks-", because another Root keeps its locks in such nodes.
 func Root(path string) Option { return func(s *store) { s.root = path } }
 
 // Digest authenticates every connection by user and password.
 func Digest(user, password string) Option { return Auth("digest", []byte(user+":"+password)) }
 
-// Auth authenticates every connection by another scheme of the servers'. It may be given more than
-// once.
+// Auth authenticates every connection with another scheme of the servers. It may be given more than once.
 func Auth(scheme string, secret []byte) Option {
 	return func(s *store) { s.auth = append(s.auth, credentials{scheme, slices.Clone(secret)}) }
 }
 
-// ACL is the access control list of all nodes that are created. The default is zk.AuthACL(zk.PermAll),
-// those who authenticate alike, if there is an [Auth] or [Digest], and else anybody. All who take the
-// same locks need all rights but that to administer.
+// ACL sets the access control list of all created nodes. The default is zk.AuthACL(zk.PermAll), the same credentials,
+// if there is an [Auth] or [Digest], and else everybody. All programs that use the same locks need all rights except
+// admin.
 func ACL(acl ...zk.ACL) Option { return func(s *store) { s.acl = append([]zk.ACL{}, acl...) } }
 
-// Dialer makes the connections, for TLS or a proxy. ctx ends when the attempt has taken too long. The
-// default is a net.Dialer's DialContext.
+// Dialer sets the function that opens connections, for TLS or a proxy. Its ctx ends when the attempt has taken too
+// long. The default is net.Dialer.DialContext.
 func Dialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
 	return func(s *store) { s.dial = dial }
 }
 
-// New keeps locks in the ensemble of which some servers are given as host:port, or host alone for the
-// usual port. It does no I/O; names are looked up whenever a connection is made. An option that cannot
-// work is an error of rowlock.New.
+// New makes a backend that keeps locks in a ZooKeeper ensemble. Give some of its servers as host:port, or as a host
+// alone for port 2181. New does no I/O. Names are resolved for each connection. If an option is invalid, rowlock.New
+// returns the error.
 //
-// It takes no connection of the caller's: how long a session lives, which trust in a lease depends on,
-// cannot be learned from one, and one that waits for a server that hangs may wait for longer than that.
+// It does not accept a connection of the caller, for two reasons. Trust in a lease depends on the session's timeout,
+// which a connection does not reveal. And a client that waits for a hanging server may wait for longer than that.
 func New(servers []string, opts ...Option) *Backend {
 	s := &store{
 		servers: zk.FormatServers(servers), root: "/rowlock", dial: new(net.Dialer).DialContext,
@@ -124,7 +123,7 @@ func (s *store) check() error {
 	case len(s.servers) == 0:
 		return errors.New("zklock: servers: want at least one, as host:port")
 	case len(parts) < 2 || parts[0] != "" || slices.ContainsFunc(parts[1:], func(p string) bool { return p == "" || p != escape(p) }) || !utf8.ValidString(s.root):
-		return fmt.Errorf("zklock: Root(%q): must be a path of ZooKeeper's such as /rowlock", s.root)
+		return fmt.Errorf("zklock: Root(%q): must be a ZooKeeper path such as /rowlock", s.root)
 	case slices.ContainsFunc(parts[2:], func(p string) bool { _, ok := namespaceOf(p); return ok }):
 		return fmt.Errorf("zklock: Root(%q): the locks of another Root may be kept there: no part but the first may be locks or begin with locks-", s.root)
 	case s.dial == nil:
@@ -135,42 +134,42 @@ func (s *store) check() error {
 	return nil
 }
 
-// wrongWith says why server is no address; empty if it is one. Other clients of ZooKeeper take a list of servers and a root in one
-// string. It does not repeat what was given, which may be a URL with a password.
+// wrongWith returns why server is not an address, or an empty text. Other clients of ZooKeeper accept a list of servers
+// and a root in one string. The text does not repeat server, which may be a URL with a password.
 func wrongWith(server string) string {
 	host, port, err := net.SplitHostPort(server)
 	number, notNumber := strconv.ParseUint(port, 10, 16)
 	switch {
 	case strings.Contains(server, ","):
-		return "want one host:port; give each server as a string of its own"
+		return "want one host:port; give each server as a separate string"
 	case strings.Contains(server, "/"):
-		return "want host:port; the node below which locks are kept is the option Root"
+		return "want host:port; set the root node with the option Root"
 	case err != nil, host == "", strings.ContainsAny(host, " @"), notNumber != nil, number == 0:
 		return "want host:port, or a host alone for port 2181"
 	}
 	return ""
 }
 
-// Shared returns the form of b whose grants share a name with each other, and exclude those of b and
-// of everybody who takes it exclusively. It has the same connections; closing one closes both.
+// Shared returns the form of b for shared locks. Its grants of a name may be held together, and exclude the grants of b
+// and of every other exclusive holder. It uses the same connections as b. Closing one form closes both.
 func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
 
 const backendName = "zklock"
 
-// Capabilities is what ZooKeeper promises.
+// Capabilities describes what ZooKeeper promises.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
 		Sessions: true, Forgets: true, Pauses: !b.shared, Shares: b.shared, Invalid: b.err,
 	}
 	if slices.ContainsFunc(b.acl, func(a zk.ACL) bool { return a.Scheme == "world" && a.Perms&^zk.PermRead != 0 }) {
-		c.Warnings = []string{"everybody who reaches the servers may end every lock and take its name, because nodes are created without authentication: give a user and a password, or an ACL"}
+		c.Warnings = []string{"every client of the servers can end every lock, because nodes are created without authentication: use the option Digest, Auth or ACL"}
 	}
 	return c
 }
 
-// Close ends all sessions, and with them what is still held on them. It returns when the connections
-// are closed, in about a second if the servers do not answer. Close the lockers before.
+// Close ends all sessions, and the locks that they still hold. It returns when the connections are closed. That takes
+// about a second if the servers do not answer. Close the lockers first.
 func (b *Backend) Close() {
 	b.mu.Lock()
 	b.closed = true

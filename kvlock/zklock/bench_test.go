@@ -12,15 +12,15 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// Acquire and release of a free name, beside the two commits that they are, and beside the lock that the
-// client of ZooKeeper brings.
+// BenchmarkAcquireRelease compares acquire and release of a free name with two bare commits, and with the lock of
+// ZooKeeper's Go client.
 func BenchmarkAcquireRelease(b *testing.B) {
 	s := alone(b, "-Dznode.container.checkIntervalMs=600000")
 	conn := connect(b, s.DSN)
 	ctx := context.Background()
 	measure := func(name string, once func() error) {
 		b.Run(name, func(b *testing.B) {
-			require.NoError(b, once()) // sessions, connections and nodes are made before
+			require.NoError(b, once()) // makes sessions, connections and nodes first
 			before, n := commits(b, s.DSN), 0
 			for b.Loop() {
 				if err := once(); err != nil {
@@ -55,7 +55,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	})
 }
 
-// A hand-over from a holder to a waiter of another client: from before the release to the grant.
+// BenchmarkHandOver measures a hand-over to a waiter of another client, from before the release to the grant.
 func BenchmarkHandOver(b *testing.B) {
 	s := alone(b, "-Dznode.container.checkIntervalMs=600000")
 	conns := [...]*zk.Conn{connect(b, s.DSN), connect(b, s.DSN)}
@@ -83,7 +83,7 @@ func BenchmarkHandOver(b *testing.B) {
 	})
 }
 
-// handOver has the next one wait before the present one releases.
+// handOver starts the next waiter before the holder releases.
 func handOver(b *testing.B, addr string, conn *zk.Conn, queue string, release, acquire func(int) error) {
 	var total time.Duration
 	n := 0
@@ -97,7 +97,7 @@ func handOver(b *testing.B, addr string, conn *zk.Conn, queue string, release, a
 				break
 			}
 		}
-		for watches(b, addr, queue) == 0 { // it asks once more before it waits
+		for watches(b, addr, queue) == 0 { // the waiter retries once before it waits
 		}
 		began := time.Now()
 		require.NoError(b, release(n))

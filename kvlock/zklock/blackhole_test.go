@@ -8,8 +8,7 @@ import (
 	"github.com/rowlock/rowlock/internal/faultnet"
 )
 
-// blackHoles cuts clients off from all servers: each holder's context ends before another is granted
-// the name.
+// blackHoles cuts clients off from all servers. Each holder's context ends before the name is granted again.
 func blackHoles(t *testing.T, servers []string) {
 	t.Helper()
 	n := newNetwork(t, servers...)

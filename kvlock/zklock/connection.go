@@ -11,11 +11,11 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// event is called by the client, and does not block.
+// event handles an event of the client. It must not block.
 func (s *session) event(e zk.Event) {
 	switch {
 	case e.Type != zk.EventSession:
-		s.tell(e) // whatever happened to a node is a reason to look
+		s.tell(e) // any event of a node is a reason to look
 	case e.State == zk.StateHasSession:
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -34,21 +34,21 @@ func (s *session) event(e zk.Event) {
 	}
 }
 
-// rise lets requests be made. The caller holds mu.
+// rise lets requests be sent if the session is ready. The caller holds mu.
 func (s *session) rise() {
 	if s.connected && s.authorized {
 		close(s.up)
 	}
 }
 
-// negotiated is told what a server granted.
+// negotiated records the timeout that a server granted.
 func (s *session) negotiated(timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.timeout = timeout
 }
 
-// await returns once requests can be made. Its error means that none was.
+// await returns when requests can be sent. After an error no request was sent.
 func (s *session) await(ctx context.Context) error {
 	if s.ctx.Err() != nil {
 		return s.over()
@@ -72,16 +72,16 @@ func (s *session) unreachable(ctx context.Context) error {
 	return driver.NotApplied(oneline.Join(errUnreachable, s.dialed, ctx.Err()))
 }
 
-// over is why the session has ended: a request that was not made on it was not carried out.
+// over returns why the session has ended. A request that was not sent on it was not carried out.
 func (s *session) over() error { return ofRead(context.Cause(s.ctx)) }
 
-// patience is for how long a server that is asked may say nothing.
+// patience is how long a server may take to answer a request.
 func (s *session) patience() time.Duration {
 	return min(max(s.asked/8, 250*time.Millisecond), 2*time.Second)
 }
 
-// greeting is how long a server may take to accept a connection, and to greet. It is longer when all have been tried in vain:
-// they may be slow, and not away.
+// greeting is how long a server may take to accept a connection and to answer the handshake. It grows after all servers
+// have failed, because they may be slow instead of down.
 func (s *session) greeting() time.Duration {
 	const most = 5 * time.Second
 	s.mu.Lock()
@@ -89,7 +89,7 @@ func (s *session) greeting() time.Duration {
 	return min(max(s.patience(), 500*time.Millisecond)<<min(s.failures/len(s.store.servers), 2), most)
 }
 
-// hangUp ends the present connection; the client makes another.
+// hangUp closes the current connection. The client opens another.
 func (s *session) hangUp() {
 	s.mu.Lock()
 	w := s.wire
@@ -99,8 +99,8 @@ func (s *session) hangUp() {
 	}
 }
 
-// watchdog hangs up on a server that says nothing for a while now that it is asked; the client would
-// wait for two thirds of the timeout. It is told when the answer is there.
+// watchdog closes the connection if the server sends nothing for patience after a request. The client would wait for
+// two thirds of the timeout. Call answered when the reply has come.
 func (s *session) watchdog() (answered func()) {
 	asked := time.Now()
 	s.mu.Lock()
@@ -125,7 +125,7 @@ func (s *session) watchdog() (answered func()) {
 	}
 }
 
-// quiet waits until nothing is asked, but not for longer than limit.
+// quiet waits until no request is running, but not for longer than limit. It reports whether that is so.
 func (s *session) quiet(limit time.Duration) bool {
 	s.mu.Lock()
 	if s.asking == 0 {
@@ -147,7 +147,7 @@ func (s *session) quiet(limit time.Duration) bool {
 	}
 }
 
-// heed ends the session if the servers know it no more. They need not say so by ending the connection.
+// heed ends the session if err says that the servers no longer know it. They may say so without closing the connection.
 func (s *session) heed(err error) {
 	if errors.Is(err, zk.ErrSessionExpired) {
 		s.finish(errExpired)

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// make creates the node of a lock, which the servers clear away when it has stood empty, and those
-// above it, which stay.
+// make creates the container node of a lock, which the servers remove when it stays empty, and the nodes above it,
+// which stay.
 func (s *store) make(ctx context.Context, open *session, key driver.Key) error {
 	err := s.create(ctx, open, s.container(key), true)
 	if !errors.Is(err, zk.ErrNoNode) {
@@ -20,7 +20,7 @@ func (s *store) make(ctx context.Context, open *session, key driver.Key) error {
 	path := ""
 	for part := range strings.SplitSeq(strings.TrimPrefix(s.under(key.Namespace), "/"), "/") {
 		path += "/" + part
-		// What is there need not be ours to create: the next one tells.
+		// We may lack the right to create a node that exists. Creating the next one shows it.
 		if err = s.create(ctx, open, path, false); err != nil && !errors.Is(err, zk.ErrNoAuth) {
 			return err
 		}

@@ -14,12 +14,12 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Acquire and release commit once each; a refusal commits nothing, and neither does waiting; the renewal
-// of a hundred locks is one commit. All live on one session.
+// Acquire and release commit once each. A refusal and waiting commit nothing. The renewal of a hundred locks is one
+// commit. All locks use one session.
 func TestCommitsOfEachOperation(t *testing.T) {
 	t.Parallel()
 	const times = 100
-	s := alone(t, "-Dznode.container.checkIntervalMs=600000") // the servers clear nothing away meanwhile
+	s := alone(t, "-Dznode.container.checkIntervalMs=600000") // the servers remove no nodes during the test
 	b := open(t, []string{s.DSN})
 	_, err := b.Acquire(t.Context(), request("held"))
 	require.NoError(t, err)
@@ -50,9 +50,9 @@ func TestCommitsOfEachOperation(t *testing.T) {
 	measure("release", 1, release)
 	grants = nil
 	measure("acquire", 1, acquire)
-	measure("another's release", 1, release)
+	measure("release by another backend", 1, release)
 	grants = nil
-	measure("acquire by who is ready to wait", 1, func(i int) error {
+	measure("acquire with waiting", 1, func(i int) error {
 		g, err := enter(t.Context(), b, request(fmt.Sprint(i)))
 		grants = append(grants, g)
 		return err
@@ -72,8 +72,8 @@ func TestCommitsOfEachOperation(t *testing.T) {
 		}
 	}
 	measure("refusal", 0, refused(false))
-	measure("refusal of who waits", 0, refused(true))
-	measure("place in the queue, and leaving it", 2, func(int) error {
+	measure("refusal of a waiter", 0, refused(true))
+	measure("entry in the queue, and its deletion", 2, func(int) error {
 		_, err := b.Await(t.Context(), request("held"), func(held *driver.Held) context.Context {
 			assert.Equal(t, "test", held.Holder)
 			return over
@@ -84,14 +84,14 @@ func TestCommitsOfEachOperation(t *testing.T) {
 		return nil
 	})
 	measure("release of all", 1, release)
-	measure("first acquire of a name by who is ready to wait", 2, func(i int) error {
+	measure("first acquire of a name with waiting", 2, func(i int) error {
 		_, err := enter(t.Context(), b, request(fmt.Sprint("new", i)))
 		return err
 	})
 }
 
-// The next one in the queue is granted the name by the news of the release, without a request. Whoever stood behind it
-// is next then: meanwhile it looks, and watches its own node, too, so that its turn takes no request.
+// The event of the release grants the lock to the next waiter, without a request. The waiter behind it is next then.
+// While the lock is held it reads the queue and also watches its own node, so that its own grant needs no request.
 func TestRequestsOfAHandOver(t *testing.T) {
 	t.Parallel()
 	s := alone(t)
@@ -104,26 +104,26 @@ func TestRequestsOfAHandOver(t *testing.T) {
 	second := queued(t, n, two, t.Context(), request("a"))
 	watched(t, n, key, 2*2)
 	before := received(t, n)
-	counting := received(t, n) - before // that is a request as well, and so is to ask for the watches
+	counting := received(t, n) - before // counting is a request too, and so is setting the watches
 	require.NoError(t, n.watching.Release(t.Context(), g))
 	require.NoError(t, <-first)
 	before += 2 * counting
 	require.Eventually(t, func() bool {
 		before += counting
-		return watching(t, n, key) == 1+2 // the new holder's on its own node is left
+		return watching(t, n, key) == 1+2 // the new holder's watch on its own node is left
 	}, 10*time.Second, 5*time.Millisecond)
 	after := received(t, n)
-	assert.EqualValues(t, 1+2, after-before, "the release, and the look of the second with its watch")
+	assert.EqualValues(t, 1+2, after-before, "the release, the second waiter's read of the queue, and its watch")
 	path, _, err := n.head(key)
 	require.NoError(t, err)
 	before = received(t, n)
 	require.NoError(t, n.direct.Delete(path, -1))
 	require.NoError(t, <-second)
 	after = received(t, n)
-	assert.EqualValues(t, 1, after-before-counting, "the end of the first")
+	assert.EqualValues(t, 1, after-before-counting, "the deletion of the first")
 }
 
-// More grants than fit into one request are renewed in several, and each is told what became of it.
+// Grants that do not fit into one request are renewed in several, and each gets its outcome.
 func TestManyLongNamesAreRenewed(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))

@@ -16,16 +16,17 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// A request whose reply is lost is not looked for at a leader that was deposed and does not know it: that one answers a sync
-// alone, and knows nothing of the node. The acquisition would be denied, and its node stand at the head of the queue for as
-// long as the session lives.
+// A request whose reply is lost is not looked up at a deposed leader that has not noticed. Such a leader answers a sync
+// alone, and does not know the node. The acquisition would be reported as not applied, and its node would stay at the
+// head of the queue while the session lives.
 //
-// Here the leader is cut off, and the others elect another because they are restarted; it gives up when they have been silent
-// for syncLimit. The client's only address leads to one of them for the request, and to the old leader after.
+// The test cuts the leader off and restarts the others, so that they elect another. The old leader gives up only after
+// they have been silent for syncLimit. The client's only address leads to one of the others for the request, and then
+// to the old leader.
 func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	t.Parallel()
 	server(t)
-	c, err := testserver.StartZooKeeperEnsemble(t.Context(), 3, testserver.Options{Config: "syncLimit=600\n", Logf: t.Logf}) // two minutes
+	c, err := testserver.StartZooKeeperEnsemble(t.Context(), 3, testserver.Options{Config: "syncLimit=600\n", Logf: t.Logf}) // the limit is two minutes
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
 	deposed, serving := leader(t, c), follower(t, c)
@@ -41,7 +42,7 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	g, err := b.Acquire(t.Context(), warm)
 	require.NoError(t, err)
 	require.NoError(t, b.Release(t.Context(), g))
-	_, err = open(t, []string{deposed.DSN}, where).List(t.Context(), "", true) // it has all that the client has seen
+	_, err = open(t, []string{deposed.DSN}, where).List(t.Context(), "", true) // the deposed leader has everything that the client has seen
 	require.NoError(t, err)
 
 	c.Isolate(deposed)
@@ -63,7 +64,7 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := majority.Sync(b.Container(r.Key))
 		return err == nil && strings.Contains(fourLetters(t, serving.DSN, "cons"), ",to=120000,") && b.Connected()
-	}, time.Minute, 10*time.Millisecond, "the client is back, and was greeted: that reply is not the one to drop") // asked itself, it would have seen more than the old leader has
+	}, time.Minute, 10*time.Millisecond, "the client has reconnected, so the next reply is not that of the handshake") // a request of its own would show it more than the old leader has
 
 	address.DropReplies(1, faultproxy.Hang)
 	address.PointAt(deposed.DSN)
@@ -84,11 +85,11 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	require.True(t, leads)
 	sent := address.Sent()
 	address.Reset()
-	require.Eventually(t, func() bool { return address.Sent() >= sent+2 }, 30*time.Second, time.Millisecond, "it greets the old leader, and asks it")
+	require.Eventually(t, func() bool { return address.Sent() >= sent+2 }, 30*time.Second, time.Millisecond, "the client connects to the old leader and sends a request")
 	address.PointAt(serving.DSN)
 	got := <-attempt
 	if got.error != nil && driver.IsNotApplied(got.error) {
-		require.Zero(t, standing(), "the node stands, and is denied: %v", got.error)
+		require.Zero(t, standing(), "the node exists, but the request is reported as not applied: %v", got.error)
 	}
 	require.NoError(t, got.error)
 	require.NoError(t, b.Release(t.Context(), got.Grant))

@@ -17,10 +17,10 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// ensemble is a private one of three servers, of a newer release than the server that others share.
+// ensemble starts three servers for one test, of a newer release than the shared server.
 func ensemble(tb testing.TB) *testserver.ZooKeeperEnsemble {
 	tb.Helper()
-	server(tb) // where the launcher could not start one, neither can this test
+	server(tb) // if the launcher could not start a server, this test is skipped too
 	c, err := testserver.StartZooKeeperEnsemble(tb.Context(), 3, testserver.Options{Logf: tb.Logf})
 	require.NoError(tb, err)
 	tb.Cleanup(c.Stop)
@@ -55,7 +55,7 @@ func lockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.
 	return l
 }
 
-// atLast acquires a name that is free, however long servers under load take to make a session.
+// atLast acquires a free name, however long the loaded servers take to make a session.
 func atLast(t *testing.T, l *rowlock.Locker, name string) (lease *rowlock.Lease) {
 	t.Helper()
 	require.Eventually(t, func() (ok bool) {
@@ -66,8 +66,8 @@ func atLast(t *testing.T, l *rowlock.Locker, name string) (lease *rowlock.Lease)
 	return lease
 }
 
-// Three servers of a newer release keep every promise that one keeps, and what else breaks an ensemble
-// costs no lease and makes no two holders. The servers are the same for all, and so all is one test.
+// Three servers of a newer release keep every promise that one keeps. Other faults of an ensemble end no lease and
+// never make two holders. All parts use the same servers, so they are one test.
 func TestEnsemble(t *testing.T) {
 	t.Parallel()
 	c := ensemble(t)
@@ -106,9 +106,9 @@ func without(c *testserver.ZooKeeperEnsemble, node *testserver.ZooKeeperNode) (o
 	return others
 }
 
-// leaseOutlivesLeaders: a lease outlives its ensemble's leader, killed, or stopped for longer than an election takes and
-// continued, and the restart of all servers at once. Nobody else gets the name meanwhile, and whoever
-// waits for it all the time gets it in the end.
+// leaseOutlivesLeaders: a lease survives when the leader is killed, or is suspended for longer than an election and
+// continued, and when all servers are restarted at once. The name is granted to no other process meanwhile, and a
+// waiter gets it in the end.
 func leaseOutlivesLeaders(t *testing.T, c *testserver.ZooKeeperEnsemble) {
 	where := root()
 	usual := []rowlock.Option{rowlock.TTL(time.Minute), rowlock.RenewEvery(200 * time.Millisecond)}
@@ -137,7 +137,7 @@ func leaseOutlivesLeaders(t *testing.T, c *testserver.ZooKeeperEnsemble) {
 			renewed(name)
 			require.NoError(t, n.Restart(t.Context()))
 		}},
-		{"leader stopped and continued", func(name string) {
+		{"leader suspended and continued", func(name string) {
 			n := leader(t, c)
 			n.Pause()
 			defer n.Continue()
@@ -169,8 +169,8 @@ func leaseOutlivesLeaders(t *testing.T, c *testserver.ZooKeeperEnsemble) {
 	require.Greater(t, next.Token(), lease.Token())
 }
 
-// minorityLosesFirst: a holder whose server is cut off from the majority stops trusting its lease before
-// the majority grants the name to another, although its server goes on answering its signs of life.
+// minorityLosesFirst: a holder whose server is cut off from the majority stops trusting its lease before the majority
+// grants the name again, although its server still answers its pings.
 func minorityLosesFirst(t *testing.T, c *testserver.ZooKeeperEnsemble, minority *testserver.ZooKeeperNode) {
 	where := root()
 	majority := without(c, minority)
@@ -181,7 +181,7 @@ func minorityLosesFirst(t *testing.T, c *testserver.ZooKeeperEnsemble, minority 
 	defer c.Rejoin()
 	next := atLast(t, lockerOn(t, open(t, majority, where), rowlock.TTL(20*time.Second)), "a")
 	granted := time.Now()
-	require.ErrorIs(t, lease.Err(), rowlock.ErrLost, "the majority granted the name while the minority's holder trusted its lease")
+	require.ErrorIs(t, lease.Err(), rowlock.ErrLost, "the majority granted the name while the holder in the minority trusted its lease")
 	t.Logf("the holder's context ended %s before the next grant", granted.Sub(<-ended).Round(time.Millisecond))
 	require.Greater(t, next.Token(), lease.Token())
 	c.Rejoin()
@@ -190,7 +190,7 @@ func minorityLosesFirst(t *testing.T, c *testserver.ZooKeeperEnsemble, minority 
 	require.NoError(t, next.Release(t.Context()))
 }
 
-// behindRefusesNothing: a server that has not heard of a release does not make a refusal of it.
+// behindRefusesNothing: a server that does not know of a release yet causes no refusal.
 func behindRefusesNothing(t *testing.T, c *testserver.ZooKeeperEnsemble, behind *testserver.ZooKeeperNode) {
 	where := root()
 	holder := atLast(t, lockerOn(t, open(t, without(c, behind), where), rowlock.TTL(20*time.Second)), "a")

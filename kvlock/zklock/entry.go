@@ -9,10 +9,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// entry is one acquisition on one session: the node that was asked for, that stands in a queue or is
-// held, or that is to go. Requests for it are made by goroutines of its own, which end when it is
-// known what became of them, or with the session. So a caller may leave at any time, and whoever asks
-// for the same acquisition again waits for the same request.
+// entry is one acquisition on one session: its node, requested, in the queue, held, or being deleted. Goroutines of the
+// entry send its requests. They end when the outcome is known, or with the session. So a caller may return at any time,
+// and a repeated acquisition waits for the same request.
 type entry struct {
 	store   *store
 	session *session
@@ -20,23 +19,23 @@ type entry struct {
 	nonce   driver.Nonce
 	shared  bool
 
-	created chan struct{} // closed when it is known what became of the request to create it
+	created chan struct{} // closed when the outcome of the create request is known
 
-	// To be read once created is closed.
+	// Valid once created is closed.
 	err     error        // why there is no node
-	path    string       // of the node; empty if there is none
-	token   driver.Token // the transaction that created it
-	version int32        // of the lock's node with it
+	path    string       // path of the node; empty if there is none
+	token   driver.Token // id of the transaction that created the node
+	version int32        // version of the lock's node after that transaction
 	sent    time.Time    // before the request was sent; zero if its reply was lost
-	first   bool         // nobody stood before it
+	first   bool         // no entry was before it
 
 	// Guarded by store.mu.
 	granted bool
-	removal *removal // nil unless it is to go
+	removal *removal // nil unless it is being deleted
 }
 
-// enter asks for a node at the end of the queue, if the lock's node has been written version times:
-// every acquisition writes it, to learn its token. Minus one is any number.
+// enter requests a node at the end of the queue, on the condition that the lock's node has this version. Every
+// acquisition writes the lock's node, to learn its token. Version -1 matches any.
 func (s *store) enter(open *session, r driver.Request, shared bool, version int32) *entry {
 	e := &entry{store: s, session: open, key: r.Key, nonce: r.Nonce, shared: shared, created: make(chan struct{})}
 	s.mu.Lock()
@@ -62,7 +61,7 @@ func (e *entry) create(data string, version int32) {
 	e.session.heed(err)
 	switch {
 	case err == nil:
-		// Both are one transaction: the children are counted, and the writing is numbered, as it leaves them.
+		// One transaction did both, so the number of children and the transaction id include the new node.
 		parent := results[1].Stat
 		e.path, e.token, e.sent, e.first = results[0].String, driver.Token(parent.Mzxid), sent, parent.NumChildren == 1
 		e.version = parent.Version
@@ -77,7 +76,7 @@ func (e *entry) create(data string, version int32) {
 	}
 }
 
-// forget drops what is known of e.
+// forget drops what is known about e.
 func (e *entry) forget() {
 	e.store.mu.Lock()
 	known := e.store.entries[e.nonce] == e
@@ -93,7 +92,7 @@ func (e *entry) forget() {
 	}
 }
 
-// grant makes a grant of e, which stands first.
+// grant makes a grant of e, which is the first in the queue.
 func (e *entry) grant(ttl time.Duration) driver.Grant {
 	e.store.mu.Lock()
 	before := e.granted
@@ -105,14 +104,14 @@ func (e *entry) grant(ttl time.Duration) driver.Grant {
 	return driver.Grant{Key: e.key, Nonce: e.nonce, Token: e.token, TTL: e.session.trust(ttl)}
 }
 
-// leaving says whether e is to go.
+// leaving returns the removal of e, or nil if e is not being deleted.
 func (e *entry) leaving() *removal {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
 	return e.removal
 }
 
-// wait returns once it is known what became of the request for e, or when ctx ends.
+// wait returns when the outcome of the request for e is known, or when ctx ends.
 func (e *entry) wait(ctx context.Context) error {
 	select {
 	case <-e.created:

@@ -10,21 +10,21 @@ import (
 
 var (
 	errExpired     = errors.New("zklock: the servers have ended the session")
-	errUnproven    = errors.New("zklock: nothing proved that the session lives for as long as it is trusted")
+	errUnproven    = errors.New("zklock: no request proved in time that the session lives")
 	errClosed      = errors.New("zklock: the backend is closed")
-	errIdle        = errors.New("zklock: nobody used the session")
+	errIdle        = errors.New("zklock: the session was not used")
 	errUnreachable = errors.New("zklock: no connection to any of the servers")
-	errPlaceLost   = errors.New("zklock: the place in the queue is gone")
-	errNotCreated  = errors.New("zklock: the request was lost on its way")
-	errSilent      = errors.New("zklock: nothing was heard from the servers for the TTL")
-	errBusy        = errors.New("zklock: another call for this acquisition is under way")
-	errNotMine     = errors.New("zklock: the grant lives on no session of this backend")
+	errPlaceLost   = errors.New("zklock: the waiter's node in the queue was deleted")
+	errNotCreated  = errors.New("zklock: the request was not carried out")
+	errSilent      = errors.New("zklock: the servers have not answered for one TTL")
+	errBusy        = errors.New("zklock: another call for this acquisition is running")
+	errNotMine     = errors.New("zklock: the grant is on no session of this backend")
 )
 
-// refusedFor are the answers to a request that had no effect, and that no repetition mends.
+// refusedFor are the errors of a request that had no effect and that a retry cannot fix.
 var refusedFor = []error{zk.ErrNoAuth, zk.ErrAuthFailed, zk.ErrInvalidACL}
 
-// withoutEffect are the answers to a request that had no effect: it was refused, or never sent.
+// withoutEffect are the errors of a request that had no effect: it was refused, or never sent.
 var withoutEffect = []error{
 	zk.ErrNoNode, zk.ErrBadVersion, zk.ErrNodeExists, zk.ErrSessionExpired, zk.ErrSessionMoved, zk.ErrNoServer,
 }
@@ -38,7 +38,7 @@ func isAny(err error, list []error) bool {
 	return false
 }
 
-// ambiguous says whether a request that failed may have been carried out.
+// ambiguous reports whether a request that failed may have been carried out.
 func ambiguous(err error) bool {
 	return err != nil && !isAny(err, refusedFor) && !isAny(err, withoutEffect)
 }
@@ -66,7 +66,7 @@ func ofRead(err error) error {
 	return driver.NotApplied(err)
 }
 
-// overBefore says whether a call failed because its session had ended before.
+// overBefore reports whether a call failed because its session had ended before.
 func overBefore(err error) bool {
 	over := errors.Is(err, errExpired) || errors.Is(err, errUnproven) || errors.Is(err, errIdle)
 	return over && driver.IsNotApplied(err) && !errors.Is(err, errPlaceLost)

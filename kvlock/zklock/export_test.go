@@ -9,16 +9,16 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Container is the node of a lock.
+// Container returns the node of a lock.
 func (b *Backend) Container(key driver.Key) string { return b.container(key) }
 
-// Escape and Unescape are how a part of a path is written and read.
+// Escape and Unescape write and read a part of a path.
 var (
 	Escape   = escape
 	Unescape = unescape
 )
 
-// Sequences is the order in which children of a lock's node stand in its queue.
+// Sequences returns the children of a lock's node in the order of its queue.
 func Sequences(children []string) (order []string) {
 	for _, p := range queue(children) {
 		order = append(order, p.node)
@@ -26,7 +26,7 @@ func Sequences(children []string) (order []string) {
 	return order
 }
 
-// ClientWatches is how many watches the clients of b keep. It is for when nothing happens.
+// ClientWatches returns how many watches the clients of b keep. Use it when nothing else happens.
 func (b *Backend) ClientWatches() (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -38,7 +38,7 @@ func (b *Backend) ClientWatches() (n int) {
 	return n
 }
 
-// Connected says whether the clients of b have been greeted by a server, and have heard of no end of that connection.
+// Connected reports whether all clients of b are connected to a server, as far as they know.
 func (b *Backend) Connected() bool {
 	b.mu.Lock()
 	all := slices.Collect(maps.Values(b.places))
@@ -50,8 +50,8 @@ func (b *Backend) Connected() bool {
 	})
 }
 
-// Abandon ends the sessions of b as it does itself when nothing proves that they live. The servers hear of
-// it if the network lets them.
+// Abandon ends the sessions of b as b does when nothing proves that they live. The servers are notified if the network
+// works.
 func (b *Backend) Abandon() {
 	b.mu.Lock()
 	all := slices.Collect(maps.Values(b.places))
@@ -61,7 +61,7 @@ func (b *Backend) Abandon() {
 	}
 }
 
-// Stands says whether it is known that the request of this nonce has a node.
+// Stands reports whether the request of this nonce is known to have a node.
 func (b *Backend) Stands(nonce driver.Nonce) bool {
 	b.mu.Lock()
 	e := b.entries[nonce]
@@ -69,7 +69,7 @@ func (b *Backend) Stands(nonce driver.Nonce) bool {
 	return e != nil && e.stands()
 }
 
-// SetLinger sets for how long sessions that nobody uses are kept from now on.
+// SetLinger sets how long unused sessions are kept from now on.
 func (b *Backend) SetLinger(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -2,26 +2,26 @@ package zklock_test
 
 import "testing"
 
-// faults are those of clients, their connections and their sessions, and the bugs of other libraries. They end
-// well on one server, and on three.
+// faults are faults of clients, connections and sessions, and bugs of other libraries. The tests run on one server and
+// on three.
 var faults = map[string]func(*testing.T, *network){
 	"orphan":              noOrphanAtTheHeadOfTheQueue,
-	"lost-reply":          aLostReplyIsFoundAgain,
+	"lost-reply":          lostReplyIsFound,
 	"release-after-loss":  releaseAfterLossIsNoSuccess,
 	"prefixes":            namesArePrefixesOfNone,
 	"one-session":         oneSessionHoldsANameOnce,
 	"hundred-waiters":     onlyTwoOfAHundredWaitersWake,
-	"far-back":            aPlaceFarBackIsNotLostInSilence,
-	"who-holds":           whoeverWaitsBehindOthersLearnsWhoHolds,
+	"far-back":            waiterBehindOthersNoticesItsDeletion,
+	"who-holds":           waiterBehindOthersLearnsTheHolder,
 	"order":               waitersAreServedInOrder,
-	"dying-waiter":        aWaiterThatDiesPassesNothingOn,
-	"deleted-waiter":      aWaiterWithoutItsNodeIsNotGranted,
+	"dying-waiter":        deadWaiterGrantsNothing,
+	"deleted-waiter":      waiterWithoutItsNodeIsNotGranted,
 	"readers-and-writers": readersAndWritersQueue,
-	"lost-session":        aLostSessionEndsAllItsLeasesAndNoOthers,
+	"lost-session":        lostSessionEndsItsLeasesOnly,
 	"expiry-in-the-queue": sessionExpiryWhileWaiting,
-	"abandoned-session":   anAbandonedSessionsPlaceIsNobodys,
-	"lost-reply-again":    aLostReplyIsNotThatOfAnEarlierSession,
-	"denied":              whatStandsIsNotDenied,
+	"abandoned-session":   abandonedNodeIsIgnored,
+	"lost-reply-again":    lostReplyIsNotFoundInAnEarlierSession,
+	"denied":              existingNodeIsNotDenied,
 }
 
 func faultsOn(t *testing.T, servers ...string) {
@@ -34,7 +34,7 @@ func faultsOn(t *testing.T, servers ...string) {
 	}
 }
 
-// One server ends them well.
+// One server survives all faults.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	faultsOn(t, server(t))

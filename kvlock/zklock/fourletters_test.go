@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// alone is a server of this test's own, for what is seen in its counters or done to the whole of it.
+// alone starts a server for one test, which reads its counters or changes all of it.
 func alone(tb testing.TB, args ...string) *testserver.Server {
 	tb.Helper()
 	server(tb)
@@ -25,7 +25,7 @@ func alone(tb testing.TB, args ...string) *testserver.Server {
 	return s
 }
 
-// fourLetters asks a server by one of its commands.
+// fourLetters sends a command to a server and returns its answer.
 func fourLetters(tb testing.TB, addr, command string) string {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -41,11 +41,11 @@ func fourLetters(tb testing.TB, addr, command string) string {
 	return string(text)
 }
 
-// watches is how many watches of all clients there are on a path and below it.
+// watches returns how many watches all clients have on a path and below it.
 func watches(tb testing.TB, addr, path string) (n int) {
 	tb.Helper()
 	below := false
-	for line := range strings.Lines(fourLetters(tb, addr, "wchp")) { // a path, and below it those who watch it
+	for line := range strings.Lines(fourLetters(tb, addr, "wchp")) { // a path, and below it its watchers
 		line = strings.TrimRight(line, "\n")
 		if strings.HasPrefix(line, "/") {
 			below = strings.HasPrefix(line+"/", path+"/")
@@ -56,7 +56,7 @@ func watches(tb testing.TB, addr, path string) (n int) {
 	return n
 }
 
-// number reads one of the numbers that a server tells of itself.
+// number reads a number from a server's status.
 func number(tb testing.TB, addr, command, pattern string) int64 {
 	tb.Helper()
 	found := regexp.MustCompile(pattern).FindStringSubmatch(fourLetters(tb, addr, command))
@@ -66,13 +66,13 @@ func number(tb testing.TB, addr, command, pattern string) int64 {
 	return n
 }
 
-// commits counts the transactions of a server.
+// commits returns the number of a server's transactions.
 func commits(tb testing.TB, addr string) int64 {
 	tb.Helper()
 	return number(tb, addr, "srvr", `Zxid: (0x[0-9a-f]+)`)
 }
 
-// received counts the packets of all clients.
+// received returns the number of packets from all clients.
 func received(tb testing.TB, n *network) (all int64) {
 	tb.Helper()
 	for _, s := range n.servers {

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// slow is a connection whose server takes its time to greet.
+// slow is a connection whose server is slow to answer the handshake.
 type slow struct {
 	net.Conn
 
@@ -21,13 +21,13 @@ type slow struct {
 func (s *slow) Read(p []byte) (int, error) {
 	if !s.greeted {
 		s.greeted = true
-		time.Sleep(700 * time.Millisecond) // the time is what this is about
+		time.Sleep(700 * time.Millisecond) // the test is about this time
 	}
 	return s.Conn.Read(p)
 }
 
-// Servers that take longer to make a session than they are given at first are given more time.
-func TestServersThatAreSlowToGreetAreReached(t *testing.T) {
+// Servers that take longer to make a session than the first limit get more time.
+func TestServersWithASlowHandshakeAreReached(t *testing.T) {
 	t.Parallel()
 	b := open(t, []string{server(t)}, root(), zklock.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)

@@ -9,14 +9,14 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Guard returns the operation that succeeds for as long as lease lasts, in ZooKeeper's own order: as
-// part of a multi it makes the servers refuse what comes too late, even if the holder does not know of
-// its loss. It does no I/O. It fails on a lease that has ended, and on one that b did not grant, in
-// the form, shared or not, that it is. Any client of the same ensemble may send it.
+// Guard returns an operation that succeeds while ZooKeeper holds the lock of lease. In a multi, it makes the servers
+// reject a write that comes too late, even if the holder does not know yet that it has lost the lock. Guard does no
+// I/O. It fails if the lease has ended, or if b did not grant it in the same form (shared or exclusive). Any client of
+// the same ensemble may send the operation.
 //
 //	_, err := conn.Multi(guard, &zk.SetDataRequest{Path: path, Data: data, Version: -1})
 //
-// Data in ZooKeeper need no fence besides. Data elsewhere take the token, with package fence.
+// Data in ZooKeeper need no other fence. For data elsewhere use the token, with package fence.
 func (b *Backend) Guard(lease *rowlock.Lease) (*zk.CheckVersionRequest, error) {
 	if kind := lease.Backend(); kind != backendName {
 		return nil, fmt.Errorf("zklock: Guard: the lease on %q was granted by %q", lease.Name(), kind)
@@ -28,7 +28,7 @@ func (b *Backend) Guard(lease *rowlock.Lease) (*zk.CheckVersionRequest, error) {
 		Key: driver.Key{Namespace: lease.Namespace(), Name: lease.Name()}, Nonce: lease.Nonce(), Token: lease.Token(),
 	})
 	if e == nil {
-		return nil, fmt.Errorf("zklock: Guard: the lease on %q lives on no session of this backend: %w", lease.Name(), rowlock.ErrNotHeld)
+		return nil, fmt.Errorf("zklock: Guard: the lease on %q is on no session of this backend: %w", lease.Name(), rowlock.ErrNotHeld)
 	}
 	return existence(e.path), nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A multi with the guard of a lease is refused by the servers once the lease is gone, although its holder
-// has not heard of that; one with the guard of the present lease is not.
+// The servers reject a multi with the guard of a lost lease, even if its holder does not know of the loss. They accept
+// one with the guard of the current lease.
 func TestGuardRefusesWhatComesTooLate(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -47,11 +47,11 @@ func TestGuardRefusesWhatComesTooLate(t *testing.T) {
 	require.NoError(t, write(present))
 	_, stat, err := n.direct.Get(data)
 	require.NoError(t, err)
-	require.EqualValues(t, 2, stat.Version, "what was refused wrote nothing")
+	require.EqualValues(t, 2, stat.Version, "the rejected multi wrote nothing")
 	require.NoError(t, n.Restore(b))
 }
 
-// There is no guard of a lease that has ended, nor of another store's or another backend's.
+// There is no guard for a lease that has ended, or for a lease of another store or another backend.
 func TestGuardNeedsALeaseOfTheBackend(t *testing.T) {
 	t.Parallel()
 	where := root()
@@ -69,10 +69,10 @@ func TestGuardNeedsALeaseOfTheBackend(t *testing.T) {
 	require.ErrorContains(t, err, "granted by")
 }
 
-// Data in ZooKeeper that only the holder of the lock can change.
+// Guard makes ZooKeeper accept a write only from the holder of the lock.
 func ExampleBackend_Guard() {
 	address := os.Getenv("ROWLOCK_TEST_ZOOKEEPER")
-	if address == "" { // without a server there is nothing to show
+	if address == "" { // without a server this is not an example
 		fmt.Println("stored")
 		return
 	}

@@ -26,14 +26,14 @@ func server(tb testing.TB) string {
 	return testenv.DSN(tb, testenv.EngineZooKeeper)
 }
 
-// connect is a client of the test's own.
+// connect makes a client for one test.
 func connect(tb testing.TB, servers ...string) *zk.Conn {
 	tb.Helper()
 	conn, events, err := zk.Connect(servers, 10*time.Second, zk.WithLogger(quiet{}))
 	require.NoError(tb, err)
 	tb.Cleanup(func() {
 		conn.Close()
-		for range events { // until nothing runs any more
+		for range events { // until the client has no goroutine left
 		}
 	})
 	return conn
@@ -43,10 +43,10 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// root is a place of a test's own.
+// root returns a root that only this test uses.
 func root() zklock.Option { return zklock.Root("/test-" + driver.NewNonce().String()) }
 
-// open is a backend of the test's own.
+// open makes a backend for one test.
 func open(tb testing.TB, servers []string, opts ...zklock.Option) *zklock.Backend {
 	tb.Helper()
 	b := zklock.New(servers, opts...)
@@ -54,7 +54,7 @@ func open(tb testing.TB, servers []string, opts ...zklock.Option) *zklock.Backen
 	return b
 }
 
-// network is an ensemble whose clients each have a misbehaving network of their own.
+// network is an ensemble. Each of its clients has a faulty network of its own.
 type network struct {
 	servers  []string
 	root     zklock.Option
@@ -63,8 +63,8 @@ type network struct {
 
 	mu      sync.Mutex
 	clients map[driver.Backend]*client
-	secrets map[int64][]byte // of sessions
-	ending  sync.RWMutex     // nobody connects while a session is being ended
+	secrets map[int64][]byte // by the id of the session
+	ending  sync.RWMutex     // blocks new connections while a session is being ended
 }
 
 type client struct {
@@ -119,7 +119,7 @@ func (n *network) each(b driver.Backend, do func(*faultproxy.Proxy)) error {
 	c := n.clients[b]
 	n.mu.Unlock()
 	if c == nil {
-		return fmt.Errorf("%v is no client of this harness", b)
+		return fmt.Errorf("%v is not a client of this harness", b)
 	}
 	for _, p := range c.proxies {
 		do(p)
@@ -147,8 +147,7 @@ func (n *network) DropReply(b driver.Backend) error {
 	return n.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Reset) })
 }
 
-// Expire has the servers end the session that the first node of key's queue lives on, and returns when
-// it is gone.
+// Expire ends the session of the first node in key's queue, and returns when the node is deleted.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	path, stat, err := n.head(key)
 	if err != nil {
@@ -167,21 +166,21 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	return ctx.Err()
 }
 
-// head is the first node of key's queue.
+// head returns the first node in key's queue.
 func (n *network) head(key driver.Key) (string, *zk.Stat, error) {
 	children, err := n.queue(key)
 	if err != nil {
 		return "", nil, err
 	}
 	if len(children) == 0 {
-		return "", nil, fmt.Errorf("nobody holds %q", key)
+		return "", nil, fmt.Errorf("%q is not held", key)
 	}
 	path := n.watching.Container(key) + "/" + children[0]
 	_, stat, err := n.direct.Get(path)
 	return path, stat, err
 }
 
-// queue is the nodes that stand in key's queue, the holder's first.
+// queue returns the nodes in key's queue, the holder's first.
 func (n *network) queue(key driver.Key) ([]string, error) {
 	container := n.watching.Container(key)
 	if _, err := n.direct.Sync(container); err != nil {
@@ -194,8 +193,8 @@ func (n *network) queue(key driver.Key) ([]string, error) {
 	return zklock.Sequences(children), err
 }
 
-// endSession does what only its owner can: it connects with the session's secret, and closes it. If the
-// owner came back in between, its connection would be left without a session, which the servers do not do.
+// endSession ends a session as only its owner can: it connects with the session's secret and closes it. The owner must
+// not reconnect in between, because its connection would lose its session, which servers do not do.
 func (n *network) endSession(id int64) error {
 	n.ending.Lock()
 	defer n.ending.Unlock()
@@ -225,11 +224,11 @@ func (n *network) endSession(id int64) error {
 		return err
 	}
 	_, err = conn.Write(goodbye)
-	_, _ = io.Copy(io.Discard, conn) // until the server hangs up
+	_, _ = io.Copy(io.Discard, conn) // until the server closes the connection
 	return err
 }
 
-// overheard is a dialer that learns the sessions' secrets from the servers' greetings.
+// overheard is a dialer that reads the sessions' secrets from the servers' first replies.
 func (n *network) overheard() zklock.Option {
 	return zklock.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 		n.ending.RLock()

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// check looks whether the entry still has its place, and who holds the lock unless that was told.
+// check checks that the entry's node exists, and finds the holder of the lock unless the caller knows it.
 func (w *waiter) check(ctx context.Context) error {
 	e := w.entry
 	var held *driver.Held
@@ -38,7 +38,7 @@ func (w *waiter) check(ctx context.Context) error {
 	return err
 }
 
-// holder tells who is first; nil if that has just gone, or is e itself.
+// holder describes the holder. It is nil if the holder's node was just deleted, or is e's.
 func (e *entry) holder(ctx context.Context) (*driver.Held, error) {
 	q, err := e.queue(ctx)
 	if err != nil {
@@ -50,7 +50,8 @@ func (e *entry) holder(ctx context.Context) (*driver.Held, error) {
 	return e.store.refusal(ctx, e.session, e.key, q[0])
 }
 
-// tellAtLast is for a wait that ends, in vain, before it was told whom it was for. Nobody need wait for the entry meanwhile.
+// tellAtLast reports the holder to a caller whose wait has failed before it knew the holder. It first deletes the
+// entry, so that the entry blocks no other waiter meanwhile.
 func (w *waiter) tellAtLast(ctx context.Context) {
 	e := w.entry
 	if ctx.Err() == nil || !w.begun || w.told || e.session.ctx.Err() != nil {

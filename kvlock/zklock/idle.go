@@ -9,7 +9,7 @@ import (
 
 var _ driver.Idler = (*Backend)(nil)
 
-// isIdle says whether nothing is held, waited for or asked on s. The caller holds store.mu.
+// isIdle reports whether s has no locks, no waiters and no running requests. The caller holds store.mu.
 func (s *session) isIdle() bool {
 	for _, e := range s.store.entries {
 		if e.session == s {
@@ -21,8 +21,8 @@ func (s *session) isIdle() bool {
 	return s.asking == 0
 }
 
-// endIdle ends s if nobody has used it for a while, and else looks again. It ends s while it holds store.mu, so no lock is granted on a session
-// that is about to end. An acquisition that has chosen s already is made on another, as after any end of a session.
+// endIdle ends s if it was unused for linger, and else checks again later. It ends s while it holds store.mu, so that
+// no lock is granted on an ending session. An acquisition that has already chosen s is retried on another session.
 func (s *session) endIdle() {
 	s.store.mu.Lock()
 	left := s.store.linger - time.Since(s.used)
@@ -39,7 +39,7 @@ func (s *session) endIdle() {
 	s.finish(errIdle)
 }
 
-// CloseIdle implements [driver.Idler]: sessions on which nothing is held end.
+// CloseIdle implements [driver.Idler]. It ends the sessions that hold no lock.
 func (b *Backend) CloseIdle(ctx context.Context) {
 	b.mu.Lock()
 	var idle []*session

@@ -13,8 +13,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// List returns the locks that are held, as [driver.Operator] says. One that nobody holds is not
-// listed, for ZooKeeper keeps nothing of it.
+// List implements [driver.Operator]. It returns the held locks, because ZooKeeper stores nothing about free ones.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	return onAny(b.store, func(s *session) ([]driver.Status, error) { return b.list(ctx, s, namespace, all) })
 }
@@ -57,7 +56,7 @@ func (s *store) namespaces(ctx context.Context, open *session) (all []string, er
 	return all, err
 }
 
-// children lists what is below a node as the leader knows it; nothing if it does not exist.
+// children lists what is below a node as the leader knows it. The list is empty if the node does not exist.
 func children(ctx context.Context, s *session, path string) ([]string, error) {
 	found, err := ask(ctx, s, func(c *zk.Conn) ([]string, error) { return synced(c, path) })
 	if errors.Is(err, zk.ErrNoNode) {
@@ -66,14 +65,14 @@ func children(ctx context.Context, s *session, path string) ([]string, error) {
 	return found, err
 }
 
-// first is the state of a lock, and the node that says so.
+// first is the state of a lock, and the path of the holder's node.
 type first struct {
 	driver.Status
 
 	path string
 }
 
-// head finds who holds a lock. Of several that share it, it is the one that came first.
+// head finds the holder of a lock. For a shared lock it is the oldest grant.
 func (s *store) head(ctx context.Context, open *session, key driver.Key) (first, error) {
 	for {
 		nodes, err := children(ctx, open, s.container(key))
@@ -83,7 +82,7 @@ func (s *store) head(ctx context.Context, open *session, key driver.Key) (first,
 		}
 		path := s.container(key) + "/" + q[0].node
 		n, err := s.read(ctx, open, path)
-		if errors.Is(err, zk.ErrNoNode) { // it has just gone
+		if errors.Is(err, zk.ErrNoNode) { // it was just deleted
 			continue
 		}
 		state := driver.StateHeld
@@ -94,14 +93,14 @@ func (s *store) head(ctx context.Context, open *session, key driver.Key) (first,
 	}
 }
 
-// Inspect returns the state of one lock. One that nobody holds has token zero.
+// Inspect implements [driver.Operator]. The token of a free lock is zero.
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
 	f, err := onAny(b.store, func(s *session) (first, error) { return b.head(ctx, s, key) })
 	return f.Status, err
 }
 
-// ForceRelease deletes the node of the holder with that token. Whatever is in ZooKeeper is alive, so it
-// takes live.
+// ForceRelease implements [driver.Operator]. It deletes the node of the holder with that token. It needs live, because
+// every node in a queue belongs to a living session.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	f, err := onAny(b.store, func(s *session) (first, error) { return b.head(ctx, s, key) })
 	switch {
@@ -119,18 +118,18 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	if err := open.await(ctx); err != nil {
 		return err
 	}
-	// Once: sent again after the connection broke, it could not tell its own effect from another's.
+	// Without retries: after a broken connection, a retry could not distinguish its own deletion from another client's.
 	_, err = askOnce(ctx, open, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(f.path, -1) })
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return driver.ErrNotHeld
 	case ambiguous(err):
-		return fmt.Errorf("zklock: no answer came: %v", err) //nolint:errorlint // that the session is over, say, does not mean that it was not done
+		return fmt.Errorf("zklock: the servers did not answer: %v", err) //nolint:errorlint // the error says nothing about the effect
 	}
 	return classify(err)
 }
 
-// onAny does something that no lock depends on, and once more if the session for it had ended.
+// onAny calls do, on which no lock depends, with any session. If the session had ended, it retries once.
 func onAny[T any](s *store, do func(*session) (T, error)) (T, error) {
 	for again := true; ; again = false {
 		open, err := s.any()
@@ -145,5 +144,5 @@ func onAny[T any](s *store, do func(*session) (T, error)) (T, error) {
 	}
 }
 
-// Prune has nothing to forget: the servers clear away the node of a lock that stands empty.
+// Prune implements [driver.Operator]. There is nothing to delete: the servers remove the nodes of free locks.
 func (b *Backend) Prune(context.Context, time.Duration) (int, error) { return 0, nil }

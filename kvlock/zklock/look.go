@@ -9,12 +9,12 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// free returns how often the lock's node was written while nobody stood in the way, or a refusal.
+// free returns the version of the lock's node at which no entry blocked the request, or a refusal.
 func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32, error) {
 	b.mu.Lock()
 	version, known := b.versions.get(r.Key)
 	b.mu.Unlock()
-	if known && !b.shared && !r.Waiting { // if nobody came since our last grant, which we released, nobody is there
+	if known && !b.shared && !r.Waiting { // if no request came since our last grant, which we released, the queue is empty
 		return version, nil
 	}
 	for synced := false; ; {
@@ -37,8 +37,8 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 				return 0, held
 			}
 		}
-		// The server that we talk to may be behind the others. That nobody is there is made sure of by
-		// the leader when the node is created; that somebody is, only by this.
+		// Our server may be behind the others. The leader checks again that the lock is free when the node is created.
+		// Only this sync confirms that it is held.
 		if _, err := ask(ctx, s, func(c *zk.Conn) (string, error) { return c.Sync(b.container(r.Key)) }); err != nil {
 			return 0, err
 		}
@@ -46,7 +46,7 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 	}
 }
 
-// look lists the queue as the server that we talk to knows it, and how often its node was written.
+// look lists the queue, and the version of the lock's node, as our server knows them.
 func (s *store) look(ctx context.Context, open *session, key driver.Key) ([]place, int32, error) {
 	type answer struct {
 		children []string
@@ -62,7 +62,8 @@ func (s *store) look(ctx context.Context, open *session, key driver.Key) ([]plac
 	return queue(a.children), a.version, err
 }
 
-// refusal tells of the holder; nil if it has just gone. Since when and until when, only the leader knows.
+// refusal describes the holder. It is nil if the holder's node was just deleted. Only the leader knows since when and
+// until when it holds the lock.
 func (s *store) refusal(ctx context.Context, open *session, key driver.Key, first place) (*driver.Held, error) {
 	n, err := s.read(ctx, open, s.container(key)+"/"+first.node)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -74,12 +75,12 @@ func (s *store) refusal(ctx context.Context, open *session, key driver.Key, firs
 	return n.holds(), nil
 }
 
-// node is what is known of an entry's node.
+// node is the content and state of an entry's node.
 type node struct {
 	value
 
 	token  driver.Token
-	paused bool // no session ends it
+	paused bool // the node belongs to no session
 }
 
 func parseNode(data []byte, stat *zk.Stat) node {
@@ -90,7 +91,7 @@ func parseNode(data []byte, stat *zk.Stat) node {
 	return n
 }
 
-// holds is the refusal of whoever asks while n is the holder's.
+// holds returns the refusal for others while n is the holder's node.
 func (n node) holds() *driver.Held {
 	reason := driver.Leased
 	if n.paused {

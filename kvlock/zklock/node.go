@@ -10,9 +10,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A lock is the node ROOT/locks/NAME, or ROOT/locks-NAMESPACE/NAME. Its children are called
-// _c_NONCE-lock-SEQUENCE, or -read- for those who share it, as ZooKeeper's own recipes call theirs.
-// The nonce makes a node one acquisition's own: a request whose reply is missing is found again.
+// A lock is the node ROOT/locks/NAME, or ROOT/locks-NAMESPACE/NAME. Its children are named _c_NONCE-lock-SEQUENCE, or
+// with -read- for shared locks, like those of ZooKeeper's own recipes. The nonce identifies the acquisition, so that a
+// request with a lost reply can be found.
 
 const (
 	locks     = "locks"
@@ -21,7 +21,7 @@ const (
 	sharing   = "-read-"
 )
 
-// under is the node of a namespace.
+// under returns the node of a namespace.
 func (s *store) under(namespace string) string {
 	if namespace == "" {
 		return s.root + "/" + locks
@@ -29,7 +29,7 @@ func (s *store) under(namespace string) string {
 	return s.root + "/" + locks + "-" + escape(namespace)
 }
 
-// namespaceOf reads the last part of what under writes.
+// namespaceOf parses the last part of a result of under.
 func namespaceOf(node string) (namespace string, ok bool) {
 	if node == locks {
 		return "", true
@@ -38,14 +38,14 @@ func namespaceOf(node string) (namespace string, ok bool) {
 	return unescape(escaped), ok
 }
 
-// container is the node of a lock.
+// container returns the node of a lock.
 func (s *store) container(key driver.Key) string {
 	return s.under(key.Namespace) + "/" + escape(key.Name)
 }
 
-// escape writes what may not be part of a path as the hexadecimal bytes of its UTF-8: what ZooKeeper
-// refuses, a slash, the percent sign itself, and the names of a single or double dot. Java takes
-// whatever is beyond 16 bits for two surrogates, and ZooKeeper refuses those.
+// escape replaces what may not be in a path by the hexadecimal bytes of its UTF-8. That is what ZooKeeper refuses, a
+// slash, the percent sign, and the names "." and "..". Java represents characters beyond 16 bits as two surrogates,
+// which ZooKeeper refuses.
 func escape(part string) string {
 	if part == "." || part == ".." {
 		return strings.ReplaceAll(part, ".", "%2E")
@@ -87,18 +87,18 @@ func unescape(part string) string {
 // place is one child of a lock's node.
 type place struct {
 	node     string
-	nonce    driver.Nonce // zero if another program made it
+	nonce    driver.Nonce // zero if another program created it
 	shared   bool
 	sequence int32
 }
 
-// parse reads the name of a child. Whatever has a sequence number stands in the queue; what another
-// program made stands alone.
+// parse reads the name of a child. Every name with a sequence number is in the queue. The node of another program
+// counts as exclusive.
 func parse(node string) (p place, ok bool) {
 	p.node = node
 	digits := len(node) - 10
 	if digits > 0 && node[digits-1] == '-' && digits > 1 && node[digits-2] == '-' {
-		digits-- // the sequence is below zero once it has passed 2³¹
+		digits-- // after 2³¹ nodes the sequence is negative
 	}
 	if digits < 0 {
 		return p, false
@@ -119,7 +119,7 @@ func parse(node string) (p place, ok bool) {
 	return p, true
 }
 
-// queue is the children of a lock's node in the order in which they came: the first is the holder's.
+// queue returns the children of a lock's node in the order of their creation. The first is the holder's.
 func queue(children []string) []place {
 	var all []place
 	for _, node := range children {
@@ -127,13 +127,13 @@ func queue(children []string) []place {
 			all = append(all, p)
 		}
 	}
-	// By their distance, which is right when the numbers begin again from below as well.
+	// Compared by their distance, so that the order is right when the sequence overflows.
 	slices.SortFunc(all, func(x, y place) int { return int(x.sequence - y.sequence) })
 	return all
 }
 
-// before is the part of q that ends with the last place that whoever comes, alone or to share, must wait
-// for; empty if there is none.
+// before returns the part of q that ends with the last place that a later request, exclusive or shared, must wait for.
+// It is empty if there is none.
 func before(q []place, shared bool) []place {
 	for shared && len(q) > 0 && q[len(q)-1].shared {
 		q = q[:len(q)-1]

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Pause puts a node that no session ends into the place of the node of g, with the same sequence number, and so at
-// the head of the queue. The transaction that created the node is another then, so the node itself says the token.
+// Pause replaces the node of g by one that belongs to no session. The new node has the same sequence number, so it
+// stays at the head of the queue. Another transaction creates it, so its content contains the token.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
@@ -24,7 +24,7 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	switch {
 	case before:
 		return nil
-	case e == nil || b.shared: // others who share it would hold on
+	case e == nil || b.shared: // other holders of a shared lock would keep it
 		return driver.ErrNotHeld
 	}
 	n, err := b.read(ctx, e.session, e.path)
@@ -34,14 +34,15 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 		n.Token = e.token
 		_, err = askOnce(ctx, e.session, func(c *zk.Conn) ([]zk.MultiResponse, error) {
 			return c.Multi(
-				// Who is next takes a node that is deleted for a name that is free. A watch tells once, and of this first.
+				// The next waiter treats a deleted node as a free lock. A watch fires once, so here it fires for this
+				// write.
 				&zk.SetDataRequest{Path: e.path, Version: -1},
 				&zk.DeleteRequest{Path: e.path, Version: -1},
 				&zk.CreateRequest{Path: path, Data: []byte(n.value.String()), Acl: b.acl, Flags: zk.FlagPersistent},
 			)
 		})
 	}
-	if errors.Is(err, zk.ErrNoNode) { // an earlier request may have had no answer, and may not have been seen before
+	if errors.Is(err, zk.ErrNoNode) { // an earlier request may have lost its reply and been carried out since
 		_, err = b.read(ctx, e.session, path)
 	}
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// A pause that finds the node still there, and gone when it comes to replace it, because the same pause was made meanwhile,
-// is made: whoever sends it again may talk to a server that has not heard of the first.
+// A pause succeeds even if the node disappears between the read and the replacement because the same pause was made
+// meanwhile. A retry may use a server that does not know of the first pause yet.
 func TestAPauseThatIsMadeMeanwhileIsMade(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -21,7 +21,7 @@ func TestAPauseThatIsMadeMeanwhileIsMade(t *testing.T) {
 	require.NoError(t, err)
 	g, err := b.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
-	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.Delay(100 * time.Millisecond) })) // so that all have read before one has written
+	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.Delay(100 * time.Millisecond) })) // so that all have read before the first one writes
 	as := driver.NewNonce()
 	var group sync.WaitGroup
 	for range 3 {

@@ -14,15 +14,15 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// noOrphanAtTheHeadOfTheQueue: an acquisition whose reply was lost, and that is given up, is not left at
-// the head of the queue while its session lives on with other locks. (A peer's looks for it without a sync,
-// and only in the call that is still waiting.)
+// noOrphanAtTheHeadOfTheQueue: a request whose reply was lost and that was given up does not stay at the head of the
+// queue while its session lives with other locks. (Another library looks for it without a sync, and only in the call
+// that still waits.)
 func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
 	kept, err := b.Acquire(t.Context(), request("kept"))
 	require.NoError(t, err)
-	warm, err := b.Acquire(t.Context(), request("a")) // its lock's node is made
+	warm, err := b.Acquire(t.Context(), request("a")) // creates the lock's node
 	require.NoError(t, err)
 	require.NoError(t, b.Release(t.Context(), warm))
 	renewed := func() bool {
@@ -30,13 +30,13 @@ func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 		return err == nil && outcomes[0] == driver.Renewed
 	}
 	for _, fate := range []faultproxy.AfterDrop{faultproxy.Reset, faultproxy.Hang} {
-		require.Eventually(t, renewed, 10*time.Second, 10*time.Millisecond, "it is connected")
+		require.Eventually(t, renewed, 10*time.Second, 10*time.Millisecond, "the client has reconnected")
 		r := request("a")
 		require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, fate) }))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		_, err = enter(ctx, b, r)
 		cancel()
-		if err == nil { // it was found again in time
+		if err == nil { // a retry found it in time
 			require.Equal(t, faultproxy.Reset, fate)
 			require.NoError(t, b.Release(t.Context(), driver.Grant{Key: r.Key, Nonce: r.Nonce}))
 			continue
@@ -45,24 +45,24 @@ func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 			require.Zero(t, entries(t, n, r.Key), "%v", err)
 			continue
 		}
-		require.Eventually(t, func() bool { return entries(t, n, r.Key) == 0 }, 10*time.Second, 5*time.Millisecond, "nobody asks for it any more, and it is taken back all the same")
+		require.Eventually(t, func() bool { return entries(t, n, r.Key) == 0 }, 10*time.Second, 5*time.Millisecond, "the node is deleted without a further request")
 	}
 	require.Eventually(t, renewed, 10*time.Second, 10*time.Millisecond)
 }
 
-// aLostReplyIsFoundAgain: a request that was sent again after its reply was lost is granted the node that
-// the first one has left, and no other is made.
-func aLostReplyIsFoundAgain(t *testing.T, n *network) {
+// lostReplyIsFound: a request that is repeated after its reply was lost is granted the node that the first one
+// left. No other node is created.
+func lostReplyIsFound(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
 	_, err = b.Acquire(t.Context(), request("warm"))
 	require.NoError(t, err)
 	r := request("warm2")
-	_, err = b.Acquire(t.Context(), r) // its lock's node is made
+	_, err = b.Acquire(t.Context(), r) // creates the lock's node
 	require.NoError(t, err)
 	require.NoError(t, b.Release(t.Context(), driver.Grant{Key: r.Key, Nonce: r.Nonce}))
 	r.Nonce = driver.NewNonce()
-	require.NoError(t, n.DropReply(b)) // nobody stood there since: the first request is the one that creates
+	require.NoError(t, n.DropReply(b)) // no request came since, so the next request creates the node
 	g, err := b.Acquire(t.Context(), r)
 	require.NoError(t, err)
 	q, err := n.queue(r.Key)
@@ -78,14 +78,14 @@ func aLostReplyIsFoundAgain(t *testing.T, n *network) {
 	require.NoError(t, b.Release(t.Context(), g), "a release whose reply was lost does not take its own effect for a loss")
 }
 
-// releaseAfterLossIsNoSuccess: release after the session was lost, and another holds the lock, says so and
-// does not touch the other's. (A peer's Unlock returns nil.)
+// releaseAfterLossIsNoSuccess: if the session was lost and another client holds the lock, Release returns an error and
+// does not touch the other's node. (Unlock of another library returns nil.)
 func releaseAfterLossIsNoSuccess(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
 	lease, err := lockerOn(t, b).Acquire(t.Context(), "a")
 	require.NoError(t, err)
-	require.NoError(t, n.Cut(b)) // so that it does not hear of it
+	require.NoError(t, n.Cut(b)) // so that the holder does not notice
 	require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
 	next, err := lockerOn(t, n.watching).Acquire(t.Context(), "a")
 	require.NoError(t, err)
@@ -95,8 +95,8 @@ func releaseAfterLossIsNoSuccess(t *testing.T, n *network) {
 	require.NoError(t, next.Renew(t.Context()))
 }
 
-// namesArePrefixesOfNone: a name is no name's beginning: job/1 being held, job is free, and the other way
-// round; and any name is legal, also those that ZooKeeper has other uses for.
+// namesArePrefixesOfNone: no name is a prefix of another. A lock on job/1 leaves job free, and the other way round.
+// Every name is allowed, also those that have another meaning in ZooKeeper.
 func namesArePrefixesOfNone(t *testing.T, n *network) {
 	b := n.watching
 	for _, name := range []string{"job/1", "job", "job/", "job/1/", "job%2F1", "%", ".", "..", "zookeeper", "locks", "\x01", "🔒", "lock-0000000000"} {
@@ -119,8 +119,8 @@ func oneSessionHoldsANameOnce(t *testing.T, n *network) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// The servers clear away the node of a lock that stands empty, and count its writings anew. Tokens rise
-// all the same, and whoever remembers the old count is not granted what another holds.
+// The servers remove the node of a free lock, and its version restarts. Tokens still rise, and a backend that remembers
+// the old version is not granted a held lock.
 func TestAnEmptyLockIsClearedAway(t *testing.T) {
 	t.Parallel()
 	s := alone(t, "-Dznode.container.checkIntervalMs=50")
@@ -150,8 +150,7 @@ func TestAnEmptyLockIsClearedAway(t *testing.T) {
 	require.Len(t, children, 1, "a refusal leaves nothing behind")
 }
 
-// Another program's nodes below a lock, as ZooKeeper's own recipe for locks makes them, stand in the same
-// queue.
+// Another program's nodes below a lock, such as those of ZooKeeper's lock recipe, are in the same queue.
 func TestForeignNodesStandInTheQueue(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -170,7 +169,7 @@ func TestForeignNodesStandInTheQueue(t *testing.T) {
 	require.NoError(t, <-waits)
 }
 
-// An option that ZooKeeper cannot keep is refused by its name, as is one that cannot work.
+// Options that ZooKeeper cannot keep, and invalid options, are refused by name.
 func TestWhatZooKeeperCannotKeepIsRefused(t *testing.T) {
 	t.Parallel()
 	l := lockerOn(t, open(t, []string{server(t)}, root()))

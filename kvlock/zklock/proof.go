@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// prove notes that a majority of the servers answered a request that was sent then, so that the
-// session lives.
+// prove records that a majority of the servers answered a request that was sent at that time, so the session lived
+// then.
 func (s *session) prove(sent time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,8 +21,8 @@ func (s *session) prove(sent time.Time) {
 	}
 }
 
-// keep counts the entries that are held. One that comes after a long wait, in which nothing proved the
-// session, is proven next.
+// keep changes the number of held entries. After a long wait without a proof, the timer starts at the grant, and the
+// session is proven next.
 func (s *session) keep(more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,8 +33,8 @@ func (s *session) keep(more int) {
 	s.plan()
 }
 
-// plan has the session ended when nothing has proven it for half its timeout: whoever holds something
-// on it trusts that no more, and it must not come back to life with it. The caller holds mu.
+// plan arms the timer that ends the session when no request has proven it for half its timeout. Holders no longer trust
+// their leases by then, and the session must not be resumed. The caller holds mu.
 func (s *session) plan() {
 	if s.granted == 0 || s.ctx.Err() != nil {
 		return
@@ -47,7 +47,7 @@ func (s *session) plan() {
 	s.expiry.Reset(left)
 }
 
-// left is for how long the session is kept without another proof. The caller holds mu.
+// left is how long the session is kept without another proof. The caller holds mu.
 func (s *session) left() time.Duration {
 	last := s.proven
 	if s.kept.After(last) {
@@ -65,14 +65,14 @@ func (s *session) expire() {
 	}
 }
 
-// provenSince says whether a request was answered that was sent since then.
+// provenSince reports whether a request that was sent since then was answered.
 func (s *session) provenSince(then time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.proven.Before(then)
 }
 
-// check asks a majority of the servers whether a node is there.
+// check asks a majority of the servers whether a node exists.
 func (s *session) check(ctx context.Context, path string) error {
 	sent := time.Now()
 	_, err := ask(ctx, s, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(existence(path)) })
@@ -82,12 +82,12 @@ func (s *session) check(ctx context.Context, path string) error {
 	return err
 }
 
-// existence is the operation that fails when a node is gone.
+// existence is an operation that fails if a node does not exist.
 func existence(path string) *zk.CheckVersionRequest {
 	return &zk.CheckVersionRequest{Path: path, Version: -1}
 }
 
-// ask makes a request when there is a connection, and again when that breaks: it must do no harm twice.
+// ask sends a request, and repeats it if the connection breaks. The request must be safe to repeat.
 func ask[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, error)) (T, error) {
 	for {
 		v, err := askOnce(ctx, s, request)
@@ -97,8 +97,8 @@ func ask[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, erro
 	}
 }
 
-// askOnce makes one request. The client knows no context: when ctx ends the request goes on without us,
-// until it is answered or its connection ends.
+// askOnce sends one request. The client does not support contexts: when ctx ends, the request continues until it is
+// answered or its connection ends.
 func askOnce[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, error)) (T, error) {
 	var none T
 	if err := s.await(ctx); err != nil {
@@ -110,7 +110,7 @@ func askOnce[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, 
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		answered := s.watchdog() // also when nobody waits for the answer any more
+		answered := s.watchdog() // also runs after the caller has returned
 		v, err := request(s.conn)
 		answered()
 		s.heed(err)

@@ -12,10 +12,10 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Await implements [driver.Awaiter]. It puts a node at the end of the queue, whose turn may have come with that. If not it calls wait, and
-// waits for the node that it must wait for to go, and for the one before that: when a holder goes, two waiters wake.
-// It waits until the context of the wait ends, or for as long as the servers say nothing for r.TTL.
-// Whoever leaves takes the node back.
+// Await implements [driver.Awaiter]. It puts a node at the end of the queue, which may grant the lock at once. If not,
+// it calls wait, and waits until the node before its own is deleted. It also watches the node before that, so a release
+// wakes two waiters. It waits until the context of the wait ends, or until the servers have not answered for r.TTL. If
+// it gives up, it deletes its node.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	return onSession(ctx, r, func(ctx context.Context, r driver.Request) (driver.Grant, error) {
 		return b.enterQueue(ctx, r, wait)
@@ -55,8 +55,8 @@ func (b *Backend) enterQueue(ctx context.Context, r driver.Request, wait func(*d
 	return e.grant(r.TTL), nil
 }
 
-// stand asks for a place in the queue. The lock's node may have to be made: a request that fails for that is
-// a commit as well, so that what this process does not know is looked for before.
+// stand puts an entry into the queue. The lock's node may have to be created first. An attempt that fails for lack of
+// it is a commit too, so a node that this process does not know is looked up before.
 func (b *Backend) stand(ctx context.Context, s *session, r driver.Request) (*entry, error) {
 	b.mu.Lock()
 	_, known := b.versions.get(r.Key)
@@ -84,7 +84,7 @@ func (b *Backend) stand(ctx context.Context, s *session, r driver.Request) (*ent
 	}
 }
 
-// leave takes the entry back, whatever became of ctx, and says in err whether it is gone for certain.
+// leave deletes the entry even if ctx has ended. The returned error says whether the entry is certainly deleted.
 func (e *entry) leave(ctx context.Context, err error) error {
 	const limit = time.Second
 	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
@@ -106,7 +106,7 @@ func (e *entry) leave(ctx context.Context, err error) error {
 			return err
 		}
 		return ofRead(err)
-	case <-inner.Done(): // whatever err says, what was done may stand
-		return oneline.Join(ctx.Err(), fmt.Errorf("zklock: the queue was not left: %v", err)) //nolint:errorlint // see above
+	case <-inner.Done(): // whatever err says, the node may exist
+		return oneline.Join(ctx.Err(), fmt.Errorf("zklock: the node in the queue was not deleted: %v", err)) //nolint:errorlint // see above
 	}
 }

@@ -19,7 +19,7 @@ func request(name string) driver.Request {
 	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test"}
 }
 
-// entries is how many stand in the queue for key, the holder included.
+// entries returns how many entries the queue of key has, including the holder's.
 func entries(tb testing.TB, n *network, key driver.Key) int {
 	tb.Helper()
 	q, err := n.queue(key)
@@ -27,8 +27,8 @@ func entries(tb testing.TB, n *network, key driver.Key) int {
 	return len(q)
 }
 
-// watching is how many watches the servers have on nodes of the queue for key: two of each who waits, on the two before
-// it, or on the one before it and its own.
+// watching returns how many watches the servers have on nodes in key's queue. Each waiter has two: on the two nodes
+// before its own, or on the node before it and its own.
 func watching(tb testing.TB, n *network, key driver.Key) (all int) {
 	tb.Helper()
 	for _, s := range n.servers {
@@ -37,18 +37,18 @@ func watching(tb testing.TB, n *network, key driver.Key) (all int) {
 	return all
 }
 
-// watched waits until there are so many watches.
+// watched waits until there are that many watches.
 func watched(t *testing.T, n *network, key driver.Key, want int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return watching(t, n, key) == want }, 10*time.Second, 5*time.Millisecond)
 }
 
-// enter waits in the queue for as long as ctx lasts.
+// enter waits in the queue until ctx ends.
 func enter(ctx context.Context, b *zklock.Backend, r driver.Request) (driver.Grant, error) {
 	return b.Await(ctx, r, func(*driver.Held) context.Context { return ctx })
 }
 
-// queued starts a waiter, and returns once it stands in the queue.
+// queued starts a waiter, and returns when its node is in the queue.
 func queued(t *testing.T, n *network, b *zklock.Backend, ctx context.Context, r driver.Request) <-chan error { //nolint:revive // ctx is what the test is about
 	t.Helper()
 	before := entries(t, n, r.Key)
@@ -61,9 +61,8 @@ func queued(t *testing.T, n *network, b *zklock.Backend, ctx context.Context, r 
 	return done
 }
 
-// onlyTwoOfAHundredWaitersWake: a hundred processes wait, in the order in which they came. When the holder
-// dies one of them is granted the lock, and the next one prepares for its turn; the others do nothing, and go on
-// watching whom they watched.
+// onlyTwoOfAHundredWaitersWake: a hundred processes wait, in the order of their requests. When the holder dies, one of
+// them is granted the lock, and the next one prepares to be next. The others do nothing, and keep their watches.
 func onlyTwoOfAHundredWaitersWake(t *testing.T, n *network) {
 	const many = 100
 	ctx, cancel := context.WithCancel(t.Context())
@@ -81,23 +80,23 @@ func onlyTwoOfAHundredWaitersWake(t *testing.T, n *network) {
 	require.NoError(t, n.Expire(ctx, r.Key))
 	require.NoError(t, <-waiters[0])
 	t.Logf("%d waiters, the holder's session ended: %d requests by all clients", many, received(t, n)-before)
-	watched(t, n, r.Key, 2*(many-1)+1) // the new holder's on its own node is left
+	watched(t, n, r.Key, 2*(many-1)+1) // the new holder's watch on its own node is left
 	for _, w := range waiters[1:] {
 		assert.Empty(t, w)
 	}
 	_, err = holder.Acquire(t.Context(), request("a"))
 	var held *driver.Held
-	require.ErrorAs(t, err, &held, "an attempt does not pass those who wait")
+	require.ErrorAs(t, err, &held, "an attempt does not overtake waiters")
 	cancel()
 	for _, w := range waiters[1:] {
 		require.ErrorIs(t, <-w, context.Canceled)
 	}
 	require.Eventually(t, func() bool { return entries(t, n, r.Key) == 1 }, 30*time.Second, time.Millisecond,
-		"a waiter that leaves the queue leaves nothing behind; the server that is asked may be a moment behind the leader")
+		"a waiter that leaves deletes its node; our server may lag behind the leader for a moment")
 }
 
-// waitersAreServedInOrder: waiters are granted the name in the order in which they came, across processes,
-// with rising tokens.
+// waitersAreServedInOrder: waiters are granted the name in the order of their requests, across processes, with rising
+// tokens.
 func waitersAreServedInOrder(t *testing.T, n *network) {
 	g, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
@@ -128,7 +127,8 @@ func waitersAreServedInOrder(t *testing.T, n *network) {
 	assert.IsIncreasing(t, tokens)
 }
 
-// A waiter that dies and is next keeps a lock that is released from those behind it until the servers end its session, and no longer.
+// If the next waiter dies, a released lock stays blocked for the waiters behind it until the servers end its session,
+// and no longer.
 func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -146,15 +146,15 @@ func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 	select {
 	case err := <-last:
 		require.NoError(t, err)
-		t.Logf("the lock was closed for %s", time.Since(died))
+		t.Logf("the lock was blocked for %s", time.Since(died))
 	case <-time.After(30 * time.Second):
-		t.Fatal("it stays closed")
+		t.Fatal("the lock stays blocked")
 	}
 }
 
-// aWaiterThatDiesPassesNothingOn: a waiter in the middle that dies is no wake-up for the lock: whoever
-// watched it looks, finds that others are in front, and waits on; whoever else stood behind it does nothing.
-func aWaiterThatDiesPassesNothingOn(t *testing.T, n *network) {
+// deadWaiterGrantsNothing: if a waiter in the middle dies, a waiter that watched it reads the queue, finds
+// others before its node, and continues to wait. The other waiters do nothing.
+func deadWaiterGrantsNothing(t *testing.T, n *network) {
 	g, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
 	dying, err := n.open()
@@ -173,7 +173,7 @@ func aWaiterThatDiesPassesNothingOn(t *testing.T, n *network) {
 	_, stat, err := n.direct.Get(container + q[1])
 	require.NoError(t, err)
 	require.NoError(t, n.endSession(stat.EphemeralOwner))
-	require.Error(t, <-lost, "whoever lost its place while waiting is not granted the lock")
+	require.Error(t, <-lost, "a waiter whose node was deleted is not granted the lock")
 	watched(t, n, g.Key, 2*2)
 	require.Empty(t, before)
 	require.Empty(t, waits)
@@ -184,15 +184,15 @@ func aWaiterThatDiesPassesNothingOn(t *testing.T, n *network) {
 	require.NoError(t, <-waits)
 }
 
-// aPlaceFarBackIsNotLostInSilence: whoever stands behind others, and whose node is deleted, learns of it while it
-// waits, although nothing of what it watches has changed.
-func aPlaceFarBackIsNotLostInSilence(t *testing.T, n *network) {
+// waiterBehindOthersNoticesItsDeletion: a waiter behind others whose own node is deleted notices it during the wait,
+// although nothing that it watches has changed.
+func waiterBehindOthersNoticesItsDeletion(t *testing.T, n *network) {
 	_, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
 	var last <-chan error
 	for range 3 {
 		r := request("a")
-		r.TTL = 6 * time.Second // it looks after a third of that
+		r.TTL = 6 * time.Second // the waiter looks after a third of it
 		last = queued(t, n, open(t, n.servers, n.root), t.Context(), r)
 	}
 	q, err := n.queue(driver.Key{Name: "a"})
@@ -203,13 +203,13 @@ func aPlaceFarBackIsNotLostInSilence(t *testing.T, n *network) {
 	case err := <-last:
 		require.Error(t, err)
 	case <-time.After(20 * time.Second):
-		t.Fatal("it waits on")
+		t.Fatal("the waiter is still waiting")
 	}
 }
 
-// whoeverWaitsBehindOthersLearnsWhoHolds: the first in the queue is named to who waits behind others, when the wait has
-// lasted for a moment, and when it ends before that.
-func whoeverWaitsBehindOthersLearnsWhoHolds(t *testing.T, n *network) {
+// waiterBehindOthersLearnsTheHolder: a waiter behind others learns the holder after a tenth of a second, and also
+// when its wait ends before that.
+func waiterBehindOthersLearnsTheHolder(t *testing.T, n *network) {
 	lease, err := lockerOn(t, n.watching, rowlock.Holder("the holder")).Acquire(t.Context(), "a")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -230,13 +230,14 @@ func whoeverWaitsBehindOthersLearnsWhoHolds(t *testing.T, n *network) {
 	case who := <-told:
 		assert.Equal(t, "the holder", who)
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody is named")
+		t.Fatal("the waiter did not learn the holder")
 	}
 }
 
-// aWaiterWithoutItsNodeIsNotGranted: whoever is next, and whose node was deleted just before the holder's, is
-// not granted what the one behind it is, be it that it was told in this order or after both.
-func aWaiterWithoutItsNodeIsNotGranted(t *testing.T, n *network) {
+// waiterWithoutItsNodeIsNotGranted: if the next waiter's node was deleted just before the holder's, the waiter behind
+// it is granted the lock, and the next waiter is not. This holds whether it gets the two events in this order or both
+// at once.
+func waiterWithoutItsNodeIsNotGranted(t *testing.T, n *network) {
 	for name, cut := range map[string]bool{"at-once": false, "later": true} {
 		g, err := n.watching.Acquire(t.Context(), request(name))
 		require.NoError(t, err)
@@ -258,7 +259,7 @@ func aWaiterWithoutItsNodeIsNotGranted(t *testing.T, n *network) {
 	}
 }
 
-// Whoever waits briefly again and again for a name that stays held leaves no watches behind.
+// Repeated brief waits for a held lock leave no watches.
 func TestBriefWaitsLeaveNoWatches(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -275,8 +276,8 @@ func TestBriefWaitsLeaveNoWatches(t *testing.T) {
 	assert.Equal(t, 1, entries(t, n, r.Key))
 }
 
-// readersAndWritersQueue: readers stand beside one another, behind a writer that came before them, and
-// before one that came after; those who came behind a writer all get it at the same time.
+// readersAndWritersQueue: readers hold the lock together. They wait behind an earlier writer, and before a later one.
+// Readers behind a writer are granted the lock together.
 func readersAndWritersQueue(t *testing.T, n *network) {
 	key := driver.Key{Name: "a"}
 	one, err := n.watching.Shared().Acquire(t.Context(), request("a"))
@@ -295,21 +296,21 @@ func readersAndWritersQueue(t *testing.T, n *network) {
 	require.Eventually(t, func() bool { return entries(t, n, key) == 3 }, 10*time.Second, time.Millisecond)
 	_, err = n.watching.Shared().Acquire(t.Context(), request("a"))
 	var held *driver.Held
-	require.ErrorAs(t, err, &held, "a reader does not pass a writer that waits")
+	require.ErrorAs(t, err, &held, "a reader does not overtake a waiting writer")
 	var readers []<-chan error
 	for range 3 {
 		b, err := n.open()
 		require.NoError(t, err)
 		readers = append(readers, queued(t, n, b.Shared(), t.Context(), request("a")))
 	}
-	watched(t, n, key, 2+3+3) // the writer's on the readers before it, and those of the readers on the writer and on their own
+	watched(t, n, key, 2+3+3) // the writer's on the readers before it, and the readers' on the writer and their own nodes
 	require.NoError(t, n.watching.Shared().Release(t.Context(), one))
-	require.Empty(t, writer, "two reads")
+	require.Empty(t, writer, "the second reader still holds the lock")
 	q, err := n.queue(key)
 	require.NoError(t, err)
 	_, stat, err := n.direct.Get(n.watching.Container(key) + "/" + q[0])
 	require.NoError(t, err)
-	require.NoError(t, n.direct.Delete(n.watching.Container(key)+"/"+q[0], stat.Version)) // two's, by an operator
+	require.NoError(t, n.direct.Delete(n.watching.Container(key)+"/"+q[0], stat.Version)) // an operator deletes the node of two
 	g := <-writer
 	require.Greater(t, g.Token, two.Token)
 	for _, r := range readers {
@@ -322,7 +323,7 @@ func readersAndWritersQueue(t *testing.T, n *network) {
 	require.Equal(t, 3, entries(t, n, key))
 }
 
-// Names of any bytes are written as ZooKeeper takes them, and read back.
+// Names of any bytes are escaped for ZooKeeper, and read back.
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{"a/b", ".", "..", "...", "%2F", "\x01\x7f\u0085", "🔒", "\ue000\ufffe", "é世"} {
 		f.Add(s)
@@ -337,7 +338,7 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-// The sequence numbers of a lock's children begin again below zero after 2³¹ of them; the queue goes on.
+// After 2³¹ children of a lock, the sequence numbers become negative, and the queue's order stays right.
 func TestSequenceNumbersPassTheirEnd(t *testing.T) {
 	order := []string{
 		"lock-2147483646", "_c_x-lock-2147483647", "_c_x-lock--2147483648", "_c_x-lock--2147483647",

@@ -11,12 +11,12 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// Whoever may stand in a queue, but not read the nodes of others there, is told so at once: it would ask for their
-// watches again and again, as fast as the servers answer.
+// A waiter that may join a queue but not read the nodes of others gets an error at once. Otherwise it would retry its
+// watches as fast as the servers answer.
 func TestAWaiterThatMayNotReadIsToldSo(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
-	g, err := n.watching.Acquire(t.Context(), request("a")) // so that anybody may list the queue
+	g, err := n.watching.Acquire(t.Context(), request("a")) // lets every user list the queue
 	require.NoError(t, err)
 	require.NoError(t, n.watching.Release(t.Context(), g))
 	holder := open(t, n.servers, n.root, zklock.Digest("u", "p"), zklock.ACL(zk.DigestACL(zk.PermAll, "u", "p")...))
@@ -32,7 +32,7 @@ func TestAWaiterThatMayNotReadIsToldSo(t *testing.T) {
 		require.True(t, driver.IsPermanent(err), "%v", err)
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 	case <-time.After(20 * time.Second):
-		t.Fatal("it asks on")
+		t.Fatal("the waiter is still retrying")
 	}
-	require.Equal(t, 1, entries(t, n, request("a").Key), "its place is given back")
+	require.Equal(t, 1, entries(t, n, request("a").Key), "the waiter's node is deleted")
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Release deletes the node of g, if it is one that this backend was granted: it was created for g's
-// nonce, by the transaction that is g's token. What is not answered goes on in the background.
+// Release deletes the node of g, if this backend was granted it: it was created for g's nonce, by the transaction that
+// is g's token. If the servers do not answer, the deletion continues in the background.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
@@ -32,12 +32,12 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	}
 }
 
-// is says whether e is what was granted as g.
+// is reports whether e is the entry of the grant g.
 func (e *entry) is(g driver.Grant) bool {
 	return e.stands() && e.key == g.Key && e.nonce == g.Nonce && e.token == g.Token
 }
 
-// stands says whether it is known that e has a node.
+// stands reports whether e is known to have a node.
 func (e *entry) stands() bool {
 	select {
 	case <-e.created:
@@ -47,7 +47,7 @@ func (e *entry) stands() bool {
 	}
 }
 
-// held is the entry of g; nil if it is not one that is held here.
+// held returns the entry of g, or nil if this backend does not hold g.
 func (b *Backend) held(g driver.Grant) *entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,16 +58,15 @@ func (b *Backend) held(g driver.Grant) *entry {
 	return e
 }
 
-// over is the context of what does not live.
+// over is the context of a grant that is not held.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errNotMine)
 	return ctx
 }()
 
-// Session returns a context that ends when the session that g lives on has ended, or is not proven to
-// live for so long that it is trusted no more. What ends g alone, an operator's force, shows with the
-// next renewal.
+// Session returns a context that ends when g's session has ended, or was not proven in time to be trusted. If an
+// operator's forced release ends only g, the next renewal notices.
 func (b *Backend) Session(g driver.Grant) context.Context {
 	if e := b.held(g); e != nil {
 		return e.session.ctx

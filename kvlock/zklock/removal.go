@@ -10,10 +10,10 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// removal is the end of an entry.
+// removal is the deletion of an entry.
 type removal struct {
 	done chan struct{}
-	err  error // driver.ErrNotHeld if there was no node; to be read once done is closed
+	err  error // driver.ErrNotHeld if there was no node; valid once done is closed
 }
 
 type ended struct {
@@ -21,7 +21,7 @@ type ended struct {
 	token driver.Token
 }
 
-// remove has the entry's node deleted, in the background and until that is certain.
+// remove starts to delete the entry's node, and retries in the background until it is certainly deleted.
 func (e *entry) remove() *removal {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
@@ -39,11 +39,11 @@ func (e *entry) delete(r *removal) {
 	e.store.mu.Lock()
 	if r.err == nil {
 		e.store.released.put(ended{e.nonce, e.token}, struct{}{})
-		if e.granted && !e.shared { // nobody is there now, unless he came after
+		if e.granted && !e.shared { // the queue is now empty, unless a later request came
 			e.store.versions.put(e.key, e.version)
 		}
 	}
-	if driver.IsPermanent(r.err) { // it is still there, and may be asked for again
+	if driver.IsPermanent(r.err) { // the node still exists, so the deletion may be requested again
 		e.removal = nil
 	}
 	e.store.mu.Unlock()
@@ -65,7 +65,7 @@ func (e *entry) deleteNode() error {
 		err := s.conn.Delete(e.path, -1)
 		answered()
 		switch {
-		case err == nil, errors.Is(err, zk.ErrNoNode) && lost: // that was us
+		case err == nil, errors.Is(err, zk.ErrNoNode) && lost: // our lost request deleted it
 			return nil
 		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrSessionExpired), s.ctx.Err() != nil:
 			return driver.ErrNotHeld

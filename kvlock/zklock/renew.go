@@ -12,10 +12,10 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Renew proves that the sessions of the grants live, and that each of their nodes is still there: one
-// transaction for each session, of operations that change nothing, however many grants. A majority of
-// the servers commits it, so that a server that is cut off from the others cannot answer for them; a
-// client's own sign of life is answered by any. (Some thousand grants are several transactions.)
+// Renew proves that the sessions of the grants live, and that each of their nodes exists. It sends one transaction for
+// each session, with operations that change nothing, for any number of grants. A majority of the servers commits it, so
+// a server that is cut off from the others cannot answer it, as it would answer a ping. (Some thousand grants take
+// several transactions.)
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -55,15 +55,15 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 type renewing struct {
 	*entry
 
-	at int // in the outcomes
+	at int // index in the outcomes
 }
 
-// parts are as large as a request may be.
+// parts splits the list into parts that fit into one request each.
 func parts(all []renewing) (parts [][]renewing) {
 	const most = sendBuffer / 2
 	size, from := 0, 0
 	for i, r := range all {
-		const around = 32 // of a path in an operation
+		const around = 32 // bytes of an operation besides its path
 		size += len(r.path) + around
 		if size > most && i > from {
 			parts = append(parts, all[from:i])
@@ -73,7 +73,7 @@ func parts(all []renewing) (parts [][]renewing) {
 	return append(parts, all[from:])
 }
 
-// renew tells the outcomes of some grants of one session.
+// renew sets the outcomes of some grants of one session.
 func (s *session) renew(ctx context.Context, some []renewing, outcomes []driver.Outcome) error {
 	sent := time.Now()
 	err := s.checkAll(ctx, some)
@@ -110,8 +110,8 @@ func (s *session) checkAll(ctx context.Context, some []renewing) error {
 	return err
 }
 
-// sort finds which nodes are gone. The server that we talk to has seen what the transaction has that
-// failed, and so need ask no other.
+// sort finds which nodes were deleted. Our server has seen the failed transaction and everything before it, so reading
+// from it is enough.
 func (s *session) sort(ctx context.Context, some []renewing, outcomes []driver.Outcome) (left []renewing, err error) {
 	found := make([]bool, len(some))
 	errs := make([]error, len(some))

@@ -1,6 +1,6 @@
 package zklock
 
-// ring remembers what was put into it last, and forgets what came before.
+// ring remembers the most recent keys that were put into it.
 type ring[K comparable, V any] struct {
 	values map[K]V
 	order  []K
@@ -28,5 +28,5 @@ func (r *ring[K, V]) get(key K) (V, bool) {
 	return v, ok
 }
 
-// remove forgets key. Its place stays taken until its turn comes.
+// remove forgets key. Its slot stays taken until put reuses it.
 func (r *ring[K, V]) remove(key K) { delete(r.values, key) }

@@ -14,47 +14,48 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// session is one session of ZooKeeper, on which any number of locks live. Its client connects again
-// by itself and sends the signs of life that keep it; once it is over the client is thrown away.
+// session is one ZooKeeper session, which any number of locks use. Its client reconnects by itself, and sends the pings
+// that keep the session. When the session is over, the client is closed.
 type session struct {
 	store *store
-	asked time.Duration // the timeout that was asked for
+	asked time.Duration // the requested timeout
 	conn  *zk.Conn
-	loop  <-chan zk.Event // closed when nothing of the client runs any more
-	ended chan struct{}   // closed when the connection is, too
-	ctx   context.Context // ends when the session is over, or trusted no more
+	loop  <-chan zk.Event // closed when the client has no goroutine left
+	ended chan struct{}   // closed when the connection is closed too
+	ctx   context.Context // ends when the session is over, or no longer trusted
 	end   context.CancelCauseFunc
 
 	// Guarded by store.mu.
-	used time.Time   // when somebody last asked for it, or an entry of it was forgotten
-	idle *time.Timer // looks whether it is used
+	used time.Time   // when the session was last requested, or dropped an entry
+	idle *time.Timer // checks whether the session is used
 
 	mu          sync.Mutex
-	wire        *wire         // the present connection, or the last
+	wire        *wire         // the current connection, or the last one
 	timeout     time.Duration // as granted; zero before the first connection
-	failures    int           // to connect, in a row
-	dialed      error         // the last of them
+	failures    int           // failed connection attempts in a row
+	dialed      error         // the error of the last of them
 	connected   bool
-	connections int // made so far
+	connections int // number of connections made so far
 	authorized  bool
-	up          chan struct{} // closed while requests can be made
+	up          chan struct{} // closed while requests can be sent
 	proven      time.Time     // before the last request was sent that a majority of the servers answered
 	kept        time.Time     // when the last entry was granted
-	expiry      *time.Timer   // of the trust that it is worth
-	granted     int           // entries that are held
+	expiry      *time.Timer   // ends the session when its proof is too old
+	granted     int           // number of held entries
 	watches     map[string]*watch
-	asking      int           // requests under way
-	answered    chan struct{} // closed when there are none; nil if nobody waits for that
+	asking      int           // number of running requests
+	answered    chan struct{} // closed when there are none; nil if no goroutine waits for that
 }
 
-// trusted is the part of a session's timeout, in tenths, for which a grant is trusted after it was
-// proven. The server that a client talks to passes its signs of life on to the leader, which ends
-// sessions, with the next ping of the leader, half a tick later. So when a majority answers a request,
-// the last that the leader has heard of the session may be a third of the timeout old, which is the
-// client's interval, and half a tick, which is a quarter of the timeout at most.
+// trusted is the part of a session's timeout, in tenths, for which a grant is trusted after a proof. The leader ends
+// sessions. A client's server forwards the client's pings to the leader with the leader's next ping, half a tick later.
+// So when a majority answers a request, the leader's last information about the session may be older than the request.
+// It may be older by a third of the timeout, which is the client's ping interval, plus half a tick, which is at most a
+// quarter of the timeout.
 const trusted = 4
 
-// lengths are what TTLs are rounded up to: each is a connection, and the servers bound how many one address may have.
+// lengths are the values to which TTLs are rounded up. Each needs a connection, and servers limit the connections of
+// one address.
 var lengths = []time.Duration{
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
 	time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 20 * time.Second, 30 * time.Second,
@@ -62,7 +63,7 @@ var lengths = []time.Duration{
 	time.Hour, 4 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
 }
 
-// length is what ttl is rounded up to. None that rowlock.New takes is longer than all of them.
+// length returns ttl rounded up. rowlock.New accepts no TTL longer than the last length.
 func length(ttl time.Duration) time.Duration {
 	if i := slices.IndexFunc(lengths, func(l time.Duration) bool { return ttl <= l }); i >= 0 {
 		return lengths[i]
@@ -70,7 +71,7 @@ func length(ttl time.Duration) time.Duration {
 	return ttl
 }
 
-// session returns the one for new locks with a TTL. It does no I/O.
+// session returns the session for new locks with a TTL. It does no I/O.
 func (s *store) session(ttl time.Duration) (*session, error) {
 	asked := min(2*length(ttl), math.MaxInt32*time.Millisecond)
 	s.mu.Lock()
@@ -124,15 +125,15 @@ func (s *store) open(asked time.Duration) (*session, error) {
 	return n, nil
 }
 
-// sendBuffer holds the largest request: a hundred and twenty-eight kilobytes of watches.
+// sendBuffer holds the largest request: 128 kilobytes of watches.
 const sendBuffer = 256 << 10
 
-// run throws the client away when the session is over. A goodbye that arrives ends it at the servers.
+// run closes the client when the session is over. The client's close request ends the session on the servers.
 //
-// The requests under way are let end before: one of which the client learns that it was closed, that its bytes could not
-// be written, and that the connection is gone, is answered three times by the client's loop, which has room for two
-// answers, and the loop then never ends (Conn.flushRequests in go-zookeeper 1.0.4). So it is not waited for
-// without a bound either.
+// It first lets running requests end. The client's event loop may answer such a request three times: that the client
+// was closed, that the bytes could not be written, and that the connection has ended. The loop has room for two
+// answers, and would then never end (Conn.flushRequests in go-zookeeper 1.0.4). So the wait for the loop has a limit
+// too.
 func (s *session) run() {
 	defer close(s.ended)
 	<-s.ctx.Done()
@@ -157,7 +158,7 @@ func (s *session) run() {
 	}
 }
 
-// authorize makes the first authentication; the client repeats it with every connection.
+// authorize authenticates for the first time. The client repeats it for every connection.
 func (s *session) authorize() {
 	for _, a := range s.store.auth {
 		for s.ctx.Err() == nil {
@@ -178,14 +179,14 @@ func (s *session) authorize() {
 	s.rise()
 }
 
-// trust is for how long a grant is trusted after it was proven, if ttl was asked for.
+// trust returns how long a grant with this TTL is trusted after a proof.
 func (s *session) trust(ttl time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return min(ttl, s.timeout*trusted/10)
 }
 
-// finish ends the session for all that live on it, and forgets them.
+// finish ends the session and all its locks, and forgets them.
 func (s *session) finish(cause error) {
 	s.end(cause)
 	s.mu.Lock()

@@ -14,17 +14,17 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// aLostSessionEndsAllItsLeasesAndNoOthers: the loss of a session ends all leases on it, and a locker goes
-// on with a new one. (A peer's lock object is dead after that.)
-func aLostSessionEndsAllItsLeasesAndNoOthers(t *testing.T, n *network) {
-	l := lockerOn(t, n.watching, rowlock.TTL(time.Minute)) // the next renewal is far
+// lostSessionEndsItsLeasesOnly: the loss of a session ends all leases on it, and the locker continues with a
+// new session. (The lock object of another library is unusable after that.)
+func lostSessionEndsItsLeasesOnly(t *testing.T, n *network) {
+	l := lockerOn(t, n.watching, rowlock.TTL(time.Minute)) // the next renewal is far away
 	var leases []*rowlock.Lease
 	for _, name := range []string{"a", "b", "c"} {
 		lease, err := l.Acquire(t.Context(), name)
 		require.NoError(t, err)
 		leases = append(leases, lease)
 	}
-	other, err := l.Acquire(t.Context(), "other", rowlock.TTL(10*time.Second)) // another TTL, another session
+	other, err := l.Acquire(t.Context(), "other", rowlock.TTL(10*time.Second)) // another TTL means another session
 	require.NoError(t, err)
 	_, one, err := n.head(driver.Key{Name: "a"})
 	require.NoError(t, err)
@@ -48,8 +48,8 @@ func aLostSessionEndsAllItsLeasesAndNoOthers(t *testing.T, n *network) {
 	require.Greater(t, same.Token(), leases[0].Token())
 }
 
-// sessionExpiryWhileWaiting: a session that ends while its process waits costs the place in the queue and
-// not the wait.
+// sessionExpiryWhileWaiting: if the session of a waiter ends, the waiter loses its position in the queue, but continues
+// to wait.
 func sessionExpiryWhileWaiting(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
@@ -67,14 +67,14 @@ func sessionExpiryWhileWaiting(t *testing.T, n *network) {
 	_, stat, err := n.direct.Get(n.watching.Container(key) + "/" + q[1])
 	require.NoError(t, err)
 	require.NoError(t, n.endSession(stat.EphemeralOwner))
-	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond, "it queues again")
+	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond, "the waiter has a new node")
 	require.NoError(t, first.Release(t.Context()))
 	require.NotNil(t, <-got)
 }
 
-// Whoever was cut off for so long that trust has ended does not come back to life with its old session,
-// which would hold the name for as long as its client sends signs of life.
-func TestASessionThatIsTrustedNoMoreIsEnded(t *testing.T) {
+// A client that was cut off until its trust ended does not resume its old session, which would hold the name while the
+// client sends pings.
+func TestAnUntrustedSessionIsEnded(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
 	b, err := n.open()
@@ -91,8 +91,8 @@ func TestASessionThatIsTrustedNoMoreIsEnded(t *testing.T) {
 	require.Greater(t, next.Token(), lease.Token())
 }
 
-// A server that goes silent with a request is left in time for the lease, although the client would wait
-// for longer than that is trusted.
+// A client moves from a server that falls silent during a request to another, in time for the lease, although
+// ZooKeeper's client would wait for longer than the lease is trusted.
 func TestASilentServerIsLeft(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -109,7 +109,7 @@ func TestASilentServerIsLeft(t *testing.T) {
 	require.NoError(t, lease.Err())
 }
 
-// A server that takes connections and says nothing, as one that was stopped does, is passed by.
+// A server that accepts connections and sends nothing, like a suspended one, is skipped.
 func TestAServerThatDoesNotGreetIsPassed(t *testing.T) {
 	t.Parallel()
 	servers := []string{server(t)}
@@ -119,7 +119,7 @@ func TestAServerThatDoesNotGreetIsPassed(t *testing.T) {
 		defer l.Close()
 		servers = append(servers, l.Addr().String())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the client would wait for as long on two of them
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the client would wait that long on two of them
 	defer cancel()
 	r := request("a")
 	r.TTL = time.Second
@@ -127,8 +127,8 @@ func TestAServerThatDoesNotGreetIsPassed(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A wait that is longer than a session is trusted without a proof keeps its place, and what it brings is
-// a lease that lasts.
+// A wait that is longer than a session is trusted without a proof keeps its place in the queue, and its grant is a
+// lease that lasts.
 func TestALongWaitKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -146,18 +146,18 @@ func TestALongWaitKeepsItsPlace(t *testing.T) {
 	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
 	before, err := n.queue(key)
 	require.NoError(t, err)
-	time.Sleep(2 * time.Second) // the time is what this is about
+	time.Sleep(2 * time.Second) // the test is about this time
 	require.NoError(t, first.Release(t.Context()))
 	lease := <-got
 	require.NotNil(t, lease)
 	_, stat, err := n.direct.Get(n.watching.Container(key) + "/" + before[1])
-	require.NoError(t, err, "the place in the queue is the one from before")
+	require.NoError(t, err, "the waiter kept its node")
 	require.EqualValues(t, stat.Czxid, lease.Token())
 	require.NoError(t, lease.Renew(t.Context()))
 }
 
-// A grant is trusted for eight tenths of the TTL that was asked for, or for four tenths of the session's
-// timeout, if that is less because the servers permit no more: here ten minutes.
+// A grant is trusted for eight tenths of the requested TTL, or for four tenths of the session's timeout if the servers
+// limit that. Here they permit ten minutes.
 func TestHowLongAGrantIsTrusted(t *testing.T) {
 	t.Parallel()
 	b := open(t, []string{server(t)}, root())
@@ -170,13 +170,14 @@ func TestHowLongAGrantIsTrusted(t *testing.T) {
 	}
 }
 
-// Without a server a call says within its limit that there is none, and after Close that it is closed.
+// Without a server, a call reports within its limit that there is none. After Close, it reports that the backend is
+// closed.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	b := open(t, []string{"127.0.0.1:1"})
 	_, err := lockerOn(t, b, rowlock.TTL(time.Second)).TryAcquire(t.Context(), "a")
 	require.ErrorIs(t, err, rowlock.ErrUnavailable)
-	require.ErrorContains(t, err, "refused", "it says why")
+	require.ErrorContains(t, err, "refused", "the error gives the reason")
 	b.Close()
 	b.Close()
 	_, err = b.Acquire(t.Context(), request("a"))

@@ -12,26 +12,27 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// connections is how many sessions a server has connections of.
+// connections returns how many sessions have connections to a server.
 func connections(tb testing.TB, addr string) int {
 	tb.Helper()
 	return strings.Count(fourLetters(tb, addr, "cons"), ",to=")
 }
 
-// A server takes sixty connections of one address, unless told otherwise: TTLs that differ a little share one.
+// By default a server accepts 60 connections of one address. TTLs that differ a little share one.
 func TestManyTTLsShareConnections(t *testing.T) {
 	t.Parallel()
 	addr := alone(t).Addr
 	l := lockerOn(t, open(t, []string{addr}, root()))
-	for ttl := time.Second; ttl <= 7*24*time.Hour; ttl = ttl*11/10 + time.Millisecond { // 140 of them, up to the largest
+	for ttl := time.Second; ttl <= 7*24*time.Hour; ttl = ttl*11/10 + time.Millisecond { // 140 TTLs, up to the largest
 		lease, err := l.Acquire(t.Context(), ttl.String(), rowlock.TTL(ttl))
 		require.NoError(t, err)
 		require.NoError(t, lease.Err())
 	}
-	require.LessOrEqual(t, connections(t, addr), 17) // lengths from a second on
+	require.LessOrEqual(t, connections(t, addr), 17) // number of lengths from one second
 }
 
-// A Root is not taken that may lie where the locks of another are kept: names there would stand in the queues of the other's locks.
+// A Root that may be inside the locks of another Root is refused: its nodes would be in the queues of the other's
+// locks.
 func TestARootInsideAnothersLocks(t *testing.T) {
 	t.Parallel()
 	for _, inside := range []string{"/rowlock/locks", "/rowlock/locks/app", "/rowlock/locks-ns/app", "/a/b/locks-", "/locks/a/locks/b"} {
@@ -44,13 +45,13 @@ func TestARootInsideAnothersLocks(t *testing.T) {
 	}
 }
 
-// A session on which nothing is held and nobody waits is ended after a while, and at once when the locker is closed. What is
-// held stays, and the next lock gets a new session.
+// A session without locks and waiters ends after a while, and at once when the locker is closed. A session with locks
+// stays, and the next lock gets a new session.
 func TestIdleSessionsEnd(t *testing.T) {
 	t.Parallel()
 	addr := alone(t).Addr
 	b := open(t, []string{addr}, root())
-	b.SetLinger(500 * time.Millisecond) // long enough to be used first, on a machine with a high load
+	b.SetLinger(500 * time.Millisecond) // long enough to be used first, even on a busy machine
 	acquire := func(name string, ttl time.Duration) driver.Grant {
 		t.Helper()
 		r := request(name)
@@ -81,8 +82,8 @@ func TestIdleSessionsEnd(t *testing.T) {
 	require.NoError(t, kept.Release(t.Context()))
 }
 
-// What no server can be called is refused at once. ZooKeeper's own clients take a list of servers and a root in one string:
-// here it would be looked up as a name, again and again.
+// Texts that are no server address are refused at once. ZooKeeper's own clients accept a list of servers and a root in
+// one string. Here that would be resolved as a host name, repeatedly.
 func TestServersThatAreNoAddress(t *testing.T) {
 	t.Parallel()
 	for _, servers := range [][]string{

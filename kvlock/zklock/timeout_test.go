@@ -13,17 +13,18 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// Promise 8: the servers are asked for a timeout of twice the TTL, and grant it between their minimum and maximum: so
-// long, and a tick, a crash keeps the name. A lease is trusted for four tenths of what was granted, or its TTL.
+// Promise 8: the requested session timeout is twice the TTL, and the servers limit it to their minimum and maximum.
+// After a crash the name is held for that time plus a tick. A lease is trusted for four tenths of the granted timeout,
+// or for its TTL if that is shorter.
 func TestTheTimeoutIsTwiceTheTTL(t *testing.T) {
 	t.Parallel()
 	addr := alone(t).Addr
 	least := number(t, addr, "conf", `minSessionTimeout=(\d+)`)
 	most := number(t, addr, "conf", `maxSessionTimeout=(\d+)`)
-	assert.Equal(t, 2*number(t, addr, "conf", `tickTime=(\d+)`), least, "as it is unless set")
+	assert.Equal(t, 2*number(t, addr, "conf", `tickTime=(\d+)`), least, "the default")
 	for _, c := range []struct{ ttl, trusted time.Duration }{
 		{3 * time.Second, 2400 * time.Millisecond},
-		{time.Millisecond * time.Duration(least) / 10, time.Millisecond * time.Duration(least) / 10}, // less than the least
+		{time.Millisecond * time.Duration(least) / 10, time.Millisecond * time.Duration(least) / 10}, // less than the minimum
 		{time.Millisecond * time.Duration(most), time.Millisecond * time.Duration(most) * 4 / 10},
 	} {
 		b := zklock.New([]string{addr}, root())

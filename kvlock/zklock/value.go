@@ -6,20 +6,20 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// value is what a node says to people.
+// value is the content of a node, for people to read.
 type value struct {
 	Holder string `json:"holder,omitempty"`
 	Note   string `json:"note,omitempty"`
 
-	Token driver.Token `json:"token,omitempty"` // of a pause, which was granted before its node was created
+	Token driver.Token `json:"token,omitempty"` // only of a pause, which was granted before its node was created
 }
 
 func (v value) String() string {
-	text, _ := json.Marshal(v) // what never fails
+	text, _ := json.Marshal(v) // encoding cannot fail
 	return string(text)
 }
 
-// parseValue of something that this package did not write is empty.
+// parseValue decodes a node's content. It returns an empty value for content that this package did not write.
 func parseValue(text []byte) (v value) {
 	_ = json.Unmarshal(text, &v)
 	return v

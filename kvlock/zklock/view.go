@@ -9,15 +9,15 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// view is what a waiter has seen of the queue, and watches.
+// view is what a waiter has read of the queue, and watches.
 type view struct {
-	last    *watch // the last one that the entry must wait for; nil if there is none
-	further *watch // the one before that; nil if last is the only one
-	mine    *watch // the entry's own node, if last is the only one: then its turn was before ours
+	last    *watch // the last node that the entry must wait for; nil if there is none
+	further *watch // the node before that; nil if last is the only one
+	mine    *watch // the entry's own node, if last is the only one before it
 	holder  *watch // last or further, if it is the first of the queue
 }
 
-// look asks until it has seen the queue.
+// look reads the queue, and retries until it succeeds.
 func (w *waiter) look(ctx context.Context) (v view, err error) {
 	e := w.entry
 	err = w.retry(ctx, func(ctx context.Context) error {
@@ -33,8 +33,8 @@ func (w *waiter) look(ctx context.Context) (v view, err error) {
 	return v, err
 }
 
-// view watches the last two of those in the queue whom the entry must wait for. When the further one goes there is time to look
-// who is left, and to watch the own node, while the last one has its turn.
+// view watches the last two nodes that the entry must wait for. When the farther one is deleted, there is time to read
+// the queue again, and to watch the entry's own node, while the nearer one holds the lock.
 func (e *entry) view(q []place) (v view, err error) {
 	ahead, err := e.ahead(q)
 	if err != nil || len(ahead) == 0 {
@@ -58,10 +58,10 @@ func (e *entry) view(q []place) (v view, err error) {
 	return v, nil
 }
 
-// queue lists the queue in which the entry stands.
+// queue lists the queue that contains the entry.
 func (e *entry) queue(ctx context.Context) ([]place, error) {
 	q, _, err := e.store.look(ctx, e.session, e.key)
-	if errors.Is(err, zk.ErrNoNode) { // without children it was cleared away
+	if errors.Is(err, zk.ErrNoNode) { // the servers remove a node without children
 		return nil, driver.NotApplied(errPlaceLost)
 	}
 	return q, err

@@ -10,18 +10,18 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// waiter is one place in the queue.
+// waiter is one waiting entry in the queue.
 type waiter struct {
 	entry *entry
 	ttl   time.Duration
 	heard time.Time // when the servers last answered
 
-	tell  func(*driver.Held) context.Context // tells the caller who holds the lock, or nil: not known yet
-	begun bool                               // it was called
-	told  bool                               // and with who that is
+	tell  func(*driver.Held) context.Context // calls the wait function of Await with the holder, or with nil if that is not known yet
+	begun bool                               // tell was called
+	told  bool                               // tell was called with the holder
 }
 
-// wait returns once nobody stands before the entry. What it waits for is told before.
+// wait returns when no entry is before ours. Before it waits, it calls tell.
 func (w *waiter) wait(ctx context.Context) error {
 	for {
 		v, err := w.look(ctx)
@@ -34,7 +34,7 @@ func (w *waiter) wait(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if held == nil { // it has just gone
+			if held == nil { // it was just deleted
 				continue
 			}
 			ctx = w.refused(held)
@@ -53,11 +53,11 @@ func (w *waiter) refused(held *driver.Held) context.Context {
 	return w.tell(held)
 }
 
-// soon is after how long a waiter asks who holds the lock, if it does not know by then. Until it may, the holder
-// of a name that goes from hand to hand has changed.
+// soon is how long a waiter waits before it asks for the holder, if it does not know it yet. With frequent hand-overs,
+// the holder changes before that.
 const soon = 100 * time.Millisecond
 
-// sleep waits for a watch, and looks now and then whether the entry still has its place.
+// sleep waits until a watch fires, and checks from time to time that the entry's node exists.
 func (w *waiter) sleep(ctx context.Context, v view) error {
 	var further, mine <-chan struct{}
 	if v.further != nil {
@@ -97,7 +97,7 @@ func (w *waiter) pause() time.Duration {
 	return pause
 }
 
-// retry asks until the servers answer, but not for longer than the TTL.
+// retry calls read until the servers answer, but not for longer than the TTL.
 func (w *waiter) retry(ctx context.Context, read func(context.Context) error) error {
 	for {
 		inner, cancel := context.WithTimeout(ctx, min(max(w.ttl/6, 100*time.Millisecond), 5*time.Second))

@@ -8,20 +8,20 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// watch is one on a node, which all share who wait for the node on this session.
+// watch is a watch on a node. All waiters of a session for that node share it.
 type watch struct {
-	set   chan struct{} // closed when it is there
-	fired chan struct{} // closed when something has happened to the node, or may have: it is the time to look
-	node  node          // to be read once set is closed
-	err   error         // why it is not there; to be read once fired is closed
+	set   chan struct{} // closed when the watch is set
+	fired chan struct{} // closed when something has, or may have, happened to the node, so that waiters look again
+	node  node          // valid once set is closed
+	err   error         // why the watch could not be set; valid once fired is closed
 
-	// Guarded by session.mu. Connections are counted from one.
-	stood   int // the connection on which the node was seen, the watch on it; zero if on none
-	deleted int // the connection on which it was told that the node is gone, and on which it stood; zero if on none
+	// Guarded by session.mu. Connections are numbered from one.
+	stood   int // the connection on which the node was read and the watch was set; 0: none
+	deleted int // the connection that reported the deletion, if the watch was set on it; 0: none
 }
 
-// watch returns the watch on a node. It stays when those who wait leave, so that whoever comes again and
-// again does not leave one each time.
+// watch returns the watch on a node. It stays when its waiters leave, so that repeated waits do not leave one watch
+// each.
 func (s *session) watch(path string) *watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,10 +34,10 @@ func (s *session) watch(path string) *watch {
 	return w
 }
 
-// request asks for a watch, on the present connection if that lasts.
+// request sets a watch on a node. w.stood is set only if the connection is still the same afterwards.
 func (s *session) request(w *watch, path string, connection int) {
 	answered := s.watchdog()
-	// Get, because it leaves no watch on a node that is not there. What the watch says comes as an event.
+	// GetW sets no watch on a missing node. The watch's result comes as an event.
 	data, stat, _, err := s.conn.GetW(path)
 	answered()
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *session) request(w *watch, path string, connection int) {
 	}
 }
 
-// fire tells all who wait for a node.
+// fire wakes all waiters for a node.
 func (s *session) fire(path string, deleted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,14 +61,14 @@ func (s *session) fire(path string, deleted bool) {
 	if w == nil {
 		return
 	}
-	if deleted && w.stood == s.connections { // else it may have been changed before, as a pause does, and we not told
+	if deleted && w.stood == s.connections { // otherwise an earlier change of the node, such as a pause, may have gone unreported
 		w.deleted = s.connections
 	}
 	close(w.fired)
 	delete(s.watches, path)
 }
 
-// fail tells all who wait for a watch that it cannot be had.
+// fail wakes all waiters for a node whose watch could not be set.
 func (s *session) fail(w *watch, path string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *session) fail(w *watch, path string, err error) {
 	}
 }
 
-// refused is an error if a watch that has fired was refused: it is not to be asked for again.
+// refused returns an error if the watch was refused. It must not be requested again.
 func (w *watch) refused() error {
 	if isAny(w.err, refusedFor) {
 		return classify(w.err)
@@ -87,8 +87,8 @@ func (w *watch) refused() error {
 	return nil
 }
 
-// outlived says whether it is certain that mine stood when other was deleted. On one connection the
-// servers tell what they did in the order in which they did it, and so need not be asked.
+// outlived reports whether mine certainly existed when other was deleted. On one connection, the servers send events in
+// the order in which they happened, so no request is needed.
 func (s *session) outlived(mine, other *watch) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *session) outlived(mine, other *watch) bool {
 	}
 }
 
-// holder tells who holds the lock, whose node it is that is watched; nil if that has just gone.
+// holder describes the holder of the lock, whose node is watched. It is nil if that node was just deleted.
 func (s *session) holder(ctx context.Context, w *watch) (*driver.Held, error) {
 	select {
 	case <-w.set:
@@ -114,5 +114,5 @@ func (s *session) holder(ctx context.Context, w *watch) (*driver.Held, error) {
 	}
 }
 
-// tell passes on what happened to a node.
+// tell reports an event of a node to its waiters.
 func (s *session) tell(e zk.Event) { s.fire(e.Path, e.Type == zk.EventNodeDeleted) }

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// wire is one TCP connection of a session. It knows what the client of ZooKeeper does not tell: how
-// long a session the server grants, and when it was last heard.
+// wire is one TCP connection of a session. It reads what ZooKeeper's client does not report: the session timeout that
+// the server granted, and when the server last sent something.
 type wire struct {
 	net.Conn
 
 	session *session
 	opened  time.Time
-	limit   time.Duration // of the greeting
-	heard   atomic.Int64  // nanoseconds from opened to the last byte
-	head    []byte        // of the first reply
-	greeted bool          // it is over
+	limit   time.Duration // limit of the handshake
+	heard   atomic.Int64  // nanoseconds from opened to the last byte received
+	head    []byte        // beginning of the first reply
+	greeted bool          // the first reply is complete
 }
 
-// Read is for one goroutine at a time, as the client reads.
+// Read reads for the client, which calls it in one goroutine at a time.
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if n > 0 {
@@ -35,8 +35,8 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// greet reads the first reply: its length, the protocol's version, the session's timeout in
-// milliseconds and its number (ConnectResponse in zookeeper.jute).
+// greet parses the first reply: its length, the protocol's version, the session's timeout in milliseconds and its id
+// (ConnectResponse in zookeeper.jute).
 func (w *wire) greet(p []byte) {
 	w.head = append(w.head, p...)
 	if len(w.head) < 20 {
@@ -50,8 +50,8 @@ func (w *wire) greet(p []byte) {
 	}
 }
 
-// SetReadDeadline keeps the greeting short: the client would wait for it almost seven times as long
-// as the session lives, or without end.
+// SetReadDeadline limits the handshake. The client would wait for it for almost seven times the session's timeout, or
+// without a limit.
 func (w *wire) SetReadDeadline(t time.Time) error {
 	if !w.greeted {
 		t = w.opened.Add(w.limit)
@@ -59,13 +59,13 @@ func (w *wire) SetReadDeadline(t time.Time) error {
 	return w.Conn.SetReadDeadline(t)
 }
 
-// silentSince says whether nothing was heard since then.
+// silentSince reports whether nothing was received since then.
 func (w *wire) silentSince(then time.Time) bool {
 	return !w.opened.Add(time.Duration(w.heard.Load())).After(then)
 }
 
-// dialNext makes a connection. After each round of servers that cannot be reached it pauses, longer each
-// time; the client would pause for a second at once.
+// dialNext opens a connection. After each round of failed servers it waits, longer each time. The client would wait for
+// a second at once.
 func (s *session) dialNext(network, address string, _ time.Duration) (net.Conn, error) {
 	if pause := s.pause(); pause > 0 {
 		timer := time.NewTimer(pause/2 + rand.N(pause))
@@ -94,7 +94,7 @@ func (s *session) dialNext(network, address string, _ time.Duration) (net.Conn, 
 	return s.wire, nil
 }
 
-// pause is how long to wait before the next attempt to connect.
+// pause is the delay before the next connection attempt.
 func (s *session) pause() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,14 +105,14 @@ func (s *session) pause() time.Duration {
 	return min(20*time.Millisecond<<min(round, 10), time.Second, s.asked/20)
 }
 
-// hosts gives the client one server after the other. Names are looked up when they are dialed.
+// hosts gives the client the servers in turn. Names are resolved when they are dialed.
 type hosts struct {
 	session *session
 	servers []string
 	next    int
 }
 
-// Init is told the servers in an order of this session's own.
+// Init gets the servers, in a random order that the client chose for this session.
 func (h *hosts) Init(servers []string) error {
 	h.servers = servers
 	return nil
@@ -121,14 +121,14 @@ func (h *hosts) Init(servers []string) error {
 func (h *hosts) Len() int   { return len(h.servers) }
 func (h *hosts) Connected() {}
 
-// Next tells the client to look whether it was closed once the session is over, and only then: it
-// would pause for a second.
+// Next returns the next server. look makes the client check whether it was closed, but also wait for a second, so it is
+// set only when the session is over.
 func (h *hosts) Next() (server string, look bool) {
 	h.next = (h.next + 1) % len(h.servers)
 	return h.servers[h.next], h.session.ctx.Err() != nil
 }
 
-// quiet is a logger that says nothing.
+// quiet is a logger that writes nothing.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
