@@ -1,6 +1,5 @@
 -- Parameters: the lock's name; namespace and name in base64.
--- Result: one row: whether the server is read-only; the id of the connection that holds the lock, or NULL; the token,
--- connection, holder, note and age in microseconds of the last grant, or NULL if there was none.
+-- Result: one row: whether the server is read-only; the id of the connection that holds the lock, or NULL; the token, connection, holder, note and age in microseconds of the last grant, or NULL if there was none.
 -- Promise: reads only. The last grant holds the lock if the two connections are equal.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        CONCAT(@@global.read_only) NOT IN ('0', 'OFF') AS read_only, u.connection, c.token, c.connection AS granted_to, c.holder, c.note,

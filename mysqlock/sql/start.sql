@@ -1,6 +1,5 @@
 -- Parameters: none.
--- Result: one row: the version, an identification of the server, the connection's id, the schema (empty if none is
--- chosen), whether the server ignores the case of schemas, whether it is read-only, whether autocommit is on.
+-- Result: one row: the version, an identification of the server, the connection's id, the schema (empty if none is chosen), whether the server ignores the case of schemas, whether it is read-only, whether autocommit is on.
 -- Promise: reads only. Needs no table.
 SELECT VERSION() AS version,
        CONCAT(@@hostname, ':', @@port, ' ', @@server_id, ' ', VERSION()) AS server,
