@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// Acquire and release commit once each, also in shared mode. So do a refused attempt and an entry in the queue. The
+// Acquire and release commit once each, also in shared mode. A refused attempt and an entry in the queue also commit once each. The
 // renewal of any number of locks commits nothing. A hundred locks use one session.
 func TestCommitsOfEachOperation(t *testing.T) {
 	t.Parallel()
