@@ -36,6 +36,7 @@ type acquisition struct {
 	among       *crew.Crew    // the waiters while this call is one of them, else nil
 	told        bool          // a Waiting event was emitted
 	lease       *Lease        // set once the lease is renewed
+	contest     *contest      // of acquisitions for several names, of which one is granted; nil if it is for one name
 }
 
 // verdict says what to do after an attempt that acquired no lease.
@@ -295,10 +296,10 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, 
 	}
 	le := newLease(a, g, sent, trusted)
 	le.burst = part
-	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.locker.renewals.add(le) {
+	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.contest.wins() || !a.locker.renewals.add(le) {
 		a.err, a.lastCertain = errors.New("the grant came too late"), false
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
-		if a.locker.closing.Err() != nil || a.ctx.Err() != nil || now.Since(a.answered) >= outageLimit(a.cfg.ttl) {
+		if a.locker.closing.Err() != nil || a.ctx.Err() != nil || a.contest.lost() || now.Since(a.answered) >= outageLimit(a.cfg.ttl) {
 			return nil, stop
 		}
 		return nil, again
@@ -351,11 +352,18 @@ func (a *acquisition) giveUp() error {
 		}))
 	}
 	err := a.failure()
+	if a.contest == nil {
+		a.failed(err)
+	}
+	return err
+}
+
+// failed reports that the call ends with err.
+func (a *acquisition) failed(err error) {
 	a.tell(func() {
 		emit(a.cfg, func(t *Trace) func(AcquireFailedEvent) { return t.AcquireFailed },
 			AcquireFailedEvent{lockInfo(a.key, a.cfg.holder), err, time.Since(a.started), a.attempts, a.doubt.requests, a.ctx})
 	})
-	return err
 }
 
 // failure returns why there is no lease.

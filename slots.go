@@ -1,0 +1,168 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// mostNames bounds how many names one call may choose from: a caller that waits is a waiter of each.
+const mostNames = 64
+
+// Slots returns n names for [Locker.AcquireAny], by which at most n holders work at a time: Slots("gpu", 2) are "gpu/0" and "gpu/1".
+// A slot is a name like any other. To lower n, pass fewer names from now on: the slots that are left out end with their holders.
+func Slots(name string, n int) []string {
+	names := make([]string, max(n, 0))
+	for i := range names {
+		names[i] = name + "/" + strconv.Itoa(i)
+	}
+	return names
+}
+
+// AcquireAny acquires one of names, and waits while all are held. The lease is an ordinary one: [Lease.Name] says which name it is on.
+// With the names that [Slots] returns, at most that many holders work at a time.
+//
+// It tries each name once, in turn from a random one. If all are held, it waits for all of them at the same time and keeps the first
+// that it is granted. In rare cases the store grants it two at once. It then releases the second at once, without having returned it.
+//
+// The options, ctx and the errors are those of [Locker.Acquire]. An [ErrHeld] carries the [*HeldError] of one of the names. Of the
+// events, AcquireFailed reports the call once, and the others report the names one by one. It takes from 1 to 64 different names.
+func (l *Locker) AcquireAny(ctx context.Context, names []string, opts ...Option) (*Lease, error) {
+	c := &contest{locker: l, ctx: ctx, names: names, opts: opts, started: time.Now()}
+	winner, err := c.run()
+	if err != nil {
+		return nil, err
+	}
+	return winner.run(func() (*Lease, error) { return winner.lease, nil })
+}
+
+// DoAny acquires one of names as [Locker.AcquireAny] does, runs fn as [Locker.Do] does, and releases.
+func (l *Locker) DoAny(ctx context.Context, names []string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
+	lease, err := l.AcquireAny(ctx, names, opts...)
+	if err != nil {
+		return err
+	}
+	return lease.run(ctx, fn)
+}
+
+// contest is one call's way to one of several names: an acquisition for each, of which the first that is granted keeps its grant.
+type contest struct {
+	locker  *Locker
+	ctx     context.Context // the caller's
+	names   []string
+	opts    []Option
+	started time.Time
+	won     atomic.Bool
+}
+
+// wins reports whether an acquisition that was granted may keep its grant. One that is in no contest always may.
+func (c *contest) wins() bool { return c == nil || c.won.CompareAndSwap(false, true) }
+
+// lost reports whether another acquisition of the contest was granted.
+func (c *contest) lost() bool { return c != nil && c.won.Load() }
+
+// run returns the acquisition that was granted.
+func (c *contest) run() (*acquisition, error) {
+	if len(c.names) == 0 || len(c.names) > mostNames {
+		return nil, fmt.Errorf("rowlock: acquire any of %d names: must be 1 to %d", len(c.names), mostNames)
+	}
+	all, err := c.enter(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	winner, err := c.try(all)
+	if winner == nil && c.mayWait(all[0], err) {
+		if all, winner, err = c.race(); all == nil {
+			return nil, err
+		}
+	}
+	if winner == nil {
+		err = c.failure(err)
+		all[0].failed(err)
+		return nil, err
+	}
+	winner.ctx = c.ctx
+	return winner, nil
+}
+
+// enter returns an acquisition for each name, in the order of the names from a random one.
+func (c *contest) enter(ctx context.Context) ([]*acquisition, error) {
+	all, first := make([]*acquisition, 0, len(c.names)), rand.N(len(c.names))
+	for i := range c.names {
+		name := c.names[(first+i)%len(c.names)]
+		if slices.ContainsFunc(all, func(a *acquisition) bool { return a.key.Name == name }) {
+			return nil, fmt.Errorf("rowlock: acquire any of %d names: %s is given twice", len(c.names), excerpt(name))
+		}
+		a, err := c.locker.newAcquisition(ctx, name, c.opts)
+		if err != nil {
+			return nil, err
+		}
+		a.contest, a.started = c, c.started
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// try asks for one name after the other, until one is granted or the store does not answer.
+func (c *contest) try(all []*acquisition) (*acquisition, error) {
+	var err error
+	for _, a := range all {
+		if _, err = a.try(); err == nil {
+			return a, nil
+		}
+		if !errors.Is(err, ErrHeld) {
+			break
+		}
+	}
+	return nil, err
+}
+
+// mayWait reports whether the call goes on after its tries have failed with err.
+func (c *contest) mayWait(a *acquisition, err error) bool {
+	noWait := a.cfg.waitSet && a.cfg.wait == 0
+	return !noWait && c.ctx.Err() == nil && (errors.Is(err, ErrHeld) || errors.Is(err, ErrUnavailable))
+}
+
+// race waits for all names at the same time. It returns when the acquisitions that were not granted have withdrawn their requests. All
+// is nil if none could begin.
+func (c *contest) race() (all []*acquisition, winner *acquisition, err error) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	all, err = c.enter(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	errs := make([]error, len(all))
+	var group sync.WaitGroup
+	for i, a := range all {
+		group.Go(func() {
+			if _, errs[i] = a.wait(); errs[i] == nil {
+				cancel()
+			}
+		})
+	}
+	group.Wait()
+	for i, a := range all {
+		switch {
+		case errs[i] == nil:
+			return all, a, nil
+		case err == nil || errors.Is(err, ErrHeld) && !errors.Is(errs[i], ErrHeld):
+			err = errs[i]
+		}
+	}
+	return all, nil, err
+}
+
+// failure is the error of the call, of which err is the error for one name.
+func (c *contest) failure(err error) error {
+	if others := len(c.names) - 1; others > 0 && errors.Is(err, ErrHeld) {
+		return fmt.Errorf("%w; none of %d other names was free", err, others)
+	}
+	return err
+}
