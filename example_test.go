@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rowlock/rowlock"
@@ -48,6 +49,22 @@ func ExampleLocker_TryAcquire() {
 		fmt.Println("held by", held.Holder)
 	}
 	// Output: held by web-1
+}
+
+// At most two work at a time, each in a slot of its own.
+func ExampleLocker_DoAny() {
+	locker, _ := rowlock.New(memlock.New())
+	defer locker.Close()
+
+	slots := rowlock.Slots("gpu", 2)
+	err := locker.DoAny(context.Background(), slots, func(ctx context.Context, lease *rowlock.Lease) error {
+		fmt.Println(slices.Contains(slots, lease.Name()), lease.Token() > 0)
+		return ctx.Err()
+	})
+	fmt.Println(err)
+	// Output:
+	// true true
+	// <nil>
 }
 
 // The longest wait is an option; the ctx of the call bounds the waiting as well.

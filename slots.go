@@ -34,6 +34,9 @@ func Slots(name string, n int) []string {
 // The options, ctx and the errors are those of [Locker.Acquire]. An [ErrHeld] carries the [*HeldError] of one of the names. Of the
 // events, AcquireFailed reports the call once, and the others report the names one by one. It takes from 1 to 64 different names.
 func (l *Locker) AcquireAny(ctx context.Context, names []string, opts ...Option) (*Lease, error) {
+	if len(names) == 1 {
+		return l.Acquire(ctx, names[0], opts...)
+	}
 	c := &contest{locker: l, ctx: ctx, names: names, opts: opts, started: time.Now()}
 	winner, err := c.run()
 	if err != nil {

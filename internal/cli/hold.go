@@ -53,6 +53,18 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	}
 	defer s.Close()
 	w := a.newWaiting(f.wait)
+	names := f.names(name)
+	if f.slots > 0 {
+		if name == "" {
+			return 0, exit.Usagef("the name of the lock is empty")
+		}
+		if err := checkName("NAME", name, driver.MaxName-len("/63")); err != nil {
+			return 0, err
+		}
+		if err := job.Within(job.Outers(a.std.Env), s.Hash(), a.namespace, names); err != nil {
+			return 0, err
+		}
+	}
 	in := a.inside(waitCtx, s)
 	defer in.end()
 	opts := append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(a.trace(in.heldByOther(w))))
@@ -63,7 +75,7 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	defer func() { _ = locker.Close() }() // what it could not release was told of by then
 
 	asked := time.Now()
-	lease, err := locker.Acquire(in.wait, name)
+	lease, err := locker.AcquireAny(in.wait, names)
 	w.End()
 	if got := interrupted(); got != nil {
 		if lease != nil {
@@ -71,18 +83,17 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 		}
 		return a.interrupted(got, name, commandNotStarted), nil
 	}
-	key := driver.Key{Namespace: a.namespace, Name: name}
 	if err != nil {
 		if cause := in.explains(err); cause != nil {
 			return 0, cause
 		}
 		code, failure := a.refused(f, s.Explain(exit.OfAcquire(err)))
-		history.Of(s).Refused(history.Record{Key: key, Outcome: f.refusal(), Code: code, Holder: f.holder, Note: f.note}, err)
+		history.Of(s).Refused(history.Record{Key: driver.Key{Namespace: a.namespace, Name: name}, Outcome: f.refusal(), Code: code, Holder: f.holder, Note: f.note}, err)
 		return code, failure
 	}
-	r := history.Record{Key: key, Token: lease.Token(), Holder: lease.Holder(), Note: f.note, Waited: time.Since(asked)}
+	r := history.Record{Key: driver.Key{Namespace: a.namespace, Name: lease.Name()}, Token: lease.Token(), Holder: lease.Holder(), Note: f.note, Waited: time.Since(asked)}
 	recorded, end := history.Of(s).Begin(r)
-	j := &job.Job{Log: a.log, Lease: lease, Recorded: recorded, Outer: job.OuterOf(s.Hash(), lease), Signals: sig, Timeout: f.timeout, Grace: f.grace, GraceWhenLost: f.graceWhenLost()}
+	j := &job.Job{Log: a.log, Lease: lease, Recorded: recorded, Outer: job.OuterOf(s.Hash(), lease), Slot: f.slot(name, lease), Signals: sig, Timeout: f.timeout, Grace: f.grace, GraceWhenLost: f.graceWhenLost()}
 	std := a.std
 	if f.hideStore {
 		std.Env = std.Env.Without(variable("store"))

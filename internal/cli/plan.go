@@ -27,17 +27,23 @@ func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []st
 			return exit.OfAcquire(err)
 		}
 		defer func() { _ = locker.Close() }() // it holds nothing
-		key := driver.Key{Namespace: a.namespace, Name: name}
-		status, err := s.Backend.Inspect(ctx, key)
-		if err != nil {
-			return exit.OfInspect(err, exit.Unavailable)
+		var v view.Lock
+		var key driver.Key
+		for _, name := range f.names(name) {
+			key = driver.Key{Namespace: a.namespace, Name: name}
+			status, err := s.Backend.Inspect(ctx, key)
+			if err != nil {
+				return exit.OfInspect(err, exit.Unavailable)
+			}
+			if v = view.Of(s, status); v.Available() {
+				break
+			}
 		}
 		words := make([]string, len(argv))
 		for i, word := range argv {
 			words[i] = terminal.Quoted(word)
 		}
 		words[0] = terminal.Quoted(path)
-		v := view.Of(s, status)
 		_, err = fmt.Fprintf(a.std.Out, "command:  %s\nlock:     %q\nstore:    %s\nexcludes: %s\nholder:   %s\ntimes:    %s\nnow:      %s\nthen:     %s\n",
 			strings.Join(words, " "), key.String(), s.At.Shown, s.At.Excludes(), terminal.Cell(f.holder), f.times(), v.Sentence(), f.outlook(v.Available()))
 		if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,7 @@ const defaultTTL = 30 * time.Second
 type runFlags struct {
 	onConflict   string
 	conflictCode int
+	slots        int // zero: the name is no name of slots
 	holder, note string
 	dryRun       bool
 	hideStore    bool
@@ -40,11 +42,15 @@ stdout and stderr untouched, and in its environment:
   ROWLOCK_TOKEN       the fencing token: larger with each grant of the name
   ROWLOCK_HOLDER      who holds it, as others are told
   ROWLOCK_EXPIRES_AT  until when the lock is certain at the start; it is renewed from then on
+  ROWLOCK_SLOT        with --slots: the number of the slot, from 0
   ROWLOCK_LOCKS       all locks that it runs under: a lock inside itself is refused at once (exit code 64)
 
 Each option but --dry-run has a variable, which counts where the option is not given: ROWLOCK_TTL for --ttl,
 ROWLOCK_ON_CONFLICT for --on-conflict, ROWLOCK_CONFLICT_EXIT_CODE for -E. Variables are inherited by runs inside
 of the command.
+
+With --slots=N up to N commands run at a time. The slots of NAME are the locks NAME/0 to NAME/N-1, and the
+command gets the first that is free. Every run of NAME needs the same --slots.
 
 When the lock is held by somebody else, --on-conflict decides: fail (the default) exits with 75, skip
 with 0, wait waits. --wait=DURATION waits for so long first, whatever the policy.
@@ -80,6 +86,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.Var(choiceValue{&f.onConflict, []string{onConflictWait, onConflictSkip, onConflictFail}}, "on-conflict", "what to do when the lock is held")
 	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exit.Held, "the exit code when the lock is held")
+	flags.IntVar(&f.slots, "slots", 0, "run up to so many commands at a time, each in a slot of its own")
 	flags.Var(durationValue{&f.wait, true}, "wait", "wait for the lock for so long, 0 for not at all, inf for ever")
 	flags.Var(durationValue{&f.ttl, false}, "ttl", "how soon a crash frees the lock")
 	flags.Var(durationValue{&f.minHold, false}, "min-hold", "keep the lock closed so long from the start, without staying")
@@ -122,11 +129,32 @@ func checkRunArgs(dash int, args []string) error {
 	return nil
 }
 
+// mostSlots is what the library can wait for at a time.
+const mostSlots = 64
+
+// names are the locks of which the command needs one.
+func (f *runFlags) names(name string) []string {
+	if f.slots == 0 {
+		return []string{name}
+	}
+	return rowlock.Slots(name, f.slots)
+}
+
+// slot is the number of the slot on which the command has the lock; empty without slots.
+func (f *runFlags) slot(name string, lease *rowlock.Lease) string {
+	if f.slots == 0 {
+		return ""
+	}
+	return strings.TrimPrefix(lease.Name(), name+"/")
+}
+
 // settle works out what options mean together.
 func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 	switch {
 	case f.conflictCode < 0 || f.conflictCode > 255:
 		return exit.Usagef("-E %d: an exit code is from 0 to 255", f.conflictCode)
+	case f.slots < 0 || f.slots > mostSlots:
+		return exit.Usagef("--slots=%d: must be from 1 to %d, or 0 for a single lock", f.slots, mostSlots)
 	case codeGiven && f.onConflict == onConflictSkip:
 		return exit.Usagef("-E says how to fail, and --on-conflict=skip not to: leave one of them out")
 	case f.onConflict == onConflictWait && !waitGiven:

@@ -22,6 +22,7 @@ type Job struct {
 	Log            *terminal.Messages
 	Lease          *rowlock.Lease
 	Outer          Outer           // what the lock is inside of the command
+	Slot           string          // the number of the slot that the lease is on; empty if it is on none
 	Recorded       <-chan struct{} // closed when the start of the run has been written down
 	Signals        *system.Signals
 	Timeout, Grace time.Duration
@@ -38,7 +39,7 @@ type Job struct {
 // Run starts the command, stays with it until nobody of its group is left, and releases.
 func (j *Job) Run(path string, argv []string, std system.Stdio) (int, error) {
 	j.Signals.ForwardStops() // before there is a command that shows that it runs
-	child, err := child.Start(path, argv, under(std.Env, j.Lease, j.Outer), std)
+	child, err := child.Start(path, argv, under(std.Env, j.Lease, j.Outer, j.Slot), std)
 	if err != nil {
 		j.Outcome = Failed
 		_ = j.Lease.Release(context.Background()) // its failure is not what went wrong

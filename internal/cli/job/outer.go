@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,7 @@ const (
 	envToken     = "ROWLOCK_TOKEN" //nolint:gosec // a fencing token is no secret
 	EnvHolder    = "ROWLOCK_HOLDER"
 	envExpiresAt = "ROWLOCK_EXPIRES_AT"
+	envSlot      = "ROWLOCK_SLOT"
 	envLocks     = "ROWLOCK_LOCKS" // all of them, for "rowlock run" inside the command
 )
 
@@ -81,9 +83,21 @@ func locks(e system.Environment, o Outer) string {
 	return strings.TrimSpace(fmt.Sprint(e.Get(envLocks), " ", o))
 }
 
+// Within is a usage error if this process runs under one of the names in that store; else nil. A run that waits for such a name can
+// wait for itself.
+func Within(list []Outer, store, namespace string, names []string) error {
+	for _, o := range list {
+		if o.store == store && o.namespace == namespace && slices.Contains(names, o.name) {
+			return exit.Usagef("the \"rowlock run\" that this command is part of holds %q (token %s), which is one of these slots, and would wait for itself: leave it out, or name another lock",
+				o.name, o.token)
+		}
+	}
+	return nil
+}
+
 // under is the environment of a command that runs under lease. What is inherited from an outer run
 // is taken out, not only overridden: programs differ in which of two duplicates they read.
-func under(e system.Environment, lease *rowlock.Lease, o Outer) system.Environment {
+func under(e system.Environment, lease *rowlock.Lease, o Outer, slot string) system.Environment {
 	const layout = "2006-01-02T15:04:05.000Z07:00"
 	inner := []string{
 		envName + "=" + lease.Name(),
@@ -92,7 +106,10 @@ func under(e system.Environment, lease *rowlock.Lease, o Outer) system.Environme
 		envExpiresAt + "=" + lease.ExpiresAt().UTC().Format(layout),
 		envLocks + "=" + locks(e, o),
 	}
-	return append(e.Without(envName, envToken, EnvHolder, envExpiresAt, envLocks), inner...)
+	if slot != "" {
+		inner = append(inner, envSlot+"="+slot)
+	}
+	return append(e.Without(envName, envToken, EnvHolder, envExpiresAt, envLocks, envSlot), inner...)
 }
 
 // Nested says whether the environment is that of a command under a lock.
