@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// The account that docs/redis.md makes can do all that a backend does and nothing outside of its prefix; without a right
-// that is needed, the error says which.
+// The account of docs/redis.md can do everything that a backend does, and nothing outside its prefix. Without a right
+// that is needed, the error names it.
 func TestLeastPrivileges(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -43,7 +43,7 @@ func TestLeastPrivileges(t *testing.T) {
 	waiting := listen(t, b, 1)
 	r := redistest.Request("0")
 	g := redistest.Acquire(t, b, r)
-	assert.Equal(t, g.Token, redistest.Acquire(t, b, r).Token, "the same request again")
+	assert.Equal(t, g.Token, redistest.Acquire(t, b, r).Token, "the same request repeated")
 	_, err = b.Acquire(ctx, redistest.Request("0"))
 	var held *driver.Held
 	require.ErrorAs(t, err, &held)
@@ -79,13 +79,13 @@ func TestLeastPrivileges(t *testing.T) {
 	_, err = b.Acquire(ctx, r)
 	require.ErrorContains(t, err, "HDEL")
 	assert.True(t, driver.IsPermanent(err))
-	assert.Equal(t, g.Nonce.String(), admin.HGet(ctx, redislock.DefaultPrefix+":0", "nonce").Val(), "a refused request is granted nothing")
+	assert.Equal(t, g.Nonce.String(), admin.HGet(ctx, redislock.DefaultPrefix+":0", "nonce").Val(), "a failed request grants nothing")
 	grant("locks -evalsha")
 	_, err = redislock.New(c).Acquire(ctx, redistest.Request("x"))
 	require.ErrorContains(t, err, "EVALSHA")
 }
 
-// A server that writes its append-only file with each command has forgotten nothing after a crash.
+// A server with appendfsync always loses nothing in a crash.
 func TestADurableServerRemembers(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

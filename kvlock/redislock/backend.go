@@ -13,15 +13,14 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Backend keeps locks in one Redis or in one Redis Cluster. It is safe for concurrent use and owns
-// nothing but the subscription that wakes waiters, while somebody waits: the client stays the caller's
-// to close.
+// Backend keeps locks in one Redis server or one Redis Cluster. It is safe for concurrent use. It owns only the
+// subscription that wakes waiters, and only while there are waiters. It never closes the client.
 type Backend struct {
 	client   redis.UniversalClient
 	options  options
-	err      error // why it cannot work
+	err      error // why the backend cannot work
 	checked  atomic.Bool
-	warnings atomic.Pointer[warnings] // what the check found; nil before it
+	warnings atomic.Pointer[warnings] // found by the first check; nil before it
 	heeds    bool                     // the client heeds a deadline while it waits for a reply
 	answers  atomic.Bool              // the last request was answered
 	wakes    *redisbase.Subscriber
@@ -34,12 +33,12 @@ var (
 	_ driver.Operator = (*Backend)(nil)
 )
 
-// pkg is how errors begin.
+// pkg is the beginning of errors.
 const pkg = "redislock"
 
-// New keeps locks behind client: a *redis.Client, which Sentinel's failover client is too, or a
-// *redis.ClusterClient. It does no I/O; the first call asks the server whether it is fit for locks,
-// and fails with a sentence that says what to change when it is not.
+// New makes a backend that keeps locks on the server or servers of client: a *redis.Client, such as Sentinel's failover
+// client, or a *redis.ClusterClient. New does no I/O. The first call checks that the server is fit for locks. If it is
+// not, the error says what to change.
 func New(client redis.UniversalClient, opts ...Option) *Backend {
 	o := options{prefix: DefaultPrefix, retention: DefaultRetention}
 	for _, opt := range opts {
@@ -50,10 +49,10 @@ func New(client redis.UniversalClient, opts ...Option) *Backend {
 	return b
 }
 
-// Capabilities implements [driver.Backend]. Tokens are best effort: a failover to a replica that lags
-// is survived only as far as the clocks of the two servers agree. The warnings are of what the first call
-// has found, if there was one: persistence that is weak, replicas that are not waited for, eviction. One more says
-// that the account may not SUBSCRIBE, once a waiter has found out.
+// Capabilities implements [driver.Backend]. Tokens are best effort: after a failover to a replica that lags, they rise
+// only as far as the clocks of the two servers agree. The warnings are those of the first call's check: weak
+// persistence, replicas that no grant waits for, eviction. When a waiter has found that the account may not SUBSCRIBE,
+// there is a warning for that too.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Pauses: true, Invalid: b.err}
 	if redisbase.IsCluster(b.client) {
@@ -63,17 +62,17 @@ func (b *Backend) Capabilities() driver.Capabilities {
 		c.Warnings = found.list
 	}
 	if err := b.wakes.Refused(); err != nil {
-		c.Warnings = append(slices.Clip(c.Warnings), fmt.Sprintf("nobody is notified of a release, and waiters poll: %v", err))
+		c.Warnings = append(slices.Clip(c.Warnings), fmt.Sprintf("waiters are not notified of a release, so they poll: %v", err))
 	}
 	return c
 }
 
 var (
 	errNoClient = errors.New("redislock: the client is nil")
-	errRing     = errors.New("redislock: a redis.Ring moves keys when a shard is down, and so grants one name twice; use one server or a Cluster")
+	errRing     = errors.New("redislock: a redis.Ring moves keys when a shard is down, so it would grant one name twice: use one server or a Cluster")
 )
 
-// heedsDeadlines says whether client's requests end with the deadline of their ctx.
+// heedsDeadlines reports whether client's requests end with the deadline of their ctx.
 func heedsDeadlines(client redis.UniversalClient) bool {
 	c, one := client.(*redis.Client)
 	if !one || c == nil {
@@ -83,14 +82,14 @@ func heedsDeadlines(client redis.UniversalClient) bool {
 	return o.ContextTimeoutEnabled && o.ReadTimeout >= 0 && o.WriteTimeout >= 0 // negative: no deadline is ever set
 }
 
-// do makes one request, once the server is known to be fit for locks. It returns when ctx ends at the
-// latest, whatever the client's options say: go-redis heeds a deadline while it reads only with
-// ContextTimeoutEnabled, and an end without a deadline not even then. The goroutine of a request that
-// was left ends with the client's own timeouts, or when the client is closed.
+// do makes one request, after the check that the server is fit for locks. It returns when ctx ends, whatever the
+// client's options are. go-redis heeds a deadline during a read only with ContextTimeoutEnabled, and never a
+// cancellation. The goroutine of an abandoned request ends with the client's own timeouts, or when the client is
+// closed.
 //
-// With a client that heeds deadlines, and a server that has answered the last time, the request is made
-// without a goroutine, because the switch to one and back takes as long as the server does. Should the server
-// hang in just that request, ctx's deadline ends it, and an end without one does not.
+// If the client heeds deadlines and the server answered the last request, do makes the request without a goroutine,
+// because switching to one and back takes as long as the server does. If the server hangs during that request, ctx's
+// deadline ends it, but a cancellation does not.
 func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T, error)) (T, error) {
 	var none T
 	if b.err != nil {
@@ -108,7 +107,7 @@ func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T
 		err   error
 	}
 	answers := make(chan answer, 1)
-	var begun atomic.Bool // the request, or the end of the wait for it
+	var begun atomic.Bool // set by the request, or by the end of the wait for it
 	go func() {
 		if err := b.preflight(ctx); err != nil {
 			answers <- answer{err: err}
@@ -132,13 +131,13 @@ func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T
 	}
 }
 
-// note classifies what a request came to, and remembers whether the server answered.
+// note classifies the result of a request, and records whether the server answered.
 func (b *Backend) note(err error) error {
 	var said redis.Error
 	var held *driver.Held
 	b.answers.Store(err == nil || errors.As(err, &said) || errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld))
 	if redisbase.IsCluster(b.client) && redisbase.Says(err, "MOVED") {
-		return err // such a client finds the server with another attempt
+		return err // a retry of the client finds the right server
 	}
 	return redisbase.Classify(err)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// 301 leases are renewed by four runs of the script, each for its own TTL, and each is told its own outcome; by eight when the server
-// does not know the script.
+// 301 leases are renewed by four runs of the script, each with its own TTL, and each gets its own outcome. If the
+// server does not know the script, it takes eight.
 func TestRenewalsTravelInHundreds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -27,11 +27,11 @@ func TestRenewalsTravelInHundreds(t *testing.T) {
 		grants[i], want[i] = redistest.Acquire(t, b, redistest.Request(fmt.Sprint(i))), driver.Renewed
 		grants[i].TTL += time.Duration(i) * time.Minute
 	}
-	for _, i := range []int{0, 99, 100, 151, 199, 200, 299, 300} { // on both sides of each border
+	for _, i := range []int{0, 99, 100, 151, 199, 200, 299, 300} { // on both sides of each batch border
 		require.NoError(t, b.Release(ctx, grants[i]))
 		want[i] = driver.Lost
 	}
-	for _, runs := range []int{8, 4} { // the server does not know the script, and then does
+	for _, runs := range []int{8, 4} { // at first the server does not know the script
 		redistest.ResetRuns(t, c)
 		outcomes, err := b.Renew(ctx, grants)
 		require.NoError(t, err)

@@ -16,9 +16,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// In a black hole between holder and server the holder's trust ends before the server grants the name to another,
-// each time. The margin is by the server's clock, which the token tells to the microsecond, and so has no delay of
-// this process in it.
+// In a black hole between holder and server, the holder's trust always ends before the server grants the name again.
+// The margin is measured by the server's clock, which the token contains in microseconds, so it includes no delay of
+// this process.
 func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 	t.Parallel()
 	const trials, ttl = 25, 2500 * time.Millisecond
@@ -37,7 +37,7 @@ func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 				return
 			}
 			name := fmt.Sprint("trial", i)
-			_, err = b.(driver.Operator).Inspect(t.Context(), driver.Key{Name: name}) // the connection stands: a loaded machine is slow
+			_, err = b.(driver.Operator).Inspect(t.Context(), driver.Key{Name: name}) // opens the connection first, because a loaded machine is slow
 			if !assert.NoError(t, err) {
 				return
 			}
@@ -50,7 +50,7 @@ func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 				ended <- time.Now()
 				deadline <- lease.ExpiresAt()
 			})
-			time.Sleep(rand.N(ttl / 2)) // anywhere before, during and after a renewal
+			time.Sleep(rand.N(ttl / 2)) // at some moment before, during or after a renewal
 			assert.NoError(t, n.Cut(b))
 			next, err := other.Acquire(t.Context(), name)
 			if !assert.NoError(t, err) || !assert.ErrorIs(t, lease.Err(), rowlock.ErrLost) || !assert.Error(t, lease.Context().Err()) {
@@ -65,7 +65,7 @@ func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 		})
 	}
 	group.Wait()
-	t.Logf("%d trials, TTL %s: trust ended %s to %s before the next grant; the context's end was told %s before it at the least",
+	t.Logf("%d trials, TTL %s: trust ended %s to %s before the next grant; its context ended at least %s before that grant",
 		trials, ttl, least.Round(time.Millisecond), most.Round(time.Millisecond), end.Round(time.Millisecond))
 	assert.Positive(t, least)
 }

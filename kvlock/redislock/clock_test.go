@@ -26,8 +26,8 @@ func startClocked(tb testing.TB) *testserver.Server {
 	return s
 }
 
-// A server clock that is set forward ends leases early: a second holder gets the name while the first trusts its lease, with a
-// larger token, and what is fenced takes nothing from the first.
+// If the server's clock is set forward, leases end early: a second holder gets the name, with a larger token, while the
+// first trusts its lease. Fenced data reject the first holder.
 func TestServerClockSetForward(t *testing.T) {
 	t.Parallel()
 	s := startClocked(t)
@@ -42,9 +42,9 @@ func TestServerClockSetForward(t *testing.T) {
 	refuses(t, guard, c, first, second)
 }
 
-// A server clock that is set back takes nothing away: who holds a lock renews and releases it, tokens rise, and
-// what was granted for a TTL is not granted to another within it. A name whose holder crashed stays closed
-// until a forced release, after which it is had by the clock as it is now.
+// If the server's clock is set back, holders still renew and release their locks, tokens rise, and a lock is not
+// granted again within its TTL. The lock of a crashed holder stays held until a forced release, which makes it
+// available by the current clock.
 func TestServerClockSetBack(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -59,12 +59,12 @@ func TestServerClockSetBack(t *testing.T) {
 	pruned, err := b.Prune(ctx, 0)
 	require.NoError(t, err)
 	assert.Equal(t, 1, pruned)
-	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("gone")).Token, gone.Token, "although it is forgotten, and its token is ahead of the clock")
+	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("gone")).Token, gone.Token, "although the lock was deleted, and its token is ahead of the clock")
 
 	outcomes, err := b.Renew(ctx, []driver.Grant{kept})
 	require.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
-	assert.InDelta(t, 15, leftOf(t, b, "kept").Seconds(), 6, "a lease is as long as it was asked for")
+	assert.InDelta(t, 15, leftOf(t, b, "kept").Seconds(), 6, "a lease has its full TTL")
 	require.NoError(t, b.Release(ctx, kept))
 	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("kept")).Token, kept.Token)
 
@@ -77,11 +77,11 @@ func TestServerClockSetBack(t *testing.T) {
 	require.NoError(t, b.ForceRelease(ctx, crashed.Key, crashed.Token, true))
 	next := redistest.Acquire(t, b, redistest.Request("crashed"))
 	assert.Greater(t, next.Token, crashed.Token)
-	require.NoError(t, s.SetClock(-time.Hour+time.Minute)) // the TTL is over by the clock as it is now
+	require.NoError(t, s.SetClock(-time.Hour+time.Minute)) // the TTL is over by the current clock
 	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("crashed")).Token, next.Token)
 }
 
-// leftOf is for how long a lock is still leased.
+// leftOf returns how long a lock is still leased.
 func leftOf(tb testing.TB, b *redislock.Backend, name string) time.Duration {
 	tb.Helper()
 	status, err := b.Inspect(context.Background(), driver.Key{Name: name})

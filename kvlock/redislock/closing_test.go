@@ -16,9 +16,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Once the lockers are closed, whatever they held and waited for, no goroutine runs and no connection listens, although the
-// client is open. This test is alone, and so every goroutine is its own. What is left of a server that hangs ends with the
-// client: that TestMain looks for.
+// When the lockers are closed, no goroutine runs and no connection listens, although the client is open, whatever the
+// lockers held and waited for. This test does not run in parallel, so every goroutine is its own. Requests to a server
+// that hangs end with the client, which TestMain checks.
 func TestNothingRunsAfterClose(t *testing.T) {
 	s := redistest.Start(t)
 	direct := redistest.Connect(t, s.Addr)

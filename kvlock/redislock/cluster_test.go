@@ -20,7 +20,7 @@ import (
 
 const tagged = "{locks}:" // all locks in one slot
 
-// nodes are the three primaries of a Cluster, and a client of the whole.
+// nodes returns the three primaries of a Cluster, and a client of the whole Cluster.
 func nodes(tb testing.TB) (c *redis.ClusterClient, each []*redis.Client) {
 	tb.Helper()
 	addrs := cluster(tb)
@@ -32,8 +32,8 @@ func nodes(tb testing.TB) (c *redis.ClusterClient, each []*redis.Client) {
 	return c, each
 }
 
-// A slot that moves to another server takes its locks along: before, while some of them have moved, and after, those who hold
-// them renew and release them, nobody else gets them, and tokens rise.
+// A slot that moves to another server takes its locks along. Before the move, while some of the locks have moved, and
+// after it, holders renew and release them, no other request gets them, and tokens rise.
 func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	ctx := context.Background()
 	b, other := redislock.New(c, redislock.Prefix(tagged)), redislock.New(c, redislock.Prefix(tagged))
@@ -96,15 +96,15 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 		move(name)
 	}
 	check("all moved")
-	for _, key := range from.ClusterGetKeysInSlot(ctx, slot, 10_000).Val() { // all others
+	for _, key := range from.ClusterGetKeysInSlot(ctx, slot, 10_000).Val() { // all remaining keys
 		moveKey(key)
 	}
 	assign(to, "NODE", id(to))
 	assign(from, "NODE", id(to))
-	check("over") // by a client that has the old map
+	check("over") // with a client that has the old slot map
 	_, err = replicated.Acquire(ctx, redistest.Request("unconfirmed"))
 	require.ErrorContains(t, err, "MOVED")
-	require.False(t, driver.IsPermanent(err), "it has asked for the new map")
+	require.False(t, driver.IsPermanent(err), "the client has loaded the new slot map")
 	require.Eventually(t, func() bool {
 		_, err = replicated.Acquire(ctx, redistest.Request("unconfirmed"))
 		return err != nil && strings.Contains(err.Error(), "0 of 1 replicas")
@@ -114,7 +114,7 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 	}
 }
 
-// serves reports whether n has a slot, as n itself says.
+// serves reports whether n says that it has the slot.
 func serves(tb testing.TB, n *redis.Client, slot int) bool {
 	tb.Helper()
 	shards, err := n.ClusterShards(context.Background()).Result()
@@ -140,7 +140,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// Every primary is looked at before the first lock, and again by the next call when one was not fit.
+// Every primary is checked before the first lock, and again by the next call if one was not fit.
 func testPreflightOfCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	ctx := context.Background()
 	require.NoError(t, each[2].ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err())
@@ -153,7 +153,7 @@ func testPreflightOfCluster(t *testing.T, c *redis.ClusterClient, each []*redis.
 	require.ErrorContains(t, err, "NewClusterClient")
 }
 
-// Leases are renewed a hundred in a run of the script where a hash tag puts them into one slot, else in a run for each slot.
+// With a hash tag, a hundred leases are renewed in one run of the script, and else those of each slot in one.
 func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	ctx := context.Background()
 	for _, prefix := range []string{tagged, redislock.DefaultPrefix} {
@@ -168,7 +168,7 @@ func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Cl
 		if prefix == tagged {
 			want = 3
 		}
-		for range 2 { // with the second, all servers know the script
+		for range 2 { // at the second time, all servers know the script
 			for _, n := range each {
 				redistest.ResetRuns(t, n)
 			}
@@ -184,7 +184,7 @@ func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Cl
 	}
 }
 
-// Replicated asks the replicas of the name's own primary, for each lease by itself.
+// Replicated waits for the replicas of the name's own primary, separately for each lease.
 func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	ctx := context.Background()
 	spare := redistest.Connect(t, redistest.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000").Addr)
@@ -192,7 +192,7 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 	require.NoError(t, err)
 	require.NoError(t, spare.ClusterMeet(ctx, host, port).Err())
 	require.Eventually(t, func() bool { return spare.ClusterReplicate(ctx, each[0].ClusterMyID(ctx).Val()).Err() == nil }, redistest.AtMost, 10*time.Millisecond)
-	var with, without string // names on the primary that has a replica, and on another
+	var with, without string // names on the primary with a replica, and on another primary
 	for i := 0; with == "" || without == ""; i++ {
 		name := fmt.Sprint("replicated", i)
 		if serves(t, each[0], int(c.ClusterKeySlot(ctx, redislock.DefaultPrefix+":"+name).Val())) {
@@ -205,9 +205,9 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 	short := redislock.New(c, redislock.Replicated(1, 50*time.Millisecond))
 	_, err = short.Acquire(ctx, redistest.Request(without))
 	require.ErrorContains(t, err, "0 of 1 replicas")
-	alone := redistest.Acquire(t, plain, redistest.Request(without)) // nothing was left behind
+	alone := redistest.Acquire(t, plain, redistest.Request(without)) // the failed grant has left nothing
 
-	require.Eventually(t, func() bool { // once the replica is there
+	require.Eventually(t, func() bool { // when the replica has connected
 		g, err := short.Acquire(ctx, redistest.Request(with))
 		return err == nil && short.Release(ctx, g) == nil
 	}, redistest.AtMost, 10*time.Millisecond)
@@ -218,6 +218,6 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 	require.NoError(t, c.ForEachMaster(ctx, func(ctx context.Context, n *redis.Client) error { return n.ScriptFlush(ctx).Err() }))
 	outcomes, err := b.Renew(ctx, []driver.Grant{alone, kept, released})
 	require.NoError(t, err)
-	assert.Equal(t, []driver.Outcome{driver.Unknown, driver.Renewed, driver.Lost}, outcomes, "by replicas: none, one, and no matter")
+	assert.Equal(t, []driver.Outcome{driver.Unknown, driver.Renewed, driver.Lost}, outcomes, "replicas: none, one, any")
 	require.NoError(t, b.Release(ctx, kept))
 }

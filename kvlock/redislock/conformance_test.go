@@ -20,8 +20,8 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// Redis, Valkey and a Cluster keep every promise, also when clients die, are cut off, and lose replies; with
-// a client that heeds deadlines while it reads and with one that does not.
+// Redis, Valkey and a Cluster keep every promise, also when clients die, are cut off, and lose replies. This holds for
+// a client that heeds deadlines during a read and for one that does not.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(testing.TB) *network{
@@ -71,7 +71,7 @@ func single(tb testing.TB, url, prefix string, heed bool) *network {
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// network is a store whose clients each have a misbehaving network of their own: a proxy before each server.
+// network is a store. Each of its clients has a faulty network of its own: a proxy for each server.
 type network struct {
 	prefix  string
 	servers []string
@@ -115,7 +115,7 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 	c := n.open(func(ctx context.Context, network, addr string) (net.Conn, error) {
 		p := proxies[addr]
 		if p == nil {
-			return nil, fmt.Errorf("%s is no server of this harness", addr)
+			return nil, fmt.Errorf("%s is not a server of this harness", addr)
 		}
 		return new(net.Dialer).DialContext(ctx, network, p.Addr())
 	})
@@ -124,7 +124,7 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 	return b, nil
 }
 
-// Expire moves the instants of the lock into the past.
+// Expire moves the times of the lock into the past.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	return redistest.Age(ctx, n.raw, n.prefix+key.Namespace+":"+key.Name)
 }

@@ -2,48 +2,49 @@
 //
 //	locker, err := rowlock.New(redislock.New(client))
 //
-// A lock is one hash: token, nonce, holder, note, and when it was granted, expires and can be had again. Each
-// step is one script and one request; time is the server's. Renewals travel together, a hundred in a
-// run of the script, on a Cluster a hundred of one slot. A release calls the
-// process that has waited longest, by pub/sub, and keeps the lock for it for a moment.
+// A lock is one hash: token, nonce, holder, note, and the times at which it was granted, expires, and is free. Each
+// operation is one script and one request, and uses the server's clock. Renewals are batched: a hundred in one run of
+// the script, on a Cluster a hundred of the same slot. A release notifies the process that has waited longest, by
+// pub/sub, and reserves the lock for it briefly.
 //
-// A token is the larger of the last one plus one and the server's clock in microseconds, so it rises through release, expiry,
-// FLUSHALL, a restart without data and a failover that lost the last grants, as long as the clock of the new server is
-// not behind that of the old one by more than the failover took. That is what BestEffortToken means here.
+// A token is the larger of the last token plus one and the server's clock in microseconds. So tokens rise through
+// release, expiry, FLUSHALL, a restart without data, and a failover that lost the last grants. The condition is that
+// the new server's clock is not behind the old one's by more than the failover took. This is what BestEffortToken means
+// here.
 //
-// A released name is forgotten after five minutes, so names that are used once do not fill the server. One key beside the locks keeps
-// the largest token of what was forgotten, and a name that is new gets a larger one.
+// A released lock is deleted after five minutes, so names that are used once do not fill the server. One key besides
+// the locks keeps the largest token of deleted locks, and a new name gets a larger one.
 //
-// # What is not promised
+// # Limits
 //
-// One Redis excludes for as long as it keeps its data. A restart that loses them, FLUSHALL, and a failover to a replica
-// that had not got the last grants yet each let a second holder in while the first still trusts its lease.
-// [Replicated] makes that less likely and not impossible; a Cluster is the same, slot by slot. So guard
-// what a lock protects: [Guard] refuses a stale token in Redis itself, package fence in a SQL database.
+// One Redis server excludes other holders while it keeps its data. A restart that loses data, FLUSHALL, and a failover
+// to a replica that lacks the last grants each admit a second holder while the first still trusts its lease.
+// [Replicated] makes this less likely, but not impossible. A Cluster has the same limits for each slot. So protect your
+// data: [Guard] rejects a stale token in Redis itself, package fence in a SQL database.
 //
-// The clock of one lock never goes back. A server clock that was set back closes a name whose holder crashed for so
-// much longer; a forced release opens it. A clock that is set forward ends leases early.
+// The clock of one lock never goes back. If the server's clock was set back, the lock of a crashed holder stays held
+// for that much longer. A forced release frees it. If the clock is set forward, leases end early.
 //
 // # The client
 //
-// Set ContextTimeoutEnabled in the options of a *redis.Client: requests then need no goroutine of their own, which
-// makes acquire and release about a third faster. The price is that a request to a server that hangs just then ends
-// with its own limit, some seconds, and not when its ctx is cancelled before. Without the option, and on a
-// Cluster, requests end with their ctx all the same.
+// Set ContextTimeoutEnabled in the options of a *redis.Client. Requests then need no goroutine of their own, which
+// makes acquire and release about a third faster. The price: if the server hangs during a request, the request ends at
+// its own limit after some seconds, even if its ctx is cancelled earlier. Without the option, and on a Cluster,
+// requests always end with their ctx.
 //
 // # The server
 //
-// The first call asks INFO, and refuses a replica, a server older than 7.0, and a maxmemory-policy other
-// than noeviction: see [AllowEviction]. What a service does not tell is not held against it. Persistence that is
-// weak, and replicas that no grant waits for, are warnings of the [driver.Capabilities] from then on. When the
-// server's memory is full nothing new is granted; what is held is renewed and can be released.
+// The first call runs INFO. It refuses a replica, a server older than 7.0, and a maxmemory-policy other than noeviction
+// (but see [AllowEviction]). A fact that a managed service hides is not a reason to refuse. Weak persistence, and
+// replicas that no grant waits for, become warnings of the [driver.Capabilities]. When the server's memory is full it
+// grants no new locks, but held locks can be renewed and released.
 //
-// An account needs EVAL and EVALSHA, INFO, SCAN to list and prune, SUBSCRIBE to wait, the commands of the scripts, and keys
-// and channels of the prefix. docs/redis.md has it as a line of ACL, and says what to set on a server and why.
+// An account needs EVAL and EVALSHA, INFO, SCAN to list and prune, SUBSCRIBE to wait, the commands of the scripts, and
+// the keys and channels of the prefix. docs/redis.md has the ACL line, and says what to set on a server and why.
 //
 // # Redlock
 //
-// Package redlock keeps locks in a majority of independent servers, for locks that must be had while one of them is
-// gone. It is not safer than one of them, and its page says when it is worth it: docs/redlock.md. Rows of a SQL database that
-// it guards are to be guarded by fence.Claim as well.
+// Package redlock keeps locks in a majority of independent servers, for locks that must be available while one server
+// is down. It is not safer than one server. docs/redlock.md says when it is worth it. If it protects rows of a SQL
+// database, also protect them by fence.Claim.
 package redislock

@@ -13,11 +13,11 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Data in Redis that a holder whose lock was lost, without its knowing, cannot overwrite: each new holder seals before it
-// reads, and each write carries the check in its own script. On a Cluster the braces keep mark and data in one slot.
+// A holder that has lost its lock without noticing cannot overwrite data in Redis: each new holder seals before it
+// reads, and each write checks the token in its own script. On a Cluster, the braces keep mark and data in one slot.
 func ExampleGuard() {
 	url := os.Getenv("ROWLOCK_TEST_REDIS")
-	if url == "" { // without a server there is nothing to show
+	if url == "" { // without a server this is not an example
 		fmt.Print("sees 100\nsees 100\nwrites 150\nrefused: true still trusting its lease: true\nbalance 150\n")
 		return
 	}
@@ -54,7 +54,7 @@ func ExampleGuard() {
 	defer one.Close()
 	first, seen := open(one)
 
-	// The lock is taken away, and the first holder does not hear of it.
+	// An operator ends the lock, and the first holder does not notice.
 	if err := locks.ForceRelease(ctx, driver.Key{Name: "example-account"}, first.Token(), true); err != nil {
 		panic(err)
 	}

@@ -23,11 +23,12 @@ func onOne(t *testing.T) (open func() driver.Backend, servers []*redis.Client) {
 	}, []*redis.Client{redistest.Connect(t, s.Addr)}
 }
 
-// Promise 9: of eight processes that want one name again and again nobody starves: the least served gets half of its share or more.
+// Promise 9: eight processes acquire and release one name repeatedly, and the least served gets at least half of its
+// share.
 func TestNobodyStarves(t *testing.T) {
 	open, servers := onOne(t)
 	served, requests := redistest.Contest(t, open, servers, 8, 1, 400)
-	t.Logf("served %v, %.1f requests for each", served, requests)
+	t.Logf("served %v, %.1f requests per lease", served, requests)
 	total := 0
 	for _, n := range served {
 		total += n
@@ -35,7 +36,7 @@ func TestNobodyStarves(t *testing.T) {
 	assert.GreaterOrEqual(t, slices.Min(served), total/len(served)/2)
 }
 
-// Promise 9: the same of two hundred processes, which are more than wait in most places.
+// Promise 9: the same for two hundred processes, more than usually wait.
 func TestNobodyStarvesOfTwoHundred(t *testing.T) {
 	open, servers := onOne(t)
 	served, _ := redistest.Contest(t, open, servers, 200, 1, 2000)
@@ -44,10 +45,10 @@ func TestNobodyStarvesOfTwoHundred(t *testing.T) {
 	assert.GreaterOrEqual(t, served[0], 1500/200/2)
 }
 
-// Promise 9: a thousand waiters in eight processes cost no more than three requests a hand-over.
+// Promise 9: with a thousand waiters in eight processes, a hand-over costs at most three requests.
 func TestAThousandWaiters(t *testing.T) {
 	open, servers := onOne(t)
 	served, requests := redistest.Contest(t, open, servers, 8, 125, 1000)
-	t.Logf("served %v, %.1f requests for each", served, requests)
+	t.Logf("served %v, %.1f requests per lease", served, requests)
 	assert.LessOrEqual(t, requests, 3.0)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Tokens rise through FLUSHALL, SCRIPT FLUSH and a restart that loses everything; the old holder finds out.
+// Tokens rise through FLUSHALL, SCRIPT FLUSH and a restart that loses all data, and the old holder notices its loss.
 func TestTokensRiseWhenTheServerForgets(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -40,7 +40,8 @@ func TestTokensRiseWhenTheServerForgets(t *testing.T) {
 	}
 }
 
-// A server that drops keys, and one that is a replica, are refused for good, with what to do; AllowEviction accepts the first.
+// A server that evicts keys, and a replica, are refused with a permanent error that says what to do. AllowEviction
+// accepts the first.
 func TestServersThatAreNotFit(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -60,7 +61,7 @@ func TestServersThatAreNotFit(t *testing.T) {
 	assert.True(t, driver.IsPermanent(err))
 }
 
-// A key of another program is a clear error, and is left alone.
+// A key of another program causes an error that says so, and is not changed.
 func TestForeignKey(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -72,8 +73,8 @@ func TestForeignKey(t *testing.T) {
 	assert.Equal(t, "theirs", c.Get(ctx, redislock.DefaultPrefix+":x").Val())
 }
 
-// A grant that no replica confirms is released and fails; with a replica it is granted and renewed; when the replica hears
-// nothing any more, a renewal is unknown, and what is lost is lost all the same.
+// A grant that no replica confirms is released and fails. With a replica it is granted and renewed. When the replica is
+// cut off, a renewal's outcome is unknown, and a lost lease is still reported as lost.
 func TestReplicated(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -83,7 +84,7 @@ func TestReplicated(t *testing.T) {
 	_, err := short.Acquire(ctx, redistest.Request("x"))
 	require.ErrorContains(t, err, "0 of 1 replicas")
 	assert.True(t, driver.IsNotApplied(err))
-	redistest.Acquire(t, redislock.New(c), redistest.Request("x")) // nothing was left behind
+	redistest.Acquire(t, redislock.New(c), redistest.Request("x")) // the failed grant has left nothing
 
 	between, err := faultproxy.New(s.Addr)
 	require.NoError(t, err)
@@ -107,7 +108,7 @@ func TestReplicated(t *testing.T) {
 	require.ErrorContains(t, err, "0 of 1 replicas")
 }
 
-// A guarded script runs for the newest holder and for no older one, even with tokens beyond a double's digits.
+// A guarded script runs for the newest holder and for no older one, even with tokens that a double cannot represent.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -119,7 +120,7 @@ func TestGuard(t *testing.T) {
 		_, err := set.Run(ctx, c, "mark", token, []string{"data"}, "new")
 		require.NoError(t, err)
 	}
-	for _, token := range []driver.Token{1, 99, big - 1} { // of fewer digits, of larger ones, and of as many
+	for _, token := range []driver.Token{1, 99, big - 1} { // fewer digits, a larger first digit, a smaller last digit
 		_, err := set.Run(ctx, c, "mark", token, []string{"data"}, "old")
 		require.ErrorIs(t, err, redislock.ErrStale)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Promise 3: names that are used once do not fill the server, and the tokens of a name that was forgotten rise, also when the clock was set
-// back meanwhile: while the server runs, and by a restart.
+// Promise 3: names that are used once do not fill the server, and the tokens of a deleted name rise, even if the clock
+// was set back meanwhile, during a run of the server and by a restart.
 func TestTokensOfForgottenNamesRise(t *testing.T) {
 	t.Parallel()
 	testenv.DSN(t, testenv.EngineRedis)
@@ -37,7 +37,7 @@ func TestTokensOfForgottenNamesRise(t *testing.T) {
 		g := redistest.Acquire(t, b, redistest.Request("x"))
 		assert.Greater(t, g.Token, last)
 		require.NoError(t, b.Release(t.Context(), g))
-		require.NoError(t, b.Release(t.Context(), g), "its reply was lost")
+		require.NoError(t, b.Release(t.Context(), g), "a repeated release after a lost reply")
 		redistest.Forget(t, c, redislock.DefaultPrefix+":x")
 		require.NoError(t, b.Release(t.Context(), redistest.Acquire(t, b, redistest.Request("another"))))
 		last = g.Token
@@ -46,7 +46,8 @@ func TestTokensOfForgottenNamesRise(t *testing.T) {
 	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("x")).Token, last)
 }
 
-// What a primary has forgotten, its replica knows: after a failover to a clock that is behind, tokens of forgotten names rise.
+// A replica has its primary's record: after a failover to a server with a slower clock, the tokens of deleted names
+// rise.
 func TestTokensOfForgottenNamesRiseThroughFailover(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t)
@@ -69,7 +70,8 @@ func TestTokensOfForgottenNamesRiseThroughFailover(t *testing.T) {
 	assert.Greater(t, redistest.Acquire(t, redislock.New(replica), redistest.Request("x")).Token, g.Token)
 }
 
-// On a Cluster each slot has a record of its own, so that a script sees it beside the lock. With a hash tag in the prefix there is one.
+// On a Cluster each slot has its own record, so that a script can use it with the lock. With a hash tag in the prefix
+// there is one record.
 func testForgottenOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	for _, prefix := range []string{"gone:", "{bygone}:"} {
 		b := redislock.New(c, redislock.Prefix(prefix))
@@ -86,7 +88,7 @@ func testForgottenOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.
 		}
 		want := map[string]int{"gone:": len(grants), "{bygone}:": 1}[prefix]
 		assert.Len(t, records, want, prefix)
-		for _, record := range records { // as if the clock had been ahead by a day
+		for _, record := range records { // as if the clock had been a day ahead
 			ahead := time.Now().Add(24 * time.Hour).UnixMicro()
 			require.Positive(t, c.Exists(t.Context(), record).Val())
 			require.NoError(t, c.HSet(t.Context(), record, "top", ahead).Err())
@@ -99,7 +101,7 @@ func testForgottenOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.
 		}
 		list, err := b.List(t.Context(), "", true)
 		require.NoError(t, err)
-		assert.Len(t, list, len(grants), "a record is no lock")
+		assert.Len(t, list, len(grants), "a record is not listed as a lock")
 		for _, s := range list {
 			require.NoError(t, b.ForceRelease(t.Context(), s.Key, s.Token, true))
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Promise 5: once Acquire has returned an error, or Close has returned, a release reserves the lock for that waiter no more, so a third
-// process acquires it at once.
+// Promise 5: after Acquire has returned an error, or Close has returned, no release reserves the lock for that waiter.
+// So a third process acquires the lock at once.
 func TestAWaiterThatGaveUpIsKeptNothing(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

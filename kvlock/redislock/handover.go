@@ -13,8 +13,8 @@ var handOverScript = redisbase.LoadQueued(files, "hand_over")
 
 var _ driver.HandOverer = (*Backend)(nil)
 
-// HandOver implements [driver.HandOverer]: one request, sent again as Acquire is. Where replicas must confirm a grant
-// and too few do, it is given back, and the error is one after which both may have happened.
+// HandOver implements [driver.HandOverer]. It is one request, which may be repeated like that of Acquire. If too few
+// replicas confirm the grant, it is released, and the error says that both may have happened.
 func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	g, err := do(ctx, b, func(ctx context.Context) (driver.Grant, error) { return b.handOver(ctx, from, r) })
 	var held *driver.Held
@@ -50,7 +50,7 @@ func (b *Backend) handOver(ctx context.Context, from driver.Grant, r driver.Requ
 	}
 	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(token), TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
 	if confirmed < b.options.replicas {
-		// The text alone: it says that nothing is held any more, not that nothing has happened.
+		// The error must not match NotApplied: no grant is held now, but something has happened.
 		return driver.Grant{}, fmt.Errorf("%s", b.unconfirmed(ctx, g, confirmed)) //nolint:errorlint // see above
 	}
 	return g, nil

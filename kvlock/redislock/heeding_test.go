@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// With a client that heeds deadlines, a request to a server that hangs ends with its deadline, and each one after it,
-// until the server answers again, also when its ctx is cancelled long before.
+// With a client that heeds deadlines, a request to a server that hangs ends at its deadline. Later requests also end
+// when their ctx is cancelled, long before their deadline, until the server answers again.
 func TestAServerThatHangsIsNotWaitedForTwice(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -27,13 +27,13 @@ func TestAServerThatHangsIsNotWaitedForTwice(t *testing.T) {
 	b := redislock.New(client)
 	bounded, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for range 2 { // the second one finds a server that answers
+	for range 2 { // the second trial begins with a server that answers
 		g, err := b.Acquire(bounded, redistest.Request("x"))
 		require.NoError(t, err)
 		require.NoError(t, b.Release(bounded, g))
 	}
 	proxy.Cut()
-	const soon = 10 * time.Second // a machine may be slow
+	const soon = 10 * time.Second // the machine may be slow
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()

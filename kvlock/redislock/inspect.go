@@ -25,8 +25,8 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return s, err
 }
 
-// List implements [driver.Operator]. It goes through all keys of the database, a page at a time, and so
-// takes as long as there are keys; locks that come or go meanwhile may be in it or not.
+// List implements [driver.Operator]. It scans all keys of the database, a page at a time, so its duration depends on
+// their number. Locks that appear or disappear meanwhile may be missing or included.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	list, err := do(ctx, b, func(ctx context.Context) ([]driver.Status, error) {
 		return b.locks().List(ctx, namespace, all)
@@ -37,8 +37,8 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return list, nil
 }
 
-// Prune implements [driver.Operator]. A released lock is forgotten by itself after some minutes, and every other one after the
-// retention, so Prune is needed only where that is too late. Tokens go on rising: the server's record keeps the largest.
+// Prune implements [driver.Operator]. Released locks expire after some minutes, and all others after the retention, so
+// Prune is only needed if that is too late. Tokens keep rising, because the server's record keeps the largest.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	n, err := do(ctx, b, func(ctx context.Context) (int, error) {
 		return b.locks().Prune(ctx, unused)
@@ -56,7 +56,7 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	})
 	var held *driver.Held
 	if err != nil && !errors.Is(err, driver.ErrNotHeld) && !errors.As(err, &held) {
-		err = redisbase.Describe(ctx, pkg, "force the release of", key, err)
+		err = redisbase.Describe(ctx, pkg, "force release of", key, err)
 	}
 	return err
 }
@@ -79,5 +79,5 @@ func (b *Backend) forceRelease(ctx context.Context, key driver.Key, token driver
 	case a.Verdict == "not held":
 		return driver.ErrNotHeld
 	}
-	return fmt.Errorf("a script answered %q", a.Verdict)
+	return fmt.Errorf("unexpected reply of a script: %q", a.Verdict)
 }

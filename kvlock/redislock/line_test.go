@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// person is one who waits for the name "job", with a backend as of a process of its own.
+// person is a waiter for the name "job", with its own backend, as in a separate process.
 type person struct {
 	*redislock.Backend
 	client redis.UniversalClient
@@ -25,7 +25,7 @@ type person struct {
 	stop   func()
 }
 
-// line is so many who wait, in the order in which they came.
+// line returns n waiters, in the order of their requests.
 func line(tb testing.TB, n int, open func() redis.UniversalClient, opts ...redislock.Option) []*person {
 	tb.Helper()
 	all := make([]*person, n)
@@ -58,17 +58,17 @@ func (p *person) drain() {
 	}
 }
 
-// called returns once p has been called.
+// called returns when p has been notified.
 func (p *person) called(tb testing.TB) {
 	tb.Helper()
 	select {
 	case <-p.woken:
 	case <-time.After(redistest.AtMost):
-		require.FailNow(tb, "was not called")
+		require.FailNow(tb, "was not notified")
 	}
 }
 
-// ask is a request of a waiter that is refused.
+// ask sends a request of a waiter, which is refused.
 func (p *person) ask(tb testing.TB) *driver.Held {
 	tb.Helper()
 	r := redistest.Request("job")
@@ -79,7 +79,7 @@ func (p *person) ask(tb testing.TB) *driver.Held {
 	return held
 }
 
-// take is a request of a waiter that is granted.
+// take sends a request of a waiter, which is granted.
 func (p *person) take(tb testing.TB) driver.Grant {
 	tb.Helper()
 	r := redistest.Request("job")
@@ -87,7 +87,7 @@ func (p *person) take(tb testing.TB) driver.Grant {
 	return redistest.Acquire(tb, p, r)
 }
 
-// refused is a request of one that does not wait.
+// refused sends a request of a caller that does not wait, which is refused.
 func refused(tb testing.TB, b driver.Backend) *driver.Held {
 	tb.Helper()
 	_, err := b.Acquire(context.Background(), redistest.Request("job"))
@@ -98,7 +98,7 @@ func refused(tb testing.TB, b driver.Backend) *driver.Held {
 
 const job = redislock.DefaultPrefix + ":job"
 
-// queued is how many wait.
+// queued returns the number of waiters.
 func queued(tb testing.TB, c redis.UniversalClient) (count int) {
 	tb.Helper()
 	if queue := c.HGet(context.Background(), job, "queue").Val(); queue != "" {
@@ -108,7 +108,7 @@ func queued(tb testing.TB, c redis.UniversalClient) (count int) {
 	return count
 }
 
-// waiters are the fields of those who wait.
+// waiters returns the fields of the waiters.
 func waiters(tb testing.TB, c redis.UniversalClient) (fields []string) {
 	tb.Helper()
 	for _, field := range c.HKeys(context.Background(), job).Val() {
@@ -119,23 +119,23 @@ func waiters(tb testing.TB, c redis.UniversalClient) (fields []string) {
 	return fields
 }
 
-// seen moves the moment at which a waiter was last seen.
+// seen shifts the time at which a waiter was last seen.
 func seen(tb testing.TB, c redis.UniversalClient, waiter string, by time.Duration) {
 	tb.Helper()
 	parts := strings.Fields(c.HGet(context.Background(), job, waiter).Val())
-	require.Len(tb, parts, 4, "%s does not wait", waiter)
+	require.Len(tb, parts, 4, "%s is not in the queue", waiter)
 	at, err := strconv.ParseInt(parts[3], 10, 64)
 	require.NoError(tb, err)
 	parts[3] = strconv.FormatInt(at+by.Microseconds(), 10)
 	require.NoError(tb, c.HSet(context.Background(), job, waiter, strings.Join(parts, " ")).Err())
 }
 
-// stretch makes the 50 ms for which the name is kept an hour, so that a slow machine does not outlast them.
+// stretch extends the 50 ms of a reservation to an hour, so that a slow machine does not exceed them.
 func stretch(tb testing.TB, c redis.UniversalClient) {
 	tb.Helper()
 	row := c.HMGet(context.Background(), job, "nonce", "reserved_for", "held_until").Val()
 	require.Equal(tb, "", row[0])
-	require.NotEqual(tb, "", row[1], "it is kept for nobody")
+	require.NotEqual(tb, "", row[1], "the lock is not reserved")
 	until, err := strconv.ParseInt(row[2].(string), 10, 64)
 	require.NoError(tb, err)
 	require.NoError(tb, c.HSet(context.Background(), job, "held_until", until+time.Hour.Microseconds()).Err())
@@ -146,7 +146,7 @@ func opener(tb testing.TB, addr string) func() redis.UniversalClient {
 	return func() redis.UniversalClient { return redistest.Connect(tb, addr) }
 }
 
-// clusterOpener makes clients of the Cluster of which c is one.
+// clusterOpener makes clients of the Cluster of c.
 func clusterOpener(tb testing.TB, c *redis.ClusterClient) func() redis.UniversalClient {
 	return func() redis.UniversalClient {
 		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Options().Addrs})

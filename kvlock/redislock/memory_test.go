@@ -13,14 +13,15 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Of a server whose memory is full nothing new is had, and it says why; what is held is renewed, and can be released.
+// A server whose memory is full grants no new locks, with an error that says why. Held locks can be renewed and
+// released.
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	c := redistest.Connect(t, redistest.Start(t).Addr)
 	b := redislock.New(c)
 	kept, ended := redistest.Acquire(t, b, redistest.Request("kept")), redistest.Acquire(t, b, redistest.Request("ended"))
-	require.NoError(t, c.ConfigSet(ctx, "maxmemory", "100kb").Err()) // less than it has by itself
+	require.NoError(t, c.ConfigSet(ctx, "maxmemory", "100kb").Err()) // less than the server uses itself
 	_, err := b.Acquire(ctx, redistest.Request("new"))
 	require.ErrorContains(t, err, "OOM")
 	assert.False(t, driver.IsPermanent(err))
@@ -31,7 +32,8 @@ func TestFullMemory(t *testing.T) {
 	require.NoError(t, b.ForceRelease(ctx, ended.Key, ended.Token, true))
 }
 
-// What AllowEviction accepts: a server whose memory is full drops a lock that is held, and grants it again, with a larger token.
+// This is what AllowEviction accepts: a server whose memory is full evicts a held lock and grants it again, with a
+// larger token.
 func TestEvictionLosesLocks(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

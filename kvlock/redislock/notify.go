@@ -8,14 +8,16 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Notify implements [driver.Notifier]. A release calls the process that has waited longest, of those whose requests as waiters
-// were refused, and keeps the lock for it for 50 ms. Without one it tells all who listen on the channel that has the name of the
-// lock's key; an expiry tells nobody. All waiters of a backend share one connection, which is opened with the first of
-// them and closed with the last. When it breaks, everybody is woken as soon as there is another. If the account may not SUBSCRIBE,
-// Notify fails at once, [Backend.Capabilities] has a warning, and the server is asked again after a minute at the earliest.
+// Notify implements [driver.Notifier]. A release notifies the process that has waited longest, among those whose
+// requests as waiters were refused, and reserves the lock for it for 50 ms. If there is none, it notifies all
+// subscribers of the channel with the name of the lock's key. An expiry notifies nobody.
 //
-// On a Cluster it is ordinary pub/sub, which every server passes on to the others, because sharded pub/sub
-// would need a connection for each slot that somebody waits for.
+// All waiters of a backend share one connection, which is opened with the first and closed with the last. When a broken
+// connection has been replaced, all waiters are woken. If the account may not SUBSCRIBE, Notify fails at once,
+// [Backend.Capabilities] has a warning, and the server is asked again after a minute at the earliest.
+//
+// On a Cluster it uses ordinary pub/sub, which every server forwards to the others. Sharded pub/sub would need a
+// connection for each slot that has waiters.
 func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	if b.err != nil {
 		return nil, driver.Permanent(b.err)

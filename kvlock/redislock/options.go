@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Option changes how a backend is made.
+// Option configures a backend.
 type Option func(*options)
 
 type options struct {
@@ -20,34 +20,36 @@ type options struct {
 	replicaWait   time.Duration
 }
 
-// Defaults and limits of the options.
+// The defaults and limits of the options.
 const (
 	DefaultPrefix    = "rowlock:"
 	DefaultRetention = 7 * 24 * time.Hour
 	MinRetention     = 24 * time.Hour
 )
 
-// Prefix begins the key of each lock. The default is "rowlock:". It ends with a colon, and has neither "::" nor ":@" in it. Two backends see the
-// same locks only with the same prefix. One with a hash tag, such as "{locks}:", puts all locks of a Cluster into one slot: then they are
-// renewed a hundred in a request, and one server has them all.
+// Prefix sets the beginning of the key of each lock. The default is "rowlock:". It must end with a colon, and must not
+// contain "::" or ":@". Two backends share locks only if they have the same prefix. A prefix with a hash tag, such as
+// "{locks}:", puts all locks of a Cluster into one slot. They are then renewed a hundred in one request, but all are on
+// one server.
 func Prefix(prefix string) Option { return func(o *options) { o.prefix = redisbase.Prefix(prefix) } }
 
-// Retention is how long a lock is remembered that was not released: its holder crashed, or let the lease expire. It is at least 24 hours,
-// by default seven days. A lock that was released is remembered for five minutes, so that a release whose reply was lost can be
-// repeated. Tokens go on rising afterwards, because the server keeps the largest token that it has forgotten.
+// Retention sets how long a lock is remembered that was not released, because its holder crashed or let the lease
+// expire. It is at least 24 hours, by default seven days. A released lock is remembered for five minutes, so that a
+// release whose reply was lost can be repeated. Tokens keep rising after that, because the server keeps the largest
+// token of deleted locks.
 func Retention(d time.Duration) Option { return func(o *options) { o.retention = d } }
 
-// AllowEviction accepts a server whose maxmemory-policy is not noeviction. Such a server drops locks that are
-// held when its memory is full, and grants them again.
+// AllowEviction accepts a server whose maxmemory-policy is not noeviction. When its memory is full, such a server
+// evicts held locks, and then grants them again.
 func AllowEviction() Option { return func(o *options) { o.allowEviction = true } }
 
-// Replicated makes a grant and a renewal count only when at least n replicas have confirmed it within
-// timeout, which must be shorter than the client's ReadTimeout. A grant that fewer confirm is released
-// and fails; a renewal that fewer confirm is tried again until the lease's deadline.
+// Replicated makes a grant or a renewal valid only if at least n replicas have confirmed it within timeout. The timeout
+// must be shorter than the client's ReadTimeout. A grant that fewer confirm is released and fails. A renewal that fewer
+// confirm is retried until the lease's deadline.
 //
-// That makes a second holder after a failover less likely and not impossible: a replica that has not
-// confirmed may be promoted, and a primary that is cut off with n replicas goes on granting. Set
-// min-replicas-to-write on the server as well.
+// This makes a second holder after a failover less likely, but not impossible: a replica that has not confirmed may be
+// promoted, and a primary that is cut off together with n replicas keeps granting. Set min-replicas-to-write on the
+// server too.
 func Replicated(n int, timeout time.Duration) Option {
 	return func(o *options) { o.replicas, o.replicaWait = n, timeout }
 }
@@ -81,10 +83,10 @@ func (o options) validate(client redis.UniversalClient) error {
 		return fmt.Errorf("redislock: Retention %s: want at least %s", o.retention, MinRetention)
 	case o.replicas < 0 || o.replicas == 0 && o.replicaWait != 0:
 		return fmt.Errorf("redislock: Replicated(%d, %s): want at least one replica", o.replicas, o.replicaWait)
-	case o.replicas > 0 && o.replicaWait < time.Millisecond: // zero is for ever
+	case o.replicas > 0 && o.replicaWait < time.Millisecond: // zero would be unlimited
 		return fmt.Errorf("redislock: Replicated(%d, %s): want a timeout of at least 1ms", o.replicas, o.replicaWait)
 	case o.replicas > 0 && readTimeout > 0 && o.replicaWait >= readTimeout:
-		return fmt.Errorf("redislock: Replicated(%d, %s): the client gives up before, after its ReadTimeout of %s", o.replicas, o.replicaWait, readTimeout)
+		return fmt.Errorf("redislock: Replicated(%d, %s): want a timeout shorter than the client's ReadTimeout of %s", o.replicas, o.replicaWait, readTimeout)
 	}
 	return nil
 }

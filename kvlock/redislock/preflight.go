@@ -9,9 +9,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// preflight asks once whether the server, on a Cluster each primary, is fit for locks. A server that is not is
-// asked again by the next call, because its configuration can be mended while it runs. What a server does
-// not tell is not held against it.
+// preflight checks once whether the server, on a Cluster each primary, is fit for locks. After a refusal the next call
+// checks again, because the configuration can be changed while the server runs. A fact that a server hides is not a
+// reason to refuse.
 func (b *Backend) preflight(ctx context.Context) error {
 	if b.checked.Load() {
 		return nil
@@ -41,7 +41,7 @@ func (b *Backend) inspectServer(ctx context.Context, server redis.Cmdable, name 
 	text, err := server.Info(ctx).Result()
 	if err != nil {
 		if redisbase.Says(err, "NOPERM") || redisbase.Says(err, "ERR") {
-			return nil // a service that does not tell
+			return nil // a managed service that hides it
 		}
 		return redisbase.Classify(err)
 	}

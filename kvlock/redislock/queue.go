@@ -8,12 +8,12 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// leaveLimit bounds what a waiter that gives up does for those who wait on.
+// leaveLimit bounds the cleanup of a waiter that gives up.
 const leaveLimit = time.Second
 
 var leaveScript = redisbase.LoadQueued(files, "leave")
 
-// elsewhere is "1" where those who listen may be connected to another server than the one that has the lock.
+// elsewhere returns "1" if subscribers may be connected to another server than the one that has the lock.
 func (b *Backend) elsewhere() string {
 	if redisbase.IsCluster(b.client) {
 		return "1"
@@ -21,8 +21,8 @@ func (b *Backend) elsewhere() string {
 	return ""
 }
 
-// leave takes a waiter that gave up out of the queue, and waits for the reply. If that fails, releases of the next three seconds may keep the lock for
-// it, once, for a moment.
+// leave removes a waiter that gave up from the queue, and waits for the reply. If that fails, a release within the next
+// three seconds may once reserve the lock for it, for 50 ms.
 func (b *Backend) leave(key driver.Key) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
 	defer cancel()

@@ -16,8 +16,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Promise 9, on one server, with replicas and on a Cluster: a release calls the one that has waited longest and nobody else, and
-// keeps the name for it: whoever has released does not come in between, and neither does one that came later. Nobody asks.
+// Promise 9, on one server, with replicas and on a Cluster: a release notifies only the process that has waited
+// longest, and reserves the name for it. Neither the releasing process nor a later waiter gets the name in between. No
+// waiter polls in this test.
 func testReleaseCalls(t *testing.T, open func() redis.UniversalClient, opts ...redislock.Option) {
 	holder := redislock.New(open(), opts...)
 	g := redistest.Acquire(t, holder, redistest.Request("job"))
@@ -33,7 +34,7 @@ func testReleaseCalls(t *testing.T, open func() redis.UniversalClient, opts ...r
 		assert.Equal(t, driver.Reserved, held.Reason)
 		for _, later := range all[i+1:] {
 			assert.Equal(t, driver.Reserved, later.ask(t).Reason)
-			assert.Empty(t, later.woken, "it is not its turn")
+			assert.Empty(t, later.woken, "a later waiter was notified")
 		}
 		before := g
 		g = p.take(t)
@@ -44,7 +45,7 @@ func testReleaseCalls(t *testing.T, open func() redis.UniversalClient, opts ...r
 		}
 	}
 	require.NoError(t, all[2].Release(t.Context(), g))
-	require.NoError(t, holder.Release(t.Context(), redistest.Acquire(t, holder, redistest.Request("job"))), "it is kept for nobody any more")
+	require.NoError(t, holder.Release(t.Context(), redistest.Acquire(t, holder, redistest.Request("job"))), "the lock is no longer reserved")
 }
 
 func TestAReleaseCallsWhoHasWaitedLongest(t *testing.T) {
@@ -58,8 +59,8 @@ func TestAReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 	testReleaseCalls(t, opener(t, primary.Addr), redislock.Replicated(1, 2*time.Second))
 }
 
-// Whose connection is gone is not called: a waiter that was killed costs the others nothing. Nor is one that was not seen for
-// three seconds.
+// A waiter whose connection has ended is not notified, so a killed waiter does not delay the others. A waiter that was
+// not seen for three seconds is not notified either.
 func TestADeadWaiterIsPassedOver(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
@@ -76,12 +77,12 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 	stretch(t, admin)
 	assert.Empty(t, all[1].woken)
 	g = all[2].take(t)
-	assert.Zero(t, queued(t, admin), "both are forgotten")
+	assert.Zero(t, queued(t, admin), "both were removed from the queue")
 	require.NoError(t, all[2].Release(t.Context(), g))
 }
 
-// One that listens and does not come, such as a process that is stopped, costs the others the 50 ms for which the name is kept,
-// once: the next release calls the next one. On a Cluster the same is true of one that was killed.
+// A notified waiter that does not come, such as a suspended process, delays the others once, by the 50 ms of its
+// reservation: the next release notifies the next waiter. On a Cluster the same holds for a killed waiter.
 func testReservationEnds(t *testing.T, open func() redis.UniversalClient, disturb func(first *person)) {
 	holder := redislock.New(open())
 	g := redistest.Acquire(t, holder, redistest.Request("job"))
@@ -91,7 +92,7 @@ func testReservationEnds(t *testing.T, open func() redis.UniversalClient, distur
 	assert.NotEmpty(t, all[1].client.HGet(t.Context(), job, "reserved_for").Val())
 	r := redistest.Request("job")
 	r.Waiting = true
-	require.Eventually(t, func() bool { // without anybody's doing
+	require.Eventually(t, func() bool { // no further release is needed
 		var err error
 		g, err = all[2].Acquire(context.Background(), r)
 		return err == nil
@@ -109,13 +110,13 @@ func TestAWaiterThatDoesNotComeCostsOneReservation(t *testing.T) {
 	testReservationEnds(t, opener(t, redistest.Start(t).Addr), func(*person) {})
 }
 
-// On a Cluster, who listens may be connected to any server.
+// On a Cluster, subscribers may be connected to any server.
 func testQueueOnCluster(t *testing.T, c *redis.ClusterClient, _ []*redis.Client) {
 	testReleaseCalls(t, clusterOpener(t, c))
 	testReservationEnds(t, clusterOpener(t, c), func(first *person) { require.NoError(t, first.client.Close()) })
 }
 
-// A waiter that gives up leaves nothing behind. If it was called already, the next one is instead.
+// A waiter that gives up leaves nothing in the queue. If it was already notified, the next waiter is notified instead.
 func TestAWaiterThatGivesUpIsNotCalled(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
@@ -137,11 +138,11 @@ func TestAWaiterThatGivesUpIsNotCalled(t *testing.T) {
 		var err error
 		g, err = holder.Acquire(context.Background(), redistest.Request("job"))
 		return err == nil
-	}, redistest.AtMost, time.Millisecond, "it is free, although the hour is not over")
+	}, redistest.AtMost, time.Millisecond, "the lock is free, although the reservation has not ended")
 	require.NoError(t, holder.Release(t.Context(), g))
 }
 
-// A minimum hold is kept to, whoever waits: nobody is called before it is over, and nobody is granted.
+// A minimum hold is kept even if there are waiters: before its end, no waiter is notified and no request is granted.
 func TestAReservationDoesNotShortenAMinimumHold(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
@@ -159,7 +160,7 @@ func TestAReservationDoesNotShortenAMinimumHold(t *testing.T) {
 	require.NoError(t, p.Release(t.Context(), p.take(t)))
 }
 
-// Promise 9: a queue has room for every process that waits, and not only for the first hundred: each is called in its turn.
+// Promise 9: a queue has room for more than a hundred processes, and each of them is notified in order.
 func TestEachOfManyWaitersIsCalled(t *testing.T) {
 	t.Parallel()
 	const processes = 150
@@ -169,7 +170,7 @@ func TestEachOfManyWaitersIsCalled(t *testing.T) {
 	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, processes, open)
 	for _, p := range all {
-		seen(t, admin, p.Waiter(), time.Hour) // however slow this machine is
+		seen(t, admin, p.Waiter(), time.Hour) // for any speed of the machine
 	}
 	for i, p := range all {
 		assert.Equal(t, processes-i, queued(t, admin))
@@ -180,11 +181,11 @@ func TestEachOfManyWaitersIsCalled(t *testing.T) {
 		holder = p.Backend
 	}
 	assert.Zero(t, queued(t, admin))
-	assert.Empty(t, waiters(t, admin), "nothing is left of them")
+	assert.Empty(t, waiters(t, admin), "no waiter is left in the queue")
 }
 
-// Waiters leave from the front, the middle and the end, and the others are called in their order.
-func TestTheOrderSurvivesThoseWhoLeave(t *testing.T) {
+// Waiters leave at the front, in the middle and at the end, and the others are notified in order.
+func TestTheOrderSurvivesWaitersThatLeave(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
 	open := opener(t, addr)
@@ -209,7 +210,7 @@ func TestTheOrderSurvivesThoseWhoLeave(t *testing.T) {
 	assert.Empty(t, waiters(t, admin))
 }
 
-// A queue is bounded: with ten thousand that wait one more only polls. Dead ones at its end make room.
+// A queue is bounded: if ten thousand wait, a further waiter only polls. Dead waiters at its end are removed.
 func TestTheQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr

@@ -12,17 +12,17 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// maxBatch is how many leases one run of the script renews: while it runs, the server does nothing else.
+// maxBatch is how many leases one run of the script renews. The server does nothing else during the run.
 const maxBatch = 100
 
-// batch is one run of the script, and which of the grants it is for.
+// batch is one run of the script, with the indexes of its grants.
 type batch struct {
 	redisbase.Call
 	grants []int
 }
 
-// Renew implements [driver.Backend]. All leases travel together; on a Cluster, those of one slot share
-// a run of the script. When one run fails, its leases are unknown and the others are not.
+// Renew implements [driver.Backend]. All leases are renewed in one round trip; on a Cluster, those of one slot share a
+// run of the script. If one run fails, the outcome of its leases is unknown, and that of the others is not affected.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	outcomes, err := do(ctx, b, func(ctx context.Context) ([]driver.Outcome, error) {
 		outcomes := make([]driver.Outcome, len(grants))
@@ -56,7 +56,7 @@ func (b *Backend) batches(grants []driver.Grant) []*batch {
 	return list
 }
 
-// renew fills outcomes. It fails when nothing is known of any.
+// renew fills outcomes. It fails if no outcome is known.
 func (b *Backend) renew(ctx context.Context, list []*batch, outcomes []driver.Outcome) error {
 	if b.options.replicas > 0 {
 		return b.renewReplicated(ctx, list, outcomes)
@@ -74,8 +74,8 @@ func (b *Backend) renew(ctx context.Context, list []*batch, outcomes []driver.Ou
 	return settle(slices.Concat(list, moving), slices.Concat(cmds, redisbase.RunAll(ctx, b.client, callsOf(moving))), outcomes)
 }
 
-// apart makes a run of each lock of a batch. While its slot moves to another server, a run for several works only as long as
-// one server has them all; each by itself is found on either.
+// apart splits a batch into a run for each lock. While its slot moves to another server, a run for several locks works
+// only if one server has them all. A run for one lock is found on either server.
 func (b *Backend) apart(one *batch) []*batch {
 	list := make([]*batch, len(one.grants))
 	perLock := (len(one.Args) - 1) / len(one.grants)
@@ -97,7 +97,7 @@ func callsOf(list []*batch) []redisbase.Call {
 	return calls
 }
 
-// settle reads the answers.
+// settle decodes the replies.
 func settle(list []*batch, cmds []*redis.Cmd, outcomes []driver.Outcome) error {
 	var failure error
 	failed := 0
@@ -124,8 +124,8 @@ func settle(list []*batch, cmds []*redis.Cmd, outcomes []driver.Outcome) error {
 	return failure
 }
 
-// renewReplicated asks each primary by itself, because WAIT is about one connection. What too few
-// replicas have confirmed is unknown; what is lost is lost all the same.
+// renewReplicated sends the runs to each primary separately, because WAIT applies to one connection. If too few
+// replicas have confirmed, a renewal's outcome is unknown. A loss is certain anyway.
 func (b *Backend) renewReplicated(ctx context.Context, list []*batch, outcomes []driver.Outcome) error {
 	primaries := make(map[*redis.Client][]*batch)
 	var failure error

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// write makes one call, and says how many replicas have confirmed it, if that is asked for.
+// write makes one call, and returns how many replicas have confirmed it, if Replicated is set.
 func (b *Backend) write(ctx context.Context, what redisbase.Call) (cmd *redis.Cmd, confirmed int, err error) {
 	if b.options.replicas == 0 {
 		return redisbase.Run(ctx, b.client, what), 0, nil
@@ -28,17 +28,18 @@ func (b *Backend) write(ctx context.Context, what redisbase.Call) (cmd *redis.Cm
 	return cmds[0], confirmed, nil
 }
 
-// writeAll makes calls in one trip to one server, with a WAIT behind them on the same connection: WAIT is about
-// what its own connection has written. Each call has its own outcome; the error is that of the WAIT.
+// writeAll makes calls in one round trip to one server, followed by a WAIT on the same connection, because WAIT applies
+// to the writes of its own connection. Each call has its own outcome. The error is that of the WAIT.
 //
-// On a Cluster, locks of a slot that is moving to another server are not followed there, and so are unknown until it has moved.
+// On a Cluster, it does not follow the locks of a moving slot to the other server. Their outcome is unknown until the
+// move is complete.
 func (b *Backend) writeAll(ctx context.Context, primary *redis.Client, calls []redisbase.Call) ([]*redis.Cmd, int, error) {
 	cmds, confirmed, err := b.send(ctx, primary, calls, false)
 	if slices.ContainsFunc(cmds, func(cmd *redis.Cmd) bool { return redisbase.IsNoScript(cmd.Err()) }) {
 		cmds, confirmed, err = b.send(ctx, primary, calls, true)
 	}
 	if c, ok := b.client.(*redis.ClusterClient); ok && slices.ContainsFunc(cmds, func(cmd *redis.Cmd) bool { return redisbase.Says(cmd.Err(), "MOVED") }) {
-		c.ReloadState(ctx) // the next attempt asks the right server
+		c.ReloadState(ctx) // the next attempt uses the right server
 	}
 	return cmds, confirmed, err
 }
@@ -57,21 +58,21 @@ func (b *Backend) send(ctx context.Context, primary *redis.Client, calls []redis
 	return cmds, confirmed, err
 }
 
-// primary is the server that has key.
+// primary returns the server that has key.
 func (b *Backend) primary(ctx context.Context, key string) (*redis.Client, error) {
 	if c, ok := b.client.(*redis.ClusterClient); ok {
 		return c.MasterForKey(ctx, key)
 	}
-	return b.client.(*redis.Client), nil // New looked at it
+	return b.client.(*redis.Client), nil // validate has checked the type
 }
 
-// unconfirmed gives back a grant that too few replicas have.
+// unconfirmed releases a grant that too few replicas have confirmed.
 func (b *Backend) unconfirmed(ctx context.Context, g driver.Grant, confirmed int) error {
 	err := fmt.Errorf("%d of %d replicas confirmed the grant within %s", confirmed, b.options.replicas, b.options.replicaWait)
 	switch released := b.release(ctx, g); {
 	case released == nil || errors.Is(released, driver.ErrNotHeld):
-		return driver.NotApplied(fmt.Errorf("%w; it is released again", err))
+		return driver.NotApplied(fmt.Errorf("%w; the grant was released", err))
 	default:
-		return fmt.Errorf("%w; release it: %w", err, released)
+		return fmt.Errorf("%w; releasing the grant failed: %w", err, released)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// A request whose reply is lost has had its effect, and is answered alike when it is sent again, by go-redis itself or by the
-// caller: the same token, renewed, released. Nobody else gets the name meanwhile.
+// A request whose reply was lost has taken effect, and gets the same answer when go-redis or the caller repeats it: the
+// same token, renewed, released. No other request gets the name meanwhile.
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
@@ -33,7 +33,7 @@ func TestLostReplies(t *testing.T) {
 			renew := func(ctx context.Context, g driver.Grant) ([]driver.Outcome, error) {
 				return b.Renew(ctx, []driver.Grant{g})
 			}
-			warm := redistest.Acquire(t, b, redistest.Request("warm"+fate)) // the connection stands, and the server knows the scripts
+			warm := redistest.Acquire(t, b, redistest.Request("warm"+fate)) // makes the connection, and loads the scripts
 			_, err = renew(t.Context(), warm)
 			require.NoError(t, err)
 			require.NoError(t, b.Release(t.Context(), warm))

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// A lock that was not released is remembered for the retention after it could last be held, and no longer; one that was released, for five
-// minutes. Each step counts it anew, and none leaves a key without an end.
+// A lock that was not released is remembered for the retention, counted from the last moment at which it could be held.
+// A released lock is remembered for five minutes. Each operation restarts the time, and no key stays without an expiry.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -39,8 +39,8 @@ func TestRetention(t *testing.T) {
 	require.NoError(t, b.Release(ctx, g))
 	lives(5*hour+5*time.Minute, "released, with a minimum hold")
 	require.NoError(t, b.ForceRelease(ctx, g.Key, g.Token, false))
-	lives(retention, "opened by force")
+	lives(retention, "released by force")
 	_, err = b.Inspect(ctx, g.Key)
 	require.NoError(t, err)
-	assert.Negative(t, c.PTTL(ctx, key).Val(), "who looks changes nothing")
+	assert.Negative(t, c.PTTL(ctx, key).Val(), "a query changes nothing")
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// fenced is a guard of data in an SQL database.
+// fenced makes a guard of data in a SQL database.
 func fenced(tb testing.TB) *fence.Guard {
 	tb.Helper()
 	db, err := sql.Open("sqlite", ":memory:")
@@ -34,8 +34,9 @@ func fenced(tb testing.TB) *fence.Guard {
 	return fence.SQLite(db)
 }
 
-// refuses checks what a second holder costs: the first trusts its lease, and neither data in Redis nor data in an SQL database
-// take anything from it once the second has sealed them. Its renewal then says that it is lost.
+// refuses checks what happens with a second holder. The first still trusts its lease. When the second has sealed the
+// data, data in Redis and data in a SQL database reject the first holder's writes. The first holder's next renewal then
+// reports the loss.
 func refuses(tb testing.TB, guard *fence.Guard, client redis.UniversalClient, first, second *rowlock.Lease) {
 	tb.Helper()
 	require.NoError(tb, first.Err(), "the first holder trusts its lease")
@@ -57,11 +58,11 @@ func refuses(tb testing.TB, guard *fence.Guard, client redis.UniversalClient, fi
 	require.NoError(tb, second.Renew(tb.Context()))
 }
 
-// Sentinel promotes a replica that has not got the last grant: a second holder gets the name while the first trusts its lease,
-// with a larger token, and what is fenced takes nothing from the first.
+// Sentinel promotes a replica that lacks the last grant: a second holder gets the name, with a larger token, while the
+// first trusts its lease. Fenced data reject the first holder.
 func TestFailoverBySentinel(t *testing.T) {
 	t.Parallel()
-	const replicaIP = "127.0.0.2" // by which the proxy knows the replica
+	const replicaIP = "127.0.0.2" // the proxy recognises the replica by this address
 	primary, replica := redistest.Start(t), redistest.Start(t, "--bind-source-addr", replicaIP)
 	between, err := faultproxy.New(primary.Addr)
 	require.NoError(t, err)
@@ -88,11 +89,11 @@ func TestFailoverBySentinel(t *testing.T) {
 	}
 	other := client()
 	one := redistest.LockerOn(t, redislock.New(client()), rowlock.TTL(5*time.Minute), rowlock.Fenced(guard))
-	two := redistest.LockerOn(t, redislock.New(other), rowlock.TTL(time.Minute), rowlock.Fenced(guard)) // it asks for so long while nobody answers
+	two := redistest.LockerOn(t, redislock.New(other), rowlock.TTL(time.Minute), rowlock.Fenced(guard)) // retries for that long while no server answers
 	before, err := one.Acquire(t.Context(), "x")
 	require.NoError(t, err)
 	require.NoError(t, before.Release(t.Context()))
-	awaitReplica(t, redistest.Connect(t, primary.Addr)) // else the replica may not know of the release, and keeps the name closed for its TTL
+	awaitReplica(t, redistest.Connect(t, primary.Addr)) // otherwise the replica may not know of the release, and would block the name for its TTL
 	between.CutFrom(func(a net.Addr) bool { return a.(*net.TCPAddr).IP.String() == replicaIP })
 	first, err := one.Acquire(t.Context(), "x")
 	require.NoError(t, err)
@@ -107,7 +108,7 @@ func TestFailoverBySentinel(t *testing.T) {
 	refuses(t, guard, other, first, second)
 }
 
-// FLUSHALL and a restart without data each let a second holder in, and what is fenced takes nothing from the first.
+// FLUSHALL and a restart without data each admit a second holder. Fenced data reject the first holder.
 func TestForgottenLocksAreFenced(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -127,8 +128,8 @@ func TestForgottenLocksAreFenced(t *testing.T) {
 	}
 }
 
-// A replica that is promoted by hand, REPLICAOF NO ONE, while the old primary still answers: each has its holder, and the
-// fence takes from the newer one only.
+// A replica is promoted by hand (REPLICAOF NO ONE) while the old primary still answers. Each has a holder, and fenced
+// data accept only the newer one.
 func TestTwoPrimaries(t *testing.T) {
 	t.Parallel()
 	primary, replica := redistest.Start(t), redistest.Start(t)
@@ -145,7 +146,7 @@ func TestTwoPrimaries(t *testing.T) {
 	require.NoError(t, err)
 	assert.Greater(t, second.Token(), first.Token())
 	nothing := func(context.Context, *sql.Tx) error { return nil }
-	require.NoError(t, first.Renew(t.Context()), "nothing tells it")
+	require.NoError(t, first.Renew(t.Context()), "nothing notifies the first holder")
 	assert.ErrorIs(t, guard.Tx(first.Context(), nothing), fence.ErrStale)
 	require.NoError(t, guard.Tx(second.Context(), nothing))
 	var held *driver.Held

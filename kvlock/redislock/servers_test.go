@@ -45,11 +45,11 @@ func cluster(tb testing.TB) []string {
 	return addrs
 }
 
-// awaitReplica waits until what the primary writes reaches a replica at once. That is not so with the first write that
-// WAIT counts: a replica may have it from its snapshot, and acknowledge that before the primary has noticed the end of
-// the snapshot's process; the primary then begins to stream with the next acknowledgement, up to a second later. A
-// second write that is counted was streamed. From then on WAIT takes as long as a round trip, because it asks the
-// replicas; on a machine with forty times too much to do, half a second.
+// awaitReplica waits until the primary streams its writes to a replica. The first write that WAIT counts does not prove
+// that. The replica may have it from its snapshot, and acknowledge it before the primary has noticed that the
+// snapshot's process has ended. The primary then starts to stream at the next acknowledgement, up to a second later. A
+// second write that is counted was streamed. From then on WAIT takes one round trip, because it asks the replicas. On a
+// machine with forty times its capacity of work, that took half a second.
 func awaitReplica(tb testing.TB, primary *redis.Client) {
 	tb.Helper()
 	ctx := context.Background()

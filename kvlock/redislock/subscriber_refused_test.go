@@ -13,8 +13,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Promise 10: an account that may not SUBSCRIBE costs one attempt, and not a loop of connections. Notify says at once what is
-// missing, Capabilities warns of it, waiters poll, and the right is used once it is granted.
+// Promise 10: an account that may not SUBSCRIBE causes one attempt, and not a loop of connections. Notify returns an
+// error that names the missing right, Capabilities has a warning, waiters poll, and the right is used after it is
+// granted.
 func TestAnAccountThatMayNotSubscribePolls(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always").Addr
@@ -57,13 +58,13 @@ func TestAnAccountThatMayNotSubscribePolls(t *testing.T) {
 	require.NoError(t, <-waited)
 
 	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "locks", "allchannels").Err())
-	require.Error(t, notify(), "the minute is not over")
+	require.Error(t, notify(), "the refusal is remembered for a minute")
 	b.SubscribeAgain()
 	require.NoError(t, notify())
 	assert.Empty(t, b.Capabilities().Warnings)
 }
 
-// A right that is withdrawn while somebody waits ends the connection, and costs one attempt more. Nobody is left behind: the waiter
+// If the right is revoked during a wait, the connection ends, and there is one more attempt. No waiter is lost: it
 // polls, and is notified again after the right is back.
 func TestARightToSubscribeThatIsWithdrawn(t *testing.T) {
 	t.Parallel()

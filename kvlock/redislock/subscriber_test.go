@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// listener waits for one name.
+// listener is a waiter for one name.
 type listener struct {
 	woken chan struct{}
 	stop  func()
@@ -30,11 +30,11 @@ func (l listener) await(tb testing.TB, why string) {
 	select {
 	case <-l.woken:
 	case <-time.After(redistest.AtMost):
-		require.FailNow(tb, "nobody was woken", why)
+		require.FailNow(tb, "no waiter was woken", why)
 	}
 }
 
-// listen has b tell of the names "0", "1", and so on. The wake-ups of the subscribing itself are over.
+// listen subscribes b to the names "0", "1", and so on, and consumes the wake-ups of the subscriptions.
 func listen(tb testing.TB, b *redislock.Backend, names int) []listener {
 	tb.Helper()
 	all := make([]listener, names)
@@ -56,7 +56,7 @@ func listen(tb testing.TB, b *redislock.Backend, names int) []listener {
 		all[i] = notify(fmt.Sprint(i))
 		tb.Cleanup(all[i].stop)
 	}
-	notify("last").stop() // what was confirmed before has been told
+	notify("last").stop() // all earlier confirmations have been delivered
 	for _, l := range all {
 		select {
 		case <-l.woken:
@@ -66,7 +66,7 @@ func listen(tb testing.TB, b *redislock.Backend, names int) []listener {
 	return all
 }
 
-// subscriptions are the server's connections that listen, one a line.
+// subscriptions returns the server's subscribed connections, one per line.
 func subscriptions(tb testing.TB, c *redis.Client) (lines []string) {
 	tb.Helper()
 	text, err := c.Do(context.Background(), "CLIENT", "LIST", "TYPE", "pubsub").Text()
@@ -77,31 +77,31 @@ func subscriptions(tb testing.TB, c *redis.Client) (lines []string) {
 	return lines
 }
 
-// Who waits for fifty names shares one connection, a release wakes those who wait for its name and nobody else, and the
-// connection goes with the last.
+// Waiters for fifty names share one connection. A release wakes only the waiters for its name. The connection is closed
+// with the last waiter.
 func TestManyNamesShareOneSubscription(t *testing.T) {
 	t.Parallel()
 	const names = 50
 	c := redistest.Connect(t, redistest.Start(t).Addr)
 	b, other := redislock.New(c), redislock.New(c)
 	waiters, twins := listen(t, b, names), listen(t, b, names)
-	require.Eventually(t, func() bool { // "last" is forgotten
+	require.Eventually(t, func() bool { // when "last" is unsubscribed
 		open := subscriptions(t, c)
 		return len(open) == 1 && strings.Contains(open[0], fmt.Sprintf(" sub=%d ", names+1))
-	}, redistest.AtMost, time.Millisecond, "one connection, a channel for each and the process's own")
-	for _, name := range []string{"7", "8"} { // what is told arrives in order: nothing of the first comes after the second
+	}, redistest.AtMost, time.Millisecond, "one connection, with a channel for each name and that of the process")
+	for _, name := range []string{"7", "8"} { // messages arrive in order: none for the first name follows one for the second
 		require.NoError(t, other.Release(t.Context(), redistest.Acquire(t, other, redistest.Request(name))))
 	}
 	for _, i := range []int{8, 7} {
 		waiters[i].await(t, "of a release")
-		twins[i].await(t, "of a release, though another listens too")
+		twins[i].await(t, "of a release, with two listeners")
 	}
 	for i, w := range waiters {
 		assert.Empty(t, w.woken, i)
 		w.stop()
 	}
 	require.NoError(t, other.Release(t.Context(), redistest.Acquire(t, other, redistest.Request("9"))))
-	twins[9].await(t, "although the first who listened has gone")
+	twins[9].await(t, "after the first listener was stopped")
 	for _, w := range twins {
 		w.stop()
 	}
@@ -109,8 +109,8 @@ func TestManyNamesShareOneSubscription(t *testing.T) {
 	listen(t, b, 1)
 }
 
-// When the subscription's connection breaks, or nothing comes through it any more, all who wait are woken once there is
-// another, because nobody knows what they missed; and then releases wake again.
+// When the subscription's connection breaks or falls silent, all waiters are woken when there is a new one, because
+// notifications may have been lost. Then releases wake them again.
 func TestReconnectWakesAllWaiters(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(p *faultproxy.Proxy, server *redis.Client, dialled *atomic.Int64){

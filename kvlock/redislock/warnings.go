@@ -11,9 +11,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// warnings are what weakens the promises in the way the servers are set up.
+// warnings are settings of the servers that weaken the promises.
 type warnings struct {
-	mu   sync.Mutex // while servers are asked at the same time
+	mu   sync.Mutex // several servers are checked at the same time
 	list []string
 }
 
@@ -26,28 +26,28 @@ func (w *warnings) add(server string, found []string) {
 	slices.Sort(w.list)
 }
 
-// fsync is when the server has its append-only file on the disk; empty if it does not tell, as managed services do not.
+// fsync returns the server's appendfsync setting, or an empty text if the server hides it, as managed services do.
 func fsync(ctx context.Context, server redis.Cmdable) string {
 	return server.ConfigGet(ctx, "appendfsync").Val()["appendfsync"]
 }
 
-// weaknesses says what a server may forget, and what to change.
+// weaknesses returns what a server may lose, and what to change.
 func weaknesses(i redisbase.Info, replicated bool, fsync string) (list []string) {
 	switch {
 	case i["aof_enabled"] == "0":
-		list = append(list, "keeps no append-only file: a restart forgets who holds what. Set appendonly yes and appendfsync always")
+		list = append(list, "keeps no append-only file: a restart loses all locks. Set appendonly yes and appendfsync always")
 	case i["aof_enabled"] == "1" && fsync != "" && fsync != "always":
-		list = append(list, fmt.Sprintf("writes to the disk with appendfsync %s: a crash of its machine forgets the last grants. Set appendfsync always", fsync))
+		list = append(list, fmt.Sprintf("writes to the disk with appendfsync %s: a crash of its host loses the last grants. Set appendfsync always", fsync))
 	}
 	if n := i["connected_slaves"]; n != "" && n != "0" && !replicated {
-		list = append(list, fmt.Sprintf("has replicas (%s) that no grant waits for: a failover forgets the last grants. "+
+		list = append(list, fmt.Sprintf("has replicas (%s) that no grant waits for: a failover loses the last grants. "+
 			"Use redislock.Replicated, and set min-replicas-to-write", n))
 	}
 	if _, set := i["min_slaves_good_slaves"]; !set && replicated {
-		list = append(list, "goes on granting, as far as it can, when it is cut off from its replicas. Set min-replicas-to-write")
+		list = append(list, "continues to grant while it is cut off from its replicas. Set min-replicas-to-write")
 	}
 	if policy := i["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		list = append(list, fmt.Sprintf("drops locks that are held when its memory is full (maxmemory-policy %s). Set noeviction", policy))
+		list = append(list, fmt.Sprintf("evicts held locks when its memory is full (maxmemory-policy %s). Set noeviction", policy))
 	}
 	return list
 }

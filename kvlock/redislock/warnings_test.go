@@ -12,12 +12,13 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Once a server was asked, the capabilities say what it may forget and what to set; of a server that is set so, nothing.
+// After the first call, the capabilities warn about what the server may lose, and say what to set. A server with those
+// settings causes no warnings.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	warned := func(b *redislock.Backend) []string {
 		l := redistest.LockerOn(t, b)
-		assert.Empty(t, l.Capabilities().Warnings, "before the first call")
+		assert.Empty(t, l.Capabilities().Warnings, "the first call has not been made")
 		_, err := b.Inspect(t.Context(), driver.Key{Name: "x"})
 		require.NoError(t, err)
 		return l.Capabilities().Warnings

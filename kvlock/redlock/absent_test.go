@@ -15,15 +15,15 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// split has another client hold a name at one node, and no other node know of it: without a third vote nobody gets it.
+// split makes another client hold a name at one node only. Without a third vote no request gets it.
 func (f *fleet) split(tb testing.TB, i int, name string) {
 	tb.Helper()
 	require.NoError(tb, f.raw[i].HSet(context.Background(), f.row(name), "nonce", "another", "token", 1, "holder", "another", "note", "",
 		"acquired_at", 0, "expires_at", time.Now().Add(time.Hour).UnixMicro(), "held_until", time.Now().Add(time.Hour).UnixMicro(), "clock", 0, "confirmed", 1).Err())
 }
 
-// A node that was down before the client started costs the first call of the client, and no later one: a split vote does not wait
-// for it. Once it answers, it votes.
+// A node that was down before the client started delays the client's first call, and no later one: a split vote does
+// not wait for it. When it answers again, it votes.
 func TestANodeThatWasDownBeforeTheClient(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -47,12 +47,12 @@ func TestANodeThatWasDownBeforeTheClient(t *testing.T) {
 		var err error
 		g, err = b.Acquire(ctx, redistest.Request("x"))
 		return err == nil
-	}, redistest.AtMost, time.Millisecond, "it was found, and its vote makes a majority")
+	}, redistest.AtMost, time.Millisecond, "the node was contacted, and its vote makes a majority")
 	b.Settle()
 	assert.Equal(t, g.Token.String(), f.raw[2].HGet(ctx, f.row("x"), "confirmed").Val())
 }
 
-// A node that was down at first and turns out to be the same server as another is refused by name, as it would have been by the first call.
+// A node that was down at first and turns out to be the same server as another is refused by name, as by a first call.
 func TestAnUnfitNodeThatWasDown(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -76,13 +76,14 @@ func TestAnUnfitNodeThatWasDown(t *testing.T) {
 	}, redistest.AtMost, time.Millisecond)
 }
 
-// Requests of the same moment that split the votes of the nodes that answer do not wait for one that does not: until then nobody would have the lock.
+// Concurrent requests that split the votes of the fast nodes do not wait for a slow node, because the lock would have
+// no holder until then.
 func TestASplitVoteWaitsForNoSlowNode(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	f := newFleet(t, 5)
 	b, proxies := f.client(t, steadily)
-	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // so that the connections are made
+	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // opens the connections
 	b.Settle()
 	proxies[4].Cut()
 	for _, i := range []int{0, 1} {

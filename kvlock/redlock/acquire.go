@@ -12,8 +12,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Acquire implements [driver.Backend]: two rounds to all nodes at once, each as long as it takes a majority to
-// answer. What slower nodes have still to be told, or to give back after a failure, is done in the background.
+// Acquire implements [driver.Backend]. It takes up to two rounds of requests to all nodes in parallel. Each round lasts
+// until a majority has answered. In the background, it confirms the token at slower nodes, or undoes a failed attempt
+// there.
 func (r *Backend) Acquire(ctx context.Context, req driver.Request) (driver.Grant, error) {
 	g, err := r.acquire(ctx, req)
 	var held *driver.Held
@@ -32,7 +33,7 @@ func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant
 		return driver.Grant{}, driver.NotApplied(err)
 	}
 	if req.TTL > r.options.maxTTL {
-		return driver.Grant{}, driver.Permanent(fmt.Errorf("a TTL of %s is longer than the MaxTTL of %s, after which nodes take a lease for forgotten", req.TTL, r.options.maxTTL))
+		return driver.Grant{}, driver.Permanent(fmt.Errorf("a TTL of %s is longer than the MaxTTL of %s, after which nodes may have forgotten a lease", req.TTL, r.options.maxTTL))
 	}
 	var token driver.Token
 	var err error
@@ -55,33 +56,33 @@ func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant
 	return driver.Grant{Key: req.Key, Nonce: req.Nonce, Token: token, TTL: req.TTL, MinHold: req.MinHold, HandoverDelay: req.HandoverDelay}, nil
 }
 
-// ballots is how many one call may take, and again a failure after which another is worth it: that nodes have just been
-// admitted, that it was too slow or not confirmed, or that several asked at once and none got a majority.
+// ballots is how many ballots one call may take. again is a failure after which another ballot may succeed: nodes have
+// just been admitted, the ballot was too slow or not confirmed, or concurrent requests split the votes.
 const ballots = 3
 
 type again struct{ error }
 
-// leastValidity is the share of the TTL that must be left of a grant: one that took longer is of little use.
+// leastValidity says that 1/leastValidity of the TTL must be left when a grant is made.
 const leastValidity = 2
 
-// drift is by how much a server's clock may run ahead of ours within d, as the algorithm has it.
+// drift is how far a server's clock may run ahead of ours within d, as in the published algorithm.
 func drift(d time.Duration) time.Duration { return d/100 + 2*time.Millisecond }
 
-// decide leads the ballot to its end.
+// decide runs the ballot to its end.
 func (b *ballot) decide() (driver.Token, error) {
 	err := b.first()
 	if err == nil {
 		err = b.second()
 	}
 	if left := b.req.TTL - time.Since(b.began) - drift(b.req.TTL); err == nil && left < b.req.TTL/leastValidity {
-		err = &again{fmt.Errorf("it took %s, which leaves %s of the TTL of %s", time.Since(b.began).Round(time.Millisecond), left.Round(time.Millisecond), b.req.TTL)}
+		err = &again{fmt.Errorf("the grant took %s, which leaves only %s of the TTL of %s", time.Since(b.began).Round(time.Millisecond), left.Round(time.Millisecond), b.req.TTL)}
 	}
 	b.kept = err == nil
 	close(b.over)
 	return b.token, err
 }
 
-// first collects votes until there is a majority, or cannot be.
+// first collects votes until there is a majority, or until there can be none.
 func (b *ballot) first() error {
 	defer close(b.minted)
 	r, q := b.redlock, b.redlock.quorum()
@@ -93,7 +94,7 @@ func (b *ballot) first() error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	var votes []vote
-	var patience <-chan time.Time // with nodes that are slower than a majority, while others ask too
+	var patience <-chan time.Time // for nodes slower than a majority, if other requests compete
 	for pending := len(r.nodes); pending > 0; {
 		granted := count(votes, vote.granted)
 		if !meeting && (granted >= q || granted+pending < q && b.answered(votes, pending)) {
@@ -140,9 +141,10 @@ func (b *ballot) first() error {
 	return failure
 }
 
-// answered says whether no more votes are worth waiting for where there will be no majority: whether one has answered, or
-// cannot any more, since before a refusal cannot be told from silence; enough to admit those that are ready; one that
-// knows who has the lock; and where some have heard of its release and others have not, all.
+// answered reports whether further votes cannot help, given that there will be no majority for this request. It waits
+// for one answer, because before that, a refusal and silence look the same. It waits for enough answers to admit the
+// nodes that are ready, and for one that knows the holder. If the nodes disagree whether the lock was released, it
+// waits for all of them.
 func (b *ballot) answered(votes []vote, pending int) bool {
 	r := b.redlock
 	answers := count(votes, func(v vote) bool { return v.err == nil })
@@ -152,8 +154,8 @@ func (b *ballot) answered(votes []vote, pending int) bool {
 	return answers >= r.quorum() || answers+pending < r.quorum()
 }
 
-// splits says whether the votes of a majority are split between requests that were made at the same time, so that each of them may fail.
-// A lease that a majority has, or that is older than a request lasts, is not one of those.
+// splits reports whether concurrent requests have split the votes, so that each of them may fail. A lease that a
+// majority has, or that is older than a request may take, is not such a request.
 func (b *ballot) splits(votes []vote, limit time.Duration) bool {
 	q := b.redlock.quorum()
 	for _, v := range votes {
@@ -166,12 +168,13 @@ func (b *ballot) splits(votes []vote, limit time.Duration) bool {
 	return granted > 0 && granted < q && refused > 0 && granted+refused >= q
 }
 
-// stepAside waits until the others have most likely given up too, or got the lock. It says whether the caller still waits.
+// stepAside waits until the competing requests have probably failed or succeeded. It reports whether the caller still
+// waits.
 func (b *ballot) stepAside() bool {
 	return backoff.Sleep(b.ctx, rand.N(4*time.Since(b.began)+1))
 }
 
-// silent is a node that is not among the votes.
+// silent returns a node that is not among the votes.
 func (b *ballot) silent(votes []vote) *node {
 	for _, n := range b.redlock.nodes {
 		if count(votes, func(v vote) bool { return v.node == n }) == 0 {
@@ -181,8 +184,8 @@ func (b *ballot) silent(votes []vote) *node {
 	return nil
 }
 
-// await has the goroutines of nodes that are ready admit them, and waits for that. The caller closes minted only
-// after it has returned, so they are told by another channel.
+// await makes the goroutines of ready nodes admit them, and waits for that. They use a separate channel, because the
+// caller closes minted only after await has returned.
 func (b *ballot) await(ready int, timeout <-chan time.Time, failure error) error {
 	close(b.admitting)
 	for range ready {
@@ -208,7 +211,7 @@ func (b *ballot) second() error {
 		case yes >= q:
 			return nil
 		case no > len(r.nodes)-q:
-			return &again{fmt.Errorf("%d of %d nodes confirmed token %d, and it takes %d", yes, len(r.nodes), b.token, q)}
+			return &again{fmt.Errorf("%d of %d nodes confirmed token %d, and a majority is %d", yes, len(r.nodes), b.token, q)}
 		}
 		select {
 		case confirmed := <-b.confirmations:
@@ -218,7 +221,7 @@ func (b *ballot) second() error {
 				no++
 			}
 		case <-timer.C:
-			return fmt.Errorf("%d of %d nodes confirmed token %d in time, and it takes %d", yes, len(r.nodes), b.token, q)
+			return fmt.Errorf("%d of %d nodes confirmed token %d in time, and a majority is %d", yes, len(r.nodes), b.token, q)
 		case <-b.ctx.Done():
 			return b.ctx.Err()
 		}

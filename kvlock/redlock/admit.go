@@ -10,17 +10,17 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// candidate is how a node lists the waiter that asks: no id if the request is not of a waiter.
+// candidate identifies the waiter that sends a request to a node. The id is empty if no waiter sends it.
 type candidate struct {
 	id    string
-	since time.Time // it has waited, by its own clock
+	since time.Time // start of the wait, by the waiter's clock
 }
 
-// voteAt runs the acquire script at a node. Without a nonce it asks for the node's state only.
+// voteAt runs the acquire script at a node. Without a nonce it only queries the node's state.
 func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, nonce string, req driver.Request, by candidate, ballot int64, proposed driver.Token) vote {
 	o := r.options
 	if r.places.Of(req.Key) == "" {
-		by.id = "" // it has given up since, and its leave may come first
+		by.id = "" // the waiter has given up since, and its leave may arrive first
 	}
 	cmds, err := r.ask(ctx, n, client, func(of *run) []redisbase.Call {
 		return []redisbase.Call{of.acquire.On([]string{o.prefix.Encode(req.Key), o.prefix.Record(), r.waiters(req.Key)},
@@ -36,7 +36,7 @@ func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, non
 	return v
 }
 
-// admit gives a node back its vote, now that it is told what the others know.
+// admit lets a node vote again, after it has received the largest token that the others know.
 func (r *Backend) admit(n *node, floor driver.Token, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -50,18 +50,18 @@ func (r *Backend) admit(n *node, floor driver.Token, limit time.Duration) bool {
 	return err == nil && ok
 }
 
-// lookPause is the time between two visits to a node that does not answer.
+// lookPause is the interval of attempts to contact absent nodes.
 const lookPause = time.Second
 
-// look visits absent nodes, unless the last visit was a moment ago. A call that is counted starts it.
+// look contacts absent nodes, unless it has just done so. The caller must be counted in r.work.
 func (r *Backend) look() {
 	if last := r.visited.Load(); last == nil || time.Since(*last) >= lookPause {
 		r.visit()
 	}
 }
 
-// visit finds absent nodes in the background, and admits nodes that are ready, for holders that only renew. One visit is enough at a time. A call that is
-// counted starts it.
+// visit contacts absent nodes in the background, and admits nodes that are ready. Holders that only renew need this.
+// Only one visit runs at a time. The caller must be counted in r.work.
 func (r *Backend) visit() {
 	if r.visiting.Swap(true) {
 		return
@@ -83,7 +83,7 @@ func (r *Backend) visit() {
 		}
 		var votes []vote
 		for range r.nodes {
-			votes = append(votes, <-found) // the limit bounds each
+			votes = append(votes, <-found) // each is bounded by the limit
 		}
 		if !told(votes, len(r.nodes)) {
 			return

@@ -15,7 +15,7 @@ import (
 
 const lockX = redlock.DefaultPrefix + ":x"
 
-// heldByTwo is a lease that the first node never got, and that the last one forgets in a restart.
+// heldByTwo makes a lease that the first node never got, and that the last node loses in a restart.
 func heldByTwo(t *testing.T, f *fleet) (*redlock.Backend, driver.Grant) {
 	t.Helper()
 	ctx := context.Background()
@@ -34,8 +34,8 @@ func heldByTwo(t *testing.T, f *fleet) (*redlock.Backend, driver.Grant) {
 	return a, g
 }
 
-// A node that was started again without its data does not vote: nobody gets the lock that it forgot. After the quarantine it votes
-// again, and knows of no smaller token than the others.
+// A node that was restarted without its data does not vote, so the lock that it lost is granted to no other request.
+// After the quarantine it votes again, and its tokens are larger than all others.
 func TestNodeRestartedEmpty(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -49,12 +49,12 @@ func TestNodeRestartedEmpty(t *testing.T) {
 	assert.Equal(t, g.Token, held.Token)
 	outcomes, err := a.Renew(ctx, []driver.Grant{g})
 	if err == nil {
-		assert.NotEqual(t, driver.Renewed, outcomes[0], "one node of three is no majority")
+		assert.NotEqual(t, driver.Renewed, outcomes[0], "one node of three is not a majority")
 	}
 	b.Settle()
 	require.Equal(t, "0", f.raw[2].HGet(ctx, record, "admitted").Val())
 
-	require.NoError(t, f.raw[1].Del(ctx, lockX).Err()) // as if its lease had run out
+	require.NoError(t, f.raw[1].Del(ctx, lockX).Err()) // as if its lease had expired
 	next, err := b.Acquire(ctx, redistest.Request("x"))
 	require.NoError(t, err)
 	assert.Greater(t, next.Token, g.Token)
@@ -70,11 +70,11 @@ func TestNodeRestartedEmpty(t *testing.T) {
 	}, patience, time.Millisecond)
 	proxies[0].Cut()
 	again, err := b.Acquire(ctx, redistest.Request("x"))
-	require.NoError(t, err, "it has its vote again")
+	require.NoError(t, err, "the node votes again")
 	assert.Greater(t, again.Token, last.Token)
 }
 
-// The control: had it voted at once, two would hold the lock.
+// The control: if the node voted at once, the lock would be granted twice.
 func TestNodeThatVotesAtOnce(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -86,7 +86,7 @@ func TestNodeThatVotesAtOnce(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A majority that does not hold a lease any more has lost it, for good; a minority is given it back, in everybody's sight.
+// If a majority no longer holds a lease, the lease is lost for good. A minority gets it back by a visible copy.
 func TestQuorumLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -108,7 +108,7 @@ func TestQuorumLost(t *testing.T) {
 		}
 	}
 	forget(0)
-	for range 10 { // which nodes answer first decides which are known to lack it
+	for range 10 { // the nodes that answer first decide which ones are known to lack it
 		require.Equal(t, driver.Renewed, renew())
 		if f.raw[0].Exists(ctx, lockX).Val() == 1 {
 			break
@@ -119,7 +119,7 @@ func TestQuorumLost(t *testing.T) {
 	forget(1)
 	require.NoError(t, f.raw[2].HSet(ctx, lockX, "expires_at", 1).Err())
 	for range 3 {
-		assert.Equal(t, driver.Lost, renew(), "a quorum that was lost is not won again")
+		assert.Equal(t, driver.Lost, renew(), "a lost quorum must not be regained")
 	}
 	assert.Zero(t, f.raw[1].Exists(ctx, lockX).Val())
 	b, _ := f.client(t, steadily)
@@ -131,8 +131,8 @@ func TestQuorumLost(t *testing.T) {
 	require.ErrorIs(t, a.Release(ctx, g), driver.ErrNotHeld)
 }
 
-// FLUSHALL on one node costs nothing but its vote; on two, the lock is closed until their quarantine is over, whoever held it. Tokens
-// go on rising.
+// After FLUSHALL on one node, only its vote is missing. After FLUSHALL on two nodes, the lock cannot be acquired until
+// their quarantine is over. Tokens keep rising.
 func TestFlushed(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -173,7 +173,7 @@ func TestFlushed(t *testing.T) {
 	assert.Greater(t, next.Token, g.Token)
 }
 
-// New servers are closed for one quarantine, which a waiter waits for; then the first call admits them.
+// New servers do not vote for one quarantine, and a waiter waits for that. Then the first call admits them.
 func TestFirstUse(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -196,8 +196,8 @@ func TestFirstUse(t *testing.T) {
 	require.NoError(t, b.Release(ctx, g))
 }
 
-// A lease that is only renewed outlives the restart of every node, one after the other, if each has time to be admitted again: who
-// renews admits it, and gives it the lease.
+// A lease that is only renewed survives a restart of every node, one after the other, if each has time to be admitted
+// again. The renewal admits the node, and copies the lease to it.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -232,7 +232,7 @@ func TestRollingRestart(t *testing.T) {
 	require.NoError(t, a.Release(ctx, g))
 }
 
-// A server that has its data but is another run of it may lack its last writes: it is closed from its start on.
+// A server that has its data but a new run id may have lost its last writes. Its quarantine begins with its start.
 func TestAnotherRun(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -259,7 +259,7 @@ func TestAnotherRun(t *testing.T) {
 	}
 }
 
-// A lease that is released while a renewal is still giving it to a node that lacks it is not put there.
+// A lease that is released while a renewal copies it to a node that lacks it is not restored there.
 func TestReleasedIsNotPutBack(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -278,8 +278,8 @@ func TestReleasedIsNotPutBack(t *testing.T) {
 	assert.Zero(t, f.raw[0].Exists(ctx, lockX).Val())
 }
 
-// A server that is started again with its record, but perhaps without its last writes, does not vote, although a client knows it and its record
-// names the run that the client knows.
+// A server that was restarted with its record, but perhaps without its last writes, does not vote, even if a client
+// knows it and its record has the run id that the client knows.
 func TestRestartedWithItsRecord(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -13,29 +13,29 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Backend keeps locks in a majority of independent Redis servers, after the algorithm of that name
-// (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/). It is safe for concurrent use. The
-// clients stay the caller's to close; [Backend.Close] comes before.
+// Backend keeps locks in a majority of independent Redis servers, by the Redlock algorithm
+// (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/). It is safe for concurrent use. It never
+// closes the clients. Call [Backend.Close] before you close them.
 //
-// What it is for is that locks can be had while a minority of the servers is gone. It is not safer than
-// a lease row or one Redis: see docs/redlock.md.
+// Its benefit is that locks can be acquired while a minority of the servers is down. It is not safer than a lease row
+// or one Redis server: see docs/redlock.md.
 //
-// A token is confirmed by a majority in a second round before a grant is one, and each server confirms
-// rising tokens only. So tokens rise as long as no majority forgets within one MaxTTL; they are best effort, for when it does.
-// Guard rows of a SQL database with fence.Claim, whose tokens the database makes itself.
+// A majority confirms a token, in a second round if needed, before the lock is granted. Each server confirms rising
+// tokens only. So tokens rise as long as no majority loses its data within one MaxTTL. They are best effort, because
+// that can happen. Protect rows of a SQL database with fence.Claim, where the database makes the tokens.
 type Backend struct {
 	nodes   []*node
 	options options
 	places  *redisbase.Places
-	err     error // why it cannot work
+	err     error // why the backend cannot work
 
 	work     work
-	ballots  atomic.Int64 // numbered so far
-	largest  atomic.Int64 // token that any node has told of
-	met      atomic.Bool  // every node has been looked at, or has had its time
+	ballots  atomic.Int64 // number of the last ballot
+	largest  atomic.Int64 // the largest token that any node has reported
+	met      atomic.Bool  // every node has been contacted, or its time for that is over
 	visiting atomic.Bool
-	visited  atomic.Pointer[time.Time] // when the last visit ended; nil before it
-	meeting  sync.Mutex                // while run ids are compared
+	visited  atomic.Pointer[time.Time] // when the last visit ended; nil before the first
+	meeting  sync.Mutex                // held while run ids are compared
 }
 
 var (
@@ -44,15 +44,16 @@ var (
 	_ driver.Operator = (*Backend)(nil)
 )
 
-// pkg is how errors begin.
+// pkg is the beginning of errors.
 const pkg = "redlock"
 
-// New keeps locks in a majority of nodes, of which there must be an odd number, three at least: each
-// a client of one server, independent of the others. All who share locks name the same nodes, in any order. It does no
-// I/O. What cannot work is an error of rowlock.New; a server that is not fit is one of the first call, and names it.
+// New makes a backend that keeps locks in a majority of nodes. Give an odd number of nodes, at least three. Each is a
+// client of one server, independent of the others. All programs that share locks must give the same nodes, in any
+// order. New does no I/O. If an argument is invalid, rowlock.New returns the error. If a server is not fit, the first
+// call returns an error that names it.
 //
-// Servers that are new, were started again or have lost their keys vote only after one MaxTTL; until then calls
-// are refused with the reason driver.Quarantine.
+// A server that is new, was restarted or has lost its keys does not vote for a little more than one MaxTTL. If too few
+// can vote, calls are refused with the reason driver.Quarantine.
 func New(nodes []*redis.Client, opts ...Option) *Backend {
 	o := options{prefix: DefaultPrefix, maxTTL: DefaultMaxTTL}
 	for _, opt := range opts {
@@ -67,19 +68,20 @@ func New(nodes []*redis.Client, opts ...Option) *Backend {
 	return r
 }
 
-// Capabilities implements [driver.Backend]. A warning names each node whose account may not SUBSCRIBE, once a waiter has found out.
+// Capabilities implements [driver.Backend]. If a waiter has found that an account may not SUBSCRIBE at a node, a
+// warning names the node.
 func (r *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "redlock", Token: driver.BestEffortToken, MaxTTL: r.options.maxTTL, Wakes: true, Invalid: r.err}
 	for _, n := range r.nodes {
 		if err := n.wakes.Refused(); err != nil {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("node %s notifies nobody of a release: %v", n.addr, err))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("node %s cannot notify waiters of a release: %v", n.addr, err))
 		}
 	}
 	return c
 }
 
-// Close waits for what is still being told to slow servers, which the limit of a node bounds as far as its
-// client heeds it. Calls afterwards fail. Close the locker before, so that nobody waits any more, and the clients after.
+// Close waits for background requests to slow servers. The limit of a node bounds each, as far as its client heeds it.
+// Later calls fail. Close the lockers first, so that there are no waiters, and the clients afterwards.
 func (r *Backend) Close() error {
 	r.work.close()
 	return nil
@@ -88,9 +90,9 @@ func (r *Backend) Close() error {
 // quorum is how many nodes are a majority.
 func (r *Backend) quorum() int { return len(r.nodes)/2 + 1 }
 
-var errClosed = errors.New("the Redlock is closed")
+var errClosed = errors.New("the backend is closed")
 
-// begin counts a call, in which goroutines may be started with r.work. It ends with r.work.done.
+// begin counts a call, which may start goroutines with r.work. The call ends with r.work.done.
 func (r *Backend) begin() error {
 	if r.err != nil {
 		return driver.Permanent(r.err)

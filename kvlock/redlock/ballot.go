@@ -10,32 +10,32 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// ballot is one attempt to be granted a lock. Each node has a goroutine, which goes through the steps as they are
-// decided, however late the node is: vote, confirm or admit, and give back what did not become a grant.
+// ballot is one attempt to acquire a lock. A goroutine for each node performs the steps, even if the node is slow: it
+// votes, confirms or admits, and undoes a grant of a ballot that failed.
 type ballot struct {
 	redlock   *Backend
 	ctx       context.Context
 	req       driver.Request
 	key       string
-	number    int64        // larger than that of any before
+	number    int64        // larger than that of all earlier ballots
 	waiter    candidate    // this process, if it waits for the name
-	began     time.Time    // before anything was sent
-	proposed  driver.Token // what the first round asks nodes to confirm
-	strangers bool         // some nodes have not been contacted
-	enough    bool         // nodes without those that are absent, which are not asked then
+	began     time.Time    // before the first request was sent
+	proposed  driver.Token // the token that nodes may confirm with their votes
+	strangers bool         // some nodes have not been contacted yet
+	enough    bool         // there is a majority without the absent nodes, so they get no request
 
 	votes         chan vote
-	minted        chan struct{} // closed when token, floor and admits are decided
-	admitting     chan struct{} // closed when floor is, and nodes are waited for that take it
+	minted        chan struct{} // closed when token, floor and admits are set
+	admitting     chan struct{} // closed when floor is set and first waits for nodes to be admitted
 	confirmations chan bool
 	admitted      chan bool
-	over          chan struct{} // closed when kept is decided
+	over          chan struct{} // closed when kept is set
 
-	token  driver.Token // 0 when there is no majority
+	token  driver.Token // 0 if there is no majority
 	floor  driver.Token
-	admits bool // floor is known from enough of the nodes
+	admits bool // enough nodes have reported for floor to be valid
 	kept   bool
-	rivals bool // others asked at the same time, and this is why there is no majority
+	rivals bool // there is no majority because of concurrent requests
 }
 
 func (r *Backend) newBallot(ctx context.Context, req driver.Request) *ballot {
@@ -71,7 +71,7 @@ func (r *Backend) newBallot(ctx context.Context, req driver.Request) *ballot {
 	return b
 }
 
-// run is one node's part.
+// run performs the ballot at one node.
 func (b *ballot) run(n *node, t *turn) {
 	v := b.vote(n, t)
 	b.votes <- v
@@ -93,7 +93,7 @@ func (b *ballot) run(n *node, t *turn) {
 	}
 }
 
-// vote asks a node for its vote.
+// vote requests the vote of a node.
 func (b *ballot) vote(n *node, t *turn) vote {
 	o := b.redlock.options
 	limit := o.limit(b.req.TTL)
@@ -106,18 +106,18 @@ func (b *ballot) vote(n *node, t *turn) vote {
 	ctx, cancel := bound(b.ctx, limit)
 	defer cancel()
 	if !t.wait(ctx) {
-		return vote{node: n, err: fmt.Errorf("the request before this one had no answer within %s", limit)}
+		return vote{node: n, err: fmt.Errorf("the previous request for this lock had no answer within %s", limit)}
 	}
 	if n.isEnding(b.req.Nonce) {
-		return vote{node: n, err: errors.New("the acquisition is being ended")}
+		return vote{node: n, err: errors.New("the acquisition is being released")}
 	}
 	t.asked = true
 	return b.redlock.voteAt(ctx, n, n.within(limit), b.req.Nonce.String(), b.req, b.waiter, b.number, b.proposed)
 }
 
-var errAbsent = errors.New("it has not answered yet, and is looked for in the background")
+var errAbsent = errors.New("it has not answered yet, and is being contacted in the background")
 
-// confirm is the second round at one node.
+// confirm performs the second round at one node.
 func (b *ballot) confirm(n *node) bool {
 	limit := b.redlock.options.limit(b.req.TTL)
 	ctx, cancel := bound(b.ctx, limit)
@@ -128,9 +128,9 @@ func (b *ballot) confirm(n *node) bool {
 	return err == nil && ok
 }
 
-// giveBack ends what a node granted, or may have, to a ballot that failed or to one before it. It comes late where the network lags,
-// and must not end what the next ballot of the same acquisition has been granted by then. It tells nobody: who waits would find
-// the name as taken as before, and its own giving back would wake it again.
+// giveBack ends what a node granted, or may have granted, to this failed ballot or an earlier one. On a slow network it
+// may arrive late. So it must not end what a later ballot of the same acquisition was granted. It notifies no waiter:
+// the lock would still be taken for a waiter, and the undo of that waiter's failed ballot would wake the next one.
 func (b *ballot) giveBack(n *node) {
 	limit := b.redlock.options.limit(b.req.TTL)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), limit)

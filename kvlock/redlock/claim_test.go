@@ -22,12 +22,13 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Rows of a SQL database under a Redlock: the database makes the token, so that two holders of the lock are no lost update.
+// Claim protects rows of a SQL database under a Redlock: the database makes the tokens, so two holders of the lock
+// cause no lost update.
 func ExampleNew() {
 	ctx := context.Background()
 	nodes, closeNodes := exampleNodes(ctx) // three *redis.Client
 	defer closeNodes()
-	if nodes == nil { // without servers there is nothing to show
+	if nodes == nil { // without servers this is not an example
 		fmt.Println("written: <nil>")
 		return
 	}
@@ -53,7 +54,8 @@ func ExampleNew() {
 	// Output: written: <nil>
 }
 
-// A lock that all nodes have forgotten without a trace is granted twice; the holder that claimed first is refused by the rows.
+// A lock that all nodes have lost without a trace is granted twice. The rows reject the older holder after the newer
+// one has claimed them.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -81,7 +83,7 @@ func TestClaim(t *testing.T) {
 	}
 	second := hold("second")
 	require.NoError(t, write(second))
-	require.NoError(t, first.Err(), "it does not know")
+	require.NoError(t, first.Err(), "the first holder does not know of its loss")
 	require.ErrorIs(t, write(first), fence.ErrStale)
 	require.NoError(t, write(second))
 	var lines int
@@ -89,7 +91,7 @@ func TestClaim(t *testing.T) {
 	assert.Equal(t, 3, lines)
 }
 
-// exampleNodes starts three servers that have a vote, where there are any.
+// exampleNodes starts three servers that vote, if Redis is available.
 func exampleNodes(ctx context.Context) ([]*redis.Client, func()) {
 	if os.Getenv("ROWLOCK_TEST_REDIS") == "" {
 		return nil, func() {}
@@ -115,7 +117,7 @@ func exampleNodes(ctx context.Context) ([]*redis.Client, func()) {
 	}
 }
 
-// exampleDB opens a database with the tables of the fence and one of the program's own.
+// exampleDB opens a database with the tables of package fence and a table of the program.
 func exampleDB(ctx context.Context) (*sql.DB, func()) {
 	dir, err := os.MkdirTemp("", "rowlock")
 	if err != nil {

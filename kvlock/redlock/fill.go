@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// fill gives a node the leases that it lacks and that a majority has just renewed without it: by the next renewal
-// they count there, too.
+// fill copies leases to a node that lacks them, after a majority has renewed them without it. From the next renewal
+// they count there too.
 func (t *tally) fill(ctx context.Context, n *node, missing []int) {
 	ctx, cancel := context.WithTimeout(ctx, 2*t.limit)
 	defer cancel()
@@ -31,8 +31,9 @@ func (t *tally) fill(ctx context.Context, n *node, missing []int) {
 	}
 }
 
-// copies are the calls that put leases into a node. Who holds them is asked of nodes that know, and whether they have not been
-// released meanwhile. A release that has not come to the node that is asked may have been to the other one already.
+// copies returns the calls that put leases into a node. It reads holder and note from nodes that have the lease, and
+// checks there that it was not released meanwhile. A release that has not reached that node yet may have reached the
+// other one already.
 func (t *tally) copies(ctx context.Context, grants []int) []redisbase.Call {
 	o := t.redlock.options
 	said := make([]*redis.SliceCmd, len(t.grants))

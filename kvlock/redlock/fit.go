@@ -12,13 +12,13 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// unfit says that a node must not be one, and what to do.
+// unfit is the error of a server that must not be a node, and says what to do.
 type unfit struct{ err error }
 
 func (u *unfit) Error() string { return u.err.Error() }
 func (u *unfit) Unwrap() error { return u.err }
 
-// fit returns the run of a node. It asks a node that it does not know what it is, before that node has any say.
+// fit returns the run of a node's server. It checks an unknown server before that server may vote.
 func (r *Backend) fit(ctx context.Context, n *node, client *redis.Client) (*run, error) {
 	if known := n.known(); known != nil {
 		return known, nil
@@ -26,7 +26,7 @@ func (r *Backend) fit(ctx context.Context, n *node, client *redis.Client) (*run,
 	text, err := client.Info(ctx).Result()
 	n.contacted(err == nil)
 	if err != nil {
-		return nil, fmt.Errorf("INFO, by which it is known whether a server was started again: %w", redisbase.Classify(err))
+		return nil, fmt.Errorf("INFO, which shows whether the server was restarted: %w", redisbase.Classify(err))
 	}
 	facts := redisbase.ParseInfo(text)
 	if err := refusal(facts); err != nil {
@@ -40,20 +40,20 @@ var runID = regexp.MustCompile(`^[0-9A-Za-z]+$`)
 func refusal(i redisbase.Info) error {
 	switch policy := i["maxmemory_policy"]; {
 	case i["run_id"] == "":
-		return errors.New("the server does not tell its run_id, by which it is known whether it was started again")
-	case !runID.MatchString(i["run_id"]): // it stands in the text of scripts
+		return errors.New("the server does not report its run_id, which shows whether it was restarted")
+	case !runID.MatchString(i["run_id"]): // it is inserted into the text of scripts
 		return fmt.Errorf("the server's run_id is %q: want letters and digits", i["run_id"])
 	case policy != "" && policy != "noeviction":
-		return fmt.Errorf("the server's maxmemory-policy is %s, which drops locks that are held when its memory is full: set it to noeviction", policy)
+		return fmt.Errorf("the server's maxmemory-policy is %s, which evicts held locks when its memory is full: set it to noeviction", policy)
 	case i["role"] != "" && i["role"] != "master":
-		return errors.New("the server is a replica: a node is a server of its own")
+		return errors.New("the server is a replica: a node must be an independent server")
 	case i["cluster_enabled"] == "1":
-		return errors.New("the server is part of a Cluster: a node is a server of its own")
+		return errors.New("the server is part of a Cluster: a node must be an independent server")
 	}
 	return i.Refusal(false, false)
 }
 
-// introduce finds two nodes that are one server.
+// introduce records the run of n's server, and refuses it if another node is the same server.
 func (r *Backend) introduce(n *node, of *run) (*run, error) {
 	r.meeting.Lock()
 	defer r.meeting.Unlock()

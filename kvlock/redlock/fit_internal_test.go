@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// A run id stands in the text of scripts, so a server that reports one of other characters is no node.
+// A run id is inserted into the text of scripts, so a server whose id has other characters is refused.
 func TestARunIDOfOtherCharactersIsRefused(t *testing.T) {
 	t.Parallel()
 	for id, fits := range map[string]bool{

@@ -23,10 +23,10 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// record is where a node keeps what it knows of itself.
+// record is the key of a node's record.
 const record = redlock.DefaultPrefix + "node"
 
-// fleet is a number of independent servers. Each client has a proxy of its own before each of them.
+// fleet is a set of independent servers. Each client has its own proxy for each server.
 type fleet struct {
 	servers []*testserver.Server
 	raw     []*redis.Client
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 	leaks.Main(m)
 }
 
-// newFleet starts servers that have a vote, as if they had been running for long.
+// newFleet starts servers that vote, as if they had been running for a long time.
 func newFleet(tb testing.TB, size int, opts ...redlock.Option) *fleet {
 	tb.Helper()
 	f := &fleet{opts: opts, clients: make(map[driver.Backend]*fleetClient)}
@@ -72,7 +72,7 @@ func newFleet(tb testing.TB, size int, opts ...redlock.Option) *fleet {
 	return f
 }
 
-// startNode starts a server, the last of a fleet a Valkey where there is one.
+// startNode starts a server. The last of a fleet is a Valkey server if it is installed.
 func startNode(tb testing.TB, valkey bool) *testserver.Server {
 	tb.Helper()
 	if !valkey {
@@ -87,7 +87,7 @@ func startNode(tb testing.TB, valkey bool) *testserver.Server {
 	return s
 }
 
-// runID is the run of a server.
+// runID returns the run id of a server.
 func runID(ctx context.Context, c *redis.Client) (string, error) {
 	text, err := c.Info(ctx, "server").Result()
 	for line := range strings.Lines(text) {
@@ -98,7 +98,7 @@ func runID(ctx context.Context, c *redis.Client) (string, error) {
 	return "", fmt.Errorf("no run_id: %w", err)
 }
 
-// giveVote gives a node its vote, without the wait.
+// giveVote lets a node vote without its quarantine.
 func giveVote(ctx context.Context, c *redis.Client) error {
 	id, err := runID(ctx, c)
 	if err != nil {
@@ -107,7 +107,7 @@ func giveVote(ctx context.Context, c *redis.Client) error {
 	return c.HSet(ctx, record, "run_id", id, "since", 0, "admitted", 1, "top", 0, "floor", 0).Err()
 }
 
-// age lets the quarantine of a node pass.
+// age ends the quarantine of a node.
 func (f *fleet) age(tb testing.TB, i int) {
 	tb.Helper()
 	require.NoError(tb, f.raw[i].HSet(context.Background(), record, "since", 0).Err())
@@ -138,7 +138,7 @@ func (f *fleet) open(opts ...redlock.Option) (*redlock.Backend, error) {
 	return c.redlock, nil
 }
 
-// client is one that a test works with by hand.
+// client makes a client that a test uses directly.
 func (f *fleet) client(tb testing.TB, opts ...redlock.Option) (*redlock.Backend, []*faultproxy.Proxy) {
 	tb.Helper()
 	b, err := f.open(opts...)
@@ -153,7 +153,7 @@ func (f *fleet) Close(b driver.Backend) error {
 	delete(f.clients, b)
 	f.mu.Unlock()
 	if c == nil {
-		return fmt.Errorf("%v is no client of this harness", b)
+		return fmt.Errorf("%v is not a client of this harness", b)
 	}
 	for _, p := range c.proxies {
 		p.Close()
@@ -170,7 +170,7 @@ func (f *fleet) each(b driver.Backend, do func(*faultproxy.Proxy)) error {
 	c := f.clients[b]
 	f.mu.Unlock()
 	if c == nil {
-		return fmt.Errorf("%v is no client of this harness", b)
+		return fmt.Errorf("%v is not a client of this harness", b)
 	}
 	for _, p := range c.proxies {
 		do(p)
@@ -182,13 +182,13 @@ func (f *fleet) Crash(b driver.Backend) error   { return f.each(b, (*faultproxy.
 func (f *fleet) Cut(b driver.Backend) error     { return f.each(b, (*faultproxy.Proxy).Cut) }
 func (f *fleet) Restore(b driver.Backend) error { return f.each(b, (*faultproxy.Proxy).Restore) }
 
-// DropReply loses the reply of every node. What still runs in the background must not be what it is lost to.
+// DropReply loses the reply of every node. It first waits for background requests, whose replies would be lost instead.
 func (f *fleet) DropReply(b driver.Backend) error {
 	b.(*redlock.Backend).Settle()
 	return f.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
 }
 
-// Expire moves the instants of the lock into the past, at every node, once all of them have the same.
+// Expire moves the times of the lock into the past at every node, when all nodes agree.
 func (f *fleet) Expire(ctx context.Context, key driver.Key) error {
 	name := redlock.DefaultPrefix + ":" + key.Name
 	for end := time.Now().Add(patience); !f.agree(ctx, name) && time.Now().Before(end); {
@@ -201,17 +201,17 @@ func (f *fleet) Expire(ctx context.Context, key driver.Key) error {
 	return errors.Join(errs...)
 }
 
-// agree says whether the nodes have the same lease.
+// agree reports whether the nodes have the same lease.
 func (f *fleet) agree(ctx context.Context, name string) bool {
 	return !slices.ContainsFunc(f.raw, func(c *redis.Client) bool {
 		return !slices.Equal(c.HMGet(ctx, name, "nonce", "confirmed").Val(), f.raw[0].HMGet(ctx, name, "nonce", "confirmed").Val())
 	})
 }
 
-// steadily is for tests that are not about time: a node has long enough on a loaded machine.
+// steadily is for tests that are not about time: a node has enough time on a loaded machine.
 var steadily = redlock.NodeTimeout(5 * time.Second)
 
-// forLong is for cases that ask for a TTL beyond the default of MaxTTL.
+// forLong is for cases with a TTL longer than the default of MaxTTL.
 var forLong = redlock.MaxTTL(10 * time.Minute)
 
 // Redlock keeps every promise on three and on five servers, also when clients die, are cut off, and lose replies.

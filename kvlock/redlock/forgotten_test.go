@@ -12,7 +12,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 )
 
-// A node of a Redlock forgets a released name as one Redis does; its record knows no smaller token, also of a grant that it never confirmed.
+// A node deletes a released lock after five minutes, as one Redis server does. Its record's token is at least that of
+// the lock, even if the node never confirmed that grant.
 func TestForgetsWhatIsReleased(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -27,14 +28,14 @@ func TestForgetsWhatIsReleased(t *testing.T) {
 		require.NoError(t, f.raw[0].HSet(ctx, record, "top", "0").Err())
 		require.NoError(t, b.Release(ctx, g))
 		b.Settle()
-		require.NoError(t, b.Release(ctx, g), "its reply was lost")
+		require.NoError(t, b.Release(ctx, g), "a repeated release after a lost reply")
 		b.Settle()
 		for _, node := range f.raw {
 			redistest.Forget(t, node, f.row("x"))
 			top, err := node.HGet(ctx, record, "top").Int64()
 			require.NoError(t, err)
 			assert.Equal(t, int64(g.Token), top)
-			require.NoError(t, node.HSet(ctx, record, "top", top+time.Hour.Microseconds()).Err()) // as if the clock had been set back since
+			require.NoError(t, node.HSet(ctx, record, "top", top+time.Hour.Microseconds()).Err()) // as if the clock had been set back since then
 		}
 		last = g.Token + driver.Token(time.Hour.Microseconds())
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// One node of three that hangs costs at most its limit, and not the timeouts of its client: with a client that knows it, and with
-// one that was started when it hung already.
+// If one node of three hangs, a call waits at most for the node's limit, and not for the timeouts of its client. This
+// holds for a client that has used the node before, and for one that was started later.
 func TestOneNodeHangs(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -43,15 +43,15 @@ func TestOneNodeHangs(t *testing.T) {
 			slowest[0], slowest[1] = max(slowest[0], acquired.Sub(began)), max(slowest[1], time.Since(acquired))
 		}
 		t.Logf("%s client: the slowest of 20: acquire %s, release %s", name, slowest[0], slowest[1])
-		assert.Less(t, time.Since(first), 3*patience, "it would take 200 s with the 5 s of a client's own timeouts")
+		assert.Less(t, time.Since(first), 3*patience, "with the client's own timeouts of 5 s it would take 200 s")
 	}
 	began := time.Now()
 	require.NoError(t, young.Close())
-	assert.Less(t, time.Since(began), patience, "what is still told to the node that hangs is bounded")
+	assert.Less(t, time.Since(began), patience, "background requests to the node that hangs are bounded")
 }
 
-// With two nodes of three that hang the store is unavailable, which is not held, even if the third says so; a lease is unknown, and trust in it ends before
-// somebody else can have it. A release that reaches one node only is no success.
+// If two nodes of three hang, the store is unavailable, even if the third says that the lock is held. A renewal's
+// outcome is unknown, and trust ends before the lock can be granted again. A release that reaches one node only fails.
 func TestTwoNodesHang(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -77,7 +77,7 @@ func TestTwoNodesHang(t *testing.T) {
 	_, err = a.Renew(ctx, []driver.Grant{g})
 	require.ErrorContains(t, err, "2")
 	err = a.Release(ctx, g)
-	require.ErrorContains(t, err, "1 of 3 nodes let go")
+	require.ErrorContains(t, err, "1 of 3 nodes released the lock")
 	require.NotErrorIs(t, err, driver.ErrNotHeld)
 	began := time.Now()
 	_, err = mine.TryAcquire(ctx, "z")
@@ -88,15 +88,15 @@ func TestTwoNodesHang(t *testing.T) {
 	next, err := theirs.Acquire(ctx, "x")
 	had := time.Now()
 	require.NoError(t, err)
-	require.ErrorIs(t, lease.Err(), rowlock.ErrLost, "two trust their leases")
+	require.ErrorIs(t, lease.Err(), rowlock.ErrLost, "the first lease is still trusted after the second grant")
 	margin := had.Sub(<-ended)
-	t.Logf("the holder's context ended %s before another had the lock", margin)
+	t.Logf("the holder's context ended %s before the next grant", margin)
 	assert.GreaterOrEqual(t, margin, time.Duration(0))
 	assert.Greater(t, next.Token(), lease.Token())
 	require.NoError(t, next.Release(ctx))
 }
 
-// Whoever is cut off from all nodes stops trusting its lease before another can have it.
+// A holder that is cut off from all nodes stops trusting its lease before the lock can be granted again.
 func TestTrustEndsFirst(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -116,21 +116,22 @@ func TestTrustEndsFirst(t *testing.T) {
 	next, err := redistest.LockerOn(t, b).Acquire(ctx, "x")
 	had := time.Now()
 	require.NoError(t, err)
-	require.Error(t, lease.Err(), "two trust their leases")
+	require.Error(t, lease.Err(), "the first lease is still trusted after the second grant")
 	margin := had.Sub(<-ended)
-	t.Logf("the holder's context ended %s before another had the lock", margin)
+	t.Logf("the holder's context ended %s before the next grant", margin)
 	assert.GreaterOrEqual(t, margin, time.Duration(0))
 	assert.Greater(t, next.Token(), lease.Token())
 }
 
-// Replies that a majority has lost leave calls unknown; sent again they have the outcome that they had.
+// If the replies of a majority are lost, the outcome of a call is unknown. A retry gets the outcome of the first
+// request.
 func TestRepliesLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	f := newFleet(t, 3)
 	a, proxies := f.client(t, shortly)
 	b, _ := f.client(t, steadily)
-	for range 2 { // connections stand
+	for range 2 { // the connections are open the second time
 		g, err := a.Acquire(ctx, redistest.Request("warm"))
 		require.NoError(t, err)
 		require.NoError(t, a.Release(ctx, g))
@@ -171,8 +172,9 @@ func TestRepliesLost(t *testing.T) {
 	assert.Greater(t, next.Token, g.Token)
 }
 
-// patience is for what must happen on a loaded machine.
+// patience is how long a test waits for an event on a loaded machine.
 const patience = 10 * time.Second
 
-// shortly is how long tests wait for a node that hangs: longer than by default, for the sake of those that do not on a loaded machine.
+// shortly is how long tests wait for a node that hangs. It is longer than the default, because other nodes may be slow
+// on a loaded machine.
 var shortly = redlock.NodeTimeout(2 * time.Second)

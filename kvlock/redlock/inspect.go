@@ -15,10 +15,10 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// inspectTime is how long an inspection waits for a node, where NodeTimeout is not longer.
+// inspectTime is how long an inspection waits for a node, unless NodeTimeout is longer.
 const inspectTime = time.Second
 
-// survey asks all nodes at once, and returns the answers of those that gave one: a majority at least.
+// survey calls ask for all nodes in parallel, and returns the values of those that answered, at least a majority.
 func survey[T any](ctx context.Context, r *Backend, ask func(context.Context, *redis.Client) (T, error)) ([]T, error) {
 	if err := r.begin(); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func survey[T any](ctx context.Context, r *Backend, ask func(context.Context, *r
 		break
 	}
 	if len(values) < r.quorum() {
-		return nil, fmt.Errorf("%d of %d nodes answered, and it takes %d; %s", len(values), len(r.nodes), r.quorum(), strings.Join(failures, "; "))
+		return nil, fmt.Errorf("%d of %d nodes answered, and a majority is %d; %s", len(values), len(r.nodes), r.quorum(), strings.Join(failures, "; "))
 	}
 	return values, nil
 }
@@ -69,7 +69,7 @@ func (r *Backend) at(c *redis.Client) redisbase.Locks {
 	return redisbase.Locks{Client: c, Prefix: r.options.prefix}
 }
 
-// Inspect implements [driver.Operator]. A lock is held when a majority of the nodes says so.
+// Inspect implements [driver.Operator]. A lock is held if a majority of the nodes reports it.
 func (r *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
 	views, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (driver.Status, error) {
 		return r.at(c).Inspect(ctx, key)
@@ -80,8 +80,8 @@ func (r *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return r.merge(key, views), nil
 }
 
-// merge makes one state of those at the nodes. It is the one that a majority shares. Without one, the lock is about to be granted, or was
-// left behind by somebody who failed.
+// merge combines the states of a lock at the nodes. It returns the state that a majority shares. If there is none, the
+// lock is being acquired, or was left by a client that failed.
 func (r *Backend) merge(key driver.Key, views []driver.Status) driver.Status {
 	if len(views) == 0 {
 		return driver.Status{Key: key}
@@ -95,15 +95,15 @@ func (r *Backend) merge(key driver.Key, views []driver.Status) driver.Status {
 	if newest.State == driver.StateFree {
 		return newest
 	}
-	// The state that most of the others are in.
+	// Use the state of the median node.
 	slices.SortFunc(views, func(x, y driver.Status) int { return cmp.Compare(x.FreeIn, y.FreeIn) })
 	middle := views[min(r.quorum(), len(views))-1]
 	newest.State, newest.ExpiresIn, newest.FreeIn = middle.State, middle.ExpiresIn, middle.FreeIn
 	return newest
 }
 
-// List implements [driver.Operator]. It goes through all keys of all nodes. A lock that fewer nodes know than
-// are a majority is in it, too: it is being granted, or given back.
+// List implements [driver.Operator]. It scans all keys of all nodes. It includes locks that only a minority has,
+// because they are being acquired or released.
 func (r *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	lists, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) ([]driver.Status, error) {
 		return r.at(c).List(ctx, namespace, all)
@@ -125,8 +125,8 @@ func (r *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return merged, nil
 }
 
-// Prune implements [driver.Operator], at each node for itself. The number is the largest of theirs. Tokens go on
-// rising because a node keeps the largest that it ever confirmed.
+// Prune implements [driver.Operator], at each node separately. It returns the largest number of deleted locks. Tokens
+// keep rising, because a node keeps the largest that it ever confirmed.
 func (r *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	counts, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (int, error) {
 		return r.at(c).Prune(ctx, unused)
@@ -137,13 +137,12 @@ func (r *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) 
 	return slices.Max(counts), nil
 }
 
-// ForceRelease implements [driver.Operator]. It puts a larger token in the place of the one that was seen, at a
-// majority of the nodes.
+// ForceRelease implements [driver.Operator]. It replaces the given token by a larger one at a majority of the nodes.
 func (r *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	err := r.forceRelease(ctx, key, token, live)
 	var held *driver.Held
 	if err != nil && !errors.Is(err, driver.ErrNotHeld) && !errors.As(err, &held) {
-		err = redisbase.Describe(ctx, pkg, "force the release of", key, err)
+		err = redisbase.Describe(ctx, pkg, "force release of", key, err)
 	}
 	return err
 }
@@ -190,7 +189,7 @@ func (r *Backend) forceRelease(ctx context.Context, key driver.Key, token driver
 	return nil
 }
 
-// Pause implements [driver.Operator]: no majority keeps a key for certain.
+// Pause implements [driver.Operator]. It is not supported, because no majority keeps a key for certain.
 func (r *Backend) Pause(context.Context, driver.Grant, driver.Nonce) error {
 	return driver.Permanent(fmt.Errorf("redlock cannot pause a name: %w", errors.ErrUnsupported))
 }

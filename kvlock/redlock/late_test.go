@@ -14,15 +14,15 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// Promise 1: what an attempt that failed gives back, it gives back of itself. Should that come so late that another attempt of the same
-// acquisition has been granted the lock meanwhile, the node still has it: it may be one of the two that make the majority.
+// Promise 1: the undo of a failed attempt ends only its own grant. If it arrives after another attempt of the same
+// acquisition was granted the lock, the node keeps that grant, which may be needed for the majority.
 func TestGivesBackTooLate(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	f := newFleet(t, 3)
 	b, proxies := f.client(t, redlock.NodeTimeout(time.Second))
 	other, _ := f.client(t, steadily)
-	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // so that the connections are made
+	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // opens the connections
 	b.Settle()
 
 	row := f.row("x")
@@ -37,25 +37,25 @@ func TestGivesBackTooLate(t *testing.T) {
 	require.Eventually(t, func() bool { return f.raw[1].HGet(ctx, row, "nonce").Val() == r.Nonce.String() }, redistest.AtMost, time.Millisecond)
 	const late = 5 * time.Second
 	proxies[1].Delay(late)
-	require.Error(t, <-failed, "one node has it for another, and one does not answer")
+	require.Error(t, <-failed, "one node has the lock for another request, and one does not answer")
 	b.Settle()
 	sent := proxies[1].Sent()
 
 	proxies[1].Delay(0)
 	require.NoError(t, f.raw[0].HSet(ctx, row, "nonce", "", "held_until", 0, "expires_at", 0).Err())
 	redistest.Acquire(t, b, r)
-	require.Equal(t, r.Nonce.String(), f.raw[1].HGet(ctx, row, "nonce").Val(), "it has been given back already: this machine is too slow for the test")
+	require.Equal(t, r.Nonce.String(), f.raw[1].HGet(ctx, row, "nonce").Val(), "the undo has arrived already: this machine is too slow for the test")
 	b.Settle()
 	sent, before := proxies[1].Sent(), sent
 	require.Greater(t, sent, before)
-	require.Eventually(t, func() bool { return proxies[1].Sent() > sent }, redistest.AtMost, time.Millisecond, "what was given back arrives")
+	require.Eventually(t, func() bool { return proxies[1].Sent() > sent }, redistest.AtMost, time.Millisecond, "the undo arrives")
 	_, err := other.Acquire(ctx, redistest.Request("x"))
 	var held *driver.Held
-	assert.ErrorAs(t, err, &held, "two have the lock")
+	assert.ErrorAs(t, err, &held, "the lock was granted twice")
 }
 
-// A node is not given a lease that is being released, although the node that is asked for it has it still: its own release has been
-// there before, and found nothing to end.
+// A renewal does not copy a lease that is being released to a node, even if the node that it reads from still has the
+// lease. The release may have reached the other node before, and found nothing to end.
 func TestFillsInNothingThatIsOver(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -67,26 +67,27 @@ func TestFillsInNothingThatIsOver(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 	}
-	renew() // so that the connections are made and the script is known
+	renew() // opens the connections and loads the script
 	b.Settle()
 	require.NoError(t, f.raw[2].Del(ctx, f.row("x")).Err())
 
 	sent := proxies[0].Sent()
 	proxies[0].DropReplies(1, faultproxy.Hang)
 	require.ErrorIs(t, b.Release(ctx, driver.Grant{Key: g.Key, Nonce: driver.NewNonce(), Token: g.Token, TTL: g.TTL}), driver.ErrNotHeld)
-	require.Eventually(t, func() bool { return proxies[0].Sent() > sent }, redistest.AtMost, time.Millisecond, "what follows waits for the reply to that")
+	require.Eventually(t, func() bool { return proxies[0].Sent() > sent }, redistest.AtMost, time.Millisecond, "later requests wait for the reply to this one")
 
-	proxies[0].Delay(50 * time.Millisecond) // it answers after the second, and is the one that is asked
+	proxies[0].Delay(50 * time.Millisecond) // it answers after the second node, so the copy reads from it
 	proxies[2].Delay(300 * time.Millisecond)
 	renew()
-	_ = b.Release(ctx, g) // says what the first node says, if that comes in time
+	_ = b.Release(ctx, g) // returns the first node's answer if that comes in time
 	b.Settle()
 	for i, node := range f.raw {
 		assert.Empty(t, node.HGet(ctx, f.row("x"), "nonce").Val(), "node %d", i)
 	}
 }
 
-// A lock that was released is closed by its minimum hold and not held, though one of three nodes has yet to hear of the release.
+// A released lock with a minimum hold is reported as such and not as held, even if one of three nodes has not received
+// the release yet.
 func TestReleasedIsNotHeld(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

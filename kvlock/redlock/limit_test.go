@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A node may take a twentieth of the TTL, at most 100 ms, or what NodeTimeout says; the first time a quarter, at most a second.
+// The limit of a node is a twentieth of the TTL, at most 100 ms, or NodeTimeout. For the first contact it is a quarter
+// of the TTL, at most a second.
 func TestLimits(t *testing.T) {
 	for _, c := range []struct{ option, ttl, limit, contact time.Duration }{
 		{0, 30 * time.Second, 100 * time.Millisecond, time.Second},

@@ -13,37 +13,37 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// tokenModel is the life of one lock's tokens under random schedules: messages of any age arrive in any order or never, leases
-// end at any moment, clients give up, ask again with the same nonce, and hold two at a time. There is no clock in it but for
-// the one of Clock. Tokens are made by the functions that Redlock makes them with, and kept as its scripts keep them.
+// tokenModel models the tokens of one lock under random schedules. Messages of any age arrive in any order or never,
+// leases end at any moment, and clients give up, retry with the same nonce, and hold two leases at a time. Clock is its
+// only clock. Tokens are made by the backend's functions, and stored as its scripts store them.
 type tokenModel struct {
 	Nodes int
-	Naive string // how else a token is made: "incr of one node", "max of incr", "unconfirmed"
+	Naive string // another method to make tokens: "incr of one node", "max of incr", "unconfirmed"
 
-	Forgets   bool    // a node forgets a lock with its release, as it does after five minutes
-	Amnesia   float64 // how likely a step is that a node forgets everything
-	Together  bool    // a majority may have forgotten at a time
-	Vetted    bool    // a node that forgot does not vote until the others have told what they know
-	Clock     int     // ticks of the nodes' clock in one step; 0: tokens do not look at it
-	ClockSkew int     // by how many ticks clocks differ, either way
+	Forgets   bool    // a node deletes a lock at its release, as it does after five minutes
+	Amnesia   float64 // probability that a node loses all data in a step
+	Together  bool    // a majority may have lost its data at the same time
+	Vetted    bool    // a node that lost its data does not vote until it has received the others' largest token
+	Clock     int     // ticks of the nodes' clock per step; 0: tokens do not use it
+	ClockSkew int     // largest difference of clocks in ticks, in either direction
 }
 
 type modelNode struct {
-	holder                int // nonce; 0: nobody
+	holder                int // nonce; 0: no holder
 	confirmed, token, top driver.Token
 	least, prior, floor   driver.Token
 	skew                  int
 	known, forgetful      bool
-	since                 int // the step at which it forgot
+	since                 int // the step at which it lost its data
 }
 
-// try is one acquire of one nonce.
+// try is one acquire with one nonce.
 type try struct {
 	nonce, began int
 	votes        []vote
 	token, floor driver.Token
 	proposed     driver.Token
-	nodes        map[int]bool // that have confirmed token
+	nodes        map[int]bool // nodes that have confirmed token
 	active       bool
 	granted      bool
 }
@@ -59,8 +59,8 @@ type granted struct {
 	began, ended int
 }
 
-// play runs steps of one schedule and counts grants, tokens that were granted twice, and grants that were asked for after another
-// was had and got a token that is not larger.
+// play runs the steps of one schedule. It counts grants, tokens that were granted twice, and grants with a token that
+// is not larger than that of a grant made before the request began.
 func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 	nodes := make([]modelNode, m.Nodes)
 	for i := range nodes {
@@ -68,7 +68,7 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 	}
 	q := m.Nodes/2 + 1
 	clients := make([]*try, 3)
-	largest := make([]driver.Token, len(clients)) // that each has seen
+	largest := make([]driver.Token, len(clients)) // the largest token that each client has seen
 	var messages []modelMessage
 	var all []granted
 	seen := make(map[driver.Token]bool)
@@ -76,7 +76,7 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 
 	send := func(kind string, t *try) {
 		for i := range nodes {
-			if rng.IntN(10) > 0 { // or it is lost
+			if rng.IntN(10) > 0 { // otherwise it is lost
 				messages = append(messages, modelMessage{kind, i, t})
 			}
 		}
@@ -111,16 +111,16 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 			}
 		case r < m.Amnesia+0.01: // a lease ends
 			nodes[rng.IntN(len(nodes))].holder = 0
-		case r < m.Amnesia+0.1 || len(messages) == 0: // a client does something
+		case r < m.Amnesia+0.1 || len(messages) == 0: // a client acts
 			c := rng.IntN(len(clients))
 			switch t := clients[c]; {
 			case t == nil || !t.active && rng.IntN(2) == 0:
 				nonces++
 				begin(c, now, nonces)
-			case t.active && rng.IntN(3) == 0: // gives up, and asks again at once
+			case t.active && rng.IntN(3) == 0: // it gives up and retries at once
 				t.active = false
 				begin(c, now, t.nonce)
-			default: // gives up, or has had enough
+			default: // it gives up or releases
 				t.active = false
 				send("release", t)
 			}
@@ -148,7 +148,7 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 						settle(t, now)
 					}
 					for _, v := range t.votes {
-						if v.granted() && v.confirmed == t.token { // by its vote
+						if v.granted() && v.confirmed == t.token { // it confirmed with its vote
 							t.nodes[int(v.since)] = true
 						}
 					}
@@ -185,7 +185,7 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 				if n.holder == t.nonce {
 					n.holder = 0
 					if !t.granted {
-						n.token = n.prior // what failed gives its token back
+						n.token = n.prior // a failed attempt restores the prior token
 					}
 					if m.Forgets {
 						n.known, n.token, n.confirmed = false, 0, 0
@@ -205,7 +205,7 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 	return len(all), twice, back
 }
 
-// vote is what the acquire script does.
+// vote models the acquire script.
 func (m tokenModel) vote(n *modelNode, at int, t *try, now, oldest int) vote {
 	if n.forgetful {
 		if m.over(n, t, oldest) {
@@ -236,24 +236,26 @@ func (m tokenModel) vote(n *modelNode, at int, t *try, now, oldest int) vote {
 	return v
 }
 
-// propose is what a client has nodes confirm with their votes: nothing, or what its clock and the tokens that it has seen lead to.
+// propose returns the token that nodes may confirm with their votes: none, or one from the client's clock and the
+// tokens that it has seen.
 func (m tokenModel) propose(rng *rand.Rand, now int, largest driver.Token) driver.Token {
 	if m.Naive != "" || rng.IntN(3) == 0 {
 		return 0
 	}
-	guess := driver.Token(1 + rng.IntN(int(largest)+3)) // of a client that has seen little, too
+	guess := driver.Token(1 + rng.IntN(int(largest)+3)) // also of a client that has seen few tokens
 	if m.Clock > 0 {
 		guess = max(guess, driver.Token(1000+m.Clock*now+rng.IntN(2*m.ClockSkew+1)-m.ClockSkew))
 	}
 	return guess
 }
 
-// near is how far a proposal may be from the clock of a node: less than what passes while a node is kept out.
+// near is how far a proposal may be from the clock of a node. It is less than the ticks that pass during a quarantine.
 func (m tokenModel) near() int { return max(m.Clock/4, m.ClockSkew) }
 
 func abs(n int) int { return max(n, -n) }
 
-// over says whether the quarantine of n is, for t: what was being asked for when n forgot has ended, and t began afterwards.
+// over reports whether n's quarantine is over for t: all requests from before n lost its data have ended, and t began
+// afterwards.
 func (m tokenModel) over(n *modelNode, t *try, oldest int) bool {
 	return n.since < oldest && n.since < t.began
 }
@@ -282,7 +284,7 @@ func (m tokenModel) mint(votes []vote) driver.Token {
 	return mint(votes)
 }
 
-// confirmAt is what the confirm script does, and says whether the node confirms.
+// confirmAt models the confirm script. It reports whether the node confirms.
 func confirmAt(n *modelNode, t *try) bool {
 	switch {
 	case n.holder != t.nonce:
@@ -311,12 +313,12 @@ func (m tokenModel) run(seed uint64, runs int) (grants, twice, back, bad int) {
 
 const (
 	modelSteps = 400
-	million    = 2500 // runs of so many steps
+	million    = 2500 // runs per million steps
 )
 
-// Tokens are granted once and rise, whatever messages do and whenever leases end, as long as no node forgets; and if
-// nodes forget that are fewer than a majority and vote only when they have been told. Whoever leaves out a part does not have that. How
-// often not is what docs/redlock.md says.
+// Tokens are granted once and rise, for any order of messages and ends of leases, as long as no node loses data. They
+// also do if a minority loses data and votes only after it has received the others' largest token. Each variant that
+// lacks a part fails. docs/redlock.md says how often.
 func TestTokenModel(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/redlock.md")
@@ -329,13 +331,13 @@ func TestTokenModel(t *testing.T) {
 		runs  int
 		holds bool
 	}{
-		{"two rounds", tokenModel{}, million, true}, // on each number of nodes
+		{"two rounds", tokenModel{}, million, true}, // for each number of nodes
 		{"two rounds, the nodes' clocks differ", tokenModel{Clock: 1, ClockSkew: 200}, million / 4, true},
 		{"two rounds, released locks are forgotten", tokenModel{Forgets: true}, million / 4, true},
-		{"a minority forgets, is kept out and told", tokenModel{Amnesia: 0.01, Vetted: true}, million / 4, true},
-		{"a majority forgets, is kept out, clocks agree", tokenModel{Amnesia: 0.01, Vetted: true, Together: true, Clock: 100}, million / 4, true},
+		{"a minority forgets, waits, and gets the largest token", tokenModel{Amnesia: 0.01, Vetted: true}, million / 4, true},
+		{"a majority forgets, waits, clocks agree", tokenModel{Amnesia: 0.01, Vetted: true, Together: true, Clock: 100}, million / 4, true},
 
-		{"a majority forgets, is kept out, no clocks", tokenModel{Amnesia: 0.01, Vetted: true, Together: true}, 4 * million, false},
+		{"a majority forgets, waits, no clocks", tokenModel{Amnesia: 0.01, Vetted: true, Together: true}, 4 * million, false},
 		{"a minority forgets, and votes at once", tokenModel{Amnesia: 0.01}, million / 4, false},
 		{"control: a counter of one node", tokenModel{Naive: "incr of one node"}, million / 4, false},
 		{"control: the largest counter of a majority", tokenModel{Naive: "max of incr"}, million / 4, false},
@@ -351,7 +353,7 @@ func TestTokenModel(t *testing.T) {
 				}
 				grants, twice, back, bad := c.model.run(seed, runs)
 				t.Logf("%s, %d nodes, seed %d: %d grants; %d tokens twice, %d not larger; %d of %d runs bad", c.name, size, seed, grants, twice, back, bad, runs)
-				assert.Greater(t, grants, runs, "hardly anything was granted")
+				assert.Greater(t, grants, runs, "too few locks were granted")
 				if seed == 1 {
 					row += fmt.Sprintf(" %d of %d |", bad, runs)
 				}

@@ -11,40 +11,40 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// node is one server of a Redlock.
+// node is one server of a backend.
 type node struct {
 	client *redis.Client
 	addr   string
 	wakes  *redisbase.Subscriber
-	work   *work // of its Redlock
+	work   *work // the work of the backend
 
 	mu      sync.Mutex
-	bounded *redis.Client        // the last that within made
-	limit   time.Duration        // of bounded
-	run     *run                 // once it has been found fit
-	missed  bool                 // the last contact had no answer
-	turns   map[driver.Key]*turn // the last so far
-	ending  map[driver.Nonce]int // how many requests are under way that end the acquisition
+	bounded *redis.Client        // the last client that within made
+	limit   time.Duration        // limit of bounded
+	run     *run                 // nil until the server was found fit
+	missed  bool                 // the last contact got no answer
+	turns   map[driver.Key]*turn // the last turn for each key
+	ending  map[driver.Nonce]int // number of running requests that release the acquisition
 }
 
-// newNode is a node that calls this process on the channel own.
+// newNode makes a node. Its server notifies this process on the channel own.
 func newNode(client *redis.Client, work *work, own string) *node {
 	n := &node{client: client, work: work, addr: client.Options().Addr, turns: make(map[driver.Key]*turn), ending: make(map[driver.Nonce]int)}
 	n.wakes = redisbase.NewSubscriber(client, own)
 	return n
 }
 
-// isStranger says whether the node has not been found fit.
+// isStranger reports whether the server has not been found fit yet.
 func (n *node) isStranger() bool { return n.known() == nil }
 
-// known is the run of the node, once it has been found fit.
+// known returns the run of the server, or nil if it has not been found fit yet.
 func (n *node) known() *run {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.run
 }
 
-// forget has the node looked at again: it is another run of its server, and may be another server.
+// forget makes the node be checked again, because its server has a new run, and may be another server.
 func (n *node) forget(of *run) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -53,21 +53,22 @@ func (n *node) forget(of *run) {
 	}
 }
 
-// isAbsent says whether the node has not been found fit and did not answer when it was asked last.
+// isAbsent reports whether the server has not been found fit and did not answer the last contact.
 func (n *node) isAbsent() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.run == nil && n.missed
 }
 
-// contacted notes whether a contact was answered.
+// contacted records whether a contact was answered.
 func (n *node) contacted(answered bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.missed = !answered
 }
 
-// within is a client of the node whose connections give up after limit, whatever the caller's does, on the same pool.
+// within returns a client on the same connection pool whose requests end after limit, whatever the limits of the
+// caller's client are.
 func (n *node) within(limit time.Duration) *redis.Client {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -77,8 +78,8 @@ func (n *node) within(limit time.Duration) *redis.Client {
 	return n.bounded
 }
 
-// bound detaches a request from the caller's cancellation, because its outcome decides who holds a lock, and bounds it by
-// limit and by the caller's deadline.
+// bound detaches a request from the caller's cancellation, because its outcome decides who holds the lock. The request
+// is limited by limit and by the caller's deadline.
 func bound(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	end := time.Now().Add(limit)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {

@@ -11,11 +11,13 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Notify implements [driver.Notifier]. It listens at every node, with one connection to each for all waiters, and returns when a
-// majority is listened to: a release, which a majority carries out, is heard at one of them at least.
+// Notify implements [driver.Notifier]. It subscribes at every node, with one connection to each node for all waiters.
+// It returns when a majority has confirmed. A release takes place at a majority, so at least one node of both
+// majorities sends its notification.
 //
-// A release notifies, at each node, the process that has waited longest by its own clock, which is the same one everywhere. No node reserves the lock
-// for it: nodes that reserve it for different waiters would refuse all of them. Without a waiter, all who listen are notified.
+// At each node, a release notifies the process that has waited longest by that process's clock, so all nodes choose the
+// same one. No node reserves the lock for it: if nodes reserved it for different waiters, all of them would be refused.
+// If there is no waiter, all subscribers are notified.
 func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	if r.err != nil {
 		return nil, driver.Permanent(r.err)
@@ -55,15 +57,17 @@ func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	return stop, nil
 }
 
-// waiters is the key of the set of those who wait for a lock. No lock has a key like it, because there a % stands before two digits.
+// waiters returns the key of the set of waiters for a lock. No lock has such a key, because there a % precedes two
+// digits.
 func (r *Backend) waiters(key driver.Key) string {
 	return string(r.options.prefix) + "%queue" + strings.TrimPrefix(r.options.prefix.Encode(key), string(r.options.prefix))
 }
 
-// leaveLimit bounds what a waiter that gives up does for those who wait on.
+// leaveLimit bounds the cleanup of a waiter that gives up.
 const leaveLimit = time.Second
 
-// leave takes a waiter that gave up out of the queues. Where that fails, a release of the next minute may call it, once.
+// leave removes a waiter that gave up from the sets of waiters. If that fails, a release within the next minute may
+// notify it once.
 func (r *Backend) leave(key driver.Key) {
 	if r.begin() != nil {
 		return

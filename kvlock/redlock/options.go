@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Option changes how a backend is made.
+// Option configures a backend.
 type Option func(*options)
 
 type options struct {
@@ -17,34 +17,35 @@ type options struct {
 	maxTTL, nodeTimeout time.Duration
 }
 
-// retention is how long a node remembers a lock that was not released: its holder crashed, or let the lease expire.
+// retention is how long a node remembers a lock that was not released, because its holder crashed or let the lease
+// expire.
 const retention = 7 * 24 * time.Hour
 
-// Defaults and limits of the options.
+// The defaults and limits of the options.
 const (
 	DefaultPrefix = "redlock:"
 	DefaultMaxTTL = time.Minute
 	minNodes      = 3
-	// mostNodeTime is how long a node may take by default, where a twentieth of the TTL is longer.
+	// mostNodeTime limits the default time of a node, which is a twentieth of the TTL.
 	mostNodeTime = 100 * time.Millisecond
-	// contactTime is how long the first contact with a node may take, where a quarter of the TTL is longer.
+	// contactTime limits the time of the first contact with a node, which is a quarter of the TTL.
 	contactTime = time.Second
 )
 
-// Prefix begins the key of each lock. The default is "redlock:". It ends with a colon, and has neither "::" nor ":@" in it. Two backends
-// see the same locks only with the same prefix.
+// Prefix sets the beginning of the key of each lock. The default is "redlock:". It must end with a colon, and must not
+// contain "::" or ":@". Two backends share locks only if they have the same prefix.
 func Prefix(prefix string) Option { return func(o *options) { o.prefix = redisbase.Prefix(prefix) } }
 
-// MaxTTL is the longest TTL that any of those who share the locks of a Redlock asks for, by default a
-// minute; rowlock.New refuses a longer one. All of them give the same. A server that may have forgotten its leases does not
-// vote before the longest of them is over: it costs so much, and a tenth, after each start of a server.
+// MaxTTL sets the longest TTL of all programs that share the locks, by default a minute. All of them must set the same
+// value. rowlock.New refuses a longer TTL. A server that may have lost leases does not vote until the longest of them
+// is over. So after each start of a server, it does not vote for MaxTTL plus a tenth.
 func MaxTTL(d time.Duration) Option { return func(o *options) { o.maxTTL = d } }
 
-// NodeTimeout is how long a call of a Redlock waits for one of its nodes, in each of its rounds. The default is a twentieth of the TTL,
-// at most 100 ms.
+// NodeTimeout sets how long a call waits for one node, in each round. The default is a twentieth of the TTL, at most
+// 100 ms.
 func NodeTimeout(d time.Duration) Option { return func(o *options) { o.nodeTimeout = d } }
 
-// sentinelAddr is what go-redis has for an address in the client of NewFailoverClient.
+// sentinelAddr is the address in the options of a client of NewFailoverClient.
 const sentinelAddr = "FailoverClient"
 
 func (o options) validate(nodes []*redis.Client) error {
@@ -83,10 +84,10 @@ func (o options) limit(ttl time.Duration) time.Duration {
 	return max(min(ttl/20, mostNodeTime), time.Millisecond).Round(time.Millisecond)
 }
 
-// contact is limit for a node that is asked for the first time.
+// contact is the limit of the first request to a node.
 func (o options) contact(ttl time.Duration) time.Duration {
 	return max(o.limit(ttl), min(ttl/4, contactTime))
 }
 
-// quarantine is for how long a node that may have forgotten does not vote, by its own clock.
+// quarantine is how long a node that may have forgotten does not vote, by its own clock.
 func (o options) quarantine() time.Duration { return o.maxTTL + o.maxTTL/10 }

@@ -16,14 +16,14 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// candidate is one who waits for the name "job" at a fleet, with a backend as of a process of its own.
+// candidate is a waiter for the name "job", with its own backend, as in a separate process.
 type candidate struct {
 	*redlock.Backend
 	woken chan struct{}
 	stop  func()
 }
 
-// row is so many candidates, in the order in which they came.
+// row returns n candidates, in the order of their requests.
 func row(tb testing.TB, f *fleet, n int) (all []*candidate) {
 	tb.Helper()
 	for range n {
@@ -44,7 +44,7 @@ func row(tb testing.TB, f *fleet, n int) (all []*candidate) {
 		all = append(all, c)
 	}
 	for _, c := range all {
-		for range f.servers { // a subscription wakes, too
+		for range f.servers { // a subscription wakes too
 			c.called(tb)
 		}
 	}
@@ -56,11 +56,11 @@ func (c *candidate) called(tb testing.TB) {
 	select {
 	case <-c.woken:
 	case <-time.After(redistest.AtMost):
-		require.FailNow(tb, "was not called")
+		require.FailNow(tb, "was not notified")
 	}
 }
 
-// take is the request of one who was called.
+// take sends the request of a waiter that was notified.
 func (c *candidate) take(tb testing.TB) driver.Grant {
 	tb.Helper()
 	r := redistest.Request("job")
@@ -71,7 +71,8 @@ func (c *candidate) take(tb testing.TB) driver.Grant {
 	return g
 }
 
-// Promise 9: a release calls the one that has waited longest, and nobody else; if he has given up since, the next one.
+// Promise 9: a release notifies only the process that has waited longest. If that has given up, the next one is
+// notified.
 func TestReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)
@@ -89,23 +90,24 @@ func TestReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 	all[0].stop()
 	release(all[0].Backend)
 	all[1].called(t)
-	all[1].stop() // it was called, and does not come
+	all[1].stop() // it was notified, and does not come
 	all[2].called(t)
 	g = all[2].take(t)
 	all[2].stop()
-	assert.Empty(t, all[3].woken, "it was nobody's turn before")
+	assert.Empty(t, all[3].woken, "the last waiter was notified too early")
 	release(all[2].Backend)
 	all[3].called(t)
 }
 
-// Promise 9: of eight processes that want one name again and again the least served gets half of its share or more.
+// Promise 9: eight processes acquire and release one name repeatedly, and the least served gets at least half of its
+// share.
 func TestNobodyStarves(t *testing.T) {
 	f := newFleet(t, 3)
 	served, requests := redistest.Contest(t, func() driver.Backend {
 		b, _ := f.client(t, steadily)
 		return b
 	}, f.raw, 8, 1, 400)
-	t.Logf("served %v, %.1f requests for each", served, requests)
+	t.Logf("served %v, %.1f requests per lease", served, requests)
 	total := 0
 	for _, n := range served {
 		total += n
@@ -113,7 +115,7 @@ func TestNobodyStarves(t *testing.T) {
 	assert.GreaterOrEqual(t, slices.Min(served), total/len(served)/2)
 }
 
-// The queue of a node has room for more than a hundred processes.
+// The set of waiters of a node has room for more than a hundred processes.
 func TestQueueHasRoom(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)
@@ -128,7 +130,7 @@ func TestQueueHasRoom(t *testing.T) {
 		require.NoError(t, err, "node %d", i)
 		assert.Equal(t, int64(len(all)-1), rank, "node %d", i)
 	}
-	r := redistest.Request("job") // a waiter that has not asked for three seconds is taken for dead, and the row may have taken longer
+	r := redistest.Request("job") // a waiter without a request for three seconds counts as dead, and building the row may have taken longer
 	r.Waiting = true
 	_, err := all[0].Acquire(t.Context(), r)
 	var held *driver.Held
@@ -138,8 +140,8 @@ func TestQueueHasRoom(t *testing.T) {
 	all[0].called(t)
 }
 
-// A release walks past a hundred waiters that have died, at most, so that it never keeps a node from others for long. Who waits behind
-// them is called by the next one.
+// A release skips at most a hundred dead waiters, so that it does not block a node for long. The next release notifies
+// the waiters behind them.
 func TestAReleaseWalksPastAHundredDead(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)
@@ -169,8 +171,8 @@ func TestAReleaseWalksPastAHundredDead(t *testing.T) {
 	alive.called(t)
 }
 
-// A waiter that has given up before its request is sent is listed nowhere.
-func TestWhoHasGivenUpIsNotListed(t *testing.T) {
+// A waiter that gives up before its request is sent is listed at no node.
+func TestAWaiterThatHasGivenUpIsNotListed(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)
 	holder, _ := f.client(t, steadily)

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// What cannot work is refused by rowlock.New, in words that name the option or the node.
+// Invalid arguments are refused by rowlock.New, with an error that names the option or the node.
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	node := func(addr string) *redis.Client {
@@ -52,7 +52,8 @@ func TestOptions(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A TTL beyond MaxTTL can never be granted, so New refuses it, and so does a call that gives one. No node is asked.
+// A TTL longer than MaxTTL can never be granted, so New refuses it, and each call with such a TTL fails. No node gets a
+// request.
 func TestRefusesATTLBeyondMaxTTL(t *testing.T) {
 	t.Parallel()
 	var nodes []*redis.Client
@@ -71,14 +72,15 @@ func TestRefusesATTLBeyondMaxTTL(t *testing.T) {
 	require.ErrorContains(t, err, "MaxTTL of 10s")
 
 	l, err := rowlock.New(b, rowlock.TTL(10*time.Second))
-	require.NoError(t, err, "the longest that nodes remember")
+	require.NoError(t, err, "the longest TTL that nodes remember")
 	t.Cleanup(func() { _ = l.Close() })
 	_, err = l.TryAcquire(t.Context(), "a", rowlock.TTL(11*time.Second))
 	require.ErrorContains(t, err, "TTL(11s)")
-	require.NotErrorIs(t, err, rowlock.ErrUnavailable, "it is the option that is wrong, not the store")
+	require.NotErrorIs(t, err, rowlock.ErrUnavailable, "the option is wrong, not the store")
 }
 
-// A server that must not be a node is refused for good by the first call, by its address and with what is wrong.
+// A server that must not be a node is refused by the first call, with a permanent error that contains its address and
+// the reason.
 func TestNodesThatAreNotFit(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)
@@ -103,12 +105,11 @@ func TestNodesThatAreNotFit(t *testing.T) {
 	}
 	b, _ := f.client(t, steadily)
 	g, err := b.Acquire(context.Background(), redistest.Request("x"))
-	require.NoError(t, err, "nothing was left behind")
+	require.NoError(t, err, "the refused call left nothing")
 	require.NoError(t, b.Release(context.Background(), g))
 }
 
-// A TTL after which nodes would take a lease for forgotten is refused; and so is every call after Close, which waits for what is
-// under way.
+// A TTL longer than MaxTTL is refused, and so is every call after Close. Close waits for running requests.
 func TestRefusesCalls(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

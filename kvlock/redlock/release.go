@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Release implements [driver.Backend]: it asks all nodes at once, and returns when a majority has let go, or
-// does not know the grant. Slower nodes are told in the background.
+// Release implements [driver.Backend]. It sends the release to all nodes in parallel, and returns when a majority has
+// released the lock, or does not know the grant. Slower nodes get the release in the background.
 func (r *Backend) Release(ctx context.Context, g driver.Grant) error {
 	err := r.release(ctx, g)
 	if err != nil && !errors.Is(err, driver.ErrNotHeld) {
@@ -44,7 +44,7 @@ func (r *Backend) release(ctx context.Context, g driver.Grant) error {
 				return
 			}
 			if t.needless(g.Nonce) {
-				answers <- answered{n, false, errors.New("it was not asked for the lease")}
+				answers <- answered{n, false, errors.New("the lease was never requested at this node")}
 				return
 			}
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
@@ -56,8 +56,8 @@ func (r *Backend) release(ctx context.Context, g driver.Grant) error {
 	return r.letGo(ctx, answers, limit)
 }
 
-// awaitTurn waits for a node for longer than the caller does: as long as it may take to ask it for the lease that is
-// to end, in both rounds, or to fill it in. A node that was asked and is not told has the lock for nobody.
+// awaitTurn waits for a node for longer than the caller does. It waits as long as a request for the lease may take, in
+// both rounds, or a copy of the lease. Otherwise a node could keep a lock that has no holder.
 func (r *Backend) awaitTurn(ctx context.Context, n *node, t *turn, ttl time.Duration) error {
 	limit := 2 * r.options.limit(ttl)
 	if n.isStranger() {
@@ -66,12 +66,12 @@ func (r *Backend) awaitTurn(ctx context.Context, n *node, t *turn, ttl time.Dura
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if !t.wait(ctx) {
-		return fmt.Errorf("the request before this one had no answer within %s", limit)
+		return fmt.Errorf("the previous request for this lock had no answer within %s", limit)
 	}
 	return nil
 }
 
-// answered is what one node says to a release.
+// answered is the answer of one node to a release.
 type answered struct {
 	node  *node
 	known bool
@@ -111,10 +111,11 @@ func (r *Backend) letGo(ctx context.Context, answers <-chan answered, limit time
 }
 
 func (r *Backend) undecided(known int, failures []string) error {
-	return fmt.Errorf("%d of %d nodes let go, and it takes %d; %s", known, len(r.nodes), r.quorum(), strings.Join(failures, "; "))
+	return fmt.Errorf("%d of %d nodes released the lock, and a majority is %d; %s", known, len(r.nodes), r.quorum(), strings.Join(failures, "; "))
 }
 
-// releaseAt asks one node. Of a ballot it ends only what that one or an earlier one has been granted, and tells nobody.
+// releaseAt sends the release to one node. With a ballot, it ends only grants of that or an earlier ballot, and
+// notifies nobody.
 func (r *Backend) releaseAt(ctx context.Context, n *node, limit time.Duration, g driver.Grant, ballot int64) *redis.Cmd {
 	calls, upTo := r.options.prefix.Waiters(), ""
 	if ballot > 0 {

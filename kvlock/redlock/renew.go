@@ -12,9 +12,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Renew implements [driver.Backend]. A lease is renewed when a majority of the nodes that still held it
-// has renewed it, and lost when no majority can: nothing that was lost at a node counts again before a
-// majority without it has renewed. All leases travel together, to all nodes at once.
+// Renew implements [driver.Backend]. A lease is renewed if a majority of the nodes still held it and has renewed it. It
+// is lost if no majority can. A lease that was lost at a node counts there again only after a majority without that
+// node has renewed it. All leases are renewed in one round, at all nodes in parallel.
 func (r *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	outcomes, err := r.renew(ctx, grants)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Backend) renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return slices.Clone(t.outcomes), nil
 }
 
-// maxBatch is how many leases one run of the script renews: while it runs, the server does nothing else.
+// maxBatch is how many leases one run of the script renews. The server does nothing else during the run.
 const maxBatch = 100
 
 // tally is one renewal.
@@ -62,20 +62,20 @@ type tally struct {
 	grants   []driver.Grant
 	limit    time.Duration
 	answers  chan renewed
-	decided  chan struct{} // closed when the outcomes are
+	decided  chan struct{} // closed when the outcomes are set
 	yes, no  []int
 	outcomes []driver.Outcome
-	sources  []*node // of each grant one node that has renewed it
+	sources  []*node // for each grant, one node that has renewed it
 }
 
-// renewed is what one node says of each grant.
+// renewed is the answer of one node: for each grant whether it was renewed there.
 type renewed struct {
 	node *node
 	held []bool
 	err  error
 }
 
-// collect counts until everything is decided, or the time is over. It fails when nothing is known of any.
+// collect counts answers until all outcomes are decided, or the time is over. It fails if no outcome is known.
 func (t *tally) collect(ctx context.Context) error {
 	timer := time.NewTimer(t.limit)
 	defer timer.Stop()
@@ -98,10 +98,10 @@ func (t *tally) collect(ctx context.Context) error {
 	if slices.ContainsFunc(t.outcomes, func(o driver.Outcome) bool { return o != driver.Unknown }) {
 		return nil
 	}
-	return fmt.Errorf("too few of %d nodes answered, and it takes %d: %s", len(t.redlock.nodes), q, strings.Join(failures, "; "))
+	return fmt.Errorf("too few of %d nodes answered, and a majority is %d: %s", len(t.redlock.nodes), q, strings.Join(failures, "; "))
 }
 
-// add counts one node's answer, and says how many grants it has decided.
+// add counts one node's answer, and returns how many outcomes it has decided.
 func (t *tally) add(a renewed, quorum int) (decided int) {
 	for i, held := range a.held {
 		if held {
@@ -125,7 +125,8 @@ func (t *tally) add(a renewed, quorum int) (decided int) {
 	return decided
 }
 
-// run is one node's part: what it lacks of a lease that was renewed, it is given when that is certain.
+// run performs the renewal at one node. When the outcomes are known, it copies renewed leases that the node lacks to
+// it.
 func (t *tally) run(ctx context.Context, n *node) {
 	held, err := t.ask(ctx, n)
 	t.answers <- renewed{n, held, err}
@@ -144,7 +145,7 @@ func (t *tally) run(ctx context.Context, n *node) {
 	}
 }
 
-// ask renews at one node, up to a hundred leases in one run of the script.
+// ask renews the leases at one node, up to a hundred in one run of the script.
 func (t *tally) ask(ctx context.Context, n *node) ([]bool, error) {
 	ctx, cancel := bound(ctx, t.limit)
 	defer cancel()
@@ -182,4 +183,4 @@ func (t *tally) call(of *run, batch []driver.Grant) redisbase.Call {
 	return c
 }
 
-var errForgetful = errors.New("it may have forgotten, and does not vote")
+var errForgetful = errors.New("it may have forgotten leases, so it does not vote")

@@ -9,9 +9,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// run is one run of a node's server, with the scripts that only this run executes. Their text names the run, and is sent only on a connection on which
-// the server has just reported that run. A restart ends all connections and empties the cache of scripts. So a server that executes such a script by its
-// digest has not been started again.
+// run is one run of a node's server, with the scripts that only this run executes. Their text contains the run's id. It
+// is sent only on a connection on which the server has just reported that id. A restart ends all connections and
+// empties the cache of scripts. So a server that executes such a script by its digest has not been restarted.
 type run struct {
 	id                     string
 	acquire, renew, admits redisbase.Script
@@ -22,7 +22,7 @@ func newRun(id string) *run {
 	return &run{id, acquireScript.Behind(name), renewScript.Behind(name), admitScript.Behind(name)}
 }
 
-// ask makes calls at a node, in one round trip unless the server is not known or was started again.
+// ask makes calls at a node, in one round trip unless the server is unknown or was restarted.
 func (r *Backend) ask(ctx context.Context, n *node, client *redis.Client, calls func(*run) []redisbase.Call) ([]*redis.Cmd, error) {
 	for {
 		of, err := r.fit(ctx, n, client)
@@ -40,9 +40,9 @@ func (r *Backend) ask(ctx context.Context, n *node, client *redis.Client, calls 
 	}
 }
 
-// vetted makes calls by their text. It returns none if the server is another run.
+// vetted makes calls by their text. It returns nil if the server has another run id.
 func (of *run) vetted(ctx context.Context, client *redis.Client, calls []redisbase.Call) ([]*redis.Cmd, error) {
-	conn := client.Conn() // does not connect again
+	conn := client.Conn() // does not reconnect
 	defer func() { _ = conn.Close() }()
 	text, err := conn.Info(ctx, "server").Result()
 	if err != nil || redisbase.ParseInfo(text)["run_id"] != of.id {

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// Redlock subscribes at a majority. Where that refuses, Notify says so at once.
+// Redlock subscribes at a majority. If a majority refuses, Notify returns that error at once.
 func TestAccountsThatMayNotSubscribe(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)
@@ -51,7 +51,7 @@ func TestAccountsThatMayNotSubscribe(t *testing.T) {
 	require.NoError(t, f.raw[2].Do(t.Context(), "ACL", "SETUSER", "locks", "allchannels").Err())
 	require.NoError(t, f.raw[1].Do(t.Context(), "ACL", "SETUSER", "locks", "allchannels").Err())
 	b.SubscribeAgain()
-	require.NoError(t, notify(), "two of three are a majority")
+	require.NoError(t, notify(), "two of three nodes are a majority")
 }
 
 func dials(counts []*atomic.Int64) (all []int64) {

@@ -6,19 +6,19 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// turn is the place of a request among those of this process for the same locks at one node. None overtakes another: what is over
-// would come to a node that lags after what followed, and be in its way.
+// turn orders the requests of this process for the same locks at one node. No request overtakes an earlier one, because
+// at a slow node an obsolete request could arrive after later ones and block them.
 type turn struct {
 	node   *node
 	keys   []driver.Key
 	before []*turn
 	over   chan struct{}
 
-	asks  driver.Nonce // of a request that asks for the lock
-	asked bool         // it was sent
+	asks  driver.Nonce // nonce of the request, if it requests the lock
+	asked bool         // the request was sent
 }
 
-// turn puts a request behind those that are under way for the same locks at this node. done must be called in any case.
+// turn appends a request to the running ones for the same locks at this node. done must be called in any case.
 func (n *node) turn(keys ...driver.Key) *turn {
 	t := &turn{node: n, keys: keys, over: make(chan struct{})}
 	n.mu.Lock()
@@ -32,7 +32,7 @@ func (n *node) turn(keys ...driver.Key) *turn {
 	return t
 }
 
-// wait says whether the turn came before ctx ended.
+// wait waits for the earlier requests. It returns false if ctx ended first.
 func (t *turn) wait(ctx context.Context) bool {
 	for _, b := range t.before {
 		select {
@@ -44,7 +44,7 @@ func (t *turn) wait(ctx context.Context) bool {
 	return true
 }
 
-// came says whether wait would not have to.
+// came reports whether no earlier request is running.
 func (t *turn) came() bool {
 	for _, b := range t.before {
 		select {
@@ -56,8 +56,8 @@ func (t *turn) came() bool {
 	return true
 }
 
-// needless says whether there is nothing to end, once the turn came: the request before it asks for the acquisition, and was not sent.
-// A ballot that fails gives back by itself what it was granted.
+// needless reports whether there is nothing to release, after the earlier requests have ended: the only earlier one was
+// the request of this acquisition, and it was not sent. (A failed ballot undoes its own grants.)
 func (t *turn) needless(nonce driver.Nonce) bool {
 	return len(t.before) == 1 && t.before[0].asks == nonce && !t.before[0].asked
 }
@@ -67,7 +67,7 @@ func (t *turn) done() {
 		t.end()
 		return
 	}
-	t.node.work.run(func() { // a turn that was not waited for must not let the next one overtake either
+	t.node.work.run(func() { // even after a turn without a wait, the next request must not overtake the earlier ones
 		t.wait(context.Background())
 		t.end()
 	})
@@ -76,7 +76,7 @@ func (t *turn) done() {
 func (t *turn) end() {
 	t.node.mu.Lock()
 	defer t.node.mu.Unlock()
-	t.before = nil // or each would keep all that were before it
+	t.before = nil // otherwise each turn would keep all earlier ones in memory
 	close(t.over)
 	for _, key := range t.keys {
 		if t.node.turns[key] == t {
@@ -85,8 +85,8 @@ func (t *turn) end() {
 	}
 }
 
-// ends says that a request which ends the acquisition has its turn or waits for it, until done is called: what was to ask for it and
-// has not been sent need not be.
+// ends records, until done is called, that a release of the acquisition runs or waits. Requests of the acquisition that
+// were not sent yet are then not sent.
 func (n *node) ends(nonce driver.Nonce) (done func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -13,24 +13,24 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// lag has a node run no script until the returned function is called: what is sent to it waits there.
+// lag suspends a node's scripts until the returned function is called. Requests to it wait there.
 func (f *fleet) lag(tb testing.TB, i int) (catchUp func()) {
 	tb.Helper()
 	require.NoError(tb, f.raw[i].Do(context.Background(), "CLIENT", "PAUSE", redistest.AtMost.Milliseconds(), "WRITE").Err())
 	return func() { require.NoError(tb, f.raw[i].Do(context.Background(), "CLIENT", "UNPAUSE").Err()) }
 }
 
-// row is the key of a lock, on every node.
+// row returns the key of a lock, which is the same on every node.
 func (f *fleet) row(name string) string { return redlock.DefaultPrefix + ":" + name }
 
-// A node that lags is not asked any more for what has been released since: it would have the lock for nothing, and for as long as
-// the TTL if the release did not come through.
-func TestAsksForNothingThatIsOver(t *testing.T) {
+// A slow node gets no more requests for a lease that was released meanwhile. Otherwise it would keep the lock without a
+// holder, for a whole TTL if the release did not arrive.
+func TestSendsNoRequestAfterARelease(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	f := newFleet(t, 3)
 	b, _ := f.client(t, steadily)
-	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // so that the connections are made
+	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // opens the connections
 	b.Settle()
 	catchUp := f.lag(t, 2)
 	first := redistest.Acquire(t, b, redistest.Request("x"))
@@ -41,10 +41,10 @@ func TestAsksForNothingThatIsOver(t *testing.T) {
 	b.Settle()
 	last := func(i int) string { return f.raw[i].HGet(ctx, f.row("x"), "token").Val() }
 	assert.Equal(t, second.Token.String(), last(0))
-	assert.Equal(t, first.Token.String(), last(2), "it was asked for the first before anything was released")
+	assert.Equal(t, first.Token.String(), last(2), "the first request was sent before the release")
 }
 
-// At a node that lags nobody is in his own way: the next try comes after the end of what was released.
+// At a slow node, a process does not block itself: its next request comes after the release of the last one.
 func TestDoesNotOvertakeItself(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -66,25 +66,25 @@ func TestDoesNotOvertakeItself(t *testing.T) {
 		}()
 		require.Eventually(t, func() bool { return f.raw[1].HGet(ctx, row, "nonce").Val() == next.Nonce.String() }, redistest.AtMost, time.Millisecond)
 		catchUp()
-		require.NoError(t, <-granted, "one node has it for another, and two are free")
+		require.NoError(t, <-granted, "one node has the lock for another request, and two are free")
 	}
 }
 
-// A node that takes long for each request, but not too long, is told of the release of a lease that it is still being asked for: else
-// it would have the lock for nobody, and for as long as the TTL.
+// A node that is slow, but within its limit, gets the release of a lease that is still being requested there. Otherwise
+// it would keep the lock without a holder for a whole TTL.
 func TestReleasesAtANodeThatLags(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	f := newFleet(t, 3)
 	b, proxies := f.client(t, shortly)
-	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // so that the connections are made
+	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // opens the connections
 	b.Settle()
-	proxies[2].Delay(700 * time.Millisecond) // in each direction, and of two seconds
+	proxies[2].Delay(700 * time.Millisecond) // in each direction; the limit is two seconds
 	g := redistest.Acquire(t, b, redistest.Request("x"))
 	require.NoError(t, b.Release(ctx, g))
 	b.Settle()
 	for i, node := range f.raw {
 		assert.Empty(t, node.HGet(ctx, f.row("x"), "nonce").Val(), "node %d", i)
-		assert.Equal(t, g.Token.String(), node.HGet(ctx, f.row("x"), "token").Val(), "node %d was asked", i)
+		assert.Equal(t, g.Token.String(), node.HGet(ctx, f.row("x"), "token").Val(), "node %d got the request", i)
 	}
 }

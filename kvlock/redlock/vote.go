@@ -14,14 +14,14 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// vote is what one node says to an acquire.
+// vote is the answer of one node to an acquire.
 type vote struct {
 	node    *node
-	verdict string // granted; leased, min hold or handover; closed, ready or overdue: it may have forgotten
-	err     error  // instead of all that follows
+	verdict string // granted; leased, min hold or handover; closed, ready or overdue if the node may have forgotten
+	err     error  // if not nil, the following fields are not set
 
-	confirmed driver.Token // of this lease, or of whoever has the lock
-	last      driver.Token // of the lock, as far as the node knows
+	confirmed driver.Token // confirmed token of this lease, or of the current holder's
+	last      driver.Token // last token of the lock that the node knows
 	top, time driver.Token // the node's largest token, and its clock
 	holder    string
 	note      string
@@ -50,7 +50,7 @@ func readVote(n *node, cmd *redis.Cmd) vote {
 		}
 	}
 	if !ok {
-		v.err = fmt.Errorf("a script answered %v", list)
+		v.err = fmt.Errorf("unexpected reply of a script: %v", list)
 		return v
 	}
 	v.verdict, v.holder, v.note = texts[0], texts[1], texts[2]
@@ -64,7 +64,7 @@ func (v vote) ready() bool     { return v.err == nil && (v.verdict == "ready" ||
 func (v vote) forgetful() bool { return v.ready() || v.err == nil && v.verdict == "closed" }
 func (v vote) refused() bool   { return v.err == nil && !v.granted() && !v.forgetful() }
 
-// count is how many of a list are of one kind.
+// count returns how many elements of list are of the kind.
 func count[T any](list []T, kind func(T) bool) int {
 	n := 0
 	for _, v := range list {
@@ -75,8 +75,9 @@ func count[T any](list []T, kind func(T) bool) int {
 	return n
 }
 
-// mint makes a token from the votes that grant. One that some nodes have confirmed for this same acquisition
-// is taken again where nothing larger is known; else it is larger than all that is known, and no clock behind.
+// mint makes a token from the granting votes. If some nodes have confirmed a token for this acquisition, and none knows
+// a larger one, it is used again. Otherwise the new token is larger than all known ones, and not behind any node's
+// clock.
 func mint(votes []vote) driver.Token {
 	var confirmed, others, top, clock driver.Token
 	for _, v := range votes {
@@ -96,13 +97,13 @@ func mint(votes []vote) driver.Token {
 	return max(top+1, clock)
 }
 
-// propose is a token that nodes will most likely confirm with their votes, which saves the second round. What nodes do not confirm costs
-// that round, and nothing else.
+// propose returns a token that nodes will probably confirm with their votes, which saves the second round. If they do
+// not, it costs only that round.
 func (r *Backend) propose() driver.Token {
 	return max(driver.Token(time.Now().UnixMicro()), driver.Token(r.largest.Load())+1)
 }
 
-// saw remembers the largest token of a node.
+// saw records the largest token of a node.
 func (r *Backend) saw(top driver.Token) {
 	for {
 		known := r.largest.Load()
@@ -112,7 +113,7 @@ func (r *Backend) saw(top driver.Token) {
 	}
 }
 
-// floor is what a node that has forgotten must begin above.
+// floor returns the token above which a node that has forgotten must start.
 func floor(votes []vote) driver.Token {
 	var top driver.Token
 	for _, v := range votes {
@@ -121,9 +122,9 @@ func floor(votes []vote) driver.Token {
 	return top
 }
 
-// told says whether votes are of enough of the nodes to tell the others what they may have forgotten: of a majority that has
-// forgotten nothing, or of all. When such do not come together for as long again as a quarantine is, a majority is enough: then tokens
-// rise by the nodes' clocks, as long as these agree within that time.
+// told reports whether enough nodes have voted to admit those that have forgotten: a majority that has forgotten
+// nothing, or all nodes. If that does not happen for another quarantine, a majority of any nodes is enough. Tokens then
+// rise by the nodes' clocks, if these agree within that time.
 func told(votes []vote, nodes int) bool {
 	quorum := nodes/2 + 1
 	answers := count(votes, func(v vote) bool { return v.err == nil })
@@ -131,8 +132,8 @@ func told(votes []vote, nodes int) bool {
 	return answers-count(votes, vote.forgetful) >= quorum || answers == nodes || overdue > 0 && answers >= quorum
 }
 
-// disagree says whether a release is on its way: of those who know the largest token, some say that it is held and others that it was
-// released.
+// disagree reports whether a release is in progress: among the nodes that know the largest token, some say that the
+// lock is held, and others that it was released.
 func disagree(votes []vote) bool {
 	var largest driver.Token
 	for _, v := range votes {
@@ -146,7 +147,7 @@ func disagree(votes []vote) bool {
 	return largest > 0 && says("leased") && says("min hold")
 }
 
-// refusal makes one answer of those of the nodes, none of which can bring a majority.
+// refusal combines the votes into one error, when no majority is possible.
 func (r *Backend) refusal(votes []vote) error {
 	answered := count(votes, func(v vote) bool { return v.err == nil })
 	if answered < r.quorum() {
@@ -154,7 +155,7 @@ func (r *Backend) refusal(votes []vote) error {
 	}
 	needed := r.quorum() - count(votes, vote.granted)
 	if h := soonest(votes, vote.refused, needed); h != nil {
-		if h.Reason == driver.Leased && !r.mayHold(votes, h.Token) { // several ask at once, or one of them has just failed
+		if h.Reason == driver.Leased && !r.mayHold(votes, h.Token) { // several requests compete, or one of them has just failed
 			h.Reason, h.Token = driver.Contended, 0
 		}
 		return h
@@ -162,14 +163,16 @@ func (r *Backend) refusal(votes []vote) error {
 	return soonest(votes, vote.forgetful, needed)
 }
 
-// mayHold says whether a majority may have confirmed this token: nodes that have told of no other lease count for it.
+// mayHold reports whether a majority may have confirmed this token. Nodes that have not reported another lease count
+// for it.
 func (r *Backend) mayHold(votes []vote, token driver.Token) bool {
 	others := count(votes, func(v vote) bool { return v.granted() || v.refused() && v.confirmed != token })
 	return len(r.nodes)-others >= r.quorum()
 }
 
-// soonest is the refusal that ends when needed of those that refuse are free, told in the words of the one with the largest token, of
-// several of the last that must be free: one more that has yet to hear of a release says less. It is nil if none refuses.
+// soonest returns the refusal that ends when needed of the refusing nodes are free. Its holder and reason come from the
+// node with the largest token. Among equals, it is the last of the needed nodes: a slower one may not have received a
+// release yet. It returns nil if no node refuses.
 func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 	list := slices.DeleteFunc(slices.Clone(votes), func(v vote) bool { return !kind(v) })
 	if len(list) == 0 {
@@ -178,7 +181,7 @@ func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 	slices.SortFunc(list, func(x, y vote) int { return cmp.Compare(x.freeIn, y.freeIn) })
 	last := min(max(needed, 1), len(list)) - 1
 	ends := list[last].freeIn
-	slices.Reverse(list[:last+1]) // of equal ones the first is taken
+	slices.Reverse(list[:last+1]) // MaxFunc returns the first of equal ones
 	said := slices.MaxFunc(list, func(x, y vote) int { return cmp.Compare(x.confirmed, y.confirmed) })
 	h := &driver.Held{
 		Reason: driver.Quarantine, Holder: said.holder, Note: said.note, Token: said.confirmed, Since: said.since,
@@ -188,13 +191,13 @@ func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 		return h
 	}
 	h.Reason = redisbase.Reasons[said.verdict]
-	if said.confirmed == 0 && h.Reason == driver.Leased { // somebody is about to have it, or fails as we do
+	if said.confirmed == 0 && h.Reason == driver.Leased { // another request is about to get the lock, or fails as ours does
 		h.Reason = driver.Contended
 	}
 	return h
 }
 
-// unreachable says which nodes did not answer. Requests that were sent may have been carried out.
+// unreachable lists the nodes that did not answer. Requests that were sent may have been carried out.
 func (r *Backend) unreachable(votes []vote) error {
 	var causes []string
 	permanent := 0
@@ -208,7 +211,7 @@ func (r *Backend) unreachable(votes []vote) error {
 		}
 	}
 	answered := len(votes) - len(causes)
-	err := fmt.Errorf("%d of %d nodes answered, and it takes %d", answered, len(r.nodes), r.quorum())
+	err := fmt.Errorf("%d of %d nodes answered, and a majority is %d", answered, len(r.nodes), r.quorum())
 	if len(causes) > 0 {
 		err = fmt.Errorf("%w; %s", err, strings.Join(causes, "; "))
 	}
@@ -218,7 +221,7 @@ func (r *Backend) unreachable(votes []vote) error {
 	return err
 }
 
-// misfit is the error of a node that must not be one.
+// misfit returns the error of a server that must not be a node.
 func misfit(votes []vote) error {
 	for _, v := range votes {
 		var u *unfit

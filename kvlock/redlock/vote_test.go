@@ -10,8 +10,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A refusal is told in the words of the node that decides when the lock is free: a slow one, which has yet to hear of a release, does
-// not make a released lock look held; nor does the only one that has heard of it make a held lock look released.
+// A refusal is described by the node that decides when the lock is free. A slow node that has not received a release
+// does not make a released lock look held, and a single node that has received it does not make a held lock look
+// released.
 func TestTellsWhatDecides(t *testing.T) {
 	held := vote{verdict: "leased", confirmed: 5, holder: "a", freeIn: 10 * time.Second}
 	released := vote{verdict: "min hold", confirmed: 5, holder: "a", freeIn: time.Second}
@@ -35,12 +36,12 @@ func TestTellsWhatDecides(t *testing.T) {
 	}
 }
 
-// Two nodes of three that disagree do not know whether the lock was released: the third is waited for.
+// If two nodes of three disagree whether the lock was released, the third is waited for.
 func TestWaitsForWhoDecides(t *testing.T) {
 	b := &ballot{redlock: &Backend{nodes: make([]*node, 3)}}
 	held, released := vote{verdict: "leased", confirmed: 5}, vote{verdict: "min hold", confirmed: 5}
 	assert.False(t, b.answered([]vote{held, released}, 1))
 	assert.True(t, b.answered([]vote{held, held}, 1))
 	assert.True(t, b.answered([]vote{released, released}, 1))
-	assert.True(t, b.answered([]vote{{verdict: "leased", confirmed: 4}, released}, 1), "an older holder decides nothing")
+	assert.True(t, b.answered([]vote{{verdict: "leased", confirmed: 4}, released}, 1), "an older holder does not decide")
 }

@@ -7,7 +7,7 @@ type work struct {
 	mu      sync.Mutex
 	closed  bool
 	running int
-	idle    chan struct{} // closed when nothing runs any more; nil unless somebody waits for that
+	idle    chan struct{} // closed when nothing runs any longer; nil unless wait is called
 }
 
 // begin counts a call, unless the work was closed.
@@ -31,7 +31,7 @@ func (w *work) done() {
 	}
 }
 
-// run runs f in a goroutine. Something that is counted starts it.
+// run runs f in a goroutine. The caller must be counted itself.
 func (w *work) run(f func()) {
 	w.mu.Lock()
 	w.running++
@@ -42,7 +42,7 @@ func (w *work) run(f func()) {
 	}()
 }
 
-// wait returns when nothing has been running for a moment.
+// wait returns when nothing is running.
 func (w *work) wait() {
 	w.mu.Lock()
 	if w.running == 0 {

@@ -9,8 +9,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Answer is what the scripts for one lock return: a word, the token, and of whoever has the lock who,
-// why, and two or three numbers: durations in microseconds, and for a waiter the last one is how many are before it.
+// Answer is the reply of the scripts for one lock: a verdict, the token, the holder and note of the current grant, and
+// two or three numbers. The numbers are durations in microseconds. For a waiter, the last one is the number of waiters
+// before it.
 type Answer struct {
 	Verdict      string
 	Token        driver.Token
@@ -18,7 +19,7 @@ type Answer struct {
 	Times        [3]time.Duration
 }
 
-// Read reads the reply of a script.
+// Read decodes the reply of a script.
 func Read(cmd *redis.Cmd) (Answer, error) {
 	var a Answer
 	list, err := cmd.Slice()
@@ -26,7 +27,7 @@ func Read(cmd *redis.Cmd) (Answer, error) {
 		return a, err
 	}
 	if len(list) < 6 || len(list) > 7 {
-		return a, fmt.Errorf("a script answered %v", list)
+		return a, fmt.Errorf("unexpected reply of a script: %v", list)
 	}
 	var ok [7]bool
 	a.Verdict, ok[0] = list[0].(string)
@@ -40,21 +41,21 @@ func Read(cmd *redis.Cmd) (Answer, error) {
 	}
 	for i := range list {
 		if !ok[i] {
-			return Answer{}, fmt.Errorf("a script answered %v", list)
+			return Answer{}, fmt.Errorf("unexpected reply of a script: %v", list)
 		}
 	}
 	return a, nil
 }
 
-// Reasons are those of a refusal, by the words of the scripts.
+// Reasons maps the verdicts of the scripts to the reasons of a refusal.
 var Reasons = map[string]driver.Reason{"leased": driver.Leased, "min hold": driver.MinHold, "handover": driver.Handover, "reserved": driver.Reserved}
 
-// Held returns the refusal that a is.
+// Held returns a as a refusal.
 func (a Answer) Held() *driver.Held {
 	return (&driver.Held{
 		Reason: Reasons[a.Verdict], Holder: a.Holder, Note: a.Note, Token: a.Token, Since: a.Times[0], ExpiresIn: a.Times[1], Ahead: int(a.Times[2] / time.Microsecond),
 	}).KnowPause()
 }
 
-// Micros returns d in microseconds, rounded up: no lease is shorter than it was asked for.
+// Micros returns d in microseconds, rounded up, so that no lease is shorter than requested.
 func Micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }

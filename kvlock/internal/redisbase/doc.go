@@ -1,3 +1,3 @@
-// Package redisbase has what packages redislock and redlock share: the keys of locks, scripts and how they are run, the
-// queue of the processes that wait, the subscription that wakes them, what a server says of itself, and the listing of locks.
+// Package redisbase is the common part of packages redislock and redlock: the keys of locks, how scripts are run, the
+// queue of waiting processes, the subscription that wakes them, the facts about a server, and the listing of locks.
 package redisbase

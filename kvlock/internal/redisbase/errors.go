@@ -11,23 +11,23 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-const missingRight = "the account needs EVAL and EVALSHA, what the scripts run (HDEL among others), SCAN to list, SUBSCRIBE to be notified, and the keys and channels of the prefix"
+const missingRight = "the account needs EVAL and EVALSHA, the commands of the scripts (such as HDEL), SCAN to list locks, SUBSCRIBE for notifications, and the keys and channels of the prefix"
 
-// remedies are answers of a server that no repetition mends, by how they begin, and what does.
+// remedies are server errors that a retry cannot fix, by their first words, each with its remedy.
 var remedies = []struct{ begin, remedy string }{
-	{"WRONGTYPE", "the key is not a lock of rowlock, but of another library or program: choose another Prefix"},
+	{"WRONGTYPE", "the key is not a rowlock lock, but belongs to another library or program: choose another Prefix"},
 	{"NOPERM", missingRight},
 	{"ERR The user executing the script can't", missingRight}, // Redis 7.0
 	{"ERR ACL failure in script", missingRight},
-	{"NOAUTH", "the client gives no password"},
+	{"NOAUTH", "the client sent no password"},
 	{"WRONGPASS", "the account or its password is wrong"},
-	{"ERR unknown command", "this service forbids a command that locks need"},
+	{"ERR unknown command", "the server does not allow a command that locks need"},
 	{"CROSSSLOT", "the server is part of a Cluster: use redis.NewClusterClient"},
 	{"MOVED", "the server is part of a Cluster: use redis.NewClusterClient"},
 }
 
-// Classify marks what a server refuses for good. Every other failure is left as unknown: go-redis sends a
-// request again by itself, so that the last answer says nothing of the first attempt.
+// Classify marks errors that a retry cannot fix. Every other failure stays of unknown outcome: go-redis retries a
+// request by itself, so the last reply says nothing about the first attempt.
 func Classify(err error) error {
 	var said redis.Error
 	if !errors.As(err, &said) {
@@ -41,7 +41,7 @@ func Classify(err error) error {
 	return err
 }
 
-// Describe says which package was doing what.
+// Describe adds the package, the operation and the lock's name to err, and ctx's error if it has ended.
 func Describe(ctx context.Context, pkg, operation string, key driver.Key, err error) error {
 	if key.Name != "" {
 		operation = fmt.Sprintf("%s %q", operation, key)

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// minMajor is the oldest Redis that the tests run on.
+// minMajor is the oldest major version of Redis that the tests use.
 const minMajor = 7
 
-// Info is what INFO says: its lines are "name:value".
+// Info is the reply to INFO, whose lines are "name:value".
 type Info map[string]string
 
-// ParseInfo reads the reply to INFO.
+// ParseInfo parses the reply to INFO.
 func ParseInfo(text string) Info {
 	facts := make(Info)
 	for line := range strings.Lines(text) {
@@ -24,7 +24,7 @@ func ParseInfo(text string) Info {
 	return facts
 }
 
-// Refusal says why locks must not be kept on a server, and what to do.
+// Refusal returns why a server must not keep locks, and what to do.
 func (i Info) Refusal(cluster, allowEviction bool) error {
 	version := i["redis_version"]
 	major, _, _ := strings.Cut(version, ".")
@@ -37,8 +37,8 @@ func (i Info) Refusal(cluster, allowEviction bool) error {
 	case i["cluster_enabled"] == "1" && !cluster:
 		return errors.New("the server is part of a Cluster: use redis.NewClusterClient")
 	case i["maxmemory_policy"] != "" && i["maxmemory_policy"] != "noeviction" && !allowEviction:
-		return fmt.Errorf("the server's maxmemory-policy is %s, which drops locks that are held when its memory is full: "+
-			"set it to noeviction, keep locks on a server of their own, or accept it with redislock.AllowEviction", i["maxmemory_policy"])
+		return fmt.Errorf("the server's maxmemory-policy is %s, which evicts held locks when its memory is full: "+
+			"set it to noeviction, use a separate server for locks, or accept evictions with redislock.AllowEviction", i["maxmemory_policy"])
 	}
 	return nil
 }

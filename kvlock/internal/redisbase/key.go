@@ -9,12 +9,13 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Prefix begins all keys of a set of locks.
+// Prefix is the beginning of all keys of a set of locks.
 type Prefix string
 
-// Encode returns the Redis key of a lock: prefix, colon, name; or, in a namespace, prefix, @, namespace, colon, name. Readable names stay as they
-// are. A percent sign, braces (a hash tag in Cluster) and control characters become %XX, and so does a colon in the namespace. A prefix
-// ends with the first colon that another colon or an @ follows, so no two locks share a key, whatever their prefixes are.
+// Encode returns the Redis key of a lock: prefix, colon, name; or, in a namespace, prefix, @, namespace, colon, name.
+// Readable names stay as they are. A percent sign, braces (a hash tag in Cluster) and control characters become %XX,
+// and so does a colon in the namespace. A prefix ends with the first colon that another colon or an @ follows. So two
+// locks never share a key, whatever their prefixes are.
 func (p Prefix) Encode(k driver.Key) string {
 	var b strings.Builder
 	b.Grow(len(p) + 1 + len(k.Namespace) + 1 + len(k.Name))
@@ -28,7 +29,7 @@ func (p Prefix) Encode(k driver.Key) string {
 	return b.String()
 }
 
-// separates says whether the keys of a prefix are those of no other.
+// separates reports whether keys with this prefix never have another valid prefix.
 func separates(prefix string) bool {
 	return strings.HasSuffix(prefix, ":") && !strings.Contains(prefix, "::") && !strings.Contains(prefix, ":@")
 }
@@ -44,9 +45,9 @@ func escape(b *strings.Builder, s string, colon bool) {
 	}
 }
 
-var errForeignKey = errors.New("the key is not of a lock")
+var errForeignKey = errors.New("the key does not belong to a lock")
 
-// Decode is the reverse of Encode, and refuses what Encode does not write.
+// Decode reverses Encode, and rejects keys that Encode does not produce.
 func (p Prefix) Decode(key string) (driver.Key, error) {
 	rest, ours := strings.CutPrefix(key, string(p))
 	namespace, name, two := strings.Cut(strings.TrimPrefix(rest, "@"), ":")
@@ -76,22 +77,23 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// Pattern matches what begins with the prefix, in SCAN's language.
+// Pattern returns a SCAN pattern for all keys with the prefix.
 func (p Prefix) Pattern() string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(string(p)) + "*"
 }
 
-// Record returns the key of what a server keeps beside its locks. Its field top is the largest token of the locks that it has
-// forgotten: a name that is new to the server gets a larger one. No lock has this key: theirs have a colon behind the namespace.
+// Record returns the key of the server's record. Its field top is the largest token of the locks that the server has
+// deleted: a name that is new to the server gets a larger one. No lock has this key, because the keys of locks have a
+// colon after the namespace.
 func (p Prefix) Record() string { return string(p) + "node" }
 
-// Waiters returns what the channel of a process that waits begins with. No lock has a key like it, because there a % stands
-// before two digits.
+// Waiters returns the beginning of the channels of waiting processes. No lock has such a key, because there a %
+// precedes two digits.
 func (p Prefix) Waiters() string { return string(p) + "%waiter:" }
 
 const maxPrefix = 128
 
-// Validate reports what makes p unfit, in the name of pkg.
+// Validate returns why p is not valid, for package pkg.
 func (p Prefix) Validate(pkg string) error {
 	switch s := string(p); {
 	case s == "" || len(s) > maxPrefix || !utf8.ValidString(s) || strings.ContainsFunc(s, isControl):
@@ -104,7 +106,8 @@ func (p Prefix) Validate(pkg string) error {
 	return nil
 }
 
-// tagged says whether a prefix with a brace is one with a hash tag. Otherwise the braces of a record would be none.
+// tagged reports whether a prefix with a brace has a hash tag. Otherwise the braces of a record would not be its hash
+// tag.
 func tagged(prefix string) bool {
 	_, tag, brace := strings.Cut(prefix, "{")
 	return !brace || strings.IndexByte(tag, '}') > 0

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// No two locks share a key: what is encoded is decoded again, and has no hash tag of the name's own.
+// Two locks never share a key: each encoded key decodes to the same lock, and a name never adds a hash tag.
 func FuzzKey(f *testing.F) {
 	f.Add("", "nightly")
 	f.Add("a:b", "c")
@@ -25,8 +25,8 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// Locks of two prefixes never share a key, whatever the namespaces and names are; neither do a lock and what a server keeps beside the
-// locks. All short texts of the characters that mean something are tried.
+// Locks of two prefixes never share a key, for any namespaces and names, and a lock never shares one with a server's
+// record. The test tries all short texts of the special characters.
 func TestPrefixesAreSeparate(t *testing.T) {
 	texts := func(most int) []string {
 		all := []string{""}

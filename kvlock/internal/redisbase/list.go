@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// page is how many keys are looked at in one trip.
+// page is how many keys SCAN reads in one round trip.
 const page = 500
 
 var (
@@ -24,7 +24,7 @@ var states = map[string]driver.State{
 	"free": driver.StateFree, "held": driver.StateHeld, "expired": driver.StateExpired, "closed": driver.StateClosed,
 }
 
-// Locks are those that one server or one Cluster has keys of.
+// Locks are the locks of one server or one Cluster.
 type Locks struct {
 	Client redis.UniversalClient
 	Prefix Prefix
@@ -47,7 +47,7 @@ func status(key driver.Key, cmd *redis.Cmd) (driver.Status, error) {
 	return s, nil
 }
 
-// List returns the locks of a namespace, or of all, in the order of their keys.
+// List returns the locks of a namespace, or of all namespaces, sorted by key.
 func (l Locks) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	list := []driver.Status{}
 	err := l.scan(ctx, inspectScript, nil, func(key driver.Key, cmd *redis.Cmd) error {
@@ -64,14 +64,14 @@ func (l Locks) List(ctx context.Context, namespace string, all bool) ([]driver.S
 	return list, err
 }
 
-// Sort puts locks into the order of their keys.
+// Sort sorts locks by key.
 func Sort(list []driver.Status) { slices.SortFunc(list, byKey) }
 
 func byKey(x, y driver.Status) int {
 	return cmp.Or(cmp.Compare(x.Key.Namespace, y.Key.Namespace), cmp.Compare(x.Key.Name, y.Key.Name))
 }
 
-// Prune forgets the locks that nobody has held for a while, and counts them.
+// Prune deletes the locks that were free for at least unused, and counts them.
 func (l Locks) Prune(ctx context.Context, unused time.Duration) (n int, err error) {
 	err = l.scan(ctx, pruneScript, []any{Micros(unused)}, func(_ driver.Key, cmd *redis.Cmd) error {
 		pruned, err := cmd.Bool()
@@ -83,7 +83,7 @@ func (l Locks) Prune(ctx context.Context, unused time.Duration) (n int, err erro
 	return n, err
 }
 
-// scan runs a script for each lock that there is, once, and hands its answers to each, one at a time.
+// scan runs a script once for each lock, and calls each with the replies, one at a time.
 func (l Locks) scan(ctx context.Context, what Script, args []any, each func(driver.Key, *redis.Cmd) error) error {
 	var mu sync.Mutex
 	seen := make(map[string]bool)

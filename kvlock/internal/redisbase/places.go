@@ -7,9 +7,10 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Places are the names for which this process waits. For each it stands in the queue in the lock's hash, from its first
-// refused request as a waiter until it is granted the lock or gives up. A release calls the first in the queue, on a channel of
-// the process's own, and keeps the lock for it for a moment, so that whoever has released does not come in between.
+// Places are the names for which this process waits. For each name, the process is in the queue in the lock's hash,
+// from its first refused request as a waiter until it is granted the lock or gives up. A release notifies the first
+// process of the queue, on a channel of that process, and reserves the lock for it briefly, so that the releasing
+// process does not take the lock again first.
 type Places struct {
 	ID driver.Nonce // of this process
 
@@ -18,17 +19,17 @@ type Places struct {
 }
 
 type standing struct {
-	calls  int       // of Notify that have not been stopped
-	queued bool      // it may be in the queue
-	since  time.Time // when the first Join was, or the last grant
+	calls  int       // calls of Notify that have not been stopped
+	queued bool      // the process may be in the queue
+	since  time.Time // time of the first Join, or of the last grant
 }
 
-// NewPlaces returns the places of a process with a new id.
+// NewPlaces returns an empty set with a new process id.
 func NewPlaces() *Places {
 	return &Places{ID: driver.NewNonce(), byKey: make(map[driver.Key]*standing)}
 }
 
-// Join notes that somebody waits for key.
+// Join adds a waiter for key.
 func (p *Places) Join(key driver.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -38,7 +39,7 @@ func (p *Places) Join(key driver.Key) {
 	p.byKey[key].calls++
 }
 
-// Leave ends a Join. It says whether somebody may be in the queue who does not wait any more.
+// Leave ends a Join. It reports whether the process may still be in the queue although it no longer waits.
 func (p *Places) Leave(key driver.Key) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,8 +51,8 @@ func (p *Places) Leave(key driver.Key) bool {
 	return one.queued
 }
 
-// Asks is how a request that comes of a waiter names this process: "" if it does not wait for key. From then on it may be in
-// the queue.
+// Asks returns the id that a waiter's request sends, or "" if this process does not wait for key. From then on the
+// process may be in the queue.
 func (p *Places) Asks(key driver.Key) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +63,7 @@ func (p *Places) Asks(key driver.Key) string {
 	return p.ID.String()
 }
 
-// Of is how other scripts for key name this process.
+// Of returns the id that other scripts for key send, or "" if this process does not wait for key.
 func (p *Places) Of(key driver.Key) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +73,7 @@ func (p *Places) Of(key driver.Key) string {
 	return p.ID.String()
 }
 
-// Since returns when the present wait of this process for key began, or the zero time if it does not wait.
+// Since returns when the current wait of this process for key began, or the zero time if it does not wait.
 func (p *Places) Since(key driver.Key) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +83,7 @@ func (p *Places) Since(key driver.Key) time.Time {
 	return time.Time{}
 }
 
-// Granted notes that a grant has taken a waiter out of the queue.
+// Granted records that a grant has removed this process from the queue.
 func (p *Places) Granted(key driver.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

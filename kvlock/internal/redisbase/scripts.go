@@ -14,26 +14,26 @@ import (
 //go:embed lua
 var own embed.FS
 
-// Script is one file of Lua. It is run by its digest; a server that does not know the digest gets the text.
+// Script is one Lua file. It is run by its digest. If the server does not know the digest, it is sent as text.
 type Script struct {
 	text, digest string
-	recorded     bool // its second key is the server's record, which it can do without
+	recorded     bool // its second key is the server's record, which it can work without
 }
 
 // Load returns the script in lua/verb.lua of files.
 func Load(files embed.FS, verb string) Script { return NewScript(luaFile(files, verb)) }
 
-// LoadBehind returns the script with that of another file, which has functions for it, in front of it.
+// LoadBehind returns the script verb, with another file of functions prepended.
 func LoadBehind(files embed.FS, verb, functions string) Script {
 	return Load(files, verb).Behind(luaFile(files, functions))
 }
 
-// LoadQueued returns the script with the functions of queue.lua in front of it.
+// LoadQueued returns the script verb, with the functions of queue.lua prepended.
 func LoadQueued(files embed.FS, verb string) Script {
 	return Load(files, verb).Behind(luaFile(own, "queue"))
 }
 
-// Behind returns s with text in front of it. The line with its flags stays the first.
+// Behind returns s with text prepended. A first line with flags stays the first line.
 func (s Script) Behind(text string) Script {
 	flags, rest := "", s.text
 	if strings.HasPrefix(rest, "#!") {
@@ -46,7 +46,7 @@ func (s Script) Behind(text string) Script {
 func luaFile(files embed.FS, name string) string {
 	text, err := files.ReadFile("lua/" + name + ".lua")
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // impossible: it is embedded
 	}
 	return string(text)
 }
@@ -57,13 +57,13 @@ func NewScript(text string) Script {
 	return Script{text: text, digest: hex.EncodeToString(sum[:])}
 }
 
-// WithRecord says that the second key of s is the server's record.
+// WithRecord returns s as a script whose second key is the server's record.
 func (s Script) WithRecord() Script {
 	s.recorded = true
 	return s
 }
 
-// On returns a run of s with these keys and arguments.
+// On returns a call of s with these keys and arguments.
 func (s Script) On(keys []string, args ...any) Call { return Call{s, keys, args} }
 
 // Call is one run of a script.
@@ -73,7 +73,7 @@ type Call struct {
 	Args   []any
 }
 
-// Send runs the script through c, by its text or by its digest. It does not repeat a call that failed.
+// Send sends the script to through, as text or by its digest. It does not retry.
 func (c Call) Send(ctx context.Context, through redis.Scripter, text bool) *redis.Cmd {
 	if text {
 		return through.Eval(ctx, c.Script.text, c.Keys, c.Args...)
@@ -81,8 +81,8 @@ func (c Call) Send(ctx context.Context, through redis.Scripter, text bool) *redi
 	return through.EvalSha(ctx, c.Script.digest, c.Keys, c.Args...)
 }
 
-// alone is the call without the record, if it failed because the slot of its keys is moving: they are on two servers then. A call that did
-// not fail for that reason, or that needs all of its keys, is not to be repeated.
+// alone returns the call without the record, if err says that the slot of its keys is moving, so that they are on two
+// servers. If ok is false, the call must not be repeated: it failed for another reason, or needs all its keys.
 func (c Call) alone(err error) (repeat Call, ok bool) {
 	if !c.Script.recorded || len(c.Keys) < 2 || !Says(err, "TRYAGAIN") {
 		return c, false
@@ -103,7 +103,7 @@ func Run(ctx context.Context, c redis.Scripter, what Call) *redis.Cmd {
 	return cmd
 }
 
-// RunAll makes many calls in one trip; on a Cluster, in one a server. Each has its own outcome.
+// RunAll makes many calls in one round trip, or, on a Cluster, one to each server. Each call has its own outcome.
 func RunAll(ctx context.Context, c redis.UniversalClient, calls []Call) []*redis.Cmd {
 	cmds := make([]*redis.Cmd, len(calls))
 	send := func(calls map[int]Call, text bool) {
@@ -140,7 +140,7 @@ func RunAll(ctx context.Context, c redis.UniversalClient, calls []Call) []*redis
 // IsNoScript reports whether a server did not know the digest of a script.
 func IsNoScript(err error) bool { return Says(err, "NOSCRIPT") }
 
-// Says reports whether err is a server's answer that begins with word.
+// Says reports whether err is a server's error that begins with word.
 func Says(err error, word string) bool {
 	var said redis.Error
 	return errors.As(err, &said) && strings.HasPrefix(said.Error(), word)

@@ -11,7 +11,7 @@ import (
 // slots is how many slots a Cluster has.
 const slots = 16384
 
-// Slot returns where a Cluster keeps a key: CRC-16/XMODEM of the key, or of its hash tag.
+// Slot returns the slot of a key in a Cluster: the CRC-16/XMODEM of the key, or of its hash tag.
 func Slot(key string) int {
 	if open := strings.IndexByte(key, '{'); open >= 0 {
 		if length := strings.IndexByte(key[open+1:], '}'); length > 0 {
@@ -32,7 +32,7 @@ func Slot(key string) int {
 	return int(crc) % slots
 }
 
-// tags are, for each slot, the smallest number that is a hash tag of it.
+// tags has, for each slot, the smallest number whose text is a hash tag of that slot.
 var tags = sync.OnceValue(func() *[slots]string {
 	var list [slots]string
 	for n, missing := 0, slots; missing > 0; n++ {
@@ -45,14 +45,14 @@ var tags = sync.OnceValue(func() *[slots]string {
 	return &list
 })
 
-// IsCluster says whether client is one of a Cluster.
+// IsCluster reports whether client is the client of a Cluster.
 func IsCluster(client redis.UniversalClient) bool {
 	_, ok := client.(*redis.ClusterClient)
 	return ok
 }
 
-// Recorded returns the keys of a script for one lock that reads or writes the record. On a Cluster each slot has a record of its own,
-// because a script sees the keys of one slot only.
+// Recorded returns the keys of a script for one lock that uses the record. On a Cluster each slot has its own record,
+// because a script can use the keys of one slot only.
 func Recorded(client redis.UniversalClient, prefix Prefix, key string) []string {
 	record := prefix.Record()
 	if at := Slot(key); IsCluster(client) && Slot(record) != at { // equal if the prefix has a hash tag

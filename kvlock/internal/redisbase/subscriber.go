@@ -8,32 +8,32 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Subscriber is the one connection that hears of releases, while anybody wants to.
+// Subscriber is a connection that receives notifications of releases. It is open while there are waiters.
 type Subscriber struct {
 	client redis.UniversalClient
-	own    string // as NewSubscriber has it
+	own    string // see NewSubscriber
 
 	mu           sync.Mutex
 	topics       map[string]*Topic
-	changed      chan struct{} // holds one; nil while nothing runs
-	refusal      error         // the server's last answer to SUBSCRIBE, if it was a refusal
+	changed      chan struct{} // has capacity 1; nil while no connection runs
+	refusal      error         // the server's last reply to SUBSCRIBE, if it was a refusal
 	refusedUntil time.Time
 }
 
-// Topic is a channel that somebody waits for.
+// Topic is a channel that has waiters.
 type Topic struct {
 	waiters map[*Waiter]struct{}
-	ready   chan struct{} // closed once the server has confirmed or refused it
+	ready   chan struct{} // closed when the server has confirmed or refused the subscription
 	refusal error         // set before ready is closed; nil if the server confirmed
 	once    sync.Once
-	left    time.Time // when the last waiter went
+	left    time.Time // when the last waiter left
 }
 
-// Waiter is who waits for messages on a channel. Its Wake never blocks.
+// Waiter waits for messages on a channel. Its Wake must not block.
 type Waiter struct{ Wake func() }
 
-// NewSubscriber returns a subscriber without a connection. own is a channel for this process alone, whose messages are channels of
-// those who wait; empty if there is none.
+// NewSubscriber returns a subscriber without a connection. own is a channel of this process alone. Each of its messages
+// is the name of a channel whose waiters are woken. own may be empty.
 func NewSubscriber(client redis.UniversalClient, own string) *Subscriber {
 	return &Subscriber{client: client, own: own}
 }
@@ -62,7 +62,7 @@ func (s *Subscriber) Add(channel string, w *Waiter) (*Topic, error) {
 	return t, nil
 }
 
-// Await returns once the server has answered the subscription, or ctx has ended.
+// Await returns when the server has answered the subscription, or ctx has ended.
 func (t *Topic) Await(ctx context.Context) error {
 	select {
 	case <-t.ready:
@@ -72,8 +72,8 @@ func (t *Topic) Await(ctx context.Context) error {
 	}
 }
 
-// refuse fails the subscriptions that wait for an answer, and those of the next minute. Waiters whose subscription the server
-// confirmed before poll until then.
+// refuse fails the subscriptions that wait for an answer, and those of the next minute. Waiters with an earlier
+// confirmed subscription poll until then.
 func (s *Subscriber) refuse(refusal error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *Subscriber) refuse(refusal error) {
 	}
 }
 
-// Refused is why the server does not let this process subscribe; nil if it does, or has not been asked for a minute.
+// Refused returns why the server refuses subscriptions, or nil if it does not, or was not asked for a minute.
 func (s *Subscriber) Refused() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,10 +97,10 @@ func (s *Subscriber) Refused() error {
 	return s.refusal
 }
 
-// refusedFor is how long the refusal counts. The caller holds mu.
+// refusedFor is how long the refusal is still remembered. The caller holds mu.
 func (s *Subscriber) refusedFor() time.Duration { return time.Until(s.refusedUntil) }
 
-// Remove takes w out of the waiters of channel.
+// Remove removes w from the waiters of channel.
 func (s *Subscriber) Remove(channel string, w *Waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *Subscriber) Remove(channel string, w *Waiter) {
 	}
 }
 
-// change has the connection follow. The caller holds mu.
+// change makes the connection adjust its subscriptions. The caller holds mu.
 func (s *Subscriber) change() {
 	select {
 	case s.changed <- struct{}{}:
@@ -123,7 +123,7 @@ func (s *Subscriber) change() {
 	}
 }
 
-// drop forgets topics that nobody has waited for since then. The caller holds mu.
+// drop deletes the topics that had no waiter for that long. The caller holds mu.
 func (s *Subscriber) drop(since time.Duration) {
 	for channel, t := range s.topics {
 		if len(t.waiters) == 0 && time.Since(t.left) >= since {
@@ -142,12 +142,12 @@ func (s *Subscriber) wake(channel string, confirmed bool) {
 	if confirmed {
 		t.once.Do(func() { close(t.ready) })
 	}
-	for w := range t.waiters { // they never block
+	for w := range t.waiters { // Wake does not block
 		w.Wake()
 	}
 }
 
-// ForgetRefusal has the server asked again at the next subscription. It is for tests.
+// ForgetRefusal makes the next subscription ask the server again. It is for tests.
 func (s *Subscriber) ForgetRefusal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	silence        = 2 * time.Second // without a message the server is asked whether it is there
-	subscribeLimit = 5 * time.Second // for one change of what is subscribed to
+	silence        = 2 * time.Second // after that long without a message, the connection is checked with a PING
+	subscribeLimit = 5 * time.Second // limit of one change of the subscriptions
 	reconnectPause = 100 * time.Millisecond
-	refusedPause   = time.Minute            // before a server that refused to subscribe this account is asked again
-	linger         = 250 * time.Millisecond // a topic is kept for whoever comes again soon
+	refusedPause   = time.Minute            // how long a refusal to subscribe is remembered
+	linger         = 250 * time.Millisecond // a topic without waiters is kept that long, in case a waiter returns soon
 )
 
-// run keeps a connection for as long as there are topics.
+// run keeps a connection open while there are topics.
 func (s *Subscriber) run(changed chan struct{}) {
 	for s.connect(changed) && s.rest(changed) {
 	}
@@ -43,7 +43,8 @@ func (s *Subscriber) rest(changed chan struct{}) bool {
 	}
 }
 
-// left is how long a refusal counts, and whether there is a topic. Without one, the next topic starts another run.
+// left returns how long a refusal is still remembered, and whether there is a topic. If there is none, the next topic
+// starts a new run.
 func (s *Subscriber) left() (refused time.Duration, wanted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,11 +56,11 @@ func (s *Subscriber) left() (refused time.Duration, wanted bool) {
 	return s.refusedFor(), true
 }
 
-// connect runs one connection to its end, and reports whether it ended by itself.
+// connect uses one connection until its end, and reports whether to open another.
 func (s *Subscriber) connect(changed chan struct{}) (again bool) {
-	conn := s.client.Subscribe(context.Background()) // connects with its first use
+	conn := s.client.Subscribe(context.Background()) // connects on first use
 	broken := make(chan struct{})
-	var failure error // of listen, once broken is closed
+	var failure error // the result of listen; valid once broken is closed
 	go func() {
 		defer close(broken)
 		failure = s.listen(conn)
@@ -102,8 +103,8 @@ func (s *Subscriber) connect(changed chan struct{}) (again bool) {
 	}
 }
 
-// difference is what subscribed, which it brings up to date, lacks and has too much. When nothing is wanted, the next
-// topic starts another run.
+// difference returns which subscriptions are missing and which are not needed, and updates subscribed. If there are no
+// topics, the next topic starts a new run.
 func (s *Subscriber) difference(subscribed map[string]*Topic) (add, drop []string, wanted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +128,7 @@ func (s *Subscriber) difference(subscribed map[string]*Topic) (add, drop []strin
 	return add, drop, true
 }
 
-// adjust drops first: a channel that was left and is wanted again is subscribed in the end.
+// adjust unsubscribes first, so that a channel that is in both lists ends up subscribed.
 func adjust(conn *redis.PubSub, add, drop []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), subscribeLimit)
 	defer cancel()
@@ -142,8 +143,8 @@ func adjust(conn *redis.PubSub, add, drop []string) error {
 	return nil
 }
 
-// listen wakes until the connection breaks, or is silent although it was asked for a word. A subscription
-// that the server confirms wakes too: what came before it was not heard.
+// listen wakes waiters until the connection breaks, or stays silent after a PING. A confirmed subscription also wakes
+// its waiters, because earlier messages were missed.
 func (s *Subscriber) listen(conn *redis.PubSub) error {
 	for asked := false; ; {
 		message, err := conn.ReceiveTimeout(context.Background(), silence)

@@ -15,7 +15,7 @@ import (
 
 var evals = regexp.MustCompile(`cmdstat_eval(?:sha)?:calls=(\d+)`)
 
-// ScriptRuns is how many scripts a server has run since ResetRuns.
+// ScriptRuns returns how many scripts a server has run since ResetRuns.
 func ScriptRuns(tb testing.TB, c *redis.Client) (runs int) {
 	tb.Helper()
 	text, err := c.Info(context.Background(), "commandstats").Result()
@@ -28,15 +28,15 @@ func ScriptRuns(tb testing.TB, c *redis.Client) (runs int) {
 	return runs
 }
 
-// ResetRuns has ScriptRuns count from zero.
+// ResetRuns makes ScriptRuns count from zero.
 func ResetRuns(tb testing.TB, c *redis.Client) {
 	tb.Helper()
 	must(tb, c.ConfigResetStat(context.Background()).Err())
 }
 
-// Contest has callers of so many lockers, each with a client of its own as in a process of its own, acquire, hold for a
-// millisecond and release, until so many leases were granted. It returns how often each locker was served and how many requests each
-// lease took.
+// Contest runs callers in several lockers, each with a client of its own, as in separate processes. The callers
+// acquire, hold for a millisecond and release, until that many leases were granted. It returns how often each locker
+// was granted the lock, and how many requests each lease took.
 func Contest(t *testing.T, open func() driver.Backend, servers []*redis.Client, processes, callers, grants int) (served []int, requests float64) {
 	t.Helper()
 	served = make([]int, processes)
@@ -58,7 +58,7 @@ func Contest(t *testing.T, open func() driver.Backend, servers []*redis.Client, 
 						return
 					}
 					mu.Lock()
-					if total++; total == grants/4 { // all are there
+					if total++; total == grants/4 { // all callers have started
 						for _, c := range servers {
 							ResetRuns(t, c)
 						}

@@ -1,4 +1,4 @@
-// Package redistest has what the tests of packages redislock and redlock share.
+// Package redistest is the common part of the tests of packages redislock and redlock.
 package redistest
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// AtMost is how long a test waits for what must happen on a loaded machine.
+// AtMost is how long a test waits for an event on a loaded machine.
 const AtMost = 20 * time.Second
 
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// Silence keeps the client from reporting each connection that is cut.
+// Silence stops the client from logging each connection that is reset.
 func Silence() { redis.SetLogger(silent{}) }
 
 func must(tb testing.TB, err error) {
@@ -33,10 +33,10 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// Start starts a server of this test's own: one that may be killed, flushed and reconfigured.
+// Start starts a server for one test, which may kill, flush and reconfigure it.
 func Start(tb testing.TB, args ...string) *testserver.Server {
 	tb.Helper()
-	testenv.DSN(tb, testenv.EngineRedis) // where the launcher could not start one, neither can this test
+	testenv.DSN(tb, testenv.EngineRedis) // if the launcher could not start a server, this test is skipped too
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s, err := testserver.Start(ctx, testserver.Redis, testserver.Options{Args: append([]string{"--repl-diskless-sync-delay", "0"}, args...)})
@@ -52,7 +52,7 @@ func Connect(tb testing.TB, addr string) *redis.Client {
 	return c
 }
 
-// Request asks for a name with a nonce of its own.
+// Request makes a request for a name with a new nonce.
 func Request(name string) driver.Request {
 	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test", Note: name}
 }
@@ -80,7 +80,7 @@ func WithoutChannels(tb testing.TB, admin *redis.Client) {
 	must(tb, admin.Do(context.Background(), "ACL", "SETUSER", "locks", "on", ">secret", "resetchannels", "~*", "+@all").Err())
 }
 
-// AsLocks is a client of the account "locks" that counts its connections.
+// AsLocks returns a client of the account "locks", and the count of its connections.
 func AsLocks(tb testing.TB, addr string) (*redis.Client, *atomic.Int64) {
 	dialled := new(atomic.Int64)
 	c := redis.NewClient(&redis.Options{
@@ -99,12 +99,12 @@ func Forget(tb testing.TB, c redis.Cmdable, key string) {
 	tb.Helper()
 	ctx := context.Background()
 	if left := c.PTTL(ctx, key).Val(); left <= 0 || left > 5*time.Minute {
-		tb.Fatalf("%s is remembered for %s", key, left)
+		tb.Fatalf("%s expires in %s", key, left)
 	}
 	must(tb, c.Del(ctx, key).Err())
 }
 
-// ageLua moves the instants of a lock into the past.
+// ageLua moves the times of a lock into the past.
 const ageLua = `local row = redis.call('HMGET', KEYS[1], 'expires_at', 'held_until')
 local time = redis.call('TIME')
 local past = tonumber(row[1]) - (time[1] * 1000000 + time[2])
@@ -112,7 +112,7 @@ if past > 0 then
     redis.call('HSET', KEYS[1], 'expires_at', string.format('%.0f', row[1] - past), 'held_until', string.format('%.0f', row[2] - past))
 end`
 
-// Age lets the lock in key expire.
+// Age makes the lock in key expire.
 func Age(ctx context.Context, c redis.Scripter, key string) error {
 	err := c.Eval(ctx, ageLua, []string{key}).Err()
 	if err == redis.Nil { //nolint:errorlint // the script returns nothing

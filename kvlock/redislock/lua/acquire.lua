@@ -1,12 +1,12 @@
--- Parameters: KEYS[1] the lock; KEYS[2], unless its slot is moving, the record of the server; ARGV nonce, holder, note; in microseconds TTL, minimum hold, hand-over delay; for how many milliseconds the lock is remembered; the id of the waiter that asks, or an empty text.
--- Result: the token if it is granted; else verdict, token, and of whoever has the lock: holder, note, microseconds since the grant and until it is free, how many waiters have waited longer.
--- Promise: one request; writes nothing unless it grants or a waiter takes its place in the queue; the nonce of the present grant gets that grant again; a lock that was released and is kept for this waiter is granted to it.
+-- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce, holder, note; in microseconds TTL, minimum hold, hand-over delay; how many milliseconds the lock is remembered; the id of the waiter that sends the request, or an empty text.
+-- Result: the token if the lock is granted; else verdict, token, and of the current grant: holder, note, microseconds since the grant and until the lock is free, how many waiters are before this one.
+-- Promise: writes only if it grants the lock or adds a waiter to the queue. The nonce of the current grant gets that grant again. A released lock that is reserved for this waiter is granted to it.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'held_until', 'clock')
 local nonce, free, clock = row[1], row[3] or 0, row[4] or 0
--- Of a lock that is forgotten, the record still knows that it had no larger token than top.
+-- If the lock was deleted, its last token was not larger than the record's top.
 local token = row[2] or KEYS[2] and redis.call('HMGET', KEYS[2], 'top')[1] or 0
 local time = redis.call('TIME')
--- The clock of a lock never goes back: what one request has seen, the next sees no earlier.
+-- The clock of a lock never goes back: no request sees an earlier time than a previous one.
 local now = math.max(time[1] * 1000000 + time[2], clock)
 
 local same = nonce == ARGV[1]
@@ -28,7 +28,7 @@ if free - now > 0 and not same then
 end
 
 if ARGV[8] ~= '' then
-    quit(KEYS[1], ARGV[8]) -- before the grant, so that a refusal of the server leaves none; another waiter of this process stands at the end when it asks
+    quit(KEYS[1], ARGV[8]) -- first, so that an error grants nothing; another waiter of this process is appended at its next request
 end
 local acquired = now
 if same then
@@ -38,7 +38,7 @@ else
 end
 local expires = now + ARGV[4]
 free = math.max(expires + ARGV[6], acquired + ARGV[5])
--- A number is written with all its digits, and mostly it is one of two.
+-- Numbers are written with all digits. Most equal one of these two.
 local present, ending = string.format('%.0f', now), string.format('%.0f', expires)
 local digits = function(x)
     return x == now and present or x == expires and ending or string.format('%.0f', x)

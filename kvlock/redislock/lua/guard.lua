@@ -1,6 +1,6 @@
--- Parameters: KEYS[1] the mark, ARGV[1] the token; both are taken away from what the script behind sees.
--- Result: an error that begins with STALE when the mark has seen a larger token; else that of the script behind.
--- Promise: the mark is raised to the token in the same step as whatever follows; tokens are compared exactly, however large.
+-- Parameters: KEYS[1] the mark, ARGV[1] the token. The guarded script does not see them.
+-- Result: an error that begins with STALE if the mark has seen a larger token; else the result of the guarded script.
+-- Promise: raises the mark to the token atomically with the guarded script. Compares tokens exactly, of any size.
 do
     local mark, token = table.remove(KEYS, 1), table.remove(ARGV, 1)
     local seen = redis.call('GET', mark) or '0'

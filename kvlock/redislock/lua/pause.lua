@@ -1,6 +1,6 @@
--- Parameters: KEYS[1] the lock; ARGV of the grant: nonce, token; the nonce of the pause, and when it ends in microseconds.
--- Result: 1 when the grant is a pause now; 0 when it is not held any more.
--- Promise: makes a pause of this grant only, and never of one that has expired; the lock is remembered for as long as the pause lasts, and needs no right that a lease does not.
+-- Parameters: KEYS[1] the lock; ARGV of the grant: nonce, token; the nonce of the pause, and how long it lasts in microseconds.
+-- Result: 1 if the grant is a pause now; 0 if it is no longer held.
+-- Promise: turns only this grant into a pause, and never an expired one. The lock is remembered as long as the pause lasts. Needs no right that a lease does not need.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'expires_at', 'clock')
 local time = redis.call('TIME')
 local now = math.max(time[1] * 1000000 + time[2], tonumber(row[4]) or 0)

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock, which is also the name of its channel; KEYS[2], unless its slot is moving, the record of the server; ARGV nonce, token or 0 for any, minimum hold in microseconds, retention in milliseconds, what the channel of a waiter begins with, 1 if not all who listen are connected to this server.
--- Result: 1 when the lock is released, now or before; 0 when the grant is not known any more.
--- Promise: repeatable for five minutes, after which the lock is forgotten; the record knows no smaller token than that of the lock; calls the waiter that has waited longest, for whom the lock is kept for 50 ms if its minimum hold is over; without one, who listens on the lock's channel is told.
+-- Parameters: KEYS[1] the lock, which is also the name of its channel; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce, token or 0 for any, minimum hold in microseconds, retention in milliseconds, the beginning of the channels of waiters, 1 if subscribers may be connected to other servers.
+-- Result: 1 if the lock is released, now or before; 0 if the grant is unknown.
+-- Promise: may be repeated for five minutes, after which the lock is deleted. The record's token is at least the lock's. If the minimum hold is over, notifies the waiter that has waited longest, and reserves the lock for it for 50 ms. Without such a waiter, notifies all subscribers of the lock's channel.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'reserved_for')
 if row[1] == '' and row[2] == ARGV[2] then
     return 1
@@ -28,6 +28,6 @@ if KEYS[2] then
 end
 redis.call('PEXPIRE', KEYS[1], free == now and memory or string.format('%.0f', math.ceil((free - now) / 1000) + memory))
 if reserved == '' then
-    redis.pcall('PUBLISH', KEYS[1], '') -- a hint: an account that may not publish may release all the same
+    redis.pcall('PUBLISH', KEYS[1], '') -- only a hint: an account that may not publish can still release
 end
 return 1

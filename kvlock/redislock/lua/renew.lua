@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Parameters: KEYS the locks, all of one slot; ARGV[1] the retention in milliseconds, then of each lock nonce, token, and in microseconds TTL, minimum hold, hand-over delay.
--- Result: for each lock 1 when it was renewed, 0 when it is lost.
--- Promise: a lease that has expired is lost, and is never revived; nothing is made.
+-- Result: for each lock 1 if it was renewed, 0 if it is lost.
+-- Promise: never revives an expired lease, and creates nothing.
 local number = function(x) return string.format('%.0f', x) end
 local time = redis.call('TIME')
 local outcomes = {}

@@ -1,7 +1,7 @@
--- In front of this text stands the id of the run of the server that it was written for, as run: no other executes it.
--- Parameters: KEYS[1] the lock, KEYS[2] the record of the node, KEYS[3] those who wait for the lock; ARGV nonce, empty to ask for nothing but the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine; the id of the waiter that asks, or an empty text; the number of the ballot; the token that the client proposes; since when the waiter has waited, by its own clock.
--- Result: verdict; the token that this lease, or that of whoever has the lock, was confirmed with here, or 0; the last token of the lock and the largest of the node; the server's clock; holder, note, microseconds since the grant and until it is free.
--- Promise: one request; a node that may have forgotten neither grants nor refuses; a lease that is granted has no token until it is confirmed, which is at once if confirm.lua would confirm the proposed one, and it is near the server's clock; a waiter that is refused stands among those who wait, in an order that all nodes share, for a minute.
+-- A line with the id of the server's run precedes this text, as the variable run. Only that run executes the script.
+-- Parameters: KEYS[1] the lock, KEYS[2] the record of the node, KEYS[3] the waiters for the lock; ARGV nonce, empty to query only the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine; the id of the waiter that sends the request, or an empty text; the number of the ballot; the token that the client proposes; when the wait began, by the waiter's clock.
+-- Result: verdict; the token with which this node has confirmed this lease, or the current holder's, or 0; the last token of the lock and the largest of the node; the server's clock; holder, note, microseconds since the grant and until the lock is free.
+-- Promise: a node that may have forgotten neither grants nor refuses. A granted lease has no token until it is confirmed. That happens at once if confirm.lua would confirm the proposed token and it is near the server's clock. A refused waiter is listed for a minute, in an order that is the same on all nodes.
 local number = function(x) return string.format('%.0f', x) end
 local quarantine = tonumber(ARGV[8])
 
@@ -10,10 +10,11 @@ local clock = time[1] * 1000000 + time[2]
 local node = redis.call('HMGET', KEYS[2], 'run_id', 'since', 'admitted', 'top', 'floor')
 local top = tonumber(node[4]) or 0
 if node[1] ~= run then
-    -- What another run has left may lack its last writes: that was when this run began. Without a record it may have been at any time.
+    -- Another run left this record, and the last writes before the restart may be lost. The quarantine starts with this
+    -- run. Without a record, the loss may have happened at any time, so it starts now.
     local since = clock
     if node[1] then
-        -- The seconds of the uptime are rounded, by one at most.
+        -- The uptime is rounded to seconds, by at most one.
         since = math.min(clock, clock - (tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')) - 1) * 1000000)
     end
     redis.call('HSET', KEYS[2], 'run_id', run, 'since', number(since), 'admitted', '0', 'top', number(top))
@@ -41,19 +42,19 @@ if not same and row[7] and row[7] - now > 0 then
     elseif row[6] - now <= 0 then
         verdict = 'handover'
     end
-    if ARGV[9] ~= '' and #redis.pcall('ZRANGE', KEYS[3], 10000, 10000) == 0 then -- 10,000 stand there at most
-        redis.pcall('ZADD', KEYS[3], ARGV[12], ARGV[9]) -- a node whose memory is full refuses all the same
+    if ARGV[9] ~= '' and #redis.pcall('ZRANGE', KEYS[3], 10000, 10000) == 0 then -- at most 10,000 waiters are listed
+        redis.pcall('ZADD', KEYS[3], ARGV[12], ARGV[9]) -- a node whose memory is full still refuses
         redis.pcall('PEXPIRE', KEYS[3], 60000)
     end
     return {verdict, confirmed, token, top, clock, row[3] or '', row[4] or '', now - row[5], row[7] - now}
 end
 
--- Of a lock that is not known any more, all that is known is that it had no larger token than any other.
+-- If the lock was deleted, its last token was not larger than the node's largest.
 local least = row[10] or node[4] or '0'
 local largest = math.max(token, tonumber(least))
 local digits, confirmed, acquired, ballot = row[2] or '0', '0', now, ARGV[10]
 if same then
-    ballot = number(math.max(ballot, row[11] or 0)) -- one that was overtaken on the way
+    ballot = number(math.max(ballot, row[11] or 0)) -- a ballot that was overtaken on its way
     if row[6] - now > 0 then
         confirmed, acquired = row[9], tonumber(row[5])
     end
@@ -70,7 +71,7 @@ local free = math.max(expires + ARGV[6], acquired + ARGV[5])
 local present, ending = number(now), number(expires)
 redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', digits, 'confirmed', confirmed, 'least', least, 'holder', ARGV[2], 'note', ARGV[3],
     'acquired_at', acquired == now and present or number(acquired), 'expires_at', ending, 'held_until', free == expires and ending or number(free), 'clock', present,
-    'ballot', ballot, 'prior', row[2] or '0') -- an attempt that fails takes back the token that it proposed
+    'ballot', ballot, 'prior', row[2] or '0') -- a failed attempt restores the prior token
 if ARGV[9] ~= '' then
     redis.pcall('ZREM', KEYS[3], ARGV[9])
 end

@@ -1,7 +1,8 @@
--- Part of the scripts that use it, in front of their text: notifies the process that has waited longest, of those that listen, and takes it and those that do not
--- listen out of the set of waiters. Returns whether there was one. Where the account lacks a right to do so, it notifies nobody.
+-- This file is prepended to the scripts that use it. call notifies the process that has waited longest, among those
+-- that listen, and removes it and the waiters that do not listen from the set of waiters. It returns whether there was
+-- one. Without the rights to do so, it notifies nobody.
 local function call(waiters, channel, key)
-    for _ = 1, 100 do -- of many who have died, those that are left are for the next release
+    for _ = 1, 100 do -- further dead waiters are left for the next release
         local id = redis.pcall('ZRANGE', waiters, 0, 0)[1]
         if not id or redis.pcall('ZREM', waiters, id) ~= 1 then
             return false

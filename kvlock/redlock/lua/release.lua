@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock, which is also the name of its channel, KEYS[2] the record of the node, KEYS[3] those who wait for the lock; ARGV nonce, token or 0 for any, minimum hold in microseconds, what the channel of a waiter begins with, or an empty text to tell nobody; the number of a ballot if only what that one or an earlier one has had granted is to end, or an empty text.
--- Result: 1 when the lock is released here, now or before; 0 when the grant is not known any more.
--- Promise: repeatable for five minutes, after which the lock is forgotten; until then it has the token of the grant even where that was never confirmed, and the record knows no smaller one; notifies the waiter that has waited longest, for which nothing is kept; without one, who listens on the lock's channel is told.
+-- Parameters: KEYS[1] the lock, which is also the name of its channel, KEYS[2] the record of the node, KEYS[3] the waiters for the lock; ARGV nonce, token or 0 for any, minimum hold in microseconds, the beginning of the channels of waiters, or an empty text to notify nobody; the number of a ballot to end only grants of that or an earlier ballot, or an empty text.
+-- Result: 1 if the lock is released here, now or before; 0 if the grant is unknown.
+-- Promise: may be repeated for five minutes, after which the lock is deleted. Until then the lock has the grant's token, even if this node never confirmed it, and the record's token is at least that. Notifies the waiter that has waited longest, and reserves nothing for it. Without such a waiter, notifies all subscribers of the lock's channel.
 local number = function(x) return string.format('%.0f', x) end
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'confirmed', 'ballot', 'prior')
 local any, failed = ARGV[2] == '0', ARGV[5] ~= ''
@@ -19,19 +19,19 @@ local now = math.max(time[1] * 1000000 + time[2], row[5])
 local free = math.max(now, row[3] + ARGV[3])
 local token = row[2] - ARGV[2] < 0 and ARGV[2] or row[2]
 if failed then
-    token = row[8] or token -- the attempt failed, so that nobody has its token
+    token = row[8] or token -- the attempt failed, so no holder has its token
 end
 local present = number(now)
 redis.call('HSET', KEYS[1], 'nonce', '', 'confirmed', '0', 'token', token,
     'expires_at', row[4] - now < 0 and row[4] or present, 'held_until', free == now and present or number(free), 'clock', present)
 redis.call('PEXPIRE', KEYS[1], free == now and 300000 or number(math.ceil((free - now) / 1000) + 300000))
-if row[6] ~= ARGV[2] and token - (redis.call('HGET', KEYS[2], 'top') or 0) > 0 then -- what is confirmed is recorded
+if row[6] ~= ARGV[2] and token - (redis.call('HGET', KEYS[2], 'top') or 0) > 0 then -- a confirmed token is already in the record
     redis.call('HSET', KEYS[2], 'top', token)
 end
 if ARGV[4] == '' then
     return 1
 end
 if free > now or not call(KEYS[3], ARGV[4], KEYS[1]) then
-    redis.pcall('PUBLISH', KEYS[1], '') -- a hint: an account that may not publish may release all the same
+    redis.pcall('PUBLISH', KEYS[1], '') -- only a hint: an account that may not publish can still release
 end
 return 1

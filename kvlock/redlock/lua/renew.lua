@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- In front of this text stands the id of the run of the server that it was written for, as run: no other executes it.
+-- A line with the id of the server's run precedes this text, as the variable run. Only that run executes the script.
 -- Parameters: KEYS[1] the record of the node, then the locks; ARGV[1] the retention in milliseconds, then of each lock nonce, token, and in microseconds TTL, minimum hold, hand-over delay.
--- Result: for each lock 1 when it was renewed, 0 when the node does not hold it; nothing when the node may have forgotten.
--- Promise: a lease that has expired, or was never confirmed here, is not held, and is never revived; nothing is made.
+-- Result: for each lock 1 if it was renewed, 0 if the node does not hold it; empty if the node may have forgotten.
+-- Promise: an expired lease, or one that this node never confirmed, is not held and never revived. Creates nothing.
 local node = redis.call('HMGET', KEYS[1], 'run_id', 'admitted')
 if node[1] ~= run or node[2] ~= '1' then
     return {}

@@ -1,6 +1,6 @@
--- Parameters: KEYS[1] the lock; KEYS[2], unless its slot is moving, the record of the server; ARGV[1] for how long nobody must have held it, in microseconds.
--- Result: 1 when it is forgotten, 0 when it stays.
--- Promise: the record knows no smaller token than that of a lock that is forgotten; without a record, a lock whose token is ahead of the server's clock stays.
+-- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV[1] how long the lock must have been free, in microseconds.
+-- Result: 1 if the lock was deleted, 0 if it stays.
+-- Promise: the record's token is at least that of every deleted lock. Without a record, a lock whose token is ahead of the server's clock stays.
 local row = redis.call('HMGET', KEYS[1], 'token', 'held_until', 'clock')
 if not row[1] then
     return 0

@@ -1,7 +1,8 @@
--- Part of the scripts that use it, in front of their text: the queue of the processes that wait for a lock. It is a list in the lock's hash, so that each step
--- takes as long with ten thousand waiters as with one.
--- Fields: queue has the ids of the first and the last waiter, how many there are, and the last number given. w:ID has of one waiter the ids of those before and
--- behind it, or '-', its number, and when it was last seen, in microseconds. Without waiters there is no such field.
+-- This file is prepended to the scripts that use it. It implements the queue of the processes that wait for a lock, as
+-- a linked list in the lock's hash, so that each step takes constant time, for ten thousand waiters as for one.
+-- Fields: "queue" has the ids of the first and the last waiter, their count, and the last number given. "w:ID" has the
+-- ids of the waiters before and behind waiter ID, or '-', its number, and when it was last seen, in microseconds.
+-- Without waiters these fields do not exist.
 local function waiter(key, id)
     local entry = redis.call('HMGET', key, 'w:' .. id)[1]
     if entry then
@@ -31,13 +32,13 @@ local function set_ends(key, first, last, count, number)
     end
 end
 
--- quit takes a waiter out, and returns whether it was in the queue.
+-- quit removes a waiter, and returns whether it was in the queue.
 local function quit(key, id)
     local before, behind = waiter(key, id)
     if not before then
         return false
     end
-    redis.call('HDEL', key, 'w:' .. id) -- first: an account without the right to it must not leave half of the change
+    redis.call('HDEL', key, 'w:' .. id) -- first, so that an account without the right to HDEL does not leave half of the change
     local first, last, count, number = ends(key)
     if before == '-' then
         first = behind
@@ -55,11 +56,12 @@ local function quit(key, id)
     return true
 end
 
--- A waiter that has not asked for so long is dead.
+-- A waiter that has sent no request for 3 seconds counts as dead.
 local function dead(seen, now) return now - seen >= 3000000 end
 
--- join notes that a waiter was seen, puts it at the end if it is not in the queue, and returns how many have waited longer. Dead waiters at the end make
--- room: processes that crash one after the other do not fill the queue. Beyond ten thousand, a waiter only polls.
+-- join records that a waiter was seen, appends it if it is not in the queue, and returns how many waiters are before
+-- it. It first removes dead waiters at the end, so that processes that crash one after the other do not fill the queue.
+-- If ten thousand are waiting, a further waiter only polls.
 local function join(key, id, now)
     local seen = string.format('%.0f', now)
     local before, behind, number = waiter(key, id)
@@ -93,8 +95,9 @@ local function join(key, id, now)
     return math.min(number - least, count - 1)
 end
 
--- call takes waiters out from the front until one of them is there to be called, and returns its id, or an empty text. Who was called and does not come
--- stands at the end when it asks again. On a Cluster all that are not dead count as there, because they may listen at any server.
+-- call removes waiters from the front until one of them receives a notification, and returns its id, or an empty text.
+-- A notified waiter that does not come is appended to the queue when it sends its next request. On a Cluster, every
+-- waiter that is not dead counts as reachable, because it may be subscribed on any server.
 local function call(key, channel, now, anywhere)
     local first, _, count = ends(key)
     while count > 0 do
@@ -103,7 +106,7 @@ local function call(key, channel, now, anywhere)
         if not dead(seen, now) then
             local heard = redis.pcall('PUBLISH', channel .. first, key)
             if type(heard) ~= 'number' then
-                return '' -- the account may not publish: those who wait poll
+                return '' -- the account may not publish, so waiters poll
             end
             there = heard > 0 or anywhere
         end
