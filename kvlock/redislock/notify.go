@@ -14,7 +14,7 @@ import (
 //
 // All waiters of a backend share one connection, which is opened with the first and closed with the last. When a broken
 // connection has been replaced, all waiters are woken. If the account may not SUBSCRIBE, Notify fails at once,
-// [Backend.Capabilities] has a warning, and the server is asked again after a minute at the earliest.
+// [Backend.Capabilities] has a warning, and the server gets the next request after a minute at the earliest.
 //
 // On a Cluster it uses ordinary pub/sub, which every server forwards to the others. Sharded pub/sub would need a
 // connection for each slot that has waiters.

@@ -17,7 +17,7 @@ import (
 // vote is the answer of one node to an acquire.
 type vote struct {
 	node    *node
-	verdict string // granted; leased, min hold or handover; closed, ready or overdue if the node may have forgotten
+	verdict string // granted, leased, min hold or handover; or, if the node may have forgotten, closed, ready, overdue
 	err     error  // if not nil, the following fields are not set
 
 	confirmed driver.Token // confirmed token of this lease, or of the current holder's
