@@ -15,7 +15,7 @@ import (
 // more.
 const parts = 8
 
-var errUntold = errors.New("the store could not tell of this lease")
+var errUntold = errors.New("the store did not report an outcome for this lease")
 
 // batchRun is the requests that renew one batch: one, and more if it fails because of some of its leases.
 type batchRun struct {
@@ -76,7 +76,7 @@ func (o *batchRun) ask(part []*Lease) reply {
 	}
 	outcomes, err := l.backend.Renew(ctx, grants)
 	if err == nil && len(outcomes) != len(grants) {
-		err = errors.New("the backend gave another number of outcomes than it was asked for")
+		err = errors.New("the backend returned a wrong number of outcomes")
 	}
 	o.works = o.works || err == nil
 	return reply{grants, outcomes, err, ctx.Err() != nil, sent, l.clock()}

@@ -8,16 +8,16 @@ import (
 
 type leaseKey struct{}
 
-// FromContext returns the lease that ctx was made under: the context of a lease, the one that Do
-// hands to its function, or any made from them. It is the innermost where locks are nested. So a
-// repository's method needs no parameter for it.
+// FromContext returns the lease that ctx carries. The context of a lease carries it, as does the ctx that Do
+// gives to its function, and every context derived from these. If locks are nested, FromContext returns the
+// innermost lease. So functions need no parameter for the lease.
 func FromContext(ctx context.Context) (*Lease, bool) {
 	le, ok := ctx.Value(leaseKey{}).(*Lease)
 	return le, ok
 }
 
-// trusted is a context that is over as soon as its lease is, even where the timer that should have
-// ended it is late because the process was paused: asking it checks the clocks.
+// trusted is a context that ends as soon as its lease does. After a suspension the timer that ends it may be
+// late. Err does not depend on the timer, because it checks the clocks.
 type trusted struct {
 	context.Context
 	lease *Lease
@@ -41,18 +41,19 @@ func (c trusted) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// nesting is the key by which a context is asked for a lease that is held and that an acquire of key would wait for.
+// nesting is a key for Context.Value. It finds a held lease that an acquire of key would wait for.
 type nesting struct {
 	locker *Locker
 	key    driver.Key
 }
 
-// in says whether le is such a lease.
+// in reports whether le is such a lease.
 func (n nesting) in(le *Lease) bool {
 	return le.grant.Key == n.key && le.locker.hasStoreOf(n.locker) && le.Err() == nil
 }
 
-// check fails if ctx carries such a lease. It ends when the work ends that waits for it, so the wait would have no end.
+// check fails if ctx carries such a lease. That lease ends after the work that waits here, so the wait would
+// never end.
 func (n nesting) check(ctx context.Context) error {
 	if n.locker.caps.Shares {
 		return nil

@@ -154,7 +154,7 @@ func TestRenewKeepsItsCause(t *testing.T) {
 		require.ErrorIs(t, err, errSpoiled)
 		err = acquire(t, locker(t, untold{store}), "b").Renew(background)
 		require.ErrorIs(t, err, rowlock.ErrUnknown)
-		require.ErrorContains(t, err, "could not tell of this lease")
+		require.ErrorContains(t, err, "did not report an outcome for this lease")
 	})
 }
 

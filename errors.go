@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// opError says what was being done to which lock, what that makes of it, and why.
+// opError is a failed operation on a lock.
 type opError struct {
 	op   string
 	key  driver.Key
@@ -25,45 +25,45 @@ func (e *opError) Error() string {
 		kind = "outcome unknown"
 	}
 	what := e.op + " " + excerpt(e.key.String()) + ": "
-	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // which a backend says as well
+	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // a backend may say it, too
 	return "rowlock: " + what + kind + ": " + cause
 }
 
 func (e *opError) Unwrap() []error { return []error{e.kind, e.err} }
 
-// The outcomes that a caller acts on, for errors.Is. Held, lost, unknown and unavailable are four
-// different things and never stand for one another.
+// The outcomes that a caller must tell apart, for errors.Is. Held, lost, unknown and unavailable are four
+// different outcomes.
 var (
-	// ErrHeld: somebody else holds the name. The error is a [*HeldError].
-	ErrHeld = errors.New("rowlock: held by another")
+	// ErrHeld: another holder has the name. The error is a [*HeldError].
+	ErrHeld = errors.New("rowlock: held by another holder")
 	// ErrLost: the lease ended before it was released. The error is a [*LostError].
 	ErrLost = errors.New("rowlock: lost")
-	// ErrNotHeld: the operation needs a lease that is held, and this one is not.
+	// ErrNotHeld: the operation needs a held lease, and this lease has ended.
 	ErrNotHeld = errors.New("rowlock: not held")
-	// ErrReleased: the lease was released by its holder. It is an [ErrNotHeld], too.
+	// ErrReleased: the holder released the lease. The error is also an [ErrNotHeld].
 	ErrReleased = fmt.Errorf("%w: released", ErrNotHeld)
-	// ErrUnavailable: the store could not be asked, or refused to be, so nothing was acquired.
+	// ErrUnavailable: the store could not be reached, or rejected the request, so nothing was acquired.
 	ErrUnavailable = errors.New("rowlock: store unavailable")
-	// ErrUnknown: the store was asked and its answer did not arrive, so what was asked for may
-	// have happened or not.
+	// ErrUnknown: a request was sent and no reply arrived, so it may have been applied or not.
 	ErrUnknown = errors.New("rowlock: outcome unknown")
 	// ErrClosed: the locker is closed.
 	ErrClosed = errors.New("rowlock: locker is closed")
-	// ErrNested: the ctx of the call carries a lease of the same name, which would have to end first. It is an [ErrHeld], too.
+	// ErrNested: the ctx of the call carries a lease of the same name, which would have to end first. The
+	// error is also an [ErrHeld].
 	ErrNested = errors.New("rowlock: acquired inside itself")
 )
 
-// HeldError says who has a name that could not be acquired.
+// HeldError describes the holder of a name that could not be acquired.
 type HeldError struct {
 	Namespace string
 	Name      string
-	Reason    driver.Reason // held, or closed and why
-	Holder    string        // who, in the holder's own words; empty when not known
+	Reason    driver.Reason // held, or why the name cannot be granted
+	Holder    string        // as the holder describes itself; empty if unknown
 	Note      string        // the holder's note
-	Token     Token         // the holder's token; zero when not known
-	Since     time.Time     // when it was granted, told by this machine's clock; zero when not known
-	ExpiresIn time.Duration // until the name is free unless the lease is renewed; zero when not known
-	Waited    time.Duration // how long the caller waited for it
+	Token     Token         // the holder's token; zero if unknown
+	Since     time.Time     // when it was granted, by this machine's clock; zero if unknown
+	ExpiresIn time.Duration // when the name becomes free unless the lease is renewed; zero if unknown
+	Waited    time.Duration // how long the caller waited
 }
 
 func newHeldError(key driver.Key, h *driver.Held, now time.Time) *HeldError {
@@ -77,7 +77,7 @@ func newHeldError(key driver.Key, h *driver.Held, now time.Time) *HeldError {
 	return e
 }
 
-// Error is one sentence for an operator: what, who, where, since when, until when.
+// Error returns one sentence for an operator: the name, the holder, since when, and until when.
 func (e *HeldError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q is %s", driver.Key{Namespace: e.Namespace, Name: e.Name}.String(), e.Reason)
@@ -118,7 +118,7 @@ func (e *HeldError) tail() string {
 	return b.String()
 }
 
-// Is makes a *HeldError an [ErrHeld].
+// Is reports whether target is [ErrHeld].
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
 // nestedError is an [ErrNested].
@@ -132,17 +132,18 @@ func (e *nestedError) Error() string {
 		excerpt(e.key.String()), e.token)
 }
 
-// Is makes it an [ErrNested] and an [ErrHeld].
+// Is reports whether target is [ErrNested] or [ErrHeld].
 func (e *nestedError) Is(target error) bool { return target == ErrNested || target == ErrHeld }
 
-// LostError says which lease was lost, and how that became known.
+// LostError names a lost lease, and says how the loss was noticed.
 type LostError struct {
 	Namespace string
 	Name      string
 	Token     Token
 	Reason    LostReason
-	// Err is how the last attempt to renew it failed, with [LostExpired]; nil when the last one succeeded or has not ended. It is
-	// not unwrapped: that an attempt ran into its time limit says nothing of the caller's ctx.
+	// Err is the error of the last renewal, if Reason is [LostExpired]. It is nil if that renewal succeeded
+	// or is not finished. Unwrap does not return it: if the renewal timed out, that does not mean that the
+	// caller's ctx did.
 	Err error
 }
 
@@ -154,41 +155,41 @@ func (e *LostError) Error() string {
 	return text
 }
 
-// Is makes a *LostError an [ErrLost] and an [ErrNotHeld].
+// Is reports whether target is [ErrLost] or [ErrNotHeld].
 func (e *LostError) Is(target error) bool { return target == ErrLost || target == ErrNotHeld }
 
-// LostReason says how a loss became known.
+// LostReason says how a loss was noticed.
 type LostReason uint8
 
 const (
 	// LostExpired: the deadline passed without a successful renewal.
 	LostExpired LostReason = iota + 1
-	// LostTaken: the store said that the lease is not ours any more.
+	// LostTaken: the store no longer has this lease.
 	LostTaken
 	// LostMaxHold: the lease reached its maximum hold.
 	LostMaxHold
-	// LostSession: the connection that the lease lived on is gone.
+	// LostSession: the connection that kept the lease is gone.
 	LostSession
 )
 
-// String says the reason in words.
+// String returns the reason in words.
 func (r LostReason) String() string {
 	switch r {
 	case LostExpired:
 		return "no renewal succeeded before the deadline"
 	case LostTaken:
-		return "the store does not hold this lease any more"
+		return "the store no longer has this lease"
 	case LostMaxHold:
 		return "the maximum hold is over"
 	case LostSession:
-		return "the connection that it lived on is gone"
+		return "the connection that kept the lease is gone"
 	default:
 		return fmt.Sprintf("LostReason(%d)", uint8(r))
 	}
 }
 
-// legible is a text of another program as it is, or in Go's quotes if it holds a character that is not printed: one that
-// would move the cursor of a terminal, or end the line of a log.
+// legible returns a text of another program as it is, or in Go's quotes if it has a character that cannot be
+// printed. Such a character could move the cursor of a terminal, or end a line of a log.
 func legible(text string) string {
 	for _, r := range text {
 		if !strconv.IsPrint(r) {
@@ -198,7 +199,7 @@ func legible(text string) string {
 	return text
 }
 
-// round shortens a duration for people.
+// round rounds a duration for people to read.
 func round(d time.Duration) time.Duration {
 	switch {
 	case d >= time.Minute:

@@ -10,28 +10,31 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// Lead has this process be one candidate of many for name, and runs run while it leads. It waits for
-// the name as [Locker.Acquire] does, calls run, and campaigns again when the term was lost.
+// Lead makes this process one of many candidates for name, and calls run while the process leads. It waits
+// for the name as [Locker.Acquire] does, calls run, and campaigns again after it has lost the name. The time
+// of one call of run is a term.
 //
-// The ctx handed to run ends when ctx does, and the moment the lease is trusted no more; [FromContext]
-// finds the lease in it, whose token tells the terms apart. Run should then return at once: others may
-// lead from now on, and this process is no candidate until run has returned.
+// The ctx of run ends when ctx does, or when the lease is no longer trusted. [FromContext] returns the lease
+// of that ctx, and the lease's token identifies the term. After the end of its ctx, run should return at
+// once: another process may lead from then on, and this process is no candidate until run has returned.
 //
-// Run ends its term by returning. If the lease was held to the end, it is released and Lead returns what
-// run returned: nil for work that is done, an error for work that failed. So a run that wants to lead on
-// returns only when its ctx has ended. If the lease was lost, what run returned is not looked at, for a
-// program whose ctx ends under it fails in many ways; the work is the next leader's, who may be this
-// process. When run panics, the lease is released.
+// run ends its term by returning. If the lease was held until then, Lead releases it and returns the result
+// of run: nil if the work is done, an error if it failed. So a run that wants to stay leader returns only
+// after its ctx has ended. If the lease was lost, Lead ignores the result of run, because the end of a ctx
+// makes a program fail in many ways. The next leader does the work, which may be this process. If run panics,
+// Lead releases the lease.
 //
-// Lead ends when ctx ends: with what run returned, or, if it did not lead, with an error that is ctx's
-// and, if another led, an [ErrHeld] that says who. It outlasts a store or a guard's database that is away, and asks it again after
-// pauses of a few seconds at most. But where the store has not answered yet and refuses in a way that
-// asking again does not mend (no table, no privilege), that is a mistake in the set-up, and Lead returns an
-// [ErrUnavailable]. It also returns [ErrClosed], what a guard says that cannot seal, and which option or
-// name cannot work.
+// Lead ends when ctx ends. If the process leads then, Lead returns the result of run. Otherwise it returns an
+// error that matches ctx's error, and also an [ErrHeld] if another process leads.
 //
-// The options are those of Acquire, but for [Wait], which is without effect: a candidate waits for as
-// long as ctx permits. [MaxHold] bounds a term.
+// If the store or a guard's database is unreachable, Lead retries after a few seconds at most. A store that
+// has never replied may reject the request with an error that a retry cannot fix, such as a missing table or
+// privilege. Then Lead returns an [ErrUnavailable], because the set-up is wrong. Lead also returns
+// [ErrClosed], the error of a guard that cannot seal, and an error that names an option or a name that cannot
+// work.
+//
+// The options are those of Acquire, but [Wait] has no effect: a candidate waits until ctx ends. [MaxHold]
+// limits a term.
 func Lead(ctx context.Context, locker *Locker, name string, run func(ctx context.Context, lease *Lease) error, opts ...Option) error {
 	c := campaign{locker: locker, name: name, opts: append(slices.Clone(opts), waitForever)}
 	pause := campaignPause
@@ -46,21 +49,21 @@ func Lead(ctx context.Context, locker *Locker, name string, run func(ctx context
 		} else if errors.Is(err, ctx.Err()) || !c.again(err) {
 			return err
 		}
-		backoff.Sleep(ctx, pause.Step()) // if ctx ends in it, acquire says so
+		backoff.Sleep(ctx, pause.Step()) // if ctx ends meanwhile, acquire returns its error
 	}
 }
 
-// campaignPause follows a lost term or a failed campaign, which itself has asked for as long as a TTL.
+// campaignPause is the delay after a lost term or a failed campaign, which itself has retried for a TTL.
 var campaignPause = backoff.Backoff{Next: 100 * time.Millisecond, Most: 5 * time.Second}
 
 func waitForever(s *settings) { s.wait, s.waitSet = 0, false }
 
-// campaign is one candidate's way to its terms.
+// campaign is the candidacy of one call of Lead.
 type campaign struct {
 	locker *Locker
 	name   string
 	opts   []Option
-	heard  bool // the store has once granted or refused
+	heard  bool // the store has granted or refused at least once
 }
 
 func (c *campaign) acquire(ctx context.Context) (*Lease, error) {
@@ -73,9 +76,9 @@ func (c *campaign) acquire(ctx context.Context) (*Lease, error) {
 	return lease, err
 }
 
-// again says whether a campaign that failed so is worth another.
+// again reports whether another campaign may succeed after err.
 func (c *campaign) again(err error) bool {
-	if errors.Is(err, ErrLost) { // while it was sealed
+	if errors.Is(err, ErrLost) { // while the guard sealed
 		return true
 	}
 	return errors.Is(err, ErrUnavailable) && (c.heard || !driver.IsPermanent(err))

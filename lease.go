@@ -13,38 +13,38 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Token is a fencing token: strictly larger with each grant of one name, for ever. Zero is never
-// valid. Hand it to whatever the lock protects, and let that refuse a smaller token than the
-// largest it has seen.
+// Token is a fencing token: each grant of a name has a larger one than the grant before. Zero is never valid.
+// Send it with each write to the resource that the lock protects. The resource must reject a token that is
+// smaller than the largest it has seen.
 type Token = driver.Token
 
-// Lease is one holding of one name. It is renewed until it is released, lost, or its locker is
-// closed. It is single-use and safe for concurrent use. Its getters never do I/O. Err, and the Err of its
-// contexts, look at the clocks, because timers are late after a pause.
+// Lease is one acquisition of one name. The Locker renews it until it is released or lost, or the Locker is
+// closed. A lease cannot be acquired again, and is safe for concurrent use. Its getters do no I/O. Err, and
+// the Err of its contexts, read the clocks, because timers fire late after a suspension.
 type Lease struct {
 	locker  *Locker
 	cfg     *settings
 	grant   driver.Grant
-	granted clock.Instant // before the request that acquired it was sent
+	granted clock.Instant // when the request that acquired it was about to be sent
 	ctx     trusted
 	doubt   doubt // requests of the acquisition whose replies are missing
 	burst   burst
 
 	mu     sync.Mutex
-	sent   clock.Instant // before the last successful request was sent
-	term   time.Duration // that it asked the store for
-	err    error         // nil while held; latches
-	fail   error         // of the last renewal; nil if it succeeded
-	unheld bool          // it was given to nobody, so that there is no hold to have a minimum
+	sent   clock.Instant // when the last successful request was about to be sent
+	term   time.Duration // the TTL that this request asked for
+	err    error         // nil while held; then it never changes
+	fail   error         // the error of the last renewal; nil if it succeeded
+	unheld bool          // no caller ever had the lease, so MinHold does not apply
 
-	session      context.Context // that it lives on; nil where there is none
-	stopWatching func() bool     // of the session
+	session      context.Context // the session that keeps the lease; nil if there is none
+	stopWatching func() bool     // ends the watch of the session
 	ending       *ending         // the last ReleaseWith
 
 	releasing sync.Once
 	released  error
 
-	plan plan // of the renewals, under their lock
+	plan plan // guarded by the lock of renewals
 }
 
 func newLease(a *acquisition, g driver.Grant, sent, counted clock.Instant) *Lease {
@@ -54,31 +54,31 @@ func newLease(a *acquisition, g driver.Grant, sent, counted clock.Instant) *Leas
 	return le
 }
 
-// Name is the name that is held.
+// Name returns the name of the lock.
 func (le *Lease) Name() string { return le.grant.Key.Name }
 
-// Namespace is the namespace of the name; empty unless the option [Namespace] was given.
+// Namespace returns the namespace of the name. It is empty unless the option [Namespace] was given.
 func (le *Lease) Namespace() string { return le.grant.Key.Namespace }
 
-// Token is the fencing token of this lease. It does not change.
+// Token returns the fencing token of this lease. It does not change.
 func (le *Lease) Token() Token { return le.grant.Token }
 
-// Nonce identifies this acquisition: random, and known to nobody else. With the token it tells this
-// lease from every other, even where a store that lost its history granted one token twice.
+// Nonce returns the random number that identifies this acquisition. The nonce and the token together identify
+// the lease, even if a store that lost its history has granted a token twice.
 func (le *Lease) Nonce() driver.Nonce { return le.grant.Nonce }
 
-// Backend names the kind of store that granted the lease, as its Capabilities do; empty if it has no
-// name. Tokens of two kinds of store are not comparable.
+// Backend returns the kind of store that granted the lease, as in its Capabilities, or "" if the backend has
+// no name. Tokens of two kinds of store cannot be compared.
 func (le *Lease) Backend() string { return le.locker.caps.Backend }
 
-// MinHold is how long after it was acquired the name stays closed at least, released or not: what
-// the option [MinHold] asked for.
+// MinHold returns for how long after the grant the name stays unavailable at least, even after a release. The
+// option [MinHold] sets it.
 func (le *Lease) MinHold() time.Duration { return le.grant.MinHold }
 
-// Holder is what others are told of who holds the name.
+// Holder returns the text that describes the holder to others.
 func (le *Lease) Holder() string { return le.cfg.holder }
 
-// String is what a log needs of the lease: its name, namespace, holder and token. It may be called at any time.
+// String returns the name, namespace, holder and token, for logs. It may be called at any time.
 func (le *Lease) String() string {
 	name := strconv.Quote(le.Name())
 	if space := le.Namespace(); space != "" {
@@ -87,14 +87,13 @@ func (le *Lease) String() string {
 	return name + " of " + le.Holder() + ", token " + le.Token().String()
 }
 
-// Context is done when the lease is trusted no more. It keeps the values of the ctx that acquired
-// the lease, not its cancellation. context.Cause says why it ended: a [*LostError] or
-// [ErrReleased]. Its Err looks at the clocks and so is never late, even if Done is because the
-// process was paused.
+// Context returns a context that ends when the lease is no longer trusted. It has the values of the ctx that
+// acquired the lease, but not its cancellation. context.Cause returns a [*LostError] or [ErrReleased]. After
+// a suspension Done may be late. Err is never late, because it reads the clocks.
 func (le *Lease) Context() context.Context { return le.ctx }
 
-// Err is nil while the lease is held and trusted. Afterwards it is what ended it, for good: a
-// [*LostError] or [ErrReleased].
+// Err returns nil while the lease is held and trusted. Afterwards it returns the reason of the end, which
+// never changes: a [*LostError] or [ErrReleased].
 func (le *Lease) Err() error {
 	now := le.locker.clock()
 	le.mu.Lock()
@@ -109,9 +108,8 @@ func (le *Lease) Err() error {
 	return err
 }
 
-// ExpiresAt is when trust in the lease ends unless it is renewed: the time of the last successful
-// request, counted from before it was sent, plus the TTL, less the margin. Of a lease that has
-// ended it says nothing.
+// ExpiresAt returns the deadline of the lease unless it is renewed: when the last successful request was
+// about to be sent, plus the TTL, minus the margin. The result is meaningless for a lease that has ended.
 func (le *Lease) ExpiresAt() time.Time {
 	now := le.locker.clock()
 	le.mu.Lock()
@@ -119,9 +117,9 @@ func (le *Lease) ExpiresAt() time.Time {
 	return now.At.Add(le.left(now))
 }
 
-// Renew renews the lease now, besides what is done in the background. ctx bounds the request. The
-// error is an [ErrNotHeld] when the lease has ended (then also [ErrLost] or [ErrReleased]), and an
-// [ErrUnknown] when no answer came, after which the lease is still held until its deadline.
+// Renew renews the lease now, in addition to the renewals in the background. ctx limits the request. If the
+// lease has ended, the error is an [ErrNotHeld], and also an [ErrLost] or [ErrReleased]. If no reply came,
+// the error is an [ErrUnknown], and the lease stays held until its deadline.
 func (le *Lease) Renew(ctx context.Context) error {
 	if err := le.Err(); err != nil {
 		return err
@@ -132,7 +130,7 @@ func (le *Lease) Renew(ctx context.Context) error {
 	return le.Err()
 }
 
-// run is the scope of Do.
+// run calls fn for Do and releases the lease.
 func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error) (err error) {
 	inner, leave := le.scope(ctx)
 	defer func() {
@@ -145,7 +143,8 @@ func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error
 	return fn(inner, le)
 }
 
-// scope is a context that ends with ctx and with the lease's trust. It must be left.
+// scope returns a context that ends with ctx or when the lease is no longer trusted. The caller must call
+// leave.
 func (le *Lease) scope(ctx context.Context) (scope context.Context, leave func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(le.ctx, func() { cancel(context.Cause(le.ctx)) })
@@ -155,12 +154,12 @@ func (le *Lease) scope(ctx context.Context) (scope context.Context, leave func()
 	}
 }
 
-// left is how long the lease is still trusted. The caller holds mu.
+// left returns how long the lease is still trusted. The caller holds mu.
 func (le *Lease) left(now clock.Instant) time.Duration {
 	return min(le.term-le.margin()-now.Since(le.sent), le.holdLeft(now))
 }
 
-// holdLeft is what is left of the maximum hold.
+// holdLeft returns the rest of the maximum hold.
 func (le *Lease) holdLeft(now clock.Instant) time.Duration {
 	if le.cfg.maxHold == 0 {
 		return math.MaxInt64
@@ -168,22 +167,24 @@ func (le *Lease) holdLeft(now clock.Instant) time.Duration {
 	return le.cfg.maxHold - now.Since(le.granted)
 }
 
-// asked is the grant as a renewal asks for it: for its TTL, but for no longer than what is left of the maximum hold.
+// asked returns the grant with the TTL for a renewal: its own TTL, or less if the rest of the maximum hold is
+// less.
 func (le *Lease) asked(now clock.Instant) driver.Grant {
 	g := le.grant
 	g.TTL = le.cfg.termFor(g.TTL, le.holdLeft(now))
 	return g
 }
 
-// holdsToTheEnd says whether the store holds the lease to the end of its maximum hold, so that no renewal is due. The caller holds mu.
+// holdsToTheEnd reports whether the store keeps the lease until its maximum hold is over, so that no renewal
+// is due. The caller holds mu.
 func (le *Lease) holdsToTheEnd() bool {
 	return le.cfg.maxHold > 0 && le.sent.Since(le.granted)+le.term-le.margin() >= le.cfg.maxHold
 }
 
-// margin follows the TTL where a store granted less than was asked for.
+// margin returns the margin. It is smaller if the store granted less than the TTL of the options.
 func (le *Lease) margin() time.Duration { return min(le.cfg.margin, le.grant.TTL/2) }
 
-// remaining is how long le is trusted yet, and when that ends by the monotonic clock.
+// remaining returns how long le is still trusted, and when that ends by the monotonic clock.
 func (le *Lease) remaining(now clock.Instant) (left time.Duration, ends time.Time) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
@@ -191,7 +192,8 @@ func (le *Lease) remaining(now clock.Instant) (left time.Duration, ends time.Tim
 	return left, now.At.Add(left)
 }
 
-// nextRenewal is when to renew le. What the store holds until the maximum hold is over is not renewed.
+// nextRenewal returns when to renew le. A lease that the store keeps until its maximum hold is over needs no
+// renewal.
 func (le *Lease) nextRenewal() time.Time {
 	le.mu.Lock()
 	defer le.mu.Unlock()
@@ -201,7 +203,8 @@ func (le *Lease) nextRenewal() time.Time {
 	return le.sent.At.Add(le.renewEvery())
 }
 
-// renewEvery follows the TTL where a store granted less than was asked for, with time for a second try.
+// renewEvery returns the time between renewals. If the store granted less than the TTL of the options, it
+// leaves time for a second attempt.
 func (le *Lease) renewEvery() time.Duration {
 	if le.grant.TTL >= le.cfg.ttl {
 		return le.cfg.renewEvery
@@ -209,17 +212,18 @@ func (le *Lease) renewEvery() time.Duration {
 	return min(le.cfg.renewEvery, (le.grant.TTL-le.margin())/2)
 }
 
-// early is by how much le may be renewed before its time, to travel with others.
+// early returns how much earlier le may be renewed in order to join a batch.
 func (le *Lease) early() time.Duration { return le.renewEvery() / 4 }
 
-// attemptTimeout bounds a renewal so that, if it hangs, there is time for more of them before the deadline.
+// attemptTimeout limits a renewal so that, if it hangs, the time until the deadline is enough for more
+// attempts.
 func (le *Lease) attemptTimeout(now clock.Instant) time.Duration {
 	left, _ := le.remaining(now)
 	return max(min(5*time.Second, max(left/3, le.grant.TTL/10)), 5*time.Millisecond)
 }
 
-// expire latches the loss of a lease whose time is up or whose session has ended, and says whether it did. The caller holds
-// mu, and calls ended afterwards without it.
+// expire marks the lease as lost if its time is over or its session has ended, and reports whether it did.
+// The caller holds mu, and afterwards calls ended without it.
 func (le *Lease) expire(now clock.Instant) bool {
 	if le.err != nil {
 		return false
@@ -241,7 +245,7 @@ func (le *Lease) expire(now clock.Instant) bool {
 	return true
 }
 
-// check ends a lease whose time is up.
+// check marks the lease as lost if its time is over.
 func (le *Lease) check(now clock.Instant) {
 	le.mu.Lock()
 	late := le.expire(now)
@@ -251,8 +255,9 @@ func (le *Lease) check(now clock.Instant) {
 	}
 }
 
-// look says when trust in le ends, whether it has, and whether that was latched just now: then the caller calls
-// ended. What is not over is still to be looked at, so both are told from one reading.
+// look returns when the trust in le ends, whether le has ended, and whether this call has marked it as lost.
+// In that case the caller calls ended. All results come from one reading of the clocks, so that no lease is
+// missed.
 func (le *Lease) look(now clock.Instant) (ends time.Time, over, late bool) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
@@ -270,7 +275,7 @@ func (le *Lease) lost(reason LostReason) *LostError {
 	return &LostError{Namespace: le.Namespace(), Name: le.Name(), Token: le.Token(), Reason: reason}
 }
 
-// lose latches a loss that the store has told of.
+// lose marks the lease as lost, because the store or the session reported it.
 func (le *Lease) lose(reason LostReason) {
 	le.mu.Lock()
 	first := le.err == nil
@@ -283,8 +288,8 @@ func (le *Lease) lose(reason LostReason) {
 	}
 }
 
-// confirm counts the deadline anew from a successful renewal, unless that came too late: a reply
-// never revives a lease. It returns how much trust was left when the reply came.
+// confirm moves the deadline after a successful renewal, unless the reply came too late: no reply revives a
+// lease. It returns how long the lease was still trusted when the reply came.
 func (le *Lease) confirm(sent, now clock.Instant, term time.Duration) (left time.Duration, held bool) {
 	le.mu.Lock()
 	late := le.expire(now)
@@ -303,14 +308,14 @@ func (le *Lease) confirm(sent, now clock.Instant, term time.Duration) (left time
 	return left, held
 }
 
-// failed notes how a renewal failed.
+// failed records the error of a renewal.
 func (le *Lease) failed(err error) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	le.fail = err
 }
 
-// ended tells everyone of a loss that was just latched, without waiting for anything.
+// ended announces a loss that was just marked. It does not block.
 func (le *Lease) ended() {
 	le.unwatch()
 	le.ctx.end(le.err)
@@ -321,7 +326,7 @@ func (le *Lease) tellLost(now clock.Instant) {
 	emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), lostReason(le.err), now.Since(le.granted), le.ctx})
 }
 
-// watch ends le as soon as its session does.
+// watch ends le as soon as its session ends.
 func (le *Lease) watch() {
 	if le.locker.sessions == nil {
 		return
@@ -337,7 +342,7 @@ func (le *Lease) watch() {
 	}
 }
 
-// unwatch lets go of the session of a lease that has ended.
+// unwatch stops watching the session.
 func (le *Lease) unwatch() {
 	le.mu.Lock()
 	stop := le.stopWatching
@@ -347,9 +352,9 @@ func (le *Lease) unwatch() {
 	}
 }
 
-// letSessionGo takes back at once what the store would keep for as long as the holder hangs: that is
-// what a maximum hold is for. After other losses the name waits for the holder's Release, which is the
-// safer way where the store itself does not take the name away.
+// letSessionGo releases a session lock in the store at once if its maximum hold is over, because the store
+// would keep the lock while the holder hangs. After other losses the lock waits for the holder's Release.
+// That is safer where the store does not end the lock itself.
 func (le *Lease) letSessionGo(reason LostReason) (tell func()) {
 	if le.locker.sessions != nil && reason == LostMaxHold {
 		return le.locker.janitor.take(le.leftover())
@@ -361,7 +366,7 @@ func (le *Lease) info() LeaseInfo {
 	return LeaseInfo{LockInfo: lockInfo(le.grant.Key, le.cfg.holder), Token: le.Token()}
 }
 
-// reason is why a lease was lost, zero if it was not.
+// lostReason returns why a lease was lost, or zero if it was not.
 func lostReason(err error) LostReason {
 	var lost *LostError
 	if errors.As(err, &lost) {

@@ -15,14 +15,14 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Locker acquires named locks in one store. It is safe for concurrent use; a program needs one for
-// each store. What it keeps per name is gone once the name is idle.
+// Locker acquires named locks in one store. It is safe for concurrent use. A program needs one for each
+// store. A Locker keeps no data for a name that nobody holds or waits for.
 type Locker struct {
 	backend  driver.Backend
-	notifier driver.Notifier // nil if the backend is none; so the three below
+	notifier driver.Notifier // nil if the backend does not implement it, like the three below
 	awaiter  driver.Awaiter
 	sessions driver.Session
-	handing  driver.HandOverer // nil also where grants live with sessions or the store keeps the queue
+	handing  driver.HandOverer // also nil if grants end with sessions or the store has a queue
 	caps     driver.Capabilities
 	cfg      *settings
 	clock    clock.Clock
@@ -33,20 +33,20 @@ type Locker struct {
 
 	closing  context.Context // ends when Close begins
 	close    context.CancelFunc
-	requests context.Context // ends when Close has released everything: a renewal matters no more
+	requests context.Context // ends when Close has released every lease, so that renewals no longer matter
 	abandon  context.CancelFunc
-	patience context.Context // ends when Close has waited on the store for long enough
+	patience context.Context // ends when Close has waited for the store for long enough
 	hurry    context.CancelFunc
 	begun    atomic.Bool   // Close has begun
-	over     chan struct{} // closed when it has ended
-	closed   error         // what it returns
+	over     chan struct{} // closed when Close has ended
+	closed   error         // the result of Close
 	running  crew.Crew
-	waiters  crew.Crew // the callers that wait, until they have withdrawn what the store may grant later
+	waiters  crew.Crew // the callers that wait, until they have withdrawn their requests
 }
 
-// New returns a Locker on backend. The options are the defaults of its calls. New does no I/O: a
-// store that is missing or unfit shows at the first call. It fails on an option that cannot work
-// and on a backend that does not meet what [Require] demands.
+// New returns a Locker that keeps its locks in backend. The options are the defaults of its calls. New does
+// no I/O, so a missing or unsuitable store shows at the first call. It returns an error if an option cannot
+// work, or if the backend does not meet a [Require].
 func New(backend driver.Backend, opts ...Option) (*Locker, error) {
 	return newLocker(backend, clock.System, opts)
 }
@@ -84,26 +84,37 @@ func newLocker(backend driver.Backend, now clock.Clock, opts []Option) (*Locker,
 	return l, nil
 }
 
-// Capabilities is what the backend promises, and what it has found by now that weakens that.
+// Capabilities returns what the backend guarantees, and the weaknesses that the backend has found since.
 func (l *Locker) Capabilities() driver.Capabilities { return l.backend.Capabilities() }
 
-// Acquire waits for the name and returns a lease on it. ctx bounds the waiting and nothing else:
-// the lease is renewed until it is released, whatever becomes of ctx. The option [Wait] bounds the
-// waiting, too; a request that is under way when it ends is let finish, a few seconds at most. So is
-// one that takes the name over from a holder of this Locker when ctx ends: it is the holder's release.
+// Acquire blocks until it holds name, or until the wait ends. ctx and the option [Wait] limit only the wait.
+// The Locker renews the lease until you release it, even after ctx has ended.
 //
-// Callers of one Locker that wait for the same name are served first come, first served, and only
-// the first of them asks the store.
+// If Wait ends during a request, Acquire finishes the request, for a few seconds at most. If ctx ends while
+// another holder of this Locker hands the name over, the hand-over completes, because it releases the
+// previous lease.
 //
-// A name cannot be acquired inside itself: with a ctx that carries a lease of the name from this backend, which is held, the
-// call fails at once with [ErrNested].
+// Callers of one Locker that wait for the same name are served first come, first served. Only the first of
+// them sends requests.
 //
-// The error is an [ErrHeld] (a [*HeldError] says by whom) when the wait was over; joined with ctx's
-// error when ctx ended first; an [ErrUnavailable] when the store said nothing for as long as one
-// TTL, a minute at most, or granted too late for the TTL or the [MaxHold] each time, or refused in a
-// way that asking again does not mend; [ErrClosed]; or says which option or name cannot work. A failed Acquire leaves nothing behind: a request that the
-// store may grant later is withdrawn before it returns, a second or two at most, and one whose reply is missing is taken back
-// in the background.
+// Acquire fails at once with [ErrNested] if ctx carries a held lease of the same name from the same backend.
+// The call would wait for itself.
+//
+// The error is one of these:
+//
+//   - [ErrHeld], if the wait ended while another holder had the name. It is a [*HeldError] with the details. If ctx ended
+//
+// the wait, the error also matches ctx's error.
+//   - [ErrUnavailable], if the store did not reply for one TTL, a minute at most, or rejected the request with an error that
+//
+// a retry cannot fix. The same holds if each grant during that time came too late for the TTL or the
+// [MaxHold].
+//   - [ErrClosed], if the Locker is closed.
+//   - An error that names the option or the name that cannot work.
+//
+// A failed Acquire leaves nothing behind. If the store has recorded the request, Acquire withdraws it before
+// it returns, which takes a second or two at most. If a reply is missing, a background task releases the
+// grant that the store may have made.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
 	a, err := l.newAcquisition(ctx, name, opts)
 	if err != nil {
@@ -115,9 +126,9 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lea
 	return a.run(a.wait)
 }
 
-// TryAcquire asks for the name and answers at once: with a lease, an [ErrHeld], or any other error
-// of [Locker.Acquire]. It waits for nobody, and does not queue behind those who do. The store is
-// given a few seconds to answer, and is asked again only if a reply is missing. ctx bounds that.
+// TryAcquire makes one attempt to acquire name, and does not wait for other holders or waiters. It returns a
+// lease, an [ErrHeld], or another error of [Locker.Acquire]. The store has a few seconds to reply, and
+// TryAcquire repeats the request only if a reply is missing. ctx limits all of this.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
 	a, err := l.newAcquisition(ctx, name, opts)
 	if err != nil {
@@ -126,12 +137,12 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...Option) (*
 	return a.run(a.try)
 }
 
-// Do acquires the name, waiting as [Locker.Acquire] does, runs fn, and releases. The ctx handed to
-// fn ends when ctx does or when the lease is trusted no more; [FromContext] finds the lease in it.
+// Do acquires name as [Locker.Acquire] does, runs fn, and releases. The ctx of fn ends when ctx does, or when
+// the lease is no longer trusted. [FromContext] returns the lease of that ctx.
 //
-// Do returns what fn returned. When the lease was lost while fn ran, the error is an [ErrLost] as
-// well, even if fn returned nil. A release whose answer is missing does not make it fail: the work
-// was done under the lock, and the name frees itself. When fn panics, the lease is released.
+// Do returns the error of fn. If the lease was lost while fn ran, the error is also an [ErrLost], even if fn
+// returned nil. A release without a reply is no error of Do: the work was done under the lock, and the lock
+// expires. If fn panics, Do releases the lease.
 func (l *Locker) Do(ctx context.Context, name string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
 	lease, err := l.Acquire(ctx, name, opts...)
 	if err != nil {
@@ -140,7 +151,7 @@ func (l *Locker) Do(ctx context.Context, name string, fn func(ctx context.Contex
 	return lease.run(ctx, fn)
 }
 
-// TryDo is Do with [Locker.TryAcquire]: it fails with [ErrHeld] at once when the name is taken.
+// TryDo is [Locker.Do] with [Locker.TryAcquire]: it fails with [ErrHeld] at once if the name is held.
 func (l *Locker) TryDo(ctx context.Context, name string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
 	lease, err := l.TryAcquire(ctx, name, opts...)
 	if err != nil {
@@ -149,16 +160,17 @@ func (l *Locker) TryDo(ctx context.Context, name string, fn func(ctx context.Con
 	return lease.run(ctx, fn)
 }
 
-// closeTimeout is how long Close waits on a store that hangs, however many leases there are.
+// closeTimeout is how long Close waits for a store that hangs, however many leases there are.
 const closeTimeout = 5 * time.Second
 
-// Close releases every lease of the locker, ends every wait with [ErrClosed], and returns when the waiters have withdrawn
-// their requests and no goroutine of the locker is left. It waits on the store for a few seconds at most; the error names
-// the leases that could not be released, which end with their TTL. It closes nothing that it did
-// not open: the backend's database handle stays the caller's. Closing again returns the same.
+// Close releases every lease of the Locker, and ends every wait with [ErrClosed]. It returns when the waiters
+// have withdrawn their requests and all goroutines of the Locker have ended. It waits for the store for a few
+// seconds at most. The error names the leases that could not be released. They end with their TTL. Close does
+// not close the database handle of the backend, because the caller opened it. A second Close returns the same
+// error.
 //
-// A function of a [Trace] may call Close. A goroutine that is inside such a function ends when the function returns, and
-// Close waits 100 ms for it at most.
+// A function of a [Trace] may call Close. A goroutine that runs such a function ends when the function
+// returns. Close waits for it for 100 ms at most.
 func (l *Locker) Close() error {
 	if !l.begun.CompareAndSwap(false, true) {
 		<-l.over
@@ -171,7 +183,7 @@ func (l *Locker) Close() error {
 	var mu sync.Mutex
 	var errs []error
 	var releases sync.WaitGroup
-	slots := make(chan struct{}, 16) // leases released at the same moment: enough to hide the round trips
+	slots := make(chan struct{}, 16) // concurrent releases: enough to hide the round trips
 	for _, le := range l.renewals.stop() {
 		slots <- struct{}{}
 		releases.Add(1)
@@ -201,7 +213,7 @@ func (l *Locker) Close() error {
 	return l.closed
 }
 
-// configure merges the options of one call over the locker's.
+// configure applies the options of one call over those of the Locker.
 func (l *Locker) configure(opts []Option) (*settings, error) {
 	if len(opts) == 0 {
 		return l.cfg, nil
@@ -220,7 +232,7 @@ func (l *Locker) configure(opts []Option) (*settings, error) {
 	return &merged, nil
 }
 
-// hasStoreOf says whether both lockers have one backend.
+// hasStoreOf reports whether both Lockers have the same backend.
 func (l *Locker) hasStoreOf(other *Locker) bool {
 	return l == other ||
 		reflect.ValueOf(l.backend).Comparable() && reflect.ValueOf(other.backend).Comparable() && l.backend == other.backend

@@ -14,56 +14,56 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Option changes how a Locker, or one call of it, works. Options given to [New] are the defaults;
-// the same options given to a call override them there. An option that cannot work makes New, or
-// the call, fail with an error that names it.
+// Option configures a Locker or one call. Options given to [New] are defaults, and the same options given to
+// a call override them. If an option cannot work, New or the call returns an error that names it.
 type Option func(*settings)
 
-// TTL is how soon a crash frees the name: the store grants for so long, and renewal keeps the lease
-// alive from then on. It limits no work. The default is 30 s; the least is 50 ms.
+// TTL is how long the store keeps the lease without a renewal, and so how soon a crash frees the name. It
+// does not limit how long you may hold the name. The default is 30 s. It must be from 50 ms to 7 days.
 func TTL(d time.Duration) Option { return func(s *settings) { s.ttl = d } }
 
-// RenewEvery is the time between renewals. The default is a third of the TTL; at most half of it
-// makes sense, so that one failed renewal loses nothing, and it must be less than the TTL less the [Margin].
+// RenewEvery is the time between renewals. The default is a third of the TTL. It must be at most half of the
+// TTL, so that one failed renewal does not lose the lease, and less than the TTL minus the [Margin].
 func RenewEvery(d time.Duration) Option {
 	return func(s *settings) { s.renewEvery, s.renewSet = d, true }
 }
 
-// Margin is by how much trust in a lease ends before the store can grant the name to another. It
-// must cover the difference in speed between the store's clock and the holder's over one TTL. The
-// default is a tenth of the TTL where the store expires by a wall clock, which a time daemon may
-// slew, and a hundredth and 20 ms where it expires by a monotonic one.
+// Margin is how long before its expiry in the store a lease stops being trusted. It must cover the difference
+// in speed between the store's clock and the holder's during one TTL. The default is a tenth of the TTL if
+// the store uses a wall clock, which a time daemon may slew. It is a hundredth plus 20 ms, a quarter of the
+// TTL at most, if the store uses a monotonic clock.
 func Margin(d time.Duration) Option { return func(s *settings) { s.margin, s.marginSet = d, true } }
 
-// Wait is the longest that Acquire and Do wait for the name; after that they fail with [ErrHeld].
-// The ctx of the call bounds the waiting as well. The default is to wait for as long as ctx
-// permits; zero means not to wait.
+// Wait limits how long Acquire and Do wait for the name. After that they fail with [ErrHeld]. The ctx of the
+// call limits the wait as well. By default only ctx does. Zero means not to wait.
 func Wait(d time.Duration) Option { return func(s *settings) { s.wait, s.waitSet = d, true } }
 
-// MinHold keeps the name closed until so long after the grant, even if it is released sooner,
-// without holding up the process. It keeps a short job from running twice where clocks differ.
+// MinHold keeps the name unavailable until d after the grant, even if the holder releases it earlier. The
+// release does not block. It keeps a short job from running twice where the clocks of the hosts differ.
 func MinHold(d time.Duration) Option { return func(s *settings) { s.minHold = d } }
 
-// MaxHold ends the lease so long after the grant: it is renewed no more, and lost. The store is asked for no more than what is
-// left of it, plus the [Margin], so the name is free soon after, also if the holder hangs.
+// MaxHold ends the lease d after the grant: the Locker stops renewing it, and it is lost. The store never
+// keeps the lease for longer than the rest of d plus the [Margin]. So the name is free soon afterwards, even
+// if the holder hangs.
 func MaxHold(d time.Duration) Option { return func(s *settings) { s.maxHold = d } }
 
-// HandoverDelay keeps the name closed for so long after a lease that expired without release, so
-// that work which its holder could not stop in time has an end. (Chubby calls it lock-delay.)
+// HandoverDelay keeps the name unavailable for d after a lease that expired without a release. It gives the
+// holder's last requests time to end. Chubby calls it lock-delay.
 func HandoverDelay(d time.Duration) Option { return func(s *settings) { s.handover = d } }
 
-// Namespace keeps names apart: one name in two namespaces is two locks. The default is empty. At
-// most 128 bytes of UTF-8 without NUL.
+// Namespace separates names: the same name in two namespaces is two locks. The default is empty. It must be
+// at most 128 bytes of UTF-8 without NUL.
 func Namespace(ns string) Option { return func(s *settings) { s.namespace = ns } }
 
-// Holder says who holds the lock, for people who find it held. The default is the program's name,
-// host and process id. At most 256 bytes of UTF-8 without NUL.
+// Holder describes the holder, for people who find the lock held. The default is the program's name, host and
+// process id. It must be at most 256 bytes of UTF-8 without NUL.
 func Holder(who string) Option { return func(s *settings) { s.holder = who } }
 
-// Note says what for, for people who find the lock held. At most 1,024 bytes of UTF-8 without NUL.
+// Note describes the purpose, for people who find the lock held. It must be at most 1,024 bytes of UTF-8
+// without NUL.
 func Note(text string) Option { return func(s *settings) { s.note = text } }
 
-// Logger logs the events of [Trace] to l. Without it nothing is ever logged.
+// Logger logs the events of [Trace] to l. Without it the library logs nothing.
 func Logger(l *slog.Logger) Option {
 	return func(s *settings) {
 		s.log = nil
@@ -73,8 +73,8 @@ func Logger(l *slog.Logger) Option {
 	}
 }
 
-// Tracing calls the functions of each of traces as things happen. It and [Logger] do not replace one
-// another.
+// Tracing calls the functions of each trace when their events happen. Tracing and [Logger] can be used
+// together.
 func Tracing(traces ...*Trace) Option { return func(s *settings) { s.traces = traces } }
 
 // Require makes New fail unless the backend's capabilities meet every requirement.
@@ -82,11 +82,11 @@ func Require(requirements ...Requirement) Option {
 	return func(s *settings) { s.require = append(s.require, requirements...) }
 }
 
-// Requirement is something a caller demands of a backend: it returns an error that says what is
-// missing. Programs may write their own.
+// Requirement checks the capabilities of a backend, and returns an error that says what is missing. Programs
+// may define their own.
 type Requirement func(driver.Capabilities) error
 
-// LinearizableToken demands tokens that rise strictly in the order of the grants.
+// LinearizableToken requires tokens that rise strictly in the order of the grants.
 func LinearizableToken(c driver.Capabilities) error {
 	if c.Token < driver.LinearizableToken {
 		return fmt.Errorf("its tokens are %s, not linearizable", c.Token)
@@ -94,7 +94,7 @@ func LinearizableToken(c driver.Capabilities) error {
 	return nil
 }
 
-// FairQueue demands grants in the order of the requests, across processes.
+// FairQueue requires grants in the order of the requests, across processes.
 func FairQueue(c driver.Capabilities) error {
 	if !c.Fair {
 		return fmt.Errorf("it does not grant in the order of the requests")
@@ -102,16 +102,16 @@ func FairQueue(c driver.Capabilities) error {
 	return nil
 }
 
-// WakeUps demands that waiters in other processes are woken, not only poll.
+// WakeUps requires that the store notifies waiters in other processes, so that they do not only poll.
 func WakeUps(c driver.Capabilities) error {
 	if !c.Wakes {
-		return fmt.Errorf("it does not wake waiters in other processes")
+		return fmt.Errorf("it does not notify waiters in other processes")
 	}
 	return nil
 }
 
-// defaultHolder is the program's name, host and process id: what an operator needs to find the
-// process that holds a lock.
+// defaultHolder returns the program's name, host and process id: what an operator needs to find the holder's
+// process.
 func defaultHolder() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -128,8 +128,8 @@ func defaultHolder() string {
 // Limits and defaults of the options.
 const (
 	defaultTTL = 30 * time.Second
-	minTTL     = 50 * time.Millisecond // below this, a scheduler's delay is longer than the margin
-	maxTTL     = 7 * 24 * time.Hour    // a crash that frees a name after a week is a mistake in a unit
+	minTTL     = 50 * time.Millisecond // below this, the scheduling delay of the system exceeds the margin
+	maxTTL     = 7 * 24 * time.Hour    // a longer TTL is probably given in the wrong unit
 	maxHolder  = 256
 	maxNote    = 1024
 )
@@ -146,8 +146,8 @@ type settings struct {
 	fenced                       bool
 }
 
-// termFor is how long the store is asked to hold a lease of which hold is left: the TTL, or so long that trust can last
-// until hold is over.
+// termFor returns the TTL to request for a lease that may be held for another hold. It is long enough that
+// the lease is trusted until hold is over.
 func (s *settings) termFor(ttl, hold time.Duration) time.Duration {
 	if hold >= ttl {
 		return ttl
@@ -155,7 +155,7 @@ func (s *settings) termFor(ttl, hold time.Duration) time.Duration {
 	return min(ttl, max(hold+s.margin, minTTL))
 }
 
-// merge applies opts over s, fills in what depends on other options, and checks the whole.
+// merge applies opts over s, sets defaults that depend on other options, and checks the result.
 func (s settings) merge(opts []Option, caps driver.Capabilities) (settings, error) {
 	for _, opt := range opts {
 		if opt != nil {
@@ -177,18 +177,18 @@ func (s settings) merge(opts []Option, caps driver.Capabilities) (settings, erro
 	return s, s.suits(caps)
 }
 
-// suits refuses what the backend can never do: a TTL that it does not grant, and what would have to outlast the grant in a store whose
-// grants end with a connection.
+// suits rejects options that the backend cannot support: a TTL above its maximum, and, if a grant ends with a
+// connection, delays that must outlast the grant.
 func (s *settings) suits(caps driver.Capabilities) error {
 	if caps.MaxTTL > 0 && s.ttl > caps.MaxTTL {
-		return fmt.Errorf("rowlock: TTL(%s): backend %s grants for no longer than its MaxTTL of %s: give a shorter TTL, or a longer MaxTTL in every program that shares the locks", s.ttl, caps.Backend, caps.MaxTTL)
+		return fmt.Errorf("rowlock: TTL(%s): backend %s grants for no longer than its MaxTTL of %s: set a shorter TTL, or a longer MaxTTL in every program that shares the locks", s.ttl, caps.Backend, caps.MaxTTL)
 	}
 	for _, o := range []struct {
 		name  string
 		value time.Duration
 	}{{"MinHold", s.minHold}, {"HandoverDelay", s.handover}} {
 		if caps.Sessions && o.value > 0 {
-			return fmt.Errorf("rowlock: %s(%s): backend %s keeps no name closed after its lock has ended: use sqllock for such locks", o.name, o.value, caps.Backend)
+			return fmt.Errorf("rowlock: %s(%s): backend %s cannot keep a name closed after its lock has ended: use sqllock for such locks", o.name, o.value, caps.Backend)
 		}
 	}
 	return nil
@@ -208,7 +208,7 @@ func (s settings) check() error {
 	case s.renewEvery < time.Millisecond || s.renewEvery > s.ttl/2:
 		return wrong("RenewEvery", s.renewEvery, fmt.Sprintf("must be from 1ms to half the TTL of %s", s.ttl))
 	case s.renewEvery >= s.ttl-s.margin:
-		return wrong("RenewEvery", s.renewEvery, fmt.Sprintf("must be less than the TTL of %s less the margin of %s, which is when trust ends", s.ttl, s.margin))
+		return wrong("RenewEvery", s.renewEvery, fmt.Sprintf("must be less than the TTL of %s less the margin of %s, when the lease is no longer trusted", s.ttl, s.margin))
 	case s.wait < 0:
 		return wrong("Wait", s.wait, "must not be negative")
 	case s.minHold < 0 || s.minHold > maxTTL:
@@ -233,21 +233,21 @@ func (s settings) check() error {
 	return nil
 }
 
-// callTimeout bounds one request to the store: long enough for a connection to be made, short
-// enough for several tries within a TTL of usual length.
+// callTimeout limits one request. It leaves time to open a connection, and permits several attempts within a
+// usual TTL.
 func callTimeout(ttl time.Duration) time.Duration {
 	return min(max(ttl/6, time.Second), 5*time.Second)
 }
 
-// outageLimit is how long a waiter goes on asking a store that says nothing: a TTL, but long enough
-// for a second try and at most a minute.
+// outageLimit is how long a waiter retries while the store does not reply: one TTL, but at least two attempts
+// and at most a minute.
 func outageLimit(ttl time.Duration) time.Duration {
 	return min(max(ttl, 2*callTimeout(ttl)), time.Minute)
 }
 
-var errNUL = errors.New("has a NUL character, which no SQL database can keep in a text")
+var errNUL = errors.New("has a NUL character, which no SQL database can store in a text")
 
-// newKey checks a name and its namespace. Names are exact: case and trailing space matter.
+// newKey checks a name. Names are exact: case and trailing spaces matter.
 func newKey(namespace, name string) (driver.Key, error) {
 	if name == "" {
 		return driver.Key{}, errors.New("rowlock: name is empty")
@@ -258,11 +258,11 @@ func newKey(namespace, name string) (driver.Key, error) {
 	return driver.Key{Namespace: namespace, Name: name}, nil
 }
 
-// checkText holds the rules that every text kept in a store must meet.
+// checkText checks the rules for every text that a store keeps.
 func checkText(s string, limit int) error {
 	switch {
 	case len(s) > limit:
-		return fmt.Errorf("has %d bytes, and %d are the most", len(s), limit)
+		return fmt.Errorf("has %d bytes; the limit is %d", len(s), limit)
 	case !utf8.ValidString(s):
 		return errors.New("is not valid UTF-8")
 	case strings.ContainsRune(s, 0):
@@ -271,7 +271,7 @@ func checkText(s string, limit int) error {
 	return nil
 }
 
-// excerpt quotes s for an error message that stays short.
+// excerpt quotes the beginning of s for an error message.
 func excerpt(s string) string {
 	const most = 40
 	if len(s) <= most {
@@ -280,38 +280,37 @@ func excerpt(s string) string {
 	return fmt.Sprintf("%q…", s[:most])
 }
 
-// Sealer makes a resource refuse every holder that is older than a lease. The guards of package
-// fence are Sealers.
+// Sealer makes a resource reject every holder that is older than a lease. The guards of package fence are
+// Sealers.
 type Sealer interface {
-	// Seal raises the marks of the resources to the lease's token, before the holder's first read.
-	// Without resources it is the lock's own name. When it returns nil, all that older holders did
-	// is visible, and nothing more of theirs can follow. ctx bounds it.
+	// Seal raises the marks of the resources to the lease's token, before the holder's first read. Without
+	// resources it raises the mark of the lock's own name. After it has returned nil, all writes of older
+	// holders are visible, and no further write of theirs can succeed. ctx limits the call.
 	Seal(ctx context.Context, lease *Lease, resources ...string) error
 }
 
-// Fenced makes Acquire, TryAcquire, Do and TryDo seal with guard before they return or begin: from
-// then on the resource refuses the writes of every older holder that checks. When sealing fails,
-// the lease is released and the call fails with the reason.
+// Fenced makes Acquire, TryAcquire, Do and TryDo seal with guard before they return the lease or call the
+// function. From then on the resource rejects the checked writes of every older holder. If sealing fails, the
+// lease is released, and the call returns the reason. Sealing waits for the open transactions in which an
+// older holder has checked its lease.
 //
-// Sealing waits for the transactions that an older holder has checked and not yet ended.
+// On PostgreSQL and SQLite, the grant itself seals if guard is of package fence and has the same database
+// handle and table as the backend. Then no further round trip is needed, and the wait for transactions is
+// part of the wait for the name. TryAcquire waits for a few seconds at most, and then returns an [ErrHeld]
+// with the reason driver.Draining. Acquire retries. On SQLite a request waits for another writer of the file
+// for 250 ms. Then the reason is driver.Contended.
 //
-// Where guard is one of package fence, and it and the backend were made with one database handle and
-// one table, on Postgres or SQLite, the grant seals in its own step, with no further round trip. The
-// wait is then part of waiting for the name. TryAcquire bears it for a few seconds at most, which
-// end in an [ErrHeld] with the reason driver.Draining; Acquire asks again. (On SQLite a request waits a
-// quarter of a second for any writer of the file, and the reason is driver.Contended.)
-//
-// Elsewhere a transaction of the guard's own seals after the grant, and waits for as long as ctx and
-// the trust in the lease permit.
+// In all other cases the guard seals after the grant, in a transaction of its own. It waits until ctx ends or
+// the lease is no longer trusted.
 func Fenced(guard Sealer) Option {
 	return func(s *settings) { s.guard, s.fenced = guard, true }
 }
 
 var errNoGuard = errors.New("rowlock: Fenced(nil): want a guard")
 
-// grantSealer is a guard whose marks a backend can raise with the grant, if both are at one place.
+// grantSealer is a guard whose marks a backend can raise in its grant, if both use the same place.
 type grantSealer interface {
-	// SealPlace returns where the marks are, and the domain of the tokens that a store of the given
-	// kind grants for a lock of that name. It is the zero Place unless asked is the guard itself.
+	// SealPlace returns where the marks are, and the domain of the tokens that a store of this kind
+	// grants for name. It returns the zero Place unless asked is the guard itself.
 	SealPlace(asked Sealer, store, name string) (place driver.Place, domain string)
 }

@@ -11,21 +11,22 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// ErrNotPaused: nobody has paused the name, or not with that token. It is an [ErrNotHeld], too.
+// ErrNotPaused: the name is not paused, or its pause has another token. The error is also an [ErrNotHeld].
 var ErrNotPaused = fmt.Errorf("%w: not paused", ErrNotHeld)
 
-// Pause closes the name until [Locker.Resume] opens it: nobody is granted it, and whoever asks is told who
-// has paused it (the option [Holder]), since when, and the reason, which is the note of the pause: 1 to 1,024
-// bytes. A pause is no lease: it outlives this Locker, this process and its host, for as long as the store
-// remembers. The options MinHold, MaxHold and HandoverDelay are without effect.
+// Pause makes name unavailable until [Locker.Resume]. Callers that ask meanwhile get an [ErrHeld] that says
+// who has paused the name (the option [Holder]), since when, and why. The reason is the note of the pause, of
+// 1 to 1,024 bytes. A pause is no lease: it outlives this Locker, this process and its host. It lasts for as
+// long as the store keeps its data. The options MinHold, MaxHold and HandoverDelay have no effect.
 //
-// It waits as [Locker.Acquire] does until whoever holds the name has released it, and takes no lease away;
-// with [Wait] of zero it does not wait. ctx and Wait bound the waiting. The token is that of the pause, for
-// Resume; like that of any grant, it is larger than all before it.
+// Pause waits for the current holder as [Locker.Acquire] does, and takes no lease away. With a [Wait] of zero
+// it does not wait. ctx and Wait limit the wait. The returned token is for Resume. Like that of any grant, it
+// is larger than every earlier token of the name.
 //
-// The errors are those of Acquire, an [ErrHeld] also if the name is paused already, and an [ErrUnknown] when
-// the name was had and no answer came to the request that pauses it: then it is paused, or free soon. A
-// backend whose [driver.Capabilities] say that it cannot pause is an [errors.ErrUnsupported].
+// Pause returns the errors of Acquire, and an [ErrHeld] if the name is already paused. It returns an
+// [ErrUnknown] if it acquired the name and got no reply to the request that pauses it. Then the name is
+// paused, or becomes free soon. If the [driver.Capabilities] say that the backend cannot pause, it returns an
+// [errors.ErrUnsupported].
 func (l *Locker) Pause(ctx context.Context, name, reason string, opts ...Option) (Token, error) {
 	if _, err := l.pauses(); err != nil {
 		return 0, err
@@ -45,7 +46,7 @@ func (l *Locker) Pause(ctx context.Context, name, reason string, opts ...Option)
 	if p.done {
 		return lease.Token(), nil
 	}
-	released := lease.Release(ctx) // which finds the lease only if it is no pause
+	released := lease.Release(ctx) // finds the lease only if it did not become a pause
 	switch {
 	case errors.Is(released, ErrLost) && !p.doubt:
 		return 0, released
@@ -56,15 +57,15 @@ func (l *Locker) Pause(ctx context.Context, name, reason string, opts ...Option)
 	}
 }
 
-// pausing is a lease on its way to a pause.
+// pausing is a lease that Pause turns into a pause.
 type pausing struct {
 	lease *Lease
 	as    driver.Nonce
 	done  bool
-	doubt bool // a request is without its reply
+	doubt bool // a reply is missing
 }
 
-// pause asks until the store has answered, which changes nothing when it is repeated.
+// pause retries until the store has replied. Repeated requests change nothing.
 func (p *pausing) pause(ctx context.Context) error {
 	limit := callTimeout(p.lease.grant.TTL)
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -83,14 +84,15 @@ func (p *pausing) pause(ctx context.Context) error {
 func (p *pausing) ask(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return p.lease.locker.backend.(driver.Operator).Pause(ctx, p.lease.grant, p.as) //nolint:forcetypeassert // Locker.pauses was here
+	return p.lease.locker.backend.(driver.Operator).Pause(ctx, p.lease.grant, p.as) //nolint:forcetypeassert // Locker.pauses has checked it
 }
 
-// Resume opens a name that [Locker.Pause] has closed. token is the one of the pause; zero is whichever there is.
-// Of the options only [Namespace] matters. ctx bounds it; it takes ten seconds at most.
+// Resume ends the pause of name. token is the token of the pause, or zero for any pause. Of the options only
+// [Namespace] matters. ctx limits the call, which takes ten seconds at most.
 //
-// The error is an [ErrNotPaused] if the name is not paused, whoever else holds it, or has been paused again; an
-// [ErrUnavailable] when the store could not be asked; and an [ErrUnknown] when no answer came and it may be done.
+// Resume returns an [ErrNotPaused] if the name is not paused, even if it is held, or if it was paused again.
+// It returns an [ErrUnavailable] if the store could not be reached, and an [ErrUnknown] if no reply came, so
+// that the pause may have ended.
 func (l *Locker) Resume(ctx context.Context, name string, token Token, opts ...Option) error {
 	inspector, err := l.pauses()
 	if err != nil {
@@ -113,7 +115,8 @@ func (l *Locker) Resume(ctx context.Context, name string, token Token, opts ...O
 	case now.State != driver.StatePaused || token != 0 && token != now.Token:
 		return fmt.Errorf("rowlock: resume %s: %w", excerpt(key.String()), ErrNotPaused)
 	}
-	// A token is a pause's until the pause ends, so what was a pause is one, or gone.
+	// A token belongs to a pause until that pause ends. So the name with this token is still paused, or the
+	// pause has ended.
 	err = inspector.ForceRelease(ctx, key, now.Token, true)
 	switch {
 	case err == nil:
@@ -127,11 +130,11 @@ func (l *Locker) Resume(ctx context.Context, name string, token Token, opts ...O
 	}
 }
 
-// pauses returns what a backend that can pause has besides.
+// pauses returns the backend as an Operator, or an error if it cannot pause.
 func (l *Locker) pauses() (driver.Operator, error) {
 	operator, ok := l.backend.(driver.Operator)
 	if !ok || !l.caps.Pauses {
-		return nil, fmt.Errorf("rowlock: backend %s cannot pause a name: it keeps nothing that outlives a connection, or not for certain: %w", l.caps.Backend, errors.ErrUnsupported)
+		return nil, fmt.Errorf("rowlock: backend %s cannot pause a name: it cannot reliably keep a pause that outlives a connection: %w", l.caps.Backend, errors.ErrUnsupported)
 	}
 	return operator, nil
 }

@@ -14,36 +14,38 @@ import (
 
 var errNoLease = fmt.Errorf("%w: the lease is nil", ErrNotHeld)
 
-// Release ends the lease, so that others need not wait for it to expire. It ignores a cancelled
-// ctx, of which only the values matter, and has a limit of its own of a few seconds. It may be
-// called any number of times, and each call returns the same: nil when the store has let go; an
-// [ErrLost] when the lease had been lost before, so that another may have held the name during the
-// work; an [ErrUnknown] when no answer came, or [ErrUnavailable] when the store could not be
-// reached: then it is tried again in the background, and the lease ends with its TTL at the latest.
-// It is an ErrUnknown, too, when the store has let go and it cannot be told whether that was by this
-// call, because the reply to its first request was lost.
+// Release ends the lease, so that other processes can acquire the name before it expires. It ignores the
+// cancellation of ctx and uses only its values. It takes a few seconds at most. You may call it any number of
+// times, and each call returns the same result:
 //
-// Of a nil lease, as a failed Acquire returns, it is an [ErrNotHeld].
+//   - nil, if the store has released the lease.
+//   - [ErrLost], if the lease was lost earlier. Another process may have held the name during the work.
+//   - [ErrUnknown], if no reply came, or if an earlier request without a reply may have released the lease.
+//   - [ErrUnavailable], if the store could not be reached.
+//   - [ErrNotHeld], if the lease is nil, as after a failed Acquire.
 //
-// Where the backend can and somebody of this Locker waits for the name, the request that releases
-// the lease also grants the name to the first of those; so it does for at most 16 of them in a row
-// and a tenth of a second, so that other processes get their turn.
+// After ErrUnknown and ErrUnavailable a background task retries the release. The lease ends with its TTL at
+// the latest.
+//
+// If the backend supports it and another caller of this Locker waits for the name, the release hands the name
+// over to the first of them in the same request. This happens at most 16 times in a row and for 100 ms at
+// most, so that other processes can acquire the name, too.
 func (le *Lease) Release(ctx context.Context) error {
 	if le == nil {
 		return errNoLease
 	}
 	tell, err := le.releaseOnce(ctx)
-	tell() // not before: a trace may release the lease that it is told of
+	tell() // only now, because a trace may release the same lease again
 	return err
 }
 
-// releaseOnce also returns what tells of the release.
+// releaseOnce releases the lease in the first call. It also returns a function that emits the trace events.
 func (le *Lease) releaseOnce(ctx context.Context) (tell func(), err error) {
 	tell = func() {}
 	le.releasing.Do(func() {
 		returned := false
 		defer func() {
-			if !returned { // the backend has panicked
+			if !returned { // the backend panicked
 				le.released = &opError{"release", le.grant.Key, ErrUnknown, errUntold}
 			}
 		}()
@@ -53,7 +55,7 @@ func (le *Lease) releaseOnce(ctx context.Context) (tell func(), err error) {
 	return tell, le.released
 }
 
-// release also returns what tells of it.
+// release releases the lease. It also returns a function that emits the trace events.
 func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 	now := le.locker.clock()
 	le.mu.Lock()
@@ -68,11 +70,11 @@ func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 		le.ended()
 	}
 	le.unwatch()
-	le.ctx.end(ended) // whoever has latched a loss may not have come to that yet
+	le.ctx.end(ended) // the goroutine that marked the loss may not have done so yet
 	le.locker.renewals.remove(le)
 
 	round := le.lastRound()
-	var found LostReason // by the store, just now
+	var found LostReason // if the store reported the loss in this release
 	err, handed := before, false
 	if before == nil {
 		if !le.endedBy(ctx, other) {
@@ -80,7 +82,7 @@ func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 			found = lostReason(err)
 		}
 	} else if reason := lostReason(before); reason != LostTaken && reason != LostSession {
-		le.locker.janitor.takeBack(le.leftover()) // frees the name sooner, if the store answers again
+		le.locker.janitor.takeBack(le.leftover()) // frees the name earlier if the store is reachable again
 	}
 	if le.doubt.requests > 0 {
 		le.locker.janitor.takeBack(le.doubt.leftover(le.cfg, le.leftover().grant))
@@ -96,7 +98,7 @@ func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 	}, err
 }
 
-// abandon releases a lease that was given to nobody.
+// abandon releases a lease that was never returned to a caller.
 func (le *Lease) abandon(ctx context.Context) error {
 	le.mu.Lock()
 	le.unheld = true
@@ -107,28 +109,30 @@ func (le *Lease) abandon(ctx context.Context) error {
 // ending is a ReleaseWith that has begun.
 type ending struct {
 	over  chan struct{} // closed when the function has returned
-	ended bool          // it returned nil, and so the lease has ended; to be read once over is closed
+	ended bool          // the function returned nil, so the lease has ended; valid once over is closed
 }
 
 var errEnding = errors.New("a ReleaseWith of this lease is under way")
 
-// ReleaseWith ends the lease by what end does, and not by asking the store: by a transaction that
-// gives back the lease's row together with the last of the work, for one. It waits for a renewal
-// that is on its way, a few seconds at most, and lets none begin while end runs. The deadline goes on
-// running, so end has the trust that is left; [Lease.Renew] before makes that the most. The ctx
-// handed to end ends with ctx, of which it keeps the values, and with trust; [FromContext] finds the
-// lease in it.
+// ReleaseWith ends the lease by calling end instead of sending a release. For example, end can delete the
+// lease's row in the transaction that commits the work. ReleaseWith first waits for a renewal in progress, a
+// few seconds at most, and starts no renewal while end runs. The deadline still holds, so end has only the
+// time until then. Call [Lease.Renew] first to make that time as long as possible. The ctx of end ends with
+// ctx and with the trust in the lease, and has the values of ctx. [FromContext] returns the lease of it.
 //
-// When end returns nil, the lease has been released as by [Lease.Release], which then returns the
-// same: nil, or an [ErrLost] if trust ended before end did. When end fails or panics, the lease is
-// renewed at once and goes on. The error is then end's, and also an [ErrLost] or [ErrReleased] if the
-// lease has ended meanwhile. If end may have ended the lease all the same, as after a commit without
-// an answer, the renewal finds out.
+// If end returns nil, the lease is released, as by [Lease.Release]. ReleaseWith and later calls of Release
+// return nil, or an [ErrLost] if the trust ended before end returned. If end fails or panics, the lease is
+// renewed at once and continues. Then ReleaseWith returns the error of end, and also an [ErrLost] or
+// [ErrReleased] if the lease has ended meanwhile. If end may still have ended the lease, as after a commit
+// without a reply, the renewal detects that.
 //
-// Without calling end it fails with what ended the lease before, and with [ErrUnavailable] when ctx
-// ends before the renewal has or when another ReleaseWith of the lease is under way; so does Renew.
-// Release and Close, while end runs, end the lease and with it end's ctx; they wait for end, a few
-// seconds at most, and ask the store unless end returned nil. end must call none of these.
+// If the lease has already ended, ReleaseWith returns the reason and does not call end. It returns an
+// [ErrUnavailable] if ctx ends before the renewal in progress does, or if another ReleaseWith of the lease
+// runs. In that case Renew returns an [ErrUnavailable], too.
+//
+// Release and Close, while end runs, end the lease and therefore the ctx of end. They wait for end for a few
+// seconds at most. If end has not returned nil by then, they send a release. end must not call Release,
+// ReleaseWith, Renew or Close.
 func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) error) error {
 	if err := le.Err(); err != nil {
 		return err
@@ -152,7 +156,7 @@ func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) 
 	return err
 }
 
-// begin tells Release of e, unless the lease has ended before.
+// begin makes e known to Release, unless the lease has already ended.
 func (le *Lease) begin(e *ending) error {
 	if err := le.Err(); err != nil {
 		return err
@@ -179,7 +183,7 @@ func (le *Lease) endBy(ctx context.Context, e *ending, end func(context.Context)
 	return err
 }
 
-// endedBy says whether e has ended the lease. It waits for that as long as for an answer of the store.
+// endedBy waits for e as long as for a reply of the store, and reports whether e has ended the lease.
 func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 	if e == nil {
 		return false
@@ -195,8 +199,8 @@ func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 	}
 }
 
-// passOn ends the lease: by handing it over to the first of this process who waits for the name, which it says,
-// or else by letting it go.
+// passOn hands the lease over to the first waiter of this process, or releases it. It reports whether it
+// handed it over.
 func (le *Lease) passOn(ctx context.Context, plain bool, now clock.Instant) (handed bool, err error) {
 	var to *heir
 	if plain && le.mayPassOn(now) {
@@ -210,7 +214,7 @@ func (le *Lease) passOn(ctx context.Context, plain bool, now clock.Instant) (han
 	}
 	returned := false
 	defer func() {
-		if !returned { // the backend has panicked, and nobody holds the lease
+		if !returned { // the backend panicked, and the lease has no holder
 			_ = le.letGo(ctx, true)
 			le.locker.queues.wake(le.grant.Key)
 		}
@@ -223,7 +227,7 @@ func (le *Lease) passOn(ctx context.Context, plain bool, now clock.Instant) (han
 	return false, le.letGo(ctx, h.unknown > 0)
 }
 
-// mayPassOn says whether the store is to be passed by.
+// mayPassOn reports whether a hand-over within this process is allowed.
 func (le *Lease) mayPassOn(now clock.Instant) bool {
 	began := le.burst.began
 	if le.burst.handed == 0 {
@@ -234,8 +238,8 @@ func (le *Lease) mayPassOn(now clock.Instant) bool {
 		(le.grant.MinHold == 0 || now.Since(le.granted) > le.grant.MinHold)
 }
 
-// handOver asks the store to end the lease and to grant its name to a waiter, and again if a reply is missing. The waiter
-// is told what came of that, also where the backend panics.
+// handOver ends the lease and grants its name to a waiter in one request. It repeats the request once if the
+// reply is missing. It always sends the result to the waiter, even if the backend panics.
 func (le *Lease) handOver(ctx context.Context, to *heir) (h handOver) {
 	h = handOver{burst: le.burst, first: le.locker.clock(), err: errUntold}
 	defer func() { to.result <- h }()
@@ -258,17 +262,18 @@ func (le *Lease) handOver(ctx context.Context, to *heir) (h handOver) {
 	}
 }
 
-// askHandOver makes one attempt, short enough to leave time for another and for a release.
+// askHandOver makes one attempt, short enough to leave time for a second one and for a release.
 func (le *Lease) askHandOver(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)/3)
 	defer cancel()
 	return le.locker.handing.HandOver(ctx, le.grant, r)
 }
 
-var errEffect = errors.New("the store does not hold it any more, and may have let go by an earlier request whose reply is missing")
+var errEffect = errors.New("the store no longer has the lease; an earlier request without a reply may have released it")
 
-// letGo asks the store to end the lease, and asks again until ctx ends. In doubt an earlier request may have ended the lease,
-// and so may a request of letGo whose reply was lost. A lease that is gone then is not called lost.
+// letGo releases the lease in the store, and retries until ctx ends. If doubtful is set, an earlier request
+// may have released the lease. A request of letGo without a reply may have done so, too. In these cases a
+// lease that is gone does not count as lost.
 func (le *Lease) letGo(ctx context.Context, doubtful bool) error {
 	retry := backoff.Backoff{Next: 10 * time.Millisecond, Most: 500 * time.Millisecond}
 	for {
@@ -295,7 +300,7 @@ func (le *Lease) letGo(ctx context.Context, doubtful bool) error {
 	}
 }
 
-// askRelease makes one attempt, short enough for another if the reply to it is lost.
+// askRelease makes one attempt, short enough to leave time for another if its reply is lost.
 func (le *Lease) askRelease(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)/3)
 	defer cancel()
@@ -312,11 +317,11 @@ func (le *Lease) leftover() leftover {
 	return leftover{cfg: le.cfg, grant: grant, since: le.sent, certain: true}
 }
 
-// headStart is for how long the waiters of this process rely on the store to tell them of the end of a burst, as
-// those of others do. A notification takes less on a machine that is not overloaded.
+// headStart is for how long the waiters of this process, like those of others, rely on a notification after a
+// series of hand-overs. A notification takes less time on a machine that is not overloaded.
 const headStart = 5 * time.Millisecond
 
-// lastRound is, before le ends a burst, which round the queue for its name is in. Nobody else need know.
+// lastRound returns the queue's round if le ends a series of hand-overs, and 0 otherwise.
 func (le *Lease) lastRound() uint64 {
 	if le.burst.handed == 0 {
 		return 0
@@ -324,9 +329,9 @@ func (le *Lease) lastRound() uint64 {
 	return le.locker.queues.round(le.grant.Key)
 }
 
-// wakeNext wakes the first who waits for the name, now that it may be free. After a burst the store does where it can,
-// and wakes others at the same time, who would come too late otherwise: then only a first who has not heard by then of
-// what was let go in that round.
+// wakeNext wakes the first waiter of this process, because the name may be free. After a series of hand-overs
+// the store notifies waiters where it can, and other processes should have a chance. So wakeNext then wakes
+// the waiter only after headStart, and only if nothing has woken it in that round.
 func (le *Lease) wakeNext(round uint64) {
 	queues, key := &le.locker.queues, le.grant.Key
 	if le.burst.handed > 0 && le.locker.Capabilities().Wakes && queues.told(key) {

@@ -9,32 +9,32 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Trace is what a program hears of the locks it uses. Each function may be nil. They are called
-// in the goroutine in which the thing happened, with no lock of this package held; they must not
-// block, for renewal waits for them, and may be called at the same moment from several goroutines. They may call any method
-// of the Locker and of its leases, Close among them.
+// Trace has functions that are called for the events of locks. Each may be nil. They run in the goroutine in
+// which the event happened, and no lock of this package is held. They must not block, because renewals wait
+// for them. Several goroutines may call them at the same time. They may call any method of the Locker and of
+// its leases, including Close.
 type Trace struct {
-	// Waiting: an acquire was refused, or somebody of this process waits already, and it waits.
+	// Waiting: an acquire waits, because it was refused or another caller of this process already waits.
 	Waiting func(WaitingEvent)
 	// Acquired: a lease was granted.
 	Acquired func(AcquiredEvent)
 	// AcquireFailed: an Acquire, TryAcquire, Do, TryDo or campaign of Lead ended without a lease. A lease
-	// that could not be sealed is told as acquired and released instead.
+	// that could not be sealed causes the events Acquired and Released instead.
 	AcquireFailed func(AcquireFailedEvent)
-	// HeldByOther: an attempt was refused. A waiter that polls reports each refusal; one in the queue of a store
-	// that tells only whoever asks reports it when it has waited for a moment, or in vain.
+	// HeldByOther: a request was refused. A waiter that polls reports each refusal. A waiter in a queue of
+	// the store reports it after a short wait, or when its wait ends without a grant.
 	HeldByOther func(HeldByOtherEvent)
 	// Renewed: the store renewed the lease.
 	Renewed func(RenewedEvent)
-	// RenewalFailed: a renewal failed or its outcome is unknown; it is tried again until the
-	// deadline.
+	// RenewalFailed: a renewal failed or its outcome is unknown. It is retried until the deadline.
 	RenewalFailed func(RenewalFailedEvent)
-	// Lost: the lease ended before it was released. It is told once, at the latest by the Release that
-	// finds out.
+	// Lost: the lease ended before it was released. The event happens once, at the latest in a Release that
+	// notices the loss.
 	Lost func(LostEvent)
 	// Released: the holder released the lease.
 	Released func(ReleasedEvent)
-	// Resolved: a request of unknown outcome was taken back, or given up after all its time.
+	// Resolved: a grant of unknown outcome was released in the background, or the task gave up after its time
+	// limit.
 	Resolved func(ResolvedEvent)
 }
 
@@ -42,7 +42,7 @@ type Trace struct {
 type LockInfo struct {
 	Namespace string
 	Name      string
-	Holder    string // the caller's own
+	Holder    string // the caller's
 }
 
 // LeaseInfo names the lease of an event.
@@ -60,9 +60,9 @@ type WaitingEvent struct {
 // AcquiredEvent is the event of [Trace.Acquired].
 type AcquiredEvent struct {
 	LeaseInfo
-	Waited     time.Duration // since the call
+	Waited     time.Duration // since the call began
 	Attempts   int           // requests sent
-	Unanswered int           // of these, with an outcome that did not become known
+	Unanswered int           // requests without a known outcome
 	TTL        time.Duration
 	HandedOver bool            // by a holder of the same Locker, in the request that released it
 	Context    context.Context // the caller's, for its values, such as a span
@@ -71,10 +71,10 @@ type AcquiredEvent struct {
 // AcquireFailedEvent is the event of [Trace.AcquireFailed].
 type AcquireFailedEvent struct {
 	LockInfo
-	Err        error           // what the call returns
-	Waited     time.Duration   // since the call
+	Err        error           // the error that the call returns
+	Waited     time.Duration   // since the call began
 	Attempts   int             // requests sent
-	Unanswered int             // of these, with an outcome that did not become known
+	Unanswered int             // requests without a known outcome
 	Context    context.Context // the caller's, for its values, such as a span
 }
 
@@ -88,8 +88,8 @@ type HeldByOtherEvent struct {
 type RenewedEvent struct {
 	LeaseInfo
 	Took   time.Duration // from the request to the reply
-	Margin time.Duration // how much trust was left when the reply came
-	Batch  int           // leases that travelled together
+	Margin time.Duration // for how long the lease was still trusted when the reply came
+	Batch  int           // leases in the same request
 }
 
 // RenewalFailedEvent is the event of [Trace.RenewalFailed].
@@ -97,7 +97,7 @@ type RenewalFailedEvent struct {
 	LeaseInfo
 	Err      error
 	Failures int           // in a row
-	Left     time.Duration // of trust
+	Left     time.Duration // for how long the lease is still trusted
 }
 
 // LostEvent is the event of [Trace.Lost].
@@ -112,18 +112,18 @@ type LostEvent struct {
 type ReleasedEvent struct {
 	LeaseInfo
 	Held    time.Duration   // since the grant
-	Err     error           // nil, an ErrLost, or an ErrUnknown that the janitor goes on with
+	Err     error           // nil, an ErrLost, or an ErrUnknown, after which the release is retried in the background
 	Context context.Context // of the lease, for its values
 }
 
 // ResolvedEvent is the event of [Trace.Resolved].
 type ResolvedEvent struct {
 	LockInfo
-	Freed bool  // the store held the grant and has let go of it
-	Err   error // the last error, when it was given up; the grant ends with its TTL
+	Freed bool  // the store held the grant and has released it
+	Err   error // the last error, if the task gave up; the grant ends with its TTL
 }
 
-// emit calls the function that pick chooses from each trace of cfg that has it.
+// emit calls the function that pick chooses, for each trace of cfg that has it.
 func emit[E any](cfg *settings, pick func(*Trace) func(E), event E) {
 	for _, t := range cfg.traces {
 		tell(t, pick, event)
@@ -144,8 +144,8 @@ func lockInfo(key driver.Key, holder string) LockInfo {
 	return LockInfo{Namespace: key.Namespace, Name: key.Name, Holder: holder}
 }
 
-// LogTrace returns a trace that logs to l: what a person must know of as a warning, what changes
-// hands as information, the rest for debugging. The keys of the attributes do not change.
+// LogTrace returns a trace that logs to l. What an operator must know is a warning or an error, acquisitions
+// and releases are information, and the rest is for debugging. The keys of the attributes are stable.
 func LogTrace(l *slog.Logger) *Trace {
 	log := func(level slog.Level, msg string, who []slog.Attr, attrs ...slog.Attr) {
 		l.LogAttrs(context.Background(), level, "rowlock: "+msg, append(who, attrs...)...)
@@ -158,7 +158,7 @@ func LogTrace(l *slog.Logger) *Trace {
 			log(slog.LevelInfo, "acquired", e.attrs(), slog.Duration("waited", e.Waited), slog.Int("attempts", e.Attempts), slog.Duration("ttl", e.TTL))
 		},
 		AcquireFailed: func(e AcquireFailedEvent) {
-			level := slog.LevelDebug // whoever called is told
+			level := slog.LevelDebug // the caller has the error
 			if errors.Is(e.Err, ErrUnavailable) {
 				level = slog.LevelWarn
 			}
@@ -185,7 +185,7 @@ func LogTrace(l *slog.Logger) *Trace {
 		},
 		Resolved: func(e ResolvedEvent) {
 			if e.Err != nil {
-				log(slog.LevelWarn, "unknown outcome given up", e.attrs(), slog.Any("error", e.Err))
+				log(slog.LevelWarn, "gave up on an unknown outcome", e.attrs(), slog.Any("error", e.Err))
 				return
 			}
 			log(slog.LevelInfo, "unknown outcome resolved", e.attrs(), slog.Bool("freed", e.Freed))

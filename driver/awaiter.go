@@ -2,20 +2,20 @@ package driver
 
 import "context"
 
-// Awaiter is implemented by a backend whose store keeps the waiters in a queue of its own. The engine then makes every
-// request of a caller that is ready to wait in this way, and not by [Backend.Acquire].
+// Awaiter is implemented by a backend whose store has its own queue of waiters. For a caller that is ready to
+// wait, the engine then calls Await and never [Backend.Acquire].
 type Awaiter interface {
-	// Await is Acquire until it finds that somebody is in the way. Then it calls wait with who that is, and waits in the
-	// store's queue for as long as the context lasts that wait returns, which takes the place of ctx. It returns a
-	// [*Held] when it was not granted until then, and gives up with another error when it has not heard from the store
-	// for r.TTL. It leaves the queue before it returns.
+	// Await acquires r.Key as [Backend.Acquire] does. If the key is held, Await calls wait with the refusal,
+	// and then waits in the store's queue. From then on the context that wait returned replaces ctx. If that
+	// context ends before the grant, Await returns a [*Held]. If the store has not replied for r.TTL, Await
+	// returns another error. Await leaves the queue before it returns.
 	//
-	// Where it takes another request to learn who is in the way, it may call wait with nil, and once more when
-	// it knows: wait returns the same context again. The [*Held] that Await returns may name nobody if wait was called.
-	// Where a place in the queue costs more than a try, such as a connection, it tries first, unless r.Waiting says
-	// that there was a refusal already.
+	// If a second request is needed to learn the holder, Await may call wait(nil) first, and wait again with
+	// the refusal. Both calls return the same context. After a call of wait, the returned [*Held] need not
+	// name the holder. If joining the queue costs more than one attempt, for example a connection, Await
+	// makes an attempt first. It need not if r.Waiting reports an earlier refusal.
 	//
-	// The engine calls it for the first waiter of a process only, and again and again. It proves a grant with Renew
-	// when the wait was long.
+	// The engine calls Await only for the first waiter of a process, and calls it repeatedly. If the wait was
+	// long, the engine confirms the grant with Renew.
 	Await(ctx context.Context, r Request, wait func(*Held) context.Context) (Grant, error)
 }

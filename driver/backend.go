@@ -5,70 +5,73 @@ import (
 	"time"
 )
 
-// Backend keeps named locks in one store. Each call makes one attempt, never waits for another
-// holder, and ends with ctx. Implementations are safe for concurrent use.
+// Backend keeps named locks in one store. Each call makes one attempt, never waits for another holder, and
+// returns soon after ctx ends. Implementations are safe for concurrent use.
 type Backend interface {
-	// Acquire asks for r.Key for r.TTL by the store's clock.
+	// Acquire requests r.Key for r.TTL, which the store measures with its own clock.
 	//
-	// It returns a [*Held] when the key is not to be had now. A request that carries the nonce of
-	// the present grant gets that same grant again, with its expiry counted anew: that is how a
-	// request whose reply was lost is sent again.
+	// Acquire returns a [*Held] if the key cannot be granted now. A request with the nonce of the current
+	// grant returns that grant, with its expiry counted anew. This lets the engine repeat a request whose
+	// reply was lost.
 	Acquire(ctx context.Context, r Request) (Grant, error)
 
-	// Renew extends the grants that are still alive by the store's clock to a full TTL from now.
-	// The outcomes are in the order of the grants. An error means that nothing is known of any.
+	// Renew extends each grant that has not expired by the store's clock. The new expiry is a full TTL from
+	// now. The outcomes are in the order of the grants. After an error, the outcome of every grant is
+	// unknown.
 	Renew(ctx context.Context, grants []Grant) ([]Outcome, error)
 
-	// Release ends g, matching key, nonce and token. It is repeatable: releasing what this same
-	// grant has released before is no error. [ErrNotHeld] means that the store knows the grant no
-	// more; any other error means that the outcome is unknown.
+	// Release ends g, matching key, nonce and token. Releasing a grant a second time is no error.
+	// [ErrNotHeld] means that the store does not hold the grant. Any other error means that the outcome is
+	// unknown.
 	//
-	// A zero g.Token matches whatever token the nonce was granted, and is repeatable only as far as
-	// that is known: [ErrNotHeld] once it is released. The engine uses that to take back an acquire
-	// whose reply it never saw.
+	// A zero g.Token matches every token that was granted to the nonce. With it, Release may return
+	// [ErrNotHeld] for a grant that was released before. The engine uses it to release a grant whose reply it
+	// did not receive.
 	Release(ctx context.Context, g Grant) error
 
-	// Capabilities says what the backend promises. It does no I/O. The zero value promises the least.
+	// Capabilities returns what the backend guarantees. It does no I/O. The zero value guarantees the least.
 	Capabilities() Capabilities
 }
 
 // Request asks for a lock.
 type Request struct {
 	Key    Key
-	Nonce  Nonce         // identifies the acquisition; the same on every attempt of it
-	TTL    time.Duration // how long the store grants without renewal
-	Holder string        // who asks, for people
-	Note   string        // why, for people
+	Nonce  Nonce         // identifies the acquisition; the same in each of its requests
+	TTL    time.Duration // how long the grant lasts without renewal
+	Holder string        // the requester, for people to read
+	Note   string        // the purpose, for people to read
 
-	MinHold       time.Duration // the key stays closed until granted+MinHold, released or not
-	HandoverDelay time.Duration // the key stays closed this long after an expiry without release
+	MinHold       time.Duration // the key cannot be granted again before granted+MinHold, even after a release
+	HandoverDelay time.Duration // the key cannot be granted for this long after a lease that expired without release
 
-	// Seal, unless it is empty, asks a backend with [Capabilities].SealsAt to raise the fence mark of Key's own name to the
-	// grant's token and nonce in the same step, as the Seal of package fence would: Seal is the mark's
-	// domain. The step waits for the transactions that hold the mark, and is undone if that takes too
-	// long, which is a [*Held] with the reason [Draining].
+	// Seal is a fence domain, or empty. If it is set, the backend also raises the fence mark of Key's own
+	// name to the grant's token and nonce, in the same step, as the Seal of package fence would. Only a
+	// backend with [Capabilities].SealsAt gets such requests. The step waits for transactions that hold the
+	// mark. If that takes too long, the backend undoes the step and returns a [*Held] with the reason
+	// [Draining].
 	Seal string
 
-	// Waiting says that this acquisition was refused before, or another that waited before it in the
-	// same process. A store that reads cheaper than it writes looks first; the answer is the same.
+	// Waiting reports that an earlier request was refused: of this acquisition, or of the waiter before it in
+	// the same process. A store in which reads are cheaper than writes can read first. The result does not
+	// depend on it.
 	Waiting bool
 
-	// Waits says that whoever is refused waits: he asks to be told by a [Notifier], and then asks again.
+	// Waits reports that a refused requester waits: it subscribes with [Notifier] and retries later.
 	Waits bool
 }
 
-// Grant is one holding of one lock.
+// Grant is one acquired lock.
 type Grant struct {
 	Key   Key
 	Nonce Nonce
 	Token Token
 
-	TTL           time.Duration // as granted, which renewal asks for again
+	TTL           time.Duration // as granted; renewals request the same
 	MinHold       time.Duration // as requested
 	HandoverDelay time.Duration // as requested
 
-	// Sealed says that the mark that Request.Seal asked for was raised with the grant. Where it was
-	// not, for whatever reason, the engine has the guard seal.
+	// Sealed reports that the grant also raised the mark that Request.Seal named. If it is false, the guard
+	// seals in a transaction of its own.
 	Sealed bool
 
 	// Earlier says that the store made the grant before this request was sent, to one of the same nonce that was
@@ -76,19 +79,20 @@ type Grant struct {
 	Earlier bool
 }
 
-// Outcome says what became of one grant in a renewal.
+// Outcome is the result of renewing one grant.
 type Outcome uint8
 
 const (
-	// Unknown: this grant could not be told about; it is asked for again until its deadline.
+	// Unknown: the store did not say. The engine retries until the grant's deadline.
 	Unknown Outcome = iota
-	// Renewed: the grant lives for its full TTL, counted from after the request was sent.
+	// Renewed: the grant lasts for its full TTL, counted from after the request was sent.
 	Renewed
-	// Lost: the store does not hold this grant any more: it expired, was taken or was ended.
+	// Lost: the store no longer holds this grant, because it expired, or was ended, or the key was granted
+	// again.
 	Lost
 )
 
-// String names the outcome.
+// String returns the outcome as a word.
 func (o Outcome) String() string {
 	switch o {
 	case Renewed:

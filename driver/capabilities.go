@@ -5,48 +5,52 @@ import (
 	"time"
 )
 
-// Capabilities is what a backend promises beyond the contract. The zero value promises nothing.
+// Capabilities describes what a backend guarantees beyond the contract. The zero value guarantees nothing.
 type Capabilities struct {
-	// Backend is a short name for people, such as "sqllock/postgres".
+	// Backend is a short name for people to read, such as "sqllock/postgres".
 	Backend string
-	// Token is how far tokens can be relied on.
+	// Token is how reliable the tokens are.
 	Token TokenQuality
-	// MonotonicExpiry says that the store times leases by a clock that is neither set nor slewed.
-	// The engine then needs a smaller margin.
+	// MonotonicExpiry reports that the store measures leases with a clock that is never set or slewed. The
+	// engine then uses a smaller margin.
 	MonotonicExpiry bool
-	// MaxTTL is the longest TTL that the backend grants; zero: it has no limit of its own. The engine refuses a longer one
-	// before it asks the store.
+	// MaxTTL is the longest TTL that the backend grants, or zero if it has no limit of its own. The engine
+	// rejects a longer TTL without sending a request.
 	MaxTTL time.Duration
-	// Fair says that the store grants in the order of the requests.
+	// Fair reports that the store grants in the order of the requests.
 	Fair bool
-	// Wakes says that waiters in other processes are woken: that the backend is a [Notifier] whose
-	// wake-ups reach them, or an [Awaiter].
+	// Wakes reports that waiters in other processes are notified. The backend is then an [Awaiter], or a
+	// [Notifier] whose notifications reach other processes.
 	Wakes bool
-	// Sessions says that grants end with a connection and not with the TTL: the backend is a
-	// [Session]. A holder that is cut off or stopped keeps its names for as long as the store
-	// believes in its connection. Nothing keeps a name closed afterwards, so the engine refuses MinHold and HandoverDelay.
+	// Sessions reports that a grant ends with a connection and not with the TTL. The backend is then a
+	// [Session]. A holder that is cut off or suspended keeps its names for as long as the store considers its
+	// connection alive. The store cannot keep a name unavailable afterwards, so the engine rejects MinHold
+	// and HandoverDelay.
 	Sessions bool
-	// Shares says that the grants of one name stand beside one another: the backend is the shared form of another.
+	// Shares reports that several grants of one name may exist at the same time: the backend is the shared
+	// mode of another.
 	Shares bool
-	// Anonymous says that the store keeps of a grant only that it is held, and by which connection: a
-	// refusal and an inspection name that, and not the holder, the note and the token that were given.
+	// Anonymous reports that the store records only that a grant exists and on which connection. A refusal
+	// and an inspection then name the connection, but not the holder, the note or the token.
 	Anonymous bool
-	// Forgets says that the store keeps nothing of a lock that nobody holds: an inspector does not tell
-	// one that was released, has expired or was ended by force from one that was never granted.
+	// Forgets reports that the store records nothing of a lock that nobody holds. An inspection then cannot
+	// tell a lock that was released, has expired or was ended by force from a lock that was never granted.
 	Forgets bool
-	// Pauses says that [Operator.Pause] works.
+	// Pauses reports that [Operator.Pause] works.
 	Pauses bool
-	// SealsAt is where the backend raises the marks that [Request].Seal asks for; the zero Place if it raises none. The
-	// engine asks for it where the guard's marks are at the same place.
+	// SealsAt is where the backend raises the marks that [Request].Seal names, or the zero Place if it raises
+	// none. The engine sets Seal if the guard's marks are at the same place.
 	SealsAt Place
-	// Invalid is why the backend cannot work as it was made, such as an option; nil if it can. New fails with it.
+	// Invalid says why the backend cannot work as it was configured, for example because of an option. It is
+	// nil if the backend can work. If it is set, New fails with it.
 	Invalid error
-	// Warnings are what weakens these promises in the way the store is set up, in sentences for an operator that
-	// say what to change. A backend that has to ask the store knows them after its first call.
+	// Warnings name the settings of the store that weaken these guarantees, each in a sentence that tells an
+	// operator what to change. A backend that must query the store for them returns them after its first
+	// call.
 	Warnings []string
 }
 
-// TokenQuality says how far the tokens of a backend can be relied on.
+// TokenQuality says how reliable the tokens of a backend are.
 type TokenQuality uint8
 
 const (
@@ -58,7 +62,7 @@ const (
 	LinearizableToken
 )
 
-// String names the quality.
+// String returns the quality in words.
 func (q TokenQuality) String() string {
 	switch q {
 	case NoToken:
@@ -72,8 +76,8 @@ func (q TokenQuality) String() string {
 	}
 }
 
-// Place is where locks and the marks beside them are kept. Two places are one if they are equal.
+// Place says where locks and their fence marks are stored. Two equal values are the same place.
 type Place struct {
-	DB    any    // the handle of the database, such as a *sql.DB or a *pgxpool.Pool
-	Table string // the lease table's name as it was given
+	DB    any    // the database handle, such as a *sql.DB or a *pgxpool.Pool
+	Table string // the name of the lease table, as the caller gave it
 }

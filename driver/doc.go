@@ -1,51 +1,56 @@
-// Package driver is what a backend author writes: the contract between the engine in package
-// rowlock and a store that keeps locks.
+// Package driver is the contract between the engine in package rowlock and a store that keeps locks.
+// The author of a backend implements it.
 //
-// A [Backend] makes one attempt of one thing. Everything that all backends need is written once,
-// in package rowlock: waiting, renewal, deadlines, retries with jitter, the local queue, taking
-// back grants of unknown outcome, tracing. What only some stores can do are six optional
-// interfaces: [Awaiter] or [Notifier] for waiting, [Session] where a grant
-// ends with a connection, [HandOverer], [Operator], and [Idler].
+// Each method of a [Backend] makes one attempt. Package rowlock has everything that all backends need:
+// waiting, renewal, deadlines, retries with jitter, the queue of a process, releasing grants of unknown
+// outcome, and tracing. Six optional interfaces are for what only some stores can do: [Awaiter] or
+// [Notifier] for waiting, [Session] for grants that end with a connection, [HandOverer], [Operator], and
+// [Idler].
 //
 // # The rules
 //
-// Every method makes one attempt, never waits for another holder, and ends soon after its context
-// does. A backend is safe for concurrent use. It opens nothing at run time that it does not close,
-// and it never closes what its caller opened.
+// Every method makes one attempt, never waits for another holder, and returns soon after its context
+// ends. A backend is safe for concurrent use. It closes what it opened at run time, and never closes what
+// its caller opened.
 //
-// Time is the store's. A backend computes expiry from the store's clock inside the request, and
-// hands durations to the engine, never instants: the engine compares them with no clock but its own.
+// The store measures time. A backend computes an expiry from the store's clock within the request. It
+// returns durations to the engine, never instants, so that the engine compares no clock with its own.
 //
-// A grant is identified by its key, its nonce and its token. The nonce is random per acquisition
-// and known before the request is sent, so an acquire that is sent twice is recognised: the store
-// answers the second with the same grant, its expiry counted anew. Tokens of one key rise strictly
-// in the order of the grants, for ever: through release, expiry, pruning, forced release and
-// restart. Renewal never revives an expired grant and never creates one. Release never deletes
-// what the next token must be larger than.
+// A key, a nonce and a token identify a grant. The nonce is random for each acquisition, and the engine
+// knows it before it sends the request. So the store recognises an acquire that is sent twice. It answers
+// the second one with the same grant, with its expiry counted anew. Tokens of one key rise strictly in the
+// order of the grants, through release, expiry, pruning, forced release and restart. A renewal never
+// revives an expired grant and never creates one. A release never deletes the token that the next token
+// must exceed.
 //
 // # The states of a request
 //
-// The engine draws a nonce and asks. Every arrow is one answer of the backend, or one decision of the engine:
+// The engine draws a nonce and sends a request. Each arrow is one answer of the backend, or one decision of
+// the engine:
 //
 //	asked ──┬──> granted
-//	        ├──> held ─────────> waits, then asks again with the same nonce
-//	        ├──> not applied ──> asks again; if it is permanent, fails
-//	        └──> unknown ──────> asks again with the same nonce, or takes the grant back: Release by nonce, with token zero
+//	        ├──> held ─────────> waits, then retries with the same nonce
+//	        ├──> not applied ──> retries; fails if the error is permanent
+//	        └──> unknown ──────> retries with the same nonce, or gives up: Release by nonce, with token zero
 //
 //	granted ──┬──> renewed ────> granted, with its expiry counted anew
-//	          ├──> unknown ────> asks again, until the holder's own deadline makes it lost
-//	          ├──> lost          expired, ended by an operator, or granted to another
-//	          └──> released      an outcome that is unknown: asks again, until the lease has expired
+//	          ├──> unknown ────> retries, until the holder's own deadline makes it lost
+//	          ├──> lost          expired, ended by an operator, or granted to another holder
+//	          └──> released      if the outcome is unknown: retries, until the lease has expired
 //
-// Held, lost, unknown and not applied are four different answers. A backend that takes one for another breaks a promise.
+// Held, lost, unknown and not applied are four different answers. A backend that confuses them breaks a
+// guarantee.
 //
 // # Errors
 //
-// [Backend.Acquire] answers one of four things: a grant; a [*Held], when somebody else has the
-// key; an error made by [NotApplied] or [Permanent], when the request certainly had no effect; or
-// any other error, which means that the request may have been applied, or may yet be. The engine
-// then asks again with the same nonce, and takes the grant back if it gives up.
+// [Backend.Acquire] returns one of four results:
 //
-// Package locktest checks all of this against any backend. The page docs/backend.md builds a small one step by step; its
-// code is in examples/backend.
+//   - A grant.
+//   - A [*Held], if another holder has the key.
+//   - An error made by [NotApplied] or [Permanent], if the request certainly had no effect.
+//   - Any other error, if the request may have been applied or may still be. The engine then retries with
+//     the same nonce. If it gives up, it releases the grant.
+//
+// Package locktest checks all of this against any backend. The page docs/backend.md builds a small backend
+// step by step. Its code is in examples/backend.
 package driver

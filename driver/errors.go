@@ -7,28 +7,30 @@ import (
 	"time"
 )
 
-// ErrNotHeld is what Release returns when the store knows the grant no more, and what
-// [Operator.ForceRelease] returns when there is nothing to release.
+// ErrNotHeld is returned by Release if the store does not hold the grant, and by [Operator.ForceRelease] if
+// there is nothing to release.
 var ErrNotHeld = errors.New("not held")
 
-// Held is the answer that a key is not to be had now. All times are the store's, as durations, so
-// that no two clocks are compared.
+// Held is the error that a key cannot be granted now. Times are durations by the store's clock, so that
+// nobody compares two clocks.
 type Held struct {
 	Reason    Reason
-	Holder    string        // who holds it, or who held it last
+	Holder    string        // the holder, or the last holder
 	Note      string        // that holder's note
-	Token     Token         // that holder's token; zero when not known
-	Since     time.Duration // how long ago it was granted; zero when not known
-	ExpiresIn time.Duration // until it is free unless renewed; zero when not known
-	Ahead     int           // waiters that have waited longer, as far as the store knows any
+	Token     Token         // that holder's token; zero if unknown
+	Since     time.Duration // how long ago it was granted; zero if unknown
+	ExpiresIn time.Duration // when the key becomes free unless the lease is renewed; zero if unknown
+	Ahead     int           // waiters that have waited longer, as far as the store knows
 
-	// Pending says that the store has taken note of the request, and may grant it by itself when the key becomes
-	// free; it wakes the waiter then, also one whose Notify comes later. Asking again with the same nonce brings the grant. Who gives up
-	// releases with that nonce and a zero token, which also withdraws the request.
+	// Pending reports that the store has recorded the request and may grant it when the key becomes free. The
+	// store then notifies the waiter, even if the waiter calls Notify after the grant. A retry with the same
+	// nonce returns the grant. A waiter that gives up calls Release with that nonce and a zero token, which
+	// also withdraws the request.
 	Pending bool
 }
 
-// Error says only what is known: of a lock in a transaction, for one, the store knows no holder.
+// Error returns only what is known. For example, the store does not know the holder of a lock that a
+// transaction blocks.
 func (h *Held) Error() string {
 	var known []string
 	if h.Holder != "" {
@@ -50,31 +52,31 @@ func (h *Held) Error() string {
 	return h.Reason.String() + ": " + strings.Join(known, ", ")
 }
 
-// Reason says why a key is not to be had.
+// Reason says why a key cannot be granted.
 type Reason uint8
 
 const (
-	// Leased: somebody holds it.
+	// Leased: another holder has a lease.
 	Leased Reason = iota
-	// MinHold: it was released, and stays closed until its minimum hold is over.
+	// MinHold: the lease was released before its minimum hold was over.
 	MinHold
-	// Handover: its lease expired, and it stays closed for the holder's hand-over delay.
+	// Handover: the lease expired, and its hand-over delay is not over.
 	Handover
-	// Quarantine: the store is not the one that granted last (failover, restore), and grants
-	// nothing until every lease that the other may have granted is over.
+	// Quarantine: the store is not the server that granted last, after a failover or a restore. It grants
+	// nothing until every lease that the other server may have granted is over.
 	Quarantine
-	// Contended: somebody was changing it at that moment, or holds it in an open transaction.
+	// Contended: another request is changing the lock, or holds it in an open transaction.
 	Contended
-	// Draining: nobody holds it, but a transaction in which an older holder has checked its fence mark
-	// has not ended, and the grant was to be sealed.
+	// Draining: the lock is free, but a transaction in which an older holder checked its fence mark is still
+	// open, and the grant was to be sealed.
 	Draining
-	// Reserved: nobody holds it, and for a moment it is kept for the waiter that has waited longest.
+	// Reserved: the lock is free, but reserved briefly for the process that has waited longest.
 	Reserved
-	// Paused: an operator keeps it closed until he opens it; Holder says who, and Note why.
+	// Paused: an operator has paused the key. Holder names the operator, and Note says why.
 	Paused
 )
 
-// String names the reason.
+// String returns the reason in words.
 func (r Reason) String() string {
 	switch r {
 	case Leased:
@@ -90,7 +92,7 @@ func (r Reason) String() string {
 	case Draining:
 		return "closed until a transaction of an older holder ends"
 	case Reserved:
-		return "kept for one who waits for it"
+		return "reserved for another waiter"
 	case Paused:
 		return "paused"
 	default:
@@ -98,12 +100,12 @@ func (r Reason) String() string {
 	}
 }
 
-// NotApplied marks err as the failure of a request that certainly had no effect and never will:
-// the connection could not be made, or the store refused it for now. It may be sent again.
+// NotApplied marks err as the failure of a request that had no effect and never will. For example, the
+// connection failed, or the store is not ready. The engine may send the request again.
 func NotApplied(err error) error { return &failure{err: err} }
 
-// Permanent marks err as the failure of a request that had no effect and that no repetition will
-// mend: a missing table, a missing privilege, an option that the store cannot keep.
+// Permanent marks err as the failure of a request that had no effect, and that a retry cannot fix. For
+// example, a table or a privilege is missing, or the store cannot support an option.
 func Permanent(err error) error { return &failure{err: err, permanent: true} }
 
 // IsNotApplied reports whether err was marked by [NotApplied] or [Permanent].

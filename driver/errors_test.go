@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The error of a refusal has no part that the store did not tell.
+// The text of a refusal has only what the store reported.
 func TestHeldSaysOnlyWhatIsKnown(t *testing.T) {
 	for want, held := range map[string]driver.Held{
 		"locked by another transaction":                             {Reason: driver.Contended},
@@ -26,7 +26,8 @@ func TestHeldSaysOnlyWhatIsKnown(t *testing.T) {
 	}
 }
 
-// A failure keeps its text and its cause, and says what is known of its effect, also where it is wrapped.
+// A marked error keeps its text and its cause, and reports whether the request had an effect, even if it is
+// wrapped.
 func TestFailuresSayWhetherTheyHadAnEffect(t *testing.T) {
 	cause := errors.New("no such table")
 	for _, c := range []struct {

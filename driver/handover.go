@@ -2,22 +2,26 @@ package driver
 
 import "context"
 
-// HandOverer is implemented by a backend that can end a grant and make the next one of the same key in one
-// request. The engine asks for it when the holder and the first who waits are in one process: it saves the
-// second request, and the key is never free in between. The engine ignores it on an [Awaiter] and on a [Session].
+// HandOverer is implemented by a backend that can end a grant and make the next grant of the same key in one
+// request. The engine uses it if the holder and the first waiter are in the same process. That saves the
+// second request, and the key is never free in between. The engine ignores it on an [Awaiter] and on a
+// [Session].
 type HandOverer interface {
-	// HandOver ends from, as Release does, and grants its key to r, as Acquire does, with a larger token. r.Key
-	// is from.Key, r.Nonce is not from.Nonce, and r.Seal is empty. Both happen in one step of the store, or
-	// neither does. It waits for nobody.
+	// HandOver ends from as Release does, and grants its key to r as Acquire does, with a larger token. Both
+	// happen in one atomic step, or neither does. r.Key is from.Key, r.Nonce is not from.Nonce, and r.Seal is
+	// empty. HandOver does not wait for other holders.
 	//
-	// It answers one of five things: a grant; [ErrNotHeld] when from is not held any more, because it was ended,
-	// taken over or has expired, and then nothing is granted; a [*Held] when from is held and the store would
-	// not grant its key to r at once after a Release (its minimum hold runs, the store is in quarantine) or
-	// cannot tell without waiting: then from stays as it is, and is to be released; an error made by [NotApplied] or
-	// [Permanent], when the request certainly had no effect; or any other error, after which both may have
-	// happened, or may yet for as long as from is held.
+	// It returns one of five results:
 	//
-	// A request that carries the nonce of the present grant gets that same grant again, with its expiry counted
-	// anew, as Acquire gives it; from is not looked at then. A backend tells nobody that the key is free.
+	//   - A grant.
+	//   - [ErrNotHeld] if from is not held, because it was released, ended or has expired. Then nothing is granted.
+	//   - A [*Held] if from is held, but the store would not grant its key to r directly after a Release, or cannot tell without
+	// waiting. For example, the minimum hold runs, or the store is in quarantine. Then from does not change,
+	// and the engine releases it.
+	//   - An error made by [NotApplied] or [Permanent], if the request had no effect.
+	//   - Any other error. Then both steps may have happened, or may still happen while from is held.
+	//
+	// A request with the nonce of the current grant returns that grant, with its expiry counted anew, as
+	// Acquire does. Then HandOver ignores from. The backend must not notify waiters.
 	HandOver(ctx context.Context, from Grant, r Request) (Grant, error)
 }

@@ -2,10 +2,11 @@ package driver
 
 import "context"
 
-// Idler is implemented by a backend that keeps something for a while after its last use: a connection, a goroutine.
+// Idler is implemented by a backend that keeps a resource for a while after its last use, such as a
+// connection or a goroutine.
 type Idler interface {
-	// CloseIdle ends at once what is kept for nobody, and returns when it has ended, or with ctx. What is in use
-	// stays, and the backend can be used again.
+	// CloseIdle closes the resources that are not in use. It returns when they are closed, or when ctx ends.
+	// Resources in use stay open, and the backend can be used afterwards.
 	//
 	// The engine calls it at the end of Close.
 	CloseIdle(ctx context.Context)

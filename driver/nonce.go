@@ -9,8 +9,8 @@ import (
 // Nonce identifies one acquisition: 128 random bits, never a host, process or thread.
 type Nonce [16]byte
 
-// NewNonce draws a nonce from the system's random source. It is formed as a version 4 UUID
-// (RFC 9562, section 5.4), so that stores with a uuid type can keep it as one.
+// NewNonce draws a nonce from the system's random source. It has the form of a version 4 UUID (RFC 9562,
+// section 5.4), so a store can keep it in a column of type uuid.
 func NewNonce() Nonce {
 	var n Nonce
 	_, _ = rand.Read(n[:]) // crypto/rand.Read never fails: it crashes the program instead
@@ -19,7 +19,7 @@ func NewNonce() Nonce {
 	return n
 }
 
-// String is the UUID form, lower case with dashes.
+// String returns the UUID in lower case with dashes.
 func (n Nonce) String() string {
 	var b [36]byte
 	hex.Encode(b[0:8], n[0:4])
@@ -34,7 +34,7 @@ func (n Nonce) String() string {
 	return string(b[:])
 }
 
-// ParseNonce reads what [Nonce.String] writes.
+// ParseNonce parses the result of [Nonce.String].
 func ParseNonce(s string) (Nonce, error) {
 	var n Nonce
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A nonce is a version 4 UUID, and no two are alike.
+// A nonce is a version 4 UUID, and two nonces differ.
 func TestNonceIsAVersion4UUID(t *testing.T) {
 	seen := make(map[driver.Nonce]bool)
 	for range 1000 {
@@ -22,7 +22,7 @@ func TestNonceIsAVersion4UUID(t *testing.T) {
 	}
 }
 
-// What ParseNonce takes, String writes back, but for the case of its digits.
+// String returns what ParseNonce parsed, except that digits are in lower case.
 func FuzzParseNonce(f *testing.F) {
 	valid := driver.NewNonce().String()
 	f.Add(valid)

@@ -2,13 +2,13 @@ package driver
 
 import "context"
 
-// Notifier is implemented by a backend that can tell when a key may have become free.
+// Notifier is implemented by a backend that can notify a waiter when a key may be free.
 type Notifier interface {
-	// Notify calls wake, which never blocks, whenever key may have become free, from the moment
-	// Notify returns until stop is called. ctx bounds the subscribing only. Once stop has returned, the store
-	// reserves key for this subscriber no more; stop waits for that, a second at most.
+	// Notify calls wake whenever key may have become free, from the return of Notify until stop is called.
+	// wake never blocks. ctx limits only the subscribing. After stop has returned, the store no longer
+	// reserves key for this subscriber. stop waits for that, a second at most.
 	//
-	// A wake-up is a hint: it may be late, doubled or lost. The engine subscribes first, then asks
-	// again, then waits, and keeps polling behind it.
+	// A notification is a hint: it may be late, doubled or lost. The engine subscribes, retries once, then
+	// waits, and still polls now and then.
 	Notify(ctx context.Context, key Key, wake func()) (stop func(), err error)
 }

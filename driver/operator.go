@@ -5,36 +5,37 @@ import (
 	"time"
 )
 
-// Operator is implemented by a backend whose locks can be listed, mended and closed by people.
+// Operator is implemented by a backend whose locks people can list, repair and pause.
 type Operator interface {
-	// List returns the locks of namespace, ordered by name; with all, those of every namespace,
-	// ordered by namespace and name.
+	// List returns the locks of namespace, ordered by name. If all is set, it returns those of every
+	// namespace, ordered by namespace and name.
 	List(ctx context.Context, namespace string, all bool) ([]Status, error)
 
-	// Inspect returns the state of one lock. A key that the store has never seen, or has pruned,
-	// is a free lock with token zero.
+	// Inspect returns the state of one lock. For a key that the store has never seen, or has pruned, it
+	// returns a free lock with token zero.
 	Inspect(ctx context.Context, key Key) (Status, error)
 
-	// ForceRelease ends whatever holds key, provided that its token is still token, and raises
-	// the token, so that the old holder is fenced. Unless live is set, it refuses a pause and a lease
-	// that has not expired with a [*Held]. It returns [ErrNotHeld] when nobody holds the key or the token
-	// is another by now.
+	// ForceRelease ends the lease or pause of key if its token is still token. It raises the token, so that
+	// the old holder is fenced. Unless live is set, it returns a [*Held] for a pause and for a lease that has
+	// not expired. It returns [ErrNotHeld] if nobody holds the key or its token has changed.
 	ForceRelease(ctx context.Context, key Key, token Token, live bool) error
 
-	// Prune forgets locks that nobody holds and nobody has held for the given time, and reports
-	// how many. Tokens granted later are larger than any that were forgotten.
+	// Prune deletes locks that nobody has held for the given time, and returns how many. Later tokens are
+	// larger than the tokens of deleted locks.
 	Prune(ctx context.Context, unused time.Duration) (int, error)
 
-	// Pause makes a pause of the grant g, which keeps its token, holder and note: it does not expire, needs no
-	// renewal, outlives every connection and restart, and is refused to others with the reason [Paused] until
-	// [Operator.ForceRelease] ends it, with live. From then on the nonce of g is nobody's: Renew finds it
-	// lost, and Release does not find it. A HandoverDelay and MinHold of g end with it.
+	// Pause turns the grant g into a pause, which keeps its token, holder and note. A pause does not expire,
+	// needs no renewal, and outlives every connection and restart. Other requests are refused with the reason
+	// [Paused] until [Operator.ForceRelease] with live ends the pause. From then on the nonce of g is
+	// invalid: Renew returns [Lost], and Release returns [ErrNotHeld]. The HandoverDelay and the MinHold of g
+	// no longer apply.
 	//
-	// as is the nonce of the pause: the same request sent again changes nothing. ErrNotHeld means that the
-	// store does not hold g any more; it never revives what has expired. Any other error but one made by
-	// [NotApplied] or [Permanent] means that the outcome is unknown. It waits for nobody.
+	// as is the nonce of the pause. A repeated request changes nothing. Pause returns [ErrNotHeld] if the
+	// store no longer holds g. It never revives an expired grant. Any other error, except one made by
+	// [NotApplied] or [Permanent], means that the outcome is unknown. Pause waits for no other holder.
 	//
-	// Not every store can; [Capabilities].Pauses says which, and the others answer with an error made by [Permanent].
+	// Not every store can pause a key. [Capabilities].Pauses says which can. The others return an error made
+	// by [Permanent].
 	Pause(ctx context.Context, g Grant, as Nonce) error
 }
 
@@ -43,30 +44,31 @@ type Status struct {
 	Key       Key
 	State     State
 	Token     Token
-	Holder    string        // present holder, or the last one
+	Holder    string        // the current holder, or the last one
 	Note      string        // that holder's note
-	Age       time.Duration // since the grant; zero when never granted
-	ExpiresIn time.Duration // until the lease ends unless renewed; negative once it has expired; zero of a pause
-	FreeIn    time.Duration // until the key can be granted; zero when it can, and of a pause
+	Age       time.Duration // since the grant; zero if it was never granted
+	ExpiresIn time.Duration // until the lease ends unless renewed, negative after it has expired, zero for a pause
+	FreeIn    time.Duration // until the key can be granted; zero if it can be now, and for a pause
 }
 
 // State is the state of a lock.
 type State uint8
 
 const (
-	// StateFree: it can be granted now.
+	// StateFree: the key can be granted now.
 	StateFree State = iota
-	// StateHeld: a lease is alive.
+	// StateHeld: a lease has not expired.
 	StateHeld
-	// StateExpired: a lease ended without release; whoever held it is presumed dead.
+	// StateExpired: a lease ended without release. Its holder is presumed dead.
 	StateExpired
-	// StateClosed: released or expired, and closed by a minimum hold or a hand-over delay.
+	// StateClosed: the lease was released or has expired, and a minimum hold or a hand-over delay is not
+	// over.
 	StateClosed
-	// StatePaused: closed until somebody opens it; the holder is who paused it, and the note says why.
+	// StatePaused: the key is paused. Holder names the operator, and Note says why.
 	StatePaused
 )
 
-// String is the state in one lower-case word.
+// String returns the state as one lower-case word.
 func (s State) String() string {
 	switch s {
 	case StateHeld:

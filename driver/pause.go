@@ -2,15 +2,16 @@ package driver
 
 import "time"
 
-// Endless is when a pause ends in a store in which everything does, from its beginning on: never, as far as
-// people are concerned, and soon enough for every store's clock and for a [time.Duration]. Who knows nothing
-// of pauses takes one for a lease that somebody keeps alive.
+// Endless is the expiry stored for a pause in stores that require one. It is a century from the start of the
+// pause, which fits every store's clock and a [time.Duration]. A program that does not know pauses sees a
+// lease that is renewed.
 const Endless = 100 * 365 * 24 * time.Hour
 
-// endless says whether a lease that lasts for so long is a pause. The engine asks for leases of days.
+// endless reports whether a lease that lasts this long is a pause. The engine requests leases of a week at
+// most.
 func endless(left time.Duration) bool { return left > Endless/2 }
 
-// KnowPause makes h the refusal of a pause if it is that of a lease which does not end.
+// KnowPause changes h to the refusal of a pause if its lease is endless, and returns h.
 func (h *Held) KnowPause() *Held {
 	if h.Reason == Leased && endless(h.ExpiresIn) {
 		h.Reason, h.ExpiresIn = Paused, 0
@@ -18,7 +19,7 @@ func (h *Held) KnowPause() *Held {
 	return h
 }
 
-// KnowPause makes s the state of a pause if it is that of a lease which does not end.
+// KnowPause changes s to the state of a pause if its lease is endless.
 func (s *Status) KnowPause() {
 	if s.State == StateHeld && endless(s.ExpiresIn) {
 		s.State, s.ExpiresIn, s.FreeIn = StatePaused, 0, 0

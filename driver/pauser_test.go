@@ -9,7 +9,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// In a store in which everything ends, a pause is a lease that lasts for about a century, also when years of it are over.
+// In a store that requires an expiry, a pause is a lease of about a century, and is recognised even after
+// years.
 func TestAPauseIsALeaseThatDoesNotEnd(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for left, paused := range map[time.Duration]bool{
@@ -36,7 +37,7 @@ func TestAPauseIsALeaseThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// What is no lease stays what it is, however long it lasts.
+// Only a lease becomes a pause: another state or reason stays, even if it lasts as long.
 func TestNothingButALeaseBecomesAPause(t *testing.T) {
 	for _, reason := range []driver.Reason{driver.MinHold, driver.Handover, driver.Quarantine, driver.Contended, driver.Draining, driver.Reserved} {
 		held := driver.Held{Reason: reason, ExpiresIn: driver.Endless}

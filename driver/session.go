@@ -2,13 +2,13 @@ package driver
 
 import "context"
 
-// Session is implemented by a backend whose grants end with a connection and not by the store's
-// clock: then a TTL is only how long a holder is trusted after the last proof that its connection
-// lives, which Renew brings. What such a grant leaves behind the engine gives back with Release when
-// trust has ended, because the store does not.
+// Session is implemented by a backend whose grants end with a connection and not by the store's clock. The
+// TTL then limits only how long a holder trusts its lease after its connection was last confirmed, which
+// Renew does. The store does not end such a grant with the TTL, so the engine calls Release after the trust
+// has ended.
 type Session interface {
-	// Session returns a context that ends as soon as the backend knows that the connection that g
-	// lives on is gone, or g no longer its own; the cause says why. Of a grant that it does not know
-	// it is a context that has ended. It does no I/O.
+	// Session returns a context that ends when the backend knows that g's connection is gone or no longer
+	// belongs to g. The cause says why. For an unknown grant it returns a context that has ended. It does no
+	// I/O.
 	Session(g Grant) context.Context
 }

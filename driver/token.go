@@ -2,9 +2,9 @@ package driver
 
 import "strconv"
 
-// Token is a fencing token: for one key, strictly larger with each grant. Zero is never valid.
-// It is signed because the resources that compare it keep it in a bigint.
+// Token is a fencing token: each grant of a key has a larger one than the grant before. Zero is never valid.
+// It is signed because a resource stores it in a column of type bigint.
 type Token int64
 
-// String is the decimal form.
+// String returns the token in decimal.
 func (t Token) String() string { return strconv.FormatInt(int64(t), 10) }

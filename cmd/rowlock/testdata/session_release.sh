@@ -23,7 +23,7 @@ rowlock release job --live --token "$token" >out 2>err
 test ! -s out -a ! -s err
 code=0; wait $rowlock || code=$?
 test $code = 79
-grep -q 'the connection that it lived on is gone; stopping the command' lost
+grep -q 'the connection that kept the lease is gone; stopping the command' lost
 code=0; rowlock release job --live --token "$token" 2>/dev/null || code=$?
 test $code = 1
 rowlock run job -- true
