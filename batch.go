@@ -11,21 +11,23 @@ import (
 	"github.com/rowlock/rowlock/internal/clock"
 )
 
-// parts is the number of requests that a failed one is split into. With 8, one bad lease of a thousand is found by 30
-// more.
+// parts is the number of requests that a failed request is split into. With 8, about 30 more requests find
+// one bad lease among 1,000.
 const parts = 8
 
 var errUntold = errors.New("the store did not report an outcome for this lease")
 
-// batchRun is the requests that renew one batch: one, and more if it fails because of some of its leases.
+// batchRun sends the requests that renew one batch: one, or more if the request fails because of some of its
+// leases.
 type batchRun struct {
 	renewals *renewals
-	share    float64 // of the pauses before what failed is tried again
-	works    bool    // the store has renewed something in this run
+	share    float64 // random factor of the delay before a retry
+	works    bool    // the store has renewed a lease in this run
 }
 
-// renew renews a batch. If the store refuses it and renews another lease, then a lease of the batch is the reason: the
-// batch is split until each such lease fails alone. A request that uses up its time ends the run.
+// renew renews a batch. If the store refuses the batch and renews another lease, a lease of the batch is the
+// cause. Then renew splits the batch until each such lease fails alone. A request that times out ends the
+// run.
 func (o *batchRun) renew(batch []*Lease) {
 	for todo := [][]*Lease{batch}; len(todo) > 0; {
 		part := todo[0]
@@ -45,8 +47,9 @@ func (o *batchRun) renew(batch []*Lease) {
 	}
 }
 
-// renewsAnother says whether the store renews some lease, of the batch or of the part of it that has failed. It tries one
-// at random: the batch is tried again some twenty times before its leases are lost, so in the end that is a good one.
+// renewsAnother reports whether the store renews any lease. If none was renewed in this run, it tries a
+// random lease of part, which may be the bad one. The batch is retried about twenty times before its leases
+// are lost, so one of the tries will succeed.
 func (o *batchRun) renewsAnother(part []*Lease) bool {
 	if !o.works {
 		i := rand.IntN(len(part))
@@ -55,16 +58,16 @@ func (o *batchRun) renewsAnother(part []*Lease) bool {
 	return o.works
 }
 
-// reply is what the store said to one request.
+// reply is the result of one request.
 type reply struct {
-	grants    []driver.Grant // as they were asked for
+	grants    []driver.Grant // as requested
 	outcomes  []driver.Outcome
 	err       error
-	late      bool // it failed because its time was over
+	late      bool // it failed because of its timeout
 	sent, now clock.Instant
 }
 
-// ask makes one request.
+// ask sends one request.
 func (o *batchRun) ask(part []*Lease) reply {
 	l := o.renewals.locker
 	sent := l.clock()
@@ -82,7 +85,7 @@ func (o *batchRun) ask(part []*Lease) reply {
 	return reply{grants, outcomes, err, ctx.Err() != nil, sent, l.clock()}
 }
 
-// settle applies a reply to leases that it is the last word on in this run.
+// settle applies a reply to leases for which no further request follows in this run.
 func (o *batchRun) settle(part []*Lease, r reply) {
 	tells := make([]func(), len(part))
 	for i, le := range part {
@@ -101,7 +104,7 @@ func (o *batchRun) settle(part []*Lease, r reply) {
 	})
 }
 
-// attemptTimeout bounds a renewal of batch by its most urgent lease.
+// attemptTimeout returns the timeout for a renewal of batch. Its most urgent lease decides.
 func attemptTimeout(batch []*Lease, now clock.Instant) time.Duration {
 	limit := batch[0].attemptTimeout(now)
 	for _, le := range batch[1:] {
@@ -110,5 +113,5 @@ func attemptTimeout(batch []*Lease, now clock.Instant) time.Duration {
 	return limit
 }
 
-// jitterShare is drawn once for a batch, so that what failed together is retried together.
+// jitterShare is drawn once for each batch, so that leases that failed together are retried together.
 func jitterShare() float64 { return 0.5 + rand.Float64() }

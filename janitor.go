@@ -12,35 +12,35 @@ import (
 	"github.com/rowlock/rowlock/internal/clock"
 )
 
-// leftover is a grant that the store may hold although nobody here does: its acquire was given up
-// while a reply was missing, or its release was not answered.
+// leftover is a grant that the store may hold although this process does not: its acquire gave up while a
+// reply was missing, or its release got no reply.
 type leftover struct {
 	cfg      *settings
 	grant    driver.Grant
-	since    clock.Instant // before the last request that may have granted or prolonged it was sent
-	certain  bool          // no request for it is under way
-	pending  bool          // the store may grant it by itself; if it did not, there is nothing to tell
-	requests int           // requests that may grant it, if it is not certain
+	since    clock.Instant // when the last request that may have granted or renewed it was about to be sent
+	certain  bool          // no request that could grant it is in progress
+	pending  bool          // the store may grant a recorded request; if it has not, no event is emitted
+	requests int           // requests that may grant it, unless certain is set
 
 	next   time.Time
-	asking bool // a request is under way
+	asking bool // a request is in progress
 	pauses backoff.Backoff
 	freed  int
 	err    error
 }
 
-// mostTakingBack is how many leftovers of a locker are asked about at the same time: many waiters may give up
-// together, and a request that hangs must not keep the others waiting.
+// mostTakingBack limits the concurrent releases of leftovers. Many waiters may give up at the same time, and
+// a request that hangs must not block the others.
 const mostTakingBack = 8
 
-// janitor takes leftovers back, with goroutines that are there only while there are any.
+// janitor releases leftovers in the background. Its goroutines run only while there are leftovers.
 type janitor struct {
 	locker *Locker
-	pokes  chan struct{} // holds one
+	pokes  chan struct{} // has capacity for one
 
 	mu      sync.Mutex
 	items   []*leftover
-	asking  int // of the items
+	asking  int // items with a request in progress
 	running bool
 	stopped bool
 }
@@ -49,11 +49,10 @@ func (j *janitor) init(l *Locker) {
 	j.locker, j.pokes = l, make(chan struct{}, 1)
 }
 
-// takeBack has the store let go of item, in the background. After the locker was closed it makes
-// one attempt at once.
+// takeBack releases item in the background. After the locker was closed, it makes one attempt and returns.
 func (j *janitor) takeBack(item leftover) { j.take(item)() }
 
-// take is takeBack, but for telling of that attempt, which the caller does by calling what it returns.
+// take is takeBack, except that the caller emits the trace event of that attempt, by calling tell.
 func (j *janitor) take(item leftover) (tell func()) {
 	item.pauses = backoff.Backoff{Next: 50 * time.Millisecond, Most: time.Second}
 	item.next = j.locker.clock().At
@@ -64,10 +63,10 @@ func (j *janitor) take(item leftover) (tell func()) {
 	return func() { j.tell(&item) }
 }
 
-// withdrawLimit is how long a waiter that gives up waits for the store to forget its request.
+// withdrawLimit is how long a waiter that gives up waits until the store has withdrawn its request.
 const withdrawLimit = time.Second
 
-// withdraw is take, whose first attempt is made at once and waited for.
+// withdraw is take, but waits for a first attempt.
 func (j *janitor) withdraw(item leftover) (tell func()) {
 	ctx, cancel := context.WithTimeout(j.locker.patience, withdrawLimit)
 	defer cancel()
@@ -77,7 +76,7 @@ func (j *janitor) withdraw(item leftover) (tell func()) {
 	return j.take(item)
 }
 
-// queue leaves item to the goroutine, unless the locker was closed.
+// queue gives item to the goroutine, unless the locker was closed.
 func (j *janitor) queue(item *leftover) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -101,7 +100,7 @@ func (j *janitor) poke() {
 	}
 }
 
-// stop lets the janitor make one more attempt at what is left.
+// stop makes the janitor attempt each remaining item once more.
 func (j *janitor) stop() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -129,7 +128,7 @@ func (j *janitor) run() {
 	}
 }
 
-// work makes one attempt at item, which may be the last.
+// work makes one attempt to release item, which may be the last.
 func (j *janitor) work(item *leftover, last bool) {
 	over := j.attempt(j.locker.patience, item) || last
 	j.mu.Lock()
@@ -145,11 +144,11 @@ func (j *janitor) work(item *leftover, last bool) {
 	}
 }
 
-// longestRest is how long the janitor rests when there is nothing to do until it is poked.
+// longestRest is how long the janitor sleeps unless it is poked.
 const longestRest = time.Hour
 
-// pick chooses the leftover whose turn it is, or says how long there is none. Neither means that
-// there are no more, and the goroutine ends.
+// pick returns the leftover that is due, or how long to sleep. If it returns neither, nothing is left, and
+// the goroutine ends.
 func (j *janitor) pick() (item *leftover, pause time.Duration, stopped bool) {
 	now := j.locker.clock()
 	j.mu.Lock()
@@ -174,7 +173,7 @@ func (j *janitor) pick() (item *leftover, pause time.Duration, stopped bool) {
 	return item, 0, j.stopped
 }
 
-// attempt asks the store once to let go of item, and says whether that is settled.
+// attempt sends one release of item, and reports whether item is settled.
 func (j *janitor) attempt(ctx context.Context, item *leftover) bool {
 	timeout := callTimeout(item.grant.TTL)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -184,14 +183,14 @@ func (j *janitor) attempt(ctx context.Context, item *leftover) bool {
 	item.next = now.At.Add(item.pauses.Step())
 	item.err = nil
 	age := now.Since(item.since)
-	// A request was cut off after its timeout; give one that was already at the store, or on the
-	// way, as long again to be carried out. If it takes even longer, what it is granted ends with
-	// its TTL, for nobody renews it.
+	// A request ends for its caller after the timeout. It may still be at the store, or on its way, so it
+	// gets the same time again to be applied. If it takes even longer, its grant ends with the TTL, because
+	// nothing renews it.
 	settled := item.certain || age > 2*timeout
 	switch {
 	case err == nil:
 		item.freed++
-		// Another request with the same nonce may be on its way, and be granted when it arrives.
+		// Another request with the same nonce may still be on its way, and may be granted when it arrives.
 		return settled || item.freed >= item.requests
 	case errors.Is(err, driver.ErrNotHeld):
 		return settled
@@ -200,7 +199,7 @@ func (j *janitor) attempt(ctx context.Context, item *leftover) bool {
 	return driver.IsPermanent(err) || age > item.grant.TTL+2*timeout
 }
 
-// drop is called with mu held.
+// drop removes item. The caller holds mu.
 func (j *janitor) drop(item *leftover) {
 	j.items = slices.DeleteFunc(j.items, func(other *leftover) bool { return other == item })
 }

@@ -6,24 +6,24 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// queues keeps the waiters of this process in the order in which they came, by name. A name that
-// nobody waits for is not in it.
+// queues has a queue of the waiters of this process for each name, in order of arrival. A name without
+// waiters has no queue.
 type queues struct {
 	mu     sync.Mutex
 	byKey  map[driver.Key]*queue
-	rounds uint64 // of all queues so far
+	rounds uint64 // counts the rounds of all queues
 }
 
 type queue struct {
-	places     []*place   // the first one asks the store
-	refusal    *HeldError // what the store last said to the first one
-	stopNotify func()     // ends what the store tells the queue; nil while it tells nothing
-	heir       *heir      // the first one, while it rests
-	passed     bool       // whoever was the first before has got the name, and has not let it go
-	round      uint64     // that began when the first became it or was last woken; no other queue has the same
+	places     []*place   // the first of them sends requests to the store
+	refusal    *HeldError // the last refusal of the first waiter
+	stopNotify func()     // ends the notifications of the store; nil if there are none
+	heir       *heir      // the first waiter while it rests, else nil
+	passed     bool       // the previous first waiter has acquired the name and has not released it
+	round      uint64     // began when the first waiter became the first or was last woken; unique among all queues
 }
 
-// join puts a waiter at the end of the queue for key.
+// join appends a waiter to the queue for key.
 func (q *queues) join(key driver.Key) *place {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -44,7 +44,7 @@ func (q *queues) join(key driver.Key) *place {
 	return p
 }
 
-// wake tells the first waiter for key that it may be free now.
+// wake wakes the first waiter for key, because the name may be free.
 func (q *queues) wake(key driver.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -53,7 +53,8 @@ func (q *queues) wake(key driver.Key) {
 	}
 }
 
-// wakeIn is wake, unless the round is over: the first has been woken since, or is another one.
+// wakeIn wakes the first waiter unless the round is over: that waiter was woken since, or another one is the
+// first.
 func (q *queues) wakeIn(round uint64, key driver.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -68,13 +69,13 @@ func (q *queues) wakeFirst(of *queue) {
 	of.places[0].poke()
 }
 
-// next begins a round of the queue. The caller holds mu.
+// next starts a new round of the queue. The caller holds mu.
 func (q *queues) next(of *queue) {
 	q.rounds++
 	of.round = q.rounds
 }
 
-// round is which round the queue for key is in; none if nobody waits.
+// round returns the round of the queue for key, or 0 if there is no queue.
 func (q *queues) round(key driver.Key) uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -84,7 +85,7 @@ func (q *queues) round(key driver.Key) uint64 {
 	return 0
 }
 
-// told says whether the store tells the waiters for key when it may be free.
+// told reports whether the store notifies the waiters for key.
 func (q *queues) told(key driver.Key) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,7 +93,7 @@ func (q *queues) told(key driver.Key) bool {
 	return of != nil && of.stopNotify != nil
 }
 
-// takeHeir takes the first who waits for key, if it rests. It is to be told what comes of that.
+// takeHeir takes the first waiter for key if it rests, else it returns nil. The caller must send it a result.
 func (q *queues) takeHeir(key driver.Key) *heir {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -105,24 +106,24 @@ func (q *queues) takeHeir(key driver.Key) *heir {
 	return taken
 }
 
-// place is where one waiter stands.
+// place is the entry of one waiter in a queue.
 type place struct {
 	queues *queues
 	key    driver.Key
-	ahead  int           // waiters before it when it came
-	first  chan struct{} // closed once it is the first
-	woken  chan struct{} // holds one wake-up
-	served bool          // it has got the name
+	ahead  int           // waiters before it when it joined
+	first  chan struct{} // closed when it becomes the first
+	woken  chan struct{} // has capacity for one wake-up
+	served bool          // it has acquired the name
 }
 
-// leave makes the next one the first, and forgets a name that nobody waits for.
+// leave removes the waiter, so that the next one becomes the first.
 func (p *place) leave() {
 	if stop := p.remove(); stop != nil {
 		stop()
 	}
 }
 
-// remove returns what ends the notifications of a queue that is now empty.
+// remove removes the waiter. If the queue is then empty, it returns the function that ends the notifications.
 func (p *place) remove() (stop func()) {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
@@ -146,7 +147,7 @@ func (p *place) remove() (stop func()) {
 	return nil
 }
 
-// poke wakes the waiter without waiting for it.
+// poke wakes the waiter without blocking.
 func (p *place) poke() {
 	select {
 	case p.woken <- struct{}{}:
@@ -154,7 +155,7 @@ func (p *place) poke() {
 	}
 }
 
-// passed says whether whoever stood before has got the name, and has not let it go.
+// passed reports whether the previous first waiter has acquired the name and has not released it.
 func (p *place) passed() bool {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
@@ -168,7 +169,7 @@ func (p *place) rests(h *heir) {
 	p.queues.byKey[p.key].heir = h
 }
 
-// rises says whether no release has taken h, and lets none do so any more.
+// rises ends that. It reports false if a release has already taken h.
 func (p *place) rises(h *heir) bool {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
@@ -180,21 +181,21 @@ func (p *place) rises(h *heir) bool {
 	return true
 }
 
-// notified says whether the store tells the queue when the name may be free.
+// notified reports whether the store notifies the queue.
 func (p *place) notified() bool {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
 	return p.queues.byKey[p.key].stopNotify != nil
 }
 
-// notifiedUntil keeps what ends the notifications until nobody waits for the name.
+// notifiedUntil stores the function that ends the notifications. It is called when the last waiter leaves.
 func (p *place) notifiedUntil(stop func()) {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
 	p.queues.byKey[p.key].stopNotify = stop
 }
 
-// refused remembers what the store said, for those who stand behind and never ask.
+// refused stores a refusal for the waiters behind, which send no requests.
 func (p *place) refused(held *HeldError) {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
@@ -202,7 +203,7 @@ func (p *place) refused(held *HeldError) {
 	p.queues.byKey[p.key].refusal = &remembered
 }
 
-// refusal is what the store last said to the first in the queue; nil if it has said nothing.
+// refusal returns the last refusal of the first waiter, or nil if there is none.
 func (p *place) refusal() *HeldError {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()

@@ -12,38 +12,38 @@ import (
 	"github.com/rowlock/rowlock/internal/clock"
 )
 
-// maxNap is how long the scheduler sleeps at most while leases are held. Timers run on the monotonic
-// clock; only by looking does it find that another clock has gone on.
+// maxNap limits the sleep of the scheduler while leases are held. Timers use the monotonic clock, so the
+// scheduler must wake up to see that another clock has advanced.
 const maxNap = time.Second
 
-// maxBatch is how many leases one request renews at most: ten thousand travel in ten.
+// maxBatch limits the leases of one request: 10,000 leases take ten requests.
 const maxBatch = 1000
 
-// mostBatches is how many requests of a locker are under way at the same time. More make a store that works at its
-// limit no faster but each of them slower, until none is done in its time; with fewer a connection that hangs, which
-// holds one up for an attempt, would hold up too many others.
+// mostBatches limits the concurrent requests of a locker. More requests would not make an overloaded store
+// faster, but would make each of them slower, until all of them time out. With fewer, a connection that hangs
+// would delay too many of the others.
 const mostBatches = 4
 
-// renewals keeps the leases of one locker alive with one goroutine and one timer for all of them.
-// Requests run in goroutines of their own, so that a store that hangs delays no loss.
+// renewals renews all leases of a locker with one goroutine and one timer. Each request has a goroutine of
+// its own, so that a store that hangs does not delay the detection of a loss.
 type renewals struct {
 	locker *Locker
-	pokes  chan struct{} // holds one
-	slots  chan struct{} // holds one for each request that is under way
+	pokes  chan struct{} // has capacity for one
+	slots  chan struct{} // has one element for each request in progress
 
 	mu      sync.Mutex
 	held    schedule
-	lost    []*Lease // whose loss is still to be told
+	lost    []*Lease // their Lost events are not emitted yet
 	running bool
 	stopped bool
-	wakes   time.Time // when the scheduler wakes next
+	wakes   time.Time // when the scheduler wakes up next
 }
 
 func (r *renewals) init(l *Locker) {
 	r.locker, r.pokes, r.slots = l, make(chan struct{}, 1), make(chan struct{}, mostBatches)
 }
 
-// add keeps le alive from now on. It refuses once the locker is closed.
+// add starts to renew le. It reports false if the locker is closed.
 func (r *renewals) add(le *Lease) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *renewals) add(le *Lease) bool {
 	return true
 }
 
-// remove forgets le. The scheduler need not wake for it.
+// remove stops renewing le. The scheduler need not wake up for it.
 func (r *renewals) remove(le *Lease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,8 +67,8 @@ func (r *renewals) remove(le *Lease) {
 	}
 }
 
-// retire forgets le, which was lost, and has the loss told by the scheduler: whoever noticed may be
-// in a getter. Only where Close has ended meanwhile nobody else is left to tell it.
+// retire removes le, which was lost. The scheduler emits the Lost event, because the caller may be a getter.
+// If Close has ended meanwhile, the caller emits it.
 func (r *renewals) retire(le *Lease) {
 	r.mu.Lock()
 	r.forget(le)
@@ -83,7 +83,7 @@ func (r *renewals) retire(le *Lease) {
 	}
 }
 
-// stop ends the scheduler and returns the leases that were held.
+// stop ends the scheduler and returns the held leases.
 func (r *renewals) stop() []*Lease {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +93,7 @@ func (r *renewals) stop() []*Lease {
 	return held
 }
 
-// start makes the scheduler look at t at the latest. The caller holds mu.
+// start makes the scheduler run at t or earlier. The caller holds mu.
 func (r *renewals) start(t time.Time) {
 	if !r.running {
 		r.running, r.wakes = true, t
@@ -118,7 +118,7 @@ func (r *renewals) forget(le *Lease) {
 	}
 }
 
-// run tells losses, starts renewals and enforces deadlines until nothing is held.
+// run emits Lost events, starts renewals and enforces deadlines until no lease is held.
 func (r *renewals) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -154,7 +154,7 @@ func (r *renewals) run() {
 	}
 }
 
-// tellLost reports the losses that came up since the last time.
+// tellLost emits the Lost events of the losses since the last call.
 func (r *renewals) tellLost(now clock.Instant) {
 	r.mu.Lock()
 	lost := r.lost
@@ -170,7 +170,7 @@ func (r *renewals) tellLost(now clock.Instant) {
 	}
 }
 
-// expireAll looks at every lease, because a clock has jumped.
+// expireAll checks every lease, because a clock has jumped.
 func (r *renewals) expireAll(now clock.Instant) {
 	r.mu.Lock()
 	held := slices.Clone(r.held)
@@ -180,8 +180,8 @@ func (r *renewals) expireAll(now clock.Instant) {
 	}
 }
 
-// due takes the leases whose time has come. Where one must be renewed, those that are to be within
-// a quarter of an interval come along, so that an interval has a few requests however many leases.
+// due returns the leases to renew now. If one is due, it adds the leases that are due within a quarter of
+// their interval. So each interval has few requests, however many leases there are.
 func (r *renewals) due(now clock.Instant) []*Lease {
 	var due, expired []*Lease
 	r.mu.Lock()
@@ -215,8 +215,9 @@ func (r *renewals) due(now clock.Instant) []*Lease {
 	return due
 }
 
-// batches makes requests of the leases that are due. A request has the time of its most urgent lease, so the leases that
-// travel together are those that leave about as much. What has failed alone while others were renewed travels alone.
+// batches groups the leases into requests. The most urgent lease decides the timeout of a request, so each
+// request has leases with similar timeouts. A lease that failed alone while others were renewed gets a
+// request of its own.
 func batches(due []*Lease, now clock.Instant) [][]*Lease {
 	var all [][]*Lease
 	var together []*Lease
@@ -242,8 +243,8 @@ func batches(due []*Lease, now clock.Instant) [][]*Lease {
 	return all
 }
 
-// renew renews one batch, once there is a slot for it. What was released or lost while it waited for that is left out: the store may
-// still hold what is lost, and would keep it for one more TTL.
+// renew renews one batch when a slot is free. It skips a lease that was released or lost meanwhile, because
+// the store may still hold a lost lease, and a renewal would keep it there for another TTL.
 func (r *renewals) renew(batch []*Lease) {
 	r.slots <- struct{}{}
 	defer func() { <-r.slots }()
@@ -262,7 +263,8 @@ func (r *renewals) renew(batch []*Lease) {
 	}
 }
 
-// settle applies one outcome of a request for term, and returns the pause before the next attempt, zero for the usual one, and what tells of it.
+// settle applies the outcome of a request for term. It returns the delay before the next attempt, or zero for
+// the usual one, and a function that emits the trace event.
 func (r *renewals) settle(le *Lease, outcome driver.Outcome, term time.Duration, err error, sent, now clock.Instant, batch int, share float64) (time.Duration, func()) {
 	switch outcome {
 	case driver.Renewed:
@@ -296,7 +298,7 @@ func (r *renewals) settle(le *Lease, outcome driver.Outcome, term time.Duration,
 	}
 }
 
-// replied puts le back into the schedule after the reply to a request of the scheduler.
+// replied schedules le after the reply to a request of the scheduler.
 func (r *renewals) replied(le *Lease, retry time.Duration, now clock.Instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -305,11 +307,11 @@ func (r *renewals) replied(le *Lease, retry time.Duration, now clock.Instant) {
 	r.replan(le, retry, now)
 }
 
-// replan plans the next renewal of le after a reply. A request of the scheduler that is still under way comes first.
-// The caller holds mu.
+// replan schedules the next renewal of le after a reply. If a request of the scheduler is in progress, its
+// reply decides. The caller holds mu.
 func (r *renewals) replan(le *Lease, retry time.Duration, now clock.Instant) {
 	if !le.plan.scheduled {
-		return // released or lost in between
+		return // released or lost meanwhile
 	}
 	_, ends := le.remaining(now)
 	le.plan.renewAt = le.nextRenewal()
@@ -324,7 +326,7 @@ func (r *renewals) replan(le *Lease, retry time.Duration, now clock.Instant) {
 	r.start(le.plan.next)
 }
 
-// at has le renewed at t, if it is still held. The caller holds mu.
+// at schedules a renewal of le at t, if le is still held. The caller holds mu.
 func (r *renewals) at(le *Lease, t time.Time) {
 	if !le.plan.scheduled {
 		return
@@ -334,7 +336,7 @@ func (r *renewals) at(le *Lease, t time.Time) {
 	r.start(t)
 }
 
-// renewNow renews one lease for a caller who waits for it.
+// renewNow renews one lease while its caller waits.
 func (r *renewals) renewNow(ctx context.Context, le *Lease) error {
 	if err := r.ask(le); err != nil {
 		return err
@@ -364,7 +366,7 @@ func (r *renewals) renewNow(ctx context.Context, le *Lease) error {
 	return nil
 }
 
-// ask counts a request that is about to be sent, unless none may begin.
+// ask counts a request that is about to be sent, or fails if le is halted.
 func (r *renewals) ask(le *Lease) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -375,7 +377,7 @@ func (r *renewals) ask(le *Lease) error {
 	return nil
 }
 
-// halt lets no renewal of le begin until proceed, and returns when none is on its way.
+// halt prevents renewals of le until proceed. It returns when no renewal of le is in progress.
 func (r *renewals) halt(ctx context.Context, le *Lease) error {
 	r.mu.Lock()
 	if le.plan.halted {
@@ -402,7 +404,7 @@ func (r *renewals) halt(ctx context.Context, le *Lease) error {
 	return &opError{"release", le.grant.Key, ErrUnavailable, context.Cause(ctx)}
 }
 
-// proceed has le renewed at once, and then as usual.
+// proceed renews le at once, and then as usual.
 func (r *renewals) proceed(le *Lease) {
 	now := r.locker.clock()
 	r.mu.Lock()

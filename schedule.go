@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// schedule is a heap of leases by the time at which each must be looked at.
+// schedule is a heap of leases, ordered by when the scheduler must check them.
 type schedule []*Lease
 
 func (s schedule) Len() int { return len(s) }
@@ -17,14 +17,14 @@ func (s schedule) Swap(i, j int) {
 	s[i].plan.index, s[j].plan.index = i, j
 }
 
-// Push is for package heap.
+// Push implements heap.Interface.
 func (s *schedule) Push(x any) {
 	le := x.(*Lease) //nolint:forcetypeassert // only leases are pushed
 	le.plan.index, le.plan.scheduled = len(*s), true
 	*s = append(*s, le)
 }
 
-// Pop is for package heap.
+// Pop implements heap.Interface.
 func (s *schedule) Pop() any {
 	last := len(*s) - 1
 	le := (*s)[last]
@@ -34,22 +34,22 @@ func (s *schedule) Pop() any {
 	return le
 }
 
-// plan is what the scheduler knows of one lease. But for failures and alone it is under the scheduler's lock.
+// plan is the scheduler's data of one lease. Except for failures and alone, the scheduler's lock guards it.
 type plan struct {
-	renewAt   time.Time     // when to ask for renewal
-	next      time.Time     // when to look at the lease: then, or at its deadline
-	asking    bool          // a request of the scheduler is under way
-	halted    bool          // none may begin
-	requests  int           // that are under way, those of Renew among them
-	idle      chan struct{} // if there is one, closed when there are no more
+	renewAt   time.Time     // when to renew the lease
+	next      time.Time     // when to check the lease: renewAt or its deadline
+	asking    bool          // a request of the scheduler is in progress
+	halted    bool          // no request may begin
+	requests  int           // requests in progress, including those of Renew
+	idle      chan struct{} // if not nil, closed when no request is in progress
 	scheduled bool
 	index     int // in the schedule
 
 	failures atomic.Int32 // in a row
-	alone    atomic.Bool  // it has failed alone while the store renewed others
+	alone    atomic.Bool  // the store refused it alone while it renewed others
 }
 
-// answered counts a request that is under way no more. The caller holds the scheduler's lock.
+// answered counts the end of a request. The caller holds the scheduler's lock.
 func (p *plan) answered() {
 	p.requests--
 	if p.requests == 0 && p.idle != nil {

@@ -10,28 +10,29 @@ import (
 	"github.com/rowlock/rowlock/internal/clock"
 )
 
-// errWaitOver is the cause of a wait that ended by the option Wait.
+// errWaitOver is the cause of a context that the option Wait has ended.
 var errWaitOver = errors.New("wait is over")
 
-// waiter is an acquisition that waits. It stands in the queue of this process. As the first there it asks the store, and
-// between two requests it rests: then a release of this process may hand it the name.
+// waiter is an acquisition that waits in the queue of this process. While it is the first there, it sends
+// requests to the store. Between two requests it rests: then a release of this process may hand the name over
+// to it.
 type waiter struct {
 	*acquisition
 	place      *place
 	poll       poll
-	bound      context.Context // ends when the wait does; nil until it begins
+	bound      context.Context // ends when the wait does; nil until the wait begins
 	unbind     func()
 	subscribed bool
 }
 
-// limit is a context that ends when the caller's does, when its Wait is over, or when the locker is closed. It is made
-// when the wait begins: who need not wait pays nothing for it.
+// limit returns a context that ends when the caller's does, when its Wait is over, or when the locker is
+// closed. The first call makes it, so that an acquisition without a wait does not need it.
 func (w *waiter) limit() context.Context {
 	if w.bound != nil {
 		return w.bound
 	}
 	ctx, cancel := context.WithCancelCause(w.ctx)
-	if w.locker.closing.Err() != nil { // AfterFunc would take a moment, in which a waiter subscribes
+	if w.locker.closing.Err() != nil { // AfterFunc is asynchronous, and a waiter could subscribe meanwhile
 		cancel(ErrClosed)
 	}
 	stopClosing := context.AfterFunc(w.locker.closing, func() { cancel(ErrClosed) })
@@ -47,8 +48,8 @@ func (w *waiter) limit() context.Context {
 	return ctx
 }
 
-// comeFirst waits until nobody of this process stands before the waiter. Where the one before has just got the name,
-// it rests, because the name is not to be had.
+// comeFirst waits until the waiter is the first of this process. If the previous first waiter has just
+// acquired the name, the waiter rests instead of sending a request that would be refused.
 func (w *waiter) comeFirst() (*Lease, verdict) {
 	if w.place.ahead == 0 {
 		return nil, again
@@ -59,7 +60,7 @@ func (w *waiter) comeFirst() (*Lease, verdict) {
 	case <-w.place.first:
 	case <-ctx.Done():
 	}
-	w.held = w.place.refusal() // whoever stood before has just been granted the name, most likely
+	w.held = w.place.refusal() // most likely the previous first waiter has just acquired the name
 	switch {
 	case ctx.Err() != nil:
 		return nil, stop
@@ -69,7 +70,7 @@ func (w *waiter) comeFirst() (*Lease, verdict) {
 	return nil, again
 }
 
-// turn asks the store, and rests if it is refused.
+// turn sends one request, and rests if it is refused.
 func (w *waiter) turn() (le *Lease, next verdict) {
 	began := time.Now()
 	waited := false // in the store's queue
@@ -85,7 +86,7 @@ func (w *waiter) turn() (le *Lease, next verdict) {
 		w.place.refused(w.held)
 		w.waiting(0)
 		if w.subscribe() && !w.refusal.Pending {
-			return nil, again // it may have become free before the store was told to tell us
+			return nil, again // the name may have become free before the subscription began
 		}
 	}
 	woken := waited || w.follows() || w.place.notified() && w.locker.Capabilities().Wakes
@@ -96,13 +97,13 @@ func (w *waiter) turn() (le *Lease, next verdict) {
 	return w.rest(pause)
 }
 
-// await asks, and waits in the store's queue if the name is held. Until then it is an attempt like any other.
+// await sends one request, and waits in the store's queue if the name is held.
 func (w *waiter) await() (_ *Lease, _ verdict, waited bool) {
 	ctx, cancel := context.WithTimeout(w.ctx, callTimeout(w.cfg.ttl))
 	defer cancel()
 	failed := w.err != nil
 	le, next := w.ask(ctx, func(ctx context.Context, r driver.Request, sent clock.Instant) (driver.Grant, clock.Instant, error) {
-		r.Waiting = r.Waiting && !failed // after a failure, first whether the store is there
+		r.Waiting = r.Waiting && !failed // after a failure, first check that the store replies
 		g, err := w.locker.awaiter.Await(ctx, r, func(held *driver.Held) context.Context {
 			waited = true
 			if held != nil {
@@ -122,18 +123,18 @@ func (w *waiter) await() (_ *Lease, _ verdict, waited bool) {
 		return w.afterWait(w.bound, g, sent, err)
 	})
 	if over := waited && w.bound.Err() != nil; over && le == nil && errors.Is(w.err, w.bound.Err()) {
-		w.err = nil // the last word is the refusal before
+		w.err = nil // keep the earlier refusal as the result
 	}
 	return le, next, waited
 }
 
-// subscribe asks the store to tell when the name may be free, and says whether it now does and did not before.
-// Whoever comes to the front of the queue finds that its predecessor has asked.
+// subscribe asks the store for notifications. It reports whether the store now sends them and did not before.
+// The next first waiter keeps the subscription of its predecessor.
 func (w *waiter) subscribe() bool {
 	if w.locker.notifier == nil || w.subscribed {
 		return false
 	}
-	w.subscribed = true // once: where it fails, the poll does
+	w.subscribed = true // only once; without notifications the waiter polls
 	if w.place.notified() {
 		return false
 	}
@@ -147,19 +148,20 @@ func (w *waiter) subscribe() bool {
 	return true
 }
 
-// follows says whether whoever stood before has just got the name, so that it is not to be had. Its release
-// wakes or hands over; whatever else ends it is found by the poll.
+// follows reports whether the previous first waiter has just acquired the name, so that a request would be
+// refused. Its release wakes this waiter or hands the name over. If it ends in another way, the poll detects
+// that.
 func (w *waiter) follows() bool {
 	return w.place.ahead > 0 && w.held != nil && w.locker.handing != nil && w.place.passed()
 }
 
-// rest pauses until d has passed, the waiter is woken, or its wait is over; or until a release has handed the name over.
+// rest waits until d has passed, the waiter is woken, its wait ends, or a release hands the name over.
 func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 	ctx, timer := w.limit(), time.NewTimer(d)
 	defer timer.Stop()
 	for {
 		h := w.heir()
-		var result chan handOver // gets nothing unless a release may take the waiter
+		var result chan handOver // receives nothing unless a release takes the waiter
 		if h != nil {
 			result = h.result
 		}
@@ -171,9 +173,9 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 			if le, next := w.inherit(o); next != refused {
 				return le, next
 			}
-			continue // the release wakes, now that it lets go
+			continue // the release frees the name, and then wakes the waiter
 		}
-		if h != nil && !w.place.rises(h) { // a release has taken it, and will tell
+		if h != nil && !w.place.rises(h) { // a release has taken the waiter, and will send the result
 			if le, next := w.inherit(<-h.result); le != nil || next == stop {
 				return le, next
 			}
@@ -185,8 +187,8 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 	}
 }
 
-// heir lets a release take the waiter. None may if the grant is to seal, or while an earlier request may yet be granted,
-// because the store's answer would not tell one from the other.
+// heir lets a release take the waiter. It returns nil if the grant must seal. It also returns nil if an
+// earlier request may still be granted, because the waiter could not tell the two grants apart.
 func (w *waiter) heir() *heir {
 	r := w.request()
 	if w.locker.handing == nil || w.doubt.requests > 0 || r.Seal != "" {
@@ -197,7 +199,7 @@ func (w *waiter) heir() *heir {
 	return h
 }
 
-// inherit takes note of what came of a hand-over.
+// inherit records the result of a hand-over.
 func (w *waiter) inherit(o handOver) (*Lease, verdict) {
 	if w.attempts == 0 {
 		w.answered = o.first
@@ -215,29 +217,30 @@ func (w *waiter) inherit(o handOver) (*Lease, verdict) {
 	return nil, again
 }
 
-// Bounds of the pause between two questions of a waiter that no store wakes.
+// Bounds of the delay between two requests of a waiter that the store does not notify.
 const (
 	shortestPoll = 4 * time.Millisecond
-	longestPoll  = time.Second // before jitter, which makes it a second and a half at most
+	longestPoll  = time.Second // before jitter, which makes it 1.5 s at most
 )
 
-// poll is how a waiter spaces its questions. What was held for long will, as far as one can tell, be held for
-// long yet: a waiter that nobody wakes asks again after a quarter of that time, so that it is late by about an
-// eighth of a hold, and asks about a long one once a second. Of several the store may know the order: who
-// stands further back asks as much less often. While it stands where it stood, one process has the name, which may
-// hand it from holder to holder, so that each hold is shorter than what is waited for.
+// poll chooses the delay between two requests. A name that has been held for long will probably be held for
+// longer. So a waiter without notifications waits for a quarter of the time for which the name has been held,
+// and for a second at most. On average it is late by an eighth of that time. If the store knows how many
+// waiters are ahead, the delay grows with their number. While that number stays the same, one process may
+// hand the name over from holder to holder. Then the time since the number last changed replaces the time of
+// the current hold, up to longestBurst.
 type poll struct {
 	backoff backoff.Backoff
-	ahead   int       // waiters before it, by the last answer
-	from    time.Time // the first answer that said so
+	ahead   int       // waiters ahead, by the last reply
+	from    time.Time // when a reply first had this number
 }
 
 func newPoll() poll {
 	return poll{backoff: backoff.Backoff{Next: 20 * time.Millisecond, Most: longestPoll}}
 }
 
-// next is how long to rest after the store refused, or after it did not answer (held is nil). Where the store
-// wakes the waiter, asking is only the net beneath.
+// next returns how long to rest after a refusal, or after a request without a reply (held is nil). If the
+// store notifies the waiter, polling only covers a lost notification.
 func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 	if held == nil {
 		return p.backoff.Step()
@@ -246,7 +249,7 @@ func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 		p.ahead, p.from = held.Ahead, time.Now()
 	}
 	var pause time.Duration
-	if woken || held.Since <= 0 || held.Reason == driver.Contended { // that is not for how long it is contended
+	if woken || held.Since <= 0 || held.Reason == driver.Contended { // Since does not say for how long a contended lock stays so
 		pause = p.backoff.Step()
 	} else {
 		place := time.Duration(held.Ahead) + 1
@@ -259,39 +262,39 @@ func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 	return pause
 }
 
-// Within a burst a name goes from holder to holder of one process without becoming free, so nobody else gets
-// it. The number bounds what a waiter of another process loses to holders of a moment: with fewer, the request
-// that ends a burst and the one that begins the next weigh more; with more, little is saved yet. The time bounds
-// it for holders who work longer, to whom one request more or less is nothing.
+// Limits of a series of hand-overs, during which the name never becomes free, so that no other process can
+// acquire it. A larger number would cost waiters of other processes more time when holds are short, and would
+// save little. With a smaller one, the requests at the end and the beginning of a series would cost more. The
+// time limits a series of long holds, for which one more request does not matter.
 const (
 	longestBurst = 100 * time.Millisecond
 	mostHanded   = 16
 )
 
-// burst is how a lease came to its process: through the store, or by how many hand-overs in a row since then.
+// burst says how a lease came to its process: through the store, or by how many hand-overs in a row.
 type burst struct {
-	began  clock.Instant // when the first of its leases, which came through the store, was asked for
+	began  clock.Instant // when the first lease of the series was requested from the store
 	handed int
 }
 
-// heir is the first waiter for a name, for as long as it rests. A release may take it, and tells it then what came of that.
+// heir is the first waiter for a name while it rests. A release may take it, and then sends it the result.
 type heir struct {
 	request driver.Request
-	result  chan handOver // holds one
+	result  chan handOver // has capacity for one
 }
 
-// handOver is what came of handing a name over.
+// handOver is the result of a hand-over.
 type handOver struct {
 	grant    driver.Grant
-	burst    burst         // that the grant is part of
-	requests int           // that were sent
-	first    clock.Instant // before the first of them was
-	sent     clock.Instant // before the last of them was
+	burst    burst         // the series that the grant is part of
+	requests int           // requests sent
+	first    clock.Instant // when the first of them was about to be sent
+	sent     clock.Instant // when the last of them was about to be sent
 	err      error         // nil if it was granted
-	unknown  int           // of them, without a reply
+	unknown  int           // requests without a reply
 }
 
-// answered says whether the outcome of a hand-over is known.
+// answered reports whether the outcome of a hand-over is known.
 func answered(err error) bool {
 	var held *driver.Held
 	return err == nil || errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld) || driver.IsNotApplied(err)

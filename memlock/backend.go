@@ -12,7 +12,7 @@ import (
 type Backend struct {
 	mu        sync.Mutex
 	rows      map[driver.Key]*row
-	floor     driver.Token // no token at or below it is granted: the largest that was pruned
+	floor     driver.Token // the largest token of a pruned lock; no token at or below it is granted
 	ahead     time.Duration
 	intercept func(Call) Fault
 	calls     map[Op]int
@@ -21,13 +21,13 @@ type Backend struct {
 
 // row is the state of one lock.
 type row struct {
-	nonce     driver.Nonce // zero once released
+	nonce     driver.Nonce // zero after a release
 	token     driver.Token
 	holder    string
 	note      string
 	acquired  time.Time
 	expires   time.Time
-	heldUntil time.Time // the key may be granted from then on; zero once it is released and nothing keeps it closed
+	heldUntil time.Time // when the key can be granted again; zero if it was released and no delay applies
 }
 
 var (
@@ -45,7 +45,7 @@ func New() *Backend {
 	}
 }
 
-// Capabilities are those of a single honest store. Its wake-ups reach every Locker on it.
+// Capabilities returns those of a single store that loses nothing. It notifies every Locker on it.
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Pauses: true}
 }
@@ -104,14 +104,14 @@ func (b *Backend) release(g driver.Grant) error {
 	now := b.now()
 	l := b.rows[g.Key]
 	if l != nil && l.nonce == (driver.Nonce{}) && l.token == g.Token {
-		return nil // released before
+		return nil // already released
 	}
 	if !l.is(g) {
 		return driver.ErrNotHeld
 	}
 	l.nonce = driver.Nonce{}
 	l.expires = earlier(l.expires, now)
-	l.heldUntil = time.Time{} // open, also if the clock is set back
+	l.heldUntil = time.Time{} // free, even if the clock is set back
 	if until := earlier(l.acquired, now).Add(g.MinHold); until.After(now) {
 		l.heldUntil = until
 	}
@@ -119,7 +119,7 @@ func (b *Backend) release(g driver.Grant) error {
 	return nil
 }
 
-// is reports whether l is held by g; a zero token of g is any.
+// is reports whether g holds l. A zero token of g matches any token.
 func (l *row) is(g driver.Grant) bool {
 	return l != nil && l.nonce == g.Nonce && (g.Token == 0 || l.token == g.Token)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A store whose clock is set back keeps nothing closed that was released, be it before or after; a minimum hold is as long as it was
-// asked for, and what a dead holder left stays closed.
+// After its clock was set back, a store keeps no released name unavailable, whether the release came before
+// or after. A minimum hold keeps its length, and the lease of a dead holder still lasts.
 func TestAReleasedNameIsFreeWhenTheClockIsSetBack(t *testing.T) {
 	b := memlock.New()
 	acquire := func(name string, minHold time.Duration) (driver.Grant, error) {

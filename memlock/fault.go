@@ -20,33 +20,34 @@ const (
 	OpPause    Op = "pause"
 )
 
-// Call is one request on its way.
+// Call is one request that was sent.
 type Call struct {
 	Op Op
-	N  int // how many of its kind came before it
+	N  int // the number of earlier requests of its kind
 }
 
-// Fault is what happens to one request. The zero value is none.
+// Fault is what happens to one request. The zero value means that nothing goes wrong.
 type Fault struct {
-	Request     time.Duration // the request takes so long to arrive
-	Reply       time.Duration // the reply takes so long to come back
-	LoseRequest bool          // the request never arrives; the caller waits until its ctx ends
-	LoseReply   bool          // it is carried out, and the caller waits until its ctx ends
-	Fail        error         // it is refused with this error instead
-	Late        bool          // a request that is under way when the caller gives up arrives all the same
+	Request     time.Duration // how long the request takes to arrive
+	Reply       time.Duration // how long the reply takes to arrive
+	LoseRequest bool          // the request never arrives, and the caller waits until its ctx ends
+	LoseReply   bool          // the request is applied, and the caller waits until its ctx ends
+	Fail        error         // the store returns this error and does not apply the request
+	Late        bool          // a request still arrives after its caller has given up
 }
 
-// ErrCutOff is what a caller gets whose request or reply was lost, joined with its ctx's error.
+// ErrCutOff is the error of a request that was lost, or whose reply was. It is joined with the error of the
+// caller's ctx.
 var ErrCutOff = errors.New("memlock: cut off")
 
-// Intercept has f decide what happens to each request from now on; nil ends that.
+// Intercept calls f for each later request to choose its fault. A nil f ends that.
 func (b *Backend) Intercept(f func(Call) Fault) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.intercept = f
 }
 
-// LoseReply lets the next request of the kind be carried out and its reply be lost.
+// LoseReply loses the reply to the next request of this kind. The request is applied.
 func (b *Backend) LoseReply(op Op) {
 	done := false
 	b.Intercept(func(c Call) Fault {
@@ -58,14 +59,14 @@ func (b *Backend) LoseReply(op Op) {
 	})
 }
 
-// Calls is how many requests of the kind have come.
+// Calls returns the number of requests of this kind so far.
 func (b *Backend) Calls(op Op) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.calls[op]
 }
 
-// fault decides about one request.
+// fault returns the fault of one request.
 func (b *Backend) fault(op Op) Fault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,7 +78,7 @@ func (b *Backend) fault(op Op) Fault {
 	return b.intercept(c)
 }
 
-// call carries apply out under the lock, with whatever befalls its request and its reply.
+// call runs apply under the lock, with the fault of its request and its reply.
 func call[T any](ctx context.Context, b *Backend, op Op, apply func() (T, error)) (T, error) {
 	var zero T
 	f := b.fault(op)
@@ -105,7 +106,7 @@ func call[T any](ctx context.Context, b *Backend, op Op, apply func() (T, error)
 	return reply, err
 }
 
-// pause waits for d, and says whether ctx outlived it. A ctx that has ended sends nothing.
+// pause waits for d, and reports false if ctx ended first. If ctx has ended, no request is sent.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -120,7 +121,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// cutOff waits, as a caller does who hears nothing.
+// cutOff waits until ctx ends, like a caller that gets no reply.
 func cutOff(ctx context.Context) error {
 	<-ctx.Done()
 	return oneline.Join(ErrCutOff, ctx.Err())

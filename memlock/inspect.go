@@ -79,8 +79,7 @@ func (b *Backend) end(key driver.Key, l *row, now time.Time) {
 	b.wake(key)
 }
 
-// Lose takes every lease on name away from its holder, whatever its namespace. The holder finds
-// out with its next renewal.
+// Lose ends every lease on name, in each namespace. The holder notices at its next renewal.
 func (b *Backend) Lose(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +90,7 @@ func (b *Backend) Lose(name string) {
 	}
 }
 
-// Expire ends the lease on key as the passing of its TTL does.
+// Expire ends the lease on key, as if its TTL were over.
 func (b *Backend) Expire(key driver.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 
 type watcher struct{ wake func() }
 
-// Notify implements [driver.Notifier]: a release wakes; an expiry does not, as in most stores.
+// Notify implements [driver.Notifier]. A release notifies the waiters. An expiry does not, as in most stores.
 func (b *Backend) Notify(_ context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -27,7 +27,7 @@ func (b *Backend) Notify(_ context.Context, key driver.Key, wake func()) (stop f
 	}, nil
 }
 
-// wake tells who watches key. The caller holds mu, which wake functions never wait for.
+// wake notifies the waiters for key. The caller holds mu, and wake functions never block.
 func (b *Backend) wake(key driver.Key) {
 	for w := range b.watchers[key] {
 		w.wake()

@@ -6,15 +6,15 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Boundaries of the histograms, in seconds. A request takes from half a millisecond to seconds; a wait or a
-// hold may last for hours; a margin is a part of a TTL, which is seconds to minutes.
+// Boundaries of the histograms, in seconds. A request takes from half a millisecond to seconds. A wait or a
+// hold may last for hours. A margin is part of a TTL, which is seconds to minutes.
 var (
 	requestBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
 	waitBounds    = []float64{.001, .005, .025, .1, .5, 1, 5, 15, 60, 300, 900, 3600, 14400}
 	marginBounds  = []float64{.01, .05, .1, .25, .5, 1, 2, 5, 10, 15, 20, 30, 60, 120}
 )
 
-// instruments are the metrics, as docs/observability.md lists them.
+// instruments are the metrics that docs/observability.md lists.
 type instruments struct {
 	acquire     metric.Float64Histogram
 	requests    metric.Int64Counter
@@ -48,17 +48,17 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	token, err := m.Int64Gauge("rowlock.token", metric.WithDescription("Fencing token of the last grant."))
 	errs = append(errs, err)
 	return &instruments{
-		acquire:     histogram("rowlock.acquire.duration", "Time from the call of Acquire until it returned, by outcome.", waitBounds),
-		requests:    counter("rowlock.acquire.requests", "{request}", "Requests for a lock that were sent to the store."),
-		refusals:    counter("rowlock.acquire.refusals", "{refusal}", "Requests that the store refused because the name was not free, by reason."),
+		acquire:     histogram("rowlock.acquire.duration", "Duration of a call of Acquire, by outcome.", waitBounds),
+		requests:    counter("rowlock.acquire.requests", "{request}", "Requests for a lock sent to the store."),
+		refusals:    counter("rowlock.acquire.refusals", "{refusal}", "Requests that the store refused because the name could not be granted, by reason."),
 		leases:      leases,
 		hold:        histogram("rowlock.hold.duration", "Time from the grant until the lease ended, by how it ended.", waitBounds),
 		renewal:     histogram("rowlock.renewal.duration", "Time from the request to the reply of a renewal that succeeded.", requestBounds),
-		margin:      histogram("rowlock.renewal.margin", "Trust that was left when the reply to a renewal came.", marginBounds),
-		failures:    counter("rowlock.renewal.failures", "{failure}", "Renewals that failed, by outcome. They are tried again until the deadline."),
+		margin:      histogram("rowlock.renewal.margin", "Time until the deadline of the lease when the reply to a renewal came.", marginBounds),
+		failures:    counter("rowlock.renewal.failures", "{failure}", "Renewals that failed, by outcome. They are retried until the deadline."),
 		lost:        counter("rowlock.lost", "{lease}", "Leases that ended before they were released, by reason."),
-		unknown:     counter("rowlock.unknown", "{request}", "Requests whose outcome did not become known, by operation."),
-		resolved:    counter("rowlock.resolved", "{acquisition}", "Acquires and releases of unknown outcome that were taken back in the background, by result."),
+		unknown:     counter("rowlock.unknown", "{request}", "Requests of unknown outcome, by operation."),
+		resolved:    counter("rowlock.resolved", "{acquisition}", "Acquires and releases of unknown outcome that were resolved in the background, by result."),
 		token:       token,
 		regressions: counter("rowlock.token.regressions", "{grant}", "Grants whose token was not larger than that of an earlier grant of the name."),
 	}, oneline.Join(errs...)

@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Option changes where telemetry goes, and what it tells.
+// Option configures where telemetry goes and what it contains.
 type Option func(*settings)
 
 type settings struct {
@@ -19,14 +19,15 @@ func defaults() settings {
 	return settings{meters: otel.GetMeterProvider(), tracers: otel.GetTracerProvider()}
 }
 
-// Meters has the metrics go to p instead of the global provider.
+// Meters sends the metrics to p instead of the global provider.
 func Meters(p metric.MeterProvider) Option { return func(s *settings) { s.meters = p } }
 
-// Tracers has the spans go to p instead of the global provider.
+// Tracers sends the spans to p instead of the global provider.
 func Tracers(p trace.TracerProvider) Option { return func(s *settings) { s.tracers = p } }
 
-// Names gives every metric the attribute rowlock.name, with what f makes of a lock's name: the name itself
-// where a program has a few dozen of them, a class of names ("order", "invoice") where it has many. Each value costs
-// a time series per metric, so there must be a bound on them. An empty value gives no attribute. With
-// it there is also the metric rowlock.token. f may be called by several goroutines at once.
+// Names adds the attribute rowlock.name to every metric. Its value is the result of f. Return the name itself
+// if the program has a few dozen names, or a class of names ("order", "invoice") if it has many. Each value
+// adds a time series to each metric, so the number of values must be limited. An empty value adds no
+// attribute. With Names there is also the metric rowlock.token. Several goroutines may call f at the same
+// time.
 func Names(f func(namespace, name string) string) Option { return func(s *settings) { s.names = f } }

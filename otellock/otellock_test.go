@@ -30,7 +30,7 @@ var background = context.Background()
 
 const ttl = 3 * time.Second
 
-// telemetry is what a locker told.
+// telemetry has what a locker reported.
 type telemetry struct {
 	*rowlock.Locker
 
@@ -52,7 +52,7 @@ func observed(t *testing.T, store driver.Backend, opts ...otellock.Option) *tele
 	return o
 }
 
-// series is every counter, gauge, and count of a histogram, by name and attributes.
+// series returns every counter, gauge, and count of a histogram, by name and attributes.
 func (o *telemetry) series(t *testing.T) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -90,7 +90,7 @@ func bubble(t *testing.T, f func(t *testing.T, store *memlock.Backend)) {
 	synctest.Test(t, func(t *testing.T) { f(t, memlock.New()) })
 }
 
-// Each thing that happens to a lock is counted once, in the metric that the documentation names.
+// Each event of a lock is counted once, in the metric that the documentation names.
 func TestMetrics(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		o := observed(t, store)
@@ -163,7 +163,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// A session that ends is a loss of each lease that lived on it.
+// The end of a session is a loss of each of its leases.
 func TestSessionExpiry(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		connection, end := context.WithCancel(background)
@@ -171,7 +171,7 @@ func TestSessionExpiry(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			_, err := o.Acquire(background, name)
 			require.NoError(t, err)
-			assert.Contains(t, o.series(t), "rowlock.lost "+name+" session", "zero is told before the first loss")
+			assert.Contains(t, o.series(t), "rowlock.lost "+name+" session", "the series exists before the first loss")
 		}
 		end()
 		synctest.Wait()
@@ -188,7 +188,7 @@ type session struct {
 
 func (s session) Session(driver.Grant) context.Context { return s.connection }
 
-// Zero is told before the first of a rare event also of names that get no attribute, beside some that do.
+// The series of a rare event exists before the event, also for a name without an attribute.
 func TestRareEventsOfNamesWithoutAnAttribute(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		o := observed(t, store, otellock.Names(func(_, name string) string { return map[string]string{"known": "known"}[name] }))
@@ -201,15 +201,15 @@ func TestRareEventsOfNamesWithoutAnAttribute(t *testing.T) {
 	})
 }
 
-// The number of series does not depend on the number of names, unless that was asked for; then the
-// token is told as well.
+// The number of series does not depend on the number of names unless Names is set. Then the token is
+// reported, too.
 func TestNamesAreNoAttributeUnlessAskedFor(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		plain := observed(t, store)
 		named := observed(t, store, otellock.Names(func(_, name string) string { return name[:1] }))
 		var before int
 		var token rowlock.Token
-		for i := range 2000 { // more than are remembered for their tokens
+		for i := range 2000 { // more names than the tokens that are remembered
 			for _, o := range []*telemetry{plain, named} {
 				lease, err := o.Acquire(background, fmt.Sprint("order-", i), rowlock.Namespace(fmt.Sprint(i)), rowlock.Holder(fmt.Sprint(i)))
 				require.NoError(t, err)
@@ -226,7 +226,7 @@ func TestNamesAreNoAttributeUnlessAskedFor(t *testing.T) {
 	})
 }
 
-// A store that has lost its history and grants an old token again is noticed.
+// A token that does not rise is counted, as from a store that was restored from a backup.
 func TestTokenRegression(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		back := &backwards{Backend: store}
@@ -257,7 +257,7 @@ func (b *backwards) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return g, err
 }
 
-// Waiting and holding are spans under the caller's, as long as what they stand for.
+// Each wait and each hold is a span below the caller's span, with the same duration.
 func TestSpans(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		o := observed(t, store)
@@ -286,7 +286,7 @@ func TestSpans(t *testing.T) {
 				}
 			}
 			assert.Contains(t, s.Attributes(), attribute.String("rowlock.name", "a"))
-			assert.Equal(t, s.Name() == "rowlock.hold", s.Status().Code == codes.Error, "a loss is an error, a refusal none")
+			assert.Equal(t, s.Name() == "rowlock.hold", s.Status().Code == codes.Error, "a loss is an error and a refusal is not")
 		}
 		assert.Equal(t, []string{"rowlock.acquire held 0s", "rowlock.acquire acquired 0s", "rowlock.hold lost 1m0s"}, told)
 		root.End()

@@ -7,11 +7,11 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// maxTokens bounds how many names' tokens are remembered.
+// maxTokens limits the names whose tokens are remembered.
 const maxTokens = 1000
 
-// tokens remembers the last grant of some names, to notice one that is not larger: a store that has lost its
-// history.
+// tokens remembers the last grant of some names, to detect a grant whose token is not larger. Such a store
+// has lost its history.
 type tokens struct {
 	mu   sync.Mutex
 	last map[[2]string]granted
@@ -22,10 +22,10 @@ type granted struct {
 	told  time.Time
 }
 
-// fell says whether the token of e, which is told at now, should have been larger. Only of a call that began
-// after the earlier grant was told is that certain.
+// fell reports whether the token of e, reported at now, should have been larger. That is certain only if the
+// call began after the earlier grant was reported.
 func (t *tokens) fell(e rowlock.AcquiredEvent, now time.Time) bool {
-	if e.Token == 0 { // the store has none
+	if e.Token == 0 { // the store has no tokens
 		return false
 	}
 	key := [2]string{e.Namespace, e.Name}
@@ -36,7 +36,7 @@ func (t *tokens) fell(e rowlock.AcquiredEvent, now time.Time) bool {
 		t.last = make(map[[2]string]granted)
 	}
 	if !known && len(t.last) >= maxTokens {
-		for some := range t.last { // whichever comes first
+		for some := range t.last { // an arbitrary one
 			delete(t.last, some)
 			break
 		}

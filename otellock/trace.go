@@ -26,8 +26,9 @@ type recorder struct {
 	zeroed sync.Map // values of rowlock.name
 }
 
-// New returns a trace for [rowlock.Tracing] that reports to OpenTelemetry. Its functions never block. It fails
-// if the provider refuses an instrument, as it does when another of the same name has another kind.
+// New returns a trace for [rowlock.Tracing] that reports to OpenTelemetry. Its functions never block. It
+// returns an error if the provider rejects an instrument, for example because another instrument has the same
+// name but another kind.
 func New(opts ...Option) (*rowlock.Trace, error) {
 	s := defaults()
 	for _, opt := range opts {
@@ -110,7 +111,7 @@ func (r *recorder) wasLost(e rowlock.LostEvent) {
 	r.holdSpan(e.Context, e.LeaseInfo, e.Held, e.Reason)
 }
 
-// released counts the end of a lease unless it was lost: then the loss was told.
+// released counts the end of a lease unless it was lost, because the loss was already counted.
 func (r *recorder) released(e rowlock.ReleasedEvent) {
 	if errors.Is(e.Err, rowlock.ErrLost) {
 		return
@@ -138,7 +139,7 @@ func (r *recorder) wasResolved(e rowlock.ResolvedEvent) {
 	r.resolved.Add(context.Background(), 1, r.with(e.LockInfo, result(became)))
 }
 
-// with is the attributes of a measurement.
+// with returns the attributes of a measurement.
 func (r *recorder) with(lock rowlock.LockInfo, attrs ...attribute.KeyValue) metric.MeasurementOption {
 	if r.names != nil {
 		if name := r.names(lock.Namespace, lock.Name); name != "" {

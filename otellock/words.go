@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Attributes. Each has few values, which are listed here and do not change.
+// Attributes. Each has a few fixed values, which are listed here.
 const (
 	nameKey      = attribute.Key("rowlock.name")
 	namespaceKey = attribute.Key("rowlock.namespace")
@@ -26,7 +26,7 @@ func reason(s string) attribute.KeyValue    { return attribute.String("rowlock.r
 func operation(s string) attribute.KeyValue { return attribute.String("rowlock.operation", s) }
 func result(s string) attribute.KeyValue    { return attribute.String("rowlock.result", s) }
 
-// failure is the outcome of an acquire that brought no lease.
+// failure returns the outcome of an acquire without a lease.
 func failure(err error) string {
 	switch {
 	case errors.Is(err, rowlock.ErrClosed):
@@ -49,7 +49,7 @@ func loss(r rowlock.LostReason) string {
 	return "other"
 }
 
-// refusal is held, or closed: nobody holds the name, and it is not granted yet.
+// refusal returns "held", or "closed" if nobody holds the name but it cannot be granted yet.
 func refusal(r driver.Reason) string {
 	if r == driver.Leased {
 		return "held"
@@ -57,8 +57,8 @@ func refusal(r driver.Reason) string {
 	return "closed"
 }
 
-// zero makes the counters of rare events exist before the first of them: an increase from nothing to one is
-// none to Prometheus. The attributes are those that all of them have.
+// zero creates the counters of rare events before the first event. Prometheus sees no increase if a counter
+// appears with the value one. The attributes are those that all of these counters have.
 func (r *recorder) zero(all []attribute.KeyValue) {
 	add := func(c metric.Int64Counter, attrs ...attribute.KeyValue) {
 		c.Add(context.Background(), 0, metric.WithAttributes(append(attrs, all...)...))

@@ -1,4 +1,4 @@
-// Package backoff has the pauses before something is tried again.
+// Package backoff has the delays between retries.
 package backoff
 
 import (
@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Backoff is a growing pause. Each step is between half and one and a half of its length, so that
-// those who were refused together do not come back together.
+// Backoff is a growing delay. Each step is randomly between half and one and a half of its length, so that
+// processes that failed together do not retry together.
 type Backoff struct{ Next, Most time.Duration }
 
-// Step is the next pause.
+// Step returns the next delay.
 func (b *Backoff) Step() time.Duration {
 	d := b.Next
 	b.Next = min(b.Next*8/5, b.Most)
 	return Jitter(d)
 }
 
-// Jitter is between half and one and a half of d, so that those who collided once do not collide again.
+// Jitter returns a random delay between half and one and a half of d.
 func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d+1) }
 
-// Sleep pauses for d, and says whether ctx outlived it.
+// Sleep waits for d, and reports false if ctx ended first.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -1,17 +1,17 @@
-// Package clock measures time that no clock of the machine has missed: also while it was suspended.
+// Package clock measures time, including the time for which the machine was suspended.
 package clock
 
 import "time"
 
-// Instant is one moment on every clock that may notice that time has passed.
+// Instant is one moment, read from every clock that may notice that time has passed.
 type Instant struct {
-	At        time.Time     // monotonic and wall
-	Suspended time.Duration // total time for which the monotonic clock stood still in suspend
+	At        time.Time     // has a monotonic and a wall reading
+	Suspended time.Duration // for how long the machine has been suspended since it started
 }
 
-// Since is how long ago start was, by the clock that says longest: the monotonic one stops while
-// the machine sleeps, the wall clock may be set back. Believing the longest can end a lease too
-// early and never too late.
+// Since returns the time since start. Of several clocks it believes the one that shows the longest time: the
+// monotonic clock stops in suspend, and the wall clock may be set back. So a lease may end too early, but
+// never too late.
 func (i Instant) Since(start Instant) time.Duration {
 	monotonic := i.At.Sub(start.At)
 	asleep := max(0, i.Suspended-start.Suspended)
@@ -19,15 +19,15 @@ func (i Instant) Since(start Instant) time.Duration {
 	return max(monotonic+asleep, wall)
 }
 
-// Jump is by how much Since exceeds what timers have seen pass.
+// Jump returns the part of Since that timers did not measure.
 func (i Instant) Jump(start Instant) time.Duration {
 	return i.Since(start) - i.At.Sub(start.At)
 }
 
-// Clock tells the time; tests put their own in place of the system's.
+// Clock returns the current Instant. Tests replace the system's clock with their own.
 type Clock func() Instant
 
-// System is the clock of the machine.
+// System reads the clocks of the machine.
 func System() Instant {
 	return Instant{Suspended: suspended(), At: time.Now()}
 }

@@ -4,5 +4,5 @@ package clock
 
 import "time"
 
-// suspended is not told apart here; the wall clock notices that the machine has slept.
+// suspended returns 0 on this system. The wall clock still shows that the machine was suspended.
 func suspended() time.Duration { return 0 }

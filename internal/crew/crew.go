@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// tellingTimeout is how long Close waits for a function of a Trace that is running. It need not be long, because such a
-// function does not block, and cannot be unlimited, because the function may be what has called Close.
+// tellingTimeout is how long Close waits for a running function of a Trace. It can be short, because such a
+// function does not block. It must be limited, because the function may have called Close.
 const tellingTimeout = 100 * time.Millisecond
 
-// Crew is the goroutines of a Locker, or those of callers that wait for a name.
+// Crew counts the goroutines of a Locker, or the callers that wait for a name.
 type Crew struct {
 	mu      sync.Mutex
-	working int // that are not inside a function of a Trace
-	telling int // that are
+	working int // goroutines that run no function of a Trace
+	telling int // goroutines that run one
 	changed chan struct{}
 }
 
-// Go starts a goroutine.
+// Go runs f in a goroutine and counts it.
 func (c *Crew) Go(f func()) {
 	c.Enter()
 	go func() {
@@ -27,13 +27,13 @@ func (c *Crew) Go(f func()) {
 	}()
 }
 
-// Enter counts the goroutine of a caller, until it calls Leave.
+// Enter counts the calling goroutine until Leave.
 func (c *Crew) Enter() { c.count(1, 0) }
 
 // Leave ends an Enter.
 func (c *Crew) Leave() { c.count(-1, 0) }
 
-// Tell calls f, which calls functions of a Trace. The caller is a goroutine of the crew.
+// Tell calls f, which calls functions of a Trace. The caller is a goroutine of c.
 func (c *Crew) Tell(f func()) {
 	c.count(-1, 1)
 	defer c.count(1, -1)
@@ -51,7 +51,8 @@ func (c *Crew) count(working, telling int) {
 	}
 }
 
-// Wait returns when no goroutine is left, but for those that stay inside a function of a Trace; or when limit is closed.
+// Wait returns when every goroutine has ended or when limit is closed. It waits only tellingTimeout for
+// goroutines that run a function of a Trace.
 func (c *Crew) Wait(limit <-chan struct{}) {
 	for {
 		working, all, changed := c.look()
@@ -72,7 +73,7 @@ func (c *Crew) Wait(limit <-chan struct{}) {
 	}
 }
 
-// look also returns what is closed with the next change.
+// look returns the counts, and a channel that is closed when they change.
 func (c *Crew) look() (working, all int, changed <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

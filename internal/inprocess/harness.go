@@ -1,5 +1,5 @@
-// Package inprocess makes clients that can be cut off from a store which is reached without a network
-// (a store in memory, a file), for the conformance suite of such stores.
+// Package inprocess provides clients for the conformance suite of stores that are reached without a network,
+// such as memory or a file. A test can cut such a client off from its store.
 package inprocess
 
 import (
@@ -10,15 +10,15 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Store is a backend, or one client of it.
+// Store is a backend, or one client of a store.
 type Store interface {
 	driver.Backend
 	driver.Operator
 }
 
-// Harness implements locktest.Harness with every power.
+// Harness implements locktest.Harness with all of its optional methods.
 type Harness struct {
-	// Connect returns a new client, and what ends it.
+	// Connect returns a new client, and a function that closes it.
 	Connect func() (Store, func() error, error)
 	// End makes the lease on key expire now, by the store's clock.
 	End func(ctx context.Context, key driver.Key) error
@@ -31,7 +31,7 @@ type Memory interface {
 	Expire(key driver.Key)
 }
 
-// New returns a harness on a store in memory, which all of its clients share.
+// New returns a harness for a store in memory, which all of its clients share.
 func New(store Memory) *Harness {
 	return &Harness{
 		Connect: func() (Store, func() error, error) { return store, func() error { return nil }, nil },
@@ -74,7 +74,7 @@ func (h *Harness) Open(context.Context) (driver.Backend, error) {
 	}
 }
 
-// Close ends a client.
+// Close closes a client.
 func (h *Harness) Close(b driver.Backend) error {
 	c, err := clientOf(b)
 	if err != nil {
@@ -86,13 +86,13 @@ func (h *Harness) Close(b driver.Backend) error {
 // Expire ends a lease now.
 func (h *Harness) Expire(ctx context.Context, key driver.Key) error { return h.End(ctx, key) }
 
-// Crash makes everything that b sends from now on fail.
+// Crash makes all later requests of b fail.
 func (h *Harness) Crash(b driver.Backend) error { return set(b, func(c *client) { c.dead = true }) }
 
-// Cut makes b hear nothing, and be heard by nobody.
+// Cut makes b unreachable: no request arrives, and no reply and no notification does.
 func (h *Harness) Cut(b driver.Backend) error { return set(b, func(c *client) { c.cut = true }) }
 
-// Restore ends that for the requests that come from now on.
+// Restore ends Cut for later requests.
 func (h *Harness) Restore(b driver.Backend) error { return set(b, func(c *client) { c.cut = false }) }
 
 // DropReply loses the reply to the next request of b.
@@ -118,7 +118,7 @@ func set(b driver.Backend, change func(*client)) error {
 	return nil
 }
 
-// client is one way to the store.
+// client is one connection to the store.
 type client struct {
 	Store
 	end                 func() error
@@ -128,13 +128,13 @@ type client struct {
 
 func (c *client) self() *client { return c }
 
-// notifying is what a client of a store that wakes can do besides.
+// notifying is a client of a store that notifies waiters.
 type notifying struct {
 	client   *client
 	notifier driver.Notifier
 }
 
-// handing is what a client of a store that hands over can do besides.
+// handing is a client of a store that hands over.
 type handing struct {
 	client     *client
 	handOverer driver.HandOverer
@@ -145,7 +145,7 @@ var (
 	errCutOff = errors.New("inprocess: no reply")
 )
 
-// state takes note of what befalls one request.
+// state returns what happens to one request.
 func (c *client) state() (dead, cut, drop bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +156,7 @@ func (c *client) state() (dead, cut, drop bool) {
 	return dead, cut, drop
 }
 
-// carry brings a request to the store and its reply back, or not.
+// carry sends a request to the store and returns its reply, unless the client is cut off.
 func carry[T any](ctx context.Context, c *client, request func() (T, error)) (T, error) {
 	var zero T
 	dead, cut, drop := c.state()
@@ -191,7 +191,7 @@ func (c *client) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) err
 	return err
 }
 
-// Notify passes no wake-up on to a client that is cut off.
+// Notify drops the notifications of a client that is cut off.
 func (c *notifying) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	return c.notifier.Notify(ctx, key, func() {
 		if c.client.hears() {
@@ -200,7 +200,7 @@ func (c *notifying) Notify(ctx context.Context, key driver.Key, wake func()) (st
 	})
 }
 
-// HandOver hands over through the client's connection.
+// HandOver hands a name over through the client's connection.
 func (c *handing) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	return carry(ctx, c.client, func() (driver.Grant, error) { return c.handOverer.HandOver(ctx, from, r) })
 }

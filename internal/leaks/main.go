@@ -1,5 +1,5 @@
-// Package leaks ends the tests of a package with the check that no goroutine is left. Drivers close some things after the call that
-// gave them up; those are waited for, which goleak does for half a second.
+// Package leaks runs the tests of a package, and then checks that no goroutine is left. Drivers close some
+// connections in the background. goleak waits for them for half a second, and this package waits for longer.
 package leaks
 
 import (
@@ -8,26 +8,27 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is longer than any of lingering needs.
+// patience is longer than the time that any function in lingering takes.
 const patience = 16 * time.Second
 
-// lingering are functions that end by themselves, but not with the call that began them.
+// lingering lists functions that end by themselves, but later than the call that started them.
 var lingering = []goleak.Option{
-	// A connection whose statement was given up: it has the statement cancelled and hears the server out, for up to 15 s. A pool of pgx's
-	// own waits for that when it is closed, one of database/sql does not.
+	// A connection whose statement was cancelled sends the cancellation and waits for the server, for up to
+	// 15 s. When a pool of pgx is closed, it waits for that. A pool of database/sql does not.
 	goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgconn.(*PgConn).asyncClose.func1"),
-	// Who connects in the moment in which a listener is closed hears nothing; Linux sends the packet again after 1 s, which is refused.
+	// A client that connects while the listener is being closed gets no reply. Linux repeats the packet after
+	// 1 s, which is then rejected.
 	goleak.IgnoreAnyFunction("net.(*Dialer).DialContext"),
-	// A client of Redis for which nobody answers looks once a second whether it was closed.
+	// A client of Redis that gets no reply checks once a second whether it was closed.
 	goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"),
 }
 
-// Main runs the tests of a package and exits: with a failure if a goroutine is left.
+// Main runs the tests of a package and exits. It fails if a goroutine is left.
 func Main(m goleak.TestingM) { goleak.VerifyTestMain(patient{m}) }
 
 type patient struct{ goleak.TestingM }
 
-// Run returns when nothing that lingers is left, or when something else is.
+// Run runs the tests. It returns when no lingering goroutine is left, or when another goroutine is.
 func (p patient) Run() int {
 	code := p.TestingM.Run()
 	if code == 0 {

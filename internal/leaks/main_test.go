@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-// A connect that ends by itself is no leak, however long it takes.
+// A connect that ends by itself is no leak, even if it takes long.
 func TestWhatLingersIsWaitedFor(t *testing.T) {
 	goOn := hang(t)
 	require.ErrorContains(t, goleak.Find(), "DialContext", "goleak does not wait as long")
@@ -22,7 +22,7 @@ func TestWhatLingersIsWaitedFor(t *testing.T) {
 	require.NoError(t, goleak.Find())
 }
 
-// A goroutine that does nothing of the kind is not waited for, and one that lingers for ever not for ever.
+// Main does not wait for other goroutines, and waits for lingering ones for a limited time.
 func TestALeakIsNotWaitedFor(t *testing.T) {
 	release := make(chan struct{})
 	go func() { <-release }()
@@ -37,7 +37,7 @@ func TestALeakIsNotWaitedFor(t *testing.T) {
 	require.Error(t, goleak.Find())
 }
 
-// hang connects until the function that it returns is called, or the test ends.
+// hang connects and gets no reply until goOn is called or the test ends.
 func hang(t *testing.T) (goOn func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,4 +1,5 @@
-// Package oneline writes errors in one line: what joins errors, and what some drivers say, has a newline for each part.
+// Package oneline writes the texts of errors on one line. The texts of joined errors and of some drivers have
+// several lines.
 package oneline
 
 import (
@@ -6,7 +7,7 @@ import (
 	"strings"
 )
 
-// Join is errors.Join with a text of one line.
+// Join is errors.Join, but its text has one line.
 func Join(errs ...error) error {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	switch len(errs) {
@@ -31,8 +32,8 @@ func (j *joined) Error() string {
 
 func (j *joined) Unwrap() []error { return j.errs }
 
-// Text is the text of err in one line. Drivers report each address that they have tried in a line of its own, and pgx each
-// address twice, with TLS and without: what was said already is left out.
+// Text returns the text of err on one line, without repeated lines. Drivers report each address that they
+// tried on a line of its own, and pgx reports each address twice, with and without TLS.
 func Text(err error) string {
 	var b strings.Builder
 	said := map[string]bool{}
@@ -52,7 +53,7 @@ func Text(err error) string {
 	return b.String()
 }
 
-// Error returns err, with a text of one line.
+// Error returns err with a text of one line.
 func Error(err error) error {
 	if err == nil || !strings.ContainsAny(err.Error(), "\r\n") {
 		return err

@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// An error of the library is one line, in which the errors that it is made of are found.
+// The text of a joined error has one line, and errors.Is and errors.As find its parts.
 func TestErrorsAreOneLine(t *testing.T) {
 	several := errors.New("failed to connect:\r\n\t127.0.0.1:1: refused\n\n\t[::1]:1: refused\n")
 	joined := oneline.Join(nil, several, &driver.Held{Holder: "job"}, errors.Join(io.EOF, driver.Permanent(context.Canceled)))
@@ -30,16 +30,16 @@ func TestErrorsAreOneLine(t *testing.T) {
 	assert.True(t, driver.IsPermanent(joined))
 
 	twice := errors.New("failed to connect:\n\t127.0.0.1:1: refused\n\t127.0.0.1:1: refused")
-	require.Equal(t, "failed to connect: 127.0.0.1:1: refused", oneline.Text(twice), "once with TLS, and once without")
+	require.Equal(t, "failed to connect: 127.0.0.1:1: refused", oneline.Text(twice), "tried with TLS and without")
 
 	wrapped := oneline.Error(several)
 	require.EqualError(t, wrapped, "failed to connect: 127.0.0.1:1: refused; [::1]:1: refused")
 	require.ErrorIs(t, wrapped, several)
-	assert.True(t, oneline.Error(io.EOF) == io.EOF, "what is one line is not wrapped") //nolint:errorlint // the identity is the point
-	assert.True(t, oneline.Join(nil, io.EOF) == io.EOF)                                //nolint:errorlint // the identity is the point
+	assert.True(t, oneline.Error(io.EOF) == io.EOF, "an error of one line is not wrapped") //nolint:errorlint // the identity is the point
+	assert.True(t, oneline.Join(nil, io.EOF) == io.EOF)                                    //nolint:errorlint // the identity is the point
 	list := []error{nil, io.EOF, context.Canceled}
 	joined = oneline.Join(list...)
-	require.Equal(t, []error{nil, io.EOF, context.Canceled}, list, "the list stays the caller's")
+	require.Equal(t, []error{nil, io.EOF, context.Canceled}, list, "Join does not change the caller's list")
 	list[1], list[2] = nil, nil
 	require.EqualError(t, joined, "EOF; context canceled")
 	assert.NoError(t, oneline.Join(nil, nil))
@@ -47,7 +47,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 	assert.NoError(t, oneline.Error(nil))
 }
 
-// No package that users call, and no part of the command, joins errors by errors.Join, whose text has a newline for each.
+// The library and the command do not use errors.Join, whose text has a line for each error.
 func TestNobodyJoinsByNewlines(t *testing.T) {
 	const root = "../.."
 	tools := []string{"bench", "compat_test", "examples", "internal/docs", "internal/inprocess", "internal/mutants", "internal/testserver", "internal/tools"}

@@ -23,7 +23,7 @@ const (
 	exploreTrust = exploreTTL - exploreTTL/10
 )
 
-// process acquires, works for longer than a TTL, and releases, as two processes at once do here.
+// process acquires, works for longer than a TTL, and releases. Two processes do this at the same time.
 func (v *verdict) process(s *world, c *client, name int) {
 	l, err := rowlock.New(c, rowlock.TTL(exploreTTL), rowlock.Holder(fmt.Sprint(name)))
 	if err != nil {
@@ -46,18 +46,19 @@ func (v *verdict) process(s *world, c *client, name int) {
 	w.release()
 }
 
-// schedule runs two processes whose first requests meet the given troubles, and returns what went wrong.
+// schedule runs two processes and applies the troubles of path to their first requests. It returns what went
+// wrong.
 func schedule(t *testing.T, path []int, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWorld(along(path))
 		var v verdict
 		var wg sync.WaitGroup
 		for i := range 2 {
-			time.Sleep(time.Microsecond) // no two of them ever act at the same instant
+			time.Sleep(time.Microsecond) // no two processes ever act at the same instant
 			wg.Go(func() { v.process(s, newClient(s, wrap(s.Backend)), i) })
 		}
 		wg.Wait()
-		time.Sleep(exploreTTL + 12*time.Second) // for what was on its way, and what that was granted
+		time.Sleep(exploreTTL + 12*time.Second) // for requests in progress and their grants to end
 		if now := s.state(); now.State == driver.StateHeld {
 			v.broken("left behind: %+v", now)
 		}
@@ -66,7 +67,7 @@ func schedule(t *testing.T, path []int, wrap func(*memlock.Backend) driver.Backe
 	return wrong
 }
 
-// along is the troubles of the first requests; the others have none.
+// along returns the troubles of path one after the other, and then none.
 func along(path []int) func() trouble {
 	var mu sync.Mutex
 	used := 0
@@ -80,7 +81,7 @@ func along(path []int) func() trouble {
 	}
 }
 
-// everyPath calls run with each combination of depth of the first so many troubles, until one goes wrong.
+// everyPath calls run with every path of length depth over the first many troubles, until one fails.
 func everyPath(depth, many int, run func(path []int) (wrong string)) (wrong string, schedules int) {
 	path := make([]int, depth)
 	for next := true; next; {
@@ -97,12 +98,12 @@ func everyPath(depth, many int, run func(path []int) (wrong string)) (wrong stri
 	return "", schedules
 }
 
-// explore runs every schedule of the given depth until one goes wrong.
+// explore runs every schedule of the given depth until one fails.
 func explore(t *testing.T, depth int, wrap func(*memlock.Backend) driver.Backend) (wrong string, schedules int) {
 	return everyPath(depth, len(troubles), func(path []int) string { return schedule(t, path, wrap) })
 }
 
-// exploreDepth is how many requests of a schedule meet a trouble: what ROWLOCK_SIMULATE_DEPTH says, or usual.
+// exploreDepth returns how many requests of a schedule have a trouble: ROWLOCK_SIMULATE_DEPTH or usual.
 func exploreDepth(t *testing.T, usual int) int {
 	t.Helper()
 	depth, err := strconv.Atoi(os.Getenv("ROWLOCK_SIMULATE_DEPTH"))
@@ -125,8 +126,8 @@ func rate(t *testing.T, schedules int, start time.Time) {
 
 func honest(b *memlock.Backend) driver.Backend { return b }
 
-// Promises 1, 2, 3, 5, 6 and 7 hold under every combination of slow, late, lost and refused requests, lost replies
-// and leases taken by force among the first few requests of two processes.
+// Promises 1, 2, 3, 5, 6 and 7 hold in every combination of troubles of the first requests of two processes.
+// The troubles are slow, late, lost and refused requests, lost replies, and leases that were ended by force.
 func TestEveryScheduleKeepsThePromises(t *testing.T) {
 	start := time.Now()
 	wrong, n := explore(t, exploreDepth(t, 4), honest)
@@ -134,7 +135,7 @@ func TestEveryScheduleKeepsThePromises(t *testing.T) {
 	rate(t, n, start)
 }
 
-// hasty is a store that ends leases sooner than it says.
+// hasty is a store that ends leases earlier than it says.
 type hasty struct{ *memlock.Backend }
 
 func (h hasty) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -145,7 +146,7 @@ func (h hasty) Acquire(ctx context.Context, r driver.Request) (driver.Grant, err
 	return g, err
 }
 
-// The control: the exploration finds what a store does wrong.
+// The exploration detects a faulty store.
 func TestExplorationFindsAHastyStore(t *testing.T) {
 	wrong, n := explore(t, 4, func(b *memlock.Backend) driver.Backend { return hasty{b} })
 	assert.NotEmpty(t, wrong)

@@ -18,8 +18,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// turn waits for the name, holds it for a moment, and releases. The TTL is longer than all that can befall it, so
-// nothing may be lost, and whoever waits without a limit is served.
+// turn acquires the name, holds it briefly, and releases. The TTL is longer than all delays together, so no
+// lease may be lost, and every waiter without a time limit acquires the name.
 func (v *verdict) turn(l *rowlock.Locker, ctx context.Context) string {
 	lease, err := l.Acquire(ctx, "a")
 	if err != nil {
@@ -38,8 +38,9 @@ func (v *verdict) turn(l *rowlock.Locker, ctx context.Context) string {
 	return ""
 }
 
-// handOverSchedule has a holder release to two waiters of its process, the first of which waits no longer than
-// patience, beside one of another process. The requests from the first release on meet the given troubles.
+// handOverSchedule has a holder release while two waiters of its process and one of another process wait. The
+// first waiter of its process waits for patience at most. The troubles of path apply to the requests from the
+// first release on.
 func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memlock.New()
@@ -58,7 +59,7 @@ func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap fun
 			wg.Go(func() { results[i] = who() })
 			time.Sleep(time.Microsecond)
 		}
-		time.Sleep(50 * time.Millisecond) // within a burst, or the first release would not hand over
+		time.Sleep(50 * time.Millisecond) // within the time of a series, so that the first release hands over
 		synctest.Wait()
 		next := along(path)
 		mem.Intercept(func(memlock.Call) memlock.Fault { return next().Fault })
@@ -73,7 +74,7 @@ func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap fun
 		if wrong == "" && errors.Is(err, rowlock.ErrLost) {
 			wrong = "the first release: " + err.Error()
 		}
-		time.Sleep(15 * time.Second) // for what was on its way, and for what is taken back
+		time.Sleep(15 * time.Second) // for requests in progress and for releases in the background
 		if s, _ := mem.Inspect(background, driver.Key{Name: "a"}); wrong == "" && s.State == driver.StateHeld {
 			wrong = fmt.Sprintf("left behind: %+v", s)
 		}
@@ -91,9 +92,10 @@ func exploreHandOver(t *testing.T, depth int, wrap func(*memlock.Backend) driver
 	return "", schedules
 }
 
-// Nobody is lost, served twice or kept waiting, no release is called a loss and nothing stays behind, under every
-// combination of slow, late and lost requests and replies among the first of a release to one who waits, whether it
-// goes on waiting or its ctx ends at once or in the middle.
+// A release hands the name over to a waiter, and its first requests and replies may be slow, late or lost, in
+// every combination. The waiter may keep waiting, or its ctx may end at once or during the hand-over. In each
+// schedule no lease is lost or granted twice, no waiter starves, no release reports a loss, and nothing is
+// left behind.
 func TestEveryScheduleOfAHandOver(t *testing.T) {
 	start := time.Now()
 	wrong, n := exploreHandOver(t, exploreDepth(t, 4), honest)
@@ -101,7 +103,8 @@ func TestEveryScheduleOfAHandOver(t *testing.T) {
 	rate(t, n, start)
 }
 
-// forgetful is a store that does not know to whom it has handed a name over, and gives it to whoever asks next.
+// forgetful is a store that does not record the new holder of a hand-over, and grants the name to the next
+// requester.
 type forgetful struct{ *memlock.Backend }
 
 func (f forgetful) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
@@ -112,7 +115,7 @@ func (f forgetful) HandOver(ctx context.Context, from driver.Grant, r driver.Req
 	return g, err
 }
 
-// The control: the exploration finds what a store does wrong.
+// The exploration detects a faulty store.
 func TestExplorationFindsAForgetfulStore(t *testing.T) {
 	wrong, n := exploreHandOver(t, 2, func(b *memlock.Backend) driver.Backend { return forgetful{b} })
 	assert.NotEmpty(t, wrong)

@@ -25,7 +25,8 @@ func locker(t *testing.T, store driver.Backend, opts ...rowlock.Option) *rowlock
 	return l
 }
 
-// acquire returns a lease on a name that is free. A wait for the end of another's would cost nothing in virtual time.
+// acquire returns a lease on a free name, and fails if it has to wait. In virtual time a wait would go
+// unnoticed.
 func acquire(t *testing.T, l *rowlock.Locker, name string) *rowlock.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)

@@ -2,5 +2,6 @@
 
 package simulate_test
 
-// raced is whether the race detector watches: it makes schedules many times dearer, and it looks for something else.
+// raced reports whether the race detector is on. It makes schedules many times slower, and searches for other
+// errors.
 const raced = true

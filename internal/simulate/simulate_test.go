@@ -20,25 +20,25 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// scenario is one random schedule: two or three processes, each with one or two that want the lock, and requests
-// that meet troubles until all is healed.
+// scenario is one random schedule: two or three processes, each with one or two callers of Acquire. Their
+// requests meet troubles until a time at which all troubles end.
 type scenario struct {
-	random  *rand.Rand // for the plan, which is made before anything runs
+	random  *rand.Rand // for the plan, which is made before the schedule runs
 	ttl     time.Duration
 	minHold time.Duration
 	delay   time.Duration
-	share   float64          // of the requests that meet a trouble
-	dark    [2]time.Duration // from when until when no request arrives at all
+	share   float64          // of the requests that have a trouble
+	dark    [2]time.Duration // begin and end of a time in which no request arrives
 	verdict verdict
 }
 
-// task is what one who wants the lock does once.
+// task is what one caller does once.
 type task struct {
 	pause, wait, hold, renew time.Duration
 	try, with                bool
 }
 
-// beyondTrust is a reply that comes when the shortest lease of a scenario is over.
+// beyondTrust is a reply that comes after the shortest lease of a scenario has ended.
 var beyondTrust = []trouble{{Fault: memlock.Fault{Reply: exploreTTL + 200*time.Millisecond}}}
 
 func newScenario(seed uint64) *scenario {
@@ -74,7 +74,7 @@ func (d *scenario) tasks() []task {
 	return tasks
 }
 
-// run works it and says what went wrong.
+// run runs the scenario and returns what went wrong.
 func (d *scenario) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -101,7 +101,7 @@ func (d *scenario) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend)
 			many := 1 + d.random.IntN(2)
 			for range many {
 				tasks := d.tasks()
-				time.Sleep(time.Microsecond) // no two of them ever act at the same instant
+				time.Sleep(time.Microsecond) // no two callers ever act at the same instant
 				wg.Go(func() { d.work(l, c, many == 1, tasks) })
 			}
 		}
@@ -109,18 +109,18 @@ func (d *scenario) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend)
 		mu.Lock()
 		healed = true
 		mu.Unlock()
-		time.Sleep(30 * time.Second) // for what was on its way, and for what is taken back
+		time.Sleep(30 * time.Second) // for requests in progress and for releases in the background
 		if now := s.state(); now.State == driver.StateHeld {
 			d.verdict.broken("left behind: %+v", now)
 		}
 		before := s.Calls(memlock.OpRenew) + s.Calls(memlock.OpRelease) + s.Calls(memlock.OpAcquire)
 		time.Sleep(time.Hour)
 		if more := s.Calls(memlock.OpRenew) + s.Calls(memlock.OpRelease) + s.Calls(memlock.OpAcquire) - before; more > 0 {
-			d.verdict.broken("%d requests were sent when nobody wanted anything", more)
+			d.verdict.broken("%d requests were sent while no caller was active", more)
 		}
 		for _, l := range lockers {
 			if err := l.Close(); err != nil {
-				d.verdict.broken("closing when all is healed and released: %v", err)
+				d.verdict.broken("Close after the troubles and all releases: %v", err)
 			}
 		}
 		wrong = d.verdict.of()
@@ -169,7 +169,7 @@ func (d *scenario) hold(w *watched, a task) {
 	w.release()
 }
 
-// simulated is a number from the environment, or usual.
+// simulated returns a number from the environment, or usual.
 func simulated(t *testing.T, name string, usual uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)
@@ -181,10 +181,11 @@ func simulated(t *testing.T, name string, usual uint64) uint64 {
 	return n
 }
 
-// Promises 1 to 7, 9 and 13 hold in random schedules of processes, waiters, requests and faults: no two trust at once,
-// tokens rise, whatever is told is true, nothing stays behind, no request is sent for nothing, and every goroutine ends.
-// ROWLOCK_SIMULATE_SEED and ROWLOCK_SIMULATE_SCHEDULES replay and prolong it. The plan is the seed's; the library's own
-// jitter is not, so a rare failure may take some tries.
+// Promises 1 to 7, 9 and 13 hold in random schedules of processes, waiters, requests and faults. No two
+// holders trust their leases at the same time, tokens rise, every result is true, nothing is left behind, no
+// request is unnecessary, and every goroutine ends. ROWLOCK_SIMULATE_SEED and ROWLOCK_SIMULATE_SCHEDULES
+// repeat and extend a run. The seed determines the plan but not the library's own jitter, so a rare failure
+// may need several runs.
 func TestSimulation(t *testing.T) {
 	seed := simulated(t, "ROWLOCK_SIMULATE_SEED", uint64(time.Now().UnixNano()))
 	usual := uint64(1000)
@@ -200,7 +201,7 @@ func TestSimulation(t *testing.T) {
 	rate(t, int(n), start)
 }
 
-// The control: a random schedule finds what a store does wrong.
+// The simulation detects a faulty store.
 func TestSimulationFindsAHastyStore(t *testing.T) {
 	wrong := ""
 	for seed := uint64(0); seed < 500 && wrong == ""; seed++ {

@@ -11,13 +11,13 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// trouble is what befalls one request.
+// trouble is what happens to one request.
 type trouble struct {
 	memlock.Fault
-	taken bool // whoever holds the name loses it by force, a moment before the request arrives
+	taken bool // the lease on the name is ended by force just before the request arrives
 }
 
-// troubles are what may befall a request; the first is none.
+// troubles are the possible troubles of a request. The first is none.
 var troubles = []trouble{
 	{},
 	{Fault: memlock.Fault{Request: 200 * time.Millisecond}},
@@ -25,18 +25,18 @@ var troubles = []trouble{
 	{Fault: memlock.Fault{LoseRequest: true}},
 	{Fault: memlock.Fault{LoseReply: true}},
 	{Fault: memlock.Fault{Request: 1200 * time.Millisecond, Late: true}},
-	{Fault: memlock.Fault{Fail: driver.NotApplied(errors.New("simulated: nobody listens"))}},
+	{Fault: memlock.Fault{Fail: driver.NotApplied(errors.New("simulated: connection refused"))}},
 	{Fault: memlock.Fault{Request: time.Millisecond}, taken: true},
 }
 
-// world is one store and what truly happened to its only lock.
+// world is one store and the true history of its only lock.
 type world struct {
 	*memlock.Backend
 	mu    sync.Mutex
-	taken map[driver.Token]time.Time // when it was taken by force
+	taken map[driver.Token]time.Time // when it was ended by force
 }
 
-// newWorld is a store whose requests meet what next says.
+// newWorld returns a store that asks next for the trouble of each request.
 func newWorld(next func() trouble) *world {
 	s := &world{Backend: memlock.New(), taken: map[driver.Token]time.Time{}}
 	s.Intercept(func(memlock.Call) memlock.Fault {
@@ -65,7 +65,7 @@ func (s *world) state() driver.Status {
 	return now
 }
 
-// takenAt is when a lease was taken by force, or a time that never comes.
+// takenAt returns when a lease was ended by force, or a time that never comes.
 func (s *world) takenAt(token driver.Token) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,15 +75,15 @@ func (s *world) takenAt(token driver.Token) time.Time {
 	return time.Now().Add(1e6 * time.Hour)
 }
 
-// client is one process's way to the store. It notes what the process was told.
+// client is the connection of one process to the store. It records the replies that the process received.
 type client struct {
 	driver.Backend
 	*world // for the rest
 
 	mu       sync.Mutex
 	refusals int                        // requests that were refused
-	troubled int                        // requests that failed, or took time
-	proven   map[driver.Token]time.Time // before the last request was sent whose answer says that it is held
+	troubled int                        // requests that failed or were slow
+	proven   map[driver.Token]time.Time // when the last request that confirmed the lease was about to be sent
 	denied   map[driver.Token]bool      // the store has said that it is not held
 }
 
@@ -162,7 +162,7 @@ func (c *client) prove(token driver.Token, sent time.Time) {
 	}
 }
 
-// told is what the process knows by now.
+// told returns what the process knows so far.
 func (c *client) told(token rowlock.Token) (refusals, troubled int, proven time.Time, denied bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

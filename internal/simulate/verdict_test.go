@@ -12,13 +12,13 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// span is a time in which a process believed that it held the lock.
+// span is a time during which a process trusted its lease.
 type span struct {
 	token      rowlock.Token
 	begin, end time.Time
 }
 
-// verdict is what the processes of one schedule believed, and the first thing that was wrong.
+// verdict records the spans of the processes in one schedule, and the first error.
 type verdict struct {
 	mu    sync.Mutex
 	spans []span
@@ -39,7 +39,7 @@ func (v *verdict) broken(format string, args ...any) {
 	}
 }
 
-// of says where two processes believed to hold the lock at once, a token did not rise, or what else was wrong.
+// of returns an error if two spans overlap or a token did not rise, or the first error recorded.
 func (v *verdict) of() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -48,7 +48,7 @@ func (v *verdict) of() string {
 		a, b := v.spans[i-1], v.spans[i]
 		switch {
 		case b.begin.Before(a.end):
-			return fmt.Sprintf("token %d was believed until %s, token %d from %s", a.token, a.end, b.token, b.begin)
+			return fmt.Sprintf("token %d was trusted until %s, token %d from %s", a.token, a.end, b.token, b.begin)
 		case b.token <= a.token:
 			return fmt.Sprintf("token %d came after token %d", b.token, a.token)
 		}
@@ -56,17 +56,18 @@ func (v *verdict) of() string {
 	return v.wrong
 }
 
-// watched is a lease and what its holder may say of it.
+// watched is a lease and the facts that its holder may report.
 type watched struct {
 	*rowlock.Lease
 	v     *verdict
 	c     *client
 	trust time.Duration
 	begin time.Time
-	ended chan struct{} // closed once trust has ended and was judged
+	ended chan struct{} // closed when the trust has ended and was checked
 }
 
-// watch judges the trust in a lease: it is the store's, it ends in time, and it is not lost for nothing.
+// watch checks the trust in a lease: the store holds the lease, the trust ends in time, and the loss has a
+// reason.
 func (v *verdict) watch(lease *rowlock.Lease, c *client, trust time.Duration) *watched {
 	w := &watched{Lease: lease, v: v, c: c, trust: trust, begin: time.Now(), ended: make(chan struct{})}
 	go func() {
@@ -84,7 +85,7 @@ func (w *watched) judge(end time.Time) {
 	var lost *rowlock.LostError
 	errors.As(context.Cause(w.Context()), &lost)
 	if late := end.Sub(proven.Add(w.trust)); late > 0 {
-		w.v.broken("token %d was believed for %s after its deadline", w.Token(), late)
+		w.v.broken("token %d was trusted for %s after its deadline", w.Token(), late)
 	}
 	if lost != nil {
 		w.believed(end, state)
@@ -92,23 +93,23 @@ func (w *watched) judge(end time.Time) {
 	switch {
 	case lost == nil:
 	case lost.Reason == rowlock.LostTaken && !denied:
-		w.v.broken("token %d was lost as taken, and the store has not said so", w.Token())
+		w.v.broken("token %d was reported as taken, but the store did not say so", w.Token())
 	case lost.Reason == rowlock.LostExpired && troubled == 0:
-		w.v.broken("token %d was lost at its deadline, and no request had failed", w.Token())
+		w.v.broken("token %d was lost at its deadline, but no request had failed", w.Token())
 	}
-	if w.begin.Before(taken) { // else it was taken before its holder had it
+	if w.begin.Before(taken) { // otherwise it was taken before its holder got it
 		w.v.add(span{w.Token(), w.begin, earliest(end, taken)})
 	}
 }
 
-// believed judges trust in a lease of which the store says so much.
+// believed checks that the state of the store justifies trust until that time.
 func (w *watched) believed(until time.Time, state driver.Status) {
 	if until.Before(w.c.takenAt(w.Token())) && (state.Token != w.Token() || state.ExpiresIn < 0) {
-		w.v.broken("token %d was believed until %s, when the store had %+v", w.Token(), until, state)
+		w.v.broken("token %d was trusted until %s, but the store had %+v", w.Token(), until, state)
 	}
 }
 
-// release judges what a release says.
+// release checks the result of a release.
 func (w *watched) release() {
 	_, before, proven, _ := w.c.told(w.Token())
 	lost := errors.Is(w.Err(), rowlock.ErrLost)
@@ -121,37 +122,37 @@ func (w *watched) release() {
 	state := w.c.state()
 	switch {
 	case lost && !errors.Is(err, rowlock.ErrLost):
-		w.v.broken("token %d was lost, and its release says %v", w.Token(), err)
+		w.v.broken("token %d was lost, but its release returned %v", w.Token(), err)
 	case err == nil && state.Token == w.Token() && state.State == driver.StateHeld:
-		w.v.broken("token %d was released, and the store has %+v", w.Token(), state)
+		w.v.broken("token %d was released, but the store has %+v", w.Token(), state)
 	case errors.Is(err, rowlock.ErrLost) && !lost && !denied:
-		w.v.broken("token %d was lost by its release, and the store has not said so", w.Token())
+		w.v.broken("token %d was reported as lost by its release, but the store did not say so", w.Token())
 	case errors.Is(err, rowlock.ErrLost) && !lost && time.Now().Before(w.c.takenAt(w.Token())) && time.Since(proven) < w.trust:
-		w.v.broken("token %d was lost by its release, and nobody has taken it", w.Token())
+		w.v.broken("token %d was reported as lost by its release, but nobody has taken it", w.Token())
 	case (errors.Is(err, rowlock.ErrUnknown) || errors.Is(err, rowlock.ErrUnavailable)) && before == after:
-		w.v.broken("token %d was released with %v, and no request had failed", w.Token(), err)
+		w.v.broken("token %d was released with %v, but no request had failed", w.Token(), err)
 	case err != nil && kinds(err) != 1:
-		w.v.broken("the release of token %d says %d things at once: %v", w.Token(), kinds(err), err)
+		w.v.broken("the release of token %d has %d kinds at once: %v", w.Token(), kinds(err), err)
 	}
 }
 
-// refused judges why there is no lease. Alone is a process in which nobody else waits.
+// refused checks the error of an acquire. alone means that no other caller of this process waits.
 func (v *verdict) refused(err error, c *client, alone bool, refusals, troubled int) {
 	nowRefusals, nowTroubled, _, _ := c.told(0)
 	switch {
 	case errors.Is(err, rowlock.ErrClosed):
 	case errors.Is(err, rowlock.ErrHeld) && errors.Is(err, rowlock.ErrUnavailable), kinds(err) > 1:
-		v.broken("held and unavailable are two things: %v", err)
+		v.broken("an error is both held and unavailable: %v", err)
 	case errors.Is(err, rowlock.ErrHeld) && alone && nowRefusals == refusals:
-		v.broken("held, and the store has not said so: %v", err)
+		v.broken("held, but the store did not say so: %v", err)
 	case errors.Is(err, rowlock.ErrUnavailable) && nowTroubled == troubled:
-		v.broken("unavailable, and no request had failed: %v", err)
+		v.broken("unavailable, but no request had failed: %v", err)
 	case kinds(err) == 0 && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled):
-		v.broken("an error of no kind: %v", err)
+		v.broken("an error of unknown kind: %v", err)
 	}
 }
 
-// kinds is how many of the outcomes that are never one another an error is.
+// kinds returns how many of the mutually exclusive outcomes err matches.
 func kinds(err error) (n int) {
 	for _, kind := range []error{rowlock.ErrHeld, rowlock.ErrLost, rowlock.ErrUnknown, rowlock.ErrUnavailable} {
 		if errors.Is(err, kind) {

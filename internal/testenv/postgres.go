@@ -14,14 +14,14 @@ func Postgres(tb testing.TB) string {
 	return withDatabase(tb, DSN(tb, EnginePostgres), freshPostgres(tb))
 }
 
-// PgBouncer returns the DSN of a fresh, empty database through PgBouncer in transaction mode, and the DSN that reaches
-// the same database without it.
+// PgBouncer returns two DSNs of one fresh, empty database: one through PgBouncer in transaction mode, and one
+// without it.
 func PgBouncer(tb testing.TB) (pooled, direct string) {
 	tb.Helper()
 	return throughPgBouncer(tb, EnginePgBouncer)
 }
 
-// NewPgBouncer is PgBouncer, of a version that keeps the prepared statements of its clients apart.
+// NewPgBouncer is PgBouncer in a version that keeps the prepared statements of its clients apart.
 func NewPgBouncer(tb testing.TB) (pooled, direct string) {
 	tb.Helper()
 	return throughPgBouncer(tb, EngineNewPgBouncer)
@@ -42,8 +42,8 @@ func PostgresEncoded(tb testing.TB, encoding string) string {
 	return withDatabase(tb, DSN(tb, EnginePostgres), name)
 }
 
-// freshPostgres makes a database rather than a schema: PgBouncer takes no search_path from a client, and advisory locks
-// and notifications are per database, so tests do not hear each other.
+// freshPostgres creates a database and not a schema, because PgBouncer accepts no search_path from a client.
+// Advisory locks and notifications also belong to one database, so tests do not affect each other.
 func freshPostgres(tb testing.TB) string {
 	tb.Helper()
 	return makePostgres(tb, "")
@@ -56,7 +56,7 @@ func makePostgres(tb testing.TB, options string) string {
 		tb.Fatalf("create a Postgres database: %v", err)
 	}
 	tb.Cleanup(func() {
-		// FORCE: a test that forgot a connection, and the pool of PgBouncer, do not keep the database.
+		// FORCE also closes the connections that a test or PgBouncer's pool has left open.
 		if err := execPostgres(dsn, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
 			tb.Errorf("drop a Postgres database: %v", err)
 		}

@@ -7,14 +7,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Redis returns the URL of a Redis server and a prefix that no other test has. Keys that begin with it are deleted when
-// the test ends; a server is nobody's own, so nothing else may be.
+// Redis returns the URL of a Redis server, and a prefix that no other test has. When the test ends, it
+// deletes the keys with the prefix. Tests share the server, so they must not delete other keys.
 func Redis(tb testing.TB) (url, prefix string) {
 	tb.Helper()
 	return freshPrefix(tb, DSN(tb, EngineRedis))
 }
 
-// Valkey is Redis on a Valkey server.
+// Valkey is Redis with a Valkey server.
 func Valkey(tb testing.TB) (url, prefix string) {
 	tb.Helper()
 	return freshPrefix(tb, DSN(tb, EngineValkey))

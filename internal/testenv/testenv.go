@@ -1,5 +1,5 @@
-// Package testenv gives a test the real database servers that it needs, and a database of its own on each, so that all
-// tests can run at the same time. The servers are whatever the environment names; "make test" provides them.
+// Package testenv gives each test a fresh database on real servers, so that all tests can run at the same
+// time. Environment variables name the servers, and "make test" starts them and sets the variables.
 package testenv
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The engines that a DSN can be asked for.
+// The engines that DSN knows.
 const (
 	EnginePostgres     = "postgres"
 	EngineMySQL        = "mysql"
@@ -25,11 +25,11 @@ const (
 	EngineValkey       = "valkey"
 )
 
-// limit bounds what a helper does on a server: one that hangs fails the test instead of hanging it too.
+// limit is the time limit of a helper, so that a server that hangs fails the test and does not hang it.
 const limit = 30 * time.Second
 
-// DSN returns how to reach the test server of an engine. Without one the test is skipped, or fails if ROWLOCK_REQUIRE is
-// "all": then nothing may be left out.
+// DSN returns the DSN of the test server of an engine. If there is none, it skips the test. It fails the test
+// instead if ROWLOCK_REQUIRE is "all", which means that no test may be skipped.
 func DSN(tb testing.TB, engine string) string {
 	tb.Helper()
 	variable := "ROWLOCK_TEST_" + strings.ToUpper(engine)
@@ -44,7 +44,7 @@ func DSN(tb testing.TB, engine string) string {
 	return dsn
 }
 
-// freshName is a database name that no other test has, in this process or in another.
+// freshName returns a database name that no other test has, in any process.
 func freshName() string {
 	b := make([]byte, 8)
 	_, _ = rand.Read(b) // never fails
