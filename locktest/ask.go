@@ -8,17 +8,17 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// request asks for key with a nonce of its own.
+// request returns a request for key with a fresh nonce.
 func (t *trial) request(key driver.Key) driver.Request {
 	return driver.Request{Key: key, Nonce: driver.NewNonce(), TTL: steady, Holder: "locktest", Note: t.name}
 }
 
-// ask makes one request. A store that was interrupted by another writer says that it was contended;
-// that is asked again, within bounds. So is one that has failed after half of the TTL or later: on a machine that is starved it
-// may say that a grant came too late to be of use.
+// ask sends one request. It retries a bounded number of times if the store reports contention with another
+// writer. It also retries a request that failed after half of the TTL or later, because a backend on an
+// overloaded machine may report that a grant came too late.
 func (t *trial) ask(b driver.Backend, r driver.Request) (g driver.Grant, held *driver.Held) {
 	late := 0
-	t.poll("an answer other than contended", func() bool {
+	t.poll("a reply other than contended", func() bool {
 		var err error
 		held = nil
 		sent := time.Now()
@@ -39,17 +39,17 @@ func (t *trial) ask(b driver.Backend, r driver.Request) (g driver.Grant, held *d
 
 func (t *trial) checkGrant(b driver.Backend, r driver.Request, g driver.Grant) {
 	switch {
-	case g.Token < 0, g.Token == 0 && ordered(b): // zero is that there is none
+	case g.Token < 0, g.Token == 0 && ordered(b): // zero means that the backend has no tokens
 		t.fatalf("granted token %d; tokens are larger than zero", g.Token)
 	case g.Key != r.Key || g.Nonce != r.Nonce:
-		t.fatalf("asked for %q with nonce %s, granted %q with nonce %s", r.Key, r.Nonce, g.Key, g.Nonce)
+		t.fatalf("requested %q with nonce %s, granted %q with nonce %s", r.Key, r.Nonce, g.Key, g.Nonce)
 	case g.TTL <= 0 || g.MinHold != r.MinHold || g.HandoverDelay != r.HandoverDelay:
-		t.fatalf("asked for TTL %s, minimum hold %s, hand-over delay %s; the grant says %s, %s, %s",
+		t.fatalf("requested TTL %s, minimum hold %s, hand-over delay %s; the grant says %s, %s, %s",
 			r.TTL, r.MinHold, r.HandoverDelay, g.TTL, g.MinHold, g.HandoverDelay)
 	}
 }
 
-// grant makes a request that must be granted.
+// grant sends a request that must be granted.
 func (t *trial) grant(b driver.Backend, r driver.Request) driver.Grant {
 	g, held := t.ask(b, r)
 	if held != nil {
@@ -58,16 +58,16 @@ func (t *trial) grant(b driver.Backend, r driver.Request) driver.Grant {
 	return g
 }
 
-// refuse makes a request that must be refused.
+// refuse sends a request that must be refused.
 func (t *trial) refuse(b driver.Backend, r driver.Request) *driver.Held {
 	g, held := t.ask(b, r)
 	if held == nil {
-		t.fatalf("acquire %q, which somebody else holds: granted token %d", r.Key, g.Token)
+		t.fatalf("acquire %q, which another client holds: granted token %d", r.Key, g.Token)
 	}
 	return held
 }
 
-// grantAtLast asks until the request is granted.
+// grantAtLast retries until the request is granted.
 func (t *trial) grantAtLast(b driver.Backend, r driver.Request) driver.Grant {
 	var g driver.Grant
 	t.poll("a grant after the key became free", func() bool {
@@ -79,7 +79,7 @@ func (t *trial) grantAtLast(b driver.Backend, r driver.Request) driver.Grant {
 	return g
 }
 
-// isHeld checks that the store holds g, without changing what it holds but for the expiry.
+// isHeld checks that the store holds g. It changes only the expiry.
 func (t *trial) isHeld(b driver.Backend, g driver.Grant) {
 	if got := t.renew(b, g); got != driver.Renewed {
 		t.fatalf("the holder of token %d renews: %s", g.Token, got)
@@ -107,22 +107,21 @@ func (t *trial) release(b driver.Backend, g driver.Grant) {
 	}
 }
 
-// releaseNot makes a release that must change nothing.
+// releaseNot sends a release that must change nothing.
 func (t *trial) releaseNot(b driver.Backend, g driver.Grant) {
 	if err := b.Release(t.ctx, g); !errors.Is(err, driver.ErrNotHeld) {
 		t.fatalf("release of what is not held (token %d): want driver.ErrNotHeld, got %v", g.Token, err)
 	}
 }
 
-// expired grants r to b and lets the lease run out, so that nobody holds the key and nobody has
-// taken it.
+// expired grants r to b and waits until the lease has expired, so that nobody holds the key.
 func (t *trial) expired(b driver.Backend, r driver.Request) driver.Grant {
 	if e, ok := t.harness.(Expirer); ok {
 		g := t.grant(b, r)
 		t.expire(e, r.Key)
 		return g
 	}
-	// What is granted later, for as long, ends later by the same clock.
+	// A later grant of the same TTL ends later by the same clock.
 	r.TTL = brief
 	g := t.grant(b, r)
 	sentinel := t.request(t.key("sentinel/" + r.Nonce.String()))
@@ -139,14 +138,14 @@ func (t *trial) expire(e Expirer, key driver.Key) {
 	}
 }
 
-// timed says how long f took.
+// timed returns how long f took.
 func timed(f func()) time.Duration {
 	start := time.Now()
 	f()
 	return time.Since(start)
 }
 
-// withTimeout is a part of the trial's time.
+// withTimeout returns a context that ends after d, or with the trial.
 func (t *trial) withTimeout(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.ctx, d)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Bench measures what every backend does, in numbers that can be compared: acquire and release of
-// a free name, an attempt at a held one, and the renewal of a hundred leases with one call (the
-// time is that of the call). newHarness is called once.
+// Bench measures operations that every backend has, in numbers that can be compared: acquire and release of a
+// free name, an attempt to acquire a held name, and the renewal of 100 leases with one call (the time is that
+// of the call). It calls newHarness once.
 func Bench(b *testing.B, newHarness func(tb testing.TB) Harness) {
 	b.Helper()
 	ctx := context.Background()

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// mutant is a store with one defect, and the cases that must find it.
+// mutant is a store with one defect, and the cases that must detect it.
 type mutant struct {
 	defect   string
 	build    func(*memlock.Backend) inprocess.Memory
@@ -21,11 +21,10 @@ type mutant struct {
 
 func (m mutant) harness() Harness { return inprocess.New(m.build(memlock.New())) }
 
-// impatient fails fast what never happens; the watchdog's own test is elsewhere.
+// impatient has short limits for events that never happen. The watchdog has its own test.
 var impatient = settings{limit: 20 * time.Second, grace: 5 * time.Second, patience: 1500 * time.Millisecond}
 
-// Every broken backend is caught, by the very cases that are named for it, and each of them prints
-// the promise that is broken.
+// Each broken backend fails the cases that are named for it, and each failure prints the broken promise.
 func TestEveryMutantIsCaught(t *testing.T) {
 	for _, m := range mutants() {
 		t.Run(m.defect, func(t *testing.T) {
@@ -36,7 +35,7 @@ func TestEveryMutantIsCaught(t *testing.T) {
 	}
 }
 
-// isCaught runs the named cases on a broken backend and expects each of them to fail in time.
+// isCaught runs the named cases on a broken backend. Each of them must fail in time.
 func isCaught(t *testing.T, h Harness, names []string) {
 	t.Helper()
 	chosen := slices.DeleteFunc(cases(), func(c testCase) bool { return !slices.Contains(names, c.name) })
@@ -61,13 +60,13 @@ func isCaught(t *testing.T, h Harness, names []string) {
 	}
 }
 
-// A client that keeps waiting after its context has ended is caught by each case that cuts it off.
+// A client that keeps waiting after its context has ended fails each case that cuts it off.
 func TestDeafClientIsCaught(t *testing.T) {
 	t.Parallel()
 	isCaught(t, deaf{inprocess.New(memlock.New())}, caughtDeaf)
 }
 
-// Every case catches at least one mutant, so that none of them is there for show.
+// Every case detects at least one mutant.
 func TestEveryCaseCatchesAMutant(t *testing.T) {
 	caught := slices.Clone(caughtDeaf)
 	for _, m := range mutants() {
@@ -78,12 +77,12 @@ func TestEveryCaseCatchesAMutant(t *testing.T) {
 	}
 	for _, c := range cases() {
 		if !slices.Contains(caught, c.name) {
-			t.Errorf("no mutant is caught by %s", c.name)
+			t.Errorf("%s catches no mutant", c.name)
 		}
 	}
 }
 
-// The executable specification passes where the mutants fail, with the same limits. It has no shared form.
+// The executable specification passes with the limits of the mutants. It has no shared form.
 func TestMemlockIsNoMutant(t *testing.T) {
 	t.Parallel()
 	able := slices.DeleteFunc(cases(), func(c testCase) bool {
@@ -92,7 +91,7 @@ func TestMemlockIsNoMutant(t *testing.T) {
 	require.NoError(t, impatient.check(t.Context(), inprocess.New(memlock.New()), able))
 }
 
-// Names of cases and promises are unique: a subtest is found by its name, an exemption too.
+// Names of cases and promises are unique, because subtests and exemptions use them.
 func TestCasesHaveNamesOfTheirOwn(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, c := range cases() {

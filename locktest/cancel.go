@@ -11,18 +11,18 @@ import (
 var cancelCases = []testCase{
 	{
 		name:    "ended-context",
-		promise: "A call whose context has ended returns an error at once, which is neither held nor lost, and has no lasting effect that is not known by its nonce.",
+		promise: "A call whose context has ended returns an error at once, which is neither held nor lost. A release by its nonce undoes each effect.",
 		run:     endedContext,
 	},
 	{
 		name:    "context-ends-a-call",
-		promise: "A call that hears nothing from the store returns soon after its context ends, with an error that is neither held nor lost.",
+		promise: "A call without a reply from the store returns soon after its context ends, with an error that is neither held nor lost.",
 		needs:   []power{partitioning},
 		run:     contextEndsACall,
 	},
 }
 
-// unanswered makes each kind of call with ctx, and checks that none pretends to have an answer.
+// unanswered makes each kind of call with ctx, and checks that none reports an outcome.
 func (t *trial) unanswered(ctx context.Context, b driver.Backend, g driver.Grant, free driver.Request) {
 	end := time.Now()
 	if deadline, ok := ctx.Deadline(); ok && deadline.After(end) {
@@ -60,7 +60,7 @@ func endedContext(t *trial) {
 	t.grant(b, t.request(free.Key))
 }
 
-// takeBack ends whatever was granted to the nonce of r.
+// takeBack releases what the store granted to the nonce of r.
 func (t *trial) takeBack(b driver.Backend, r driver.Request) {
 	err := b.Release(t.ctx, driver.Grant{Key: r.Key, Nonce: r.Nonce, TTL: r.TTL})
 	if err != nil && !errors.Is(err, driver.ErrNotHeld) {

@@ -7,30 +7,30 @@ import (
 )
 
 const (
-	// steady is the TTL of leases that must not expire while a case runs, however slow the machine.
+	// steady is the TTL of leases that must not expire while a case runs, even on a slow machine.
 	steady = 20 * time.Second
-	// brief is the TTL of leases whose expiry is waited for. A store may round it up.
+	// brief is the TTL of leases whose expiry a case waits for. A store may round it up.
 	brief = 400 * time.Millisecond
-	// lively is the TTL of leases that the engine keeps alive while something goes wrong: long
-	// enough that a delay of the scheduler is not a loss.
+	// lively is the TTL of leases that the engine renews during a fault. It is long enough that a delay of
+	// the scheduler causes no loss.
 	lively = time.Second
-	// kept is the TTL of leases of which nothing but renewals may decide: on a machine that is starved no renewal is
-	// answered for a second.
+	// kept is the TTL of leases that only a missing renewal may end. On an overloaded machine a renewal may
+	// have no reply for a second.
 	kept = 3 * time.Second
-	// slack is how much longer than its limits a call may take on a slow machine.
+	// slack is how much longer than its limit a call may take on a slow machine.
 	slack = 2 * time.Second
 )
 
-// testCase is one promise and how to check it.
+// testCase is one promise and the function that checks it.
 type testCase struct {
 	name    string
 	promise string
 	needs   []power
-	alone   bool // it changes what is not its own, and so runs while no other case does
+	alone   bool // it changes more than its own names, so no other case may run at the same time
 	run     func(*trial)
 }
 
-// cases are all of them, in the order in which they are best read.
+// cases returns all cases, in a readable order.
 func cases() []testCase {
 	return slices.Concat(
 		exclusionCases, sharingCases, tokenCases, nonceCases, renewalCases, releaseCases, foreignCases, handOverCases,
@@ -40,7 +40,7 @@ func cases() []testCase {
 	)
 }
 
-// unable says why c cannot be run on h; empty when it can.
+// unable returns why c cannot run on h, or "" if it can.
 func (c testCase) unable(h Harness) string {
 	if e, ok := h.(Exempter); ok {
 		if why, exempt := e.Exempt()[c.name]; exempt {
@@ -55,7 +55,7 @@ func (c testCase) unable(h Harness) string {
 	return ""
 }
 
-// checkExemptions finds exceptions from cases that do not exist.
+// checkExemptions returns an error for an exemption from a case that does not exist.
 func checkExemptions(h Harness) error {
 	e, ok := h.(Exempter)
 	if !ok {
@@ -63,7 +63,7 @@ func checkExemptions(h Harness) error {
 	}
 	for name := range e.Exempt() {
 		if !slices.ContainsFunc(cases(), func(c testCase) bool { return c.name == name }) {
-			return fmt.Errorf("locktest: the harness exempts %q, and there is no such case", name)
+			return fmt.Errorf("locktest: the harness exempts %q, but no such case exists", name)
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 var closeCases = []testCase{
 	{
 		name:    "close-releases",
-		promise: "Closing a locker releases its leases at once, ends its waits, and leaves the backend to its owner.",
+		promise: "Close of a locker releases its leases at once, ends its waits, and does not close the backend.",
 		run:     closeReleases,
 	},
 }

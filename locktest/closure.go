@@ -10,28 +10,28 @@ import (
 var closureCases = []testCase{
 	{
 		name:    "minimum-hold",
-		promise: "A name that was released before its minimum hold was over stays closed until then.",
+		promise: "A name that was released before its minimum hold was over stays unavailable until then.",
 		run:     minimumHold,
 	},
 	{
 		name:    "hand-over-delay",
-		promise: "A name whose lease expired without release stays closed for the holder's hand-over delay.",
+		promise: "A name whose lease expired without release stays unavailable for the holder's hand-over delay.",
 		run:     handOverDelay,
 	},
 	{
 		name:    "no-hand-over-delay-after-release",
-		promise: "A name that was released is not closed for its hand-over delay.",
+		promise: "A released name is not subject to its hand-over delay.",
 		run:     noHandOverDelayAfterRelease,
 	},
 }
 
-// grantClosing makes a request with a minimum hold or a hand-over delay, which not every store can
-// keep: one that cannot must say so.
+// grantClosing sends a request with a minimum hold or a hand-over delay. A store that supports neither must
+// return an error.
 func (t *trial) grantClosing(b driver.Backend, r driver.Request) driver.Grant {
 	if _, err := b.Acquire(t.ctx, r); driver.IsPermanent(err) {
 		var held *driver.Held
 		if !errors.As(err, &held) {
-			t.skipf("the backend cannot keep it, and says so: %v", err)
+			t.skipf("the backend does not support it: %v", err)
 		}
 	}
 	return t.grant(b, r)
@@ -46,14 +46,14 @@ func minimumHold(t *trial) {
 	t.release(a, g)
 	held := t.refuseUntil(b, r.Key, sent.Add(tolerance(r.MinHold)))
 	if held != nil && held.Reason != driver.MinHold {
-		t.fatalf("a name closed by a minimum hold is refused as %q", held.Reason)
+		t.fatalf("during a minimum hold, a request is refused as %q", held.Reason)
 	}
 	t.isLost(a, g, "of a grant that was released")
 	t.grantAtLast(b, t.request(r.Key))
 }
 
-// refuseUntil checks that key is refused until then, and returns the last refusal. A refusal after
-// that time is none, nor is a grant before it.
+// refuseUntil checks that key is refused until then, and returns the last refusal. It ignores refusals after
+// that time, and fails on a grant before it.
 func (t *trial) refuseUntil(b driver.Backend, key driver.Key, then time.Time) *driver.Held {
 	var last *driver.Held
 	for time.Now().Before(then) {
@@ -61,7 +61,7 @@ func (t *trial) refuseUntil(b driver.Backend, key driver.Key, then time.Time) *d
 		if held != nil {
 			last = held
 		} else if early := time.Until(then); early > 0 {
-			t.fatalf("a closed name was granted (token %d) %s too early", g.Token, early)
+			t.fatalf("an unavailable name was granted (token %d) %s too early", g.Token, early)
 		} else {
 			t.release(b, g)
 		}
@@ -87,7 +87,7 @@ func handOverDelay(t *trial) {
 	}
 	held := t.refuseUntil(b, r.Key, over.Add(tolerance(r.HandoverDelay)))
 	if held != nil && held.Reason != driver.Handover && held.Reason != driver.Leased {
-		t.fatalf("a name closed by a hand-over delay is refused as %q", held.Reason)
+		t.fatalf("during a hand-over delay, a request is refused as %q", held.Reason)
 	}
 	t.isLost(a, g, "of a grant that has expired")
 	t.grantAtLast(b, t.request(r.Key))

@@ -11,7 +11,7 @@ import (
 var doubtCases = []testCase{
 	{
 		name:    "acquire-reply-lost",
-		promise: "An acquire whose reply was lost is sent again, and gets the lease that it was granted the first time.",
+		promise: "An acquire whose reply was lost is repeated, and returns the lease of the first request.",
 		needs:   []power{dropping},
 		run:     acquireReplyLost,
 	},
@@ -23,19 +23,19 @@ var doubtCases = []testCase{
 	},
 	{
 		name:    "release-reply-lost",
-		promise: "A release whose reply was lost is sent again and does not take its own effect for a loss.",
+		promise: "A release whose reply was lost is repeated, and does not report its own effect as a loss.",
 		needs:   []power{dropping},
 		run:     releaseReplyLost,
 	},
 	{
 		name:    "renewal-reply-lost",
-		promise: "A renewal whose reply was lost is unknown, not lost: it is tried again, and the lease is kept.",
+		promise: "A renewal whose reply was lost has an unknown outcome: it is retried, and the lease stays held.",
 		needs:   []power{dropping},
 		run:     renewalReplyLost,
 	},
 }
 
-// warm has b make every kind of request once, so that its connection stands.
+// warm sends every kind of request of b once, so that its connection is open.
 func (t *trial) warm(b driver.Backend) {
 	for i := range 2 {
 		g := t.grant(b, t.request(t.key(fmt.Sprint("warm", i))))
@@ -58,7 +58,7 @@ func acquireReplyLost(t *trial) {
 	t.dropReply(a)
 	lease := t.acquire(l, name)
 	if held := t.tryHeld(t.locker(b), name); held.Token != lease.Token() && held.Token != 0 {
-		t.fatalf("granted token %d; others are told %d", lease.Token(), held.Token)
+		t.fatalf("granted token %d; a refusal reports %d", lease.Token(), held.Token)
 	}
 	if err := lease.Release(t.ctx); err != nil {
 		t.fatalf("release: %v", err)
@@ -70,17 +70,17 @@ func acquireGivenUp(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
 	t.warm(a)
-	l := t.locker(a, rowlock.TTL(10*t.patience)) // if it is not taken back, it stays
+	l := t.locker(a, rowlock.TTL(10*t.patience)) // unless the locker releases it, it stays held
 	t.dropReply(a)
 	ctx, cancel := t.withTimeout(lively / 4)
 	defer cancel()
 	lease, err := l.Acquire(ctx, name)
-	if err == nil { // the backend noticed the loss itself, and was sent again in time
+	if err == nil { // the backend noticed the lost reply itself, and repeated the request in time
 		if err := lease.Release(t.ctx); err != nil {
 			t.fatalf("release: %v", err)
 		}
 	} else if errors.Is(err, rowlock.ErrHeld) {
-		t.fatalf("a reply that was lost is taken for a refusal: %v", err)
+		t.fatalf("a lost reply is reported as a refusal: %v", err)
 	}
 	t.isFree(b, name)
 }
@@ -95,7 +95,7 @@ func releaseReplyLost(t *trial) {
 		t.fatalf("release: want success or rowlock.ErrUnknown, got %v", err)
 	}
 	if took := timed(func() { t.isFree(b, name) }); took > 4*lively {
-		t.fatalf("the name was free %s after the release, when it would have been without it", took)
+		t.fatalf("the name became free only %s after the release", took)
 	}
 }
 
@@ -112,7 +112,7 @@ func renewalReplyLost(t *trial) {
 	if err := lease.Err(); err != nil {
 		t.fatalf("one lost reply ends a lease of %s: %v", steady, err)
 	}
-	if sessions(a) { // a connection that loses a reply hears nothing more
+	if sessions(a) { // a connection that lost a reply gets no further replies
 		return
 	}
 	t.poll("a renewal succeeds after one was lost", func() bool { return lease.Renew(t.ctx) == nil })

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// locker returns a Locker on b, which is closed with the case.
+// locker returns a Locker on b, which is closed at the end of the case.
 func (t *trial) locker(b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
 	l, err := rowlock.New(b, append([]rowlock.Option{rowlock.TTL(steady)}, opts...)...)
 	if err != nil {
@@ -19,7 +19,7 @@ func (t *trial) locker(b driver.Backend, opts ...rowlock.Option) *rowlock.Locker
 	return l
 }
 
-// acquire waits for the name, which must come free.
+// acquire waits for the name, which must become free.
 func (t *trial) acquire(l *rowlock.Locker, name string, opts ...rowlock.Option) *rowlock.Lease {
 	ctx, cancel := t.withTimeout(t.patience)
 	defer cancel()
@@ -30,7 +30,7 @@ func (t *trial) acquire(l *rowlock.Locker, name string, opts ...rowlock.Option) 
 	return lease
 }
 
-// renewLease renews a lease that is held. That the store did not answer in time is no loss: while the lease is trusted, it is asked again.
+// renewLease renews a held lease. It retries a renewal without a reply while the lease is trusted.
 func (t *trial) renewLease(le *rowlock.Lease) {
 	err := le.Renew(t.ctx)
 	for errors.Is(err, rowlock.ErrUnknown) && le.Err() == nil && t.ctx.Err() == nil {
@@ -41,28 +41,28 @@ func (t *trial) renewLease(le *rowlock.Lease) {
 	}
 }
 
-// tryHeld asks for a name that another holds. A store that has not answered is asked again, within bounds: a pooler that
-// makes one connection after the other may be busy for a while with those that were cut off.
+// tryHeld requests a name that another client holds. It retries a bounded number of times if the store does
+// not reply. A pooler that opens one connection after the other may be busy with those that were cut off.
 func (t *trial) tryHeld(l *rowlock.Locker, name string) *rowlock.HeldError {
 	var held *rowlock.HeldError
-	t.poll("an answer other than contended or unavailable", func() bool {
+	t.poll("a reply other than contended or unavailable", func() bool {
 		lease, err := l.TryAcquire(t.ctx, name)
 		switch {
 		case lease != nil:
-			t.fatalf("%q, which somebody else holds, was granted with token %d", name, lease.Token())
+			t.fatalf("%q, which another client holds, was granted with token %d", name, lease.Token())
 		case errors.Is(err, rowlock.ErrUnavailable):
 			return false
 		case !errors.As(err, &held) || !errors.Is(err, rowlock.ErrHeld):
-			t.fatalf("%q is held by somebody else; want rowlock.ErrHeld, got: %v", name, err)
+			t.fatalf("%q is held by another client; want rowlock.ErrHeld, got: %v", name, err)
 		}
 		return held.Reason != driver.Contended
 	})
 	return held
 }
 
-// waiter is an Acquire in a goroutine of its own.
+// waiter is an Acquire in its own goroutine.
 type waiter struct {
-	waiting chan struct{} // closed once it was refused, or stands behind others of its process
+	waiting chan struct{} // closed once it was refused, or waits behind others of its process
 	done    chan struct{} // closed once it has returned
 	lease   *rowlock.Lease
 	err     error
@@ -84,43 +84,43 @@ func (t *trial) wait(ctx context.Context, l *rowlock.Locker, name string, opts .
 	})
 	select {
 	case <-w.done:
-		t.fatalf("%q is held by somebody else; acquire did not wait, but returned %v, error %v", name, w.lease, w.err)
+		t.fatalf("%q is held by another client; but acquire did not wait and returned %v, error %v", name, w.lease, w.err)
 	case <-time.After(t.patience):
-		t.fatalf("an acquire of %q, which somebody else holds, does not wait for it", name)
+		t.fatalf("an acquire of %q, which another client holds, does not wait", name)
 	case <-w.waiting:
 	}
 	return w
 }
 
-// has waits for the waiter to be granted the name.
+// has waits until the waiter has acquired the name, and returns the lease.
 func (t *trial) has(w *waiter) *rowlock.Lease {
-	t.await(w.done, "a waiter gets the name")
+	t.await(w.done, "a waiter acquires the name")
 	if w.err != nil {
-		t.fatalf("a waiter gets the name: %v", w.err)
+		t.fatalf("a waiter acquires the name: %v", w.err)
 	}
 	return w.lease
 }
 
-// isFree checks that the name can be had by b, soon.
+// isFree checks that b can acquire the name soon.
 func (t *trial) isFree(b driver.Backend, name string) {
 	t.release(b, t.grantAtLast(b, t.request(driver.Key{Name: name})))
 }
 
-// isLostLease checks that a lease is over for the reason that it was lost, and says so everywhere.
+// isLostLease checks that every method of a lease reports its loss.
 func (t *trial) isLostLease(lease *rowlock.Lease) {
 	if err := lease.Err(); !errors.Is(err, rowlock.ErrLost) {
-		t.fatalf("a lost lease: want rowlock.ErrLost, Err says %v", err)
+		t.fatalf("a lost lease: want rowlock.ErrLost, Err returned %v", err)
 	}
 	t.await(lease.Context().Done(), "the context of a lost lease ends")
 	if err := context.Cause(lease.Context()); !errors.Is(err, rowlock.ErrLost) {
 		t.fatalf("a lost lease: want rowlock.ErrLost, the cause of its context is %v", err)
 	}
 	if err := lease.Renew(t.ctx); !errors.Is(err, rowlock.ErrLost) {
-		t.fatalf("a lost lease: want rowlock.ErrLost, Renew says %v", err)
+		t.fatalf("a lost lease: want rowlock.ErrLost, Renew returned %v", err)
 	}
 	for range 2 {
 		if err := lease.Release(t.ctx); !errors.Is(err, rowlock.ErrLost) {
-			t.fatalf("a lost lease: want rowlock.ErrLost, Release says %v", err)
+			t.fatalf("a lost lease: want rowlock.ErrLost, Release returned %v", err)
 		}
 	}
 }

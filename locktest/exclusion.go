@@ -5,17 +5,17 @@ import "github.com/rowlock/rowlock/driver"
 var exclusionCases = []testCase{
 	{
 		name:    "excludes",
-		promise: "While a name is held, every other acquisition of it is refused, by the same client too, and whatever the holder calls itself.",
+		promise: "While a name is held, every other acquisition of it is refused, also by the same client, and also with the same holder text.",
 		run:     excludes,
 	},
 	{
 		name:    "release-frees",
-		promise: "A name that was released can be granted at once, to the same client and to any other.",
+		promise: "A released name can be granted at once, to the same client and to any other.",
 		run:     releaseFrees,
 	},
 	{
 		name:    "waiting-asks-the-same",
-		promise: "An acquisition that was refused before gets the answer that a new one gets.",
+		promise: "A retry of a refused acquisition has the same result as a new one.",
 		run:     waitingAsksTheSame,
 	},
 }

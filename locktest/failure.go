@@ -2,11 +2,11 @@ package locktest
 
 import "fmt"
 
-// Failure is a promise that is not kept. [Check] returns one for each.
+// Failure is a broken promise. [Check] returns one for each.
 type Failure struct {
-	Case    string // its name, which is that of the subtest of [Run]
+	Case    string // the name of the case, and of the subtest of [Run]
 	Promise string // in one sentence
-	Source  string // file and line of the case; empty when it did not end
+	Source  string // file and line of the case; empty if the case did not end
 	Detail  string // what happened instead
 }
 
@@ -22,7 +22,7 @@ func (f *Failure) Error() string {
 type NotRun struct {
 	Case    string
 	Promise string
-	Reason  string // such as which interface the harness lacks
+	Reason  string // for example which interface the harness lacks
 }
 
 func (n *NotRun) Error() string { return fmt.Sprintf("%s: not run: %s", n.Case, n.Reason) }

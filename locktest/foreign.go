@@ -5,22 +5,22 @@ import "github.com/rowlock/rowlock/driver"
 var foreignCases = []testCase{
 	{
 		name:    "renewal-compares-nonce",
-		promise: "Renewal with another nonce, even with the right token, is lost and extends nothing.",
+		promise: "Renewal with another nonce, even with the right token, returns lost and extends nothing.",
 		run:     func(t *trial) { foreignRenewal(t, otherNonce) },
 	},
 	{
 		name:    "renewal-compares-token",
-		promise: "Renewal with another token, even with the right nonce, is lost and extends nothing.",
+		promise: "Renewal with another token, even with the right nonce, returns lost and extends nothing.",
 		run:     func(t *trial) { foreignRenewal(t, otherToken) },
 	},
 	{
 		name:    "release-compares-nonce",
-		promise: "Release with another nonce, even with the right token, says that it is not held and frees nothing.",
+		promise: "Release with another nonce, even with the right token, returns not held and frees nothing.",
 		run:     func(t *trial) { foreignRelease(t, otherNonce) },
 	},
 	{
 		name:    "release-compares-token",
-		promise: "Release with another token, even with the right nonce, says that it is not held and frees nothing.",
+		promise: "Release with another token, even with the right nonce, returns not held and frees nothing.",
 		run:     func(t *trial) { foreignRelease(t, otherToken) },
 	},
 }
@@ -37,14 +37,14 @@ func otherToken(t *trial, g driver.Grant) []driver.Grant {
 	older, newer := g, g
 	older.Token--
 	newer.Token++
-	if older.Token == 0 { // which would be any token
+	if older.Token == 0 { // a zero token would match any token
 		return []driver.Grant{newer}
 	}
 	return []driver.Grant{older, newer}
 }
 
-// foreignRenewal asks from the holder's own client, because where grants live with a session
-// another client is another session anyhow.
+// foreignRenewal uses the holder's own client. If grants end with a session, another client has another
+// session anyway.
 func foreignRenewal(t *trial, alter func(*trial, driver.Grant) []driver.Grant) {
 	a, b := t.open(), t.open()
 	g := t.grant(a, t.request(t.key("x")))
@@ -53,7 +53,7 @@ func foreignRenewal(t *trial, alter func(*trial, driver.Grant) []driver.Grant) {
 		t.isLost(a, foreign, "with a nonce or token that is not the holder's")
 	}
 	if held := t.refuse(b, t.request(g.Key)); held.ExpiresIn > steady {
-		t.fatalf("a renewal that was lost has extended the lease: it ends in %s", held.ExpiresIn)
+		t.fatalf("a renewal returned lost but extended the lease: it ends in %s", held.ExpiresIn)
 	}
 	t.isHeld(a, g)
 }

@@ -10,43 +10,43 @@ import (
 var handOverCases = []testCase{
 	{
 		name:    "hand-over-grants",
-		promise: "A hand-over ends one grant and makes the next with a larger token, as if it had been released and acquired.",
+		promise: "A hand-over ends one grant and makes the next with a larger token, like a release and an acquire.",
 		run:     handOverGrants,
 	},
 	{
 		name:    "hand-over-needs-the-grant",
-		promise: "A hand-over of what is not held, because it was released, taken over, or never granted so, says so, and nothing is granted and nobody's grant changed.",
+		promise: "A hand-over of a grant that is not held returns not held. It grants nothing and changes no other grant.",
 		run:     handOverNeedsTheGrant,
 	},
 	{
 		name:    "hand-over-too-late",
-		promise: "A hand-over of a grant that has expired says that it is not held, and grants nothing.",
+		promise: "A hand-over of an expired grant returns not held, and grants nothing.",
 		run:     handOverTooLate,
 	},
 	{
 		name:    "hand-over-repeats",
-		promise: "A hand-over that is sent again, by the nonce of its request, gets the same grant with its expiry counted anew, and after that was released it grants nothing.",
+		promise: "A repeated hand-over, with the same nonce, returns the same grant with its expiry counted anew. After a release of that grant it grants nothing.",
 		run:     handOverRepeats,
 	},
 	{
 		name:    "hand-over-reply-lost",
-		promise: "A hand-over whose reply was lost is sent again and gets the grant that it was given the first time.",
+		promise: "A hand-over whose reply was lost is repeated, and returns the grant of the first request.",
 		needs:   []power{dropping},
 		run:     handOverReplyLost,
 	},
 	{
 		name:    "hand-over-keeps-the-minimum-hold",
-		promise: "A grant whose minimum hold is not over is not handed over: it stays, and can be released.",
+		promise: "A grant whose minimum hold is not over is not handed over. It stays held, and can be released.",
 		run:     handOverKeepsTheMinimumHold,
 	},
 	{
 		name:    "hand-over-excludes",
-		promise: "While a name is handed over, again and again, nobody else is granted it.",
+		promise: "While a name is handed over repeatedly, no other client acquires it.",
 		run:     handOverExcludes,
 	},
 }
 
-// needHandOver skips a case on a backend that cannot hand over.
+// needHandOver skips a case if the backend cannot hand over.
 func (t *trial) needHandOver(b driver.Backend) driver.HandOverer {
 	h, ok := b.(driver.HandOverer)
 	if !ok {
@@ -55,10 +55,10 @@ func (t *trial) needHandOver(b driver.Backend) driver.HandOverer {
 	return h
 }
 
-// handOver makes a hand-over that must succeed, as soon as the row is not contended.
+// handOver makes a hand-over that must succeed. It retries while the row is contended.
 func (t *trial) handOver(b driver.HandOverer, from driver.Grant, r driver.Request) driver.Grant {
 	var g driver.Grant
-	t.poll("an answer other than contended", func() bool {
+	t.poll("a reply other than contended", func() bool {
 		var err error
 		var held *driver.Held
 		g, err = b.HandOver(t.ctx, from, r)
@@ -76,7 +76,7 @@ func (t *trial) handOver(b driver.HandOverer, from driver.Grant, r driver.Reques
 
 func (t *trial) handOverNot(b driver.HandOverer, from driver.Grant, r driver.Request) {
 	if g, err := b.HandOver(t.ctx, from, r); !errors.Is(err, driver.ErrNotHeld) {
-		t.fatalf("hand-over of what is not held (token %d): want driver.ErrNotHeld, got grant %+v, error %v", from.Token, g, err)
+		t.fatalf("hand-over of a grant that is not held (token %d): want driver.ErrNotHeld, got grant %+v, error %v", from.Token, g, err)
 	}
 }
 
@@ -96,10 +96,10 @@ func handOverGrants(t *trial) {
 		t.releaseNot(a, old)
 		held := t.refuse(b, t.request(r.Key))
 		if held.Token != g.Token || held.Holder != next.Holder || held.Note != next.Note {
-			t.fatalf("handed over to %q with token %d; others are told %+v", next.Holder, g.Token, held)
+			t.fatalf("handed over to %q with token %d; a refusal reports %+v", next.Holder, g.Token, held)
 		}
 		if held.ExpiresIn > 2*steady {
-			t.fatalf("a TTL of %s was asked for after one of %s, and others are told to wait %s", next.TTL, r.TTL, held.ExpiresIn)
+			t.fatalf("a TTL of %s was asked for after one of %s, and a refusal says free in %s", next.TTL, r.TTL, held.ExpiresIn)
 		}
 		t.isHeld(a, g)
 	}
@@ -151,12 +151,12 @@ func handOverKeepsTheMinimumHold(t *trial) {
 	t.isHeld(a, g)
 	t.release(a, g)
 	if held := t.refuse(b, t.request(r.Key)); held.Reason != driver.MinHold {
-		t.fatalf("released within its minimum hold: others are told %v", held)
+		t.fatalf("released within its minimum hold: a refusal reports %v", held)
 	}
 	short := t.request(t.key("over"))
 	short.MinHold = time.Millisecond
 	g, next = t.grant(a, short), t.request(short.Key)
-	t.poll("a minimum hold that is over hinders nobody", func() bool {
+	t.poll("a hand-over after the minimum hold", func() bool {
 		granted, err = hand.HandOver(t.ctx, g, next)
 		if err != nil && !errors.As(err, &held) {
 			t.fatalf("hand-over after a minimum hold: %v", err)

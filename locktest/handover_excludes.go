@@ -14,7 +14,7 @@ func handOverExcludes(t *trial) {
 	const rivals, times = 3, 30
 	g := t.grant(a, t.request(t.key("x")))
 	var asked atomic.Int64
-	var over atomic.Bool // and no cancelled request, for which some poolers in between break other connections
+	var over atomic.Bool // no cancelled request either, because with some poolers it breaks other connections
 	granted := make(chan string, rivals)
 	var asking sync.WaitGroup
 	t.cleanup(func() { // before the clients are closed
@@ -32,7 +32,7 @@ func handOverExcludes(t *trial) {
 		t.rises(g.Token, after.Token)
 		g = after
 		t.isHeldAtLast(a, g)
-		t.poll("others ask in between", func() bool { return asked.Load() > int64(n) })
+		t.poll("other clients send requests meanwhile", func() bool { return asked.Load() > int64(n) })
 	}
 	over.Store(true)
 	for range rivals {
@@ -43,14 +43,14 @@ func handOverExcludes(t *trial) {
 	t.release(a, g)
 }
 
-// rival asks for a key that is never free, until it is over, and says what was wrong.
+// rival requests a key that is never free, until over is set, and returns what was wrong.
 func (t *trial) rival(b driver.Backend, key driver.Key, asked *atomic.Int64, over *atomic.Bool) string {
 	for !over.Load() {
 		g, err := b.Acquire(t.ctx, t.request(key))
 		var held *driver.Held
 		switch {
 		case err == nil:
-			return "token " + g.Token.String() + " was granted in the middle of a hand-over"
+			return "token " + g.Token.String() + " was granted during a hand-over"
 		case !errors.As(err, &held):
 			return "acquire: neither a grant nor a *driver.Held: " + err.Error()
 		}
@@ -59,7 +59,7 @@ func (t *trial) rival(b driver.Backend, key driver.Key, asked *atomic.Int64, ove
 	return ""
 }
 
-// isHeldAtLast is isHeld while others may have their hands on the row.
+// isHeldAtLast is isHeld while other clients may change the row.
 func (t *trial) isHeldAtLast(b driver.Backend, g driver.Grant) {
 	t.poll("an outcome other than unknown", func() bool {
 		switch got := t.renew(b, g); got {

@@ -14,16 +14,16 @@ func handOverRepeats(t *trial) {
 	g := t.handOver(hand, first, r)
 	for range 3 {
 		if again := t.handOver(hand, first, r); again != g {
-			t.fatalf("handed over as %+v, and to the same nonce again as %+v", g, again)
+			t.fatalf("handed over as %+v, and repeated with the same nonce as %+v", g, again)
 		}
 	}
 	if again := t.grant(a, r); again != g {
-		t.fatalf("handed over as %+v, and the same nonce acquires %+v", g, again)
+		t.fatalf("handed over as %+v, but the same nonce acquires %+v", g, again)
 	}
 	r.TTL = 3 * steady
 	t.handOver(hand, first, r)
 	if left := t.expiresIn(b, r.Key); left <= steady {
-		t.fatalf("sent again with a TTL of %s, the lease ends in %s", r.TTL, left)
+		t.fatalf("repeated with a TTL of %s, the lease ends in %s", r.TTL, left)
 	}
 	t.release(a, g)
 	t.handOverNot(hand, first, r)
@@ -48,13 +48,13 @@ func handOverReplyLost(t *trial) {
 	g := t.handOverAgain(hand, first, r)
 	t.rises(first.Token, g.Token)
 	if held := t.refuse(b, t.request(r.Key)); held.Token != g.Token {
-		t.fatalf("handed over with token %d; others are told %d", g.Token, held.Token)
+		t.fatalf("handed over with token %d; a refusal reports %d", g.Token, held.Token)
 	}
 	t.isLost(a, first, "of a grant that was handed over")
 	t.release(a, g)
 }
 
-// handOverAgain asks until a connection that lost a reply is replaced.
+// handOverAgain retries until a connection that lost a reply is replaced.
 func (t *trial) handOverAgain(b driver.HandOverer, from driver.Grant, r driver.Request) (g driver.Grant) {
 	t.poll("a hand-over succeeds after a reply was lost", func() bool {
 		ctx, cancel := t.withTimeout(slack)
@@ -62,7 +62,7 @@ func (t *trial) handOverAgain(b driver.HandOverer, from driver.Grant, r driver.R
 		var err error
 		g, err = b.HandOver(ctx, from, r)
 		if errors.Is(err, driver.ErrNotHeld) {
-			t.fatalf("a hand-over that is sent again: %v", err)
+			t.fatalf("a repeated hand-over: %v", err)
 		}
 		return err == nil
 	})

@@ -8,56 +8,55 @@ import (
 
 // Harness opens clients of one store.
 type Harness interface {
-	// Open returns an independent client, as another process would be: with connections of its
-	// own. All clients of one harness see the same locks. It is called concurrently.
+	// Open returns an independent client with its own connections, like another process. All clients of one
+	// harness see the same locks. Several goroutines may call Open at the same time.
 	//
-	// Clients stay usable until [Closer] is called for them, or until the test that made the
-	// harness is over, which is when the harness cleans up.
+	// A client can be used until [Closer] closes it. Otherwise the harness closes it when the test that
+	// created the harness ends.
 	Open(ctx context.Context) (driver.Backend, error)
 }
 
-// Closer is implemented by a harness that can end a client before the whole test is over. The
-// suite then has few connections open at a time.
+// Closer is implemented by a harness that can close a client before the test ends. The suite then has few
+// connections open at a time.
 type Closer interface {
-	// Close ends the connections of a client that the harness has opened, and everything that
-	// runs for them. The client is used no more.
+	// Close ends the connections of a client that the harness has opened, and everything that runs for them.
+	// The client is not used afterwards.
 	Close(b driver.Backend) error
 }
 
-// Expirer is implemented by a harness that can let a lease run out without waiting for it.
+// Expirer is implemented by a harness that can make a lease expire at once.
 type Expirer interface {
-	// Expire makes the lease on key end now, by the store's clock, as if its TTL had passed, for
-	// instance by moving the instants of its row into the past. A hand-over delay begins with it.
-	// Where grants live with a session, that session ends.
+	// Expire ends the lease on key now, by the store's clock, as if its TTL were over. For example, it moves
+	// the times of the row into the past. A hand-over delay starts then. If grants end with a session, Expire
+	// ends that session.
 	Expire(ctx context.Context, key driver.Key) error
 }
 
-// Crasher is implemented by a harness that can let a client die.
+// Crasher is implemented by a harness that can kill a client.
 type Crasher interface {
-	// Crash makes a client vanish without goodbye: its connections are gone, and nothing that it
-	// sends afterwards arrives.
+	// Crash makes a client fail without closing anything properly. Its connections are gone, and its later
+	// requests do not arrive.
 	Crash(b driver.Backend) error
 }
 
 // Partitioner is implemented by a harness that can cut a client off.
 type Partitioner interface {
-	// Cut makes the network of a client a black hole: nothing is refused, nothing arrives, in
-	// neither direction.
+	// Cut drops all packets of a client in both directions, without rejecting connections.
 	Cut(b driver.Backend) error
-	// Restore ends that. Connections from before need not work any more.
+	// Restore ends the cut. Older connections need not work afterwards.
 	Restore(b driver.Backend) error
 }
 
 // ReplyDropper is implemented by a harness that can lose a reply.
 type ReplyDropper interface {
-	// DropReply lets the next request of a client be carried out and its reply be lost: the client
-	// hears nothing, or that its connection broke. The suite has the client make requests of every
-	// kind before, so that its connection is open and its statements are prepared.
+	// DropReply lets the store apply the next request of a client, but loses its reply. The client gets no
+	// reply, or an error that its connection broke. The suite has the client make each kind of request first,
+	// so that its connection is open and its statements are prepared.
 	DropReply(b driver.Backend) error
 }
 
-// Sharer is implemented by a harness whose backend has a shared form: several may hold a name by that,
-// and exclude those who take it alone.
+// Sharer is implemented by a harness whose backend has a shared form. Several shared grants of a name may
+// exist at the same time, and they exclude exclusive grants.
 type Sharer interface {
 	// Shared returns the shared form of a client that the harness has opened. It ends with that client.
 	Shared(b driver.Backend) driver.Backend
@@ -65,18 +64,18 @@ type Sharer interface {
 
 // Exempter is implemented by a harness whose backend declares that it does not keep all promises.
 type Exempter interface {
-	// Exempt names the cases that are left out, each with the reason that the backend's
-	// documentation gives. A case that does not exist fails the run.
+	// Exempt returns the names of the cases to skip, each with the reason from the backend's documentation. A
+	// case that does not exist fails the run.
 	Exempt() map[string]string
 }
 
-// Solitary is implemented by a harness whose store suffers from cases that run beside one another,
-// such as one with a single writer. They then run one after the other.
+// Solitary is implemented by a harness whose store cannot run several cases at the same time, such as one
+// with a single writer. The cases then run one after the other.
 type Solitary interface {
 	Solitary()
 }
 
-// power is something that a case needs of a harness.
+// power is an optional interface that a case needs.
 type power struct {
 	name string // of the interface
 	has  func(Harness) bool

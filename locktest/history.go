@@ -16,14 +16,14 @@ import (
 var historyCases = []testCase{
 	{
 		name:    "history",
-		promise: "Among many clients on few names no two grants overlap, tokens rise strictly in the order of the grants, and nobody's late or doubled call touches another's grant.",
+		promise: "With many clients on few names, no two grants overlap, tokens rise strictly in the order of the grants, and late or repeated calls change no other grant.",
 		run:     history,
 	},
 }
 
 const (
 	clients = 8
-	enough  = 10 // grants for each client, if it gets them in time
+	enough  = 10 // grants for each client, if there is enough time
 	rooms   = 3  // names
 )
 
@@ -31,13 +31,13 @@ const (
 type stay struct {
 	room, client int
 	token        driver.Token
-	got, gave    time.Time // after the reply to the request, before the release
+	got, gave    time.Time // after the reply to the request, and before the release
 }
 
-// room is one name. Whoever was granted it must find it empty.
+// room stands for one name. Each new holder must find it empty.
 type room struct {
 	key    driver.Key
-	inside atomic.Int64 // who is in it: the number of a client, from 1
+	inside atomic.Int64 // the number of the client inside, from 1
 }
 
 func history(t *trial) {
@@ -110,23 +110,23 @@ func (g *guest) run() error {
 	return nil
 }
 
-// pause is as long as a short piece of work, so that the clients meet.
+// pause waits as long as a short piece of work takes, so that the clients compete.
 func pause() { time.Sleep(rand.N(time.Millisecond)) }
 
-// work does what a holder does, and sends old calls again, as a network may.
+// work does what a holder does, and repeats old calls, as a network may.
 func (g *guest) work(grant driver.Grant) error {
 	if len(g.past) > 0 {
 		old := g.past[rand.N(len(g.past))]
 		if err := g.backend.Release(g.ctx, old); err != nil && !errors.Is(err, driver.ErrNotHeld) {
-			return fmt.Errorf("release token %d again: %w", old.Token, err)
+			return fmt.Errorf("repeat the release of token %d: %w", old.Token, err)
 		}
 	}
 	pause()
 	return g.renew(grant)
 }
 
-// renew asks again where the store could not tell, as the engine does: another client's attempt may
-// have had its hands on the row at that moment.
+// renew retries if the outcome is unknown, as the engine does. Another client may be changing the row at that
+// moment.
 func (g *guest) renew(grant driver.Grant) error {
 	const tries = 20
 	var outcomes []driver.Outcome
@@ -147,13 +147,13 @@ func (g *guest) renew(grant driver.Grant) error {
 	return nil
 }
 
-// judge finds what no order of the grants can explain.
+// judge returns an error if no order of the grants explains the stays.
 func judge(stays []stay, tokens bool) error {
 	if len(stays) == 0 {
-		return errors.New("nobody was ever granted anything")
+		return errors.New("no client acquired anything")
 	}
 	if !tokens {
-		return nil // that every holder found the room empty is all that can be said
+		return nil // without tokens, the empty rooms are the only evidence
 	}
 	for n := range rooms {
 		in := slices.DeleteFunc(slices.Clone(stays), func(s stay) bool { return s.room != n })

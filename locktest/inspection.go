@@ -10,24 +10,24 @@ import (
 var inspectorCases = []testCase{
 	{
 		name:    "inspector-sees",
-		promise: "An inspector sees whether a name is free, held or expired, by whom and with which token.",
+		promise: "An inspection shows whether a name is free, held or expired, its holder and its token.",
 		run:     inspectorSees,
 	},
 	{
 		name:    "inspector-lists",
-		promise: "The list of a namespace has every name in it that was granted, in order, and none of another namespace.",
+		promise: "The list of a namespace has every granted name of it, in order, and no name of another namespace.",
 		run:     inspectorLists,
 	},
 	{
 		name:    "force-needs-the-token",
-		promise: "Forced release ends the grant that the operator has seen and no other, and a live lease only when told to.",
+		promise: "A forced release ends only the grant with the given token, and a live lease only if live is set.",
 		run:     forceNeedsTheToken,
 	},
 }
 
 func (t *trial) checkStatus(got driver.Status, state driver.State, token driver.Token) {
 	if got.State != state || got.Token != token {
-		t.fatalf("want %s with token %d; an inspector sees %s with token %d", state, token, got.State, got.Token)
+		t.fatalf("want %s with token %d; an inspection shows %s with token %d", state, token, got.State, got.Token)
 	}
 }
 
@@ -41,10 +41,10 @@ func inspectorSees(t *trial) {
 	seen := t.inspect(inspector, r.Key)
 	t.checkStatus(seen, driver.StateHeld, g.Token)
 	if seen.Key != r.Key || seen.Holder != r.Holder || seen.Note != r.Note {
-		t.fatalf("%q is held by %q for %q; an inspector sees %+v", r.Key, r.Holder, r.Note, seen)
+		t.fatalf("%q is held by %q for %q; an inspection shows %+v", r.Key, r.Holder, r.Note, seen)
 	}
 	if !sessions(b) && (seen.ExpiresIn <= 0 || seen.ExpiresIn > g.TTL || seen.FreeIn <= 0 || seen.FreeIn > g.TTL) {
-		t.fatalf("held for %s; an inspector sees that it ends in %s and is free in %s", g.TTL, seen.ExpiresIn, seen.FreeIn)
+		t.fatalf("held for %s; an inspection shows that it ends in %s and is free in %s", g.TTL, seen.ExpiresIn, seen.FreeIn)
 	}
 	t.release(a, g)
 	seen = t.inspect(inspector, r.Key)
@@ -58,7 +58,7 @@ func inspectorSees(t *trial) {
 	}
 	g = t.expired(a, t.request(r.Key))
 	seen = t.inspect(inspector, r.Key)
-	if sessions(b) { // nothing says afterwards how such a grant ended
+	if sessions(b) { // the store does not record how such a grant ended
 		t.checkStatus(seen, driver.StateFree, g.Token)
 		return
 	}
@@ -75,7 +75,7 @@ func inspectorLists(t *trial) {
 	want := []string{"B", "a", "a ", "b", "é", "世"} // in the order of their bytes
 	hold := func(namespace, name string) {
 		r := t.request(driver.Key{Namespace: namespace, Name: name})
-		r.TTL = 3 * steady // to list all names of a store that other cases share may take a while
+		r.TTL = 3 * steady // listing all names of a store that other cases share may take long
 		t.grant(a, r)
 	}
 	for _, name := range []string{"世", "b", "a ", "é", "B", "a"} {
@@ -96,7 +96,7 @@ func inspectorLists(t *trial) {
 	}
 }
 
-// list is the names of namespace only in what List returns, in its order.
+// list returns the names that List returns, in its order. It keeps only those of the namespace only.
 func (t *trial) list(i driver.Operator, namespace string, all bool, only string) []string {
 	statuses, err := i.List(t.ctx, namespace, all)
 	if err != nil {
@@ -124,13 +124,13 @@ func forceNeedsTheToken(t *trial) {
 	}
 	var held *driver.Held
 	if err := inspector.ForceRelease(t.ctx, key, g.Token, false); !errors.As(err, &held) {
-		t.fatalf("forced release of a live lease without being told to: want *driver.Held, got %v", err)
+		t.fatalf("forced release of a live lease without live: want *driver.Held, got %v", err)
 	}
 	t.refuse(b, t.request(key))
 	t.isHeld(a, g)
-	dead := t.expired(b, t.request(t.key("expired"))) // a session that ends takes what else lives on it
+	dead := t.expired(b, t.request(t.key("expired"))) // another session, because its end also ends its other grants
 	err := inspector.ForceRelease(t.ctx, dead.Key, dead.Token, false)
-	if err != nil && !(sessions(b) && errors.Is(err, driver.ErrNotHeld)) { // where nothing is left of it
+	if err != nil && !(sessions(b) && errors.Is(err, driver.ErrNotHeld)) { // no trace of the grant is left
 		t.fatalf("forced release of an expired lease: %v", err)
 	}
 	t.release(a, g)

@@ -12,12 +12,12 @@ import (
 var keepingCases = []testCase{
 	{
 		name:    "lease-is-kept",
-		promise: "A lease outlives its TTL for as long as it is renewed, and nobody else gets the name.",
+		promise: "A lease lasts for as long as it is renewed, and nobody else acquires the name.",
 		run:     leaseIsKept,
 	},
 	{
 		name:    "leases-are-kept-together",
-		promise: "Many leases of one locker are kept by renewals that travel together.",
+		promise: "Many leases of one locker are renewed in shared requests.",
 		run:     leasesAreKeptTogether,
 	},
 }

@@ -9,21 +9,21 @@ import (
 var leavingCases = []testCase{
 	{
 		name:    "left-request-is-granted",
-		promise: "Who waits and was refused gets a grant by the same nonce after the release, whether the store made it by itself or when it is asked, and of its own accord only to a request that it said to have taken note of.",
+		promise: "After the release, a refused waiter gets a grant with the same nonce: from its next request, or from the store alone. The store may grant alone only a request that it has reported as recorded.",
 		run:     leftRequestIsGranted,
 	},
 	{
 		name:    "left-request-is-withdrawn",
-		promise: "A request of who waited and has given up, released by its nonce, is granted no more: after the release of the holder the name is anybody's.",
+		promise: "A recorded request that was released by its nonce is not granted later. After the holder's release any client can acquire the name.",
 		run:     leftRequestIsWithdrawn,
 	},
 }
 
-// listen has b be told of key, without which no store can grant by itself.
+// listen subscribes b to key. Without a subscription no store can grant by itself.
 func (t *trial) listen(b driver.Backend, key driver.Key) {
 	n, ok := b.(driver.Notifier)
 	if !ok {
-		t.skipf("the backend is no driver.Notifier")
+		t.skipf("the backend does not implement driver.Notifier")
 	}
 	stop, err := n.Notify(t.ctx, key, func() {})
 	if err != nil {
@@ -32,8 +32,8 @@ func (t *trial) listen(b driver.Backend, key driver.Key) {
 	t.cleanup(stop)
 }
 
-// leave makes a request of who waits, which is refused, and gives a store that takes note of such a moment to be ready for
-// it. It stays for longer than a case lasts if it is granted to nobody.
+// leave sends a request of a waiter, which is refused, and gives a store that records such a request a moment
+// to do so. If the request is granted to nobody, it stays for longer than a case lasts.
 func (t *trial) leave(b driver.Backend, key driver.Key) (r driver.Request, pending bool) {
 	r = t.request(key)
 	r.TTL, r.Waits = min(10*t.patience, time.Minute), true
@@ -61,11 +61,11 @@ func leftRequestIsGranted(t *trial) {
 			t.rises(g.Token, next.Token)
 		}
 		if next.Earlier && !pending {
-			t.fatalf("granted token %d to an earlier request, of which the store has not taken note (driver.Held.Pending)", next.Token)
+			t.fatalf("granted token %d to an earlier request that the store has not recorded (driver.Held.Pending)", next.Token)
 		}
 		t.isHeld(b, next)
 		if held := t.refuse(c, t.request(key)); held.Token != next.Token && held.Token != 0 {
-			t.fatalf("granted token %d; others are told %d", next.Token, held.Token)
+			t.fatalf("granted token %d; a refusal reports %d", next.Token, held.Token)
 		}
 		t.release(b, next)
 		g = t.grantAtLast(a, t.request(key))

@@ -15,14 +15,14 @@ import (
 var leftoverCases = []testCase{
 	{
 		name:    "no-goroutine-left",
-		promise: "Nothing that a backend or a locker has started runs any more once the locker and its client are closed.",
+		promise: "After the locker and its client are closed, no goroutine of the backend or the locker runs.",
 		needs:   []power{closing},
 		run:     noGoroutineLeft,
 	},
 }
 
-// noGoroutineLeft labels a goroutine; those that it starts, and those that they start, inherit the
-// label, so that they are told from the goroutines of everything else in the process.
+// noGoroutineLeft labels a goroutine. The goroutines that it starts inherit the label, so the case can tell
+// them from all other goroutines of the process.
 func noGoroutineLeft(t *trial) {
 	b, err := t.harness.Open(t.ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func noGoroutineLeft(t *trial) {
 	}
 }
 
-// busy does with one locker what makes it and its backend start something.
+// busy makes a locker and its backend start everything that they ever start.
 func busy(ctx context.Context, b driver.Backend, names []string) error {
 	l, err := rowlock.New(b, rowlock.TTL(steady), rowlock.RenewEvery(lively/20))
 	if err != nil {
@@ -73,7 +73,7 @@ func busy(ctx context.Context, b driver.Backend, names []string) error {
 	return l.Close()
 }
 
-// goroutines returns the stacks of all that carry the label.
+// goroutines returns the stacks of all goroutines with the label.
 func goroutines(label string) string {
 	var all bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {

@@ -11,24 +11,24 @@ import (
 var lossCases = []testCase{
 	{
 		name:    "loss-is-told",
-		promise: "A lease that the store has ended is lost: its context ends, and every method, release too, says so for good.",
+		promise: "A lease that the store has ended is lost: its context ends, and every method, including Release, reports the loss from then on.",
 		needs:   []power{expiring},
 		run:     lossIsTold,
 	},
 	{
 		name:    "loss-ends-the-work",
-		promise: "The context of the work in Do ends when the lease is lost, and Do says that it was, even if the work succeeded.",
+		promise: "The context of the work in Do ends when the lease is lost, and Do reports the loss, even if the work succeeded.",
 		needs:   []power{expiring},
 		run:     lossEndsTheWork,
 	},
 	{
 		name:    "maximum-hold-frees",
-		promise: "When a maximum hold is over the lease is lost, and the name is free soon after, although the holder does nothing.",
+		promise: "When a maximum hold is over the lease is lost, and the name is free soon afterwards, even if the holder does nothing.",
 		run:     maximumHoldFrees,
 	},
 	{
 		name:    "loss-harms-nobody",
-		promise: "Whoever has lost a lease does not touch the one of the next holder, whatever he does.",
+		promise: "No call of a former holder changes the lease of the next holder.",
 		needs:   []power{expiring},
 		run:     lossHarmsNobody,
 	},
@@ -68,19 +68,19 @@ func lossEndsTheWork(t *trial) {
 	case !errors.Is(cause, rowlock.ErrLost):
 		t.fatalf("want the work's context to end with rowlock.ErrLost, got %v", cause)
 	case !errors.Is(err, rowlock.ErrLost):
-		t.fatalf("want Do to say rowlock.ErrLost, got %v", err)
+		t.fatalf("want Do to return rowlock.ErrLost, got %v", err)
 	}
 }
 
 func maximumHoldFrees(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
-	l := t.locker(a, rowlock.TTL(3*steady), rowlock.MaxHold(lively), rowlock.Margin(lively/4)) // without the maximum nobody waits for so long
+	l := t.locker(a, rowlock.TTL(3*steady), rowlock.MaxHold(lively), rowlock.Margin(lively/4)) // without the maximum the case would have to wait for this TTL
 	lease := t.acquire(l, name)
 	t.await(lease.Context().Done(), "the context of a lease ends with its maximum hold")
 	var lost *rowlock.LostError
 	if err := lease.Err(); !errors.As(err, &lost) || lost.Reason != rowlock.LostMaxHold {
-		t.fatalf("want a *rowlock.LostError that says %s, got %v", rowlock.LostMaxHold, err)
+		t.fatalf("want a *rowlock.LostError with reason %s, got %v", rowlock.LostMaxHold, err)
 	}
 	t.isFree(b, name)
 	t.isLostLease(lease)
@@ -89,7 +89,7 @@ func maximumHoldFrees(t *trial) {
 func lossHarmsNobody(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
-	old := t.acquire(t.locker(a), name) // renews so rarely that it knows nothing of its loss
+	old := t.acquire(t.locker(a), name) // it renews so rarely that it does not notice the loss
 	t.expireName(name)
 	present := t.acquire(t.locker(b), name)
 	if present.Token() == old.Token() && old.Token() != 0 {
@@ -101,6 +101,6 @@ func lossHarmsNobody(t *trial) {
 	t.renewLease(present)
 	t.tryHeld(t.locker(a), name)
 	if err := present.Release(t.ctx); err != nil {
-		t.fatalf("the present holder releases: %v", err)
+		t.fatalf("the current holder releases: %v", err)
 	}
 }

@@ -82,7 +82,7 @@ func mutants() []mutant {
 		{"pauses once", plain[pausesOnce], []string{"pause-needs-the-grant"}},
 		{"ends a pause as if it were over", plain[endsPauses], []string{"pause-ends-when-told"}},
 
-		// What others are told.
+		// What a refusal reports.
 		{"does not say who holds a name", plain[saysNothing], []string{"refusal-tells-who"}},
 		{"does not say to who waits who holds a name", plain[saysNothingToWhoWaits], []string{"wait-is-bounded"}},
 		{"cuts the holder short", plain[cutsHolder], []string{"refusal-tells-who"}},

@@ -10,17 +10,17 @@ import (
 var nameCases = []testCase{
 	{
 		name:    "names-are-exact",
-		promise: "Two names that differ in any byte are two locks: by case, space, prefix, normal form, or at the end of 512 bytes.",
+		promise: "Two names that differ in any byte are two locks: in case, spaces, prefix, Unicode normal form, or the last of 512 bytes.",
 		run:     func(t *trial) { apart(t, t.nearNames()) },
 	},
 	{
 		name:    "namespaces-are-apart",
-		promise: "One name in two namespaces is two locks, wherever one ends and the other begins.",
+		promise: "The same name in two namespaces is two locks, also if namespace and name joined give the same text.",
 		run:     func(t *trial) { apart(t, t.nearNamespaces()) },
 	},
 }
 
-// nearNames are names that a collation, a padding rule, a limit or a pattern may take for one.
+// nearNames returns names that a collation, a padding rule, a limit or a pattern may confuse.
 func (t *trial) nearNames() []driver.Key {
 	u := t.unique
 	long := u + strings.Repeat("n", driver.MaxName-len(u)-1)
@@ -41,7 +41,7 @@ func (t *trial) nearNames() []driver.Key {
 	return keys
 }
 
-// nearNamespaces are keys that any way of joining the two parts without care takes for one.
+// nearNamespaces returns keys that are equal if their two parts are joined carelessly.
 func (t *trial) nearNamespaces() []driver.Key {
 	u := t.unique
 	keys := []driver.Key{
@@ -61,7 +61,7 @@ func (t *trial) nearNamespaces() []driver.Key {
 	return append(keys, driver.Key{Namespace: u + "ab", Name: "c"}, driver.Key{Namespace: u + "a", Name: "bc"})
 }
 
-// apart holds all keys at the same time, and finds each of them held by its own grant.
+// apart acquires all keys at the same time, and checks that each has its own grant.
 func apart(t *trial, keys []driver.Key) {
 	a, b := t.open(), t.open()
 	grants := make([]driver.Grant, len(keys))
@@ -70,13 +70,13 @@ func apart(t *trial, keys []driver.Key) {
 	}
 	for i, got := range t.renewAll(a, grants...) {
 		if got != driver.Renewed {
-			t.fatalf("%q in %q is lost after others like it were granted: %s", keys[i].Name, keys[i].Namespace, got)
+			t.fatalf("%q in %q was lost after similar names were granted: %s", keys[i].Name, keys[i].Namespace, got)
 		}
 	}
 	for i, key := range keys {
 		held := t.refuse(b, t.request(key))
 		if held.Token != grants[i].Token && held.Token != 0 {
-			t.fatalf("%q in %q is held with token %d; others are told %d", key.Name, key.Namespace, grants[i].Token, held.Token)
+			t.fatalf("%q in %q is held with token %d; a refusal reports %d", key.Name, key.Namespace, grants[i].Token, held.Token)
 		}
 		if i%2 == 0 {
 			t.release(a, grants[i])
@@ -85,7 +85,7 @@ func apart(t *trial, keys []driver.Key) {
 	for i, g := range grants {
 		switch err := b.Release(t.ctx, driver.Grant{Key: g.Key, Nonce: driver.NewNonce(), Token: g.Token + 1, TTL: g.TTL}); {
 		case !errors.Is(err, driver.ErrNotHeld):
-			t.fatalf("a stranger's release of %q: %v", g.Key.Name, err)
+			t.fatalf("a release of %q by a client that does not hold it: %v", g.Key.Name, err)
 		case i%2 == 1:
 			t.refuse(b, t.request(g.Key))
 		default:

@@ -9,17 +9,17 @@ import (
 var nonceCases = []testCase{
 	{
 		name:    "same-nonce-same-grant",
-		promise: "A request that is sent again, by its nonce, gets the same grant with the same token.",
+		promise: "A repeated request, with the same nonce, returns the same grant with the same token.",
 		run:     sameNonceSameGrant,
 	},
 	{
 		name:    "same-nonce-counts-anew",
-		promise: "A request that is sent again has its expiry counted anew.",
+		promise: "A repeated request returns the grant with its expiry counted anew.",
 		run:     sameNonceCountsAnew,
 	},
 	{
 		name:    "same-nonce-after-release",
-		promise: "A request that arrives after its grant was released is a new grant, with a larger token, and can be taken back by its nonce.",
+		promise: "A request that arrives after its grant was released makes a new grant with a larger token, which can be released by its nonce.",
 		run:     sameNonceAfterRelease,
 	},
 }
@@ -30,7 +30,7 @@ func sameNonceSameGrant(t *trial) {
 	g := t.grant(a, r)
 	for range 3 {
 		if again := t.grant(a, r); again != g {
-			t.fatalf("granted %+v, and the same nonce again %+v", g, again)
+			t.fatalf("granted %+v, and %+v for the same nonce", g, again)
 		}
 	}
 	t.refuse(b, t.request(r.Key))
@@ -38,7 +38,7 @@ func sameNonceSameGrant(t *trial) {
 	t.grant(b, t.request(r.Key))
 }
 
-// expiresIn is what others are told of when key is free.
+// expiresIn returns when key is free, according to a refusal.
 func (t *trial) expiresIn(b driver.Backend, key driver.Key) time.Duration {
 	held := t.refuse(b, t.request(key))
 	if held.ExpiresIn == 0 {
@@ -52,13 +52,13 @@ func sameNonceCountsAnew(t *trial) {
 	r := t.request(t.key("x"))
 	t.grant(a, r)
 	if left := t.expiresIn(b, r.Key); left > steady {
-		t.fatalf("a TTL of %s was asked for, and others are told to wait %s", steady, left)
+		t.fatalf("a TTL of %s was requested, but a refusal says free in %s", steady, left)
 	}
-	// The same TTL again would have to be told apart by the time that has passed in between.
+	// With the same TTL, only the time that has passed in between would show a difference.
 	r.TTL = 3 * steady
 	t.grant(a, r)
 	if left := t.expiresIn(b, r.Key); left <= steady {
-		t.fatalf("sent again with a TTL of %s, the lease ends in %s", r.TTL, left)
+		t.fatalf("repeated with a TTL of %s, the lease ends in %s", r.TTL, left)
 	}
 }
 

@@ -5,7 +5,7 @@ import "github.com/rowlock/rowlock/driver"
 var notifierCases = []testCase{
 	{
 		name:    "release-wakes",
-		promise: "Where the backend says that it wakes, a release by one client wakes another that asked to be told.",
+		promise: "If the backend declares that it notifies waiters, a release by one client notifies another that has subscribed.",
 		run:     releaseWakes,
 	},
 }
@@ -14,7 +14,7 @@ func releaseWakes(t *trial) {
 	a, b := t.open(), t.open()
 	n, ok := b.(driver.Notifier)
 	if !ok {
-		t.skipf("the backend is no driver.Notifier")
+		t.skipf("the backend does not implement driver.Notifier")
 	}
 	g := t.grant(a, t.request(t.key("x")))
 	for range 3 {
@@ -28,24 +28,24 @@ func releaseWakes(t *trial) {
 		if err != nil {
 			t.fatalf("subscribe to %q: %v", g.Key, err)
 		}
-		// Some backends learn from subscribing what their store can do.
+		// Some backends find out only with a subscription what their store can do.
 		if !b.Capabilities().Wakes {
 			stop()
-			t.skipf("the backend does not declare that it wakes (driver.Capabilities)")
+			t.skipf("the backend does not declare that it notifies waiters (driver.Capabilities)")
 		}
 		r := t.request(g.Key)
 		t.refuse(b, r)
 		select {
-		case <-woken: // one wake-up may come of the subscription itself
+		case <-woken: // the subscription itself may cause one notification
 		default:
 		}
 		t.release(a, g)
-		t.await(woken, "a wake-up after the release")
+		t.await(woken, "a notification after the release")
 		r.Waiting = true
 		g = t.grant(b, r)
 		stop()
 		t.release(b, g)
-		g = t.grantAtLast(a, t.request(g.Key)) // it may be kept for a waiter for a moment
+		g = t.grantAtLast(a, t.request(g.Key)) // the name may be reserved for a waiter for a moment
 	}
 	t.release(a, g)
 	r := t.request(g.Key)

@@ -12,25 +12,25 @@ import (
 var partitionCases = []testCase{
 	{
 		name:    "trust-ends-first",
-		promise: "A holder who is cut off from the store stops trusting its lease before the store can grant the name to another.",
+		promise: "A holder that is cut off from the store stops trusting its lease before the store can grant the name to another holder.",
 		needs:   []power{partitioning},
 		run:     trustEndsFirst,
 	},
 	{
 		name:    "unavailable-is-not-held",
-		promise: "A store that does not answer makes a call end within seconds, saying that it is unavailable and not that the name is held.",
+		promise: "If the store does not reply, a call ends within seconds with the error unavailable, and not with held.",
 		needs:   []power{partitioning},
 		run:     unavailableIsNotHeld,
 	},
 	{
 		name:    "close-is-bounded",
-		promise: "Closing a locker whose store does not answer ends within seconds, however many leases it has.",
+		promise: "Close of a locker whose store does not reply ends within seconds, however many leases it has.",
 		needs:   []power{partitioning},
 		run:     closeIsBounded,
 	},
 }
 
-// callLimit is for how long one operation waits on a store that hangs, for leases of a few seconds.
+// callLimit is how long one operation waits for a store that hangs, for leases of a few seconds.
 const callLimit = 5 * time.Second
 
 func (t *trial) cut(b driver.Backend) {
@@ -51,14 +51,14 @@ func trustEndsFirst(t *trial) {
 	lease := t.acquire(t.locker(a, rowlock.TTL(lively)), name)
 	t.renewLease(lease)
 	t.cut(a)
-	if sessions(a) { // such a store grants it only when it hears that the connection is gone
-		t.await(lease.Context().Done(), "a holder who is cut off stops trusting its lease")
+	if sessions(a) { // such a store grants the name only after it notices that the connection is gone
+		t.await(lease.Context().Done(), "a holder that is cut off stops trusting its lease")
 		t.restore(a)
 	}
 	next := t.acquire(t.locker(b), name)
 	now := time.Now()
 	if err := lease.Err(); err == nil {
-		t.fatalf("the name was granted to another while a holder who is cut off trusts its lease for another %s", lease.ExpiresAt().Sub(now))
+		t.fatalf("the name was granted again while a holder that is cut off trusts its lease for another %s", lease.ExpiresAt().Sub(now))
 	}
 	t.restore(a)
 	t.isLostLease(lease)
@@ -78,7 +78,7 @@ func unavailableIsNotHeld(t *trial) {
 		t.fatalf("want rowlock.ErrUnavailable and not rowlock.ErrHeld, got %v", err)
 	}
 	if took > callLimit+slack {
-		t.fatalf("a call to a store that does not answer took %s", took)
+		t.fatalf("a call to a store that does not reply took %s", took)
 	}
 }
 
@@ -94,6 +94,6 @@ func closeIsBounded(t *trial) {
 		t.fatalf("closing took %s", took)
 	}
 	if err == nil {
-		t.fatalf("closing says that forty leases were released, and the store has heard nothing of it")
+		t.fatalf("Close reports forty released leases, but no request reached the store")
 	}
 }

@@ -10,27 +10,27 @@ import (
 var pauseCases = []testCase{
 	{
 		name:    "pause-closes",
-		promise: "A pause keeps a name from everybody, says who paused it and why, and is no lease: no TTL, session or former holder ends it.",
+		promise: "During a pause nobody acquires the name, and refusals say who paused it and why. No TTL, session or former holder ends the pause.",
 		run:     pauseCloses,
 	},
 	{
 		name:    "pause-keeps-waiters-out",
-		promise: "Whoever stands next in the queue when the holder's grant becomes a pause is not granted the name, until the pause ends.",
+		promise: "If the holder's grant becomes a pause, the next waiter in the queue acquires the name only after the pause.",
 		run:     pauseKeepsWaitersOut,
 	},
 	{
 		name:    "pause-needs-the-grant",
-		promise: "Only a grant that is held becomes a pause: none that has expired, was released, or has another nonce or token. The same request again changes nothing.",
+		promise: "Only a held grant becomes a pause, and no grant that has expired, was released, or has another nonce or token. A repeated request changes nothing.",
 		run:     pauseNeedsTheGrant,
 	},
 	{
 		name:    "pause-ends-when-told",
-		promise: "A forced release ends the pause with the token that was seen, when told to, and the next token is larger.",
+		promise: "A forced release with the token of the pause ends it if live is set, and the next token is larger.",
 		run:     pauseEndsWhenTold,
 	},
 }
 
-// needPauses skips a case on a backend that declares that it cannot pause.
+// needPauses skips a case if the backend declares that it cannot pause.
 func (t *trial) needPauses(b driver.Backend) driver.Operator {
 	if !b.Capabilities().Pauses {
 		t.skipf("the backend cannot pause (driver.Capabilities.Pauses)")
@@ -59,7 +59,7 @@ func pauseCloses(t *trial) {
 	}
 	r := t.request(t.key("x"))
 	r.Holder, r.Note = "operator@desk", "Grüße, \"month end\""
-	r.TTL = lively // which passes before the case is over
+	r.TTL = lively // the TTL is over before the case ends
 	g := t.grant(a, r)
 	t.pause(p, g, driver.NewNonce())
 	witness := t.request(t.key("witness")) // granted later, for as long, on the same session if there is one
@@ -75,16 +75,16 @@ func pauseCloses(t *trial) {
 	t.grantAtLast(b, t.request(witness.Key))
 	held := t.refuse(b, t.request(r.Key))
 	if held.Reason != driver.Paused || held.Holder != r.Holder || held.Note != r.Note || held.Token != g.Token || held.ExpiresIn != 0 {
-		t.fatalf("paused by %q for %q with token %d; others are told %+v", r.Holder, r.Note, g.Token, *held)
+		t.fatalf("paused by %q for %q with token %d; a refusal reports %+v", r.Holder, r.Note, g.Token, *held)
 	}
 	seen := t.inspect(inspector, r.Key)
 	t.checkStatus(seen, driver.StatePaused, g.Token)
 	if seen.Holder != r.Holder || seen.Note != r.Note || seen.ExpiresIn != 0 || seen.FreeIn != 0 {
-		t.fatalf("paused by %q for %q; an inspector sees %+v", r.Holder, r.Note, seen)
+		t.fatalf("paused by %q for %q; an inspection shows %+v", r.Holder, r.Note, seen)
 	}
 }
 
-// pauseKeepsWaitersOut may miss a waiter that is granted the name late.
+// pauseKeepsWaitersOut does not detect every faulty store: a waiter may acquire the name late.
 func pauseKeepsWaitersOut(t *trial) {
 	a, b := t.open(), t.open()
 	p := t.needPauses(a)
@@ -96,12 +96,12 @@ func pauseKeepsWaitersOut(t *trial) {
 	defer timer.Stop()
 	select {
 	case <-w.done:
-		t.fatalf("paused with token %d; a waiter was granted the name, or gave up: %v, error %v", g.Token, w.lease, w.err)
+		t.fatalf("paused with token %d, but a waiter returned lease %v, error %v", g.Token, w.lease, w.err)
 	case <-timer.C:
 	}
 	t.checkStatus(t.inspect(p, g.Key), driver.StatePaused, g.Token)
 	if err := p.ForceRelease(t.ctx, g.Key, g.Token, true); err != nil {
-		t.fatalf("end of a pause: %v", err)
+		t.fatalf("end a pause: %v", err)
 	}
 	next := t.has(w)
 	t.rises(g.Token, next.Token())
@@ -141,17 +141,17 @@ func pauseEndsWhenTold(t *trial) {
 	g := t.grant(a, t.request(t.key("x")))
 	t.pause(p, g, driver.NewNonce())
 	if err := inspector.ForceRelease(t.ctx, g.Key, g.Token+1, true); !errors.Is(err, driver.ErrNotHeld) {
-		t.fatalf("end of a pause with another token: want driver.ErrNotHeld, got %v", err)
+		t.fatalf("end a pause with another token: want driver.ErrNotHeld, got %v", err)
 	}
 	var held *driver.Held
 	if err := inspector.ForceRelease(t.ctx, g.Key, g.Token, false); !errors.As(err, &held) || held.Reason != driver.Paused {
-		t.fatalf("end of a pause without being told to: want a *driver.Held that says paused, got %v", err)
+		t.fatalf("end a pause without live: want a *driver.Held with reason paused, got %v", err)
 	}
 	if err := inspector.ForceRelease(t.ctx, g.Key, g.Token, true); err != nil {
-		t.fatalf("end of a pause: %v", err)
+		t.fatalf("end a pause: %v", err)
 	}
 	if seen := t.inspect(inspector, g.Key); seen.State != driver.StateFree {
-		t.fatalf("after the end of a pause an inspector sees %s", seen.State)
+		t.fatalf("after the end of a pause an inspection shows %s", seen.State)
 	}
 	next := t.grantAtLast(b, t.request(g.Key))
 	t.rises(g.Token, next.Token)

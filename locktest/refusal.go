@@ -8,12 +8,12 @@ import (
 var refusalCases = []testCase{
 	{
 		name:    "refusal-tells-who",
-		promise: "A refusal says who holds the name and why, exactly as they said it, with which token.",
+		promise: "A refusal has the holder, the note and the token of the grant, byte for byte.",
 		run:     refusalTellsWho,
 	},
 	{
 		name:    "refusal-tells-until-when",
-		promise: "A refusal says how long ago the name was granted and when it is free unless renewed, which is within the TTL.",
+		promise: "A refusal says how long ago the name was granted, and when it is free unless renewed, which is within the TTL.",
 		run:     refusalTellsUntilWhen,
 	},
 }
@@ -34,10 +34,10 @@ func refusalTellsWho(t *trial) {
 		g := t.grant(a, r)
 		held := t.refuse(b, t.request(r.Key))
 		if held.Holder != r.Holder || held.Note != r.Note {
-			t.fatalf("held by %q for %q; others are told %q for %q", r.Holder, r.Note, held.Holder, held.Note)
+			t.fatalf("held by %q for %q; a refusal reports %q for %q", r.Holder, r.Note, held.Holder, held.Note)
 		}
 		if held.Token != g.Token {
-			t.fatalf("held with token %d; others are told %d", g.Token, held.Token)
+			t.fatalf("held with token %d; a refusal reports %d", g.Token, held.Token)
 		}
 		t.release(a, g)
 	}
@@ -50,9 +50,9 @@ func refusalTellsUntilWhen(t *trial) {
 	g := t.grant(a, t.request(t.key("x")))
 	held := t.refuse(b, t.request(g.Key))
 	if held.ExpiresIn <= 0 || held.ExpiresIn > g.TTL {
-		t.fatalf("granted for %s; others are told that it is free in %s", g.TTL, held.ExpiresIn)
+		t.fatalf("granted for %s; a refusal says free in %s", g.TTL, held.ExpiresIn)
 	}
 	if most := time.Since(sent) + slack; held.Since < 0 || held.Since > most {
-		t.fatalf("granted at most %s ago; others are told %s", most, held.Since)
+		t.fatalf("granted at most %s ago; a refusal says %s ago", most, held.Since)
 	}
 }

@@ -9,22 +9,22 @@ import (
 var releaseCases = []testCase{
 	{
 		name:    "release-repeats",
-		promise: "Releasing again what was released before is no error, and frees nobody else's grant.",
+		promise: "A repeated release is no error, and frees no other grant.",
 		run:     releaseRepeats,
 	},
 	{
 		name:    "release-by-nonce",
-		promise: "A release without a token ends whatever its nonce was granted, and nothing else: so an acquire whose reply was lost is taken back.",
+		promise: "A release without a token ends the grant of its nonce and no other. This undoes an acquire whose reply was lost.",
 		run:     releaseByNonce,
 	},
 	{
 		name:    "release-of-nothing",
-		promise: "A release of what was never granted says that it is not held, and leaves nothing behind.",
+		promise: "A release of a grant that never existed returns not held, and leaves nothing behind.",
 		run:     releaseOfNothing,
 	},
 	{
 		name:    "release-too-late",
-		promise: "Release and renewal of a grant that expired and was taken over say so, and do not touch the new holder's.",
+		promise: "Release and renewal of an expired grant, whose name has a new holder, return not held and lost. The new holder's grant does not change.",
 		run:     releaseTooLate,
 	},
 }
@@ -36,9 +36,9 @@ func releaseRepeats(t *trial) {
 		t.release(a, first)
 	}
 	second := t.grant(b, t.request(first.Key))
-	// The store need not remember a grant once it has made another of the same name.
+	// A store need not remember a grant after it has made another one for the same name.
 	if err := a.Release(t.ctx, first); err != nil && !errors.Is(err, driver.ErrNotHeld) {
-		t.fatalf("release again, after another was granted: %v", err)
+		t.fatalf("repeat a release after another grant: %v", err)
 	}
 	t.refuse(a, t.request(first.Key))
 	t.isHeld(b, second)
@@ -54,10 +54,10 @@ func releaseByNonce(t *trial) {
 	unknown.Token = 0
 	t.release(a, unknown)
 	second := t.grant(b, t.request(g.Key))
-	if g.Token != 0 { // else it is the grant itself, whose release may be repeated
+	if g.Token != 0 { // with token zero it is the grant itself, whose release may be repeated
 		t.releaseNot(a, unknown)
 	} else if err := a.Release(t.ctx, unknown); err != nil && !errors.Is(err, driver.ErrNotHeld) {
-		t.fatalf("release again: %v", err)
+		t.fatalf("repeat a release: %v", err)
 	}
 	t.isHeld(b, second)
 }

@@ -11,42 +11,42 @@ import (
 var renewalCases = []testCase{
 	{
 		name:    "renewal-extends",
-		promise: "Renewal extends a grant that is alive to a full TTL from now.",
+		promise: "A renewal extends a held grant to a full TTL from now.",
 		run:     renewalExtends,
 	},
 	{
 		name:    "renewal-shortens",
-		promise: "A renewal for less than is left of a lease ends it sooner, as the end of a maximum hold needs.",
+		promise: "A renewal with a TTL that is less than the rest of a lease shortens the lease. The end of a maximum hold needs this.",
 		run:     renewalShortens,
 	},
 	{
 		name:    "renewal-does-not-revive",
-		promise: "Renewal never revives a grant that has expired, even if nobody has taken the name.",
+		promise: "A renewal never revives an expired grant, even if the name is still free.",
 		run:     renewalDoesNotRevive,
 	},
 	{
 		name:    "renewal-does-not-insert",
-		promise: "Renewal never creates a grant.",
+		promise: "A renewal never creates a grant.",
 		run:     renewalDoesNotInsert,
 	},
 	{
 		name:    "renewal-after-release",
-		promise: "A grant that was released is lost to renewal, and the name stays free.",
+		promise: "A renewal of a released grant returns lost, and the name stays free.",
 		run:     renewalAfterRelease,
 	},
 	{
 		name:    "renewal-by-position",
-		promise: "The outcomes of a renewal are in the order of its grants, whichever of them are lost.",
+		promise: "The outcomes of a renewal are in the order of its grants, also if some are lost.",
 		run:     renewalByPosition,
 	},
 	{
 		name:    "renewal-of-many",
-		promise: "A hundred grants are renewed with one call.",
+		promise: "One call renews a hundred grants.",
 		run:     renewalOfMany,
 	},
 	{
 		name:    "renewal-beside-release",
-		promise: "A renewal during which one of its grants is released renews the others.",
+		promise: "If one grant of a renewal is released meanwhile, the others are still renewed.",
 		run:     renewalBesideRelease,
 	},
 }
@@ -55,9 +55,9 @@ func renewalExtends(t *trial) {
 	a, b := t.open(), t.open()
 	g := t.grant(a, t.request(t.key("x")))
 	if left := t.expiresIn(b, g.Key); left > steady {
-		t.fatalf("a TTL of %s was asked for, and others are told to wait %s", steady, left)
+		t.fatalf("a TTL of %s was requested, but a refusal says free in %s", steady, left)
 	}
-	g.TTL = 3 * steady // so that the difference does not depend on how much time has passed
+	g.TTL = 3 * steady // the difference must not depend on how much time has passed
 	t.isHeld(a, g)
 	if left := t.expiresIn(b, g.Key); left <= steady {
 		t.fatalf("renewed for %s, the lease ends in %s", g.TTL, left)
@@ -68,16 +68,16 @@ func renewalShortens(t *trial) {
 	a, b := t.open(), t.open()
 	t.needTerm(a)
 	r := t.request(t.key("x"))
-	r.TTL = 3 * steady // nobody waits for so long
+	r.TTL = 3 * steady // a TTL that the case does not wait for
 	g := t.grant(a, r)
 	g.TTL = lively
 	sent := time.Now()
 	t.isHeld(a, g)
 	t.grantAtLast(b, t.request(g.Key))
 	if took := time.Since(sent); took < tolerance(g.TTL) {
-		t.fatalf("a lease that was renewed for %s was over %s after that", g.TTL, took)
+		t.fatalf("a lease that was renewed for %s ended %s later", g.TTL, took)
 	}
-	t.isLost(a, g, "of a lease that was shortened and is over")
+	t.isLost(a, g, "of a shortened lease that has ended")
 }
 
 func (t *trial) isLost(b driver.Backend, g driver.Grant, why string) {
@@ -115,7 +115,8 @@ func renewalByPosition(t *trial) {
 	for i := range good {
 		good[i] = t.grant(a, t.request(t.key(string(rune('a'+i)))))
 	}
-	// The expired one is another client's: where grants live with a session, ours goes on.
+	// Another client holds the expired lease. If grants end with a session, the session of this client must
+	// not end.
 	expired := t.expired(other, t.request(t.key("expired")))
 	never := driver.Grant{Key: t.key("never"), Nonce: driver.NewNonce(), Token: 1, TTL: steady}
 	foreign := good[0]
@@ -133,7 +134,7 @@ func renewalByPosition(t *trial) {
 			}
 		}
 		if got := t.renewAll(a, batch...); !slices.Equal(got, want) {
-			t.fatalf("a batch of good, expired, foreign and never granted ones: want %v, got %v", want, got)
+			t.fatalf("a batch of held, expired, foreign and never granted leases: want %v, got %v", want, got)
 		}
 	}
 }
@@ -159,7 +160,7 @@ func renewalBesideRelease(t *trial) {
 		released := make(chan error, 1)
 		go func() { released <- b.Release(t.ctx, g) }()
 		if got := t.renewAll(b, kept, g)[0]; got != driver.Renewed {
-			t.fatalf("renew a grant with another that is being released: %s", got)
+			t.fatalf("renew a grant while another one of the batch is released: %s", got)
 		}
 		if err := <-released; err != nil {
 			t.fatalf("release during a renewal: %v", err)

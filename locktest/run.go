@@ -13,15 +13,14 @@ import (
 // settings are the limits of a run.
 type settings struct {
 	limit    time.Duration // of one case
-	grace    time.Duration // for its end once the limit has passed
-	patience time.Duration // for one thing that must happen
+	grace    time.Duration // for the end of a case after its limit
+	patience time.Duration // for one event that must happen
 }
 
 var usual = settings{limit: time.Minute, grace: 10 * time.Second, patience: 20 * time.Second}
 
-// Run checks every promise in a subtest of its own, most of them in parallel unless the harness is
-// [Solitary], against one harness.
-// newHarness is called once; what it opens, it closes with tb.Cleanup.
+// Run checks every promise against one harness, each in its own subtest. Most subtests run in parallel unless
+// the harness is [Solitary]. Run calls newHarness once. The harness closes what it opens with tb.Cleanup.
 func Run(t *testing.T, newHarness func(tb testing.TB) Harness) {
 	t.Helper()
 	h := newHarness(t)
@@ -45,10 +44,10 @@ func Run(t *testing.T, newHarness func(tb testing.TB) Harness) {
 	}
 }
 
-// Check runs the cases of [Run] outside of go test and joins what they found: a [*Failure] for
-// every promise that is broken, a [*NotRun] for every one that could not be checked. The store keeps
-// every promise that the suite knows of when the error is nil, and breaks none that could be checked
-// when errors.As finds no *Failure in it. ctx bounds the whole.
+// Check runs the cases of [Run] without go test, and joins their errors: a [*Failure] for each broken
+// promise, and a [*NotRun] for each that could not be checked. If the error is nil, the store keeps every
+// promise of the suite. If errors.As finds no *Failure in it, the store keeps every promise that could be
+// checked. ctx limits the whole run.
 func Check(ctx context.Context, h Harness) error {
 	if err := checkExemptions(h); err != nil {
 		return err
@@ -56,7 +55,7 @@ func Check(ctx context.Context, h Harness) error {
 	return usual.check(ctx, h, cases())
 }
 
-// check runs those that are alone one by one, and the others a few at a time: they mostly wait.
+// check runs cases that must be alone one by one, and the others a few at a time, because they mostly wait.
 func (s settings) check(ctx context.Context, h Harness, list []testCase) error {
 	errs := make([]error, len(list))
 	var together sync.WaitGroup
@@ -96,7 +95,7 @@ func (s settings) try(ctx context.Context, h Harness, c testCase) error {
 	select {
 	case <-done:
 		return t.verdict()
-	case <-ctx.Done(): // whatever heeds its context ends now
+	case <-ctx.Done(): // code that uses its context ends now
 	}
 	grace := time.NewTimer(s.grace)
 	defer grace.Stop()
@@ -104,6 +103,6 @@ func (s settings) try(ctx context.Context, h Harness, c testCase) error {
 	case <-done:
 		return t.verdict()
 	case <-grace.C:
-		return &Failure{Case: c.name, Promise: c.promise, Detail: "the case did not end within " + s.limit.String() + ", nor when its context did"}
+		return &Failure{Case: c.name, Promise: c.promise, Detail: "the case did not end within " + s.limit.String() + ", and did not end when its context did"}
 	}
 }

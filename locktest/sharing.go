@@ -10,37 +10,37 @@ import (
 var sharingCases = []testCase{
 	{
 		name:    "shared-grants-share",
-		promise: "Shared grants of a name stand beside one another, of one client and of several, each with a token, a renewal and a release of its own.",
+		promise: "Several shared grants of a name may exist at the same time, of one or several clients, each with its own token, renewal and release.",
 		needs:   []power{sharing},
 		run:     sharedGrantsShare,
 	},
 	{
 		name:    "shared-keeps-out",
-		promise: "A shared grant excludes an exclusive one until the last of those who share is gone, and an exclusive one excludes them.",
+		promise: "An exclusive grant is refused until the last shared grant has ended, and shared grants are refused while an exclusive one exists.",
 		needs:   []power{sharing},
 		run:     sharedExcludes,
 	},
 	{
 		name:    "shared-same-nonce",
-		promise: "A shared request that is sent again is granted what it was granted before, also beside others.",
+		promise: "A repeated shared request returns the same grant, also beside other shared grants.",
 		needs:   []power{sharing},
 		run:     sharedSameNonce,
 	},
 	{
 		name:    "shared-waiters-wake",
-		promise: "Those who wait to share a name all get it, at the same time, once its holder has released it.",
+		promise: "After the holder's release, all waiters for a shared grant acquire the name at the same time.",
 		needs:   []power{sharing},
 		run:     sharedWaitersWake,
 	},
 	{
 		name:    "writer-is-not-passed",
-		promise: "Who waits for a name alone gets it when the last of those who share it is gone; where the store is fair, nobody comes to share it meanwhile.",
+		promise: "A waiter for an exclusive grant acquires the name after the last shared grant has ended. If the store is fair, no later shared request overtakes it.",
 		needs:   []power{sharing},
 		run:     writerIsNotPassed,
 	},
 }
 
-// openShared returns a new client, and its shared form.
+// openShared returns a new client and its shared form.
 func (t *trial) openShared() (exclusive, shared driver.Backend) {
 	exclusive = t.open()
 	return exclusive, t.harness.(Sharer).Shared(exclusive)
@@ -110,7 +110,7 @@ func sharedWaitersWake(t *trial) {
 	if err := lease.Release(t.ctx); err != nil {
 		t.fatalf("release: %v", err)
 	}
-	for _, r := range readers { // the first keeps it while the second gets it
+	for _, r := range readers { // the first holds its grant while the second acquires
 		t.has(r)
 	}
 	t.tryHeld(t.locker(b), name)
@@ -124,7 +124,7 @@ func writerIsNotPassed(t *trial) {
 	writer := t.wait(t.ctx, t.locker(a), name)
 	if fair(b) {
 		reader := t.locker(bShared)
-		t.poll("who waits alone stands in the queue, and is not passed", func() bool {
+		t.poll("a waiter for an exclusive grant is in the queue, and no request overtakes it", func() bool {
 			lease, err := reader.TryAcquire(t.ctx, name)
 			if lease != nil {
 				_ = lease.Release(t.ctx)
@@ -135,7 +135,7 @@ func writerIsNotPassed(t *trial) {
 	}
 	select {
 	case <-writer.done:
-		t.fatalf("while it is shared: granted alone, or refused: %v", writer.err)
+		t.fatalf("an exclusive acquire while the name is shared: granted or refused: %v", writer.err)
 	default:
 	}
 	if err := reading.Release(t.ctx); err != nil {
@@ -145,7 +145,7 @@ func writerIsNotPassed(t *trial) {
 	t.refuse(bShared, t.request(driver.Key{Name: name}))
 }
 
-// fair says whether the backend declares that it grants in the order of the requests.
+// fair reports whether the backend declares that it grants in the order of the requests.
 func fair(b driver.Backend) bool {
 	return b.Capabilities().Fair
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// bare can open clients and nothing else.
+// bare can only open clients.
 type bare struct{ Harness }
 
 // exempting declares exceptions.
@@ -28,8 +28,8 @@ func (e exempting) Exempt() map[string]string { return e.exempt }
 
 func newMemlock() Harness { return inprocess.New(memlock.New()) }
 
-// A harness without powers has everything checked that can be without them, expiry by waiting for
-// it, and Check names each case that was left out and the interface that it needs.
+// With a harness that has no optional interface, Check runs every case that needs none, and waits for expiry.
+// It names each skipped case and the interface that the case needs.
 func TestCheckTellsWhatItCouldNotRun(t *testing.T) {
 	t.Parallel()
 	err := Check(t.Context(), bare{newMemlock()})
@@ -47,7 +47,7 @@ func TestCheckTellsWhatItCouldNotRun(t *testing.T) {
 	assert.Equal(t, left, strings.Count(reasons, "not run"))
 }
 
-// A case that hangs, deaf to its context, is a failure and not the end of the run.
+// A case that hangs and ignores its context is a failure, and the run continues.
 func TestWatchdogEndsACaseThatHangs(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -58,7 +58,7 @@ func TestWatchdogEndsACaseThatHangs(t *testing.T) {
 	assert.Contains(t, err.Error(), "hangs: broken promise: It ends.")
 }
 
-// The context of a case ends at its limit, so that a backend which heeds it is told of as it is.
+// The context of a case ends at its limit. A backend that uses its context then fails with its own error.
 func TestLimitEndsTheContextOfACase(t *testing.T) {
 	t.Parallel()
 	waits := testCase{name: "waits", run: func(t *trial) {
@@ -70,7 +70,7 @@ func TestLimitEndsTheContextOfACase(t *testing.T) {
 	require.ErrorContains(t, err, "suite_test.go:")
 }
 
-// A backend that panics breaks the promise of the case, and what the case opened is cleaned up.
+// A panic of a backend is a failure of the case, and the clients of the case are closed.
 func TestPanicIsAFailure(t *testing.T) {
 	t.Parallel()
 	cleaned := false
@@ -83,7 +83,7 @@ func TestPanicIsAFailure(t *testing.T) {
 	assert.True(t, cleaned)
 }
 
-// A harness that cannot open a client fails every case, and says so.
+// If a harness cannot open a client, every case fails and reports that.
 func TestClientThatCannotBeOpenedIsAFailure(t *testing.T) {
 	t.Parallel()
 	err := usual.try(t.Context(), closedDoor{}, cases()[0])
@@ -94,7 +94,7 @@ type closedDoor struct{}
 
 func (closedDoor) Open(context.Context) (driver.Backend, error) { return nil, errors.New("no door") }
 
-// An exemption leaves one case out, with the backend's own reason; a misspelt one is an error.
+// An exemption skips one case, with the backend's own reason. An unknown case name is an error.
 func TestExemptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	c := cases()[0]

@@ -9,7 +9,7 @@ import (
 var termCases = []testCase{
 	{
 		name:    "lease-lasts",
-		promise: "The store grants a name to nobody else before the TTL that it granted is over.",
+		promise: "The store grants a name to no other holder before the granted TTL is over.",
 		run:     leaseLasts,
 	},
 	{
@@ -19,44 +19,44 @@ var termCases = []testCase{
 	},
 	{
 		name:    "crash-frees",
-		promise: "A client that dies frees its names within the TTL and what the store needs to notice.",
+		promise: "The names of a dead client become free within the TTL, plus the time that the store needs to notice.",
 		needs:   []power{crashing},
 		run:     crashFrees,
 	},
 }
 
-// needTerm skips a case about the store's clock on a backend that declares not to use it.
+// needTerm skips a case about the store's clock if the backend declares that its grants do not end by a
+// clock.
 func (t *trial) needTerm(b driver.Backend) {
 	if sessions(b) {
 		t.skipf("grants end with a connection, not with a TTL (driver.Capabilities.Sessions)")
 	}
 }
 
-// sessions says whether the backend declares that its grants end with a connection.
+// sessions reports whether the backend declares that its grants end with a connection.
 func sessions(b driver.Backend) bool {
 	return b.Capabilities().Sessions
 }
 
-// needRecord skips a case about what the store keeps of a grant on a backend that declares to keep
-// no more than that there is one.
+// needRecord skips a case about the stored data of a grant if the backend declares that its store keeps none.
 func (t *trial) needRecord(b driver.Backend) {
 	if anonymous(b) {
 		t.skipf("the store keeps neither holder, note nor token (driver.Capabilities.Anonymous)")
 	}
 }
 
-// anonymous says whether the backend declares that its store keeps no record of a grant.
+// anonymous reports whether the backend declares that its store keeps no data of a grant.
 func anonymous(b driver.Backend) bool {
 	return b.Capabilities().Anonymous
 }
 
-// forgets says whether the backend declares that its store keeps nothing of a free name.
+// forgets reports whether the backend declares that its store keeps no data of a free name.
 func forgets(b driver.Backend) bool {
 	return b.Capabilities().Forgets
 }
 
-// tolerance is by how much a store's clock may run faster than ours: the margin that the engine
-// keeps for it, a tenth.
+// tolerance returns by how much a store's clock may run faster than the clock of this machine: a tenth, like
+// the engine's margin.
 func tolerance(d time.Duration) time.Duration { return d - d/10 }
 
 func leaseLasts(t *trial) {
@@ -69,7 +69,7 @@ func leaseLasts(t *trial) {
 	next := t.request(r.Key)
 	t.grantAtLast(b, next)
 	if took := time.Since(sent); took < tolerance(g.TTL) {
-		t.fatalf("a lease of %s was over %s after it was asked for", g.TTL, took)
+		t.fatalf("a lease of %s ended %s after the request", g.TTL, took)
 	}
 }
 
@@ -94,6 +94,6 @@ func crashFrees(t *trial) {
 	}
 	present := t.grantAtLast(b, t.request(r.Key))
 	if present.Token == old.Token && old.Token != 0 {
-		t.fatalf("the token of a dead client, %d, was granted again", old.Token)
+		t.fatalf("token %d of a dead client was granted again", old.Token)
 	}
 }

@@ -5,7 +5,7 @@ import "github.com/rowlock/rowlock/driver"
 var tokenCases = []testCase{
 	{
 		name:    "tokens-rise-after-release",
-		promise: "Tokens of one name are larger than zero and rise strictly from grant to grant, whoever gets them.",
+		promise: "Tokens of one name are larger than zero and rise strictly from grant to grant, for all clients.",
 		run:     tokensRiseAfterRelease,
 	},
 	{
@@ -15,13 +15,13 @@ var tokenCases = []testCase{
 	},
 	{
 		name:    "tokens-rise-after-force",
-		promise: "Forced release raises the token, so that the old holder is fenced before anybody else holds the name.",
+		promise: "Forced release raises the token, so that the old holder is fenced before the name has a new holder.",
 		run:     tokensRiseAfterForce,
 	},
 	{
 		name:    "tokens-rise-after-prune",
-		promise: "A name that was pruned is granted with a larger token than it ever had.",
-		alone:   true, // other cases release again what it would forget
+		promise: "After a prune, the next grant of the name has a larger token than all earlier ones.",
+		alone:   true, // other cases repeat releases that need the data that a prune deletes
 		run:     tokensRiseAfterPrune,
 	},
 	{
@@ -31,14 +31,14 @@ var tokenCases = []testCase{
 	},
 }
 
-// needOrder skips a case about tokens on a backend that declares not to have them.
+// needOrder skips a case about tokens if the backend declares that it has none.
 func (t *trial) needOrder(b driver.Backend) {
 	if !ordered(b) {
 		t.skipf("the backend declares no order of tokens (driver.Capabilities)")
 	}
 }
 
-// ordered says whether the backend declares that its tokens have an order.
+// ordered reports whether the backend declares that its tokens are ordered.
 func ordered(b driver.Backend) bool {
 	return b.Capabilities().Token != driver.NoToken
 }
@@ -120,7 +120,7 @@ func tokensRiseAfterPrune(t *trial) {
 	t.isHeld(a, held)
 }
 
-// prune forgets key, which nobody holds.
+// prune deletes key, which nobody holds.
 func (t *trial) prune(i driver.Operator, key driver.Key) {
 	t.poll("a released name is pruned", func() bool {
 		if _, err := i.Prune(t.ctx, 0); err != nil {
@@ -146,14 +146,14 @@ func tokenStays(t *trial) {
 		t.isHeld(a, g)
 	}
 	if held := t.refuse(b, t.request(r.Key)); held.Token != g.Token && held.Token != 0 {
-		t.fatalf("granted token %d; after renewal others are told %d", g.Token, held.Token)
+		t.fatalf("granted token %d; after renewal a refusal reports %d", g.Token, held.Token)
 	}
 	if again := t.grant(a, r); again.Token != g.Token {
 		t.fatalf("granted token %d; after renewal the same nonce gets %d", g.Token, again.Token)
 	}
 	if i, ok := b.(driver.Operator); ok && !anonymous(b) {
 		if s := t.inspect(i, r.Key); s.Token != g.Token {
-			t.fatalf("granted token %d; after renewal an inspector sees %d", g.Token, s.Token)
+			t.fatalf("granted token %d; after renewal an inspection shows %d", g.Token, s.Token)
 		}
 	}
 	t.release(a, g)

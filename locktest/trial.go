@@ -14,13 +14,13 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// trial is one case being tried on one harness. Its methods are for the goroutine of the case.
+// trial is one run of a case on a harness. Only the goroutine of the case may call its methods.
 type trial struct {
 	testCase
 	ctx      context.Context // ends at the limit of the case
 	harness  Harness
 	patience time.Duration
-	unique   string // part of every name, so that no two trials share one
+	unique   string // part of every name, so that trials share no names
 
 	mu       sync.Mutex
 	cleanups []func()
@@ -31,7 +31,7 @@ func newTrial(ctx context.Context, h Harness, c testCase, patience time.Duration
 	return &trial{testCase: c, ctx: ctx, harness: h, patience: patience, unique: driver.NewNonce().String()[:13]}
 }
 
-// play runs the case, which fatalf and skipf end by ending the goroutine.
+// play runs the case. fatalf and skipf end the goroutine of the case.
 func (t *trial) play() {
 	defer t.cleanUp()
 	defer func() {
@@ -48,7 +48,7 @@ func (t *trial) verdict() error {
 	return t.outcome
 }
 
-// conclude keeps the first outcome.
+// conclude records the first outcome.
 func (t *trial) conclude(outcome error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,19 +57,19 @@ func (t *trial) conclude(outcome error) {
 	}
 }
 
-// fatalf ends the case: the promise is broken.
+// fatalf ends the case, because the promise is broken.
 func (t *trial) fatalf(format string, args ...any) {
 	t.conclude(&Failure{t.name, t.promise, source(), fmt.Sprintf(format, args...)})
 	runtime.Goexit()
 }
 
-// skipf ends the case: the promise cannot be checked.
+// skipf ends the case, because the promise cannot be checked.
 func (t *trial) skipf(format string, args ...any) {
 	t.conclude(&NotRun{t.name, t.promise, fmt.Sprintf(format, args...)})
 	runtime.Goexit()
 }
 
-// source is the line of the case's own function, whichever helper noticed.
+// source returns the line of the case's own function, even if a helper has failed.
 func source() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -101,7 +101,7 @@ func (t *trial) cleanUp() {
 	}
 }
 
-// open returns a new client, which is closed with the case.
+// open returns a new client, which is closed at the end of the case.
 func (t *trial) open() driver.Backend {
 	b, err := t.harness.Open(t.ctx)
 	if err != nil {
@@ -113,12 +113,12 @@ func (t *trial) open() driver.Backend {
 	return b
 }
 
-// key is a name of this trial's own.
+// key returns a key that only this trial uses.
 func (t *trial) key(name string) driver.Key {
 	return driver.Key{Name: "locktest/" + t.name + "/" + t.unique + "/" + name}
 }
 
-// await waits for something that must happen.
+// await waits for an event that must happen.
 func (t *trial) await(happened <-chan struct{}, what string) {
 	timer := time.NewTimer(t.patience)
 	defer timer.Stop()
@@ -131,8 +131,8 @@ func (t *trial) await(happened <-chan struct{}, what string) {
 	}
 }
 
-// poll asks until done says so. Where a store's clock must pass, or something happens in the
-// background that tells nobody, there is nothing to wait for but the answer.
+// poll calls done until it returns true. It is for conditions that cause no event, such as the passing of
+// time on a store's clock.
 func (t *trial) poll(what string, done func() bool) {
 	end := time.Now().Add(t.patience)
 	for !done() {

@@ -14,7 +14,7 @@ import (
 var waitingCases = []testCase{
 	{
 		name:    "waiter-gets-it",
-		promise: "Whoever waits for a name gets it after its holder released it.",
+		promise: "A waiter acquires the name after its holder has released it.",
 		run:     waiterGetsIt,
 	},
 	{
@@ -24,12 +24,12 @@ var waitingCases = []testCase{
 	},
 	{
 		name:    "wait-is-bounded",
-		promise: "Whoever waits no longer than a bound is told that the name is held, and by whom; whoever does not wait is told at once.",
+		promise: "If its limit ends a wait, the error says that the name is held, and by whom. Without a wait the same error comes at once.",
 		run:     waitIsBounded,
 	},
 	{
 		name:    "context-ends-a-wait",
-		promise: "Waiting ends with its context, whose error is told, and leaves nothing behind.",
+		promise: "The end of its context ends a wait. The error matches the context's error, and nothing is left behind.",
 		run:     contextEndsAWait,
 	},
 }
@@ -74,7 +74,7 @@ func waitersQueue(t *trial) {
 	if err := lease.Release(t.ctx); err != nil {
 		t.fatalf("release: %v", err)
 	}
-	t.poll("every waiter is served", func() bool {
+	t.poll("every waiter acquires the name", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(served) == len(waiters)
@@ -95,7 +95,7 @@ func waitIsBounded(t *trial) {
 	saysWho := func(held *rowlock.HeldError) {
 		told := held.Holder == "the holder" && held.Note == "the note" || anonymous(b)
 		if !told || held.Name != name || held.Token != lease.Token() && held.Token != 0 {
-			t.fatalf("held by %q with token %d: told %+v", lease.Holder(), lease.Token(), *held)
+			t.fatalf("held by %q with token %d, but the error says %+v", lease.Holder(), lease.Token(), *held)
 		}
 	}
 	saysWho(t.tryHeld(l, name))
@@ -111,7 +111,7 @@ func waitIsBounded(t *trial) {
 	r := t.request(driver.Key{Name: name})
 	r.Waiting = true
 	if _, told := t.ask(b, r); told == nil || told.Holder != "the holder" && !anonymous(b) {
-		t.fatalf("held by %q: told %+v to one who was refused before", lease.Holder(), told)
+		t.fatalf("held by %q, but a second refusal says %+v", lease.Holder(), told)
 	}
 	if took < bound || took > bound+slack {
 		t.fatalf("waiting for %s ends after %s", bound, took)
@@ -130,7 +130,7 @@ func contextEndsAWait(t *trial) {
 	switch {
 	case w.lease != nil || !errors.Is(w.err, context.Canceled):
 		t.fatalf("want context.Canceled, got lease %v, error %v", w.lease, w.err)
-	// The context may have ended while a request was under way, whose answer is missing then.
+	// The context may have ended during a request, whose reply is then missing.
 	case !errors.Is(w.err, rowlock.ErrHeld) && !errors.Is(w.err, rowlock.ErrUnavailable):
 		t.fatalf("want rowlock.ErrHeld with the context's error, got %v", w.err)
 	case ended > slack:
