@@ -31,7 +31,7 @@ func (m racy) Acquire(ctx context.Context, r driver.Request) (driver.Grant, erro
 	if err != nil || seen.State != driver.StateFree {
 		return m.Backend.Acquire(ctx, r)
 	}
-	runtime.Gosched() // as long as another client needs
+	runtime.Gosched() // long enough for another client
 	time.Sleep(time.Millisecond)
 	return neverExcludes(m).Acquire(ctx, r)
 }
@@ -72,7 +72,7 @@ func (m ignoresContext) Acquire(ctx context.Context, r driver.Request) (driver.G
 	return m.Backend.Acquire(context.WithoutCancel(ctx), r)
 }
 
-// leaky leaves a goroutine for a while that is longer than the suite's patience with it.
+// leaky leaves a goroutine running for longer than the suite waits.
 type leaky struct{ *memlock.Backend }
 
 func newLeaky(b *memlock.Backend) inprocess.Memory { return leaky{b} }
@@ -98,7 +98,7 @@ func (m sameNonceRefused) Acquire(ctx context.Context, r driver.Request) (driver
 	return m.Backend.Acquire(ctx, r)
 }
 
-// remembering answers a nonce that it knows from memory.
+// remembering answers a known nonce from memory.
 type remembering struct {
 	*memlock.Backend
 	mu     sync.Mutex

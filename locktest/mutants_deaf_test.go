@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/internal/inprocess"
 )
 
-// deaf opens clients that, once cut off, keep waiting although their context has ended.
+// deaf opens clients that ignore the end of their context after they were cut off.
 type deaf struct{ *inprocess.Harness }
 
 var caughtDeaf = []string{"context-ends-a-call", "unavailable-is-not-held", "close-is-bounded"}

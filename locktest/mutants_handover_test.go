@@ -8,12 +8,12 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// freesBetween makes two requests of one.
+// freesBetween hands over with two requests.
 type freesBetween struct{ *memlock.Backend }
 
 func (m freesBetween) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	if g, err := m.Backend.HandOver(ctx, driver.Grant{Key: from.Key, Nonce: r.Nonce, Token: -1}, r); err == nil {
-		return g, nil // the same again
+		return g, nil // a repeated request
 	}
 	if err := m.Release(ctx, from); err != nil {
 		return driver.Grant{}, err
@@ -24,7 +24,7 @@ func (m freesBetween) HandOver(ctx context.Context, from driver.Grant, r driver.
 	return m.Acquire(ctx, r)
 }
 
-// handsNothing says that it has handed over.
+// handsNothing reports a hand-over but makes none.
 type handsNothing struct{ *memlock.Backend }
 
 func (m handsNothing) HandOver(_ context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
@@ -33,7 +33,7 @@ func (m handsNothing) HandOver(_ context.Context, from driver.Grant, r driver.Re
 	}, nil
 }
 
-// handsTheToken gives the next holder the token of the last.
+// handsTheToken gives the next holder the token of the previous one.
 type handsTheToken struct{ *memlock.Backend }
 
 func (m handsTheToken) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
@@ -42,7 +42,7 @@ func (m handsTheToken) HandOver(ctx context.Context, from driver.Grant, r driver
 	return g, err
 }
 
-// handsAnything does not look whose grant it is.
+// handsAnything does not check which grant it ends.
 type handsAnything struct{ *memlock.Backend }
 
 func (m handsAnything) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
@@ -52,7 +52,7 @@ func (m handsAnything) HandOver(ctx context.Context, from driver.Grant, r driver
 	return m.Acquire(ctx, r)
 }
 
-// handsExpired looks whose it is, and not whether its time is over.
+// handsExpired checks which grant it ends, but not its expiry.
 type handsExpired struct{ *memlock.Backend }
 
 func (m handsExpired) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
@@ -63,7 +63,7 @@ func (m handsExpired) HandOver(ctx context.Context, from driver.Grant, r driver.
 	return m.Backend.HandOver(ctx, from, r)
 }
 
-// handsOnce does not know a request that is sent again.
+// handsOnce does not recognise a repeated request.
 type handsOnce struct{ *memlock.Backend }
 
 func (m handsOnce) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
@@ -73,7 +73,7 @@ func (m handsOnce) HandOver(ctx context.Context, from driver.Grant, r driver.Req
 	return m.Backend.HandOver(ctx, from, r)
 }
 
-// handsNoAnew gives the same nonce the same grant, for as long as it had left.
+// handsNoAnew answers a repeated request without extending the grant.
 type handsNoAnew struct{ *memlock.Backend }
 
 func (m handsNoAnew) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
@@ -81,7 +81,7 @@ func (m handsNoAnew) HandOver(ctx context.Context, from driver.Grant, r driver.R
 	return m.Backend.HandOver(ctx, from, r)
 }
 
-// handsMinimumHold hands over what is to stay closed.
+// handsMinimumHold hands over during a minimum hold.
 type handsMinimumHold struct{ *memlock.Backend }
 
 func (m handsMinimumHold) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {

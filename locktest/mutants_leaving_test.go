@@ -10,12 +10,13 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// leaves is a store that takes note of who waits, and grants to the first of those with the release of the holder.
+// leaves is a store that records the requests of waiters, and grants the first of them with the release of
+// the holder.
 type leaves struct {
 	*memlock.Backend
 
-	keeps  bool // what is withdrawn
-	denies bool // that it has taken note
+	keeps  bool // it keeps requests that were withdrawn
+	denies bool // it does not report that it has recorded a request
 
 	mu   sync.Mutex
 	left map[driver.Key][]driver.Request

@@ -8,7 +8,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// pausesForAnHour keeps the nonce and makes the lease a long one: whoever held it renews it away.
+// pausesForAnHour keeps the nonce and turns the lease into a long one. A renewal of the former holder ends
+// the pause.
 type pausesForAnHour struct{ *memlock.Backend }
 
 func (m pausesForAnHour) Pause(ctx context.Context, g driver.Grant, _ driver.Nonce) error {
@@ -20,26 +21,26 @@ func (m pausesForAnHour) Pause(ctx context.Context, g driver.Grant, _ driver.Non
 	return err
 }
 
-// pausesNothing says that it has.
+// pausesNothing reports a pause but makes none.
 type pausesNothing struct{ *memlock.Backend }
 
 func (pausesNothing) Pause(context.Context, driver.Grant, driver.Nonce) error { return nil }
 
-// opensToPause frees the name and closes nothing.
+// opensToPause frees the name and does not pause it.
 type opensToPause struct{ *memlock.Backend }
 
 func (m opensToPause) Pause(ctx context.Context, g driver.Grant, _ driver.Nonce) error {
 	return m.Release(ctx, g)
 }
 
-// pausesOnce does not know its own pause again.
+// pausesOnce does not recognise a repeated request.
 type pausesOnce struct{ *memlock.Backend }
 
 func (m pausesOnce) Pause(ctx context.Context, g driver.Grant, _ driver.Nonce) error {
 	return m.Backend.Pause(ctx, g, driver.NewNonce())
 }
 
-// endsPauses takes a pause for a lease that has expired.
+// endsPauses treats a pause as an expired lease.
 type endsPauses struct{ *memlock.Backend }
 
 func (m endsPauses) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// renewsIf grants again what was lost, if the name's state is as given.
+// renewsIf grants a lost lease again if the name has the given state.
 func renewsIf(ctx context.Context, b *memlock.Backend, grants []driver.Grant, state driver.State) ([]driver.Outcome, error) {
 	outcomes, err := b.Renew(ctx, grants)
 	for i, o := range outcomes {
@@ -65,7 +65,7 @@ func (m renewsFifty) Renew(ctx context.Context, grants []driver.Grant) ([]driver
 type renewsAllOrNone struct{ *memlock.Backend }
 
 func (m renewsAllOrNone) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
-	runtime.Gosched() // for a release that was begun before
+	runtime.Gosched() // lets a release that has begun continue
 	outcomes, err := m.Backend.Renew(ctx, grants)
 	if slices.Contains(outcomes, driver.Lost) {
 		for i, g := range grants {
@@ -84,7 +84,7 @@ func (m renewsReversed) Renew(ctx context.Context, grants []driver.Grant) ([]dri
 	return outcomes, err
 }
 
-// renewsOnce takes the repetition of a renewal for a stranger's.
+// renewsOnce treats a repeated renewal as one of another client.
 type renewsOnce struct {
 	*memlock.Backend
 	mu   sync.Mutex
@@ -108,7 +108,7 @@ func (m *renewsOnce) Renew(ctx context.Context, grants []driver.Grant) ([]driver
 	return outcomes, err
 }
 
-// nonceless puts the present holder's nonce in place of the caller's.
+// nonceless replaces the caller's nonce by that of the current holder.
 type nonceless struct {
 	*memlock.Backend
 	renews, releases bool

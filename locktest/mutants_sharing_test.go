@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// readwrite is a store in memory with a shared form, and with a queue, for those who wait ask again: the
-// specification of sharing, and by its defects the mutants.
+// readwrite is a store in memory with a shared form and a queue. Its waiters retry. It is the specification
+// of sharing, and its defects are the mutants.
 type readwrite struct {
 	defect string
 
@@ -41,7 +41,7 @@ func (c *rwClient) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Backend: "readwrite", Token: driver.LinearizableToken, Fair: true, Wakes: true}
 }
 
-// granted says whether an entry holds the lock, or would if it were put at the end.
+// granted reports whether an entry holds the lock, or would hold it at the end of the queue.
 func (s *readwrite) granted(key driver.Key, e *rwEntry) bool {
 	for _, before := range s.queues[key] {
 		if before == e {
@@ -79,7 +79,7 @@ func (c *rwClient) Await(ctx context.Context, r driver.Request, wait func(*drive
 	return g, err
 }
 
-// take does not wait: the engine asks again.
+// take does not wait, because the engine retries.
 func (c *rwClient) take(ctx context.Context, r driver.Request, queue bool) (driver.Grant, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +150,7 @@ func rw(defect string) Harness {
 	return &readwrite{defect: defect, queues: make(map[driver.Key][]*rwEntry)}
 }
 
-// Each way to share wrongly is caught by the cases named for it, and one that shares rightly passes.
+// Each defect of sharing fails the cases that are named for it, and a store without a defect passes.
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, impatient.check(t.Context(), rw(""), sharingCases))

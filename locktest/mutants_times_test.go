@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// asOther asks for something else than was asked for, and says that it was granted as asked.
+// asOther sends an altered request, and reports the grant of the original one.
 func asOther(ctx context.Context, b *memlock.Backend, r driver.Request, alter func(*driver.Request)) (driver.Grant, error) {
 	other := r
 	alter(&other)
@@ -33,7 +33,7 @@ func (m tenfoldTTL) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return asOther(ctx, m.Backend, r, func(r *driver.Request) { r.TTL *= 10 })
 }
 
-// neverShortens renews for no less than steady.
+// neverShortens renews for steady at least.
 type neverShortens struct{ *memlock.Backend }
 
 func (m neverShortens) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {

@@ -15,13 +15,13 @@ const (
 	breaks verdict = false
 )
 
-// What package fence does, under three clients of two writes each.
+// shippedFence is what package fence does, with three clients of two writes each.
 func shippedFence() model.Fence {
 	return model.Fence{Clients: 3, Writes: 2, Seal: model.SealNewer, Check: model.CheckSealed}
 }
 
-// The fence keeps stale writers out and loses no update, however late writes and seals arrive and
-// however often leases expire; each of its parts is needed, and so are tokens that survive.
+// The fence rejects stale writers and loses no update, however late writes and seals arrive and however often
+// leases expire. Without any of its parts, or without tokens that survive a failover, it does not.
 func TestFence(t *testing.T) {
 	for name, c := range map[string]struct {
 		change     func(*model.Fence)
@@ -40,18 +40,18 @@ func TestFence(t *testing.T) {
 		"fenced reads, failover":                      {func(m *model.Fence) { fencedReads(m); m.Failovers, m.Floor = 2, true }, holds, holds},
 		"fenced reads, failover, no floor":            {func(m *model.Fence) { fencedReads(m); m.Failovers = 2 }, breaks, breaks},
 
-		// The mark falls, and old writers pass again.
+		// The mark falls, so that old writers can write again.
 		"seal without comparing": {func(m *model.Fence) { m.Seal = model.SealAlways }, breaks, breaks},
 
-		// The fence on writes alone, which is a lazy check: it covers writes and not reads.
+		// Without a seal, a fence covers writes but not reads.
 		"no seal": {func(m *model.Fence) { m.Seal, m.Check = model.NoSeal, model.CheckAtLeast }, holds, breaks},
 		"no seal, failover, no floor": {func(m *model.Fence) {
 			m.Seal, m.Check, m.Failovers = model.NoSeal, model.CheckAtLeast, 2
 		}, breaks, breaks},
 
-		// Tokens are unique unless a failover mints one twice, so <= harms only there. Then two grants
-		// write under one token. The nonce in the check does not help: a seal that arrives once more
-		// takes the mark back from the other grant.
+		// Tokens are unique unless a failover creates one twice, so <= is harmful only then: two grants write
+		// with the same token. A nonce in the check does not help, because a repeated seal takes the mark
+		// from the other grant.
 		"seal with <=": {func(m *model.Fence) { m.Seal = model.SealEqual }, holds, holds},
 		"seal with <=, failover": {func(m *model.Fence) {
 			m.Seal, m.Failovers, m.Floor = model.SealEqual, 2, true
@@ -63,10 +63,10 @@ func TestFence(t *testing.T) {
 			m.Seal, m.Check, m.Failovers = model.SealEqual, model.CheckAtLeast, 2
 		}, breaks, breaks},
 
-		// A claim needs no token of the store. Where the store excludes, writes have the order of the
-		// holds, which needs the proof under the mark's lock: else a claim comes late and beats the
-		// successor's. Where it does not exclude there is no such order to keep, and still no update is
-		// lost, unless a client that was overtaken claims again with what it has read before.
+		// A claim needs no token of the store. If the store excludes, writes have the order of the holds.
+		// That needs the proof while the mark is locked. Otherwise a late claim replaces the successor's. If
+		// the store does not exclude, there is no such order, but no update is lost, unless a client whose
+		// claim was replaced claims again with an old read.
 		"claim":                         {func(m *model.Fence) { m.Seal = model.SealClaim }, holds, holds},
 		"claim, failover":               {func(m *model.Fence) { m.Seal, m.Failovers, m.Floor = model.SealClaim, 2, true }, holds, holds},
 		"claim, proof before the lock":  {func(m *model.Fence) { m.Seal, m.ProveFirst = model.SealClaim, true }, breaks, holds},
@@ -75,7 +75,7 @@ func TestFence(t *testing.T) {
 		"claim, shared, again":          {func(m *model.Fence) { m.Seal, m.Shared, m.Reclaims = model.SealClaim, true, true }, breaks, breaks},
 		"claim, shared, check not held": {func(m *model.Fence) { m.Seal, m.Shared, m.NotHeld = model.SealClaim, true, true }, breaks, breaks},
 
-		// Where one client forgets to seal, equality refuses its writes, and >= lets them pass.
+		// If one client does not seal, a check for equality rejects its writes, and >= accepts them.
 		"one does not seal": {func(m *model.Fence) { m.Unsealed = 1 }, holds, holds},
 		"one does not seal, not older than the mark": {func(m *model.Fence) {
 			m.Unsealed, m.Check = 1, model.CheckAtLeast
@@ -94,12 +94,12 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// fencedReads is what makes a seal unnecessary: the first read raises the mark itself.
+// fencedReads makes a seal unnecessary: the first read raises the mark.
 func fencedReads(m *model.Fence) {
 	m.Seal, m.Check, m.ReadRaise = model.NoSeal, model.CheckAtLeast, true
 }
 
-// The model of the fence is not safe for want of anything happening in it.
+// The search takes every step of the fence model, so the model does not hold because nothing happens.
 func TestFenceModelIsNotVacuous(t *testing.T) {
 	m := shippedFence()
 	m.Failovers, m.Floor = 2, true

@@ -1,8 +1,8 @@
 package model
 
-// claimSteps are those of client i's claim: it locks the mark, proves its lease to the lease store
-// under that lock, gives the mark a larger token and its nonce, and commits. The client may be stopped
-// before each of them.
+// claimSteps adds the steps of client i's claim. It locks the mark, proves its lease to the lease store under
+// that lock, raises the mark to a new token and its nonce, and commits. The client may be suspended before
+// each step.
 func (m Fence) claimSteps(to *FenceState, i int, do func(string)) {
 	c := &to.clients[i]
 	prove := func(next phase) {
@@ -35,7 +35,7 @@ func (m Fence) claimSteps(to *FenceState, i int, do func(string)) {
 	}
 }
 
-// claimed says whether another client than i has the mark locked for its claim.
+// claimed reports whether a client other than i has locked the mark for its claim.
 func (m Fence) claimed(s FenceState, i int) bool {
 	for j, other := range s.clients {
 		if j != i && (other.phase == locked || other.phase == sure) {

@@ -7,8 +7,8 @@ import (
 
 var names = [...]string{"A", "B", "C"}
 
-// clientSteps are those of client i. A request acts when it reaches the store, however long it was
-// on the way, so the step is its arrival, and the clients' delays are the order of the steps.
+// clientSteps adds the steps of client i. A step is the arrival of a request at the store. The order of the
+// steps covers all delays of clients and network.
 func (m Fence) clientSteps(s FenceState, i int, add func(Step, FenceState)) {
 	if again := s; s.clients[i].phase > peeked && m.seals(i) && m.Seal != SealClaim && m.accepts(s, i) && m.raise(&again, i) {
 		add(Step{names[i], "has its seal arrive once more"}, again)
@@ -73,13 +73,13 @@ func (m Fence) clientSteps(s FenceState, i int, add func(Step, FenceState)) {
 
 func (m Fence) seals(i int) bool { return m.Seal != NoSeal && i < m.Clients-m.Unsealed }
 
-// accepts says whether a seal of client i that arrives now raises the mark.
+// accepts reports whether a seal of client i that arrives now raises the mark.
 func (m Fence) accepts(s FenceState, i int) bool {
 	token := s.clients[i].token
 	return m.Seal == SealAlways || token > s.mark || m.Seal == SealEqual && token == s.mark
 }
 
-// seal is client i's seal, after which it goes on to next.
+// seal applies client i's seal. The client then continues with next.
 func (m Fence) seal(to *FenceState, i int, next phase, do func(string)) {
 	c := &to.clients[i]
 	if !m.accepts(*to, i) {
@@ -134,8 +134,8 @@ func (m Fence) check(to *FenceState, i int, do func(string)) {
 	do("begins its write, which passes")
 }
 
-// raise sets the mark to client i's grant, or to a token that the resource makes. It is not possible yet while a transaction that has
-// checked the mark holds its lock.
+// raise sets the mark to client i's grant, or to a token that the resource makes. It fails while a
+// transaction that has checked the mark holds its lock.
 func (m Fence) raise(to *FenceState, i int) bool {
 	if !m.free(*to, i) {
 		return false
@@ -148,7 +148,7 @@ func (m Fence) raise(to *FenceState, i int) bool {
 	return true
 }
 
-// free says whether client i can lock the mark to change it.
+// free reports whether client i can lock the mark in order to change it.
 func (m Fence) free(s FenceState, i int) bool {
 	for j, other := range s.clients {
 		if j != i && other.phase == checked && !m.NotHeld {
@@ -158,7 +158,7 @@ func (m Fence) free(s FenceState, i int) bool {
 	return !m.claimed(s, i)
 }
 
-// String is the mark and whose it is, the value, and of each client its token and what it has read.
+// String returns the mark and its client, the value, and the token and the read of each client.
 func (s FenceState) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mark %d", s.mark)

@@ -1,35 +1,35 @@
 package model
 
-// Lease is the model of two processes that acquire, renew, lose and release a lease of TTL ticks
-// from a store with a clock, over a network that delays and loses. All clocks tick together; only
-// the store's may be set. Times are kept as what is left of them, so the model has no end of time.
+// Lease models two processes that acquire, renew, lose and release a lease of TTL ticks. The store has a
+// clock, and the network delays and loses messages. All clocks tick together, and only the store's clock may
+// be set. The model stores remaining times, so its runs have no end.
 type Lease struct {
 	TTL      uint8 // in ticks
-	Margin   uint8 // by which trust ends earlier
-	Requests int   // of one process on the way at once, at most 2
+	Margin   uint8 // how much earlier trust ends
+	Requests int   // of one process in transit at the same time, at most 2
 
 	FromReply      bool // the deadline counts from the reply, not from before the request was sent
 	ExpiryRevives  bool // a reply after the deadline revives the lease
 	ReleaseRevives bool // a reply after the release revives the lease
 
-	RenewAny     bool // the store renews whatever is alive, without comparing nonces
-	RenewExpired bool // the store renews a grant that has expired and was not taken
-	ReleaseAny   bool // the store releases whatever is there, without comparing nonces
+	RenewAny     bool // the store renews any live grant without comparing nonces
+	RenewExpired bool // the store renews a grant that has expired and was not granted again
+	ReleaseAny   bool // the store releases any grant without comparing nonces
 
-	ClockStep  uint8 // the store's clock is once set forward by so many ticks
+	ClockStep  uint8 // the store's clock is set forward once, by this many ticks
 	Failover   bool  // to a replica that lags, any number of times
-	Quarantine uint8 // ticks after a failover in which nothing is granted
+	Quarantine uint8 // ticks after a failover during which nothing is granted
 }
 
-// grant is who was granted last and what is left of it. After a release it is nobody's.
+// grant is the last grant and its remaining time. After a release it belongs to nobody.
 type grant struct {
-	by   uint8 // 0 nobody, 1 and 2 the processes, 3 one that is no more
+	by   uint8 // 0 nobody, 1 and 2 the processes, 3 an earlier start of a process
 	left uint8
 }
 
 const gone = 3
 
-// LeaseState is one moment of a [Lease].
+// LeaseState is one state of a [Lease].
 type LeaseState struct {
 	row, replica grant
 	closed       uint8 // ticks of quarantine left
@@ -37,21 +37,21 @@ type LeaseState struct {
 	processes    [2]process
 }
 
-// life is how far a process has come with one acquisition.
+// life is the progress of a process in one acquisition.
 type life uint8
 
 const (
 	asleep   life = iota
-	asking        // has sent an acquire, and may send it again
-	trusting      // was told of the grant, and renews
-	lost          // for good
-	released      // for good; the release is on the way
+	asking        // has sent an acquire, and may repeat it
+	trusting      // has received the grant, and renews
+	lost          // permanently
+	released      // permanently; the release is in transit
 )
 
 type process struct {
 	life     life
-	trust    uint8      // ticks until the deadline; it believes while there are any
-	messages [2]message // on the way
+	trust    uint8      // ticks until the deadline; the process trusts its lease while there are any
+	messages [2]message // in transit
 }
 
 type kind uint8
@@ -62,21 +62,21 @@ const (
 	renew
 )
 
-// message is a request, or its reply if the store has done what was asked. A refusal is no message:
-// to lose it is the worst that it can do.
+// message is a request, or its reply if the store has applied the request. The model has no refusals, because
+// a lost refusal is the worst case.
 type message struct {
 	kind     kind
 	answered bool
 	age      uint8 // ticks since the request was sent, at most TTL
 }
 
-// DoubleHold is a broken S4: two processes believe at once that they hold the lease.
+// DoubleHold reports a violation of S4: both processes trust their leases at the same time.
 func (s LeaseState) DoubleHold() bool { return s.processes[0].trust > 0 && s.processes[1].trust > 0 }
 
-// Start is a name that was never granted.
+// Start returns a name that was never granted.
 func (m Lease) Start() LeaseState { return LeaseState{} }
 
-// Next is what time, the store, the network and each process may do.
+// Next adds the steps of the clocks, the store, the network and each process.
 func (m Lease) Next(s LeaseState, add func(Step, LeaseState)) {
 	add(Step{"the clocks", "tick"}, m.tick(s))
 	m.serverSteps(s, add)
@@ -108,7 +108,7 @@ func (m Lease) tick(s LeaseState) LeaseState {
 	return s
 }
 
-// serverSteps are those of the store that nobody asked for.
+// serverSteps adds the steps that the store takes without a request.
 func (m Lease) serverSteps(s LeaseState, add func(Step, LeaseState)) {
 	if m.ClockStep > 0 && !s.stepped {
 		to := s

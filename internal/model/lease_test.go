@@ -8,14 +8,14 @@ import (
 	"github.com/rowlock/rowlock/internal/model"
 )
 
-// What the engine and a lease row do, on a store that does not fail over and whose clock is not set.
+// shippedLease is what the engine and a lease row do, on a store without failovers whose clock is not set.
 func shippedLease() model.Lease { return model.Lease{TTL: 3, Requests: 2} }
 
-// A lagging replica may take over at any moment, and grants nothing for one TTL.
+// failover lets a lagging replica take over at any moment. The replica grants nothing for one TTL.
 func failover(m *model.Lease) { m.Requests, m.Failover, m.Quarantine = 1, true, m.TTL }
 
-// No two processes believe at once that they hold a lease, however messages are delayed or lost.
-// Where a part of the protocol is left out or an assumption broken, two do, unless another part stands in.
+// No two processes trust their leases at the same time, however messages are delayed or lost. Without a part
+// of the protocol, or with a broken assumption, two may do so, unless another part covers it.
 func TestLease(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*model.Lease)
@@ -33,19 +33,21 @@ func TestLease(t *testing.T) {
 		"no quarantine":              {func(m *model.Lease) { failover(m); m.Quarantine = 0 }, breaks},
 		"quarantine too short":       {func(m *model.Lease) { failover(m); m.Quarantine-- }, breaks},
 
-		// No step of the store's clock is larger than the margin: this is assumed, and what it is for.
+		// The protocol assumes that no step of the store's clock exceeds the margin.
 		"clock steps by the margin":           {func(m *model.Lease) { m.Margin, m.ClockStep = 1, 1 }, holds},
 		"clock steps by the margin, failover": {func(m *model.Lease) { failover(m); m.Margin, m.ClockStep = 1, 1 }, holds},
 		"clock steps by more":                 {func(m *model.Lease) { m.Margin, m.ClockStep = 1, 2 }, breaks},
 
-		// A release lets another in before the deadline, so a late reply must not revive the lease.
+		// After a release another process may acquire the name before the deadline, so a late reply must not
+		// revive the lease.
 		"released leases revive": {func(m *model.Lease) { m.ReleaseRevives = true }, breaks},
 
-		// After the deadline the latch and a strict renewal are each other's second line. A reply
-		// that is late proves that the store renewed this very grant while it was alive, so believing
-		// it costs no exclusion; and where the store renews carelessly, the grant's own deadline has
-		// passed before another's is in the row, so the latch ignores it. Without both, two believe.
-		// (What the latch alone keeps is that a loss is final, which is no matter of two processes.)
+		// After the deadline there are two protections: a loss is final, and the store renews only the very
+		// grant that is alive. Each of them is enough. A late reply proves that the store renewed this grant
+		// while it was alive, so trusting it breaks no exclusion. If the store renews carelessly, the grant's
+		// own deadline has passed before another grant is in the row, and the final loss makes the process
+		// ignore the reply. Without both, two processes trust their leases. Only the finality of a loss does
+		// not concern two processes.
 		"expired leases revive":           {func(m *model.Lease) { m.ExpiryRevives = true }, holds},
 		"expired leases revive, failover": {func(m *model.Lease) { failover(m); m.ExpiryRevives = true }, holds},
 		"another's grant is renewed":      {func(m *model.Lease) { m.RenewAny = true }, holds},
@@ -55,11 +57,11 @@ func TestLease(t *testing.T) {
 		"an expired grant is renewed":           {func(m *model.Lease) { m.RenewExpired = true }, holds},
 		"an expired grant is renewed, failover": {func(m *model.Lease) { failover(m); m.RenewExpired = true }, holds},
 
-		// After a failover the row may be another's that was over long ago. To renew that is to trust a
-		// row that its owner may still release.
+		// After a failover the row may contain the grant of another process that ended long ago. A renewal of
+		// that grant would trust a row that its owner may still release.
 		"another's grant is renewed, failover": {func(m *model.Lease) { failover(m); m.RenewAny = true }, breaks},
 
-		// That a store renews an expired grant needs a failover to harm, which undoes a grant in between.
+		// A renewal of an expired grant is harmful only after a failover that undoes a grant in between.
 		"an expired grant is renewed, expired ones revive": {func(m *model.Lease) {
 			m.RenewExpired, m.ExpiryRevives = true, true
 		}, holds},
@@ -72,23 +74,23 @@ func TestLease(t *testing.T) {
 			m := shippedLease()
 			c.change(&m)
 			r := model.Search(m, model.LeaseState.DoubleHold)
-			explain(t, "S4, at most one believes,", r)
+			explain(t, "S4, at most one trusts,", r)
 			assert.Equal(t, c.want, verdict(len(r.Trace) == 0))
 		})
 	}
 }
 
-// The model of the lease is not safe for want of anything happening in it.
+// The search takes every step of the lease model, so the model does not hold because nothing happens.
 func TestLeaseModelIsNotVacuous(t *testing.T) {
 	m := shippedLease()
 	failover(&m)
 	r := model.Search(m, model.LeaseState.DoubleHold)
 	for _, what := range []string{
 		"tick", "catches up", "fails over to the replica", "sends an acquire", "sends a renewal",
-		"stops to trust, and sends a release", "is released at the store", "begins anew with another nonce",
+		"stops trusting, and sends a release", "is released at the store", "starts again with another nonce",
 		"is granted the lease", "is refused: quarantine", "is refused: held", "is renewed at the store",
-		"is refused its renewal", "is told of its grant, and trusts it",
-		"is told of its grant after the end, and ignores it", "is told of a grant too late to trust it",
+		"is refused its renewal", "receives its grant, and trusts it",
+		"receives its grant after the end, and ignores it", "receives its grant too late to trust it",
 	} {
 		assert.Contains(t, r.Taken, what)
 	}

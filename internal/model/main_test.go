@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// explain logs what a search found, and the way to the violation if there is one.
+// explain logs the result of a search, and the path to a violation if there is one.
 func explain(t *testing.T, invariant string, r model.Result) {
 	t.Helper()
 	if len(r.Trace) == 0 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// processSteps are those of process i by itself.
+// processSteps adds the steps that process i takes by itself.
 func (m Lease) processSteps(s LeaseState, i int, add func(Step, LeaseState)) {
 	self := uint8(i + 1)
 	with := func(what string, change func(*LeaseState, *process)) {
@@ -27,14 +27,14 @@ func (m Lease) processSteps(s LeaseState, i int, add func(Step, LeaseState)) {
 		if m.room(p) {
 			with("sends a renewal", func(_ *LeaseState, p *process) { m.send(p, renew) })
 		}
-		with("stops to trust, and sends a release", func(_ *LeaseState, p *process) { p.life, p.trust = released, 0 })
+		with("stops trusting, and sends a release", func(_ *LeaseState, p *process) { p.life, p.trust = released, 0 })
 	case released:
 		if s.row.by == self || m.ReleaseAny && s.row.by != 0 {
 			with("is released at the store", func(to *LeaseState, _ *process) { to.row = grant{} })
 		}
 	}
 	if p.life != asleep && p.trust == 0 {
-		with("begins anew with another nonce", func(to *LeaseState, p *process) {
+		with("starts again with another nonce", func(to *LeaseState, p *process) {
 			*p = process{}
 			for _, g := range []*grant{&to.row, &to.replica} {
 				if g.by == self {
@@ -45,7 +45,7 @@ func (m Lease) processSteps(s LeaseState, i int, add func(Step, LeaseState)) {
 	}
 }
 
-// messageSteps are what may befall message j of process i.
+// messageSteps adds what may happen to message j of process i.
 func (m Lease) messageSteps(s LeaseState, i, j int, add func(Step, LeaseState)) {
 	msg := s.processes[i].messages[j]
 	if msg.kind == none {
@@ -72,18 +72,18 @@ func (m Lease) messageSteps(s LeaseState, i, j int, add func(Step, LeaseState)) 
 	switch {
 	case p.life == asking && worth == 0:
 		p.life = lost
-		do(names[i], "is told of a grant too late to trust it")
+		do(names[i], "receives its grant too late to trust it")
 	case p.life == asking,
 		p.life == trusting && (p.trust > 0 || m.ExpiryRevives),
 		p.life == released && m.ReleaseRevives && worth > 0:
 		p.life, p.trust = trusting, max(p.trust, worth)
-		do(names[i], "is told of its grant, and trusts it")
+		do(names[i], "receives its grant, and trusts it")
 	default:
-		do(names[i], "is told of its grant after the end, and ignores it")
+		do(names[i], "receives its grant after the end, and ignores it")
 	}
 }
 
-// serve is the arrival of a request of process i, and whether the store does what it asks.
+// serve applies a request of process i that arrives, and reports whether the store grants it.
 func (m Lease) serve(to *LeaseState, i int, k kind) (done bool, how string) {
 	self := uint8(i + 1)
 	row := &to.row
@@ -105,7 +105,7 @@ func (m Lease) serve(to *LeaseState, i int, k kind) (done bool, how string) {
 	return true, "is renewed at the store"
 }
 
-// send puts a new request of p on the way, which has room for it.
+// send adds a new request of p, which has room for it.
 func (m Lease) send(p *process, k kind) {
 	for j := range m.Requests {
 		if p.messages[j].kind == none {
@@ -124,7 +124,7 @@ func (m Lease) room(p process) bool {
 	return false
 }
 
-// sort puts the messages of p in one order, so that equal sets of them are equal states.
+// sort orders the messages of p, so that equal sets of messages are equal states.
 func (m Lease) sort(p *process) {
 	rank := func(msg message) int {
 		answered := 0
@@ -138,17 +138,17 @@ func (m Lease) sort(p *process) {
 	}
 }
 
-// String is who believes for how long, and what the store has.
+// String returns which process trusts for how long, and the state of the store.
 func (s LeaseState) String() string {
 	var b strings.Builder
-	owners := [...]string{"nobody", names[0], names[1], "a process that is no more"}
+	owners := [...]string{"nobody", names[0], names[1], "an earlier process"}
 	fmt.Fprintf(&b, "store: %s for %d", owners[s.row.by], s.row.left)
 	if s.closed > 0 {
-		fmt.Fprintf(&b, ", closed for %d", s.closed)
+		fmt.Fprintf(&b, ", in quarantine for %d", s.closed)
 	}
 	for i, p := range s.processes {
 		if p.trust > 0 {
-			fmt.Fprintf(&b, "; %s believes for %d", names[i], p.trust)
+			fmt.Fprintf(&b, "; %s trusts for %d", names[i], p.trust)
 		}
 	}
 	return b.String()

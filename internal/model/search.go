@@ -5,44 +5,45 @@ import (
 	"slices"
 )
 
-// Step is what one party does with nothing in between.
+// Step is what one party does in one atomic step.
 type Step struct {
 	Who, What string
 }
 
 func (s Step) String() string { return s.Who + " " + s.What }
 
-// State is everything that there is at one moment. It prints as what it holds.
+// State is everything that exists at one moment. It prints its contents.
 type State interface {
 	comparable
 	fmt.Stringer
 }
 
-// Model says how states follow each other.
+// Model defines how states follow each other.
 type Model[S State] interface {
-	// Start is the state in which everything begins.
+	// Start returns the first state.
 	Start() S
-	// Next calls add with each step that is possible in s and the state that it leads to, the same
-	// for the same s.
+	// Next calls add with each step that is possible in s and the state after it. It adds the same steps for
+	// the same s.
 	Next(s S, add func(Step, S))
 }
 
-// Result is what a search found.
+// Result is the result of a search.
 type Result struct {
-	States int             // how many were visited: without a violation, all there are
-	Depth  int             // steps from the start to the last of them
-	Taken  map[string]bool // what was done at least once, by [Step].What
-	Trace  []string        // a shortest way to a violation, empty if there is none
+	States int             // number of visited states: all of them if there is no violation
+	Depth  int             // steps from the start to the last visited state
+	Taken  map[string]bool // steps that were taken at least once, by [Step].What
+	Trace  []string        // a shortest path to a violation; empty if there is none
 }
 
-// visit is a state and how it was first reached. The step is not kept: it can be found again.
+// visit is a state and the state from which it was first reached. The step is not stored, because it can be
+// found again.
 type visit[S State] struct {
 	state S
 	from  int32 // index of the visit before
 }
 
-// Search visits all states of m, breadth first, and stops at the first that is broken. The states
-// themselves are compared, not their hashes, so none is taken for another.
+// Search visits all states of m, breadth first, and stops at the first state for which broken returns true.
+// It compares the states themselves and not their hashes, so it never confuses two states.
 func Search[S State](m Model[S], broken func(S) bool) Result {
 	start := m.Start()
 	visits := []visit[S]{{state: start, from: -1}}
@@ -71,7 +72,7 @@ func Search[S State](m Model[S], broken func(S) bool) Result {
 	return result
 }
 
-// trace is the way from the start to visits[at], a line a step with the state after it.
+// trace returns the path from the start to visits[at]: a line for each step, with the state after it.
 func trace[S State](m Model[S], visits []visit[S], at int) []string {
 	var lines []string
 	for ; visits[at].from >= 0; at = int(visits[at].from) {

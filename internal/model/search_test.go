@@ -27,7 +27,7 @@ func (c calculator) Next(n number, add func(model.Step, number)) {
 	}
 }
 
-// A search visits every state once, and says how deep it had to go.
+// A search visits every state once, and reports the largest depth.
 func TestSearchVisitsAll(t *testing.T) {
 	r := model.Search(calculator{largest: 20}, func(number) bool { return false })
 	assert.Equal(t, 20, r.States)
@@ -36,7 +36,7 @@ func TestSearchVisitsAll(t *testing.T) {
 	assert.Equal(t, map[string]bool{"increments": true, "doubles": true}, r.Taken)
 }
 
-// The trace to a violation is one of the shortest, and each of its lines a step of the model.
+// The trace to a violation is a shortest one, and each of its lines is a step of the model.
 func TestSearchFindsAShortestTrace(t *testing.T) {
 	r := model.Search(calculator{largest: 20}, func(n number) bool { return n == 10 })
 	assert.Len(t, r.Trace, 4)
