@@ -15,8 +15,9 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// loaded is a store that renews a thousand leases in work, if it does nothing else, and all that it is asked to at the
-// same time, each the slower for it. It goes on with what nobody waits for any more, as servers do.
+// loaded is a store that needs the time work to renew a thousand leases. It applies all requests at the same
+// time, so that each slows down the others. Like a server, it also finishes requests whose callers have given
+// up.
 type loaded struct {
 	driver.Backend
 
@@ -24,7 +25,7 @@ type loaded struct {
 
 	running sync.WaitGroup
 	mu      sync.Mutex
-	active  int // requests under way
+	active  int // requests in progress
 	calls   int
 }
 
@@ -47,7 +48,7 @@ func (s *loaded) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Out
 	}
 }
 
-// underWay counts one more, or one less.
+// underWay adds more to the number of requests in progress.
 func (s *loaded) underWay(more int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +63,8 @@ func (s *loaded) asked() int {
 	return s.calls
 }
 
-// Promise 11: ten thousand leases are renewed by one request for 500 of them or fewer in each interval, however they
-// came, and stay held on a store that needs most of the interval for all of them.
+// Promise 11: one request for at least 500 leases renews ten thousand leases in each interval, in whatever
+// order they were acquired. They stay held even if the store needs most of the interval.
 func TestTenThousandLeasesOnALoadedStore(t *testing.T) {
 	const leases = 10_000
 	for work, apart := range map[time.Duration]time.Duration{20 * time.Millisecond: 5 * time.Millisecond, 800 * time.Millisecond: 0} {

@@ -7,7 +7,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// What the engine itself costs: acquire and release on a store that costs nothing.
+// BenchmarkAcquireRelease measures the cost of the engine: the store costs nothing.
 func BenchmarkAcquireRelease(b *testing.B) {
 	l, err := rowlock.New(memlock.New())
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// skewed is a clock whose wall part has been set, or which says that the machine has slept.
+// skewed is a clock whose wall part was set, or which reports that the machine was suspended.
 type skewed struct{ wall, asleep atomic.Int64 }
 
 func (s *skewed) now() clock.Instant {
 	i := clock.Instant{At: time.Now(), Suspended: time.Duration(s.asleep.Load())}
 	if wall := time.Duration(s.wall.Load()); wall != 0 {
-		// A reading without its monotonic part stands for one whose wall part was set: since
-		// compares the wall parts then, as it does for two full readings.
+		// A reading without its monotonic part stands for a wall clock that was set: Since then compares the
+		// wall parts, as it does for two full readings.
 		i.At = i.At.Round(0).Add(wall)
 	}
 	return i
@@ -37,20 +37,20 @@ func heldOn(t *testing.T, clock *skewed) *Lease {
 	return lease
 }
 
-// Promise 2: the wall clock past the deadline ends trust, which is how a suspended machine or a
-// restored snapshot shows where the monotonic clock stood still; each getter says so at once.
+// Promise 2: a wall clock past the deadline ends trust, and each getter reports that at once. A machine that
+// was suspended or restored from a snapshot shows this if the monotonic clock has stopped.
 func TestWallClockPastTheDeadlineEndsTrust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
 		lease := heldOn(t, clock)
 		clock.wall.Store(int64(time.Minute))
-		require.ErrorIs(t, lease.Context().Err(), context.Canceled, "the context looks at the clocks")
+		require.ErrorIs(t, lease.Context().Err(), context.Canceled, "the context reads the clocks")
 		require.ErrorIs(t, lease.Err(), ErrLost)
 		require.ErrorIs(t, context.Cause(lease.Context()), ErrLost)
 	})
 }
 
-// Promise 2: so does the time that the machine has slept.
+// Promise 2: the time for which the machine was suspended also ends trust.
 func TestSuspendPastTheDeadlineEndsTrust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
@@ -60,7 +60,7 @@ func TestSuspendPastTheDeadlineEndsTrust(t *testing.T) {
 	})
 }
 
-// Promise 2: whoever only waits for Done hears of it within a second, without asking.
+// Promise 2: a holder that only waits for Done notices a clock jump within a second.
 func TestClockJumpIsNoticedWithoutAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
@@ -73,7 +73,7 @@ func TestClockJumpIsNoticedWithoutAsking(t *testing.T) {
 	})
 }
 
-// Promise 2: so it is where another lease is to be renewed before the one that ended.
+// Promise 2: the same holds if the lease that is renewed next is another one.
 func TestClockJumpIsNoticedBehindAnotherLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
@@ -93,12 +93,12 @@ func TestClockJumpIsNoticedBehindAnotherLease(t *testing.T) {
 	})
 }
 
-// A wall clock that is set back prolongs nothing and ends nothing.
+// A wall clock that is set back neither prolongs nor ends a lease.
 func TestWallClockSetBackChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := clock.System()
 		back := start
-		back.At = back.At.Add(time.Second) // both parts
+		back.At = back.At.Add(time.Second) // both readings
 		earlier := clock.Instant{At: start.At.Round(0).Add(-time.Hour)}
 		assert.Equal(t, time.Second, back.Since(start))
 		assert.Negative(t, earlier.Since(start))
@@ -108,14 +108,14 @@ func TestWallClockSetBackChangesNothing(t *testing.T) {
 	})
 }
 
-// Promise 2: a process that was paused beyond its deadline is not trusted by what it asks first,
-// although its timers have not fired.
+// Promise 2: after a process was suspended beyond the deadline, its first call of a getter reports the loss,
+// although no timer has fired.
 func TestGettersAreNotLateAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var paused atomic.Int64
 		l, err := newLocker(memlock.New(), func() clock.Instant {
 			i := clock.System()
-			i.At = i.At.Add(time.Duration(paused.Load())) // both clocks went on, and no timer has fired
+			i.At = i.At.Add(time.Duration(paused.Load())) // both clocks have advanced, and no timer has fired
 			return i
 		}, []Option{TTL(3 * time.Second)})
 		require.NoError(t, err)

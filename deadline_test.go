@@ -16,10 +16,10 @@ import (
 
 const (
 	ttl   = 3 * time.Second
-	trust = ttl - ttl/10 // the margin on a store with a wall clock
+	trust = ttl - ttl/10 // the margin for a store with a wall clock
 )
 
-// Promise 2: a store that hangs delays no loss: the local timer ends trust.
+// Promise 2: a store that hangs does not delay a loss, because a local timer ends the trust.
 func TestHangingStoreDelaysNoLoss(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
@@ -30,7 +30,7 @@ func TestHangingStoreDelaysNoLoss(t *testing.T) {
 	})
 }
 
-// A loss says how the last attempt to renew failed, without being an error of that kind.
+// A LostError has the error of the last renewal, but does not match it.
 func TestALossSaysHowTheLastRenewalFailed(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
@@ -58,7 +58,7 @@ func TestDeadlineCountsFromBeforeTheSend(t *testing.T) {
 	})
 }
 
-// Promise 2: a reply that comes after the deadline revives nothing, although the store renewed.
+// Promise 2: a reply after the deadline revives nothing, even if the store has renewed the lease.
 func TestLateReplyRevivesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -74,7 +74,7 @@ func TestLateReplyRevivesNothing(t *testing.T) {
 	})
 }
 
-// Promise 6: a renewal whose reply is lost is unknown, tried again, and loses nothing.
+// Promise 6: a renewal whose reply was lost is retried, and loses nothing.
 func TestLostRenewalRepliesAreTriedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var failed, renewed int
@@ -93,7 +93,7 @@ func TestLostRenewalRepliesAreTriedAgain(t *testing.T) {
 	})
 }
 
-// Promise 6: a store that is away for less than a TTL loses no lease.
+// Promise 6: an outage of less than a TTL loses no lease.
 func TestShortOutageLosesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
@@ -107,7 +107,7 @@ func TestShortOutageLosesNothing(t *testing.T) {
 	})
 }
 
-// A store that says the lease is gone is believed at once.
+// If the store reports that the lease is gone, the lease is lost at once.
 func TestTakenLeaseIsLostWithTheNextRenewal(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lost := make(chan rowlock.LostEvent, 1)
@@ -123,7 +123,7 @@ func TestTakenLeaseIsLostWithTheNextRenewal(t *testing.T) {
 	})
 }
 
-// A loss that only the release finds is told, once, by the release.
+// A loss that only the release notices is reported once, by the release.
 func TestALossThatTheReleaseFindsIsTold(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var lost []rowlock.LostEvent
@@ -136,7 +136,7 @@ func TestALossThatTheReleaseFindsIsTold(t *testing.T) {
 
 		late := acquire(t, l, "b", rowlock.TTL(ttl))
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
-		time.Sleep(trust) // the release and the scheduler find the loss at the same instant
+		time.Sleep(trust) // the release and the scheduler notice the loss at the same instant
 		require.ErrorIs(t, late.Release(background), rowlock.ErrLost)
 		synctest.Wait()
 		require.Len(t, lost, 2)
@@ -144,7 +144,8 @@ func TestALossThatTheReleaseFindsIsTold(t *testing.T) {
 	})
 }
 
-// Renew says why no answer came, also if the store answered and could not tell of the lease.
+// The error of Renew says why no reply came. It also does so if the store replied without an outcome for the
+// lease.
 func TestRenewKeepsItsCause(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")
@@ -158,14 +159,14 @@ func TestRenewKeepsItsCause(t *testing.T) {
 	})
 }
 
-// untold is a store that never knows what became of a lease.
+// untold is a store that never knows the outcome of a renewal.
 type untold struct{ *memlock.Backend }
 
 func (u untold) Renew(_ context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	return make([]driver.Outcome, len(grants)), nil
 }
 
-// MaxHold ends a lease that is renewed all the while.
+// MaxHold ends a lease although it is renewed.
 func TestMaxHoldEndsTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lost := make(chan rowlock.LostEvent, 1)
@@ -178,14 +179,14 @@ func TestMaxHoldEndsTheLease(t *testing.T) {
 	})
 }
 
-// Promise 11: ten thousand leases are renewed with ten requests, by one goroutine.
+// Promise 11: one goroutine renews ten thousand leases with ten requests.
 func TestRenewalsTravelTogether(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(30*time.Second))
 		for i := range 10_000 {
 			acquire(t, l, string(rune('a'+i/1000))+time.Duration(i).String())
 			if i%100 == 0 {
-				time.Sleep(25 * time.Millisecond) // they come over 2.5 seconds
+				time.Sleep(25 * time.Millisecond) // they arrive within 2.5 seconds
 			}
 		}
 		time.Sleep(time.Minute)

@@ -17,7 +17,7 @@ import (
 
 type requestID struct{}
 
-// The context of Do keeps the values and the cancellation of the caller's, ends with the lease, and
+// The context of Do has the values and the cancellation of the caller's context, ends with the lease, and
 // carries the lease.
 func TestContextOfDo(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -38,7 +38,7 @@ func TestContextOfDo(t *testing.T) {
 
 			cancel()
 			until(t, ctx.Done())
-			require.NoError(t, lease.Err(), "the lease goes on")
+			require.NoError(t, lease.Err(), "the lease is still held")
 			return nil
 		}))
 		_, ok := rowlock.FromContext(background)
@@ -56,7 +56,8 @@ func TestContextOfDo(t *testing.T) {
 	})
 }
 
-// The context of Do ends with Do, so that work which was left behind stops and the caller's context keeps nothing of it.
+// The context of Do ends with Do, so that goroutines which fn has started stop, and the caller's context
+// keeps no reference.
 func TestContextOfDoEndsWithDo(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var scope context.Context
@@ -68,16 +69,15 @@ func TestContextOfDoEndsWithDo(t *testing.T) {
 	})
 }
 
-// Do says that the lock was lost even if the work does not; a release of unknown outcome is no
-// failure of the work.
+// Do reports a lost lock even if the work does not. A release of unknown outcome is no error of Do.
 func TestResultOfDo(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
 		_ = acquire(t, l, "taken")
 		require.ErrorIs(t, l.Do(background, "taken", func(context.Context, *rowlock.Lease) error {
-			t.Error("fn ran without the lock")
+			t.Error("Do called fn without the lock")
 			return nil
-		}, rowlock.Wait(time.Second)), rowlock.ErrHeld, "Do says that fn never ran")
+		}, rowlock.Wait(time.Second)), rowlock.ErrHeld, "Do did not call fn")
 		require.ErrorIs(t, l.TryDo(background, "a", func(context.Context, *rowlock.Lease) error {
 			store.Lose("a")
 			return nil
@@ -97,7 +97,7 @@ func TestResultOfDo(t *testing.T) {
 	})
 }
 
-// A panic releases the lock and goes on.
+// A panic of fn releases the lock and continues in the caller.
 func TestPanicInDoReleases(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -108,7 +108,7 @@ func TestPanicInDoReleases(t *testing.T) {
 	})
 }
 
-// MinHold keeps the name closed after a release, and holds up nobody.
+// MinHold keeps the name unavailable after a release, and Release does not block.
 func TestMinHold(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -125,7 +125,7 @@ func TestMinHold(t *testing.T) {
 	})
 }
 
-// HandoverDelay keeps the name closed after a loss, and not after a release.
+// HandoverDelay keeps the name unavailable after a loss, but not after a release.
 func TestHandoverDelay(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl), rowlock.HandoverDelay(time.Minute))
@@ -140,7 +140,7 @@ func TestHandoverDelay(t *testing.T) {
 	})
 }
 
-// One name in two namespaces is two locks, and no joining of the two is ambiguous.
+// The same name in two namespaces is two locks, also if namespace and name joined give the same text.
 func TestNamespacesKeepNamesApart(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.Namespace("a"), rowlock.Wait(0))
@@ -154,7 +154,7 @@ func TestNamespacesKeepNamesApart(t *testing.T) {
 	})
 }
 
-// A lease may be printed while it is renewed: the race detector sees whether that reads what changes.
+// A lease may be printed during a renewal, without a data race.
 func TestALeaseIsPrinted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.Namespace("jobs"), rowlock.Holder("web-1")), "report")

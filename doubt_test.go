@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 5: an acquire whose reply was lost is sent again and gets the same grant.
+// Promise 5: an acquire whose reply was lost is repeated, and returns the same grant.
 func TestAcquireIsSentAgainForTheSameGrant(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -24,13 +24,13 @@ func TestAcquireIsSentAgainForTheSameGrant(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, lease.Token(), status.Token)
 		assert.Equal(t, 2, store.Calls(memlock.OpAcquire))
-		assert.GreaterOrEqual(t, status.Age, time.Second, "the first request had it")
+		assert.GreaterOrEqual(t, status.Age, time.Second, "the first request was granted")
 		assert.LessOrEqual(t, time.Until(lease.ExpiresAt()), status.ExpiresIn, "promise 2 holds for it")
 		require.NoError(t, lease.Release(background))
 	})
 }
 
-// Promise 5: an acquire that is given up while its reply is missing leaves nothing behind.
+// Promise 5: an acquire that gives up while its reply is missing leaves nothing behind.
 func TestGivenUpAcquireIsTakenBack(t *testing.T) {
 	for name, fault := range map[string]memlock.Fault{
 		"reply lost":            {LoseReply: true},
@@ -49,7 +49,7 @@ func TestGivenUpAcquireIsTakenBack(t *testing.T) {
 				require.ErrorIs(t, err, rowlock.ErrUnavailable)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				faults(store, nil)
-				time.Sleep(12 * time.Second) // longer than a request is given, much less than the TTL
+				time.Sleep(12 * time.Second) // longer than the limit of a request, much less than the TTL
 				synctest.Wait()
 				assert.Equal(t, "a", resolved.Name)
 				assert.Equal(t, !fault.LoseRequest, resolved.Freed)
@@ -62,7 +62,8 @@ func TestGivenUpAcquireIsTakenBack(t *testing.T) {
 	}
 }
 
-// Promise 5: what is taken back is taken back although the store is away at first.
+// Promise 5: a grant of unknown outcome is released in the background, even if the store is unreachable at
+// first.
 func TestTakingBackOutlastsAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -77,7 +78,7 @@ func TestTakingBackOutlastsAnOutage(t *testing.T) {
 	})
 }
 
-// Promise 5: a late duplicate of the acquire does not hold the name after the release.
+// Promise 5: a late duplicate of an acquire does not hold the name after the release.
 func TestLateDuplicateIsTakenBackAfterTheRelease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -91,11 +92,11 @@ func TestLateDuplicateIsTakenBackAfterTheRelease(t *testing.T) {
 		require.NoError(t, lease.Release(background))
 		time.Sleep(6 * time.Second)
 		_, err := locker(t, store).TryAcquire(background, "a")
-		require.NoError(t, err, "the duplicate was granted, and given back")
+		require.NoError(t, err, "the duplicate was granted, and then released")
 	})
 }
 
-// Promise 7: Release ignores a cancelled ctx, is repeatable, and tells of an earlier loss.
+// Promise 7: Release ignores a cancelled ctx, can be repeated, and reports an earlier loss.
 func TestReleaseAlwaysWorks(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -111,13 +112,14 @@ func TestReleaseAlwaysWorks(t *testing.T) {
 		require.ErrorIs(t, context.Cause(lease.Context()), rowlock.ErrReleased)
 
 		lease = acquire(t, l, "a")
-		store.Lose("a") // nobody has noticed yet
+		store.Lose("a") // nobody has noticed the loss yet
 		require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
 		require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
 	})
 }
 
-// Promise 7: a release whose reply is missing is unknown, bounded, and goes on in the background.
+// Promise 7: a release without a reply has an unknown outcome, is limited in time, and is retried in the
+// background.
 func TestReleaseOfUnknownOutcomeGoesOn(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -133,7 +135,7 @@ func TestReleaseOfUnknownOutcomeGoesOn(t *testing.T) {
 	})
 }
 
-// Promise 7: a release that was carried out, and its reply lost, is no loss when it is sent again.
+// Promise 7: a release that was applied but whose reply was lost is no loss when it is repeated.
 func TestReleaseIsSentAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -148,7 +150,8 @@ func TestReleaseIsSentAgain(t *testing.T) {
 	})
 }
 
-// Promise 7: nor is it a loss if somebody else has got the name in between; it is unknown.
+// Promise 7: it is no loss either if another process has acquired the name meanwhile. Then the outcome is
+// unknown.
 func TestReleaseDoesNotTakeItsOwnEffectForALoss(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")

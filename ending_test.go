@@ -18,13 +18,13 @@ import (
 
 var errEnd = errors.New("it did not work")
 
-// grantOf is the lease as its store knows it.
+// grantOf returns the grant of a lease, as the store knows it.
 func grantOf(lease *rowlock.Lease) driver.Grant {
 	return driver.Grant{Key: driver.Key{Name: lease.Name()}, Nonce: lease.Nonce(), Token: lease.Token(), MinHold: lease.MinHold()}
 }
 
-// The lease that its function has ended is released: it says so, its context is over, the next in
-// the queue has the name, and nobody asks the store again.
+// After its function has ended the lease, the lease is released: Err says so, its context has ended, the next
+// waiter acquires the name, and no release is sent.
 func TestReleaseWithIsARelease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var released []rowlock.ReleasedEvent
@@ -44,7 +44,7 @@ func TestReleaseWithIsARelease(t *testing.T) {
 		require.ErrorIs(t, lease.Err(), rowlock.ErrReleased)
 		require.ErrorIs(t, context.Cause(lease.Context()), rowlock.ErrReleased)
 		require.NoError(t, lease.Release(background))
-		assert.Equal(t, 1, store.Calls(memlock.OpRelease), "that of the function")
+		assert.Equal(t, 1, store.Calls(memlock.OpRelease), "only the release in the function")
 		require.Len(t, released, 1)
 		require.NoError(t, released[0].Err)
 		got := receive(t, next)
@@ -53,7 +53,7 @@ func TestReleaseWithIsARelease(t *testing.T) {
 	})
 }
 
-// A lease that its function has failed to end is renewed at once, and goes on.
+// If its function fails, the lease is renewed at once and continues.
 func TestAFailedReleaseWithKeepsTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
@@ -69,7 +69,7 @@ func TestAFailedReleaseWithKeepsTheLease(t *testing.T) {
 	})
 }
 
-// What its function has ended without knowing it is found out by the renewal.
+// If its function has ended the lease and failed afterwards, the renewal detects that.
 func TestAReleaseWithOfUnknownOutcomeIsFoundOut(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")
@@ -78,7 +78,7 @@ func TestAReleaseWithOfUnknownOutcomeIsFoundOut(t *testing.T) {
 			return errEnd
 		})
 		require.ErrorIs(t, err, errEnd)
-		if err != errEnd { //nolint:errorlint // nothing else but the loss, if that was found before
+		if err != errEnd { // only this error, or also the loss if it was already noticed
 			require.Equal(t, oneline.Join(errEnd, lease.Err()), err)
 		}
 		synctest.Wait()
@@ -86,12 +86,13 @@ func TestAReleaseWithOfUnknownOutcomeIsFoundOut(t *testing.T) {
 	})
 }
 
-// No renewal is on its way while the function runs: it waits for the one that is, and none begins.
+// No renewal is in progress while the function runs. ReleaseWith waits for a renewal in progress, and none
+// begins.
 func TestReleaseWithRacesWithNoRenewal(t *testing.T) {
 	for name, renew := range map[string]func(*rowlock.Lease){
 		"background": func(*rowlock.Lease) { time.Sleep(ttl/3 + time.Millisecond) },
 		"by hand": func(lease *rowlock.Lease) {
-			go lease.Renew(background) //nolint:errcheck // its reply is what counts
+			go lease.Renew(background) // only the effect on the store matters
 			synctest.Wait()
 		},
 	} {
@@ -115,7 +116,7 @@ func TestReleaseWithRacesWithNoRenewal(t *testing.T) {
 	}
 }
 
-// The wait for a renewal ends with ctx, and in any case with the renewal's own limit.
+// The wait for a renewal ends with ctx, or with the renewal's own limit.
 func TestReleaseWithWaitsWithinABound(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")
@@ -132,8 +133,8 @@ func TestReleaseWithWaitsWithinABound(t *testing.T) {
 	})
 }
 
-// The deadline goes on running: a lease that is lost meanwhile ends the function's context, and is
-// reported lost whatever the function returns.
+// The deadline still holds: if the lease is lost meanwhile, the context of the function ends, and ReleaseWith
+// reports the loss whatever the function returns.
 func TestLostDuringReleaseWith(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -158,14 +159,14 @@ func TestLostDuringReleaseWith(t *testing.T) {
 	})
 }
 
-// Release and Close do not wait in vain for a ReleaseWith: they end its context, wait for what it
-// returns within a bound, and ask the store unless that has ended the lease.
+// Release and Close end the context of a ReleaseWith and wait for its function for a limited time. They send
+// a release unless the function has ended the lease.
 func TestReleaseDuringReleaseWith(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		said  error
 		takes time.Duration // after its context has ended
-		calls int           // to the store's Release
+		calls int           // of the store's Release
 	}{{"ends it", nil, time.Millisecond, 0}, {"fails", errEnd, time.Millisecond, 1}, {"hangs", errEnd, time.Hour, 1}} {
 		for how, release := range map[string]func(*rowlock.Locker, *rowlock.Lease) error{
 			"Release": func(_ *rowlock.Locker, lease *rowlock.Lease) error { return lease.Release(background) },
@@ -173,7 +174,7 @@ func TestReleaseDuringReleaseWith(t *testing.T) {
 		} {
 			t.Run(tt.name+"/"+how, func(t *testing.T) {
 				bubble(t, func(t *testing.T, store *memlock.Backend) {
-					l := locker(t, store, rowlock.TTL(12*time.Second)) // else both limits end in one instant
+					l := locker(t, store, rowlock.TTL(12*time.Second)) // otherwise both limits end at the same instant
 					lease := acquire(t, l, "a")
 					done := make(chan error, 1)
 					go func() {
@@ -201,8 +202,7 @@ func TestReleaseDuringReleaseWith(t *testing.T) {
 	}
 }
 
-// A lease is ended once: while one ReleaseWith is under way another is refused at once, and so is one
-// after the release.
+// A lease is ended once: a second ReleaseWith fails at once, both during the first one and after the release.
 func TestReleaseWithHappensOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// entered is a store whose queue is entered by the request that tries. Those who stand in it are told by
-// answers, nil being a grant.
+// entered is a store whose first request joins its queue. The test sends the replies to the waiters through
+// answers. A nil reply is a grant.
 type entered struct {
 	*memlock.Backend
 
@@ -51,8 +51,8 @@ func (s *entered) Await(ctx context.Context, r driver.Request, wait func(*driver
 	}
 }
 
-// Whoever is ready to wait is refused and stands in the store's queue by one request, and says so in its trace; a
-// free name is had by one request, without a word of waiting.
+// A caller that is ready to wait sends one request, which is refused and joins the store's queue, and its
+// trace reports the wait. For a free name one request is enough, and the trace reports no wait.
 func TestTheQueueIsEnteredAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -78,14 +78,14 @@ func TestTheQueueIsEnteredAtOnce(t *testing.T) {
 		s.answers <- nil
 		lease := receive(t, got)
 		require.NotNil(t, lease)
-		assert.Equal(t, renewals+1, store.Calls(memlock.OpRenew), "a grant after a long wait is proven")
+		assert.Equal(t, renewals+1, store.Calls(memlock.OpRenew), "a grant after a long wait is confirmed")
 		assert.Equal(t, trust, time.Until(lease.ExpiresAt()))
 		_, err := locker(t, s).TryAcquire(t.Context(), "a")
-		require.ErrorIs(t, err, rowlock.ErrHeld, "whoever does not wait does not stand in the queue")
+		require.ErrorIs(t, err, rowlock.ErrHeld, "a caller that does not wait does not join the queue")
 	})
 }
 
-// Whoever waits in vain is told by whom the name was held, at the front of the process and behind it.
+// When a wait ends without a grant, the error names the holder, at the front of the queue and behind it.
 func TestTheEndOfAWaitSaysWhoHolds(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -132,8 +132,8 @@ func (s lateToTell) Await(ctx context.Context, r driver.Request, wait func(*driv
 	})
 }
 
-// Who holds the name may be told after the wait has begun, or only when it ends: it is bounded from its begin, is
-// traced as a wait, and says who it was.
+// The store may report the holder after the wait has begun, or only at its end. The wait is limited from its
+// beginning, is traced, and its error names the holder.
 func TestWhoHoldsIsToldLater(t *testing.T) {
 	for _, note := range []string{"soon", "at last"} {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -158,8 +158,8 @@ func TestWhoHoldsIsToldLater(t *testing.T) {
 	}
 }
 
-// The request that enters the queue is bounded as any other: it is let finish when the wait is over meanwhile,
-// and a store that says nothing ends it.
+// The request that joins the queue is limited like any other. If the wait ends meanwhile, the request may
+// finish. A store that does not reply ends it.
 func TestEnteringTheQueueIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -174,7 +174,7 @@ func TestEnteringTheQueueIsBounded(t *testing.T) {
 	})
 }
 
-// A refusal that brought no place in the queue is waited out as any other, by polling.
+// After a refusal that did not join the queue, the waiter polls.
 func TestARefusalWithoutAPlaceInTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		acquire(t, locker(t, store), "a")
@@ -187,15 +187,15 @@ func TestARefusalWithoutAPlaceInTheQueue(t *testing.T) {
 	})
 }
 
-// refusing is a store whose queue takes nobody.
+// refusing is a store whose queue accepts nobody.
 type refusing struct{ *memlock.Backend }
 
 func (s refusing) Await(ctx context.Context, r driver.Request, _ func(*driver.Held) context.Context) (driver.Grant, error) {
 	return s.Acquire(ctx, r)
 }
 
-// A place in the queue that is lost after a long wait costs the place and not the wait: the store has not been
-// silent for all that time.
+// If a waiter loses its place in the queue after a long wait, it continues to wait. The long wait does not
+// count as an outage of the store.
 func TestAPlaceLostAfterALongWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -203,8 +203,8 @@ func TestAPlaceLostAfterALongWait(t *testing.T) {
 	})
 }
 
-// losesItsPlace waits for a name of the store by a backend that tells who is in its queue, loses the place there by err
-// after each of three long waits, and has the name all the same as soon as it is free.
+// losesItsPlace waits for a name of store, and loses its place in the queue with err after each of three long
+// waits. It still acquires the name as soon as the name is free.
 func losesItsPlace(t *testing.T, store, by driver.Backend, inQueue <-chan driver.Request, answers chan<- error, err error) {
 	t.Helper()
 	before := acquire(t, locker(t, store), "a")
@@ -214,7 +214,7 @@ func losesItsPlace(t *testing.T, store, by driver.Backend, inQueue <-chan driver
 		select {
 		case <-inQueue:
 		case err := <-got:
-			t.Fatal("it waits no more:", err)
+			t.Fatal("the wait ended:", err)
 		}
 	}
 	for range 3 {
@@ -228,7 +228,7 @@ func losesItsPlace(t *testing.T, store, by driver.Backend, inQueue <-chan driver
 	require.NoError(t, receive(t, got))
 }
 
-// A store that is silent from some time of the wait on ends it all the same.
+// A store that stops replying during a wait ends the wait.
 func TestAStoreThatGoesSilentEndsTheWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -239,7 +239,7 @@ func TestAStoreThatGoesSilentEndsTheWait(t *testing.T) {
 		time.Sleep(time.Minute)
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {LoseRequest: true}})
 		start := time.Now()
-		s.answers <- driver.NotApplied(errors.New("nothing was heard"))
+		s.answers <- driver.NotApplied(errors.New("no reply"))
 		require.ErrorIs(t, <-got, rowlock.ErrUnavailable)
 		assert.LessOrEqual(t, time.Since(start), ttl+2*time.Second)
 	})

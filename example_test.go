@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A batch job that must not run twice at once.
+// A batch job of which only one instance may run at a time.
 func Example() {
 	locker, err := rowlock.New(memlock.New()) // sqllock.Postgres(db), sqllock.MySQL(db), …
 	if err != nil {
@@ -29,7 +29,7 @@ func Example() {
 	// error: <nil>
 }
 
-// A try that is refused says who holds the lock.
+// The error of a refused attempt names the holder.
 func ExampleLocker_TryAcquire() {
 	store := memlock.New()
 	web1, _ := rowlock.New(store, rowlock.Holder("web-1"))
@@ -51,7 +51,7 @@ func ExampleLocker_TryAcquire() {
 	// Output: held by web-1
 }
 
-// At most two work at a time, each in a slot of its own.
+// At most two callers work at a time, each in its own slot.
 func ExampleLocker_DoAny() {
 	locker, _ := rowlock.New(memlock.New())
 	defer locker.Close()
@@ -67,7 +67,7 @@ func ExampleLocker_DoAny() {
 	// <nil>
 }
 
-// The longest wait is an option; the ctx of the call bounds the waiting as well.
+// The option Wait limits the wait. The ctx of the call does so, too.
 func ExampleWait() {
 	store := memlock.New()
 	locker, _ := rowlock.New(store, rowlock.Wait(20*time.Millisecond))
@@ -81,7 +81,7 @@ func ExampleWait() {
 	// Output: true
 }
 
-// Code further down finds the lease in its context, and its token with it.
+// A function gets the lease, and its token, from its context.
 func ExampleFromContext() {
 	locker, _ := rowlock.New(memlock.New())
 	defer locker.Close()
@@ -97,14 +97,14 @@ func ExampleFromContext() {
 	// Output: true invoices true
 }
 
-// A lease that is lost ends its context, with the reason as its cause.
+// The context of a lost lease ends, and its cause is the reason.
 func ExampleLease_Context() {
 	store := memlock.New()
 	locker, _ := rowlock.New(store, rowlock.TTL(60*time.Millisecond))
 	defer locker.Close()
 
 	lease, _ := locker.Acquire(context.Background(), "invoices")
-	store.Lose("invoices") // an operator, a failover, a long pause
+	store.Lose("invoices") // an operator, a failover, a long suspension
 	<-lease.Context().Done()
 	fmt.Println(errors.Is(context.Cause(lease.Context()), rowlock.ErrLost))
 	fmt.Println(errors.Is(lease.Release(context.Background()), rowlock.ErrLost))
@@ -113,7 +113,8 @@ func ExampleLease_Context() {
 	// true
 }
 
-// One of many processes leads: it works while it holds the name, and another takes over when it cannot.
+// One of many processes leads: it works while it holds the name, and another process takes over when it
+// cannot.
 func ExampleLead() {
 	locker, _ := rowlock.New(memlock.New())
 	defer locker.Close()
@@ -122,7 +123,7 @@ func ExampleLead() {
 	err := rowlock.Lead(ctx, locker, "scheduler", func(ctx context.Context, lease *rowlock.Lease) error {
 		fmt.Println("leading", lease.Name())
 		shutdown()   // for this example
-		<-ctx.Done() // work until the process stops or somebody else leads
+		<-ctx.Done() // work until the process stops or another process leads
 		return nil
 	})
 	fmt.Println("error:", err)

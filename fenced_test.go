@@ -15,14 +15,14 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// seal is a guard that does what it is told.
+// seal is a guard that calls a function of the test.
 type seal func(ctx context.Context, lease *rowlock.Lease) error
 
 func (s seal) Seal(ctx context.Context, lease *rowlock.Lease, _ ...string) error {
 	return s(ctx, lease)
 }
 
-// Fenced seals before the caller has the lease, and before the function of Do begins.
+// Fenced seals before Acquire returns, and before Do calls its function.
 func TestFencedSealsBeforeTheWork(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var sealed []rowlock.Token
@@ -42,7 +42,7 @@ func TestFencedSealsBeforeTheWork(t *testing.T) {
 	})
 }
 
-// When sealing fails, or takes until the lease or the caller's ctx is over, nothing is left behind.
+// If sealing fails, or lasts until the lease or the caller's ctx ends, nothing is left behind.
 func TestFailedSealReleases(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		no := errors.New("no")
@@ -69,7 +69,7 @@ func TestFailedSealReleases(t *testing.T) {
 	})
 }
 
-// A guard that is nil is named, and nothing is acquired.
+// A nil guard is reported, and nothing is acquired.
 func TestFencedWantsAGuard(t *testing.T) {
 	store := memlock.New()
 	_, err := locker(t, store).Acquire(background, "a", rowlock.Fenced(nil))
@@ -77,7 +77,7 @@ func TestFencedWantsAGuard(t *testing.T) {
 	assert.Zero(t, store.Calls(memlock.OpAcquire))
 }
 
-// Close ends a wait for a guard as it ends a wait for the name: with ErrClosed.
+// Close ends the wait for a guard with ErrClosed, like the wait for the name.
 func TestCloseEndsASeal(t *testing.T) {
 	for _, guard := range []seal{
 		func(ctx context.Context, _ *rowlock.Lease) error { <-ctx.Done(); return ctx.Err() },
@@ -102,8 +102,8 @@ func TestCloseEndsASeal(t *testing.T) {
 	}
 }
 
-// A hold that was never begun, because it could not be sealed, has no minimum: the name is free at once, also where the
-// store answers the release late.
+// If a lease could not be sealed, its minimum hold does not apply: the name is free at once, even if the
+// store replies late to the release.
 func TestAFailedSealKeepsNoMinimumHold(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		no := errors.New("no")
@@ -118,7 +118,7 @@ func TestAFailedSealKeepsNoMinimumHold(t *testing.T) {
 		require.ErrorIs(t, err, no)
 		store.Intercept(nil)
 		time.Sleep(time.Minute)
-		assert.Equal(t, driver.StateFree, list(t, store)[0].State, "taken back in the background, and not when the lease ended")
+		assert.Equal(t, driver.StateFree, list(t, store)[0].State, "released in the background, before the lease would have ended")
 
 		require.NoError(t, acquire(t, l, "a").Release(background))
 		assert.Equal(t, driver.StateClosed, list(t, store)[0].State, "after a hold")

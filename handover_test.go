@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// crowd keeps n waiters of l at work on a name, each for as long as hold and as often as times, and calls served
+// crowd starts n waiters of l. Each acquires the name times times and holds it for hold. crowd calls served
 // with each lease.
 func crowd(t *testing.T, l *rowlock.Locker, n, times int, hold time.Duration, served func(i int, lease *rowlock.Lease)) *sync.WaitGroup {
 	var wg sync.WaitGroup
@@ -34,13 +34,13 @@ func crowd(t *testing.T, l *rowlock.Locker, n, times int, hold time.Duration, se
 				assert.NoError(t, lease.Release(background))
 			}
 		})
-		synctest.Wait() // so that they come in this order
+		synctest.Wait() // the waiters arrive in this order
 	}
 	return &wg
 }
 
-// Waiters of one process hand the name over in the order in which they came, each with a larger token, by one
-// request each, and the name is not free in between; then a few requests go through the store.
+// Waiters of one process hand the name over in order of arrival, each with a larger token, by one request
+// each. The name is not free in between. A few requests go through the store.
 func TestReleaseHandsOverToTheNextWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var handed, acquired atomic.Int32
@@ -69,13 +69,13 @@ func TestReleaseHandsOverToTheNextWaiter(t *testing.T) {
 		assert.EqualValues(t, waiters+1, acquired.Load())
 		assert.EqualValues(t, handed.Load(), store.Calls(memlock.OpHandOver))
 		assert.GreaterOrEqual(t, int(handed.Load()), waiters*9/10)
-		assert.LessOrEqual(t, through, 2*(waiters/17+1), "the end of each burst, and its beginning, and nobody asks in vain")
+		assert.LessOrEqual(t, through, 2*(waiters/17+1), "only the end and the beginning of each series, and no refused request")
 		t.Logf("%d hand-overs, %d other requests", handed.Load(), through)
 	})
 }
 
-// After at most sixteen hand-overs in a row, or a tenth of a second, a name goes through the store, and whoever waits
-// for it in another process gets its turn.
+// After sixteen hand-overs in a row, or 100 ms, the name goes through the store, and a waiter of another
+// process acquires it.
 func TestBurstsLeaveOthersTheirTurn(t *testing.T) {
 	for name, hold := range map[string]time.Duration{"by number": time.Millisecond, "by time": 30 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -99,10 +99,10 @@ func TestBurstsLeaveOthersTheirTurn(t *testing.T) {
 				beside := crowd(t, other, 1, times, hold, func(int, *rowlock.Lease) { mu.Lock(); others++; mu.Unlock() })
 				wg.Wait()
 				mu.Lock()
-				assert.GreaterOrEqual(t, others, 5, "of some fifty bursts or more")
+				assert.GreaterOrEqual(t, others, 5, "of about fifty series or more")
 				assert.LessOrEqual(t, longest, 16)
 				assert.Positive(t, longest)
-				t.Logf("%d turns of the other, at most %d hand-overs in a row", others, longest)
+				t.Logf("%d holds of the other process, at most %d hand-overs in a row", others, longest)
 				mu.Unlock()
 				beside.Wait()
 			})
@@ -110,14 +110,15 @@ func TestBurstsLeaveOthersTheirTurn(t *testing.T) {
 	}
 }
 
-// distant is a store whose wake-ups take a while.
+// distant is a store whose notifications arrive late.
 type distant struct{ *memlock.Backend }
 
 func (d distant) Notify(ctx context.Context, key driver.Key, wake func()) (func(), error) {
 	return d.Backend.Notify(ctx, key, func() { time.AfterFunc(2*time.Millisecond, wake) })
 }
 
-// After a burst the waiters of its process have no head start on those of others, who hear of it by the store.
+// After a series of hand-overs, the waiters of its process have no advantage over those of other processes,
+// which the store notifies.
 func TestBurstsEndForEverybodyAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, distant{store}), locker(t, distant{store})
@@ -127,13 +128,13 @@ func TestBurstsEndForEverybodyAtOnce(t *testing.T) {
 		beside := crowd(t, other, 1, 40, time.Millisecond, func(int, *rowlock.Lease) { mu.Lock(); turns++; mu.Unlock() })
 		wg.Wait()
 		mu.Lock()
-		assert.GreaterOrEqual(t, turns, 5, "of some fifty bursts")
+		assert.GreaterOrEqual(t, turns, 5, "of about fifty series")
 		mu.Unlock()
 		beside.Wait()
 	})
 }
 
-// A lost wake-up at the end of a burst costs a moment, not a poll.
+// A lost notification at the end of a series of hand-overs costs a few milliseconds, not a poll.
 func TestBurstsEndWithoutTheStoresWakeUp(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, deaf{store})
@@ -142,11 +143,11 @@ func TestBurstsEndWithoutTheStoresWakeUp(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, first.Release(background))
 		wg.Wait()
-		assert.Less(t, time.Since(began), 225*time.Millisecond, "160 ms, and 5 for each of some ten bursts")
+		assert.Less(t, time.Since(began), 225*time.Millisecond, "160 ms, plus 5 ms for each of about ten series")
 	})
 }
 
-// Who has come to the front by the time that the store's wake-up would be late has nothing to ask for, and is not woken.
+// A waiter that becomes the first before headStart is over sends its own request, and is not woken again.
 func TestNobodyAsksInVainAfterABurst(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var through atomic.Int32
@@ -157,16 +158,17 @@ func TestNobodyAsksInVainAfterABurst(t *testing.T) {
 		}}))
 		refused := func() int { return store.Calls(memlock.OpAcquire) - int(through.Load()) }
 		first := acquire(t, l, "a")
-		wg := crowd(t, l, 60, 1, 7*time.Millisecond, func(int, *rowlock.Lease) {}) // for longer than the wake-up may take, and less than a poll
+		wg := crowd(t, l, 60, 1, 7*time.Millisecond, func(int, *rowlock.Lease) {}) // longer than the notification may take, and less than a poll
 		before := refused()
 		require.NoError(t, first.Release(background))
 		wg.Wait()
 		assert.Equal(t, before, refused())
-		assert.GreaterOrEqual(t, through.Load(), int32(3), "bursts, of a tenth of a second at most")
+		assert.GreaterOrEqual(t, through.Load(), int32(3), "series of 100 ms at most")
 	})
 }
 
-// Two callers that take turns, so that nobody waits when one of them gets the name, have their burst all the same.
+// Two callers that alternate also make a series of hand-overs, although nobody waits when one of them
+// acquires the name.
 func TestTwoInTurnAreABurst(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -177,8 +179,7 @@ func TestTwoInTurnAreABurst(t *testing.T) {
 	})
 }
 
-// A lease goes through the store where the store has something to do with it: a minimum hold, or a release that
-// was begun otherwise.
+// A lease goes through the store if a minimum hold applies or another end of the lease was tried.
 func TestSomeLeasesAreNotHandedOver(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts   []rowlock.Option
@@ -213,8 +214,8 @@ func TestSomeLeasesAreNotHandedOver(t *testing.T) {
 	}
 }
 
-// A hand-over whose reply is lost is sent again: the holder has released, the waiter has the name, and nothing more
-// is asked.
+// A hand-over whose reply was lost is repeated: the holder has released, the waiter has the name, and no
+// further request is sent.
 func TestHandOverIsSentAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -239,7 +240,7 @@ type outcome struct {
 	err   error
 }
 
-// waitFor begins to wait for the name.
+// waitFor starts an Acquire that waits.
 func waitFor(t *testing.T, l *rowlock.Locker, ctx context.Context) chan outcome {
 	t.Helper()
 	got := make(chan outcome, 1)
@@ -251,7 +252,8 @@ func waitFor(t *testing.T, l *rowlock.Locker, ctx context.Context) chan outcome 
 	return got
 }
 
-// When nothing is heard of a hand-over, the release goes on as usual: what the store then does not hold is not called lost.
+// If a hand-over gets no reply, the release continues as usual. If the store then does not have the lease,
+// the lease does not count as lost.
 func TestHandOverOfUnknownOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault   memlock.Fault
@@ -272,12 +274,12 @@ func TestHandOverOfUnknownOutcome(t *testing.T) {
 				faults(store, map[memlock.Op]memlock.Fault{memlock.OpHandOver: test.fault})
 				began := time.Now()
 				err := lease.Release(background)
-				assert.LessOrEqual(t, time.Since(began), 5*time.Second, "the limit of every release")
+				assert.LessOrEqual(t, time.Since(began), 5*time.Second, "the limit of a release")
 				require.NotErrorIs(t, err, rowlock.ErrLost)
 				require.ErrorIs(t, err, test.release)
 				got := <-next
 				require.NoError(t, got.err)
-				assert.LessOrEqual(t, time.Since(began), 5*time.Second, "it has the name long before the lease would have ended")
+				assert.LessOrEqual(t, time.Since(began), 5*time.Second, "it acquires the name long before the lease would have ended")
 				time.Sleep(10 * time.Second)
 				require.NoError(t, got.lease.Release(background))
 				status, err := store.Inspect(background, driver.Key{Name: "a"})
@@ -288,13 +290,13 @@ func TestHandOverOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// A lease that was taken away without anybody noticing is lost, and not handed over.
+// A lease that was lost unnoticed is reported as lost, and not handed over.
 func TestWhatIsLostIsNotHandedOver(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
 		lease := acquire(t, l, "a")
 		next := waitFor(t, l, background)
-		store.Advance(time.Minute) // it expires, and the waiter is not notified
+		store.Advance(time.Minute) // it expires, and the waiter gets no notification
 		thief, err := store.Acquire(background, driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: time.Minute})
 		require.NoError(t, err)
 		require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
@@ -305,13 +307,13 @@ func TestWhatIsLostIsNotHandedOver(t *testing.T) {
 	})
 }
 
-// Nothing is handed to a waiter whose request may have been granted without its knowing: the store would answer with that
-// grant, and the release would not learn that its lease was lost before.
+// Nothing is handed over to a waiter whose earlier request may have been granted. The store would answer with
+// that grant, and the release would not notice that its lease was lost.
 func TestAWaiterInDoubtIsHandedNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store, rowlock.TTL(6*time.Second)), locker(t, store)
 		before := acquire(t, other, "a")
-		late := time.Second + 5*time.Millisecond // its caller gives up after a second, and rests for 10 ms at least
+		late := time.Second + 5*time.Millisecond // its caller gives up after 1 s, and rests for at least 10 ms
 		var once sync.Once
 		store.Intercept(func(memlock.Call) (f memlock.Fault) {
 			once.Do(func() { f = memlock.Fault{Request: late, Late: true} })
@@ -332,8 +334,8 @@ func TestAWaiterInDoubtIsHandedNothing(t *testing.T) {
 	})
 }
 
-// Whoever is offered a lease in the moment in which its wait ends, or its locker is closed, leaves the others and the
-// store as they should be: nobody stays behind, and the next in the queue is served.
+// A hand-over may coincide with the end of the waiter's wait, or with Close. Then nothing is left behind, and
+// the next waiter acquires the name.
 func TestHandOverAtTheEndOfAWait(t *testing.T) {
 	for _, slow := range []time.Duration{0, time.Millisecond} {
 		for name, end := range map[string]func(l *rowlock.Locker, cancel func()){
@@ -350,14 +352,14 @@ func TestHandOverAtTheEndOfAWait(t *testing.T) {
 						}
 					})
 				}
-				assert.Positive(t, served, "the hand-over came first")
-				assert.Less(t, served, times, "the end of the wait came first")
+				assert.Positive(t, served, "in some runs the hand-over comes first")
+				assert.Less(t, served, times, "in some runs the end of the wait comes first")
 			})
 		}
 	}
 }
 
-// handOverAtTheEnd returns whether the first of two waiters, whose wait ends, got the name all the same.
+// handOverAtTheEnd reports whether the first of two waiters acquired the name although its wait ends.
 func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Duration, end func(*rowlock.Locker, func())) (served bool) {
 	store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{Request: slow, Reply: slow} })
 	l, other := locker(t, store), locker(t, store)
@@ -371,7 +373,7 @@ func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Dur
 	var wg sync.WaitGroup
 	both := []func(){
 		func() { assert.NoError(t, lease.Release(background)) },
-		// Not at once: who waits for another's release of one lease would keep the virtual time from passing.
+		// not at once: in the bubble, a goroutine that waits for a mutex stops the virtual time
 		func() { time.Sleep(time.Duration(1+n%8) * slow / 2); end(l, cancel) },
 	}
 	for i := range both {
@@ -392,11 +394,11 @@ func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Dur
 	}
 	began := time.Now()
 	require.NoError(t, acquire(t, other, "a").Release(background))
-	assert.Less(t, time.Since(began), 3*time.Second, "no lease stays behind")
+	assert.Less(t, time.Since(began), 3*time.Second, "no lease is left behind")
 	return served
 }
 
-// Close lets go of what it holds, and does not hand it to a waiter whose wait it ends.
+// Close releases its leases, and hands none over to a waiter whose wait it ends.
 func TestCloseHandsNothingOver(t *testing.T) {
 	for range 100 {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -410,8 +412,8 @@ func TestCloseHandsNothingOver(t *testing.T) {
 	}
 }
 
-// A waiter of which an earlier request may yet be granted takes nothing over: from the answer it could not be told
-// whether the holder had lost the name before.
+// A waiter whose earlier request may still be granted gets no hand-over. The reply would not show whether the
+// holder had lost the name.
 func TestWhoIsInDoubtTakesNothingOver(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -427,14 +429,14 @@ func TestWhoIsInDoubtTakesNothingOver(t *testing.T) {
 	})
 }
 
-// brittle is a store whose client panics when it is to hand a name over.
+// brittle is a store whose client panics in a hand-over.
 type brittle struct{ *memlock.Backend }
 
 func (brittle) HandOver(context.Context, driver.Grant, driver.Request) (driver.Grant, error) {
 	panic("brittle")
 }
 
-// A release that panics keeps no waiter: it asks for itself.
+// After a hand-over that panicked, the waiter sends its own request.
 func TestAHandOverThatPanicsKeepsNoWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, brittle{store}, rowlock.TTL(ttl))
@@ -450,7 +452,7 @@ func TestAHandOverThatPanicsKeepsNoWaiter(t *testing.T) {
 	})
 }
 
-// A store that answers neither the hand-over nor the release holds up a release for no longer than any other.
+// A hand-over without a reply does not prolong the limit of the release.
 func TestAHandOverTakesNoTimeFromTheLimitOfARelease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -460,20 +462,20 @@ func TestAHandOverTakesNoTimeFromTheLimitOfARelease(t *testing.T) {
 		began := time.Now()
 		require.ErrorIs(t, lease.Release(background), rowlock.ErrUnknown)
 		assert.LessOrEqual(t, time.Since(began), 5*time.Second)
-		synctest.Wait() // what the janitor asks at once is lost, too
+		synctest.Wait() // the first request of the janitor is lost, too
 		faults(store, nil)
 		select {
 		case got := <-next:
 			require.NoError(t, got.err)
 			require.NoError(t, got.lease.Release(background))
 		case <-time.After(10 * time.Second): // longer than it waits for that
-			require.FailNow(t, "the name was not had")
+			require.FailNow(t, "the name was not acquired")
 		}
 	})
 }
 
-// secretive is a store that hands a name over and says so only when the waiter asks: the first hand-over gets no reply
-// and the second fails. The grant then counts from the hand-over, not from the question.
+// secretive is a store that hands a name over, but reports it only when the waiter asks: the first hand-over
+// gets no reply, and the second one fails. The grant then counts from the hand-over.
 type secretive struct {
 	*memlock.Backend
 
@@ -502,8 +504,8 @@ func (s *secretive) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return s.Backend.Acquire(ctx, r)
 }
 
-// Promise 2: what the store granted by a hand-over without a reply is trusted from before the first of the requests that
-// may have been it.
+// Promise 2: a grant by a hand-over without a reply is trusted from before the first request that may have
+// made it.
 func TestTrustInAHandOverOfUnknownOutcome(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &secretive{Backend: store}
@@ -526,8 +528,8 @@ func TestTrustInAHandOverOfUnknownOutcome(t *testing.T) {
 	})
 }
 
-// Promise 5: a hand-over that panics leaves no lease that nobody holds, however long its TTL is, for a program that goes
-// on; and nobody is told that it was released.
+// Promise 5: a hand-over that panics leaves no lease without a holder, however long its TTL is, and no
+// Released event reports a success.
 func TestAHandOverThatPanicsLeavesNoLease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, brittle{store}, rowlock.TTL(time.Hour))

@@ -26,7 +26,7 @@ var (
 	testOnly = []string{"github.com/stretchr/testify", "go.uber.org/goleak"}
 )
 
-// Whoever imports a package compiles no client of a store that the package is not for.
+// A package does not import the client of a store that the package is not for.
 func TestImportsStayApart(t *testing.T) {
 	notRedis := slices.Concat(sqlDrivers, keyValueClients["etcd"], keyValueClients["ZooKeeper"])
 	anyKeyValue := slices.Concat(keyValueClients["Redis"], keyValueClients["etcd"], keyValueClients["ZooKeeper"])
@@ -54,8 +54,8 @@ func TestImportsStayApart(t *testing.T) {
 	}
 }
 
-// The contract and the suite can be imported by any backend's author at no cost: they reach the
-// standard library, this module's engine, and what the Go project itself publishes.
+// The author of a backend can import the contract and the suite at no cost. They import only the standard
+// library, this module's engine, and packages of the Go project.
 func TestContractAndSuiteReachNothingElse(t *testing.T) {
 	engine := []string{
 		module, module + "/driver", module + "/internal/oneline", module + "/internal/clock", module + "/internal/crew", module + "/internal/backoff",
@@ -68,12 +68,12 @@ func TestContractAndSuiteReachNothingElse(t *testing.T) {
 	} {
 		for _, dep := range foreign(t, module+pkg) {
 			ok := slices.Contains(allowed, dep) || slices.Contains(allowed, "golang.org/x") && strings.HasPrefix(dep, "golang.org/x/")
-			assert.True(t, ok, "%s%s reaches %s", module, pkg, dep)
+			assert.True(t, ok, "%s%s imports %s", module, pkg, dep)
 		}
 	}
 }
 
-// No package reaches the clients of two key-value stores, but for the command, which speaks to all.
+// Only the command imports the clients of two key-value stores.
 func TestNobodyImportsTwoClients(t *testing.T) {
 	for _, pkg := range packages(t) {
 		if startsWithAny(pkg, []string{module + "/cmd", module + "/internal"}) {
@@ -86,37 +86,37 @@ func TestNobodyImportsTwoClients(t *testing.T) {
 				reached = append(reached, store)
 			}
 		}
-		assert.LessOrEqual(t, len(reached), 1, "%s reaches the clients of %v", pkg, reached)
+		assert.LessOrEqual(t, len(reached), 1, "%s imports the clients of %v", pkg, reached)
 	}
 }
 
-// Only who imports the package for it compiles OpenTelemetry.
+// Only otellock imports OpenTelemetry.
 func TestTelemetryIsAPackageOfItsOwn(t *testing.T) {
 	others := slices.DeleteFunc(packages(t), func(pkg string) bool { return pkg == module+"/otellock" })
 	for _, dep := range deps(t, others...) {
-		assert.False(t, startsWithAny(dep, []string{"go.opentelemetry.io"}), "a package besides otellock reaches %s", dep)
+		assert.False(t, startsWithAny(dep, []string{"go.opentelemetry.io"}), "a package other than otellock imports %s", dep)
 	}
 	for _, dep := range deps(t, module+"/otellock") {
-		assert.False(t, startsWithAny(dep, []string{"go.opentelemetry.io/otel/sdk", "github.com/prometheus"}), "the SDK is the program's choice: %s", dep)
+		assert.False(t, startsWithAny(dep, []string{"go.opentelemetry.io/otel/sdk", "github.com/prometheus"}), "the program chooses the SDK: %s", dep)
 	}
 }
 
-// Testing tools are reached by tests only, and by the package with which tests end, and never end up in a user's program.
+// Only tests, and the package that runs them, import testing tools.
 func TestTestingToolsStayInTests(t *testing.T) {
 	others := slices.DeleteFunc(packages(t), func(pkg string) bool { return pkg == module+"/internal/leaks" })
 	for _, dep := range deps(t, others...) {
-		assert.False(t, startsWithAny(dep, testOnly), "a package that is no test reaches %s", dep)
+		assert.False(t, startsWithAny(dep, testOnly), "a package that is no test imports %s", dep)
 	}
 }
 
 func packages(t *testing.T) []string { return goList(t, "./...") }
 
-// deps is every package that those given reach, themselves included, without their tests.
+// deps returns every package that pkgs import, directly or indirectly, and pkgs themselves, without tests.
 func deps(t *testing.T, pkgs ...string) []string {
 	return goList(t, append([]string{"-deps"}, pkgs...)...)
 }
 
-// foreign is deps without the standard library.
+// foreign returns deps without the standard library.
 func foreign(t *testing.T, pkg string) []string {
 	return goList(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", pkg)
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// slowly is a store that takes a second to release, and for ever with the name "stuck".
+// slowly is a store that takes a second for a release, and does not reply for the name "stuck".
 type slowly struct {
 	*memlock.Backend
 
 	mu   sync.Mutex
 	now  int
-	most int // releases at the same time
+	most int // concurrent releases
 }
 
 func (s *slowly) Release(ctx context.Context, g driver.Grant) error {
@@ -46,7 +46,7 @@ func (s *slowly) count(n int) {
 	s.most = max(s.most, s.now)
 }
 
-// Promise 9: what is taken back in the background wakes the waiter of its process, also where the store wakes nobody.
+// Promise 9: a release in the background wakes the waiter of its process, even if the store does not notify.
 func TestWhatIsTakenBackWakesTheWaiterOfItsProcess(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		freed := make(chan time.Time, 1)
@@ -55,7 +55,7 @@ func TestWhatIsTakenBackWakesTheWaiterOfItsProcess(t *testing.T) {
 			freed <- time.Now()
 		}}))
 		lease := acquire(t, l, "a")
-		time.Sleep(10 * time.Second) // so that the waiter polls seldom
+		time.Sleep(10 * time.Second) // the waiter polls rarely by now
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRelease: {Fail: errSpoiled}})
 		require.ErrorIs(t, lease.Release(background), rowlock.ErrUnknown)
 		next := waitFor(t, l, background)
@@ -63,13 +63,13 @@ func TestWhatIsTakenBackWakesTheWaiterOfItsProcess(t *testing.T) {
 		got := receive(t, next)
 		since := time.Now()
 		require.NoError(t, got.err)
-		assert.Zero(t, since.Sub(<-freed), "not by a poll")
+		assert.Zero(t, since.Sub(<-freed), "woken, and not by a poll")
 		require.NoError(t, got.lease.Release(background))
 	})
 }
 
-// Promise 5: what many callers have given up together is taken back at the same time, by a bounded number of requests,
-// and none of it waits behind a request that hangs.
+// Promise 5: the grants of many callers that gave up are released at the same time, by a limited number of
+// requests. A request that hangs blocks none of the others.
 func TestMuchThatWasGivenUpIsTakenBackTogether(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		const many = 30

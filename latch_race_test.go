@@ -13,8 +13,9 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 2: a local timer ends trust. The reply to a renewal came just before the deadline, and is acted upon while the
-// scheduler finds that the deadline has passed: the lease is lost then, or it goes on and is still watched.
+// Promise 2: a local timer ends trust. The reply to a renewal comes just before the deadline, and the
+// scheduler notices the deadline meanwhile. Then either the lease is lost, or it continues and is still
+// checked.
 func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 3 * time.Second
@@ -36,7 +37,7 @@ func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 		for i, le := range leases {
 			le.mu.Lock()
 			end := le.ctx.end
-			le.ctx.end = func(cause error) { // the scheduler is about to end the one and then the other
+			le.ctx.end = func(cause error) { // the scheduler is about to end both leases
 				leases[1-i].confirm(sent, arrived, ttl)
 				end(cause)
 			}
@@ -47,27 +48,28 @@ func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 			case <-le.Context().Done():
 				require.ErrorIs(t, context.Cause(le.Context()), ErrLost)
 			case <-time.After(time.Minute):
-				assert.Fail(t, "nobody watched the deadline")
+				assert.Fail(t, "the deadline was not enforced")
 			}
 		}
 	})
 }
 
-// latched is a lease whose loss somebody has just noticed, and is about to tell of.
+// latched returns a lease that was just marked as lost, before the loss is announced.
 func latched(t *testing.T, opts ...Option) (l *Locker, lease *Lease) {
 	t.Helper()
 	l, err := newLocker(memlock.New(), clock.System, append(opts, TTL(3*time.Second)))
 	require.NoError(t, err)
 	lease, err = l.Acquire(t.Context(), "a")
 	require.NoError(t, err)
-	synctest.Wait() // the scheduler has looked at it, and rests
+	synctest.Wait() // the scheduler has checked it, and sleeps
 	lease.mu.Lock()
 	defer lease.mu.Unlock()
 	lease.err = lease.lost(LostExpired)
 	return l, lease
 }
 
-// The cause of the lease's context is what ended the lease, also if a Release comes between the loss and its being told.
+// The cause of the lease's context is what ended the lease, also if a Release comes between the loss and its
+// announcement.
 func TestCauseOfALossThatReleaseOvertakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, lease := latched(t)
@@ -78,7 +80,8 @@ func TestCauseOfALossThatReleaseOvertakes(t *testing.T) {
 	})
 }
 
-// Promise 13: Close leaves no goroutine, and none begins later; a loss that it overtakes is told all the same, once.
+// Promise 13: after Close no goroutine is left, and none starts. A loss at the same time is still reported
+// once.
 func TestALossThatCloseOvertakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0

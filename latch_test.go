@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A loss is told once, also if nobody noticed it before the Release: the process was paused beyond the deadline, and its
-// timers have not fired.
+// A loss is reported once, also if the Release is the first to notice it: the process was suspended beyond
+// the deadline, and no timer has fired.
 func TestALossByTheClockThatTheReleaseFindsIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var paused atomic.Int64
@@ -26,7 +26,7 @@ func TestALossByTheClockThatTheReleaseFindsIsTold(t *testing.T) {
 		require.NoError(t, err)
 		lease, err := l.Acquire(t.Context(), "a")
 		require.NoError(t, err)
-		synctest.Wait() // the scheduler has looked at it, and rests
+		synctest.Wait() // the scheduler has checked it, and sleeps
 		paused.Store(int64(time.Minute))
 		require.ErrorIs(t, lease.Release(t.Context()), ErrLost)
 		require.NoError(t, l.Close())
@@ -34,8 +34,9 @@ func TestALossByTheClockThatTheReleaseFindsIsTold(t *testing.T) {
 	})
 }
 
-// Promise 2: loss latches. A process is paused while a renewal is under way: its reply says that the store has renewed,
-// for longer than it is now, and is seen before any timer fires. The deadline that passed meanwhile has ended trust for good.
+// Promise 2: a loss is final. A process is suspended during a renewal. The reply says that the store has
+// renewed the lease beyond the current time, and arrives before any timer fires. The deadline has passed
+// meanwhile, so the lease stays lost.
 func TestAReplyAfterAPauseRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 3 * time.Second
@@ -43,7 +44,7 @@ func TestAReplyAfterAPauseRevivesNothing(t *testing.T) {
 		store := memlock.New()
 		l, err := newLocker(store, func() clock.Instant {
 			i := clock.System()
-			i.At = i.At.Add(time.Duration(paused.Load())) // both clocks went on, and no timer has fired
+			i.At = i.At.Add(time.Duration(paused.Load())) // both clocks have advanced, and no timer has fired
 			return i
 		}, []Option{TTL(ttl), RenewEvery(ttl / 2)})
 		require.NoError(t, err)

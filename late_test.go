@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 10: an acquire does not go on for ever, prolonging a grant that nobody can use, where the store answers later
-// than the lease may last. It fails as with a store that says nothing, and the name is free.
+// Promise 10: if the store replies later than the lease may last, an acquire does not retry indefinitely. It
+// fails as if the store did not reply, and the name is free.
 func TestGrantsThatComeTooLateEnd(t *testing.T) {
 	for name, opts := range map[string][]rowlock.Option{
 		"for the maximum hold": {rowlock.TTL(ttl), rowlock.MaxHold(50 * time.Millisecond)},
@@ -38,7 +38,7 @@ func TestGrantsThatComeTooLateEnd(t *testing.T) {
 	}
 }
 
-// A grant that came too late is taken back, and asked for again: a store that was slow once costs one question.
+// A grant that came too late is released, and the waiter retries. One slow reply costs one request.
 func TestOneGrantThatComesTooLateIsAskedForAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		slow := true

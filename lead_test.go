@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A run that returns ends its term: Lead returns the same, and the name is free.
+// A term ends when run returns. Lead returns the same error, and the name is free.
 func TestLeadEndsWithItsRun(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -34,12 +34,12 @@ func TestLeadEndsWithItsRun(t *testing.T) {
 		assert.Panics(t, func() {
 			_ = rowlock.Lead(background, l, "a", func(context.Context, *rowlock.Lease) error { panic("bug") })
 		})
-		assert.Equal(t, driver.StateFree, list(t, store)[0].State, "a panic releases")
+		assert.Equal(t, driver.StateFree, list(t, store)[0].State, "a panic releases the name")
 	})
 }
 
-// A leader steps down the moment its trust ends, whatever the store does, and campaigns again, with a
-// larger token; what a lost term returned is not looked at.
+// A leader's ctx ends when its trust ends, whatever the store does. Lead campaigns again, gets a larger
+// token, and ignores the result of the lost term.
 func TestLeadStepsDownAndCampaignsAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -50,7 +50,7 @@ func TestLeadStepsDownAndCampaignsAgain(t *testing.T) {
 			case 1:
 				faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
 				took := until(t, ctx.Done())
-				assert.Less(t, took, ttl, "before another can be granted the name")
+				assert.Less(t, took, ttl, "before another candidate can acquire the name")
 				require.ErrorIs(t, context.Cause(ctx), rowlock.ErrLost)
 				store.Intercept(nil)
 				return errors.New("the work was cut off")
@@ -59,7 +59,7 @@ func TestLeadStepsDownAndCampaignsAgain(t *testing.T) {
 				until(t, ctx.Done())
 				return nil
 			case 3:
-				store.Lose("a") // it returns before it knows of the loss
+				store.Lose("a") // run returns before it knows of the loss
 				return nil
 			default:
 				return nil
@@ -70,7 +70,7 @@ func TestLeadStepsDownAndCampaignsAgain(t *testing.T) {
 	})
 }
 
-// Of many candidates one leads; when the leader is cut off another takes over, but not before the
+// One of many candidates leads. When the leader is cut off, another candidate takes over, but only after the
 // first one's ctx has ended.
 func TestLeadersNeverOverlap(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -91,7 +91,7 @@ func TestLeadersNeverOverlap(t *testing.T) {
 				})
 			}()
 		}
-		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}}) // which only leaders send
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}}) // only leaders send renewals
 		for range 10 {
 			<-terms
 		}
@@ -99,12 +99,12 @@ func TestLeadersNeverOverlap(t *testing.T) {
 		for range 3 {
 			require.ErrorIs(t, <-ended, context.Canceled)
 		}
-		time.Sleep(time.Second) // a grant that a candidate got in that moment is given back in the background
+		time.Sleep(time.Second) // a grant that a candidate got at that moment is released in the background
 		assert.Equal(t, driver.StateFree, list(t, store)[0].State, "released when ctx ended")
 	})
 }
 
-// A candidate whose ctx ends says who led. The option Wait does not end a campaign.
+// A candidate whose ctx ends reports who led. The option Wait does not end a campaign.
 func TestLeadSaysWhoLed(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		acquire(t, locker(t, store, rowlock.Holder("web-1")), "a")
@@ -120,8 +120,8 @@ func TestLeadSaysWhoLed(t *testing.T) {
 	})
 }
 
-// A candidate outlasts a guard's database that is away, or that an older transaction keeps busy; what asking again does not
-// mend ends the campaign.
+// A candidate retries while a guard's database is unreachable, or an older transaction is open. An error that
+// a retry cannot fix ends the campaign.
 func TestLeadOutlastsTheGuard(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		back := time.Now().Add(time.Hour)
@@ -148,8 +148,8 @@ func TestLeadOutlastsTheGuard(t *testing.T) {
 	})
 }
 
-// A campaign outlasts a store that is away, without storming it; a mistake in the set-up ends it, unless
-// the store has worked before: a failover to a read-only server looks the same.
+// A campaign retries while the store is unreachable, at a limited rate. An error in the set-up ends it,
+// unless the store has replied before, because a failover to a read-only server looks the same.
 func TestLeadOutlastsTheStore(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))

@@ -31,11 +31,11 @@ func locker(t *testing.T, store driver.Backend, opts ...rowlock.Option) *rowlock
 	return l
 }
 
-// soon is enough for what need not wait for anybody, and less than a lease lasts. A wait for the end of a lease costs
-// nothing in virtual time, and what comes then proves nothing.
+// soon is enough for what does not have to wait, and less than a lease lasts. In virtual time a wait for the
+// end of a lease takes no real time, so an unlimited wait would prove nothing.
 const soon = 2 * time.Second
 
-// acquire returns a lease on a name that is free, and fails if it is not.
+// acquire returns a lease on a free name, and fails if it has to wait.
 func acquire(t *testing.T, l *rowlock.Locker, name string, opts ...rowlock.Option) *rowlock.Lease {
 	t.Helper()
 	lease, _ := acquireWithin(t, soon, l, name, opts...)
@@ -53,19 +53,19 @@ func acquireWithin(t *testing.T, limit time.Duration, l *rowlock.Locker, name st
 	return lease, time.Since(start)
 }
 
-// receive returns what comes from a channel soon.
+// receive returns a value that the channel sends soon.
 func receive[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
 	var got T
 	select {
 	case got = <-from:
 	case <-time.After(soon):
-		require.FailNow(t, "nothing came soon")
+		require.FailNow(t, "nothing arrived soon")
 	}
 	return got
 }
 
-// until waits for done, in virtual time, and returns how long that took; never is a failure.
+// until waits for done in virtual time, and returns how long that took. It fails after an hour.
 func until(t *testing.T, done <-chan struct{}) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -77,7 +77,7 @@ func until(t *testing.T, done <-chan struct{}) time.Duration {
 	return time.Since(start)
 }
 
-// faults has each kind of request befallen by one fault, until it is called again.
+// faults applies one fault to each kind of request, until the next call of faults.
 func faults(store *memlock.Backend, of map[memlock.Op]memlock.Fault) {
 	store.Intercept(func(c memlock.Call) memlock.Fault { return of[c.Op] })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// MaxHold bounds the lease as well as the trust in it: the name is free a margin after the maximum hold is over, although
-// the holder does nothing, and trust lasts until it is over. The margin is a tenth of the TTL here.
+// MaxHold limits the lease as well as the trust in it. The trust lasts until the maximum hold is over. The
+// name is free one margin later, even if the holder does nothing. The margin is a tenth of the TTL here.
 func TestMaxHoldFreesTheName(t *testing.T) {
 	for name, c := range map[string]struct{ ttl, hold time.Duration }{
 		"shorter than the TTL":        {4 * time.Second, time.Second},
@@ -63,8 +63,8 @@ func TestMaxHoldDoesNotCountTheWait(t *testing.T) {
 	})
 }
 
-// Promise 2: a lease whose term was shortened for the maximum hold is not trusted for longer than the store holds it,
-// whatever the clocks do.
+// Promise 2: a lease whose TTL was shortened by the maximum hold is not trusted for longer than the store
+// holds it, whatever the clocks show.
 func TestAShortenedTermIsNotTrustedForLonger(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(4*time.Second), rowlock.MaxHold(time.Minute)), "a")

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 10: a lock that is acquired inside itself, by a ctx that carries its lease, fails at once, also through another
-// lock and another Locker of the backend. It does not wait for the work that waits for it.
+// Promise 10: an acquire whose ctx carries a lease of the same name fails at once, also through another lock
+// and another Locker of the backend. It does not wait for the work that waits for it.
 func TestALockInsideItselfFailsAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)
@@ -43,7 +43,7 @@ func TestALockInsideItselfFailsAtOnce(t *testing.T) {
 	})
 }
 
-// What is another lock, has ended, or may be held at the same time is acquired.
+// An acquire succeeds if the lease of its ctx is of another lock, has ended, or may be shared.
 func TestWhatIsNotInsideItselfIsAcquired(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -55,19 +55,19 @@ func TestWhatIsNotInsideItselfIsAcquired(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, lease.Release(background))
 		_, err = l.TryAcquire(context.WithoutCancel(ctx), "a")
-		require.NoError(t, err, "it has ended")
+		require.NoError(t, err, "the outer lease has ended")
 
 		shared := locker(t, sharing{memlock.New()})
 		require.NoError(t, shared.Do(background, "a", func(ctx context.Context, _ *rowlock.Lease) error {
 			_, err := shared.TryAcquire(ctx, "a")
 			require.ErrorIs(t, err, rowlock.ErrHeld)
-			require.NotErrorIs(t, err, rowlock.ErrNested, "it is the store that decides")
+			require.NotErrorIs(t, err, rowlock.ErrNested, "the store decides")
 			return nil
 		}))
 	})
 }
 
-// sharing is a store that says that its grants stand beside one another.
+// sharing is a store that declares that its grants are shared.
 type sharing struct{ *memlock.Backend }
 
 func (s sharing) Capabilities() driver.Capabilities {
@@ -82,7 +82,8 @@ func TestReleaseOfNoLease(t *testing.T) {
 	require.ErrorIs(t, lease.Release(background), rowlock.ErrNotHeld)
 }
 
-// An option that the store can never keep is refused by New and by the call, and is not the store's absence.
+// New and the calls reject an option that the store does not support. The error does not say that the store
+// is unreachable.
 func TestWhatASessionCannotKeepIsRefusedByNew(t *testing.T) {
 	for want, opt := range map[string]rowlock.Option{
 		"MinHold(1m0s)": rowlock.MinHold(time.Minute), "HandoverDelay(1m0s)": rowlock.HandoverDelay(time.Minute),
@@ -104,7 +105,7 @@ func (e ephemeral) Capabilities() driver.Capabilities {
 	return c
 }
 
-// An error is one line, whatever the driver says and however many errors it is made of.
+// An error has one line, whatever the driver reports and however many errors it joins.
 func TestErrorsAreOneLine(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		several := errors.New("failed to connect:\n\t127.0.0.1:1: refused\n\t[::1]:1: refused")

@@ -46,15 +46,15 @@ func TestBadOptionsAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, "backend is nil")
 }
 
-// Promise 6: only the deadline makes a lease lost, and the time of its first renewal comes before it. Options that
-// contradict that are refused, naming both.
+// Promise 6: only the deadline makes a lease lost, so the first renewal must be due before it. Options that
+// contradict this are rejected, and the error names both.
 func TestRenewalIsDueBeforeTrustEnds(t *testing.T) {
 	_, err := rowlock.New(memlock.New(), rowlock.TTL(10*time.Second), rowlock.RenewEvery(5*time.Second), rowlock.Margin(5*time.Second))
 	require.ErrorContains(t, err, "RenewEvery(5s)")
 	require.ErrorContains(t, err, "margin of 5s")
 }
 
-// The bounds of the options themselves work.
+// The limits of the options are themselves valid.
 func TestTheBoundsOfOptionsWork(t *testing.T) {
 	for _, opts := range [][]rowlock.Option{
 		{rowlock.TTL(50 * time.Millisecond)},
@@ -80,7 +80,7 @@ func TestTheBoundsOfOptionsWork(t *testing.T) {
 	}
 }
 
-// stingy is a store that grants a fifth of what it is asked for, and renews that.
+// stingy is a store that grants a fifth of the requested TTL, and also renews for that time.
 type stingy struct{ *memlock.Backend }
 
 func (s stingy) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -88,7 +88,7 @@ func (s stingy) Acquire(ctx context.Context, r driver.Request) (driver.Grant, er
 	return s.Backend.Acquire(ctx, r)
 }
 
-// Promise 6: a lease is renewed in time also where the store granted much less than was asked for.
+// Promise 6: a lease is renewed in time even if the store granted much less than was requested.
 func TestAShortGrantIsRenewedInTime(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, stingy{store}, rowlock.TTL(10*time.Second), rowlock.Margin(2*time.Second)), "a")
@@ -97,7 +97,7 @@ func TestAShortGrantIsRenewedInTime(t *testing.T) {
 	})
 }
 
-// A name that cannot work is named, and nothing is asked of the store.
+// An invalid name is reported, and no request is sent.
 func TestBadNamesAreNamed(t *testing.T) {
 	store := memlock.New()
 	l := locker(t, store)
@@ -115,7 +115,7 @@ func TestBadNamesAreNamed(t *testing.T) {
 	acquire(t, l, strings.Repeat("x", 512))
 }
 
-// Options of a call replace those of New, and what depends on them is worked out again.
+// Options of a call replace those of New, and the defaults that depend on them are computed again.
 func TestOptionsOfACallReplaceTheDefaults(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(time.Minute), rowlock.Holder("default"))
@@ -126,7 +126,8 @@ func TestOptionsOfACallReplaceTheDefaults(t *testing.T) {
 	})
 }
 
-// Require makes New fail on a backend that cannot, and says which and what.
+// Require makes New fail on a backend that does not meet it, and the error names the backend and the
+// requirement.
 func TestRequire(t *testing.T) {
 	_, err := rowlock.New(memlock.New(), rowlock.Require(rowlock.LinearizableToken, rowlock.WakeUps))
 	require.NoError(t, err)
@@ -134,7 +135,7 @@ func TestRequire(t *testing.T) {
 	require.ErrorContains(t, err, "memlock")
 	require.ErrorContains(t, err, "order of the requests")
 	_, err = rowlock.New(modest{memlock.New()}, rowlock.Require(rowlock.LinearizableToken))
-	require.ErrorContains(t, err, "not linearizable", "a backend that says nothing promises nothing")
+	require.ErrorContains(t, err, "not linearizable", "an empty Capabilities promises nothing")
 	_, err = locker(t, memlock.New()).Acquire(background, "a", rowlock.Require(rowlock.FairQueue))
 	require.Error(t, err)
 }
@@ -150,7 +151,7 @@ func (unfit) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Invalid: errors.New("table \"a b\"")}
 }
 
-// New asks a backend whether its own options can work.
+// New checks whether the backend's own options can work.
 func TestNewAsksTheBackendForItsOptions(t *testing.T) {
 	_, err := rowlock.New(unfit{memlock.New()})
 	require.ErrorContains(t, err, `table "a b"`)
@@ -167,9 +168,9 @@ func TestHeldErrorIsASentence(t *testing.T) {
 		`"a" is closed until its minimum hold is over, last held by job since 2026-11-21 03:00:00 UTC, free in 300ms (token 7)`: {
 			Name: "a", Reason: driver.MinHold, Holder: "job", Since: since, ExpiresIn: 300 * time.Millisecond, Token: 7,
 		},
-		`"a" is held by "b\x1b[2J\r\nc": "\u009b\u202e"`:      {Name: "a", Holder: "b\x1b[2J\r\nc", Note: "\u009b\u202e"}, // a terminal only prints it
+		`"a" is held by "b\x1b[2J\r\nc": "\u009b\u202e"`:      {Name: "a", Holder: "b\x1b[2J\r\nc", Note: "\u009b\u202e"}, // quoted, because a terminal would interpret the characters
 		`"a" is closed after a change of server, free in 30s`: {Name: "a", Reason: driver.Quarantine, ExpiresIn: 30 * time.Second},
-		// Nobody needs the nanoseconds of a duration.
+		// Durations are rounded.
 		`"a" is held, lease ends in 1m1s unless renewed; waited 1.2s`:  {Name: "a", ExpiresIn: 61400 * time.Millisecond, Waited: 1234567 * time.Microsecond},
 		`"a" is held, lease ends in 59.9s unless renewed; waited 12ms`: {Name: "a", ExpiresIn: 59940 * time.Millisecond, Waited: 12345 * time.Microsecond},
 	} {

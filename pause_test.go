@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// stateOf is what the store has of a name.
+// stateOf returns the state of a name in the store.
 func stateOf(t *testing.T, store *memlock.Backend, name string) driver.State {
 	t.Helper()
 	status, err := store.Inspect(t.Context(), driver.Key{Name: name})
@@ -24,7 +24,8 @@ func stateOf(t *testing.T, store *memlock.Backend, name string) driver.State {
 	return status.State
 }
 
-// A pause closes the name to everybody, outlives who made it, says who and why, and ends with Resume only.
+// During a pause nobody acquires the name, also after the process that paused it has ended. Refusals say who
+// paused it and why. Only Resume ends the pause.
 func TestPauseClosesUntilResume(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		operator := locker(t, store, rowlock.Holder("ann@desk"), rowlock.MinHold(time.Minute))
@@ -64,7 +65,7 @@ func TestPauseClosesUntilResume(t *testing.T) {
 	})
 }
 
-// Pause lets the holder finish, whom Resume does not touch, and has a bound.
+// Pause waits for the holder for a limited time, and Resume does not affect the holder.
 func TestPauseWaitsForTheHolder(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, operator := locker(t, store), locker(t, store)
@@ -88,7 +89,7 @@ func TestPauseWaitsForTheHolder(t *testing.T) {
 	})
 }
 
-// A request to pause whose reply is lost is sent again, and is the same pause.
+// A request to pause whose reply was lost is repeated, and makes the same pause.
 func TestPauseIsSentAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		store.LoseReply(memlock.OpPause)
@@ -99,8 +100,8 @@ func TestPauseIsSentAgain(t *testing.T) {
 	})
 }
 
-// When no answer comes the outcome is unknown, unless the name can be released: then it is not paused. Either
-// way it is a pause or free, and nobody waits for a TTL.
+// If no reply comes, the outcome is unknown, unless the name can be released: then it is not paused. In both
+// cases the name is paused or free, and nobody waits for a TTL.
 func TestPauseOfUnknownOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault memlock.Fault
@@ -120,14 +121,14 @@ func TestPauseOfUnknownOutcome(t *testing.T) {
 				_, err := locker(t, store, rowlock.TTL(time.Hour)).Pause(t.Context(), "a", "why")
 				require.ErrorIs(t, err, test.kind)
 				assert.Less(t, time.Since(began), time.Minute)
-				time.Sleep(2 * time.Hour) // what was late has arrived
+				time.Sleep(2 * time.Hour) // late requests have arrived
 				assert.Equal(t, test.state, stateOf(t, store, "a"))
 			})
 		})
 	}
 }
 
-// A name that an operator takes away before it is paused is lost, and not paused.
+// If an operator ends the lease before the pause, Pause reports a loss, and the name is not paused.
 func TestPauseOfALostName(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(rowlock.AcquiredEvent) { store.Lose("a") }}))
@@ -137,7 +138,7 @@ func TestPauseOfALostName(t *testing.T) {
 	})
 }
 
-// What cannot work says what: the reason, the name, and a backend that cannot pause.
+// Pause and Resume report an invalid reason, an invalid name, and a backend that cannot pause.
 func TestPauseRefusesWhatCannotWork(t *testing.T) {
 	l := locker(t, memlock.New())
 	for reason, want := range map[string]string{
@@ -156,7 +157,7 @@ func TestPauseRefusesWhatCannotWork(t *testing.T) {
 	require.ErrorIs(t, l.Resume(t.Context(), "a", 0), errors.ErrUnsupported)
 }
 
-// Of two that resume at the same time, one is told that the name was not paused any more.
+// If two callers resume at the same time, one of them gets ErrNotPaused.
 func TestTwoResumeAtTheSameTime(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		_, err := locker(t, store).Pause(t.Context(), "a", "why")
@@ -167,7 +168,7 @@ func TestTwoResumeAtTheSameTime(t *testing.T) {
 	})
 }
 
-// overtaken is a store in which something happens after each look at it.
+// overtaken is a store in which the test changes something after each inspection.
 type overtaken struct {
 	*memlock.Backend
 
@@ -180,7 +181,7 @@ func (o overtaken) Inspect(ctx context.Context, key driver.Key) (driver.Status, 
 	return status, err
 }
 
-// Who cannot ask the store is told so, and not that the name is not paused.
+// If the store is unreachable, Resume reports that, and not that the name is not paused.
 func TestResumeOfAStoreThatIsAway(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -200,7 +201,7 @@ func (u unseeing) Inspect(context.Context, driver.Key) (driver.Status, error) {
 	return driver.Status{}, u.err
 }
 
-// A request to resume that failed had no effect, or may have had one.
+// A failed request to resume had no effect, or has an unknown outcome.
 func TestResumeThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		_, err := locker(t, store).Pause(t.Context(), "a", "why")
@@ -212,7 +213,7 @@ func TestResumeThatFails(t *testing.T) {
 			require.ErrorIs(t, err, broken)
 			assert.Equal(t, driver.StatePaused, stateOf(t, store, "a"))
 		}
-		require.Error(t, locker(t, store).Resume(t.Context(), "a", 0, rowlock.TTL(-1)), "of an option that cannot work")
+		require.Error(t, locker(t, store).Resume(t.Context(), "a", 0, rowlock.TTL(-1)), "an option cannot work")
 		assert.Equal(t, driver.StatePaused, stateOf(t, store, "a"))
 	})
 }

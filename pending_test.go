@@ -16,13 +16,13 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// granting is a store that takes note of a request that it refuses, and grants it with the release of the holder.
+// granting is a store that records a request that it refuses, and grants it with the release of the holder.
 type granting struct {
 	*memlock.Backend
 
 	mu     sync.Mutex
 	left   *driver.Request
-	given  *driver.Grant // not told of yet
+	given  *driver.Grant // not reported yet
 	wake   func()
 	asked  int
 	proven int
@@ -82,13 +82,13 @@ func (b *granting) Release(ctx context.Context, g driver.Grant) error {
 	return err
 }
 
-// HandOver is not to come first: the holder is of another process.
+// HandOver fails, as if the holder were another process.
 func (b *granting) HandOver(context.Context, driver.Grant, driver.Request) (driver.Grant, error) {
 	return driver.Grant{}, driver.Permanent(driver.ErrNotHeld)
 }
 
-// Promise 2: what the store grants by itself is trusted from before the request was sent that it took note of, because
-// when it was granted is not known. After a long wait the store is asked again.
+// Promise 2: the time of a grant that the store made alone is unknown. It is trusted from before the recorded
+// request was sent. After a long wait a renewal confirms it.
 func TestTrustInWhatTheStoreGrantsByItself(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"soon": ttl / 4, "after a long wait": 2 * ttl} {
 		t.Run(name, func(t *testing.T) {
@@ -108,9 +108,9 @@ func TestTrustInWhatTheStoreGrantsByItself(t *testing.T) {
 				require.NoError(t, answer.err)
 				next := answer.lease
 				b.mu.Lock()
-				assert.Equal(t, before+1, b.asked, "by the first question after it was woken")
+				assert.Equal(t, before+1, b.asked, "by the first request after it was woken")
 				if wait > ttl {
-					assert.Greater(t, b.proven, proven, "the store was asked")
+					assert.Greater(t, b.proven, proven, "the grant was confirmed")
 				} else {
 					assert.Equal(t, proven, b.proven)
 				}
@@ -129,7 +129,7 @@ func TestTrustInWhatTheStoreGrantsByItself(t *testing.T) {
 	}
 }
 
-// overdue is a store whose answer about what it granted by itself takes most of the time that a request has.
+// overdue is a store whose reply about a grant that it made alone takes most of the time limit of a request.
 type overdue struct{ *granting }
 
 func (b overdue) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -140,8 +140,8 @@ func (b overdue) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	return g, err
 }
 
-// Promise 2: a grant of the store's own whose proof fails is not trusted: when it was granted is not known. The lease
-// that a repeated request brings is trusted for no longer than the store holds the name.
+// Promise 2: a grant that the store made alone is not trusted if its confirmation fails. The lease of a
+// repeated request is trusted for no longer than the store holds the name.
 func TestAGrantWhoseProofFailsIsNotTrusted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := overdue{&granting{Backend: store}}
@@ -172,8 +172,7 @@ func TestAGrantWhoseProofFailsIsNotTrusted(t *testing.T) {
 	})
 }
 
-// Promise 5: a request that the store may grant by itself is taken back when it is given up, and nobody is told of a
-// doubt that there was not.
+// Promise 5: a recorded request is withdrawn when its caller gives up, and no event reports a doubt.
 func TestGivenUpWaitIsTakenBack(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := &granting{Backend: store}
@@ -197,11 +196,11 @@ func TestGivenUpWaitIsTakenBack(t *testing.T) {
 		require.NoError(t, err)
 		_, err = waiter.TryAcquire(background, "a")
 		require.ErrorIs(t, err, rowlock.ErrHeld)
-		assert.Len(t, b.taken, 1, "who does not wait leaves nothing")
+		assert.Len(t, b.taken, 1, "a caller that does not wait leaves nothing behind")
 	})
 }
 
-// Promise 5: so is one after which another request got no reply: the store has forgotten it when Acquire returns.
+// Promise 5: the same holds if another request got no reply. The request is withdrawn when Acquire returns.
 func TestGivenUpWaitInDoubtIsTakenBack(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := &granting{Backend: store}
@@ -226,7 +225,7 @@ func TestGivenUpWaitInDoubtIsTakenBack(t *testing.T) {
 	})
 }
 
-// A store cannot grant what it was never asked for.
+// A grant that no recorded request asked for is not trusted.
 func TestAGrantThatNobodyLeftARequestForIsNotTrusted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, early{store})

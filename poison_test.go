@@ -16,13 +16,13 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// spoiled is a store in which a renewal fails as a whole when one of its leases is poisoned, as a statement fails whose
-// parameter the server cannot read.
+// spoiled is a store in which a renewal fails completely if one of its leases is poisoned. A statement fails
+// like this if the server cannot read a parameter.
 type spoiled struct {
 	*memlock.Backend
 
 	poisoned func(name string) bool
-	answers  time.Duration // the time until a request is answered
+	answers  time.Duration // the time that a request takes
 	calls    atomic.Int32
 }
 
@@ -39,8 +39,8 @@ func (s *spoiled) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return s.Backend.Renew(ctx, grants)
 }
 
-// Promise 11: one bad lease harms no other. Of a thousand leases exactly those are lost that cannot be renewed, wherever
-// they are in the batch and however many they are, and finding them costs few requests.
+// Promise 11: one bad lease harms no other. Of a thousand leases exactly those are lost that cannot be
+// renewed, wherever they are in the batch and however many they are. Finding them takes few requests.
 func TestALeaseThatCannotBeRenewedIsLostAlone(t *testing.T) {
 	const leases = 1000
 	for name, poisoned := range map[string]func(i int) bool{
@@ -73,14 +73,14 @@ func TestALeaseThatCannotBeRenewedIsLostAlone(t *testing.T) {
 				}
 				before := s.calls.Load()
 				time.Sleep(time.Minute)
-				assert.LessOrEqual(t, s.calls.Load()-before, int32(14), "once they are gone, one request for all in each interval")
+				assert.LessOrEqual(t, s.calls.Load()-before, int32(14), "after they are lost, one request for all others in each interval")
 			})
 		})
 	}
 }
 
-// Promise 11: the limit of a request is that of its shortest lease, so a lease with a short TTL does not travel with
-// those that have a long one and make their renewals fail.
+// Promise 11: the limit of a request is that of its shortest lease. So a lease with a short TTL is not
+// renewed together with long ones, whose renewals would fail.
 func TestAShortLeaseDoesNotShortenTheRequestsOfOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &slowRenewals{Backend: store}
@@ -98,7 +98,7 @@ func TestAShortLeaseDoesNotShortenTheRequestsOfOthers(t *testing.T) {
 	})
 }
 
-// slowRenewals takes 16 ms for a renewal, and 50 µs more for each of its leases.
+// slowRenewals takes 16 ms for a renewal, plus 50 µs for each of its leases.
 type slowRenewals struct{ *memlock.Backend }
 
 func (s *slowRenewals) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
@@ -110,8 +110,8 @@ func (s *slowRenewals) Renew(ctx context.Context, grants []driver.Grant) ([]driv
 	}
 }
 
-// Promise 10: a store that refuses everything is not asked for each lease by itself. An outage of a whole TTL costs a few
-// requests for a thousand leases, whether the store refuses at once or says nothing.
+// Promise 10: if the store rejects everything, the leases are not tried one by one. An outage of a whole TTL
+// costs a few requests for a thousand leases, whether the store returns errors at once or does not reply.
 func TestAnOutageCostsFewRenewals(t *testing.T) {
 	for name, fault := range map[string]memlock.Fault{
 		"refused": {Fail: errSpoiled},
@@ -128,7 +128,7 @@ func TestAnOutageCostsFewRenewals(t *testing.T) {
 				faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: fault})
 				before := store.Calls(memlock.OpRenew)
 				time.Sleep(time.Minute)
-				assert.GreaterOrEqual(t, store.Calls(memlock.OpRenew)-before, 3, "they are tried again")
+				assert.GreaterOrEqual(t, store.Calls(memlock.OpRenew)-before, 3, "they are retried")
 				assert.LessOrEqual(t, store.Calls(memlock.OpRenew)-before, 60)
 			})
 		})

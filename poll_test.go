@@ -16,15 +16,15 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// silent is a store that wakes nobody. It writes down when it was asked by whom who waits, and may say how many
-// wait longer.
+// silent is a store that notifies nobody. It records when each waiter has sent a request, and may report how
+// many waiters are ahead.
 type silent struct {
 	driver.Backend
 
 	mu    sync.Mutex
 	asked []time.Time
 	ahead int
-	burst bool // it always says that the name was granted a millisecond ago
+	burst bool // it always reports that the name was granted a millisecond ago
 }
 
 func (s *silent) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -33,7 +33,7 @@ func (s *silent) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	defer s.mu.Unlock()
 	if held, ok := err.(*driver.Held); ok { //nolint:errorlint // memlock's own
 		s.asked = append(s.asked, time.Now())
-		held.Ahead, held.Since = s.ahead, max(held.Since, time.Microsecond) // zero is not known
+		held.Ahead, held.Since = s.ahead, max(held.Since, time.Microsecond) // zero means unknown
 		if s.burst {
 			held.Since = time.Millisecond
 		}
@@ -41,7 +41,7 @@ func (s *silent) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	return g, err
 }
 
-// questions is how often it was asked since t.
+// questions returns how many requests came since t.
 func (s *silent) questions(t time.Time) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,14 +53,14 @@ func (s *silent) questions(t time.Time) (n int) {
 	return n
 }
 
-// Promise 9: without wake-ups, what was held for a moment is asked for again after a moment, and what was held for
-// an hour about once a second. The further back a waiter stands in the store's order, the less it asks.
+// Promise 9: without notifications, a waiter polls soon after a short hold, and about once a second after an
+// hour. The more waiters are ahead, the less often it polls.
 func TestThePollFollowsTheHold(t *testing.T) {
 	for name, c := range map[string]struct {
 		held        time.Duration // before the waiter comes
 		ahead       int
-		within      time.Duration // of which
-		least, most int           // questions
+		within      time.Duration // in this time
+		least, most int           // requests
 	}{
 		"a moment":             {time.Millisecond, 0, 12 * time.Millisecond, 2, 6},
 		"a moment, in line":    {time.Millisecond, 7, 100 * time.Millisecond, 1, 8},
@@ -89,8 +89,8 @@ func TestThePollFollowsTheHold(t *testing.T) {
 	}
 }
 
-// Promise 9: whoever waits while another process hands the name from holder to holder asks less often the longer that
-// lasts, though each hold is short; never less often than that.
+// Promise 9: while another process hands the name over from holder to holder, a waiter polls less often the
+// longer that lasts, although each hold is short.
 func TestThePollFollowsTheBurst(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		acquire(t, locker(t, store), "a", rowlock.TTL(2*time.Hour))
@@ -104,15 +104,15 @@ func TestThePollFollowsTheBurst(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		got := s.questions(began)
 		assert.GreaterOrEqual(t, got, 7)
-		assert.LessOrEqual(t, got, 18, "every four milliseconds would be 25 times")
+		assert.LessOrEqual(t, got, 18, "one poll every 4 ms would be 25")
 		began = time.Now()
 		time.Sleep(time.Second)
 		assert.GreaterOrEqual(t, s.questions(began), 26)
 	})
 }
 
-// Promise 9: who stands behind a holder of its own process is told by that one's release, and asks the store only to
-// make sure.
+// Promise 9: a waiter behind a holder of its own process is woken by the holder's release, and polls the
+// store only as a safeguard.
 func TestWhoFollowsAsksSeldom(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &silent{Backend: store}
@@ -142,7 +142,8 @@ func TestWhoFollowsAsksSeldom(t *testing.T) {
 	})
 }
 
-// Promise 9: without wake-ups, a waiter is late by an eighth of the hold on average, a second at most.
+// Promise 9: without notifications, a waiter is late by an eighth of the hold on average, and by a second at
+// most.
 func TestAHandOverByPollIsSoonAfterAShortHold(t *testing.T) {
 	for _, hold := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Minute} {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -169,7 +170,7 @@ func TestAHandOverByPollIsSoonAfterAShortHold(t *testing.T) {
 	}
 }
 
-// Promise 9: a waiter that the store wakes does not ask more often because of it.
+// Promise 9: a waiter that the store notifies does not poll more often because of that.
 func TestAWokenWaiterKeepsItsNet(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memlock.Backend) {
 		acquire(t, locker(t, mem), "a")
@@ -185,7 +186,7 @@ func TestAWokenWaiterKeepsItsNet(t *testing.T) {
 	})
 }
 
-// waking is a store that declares that it wakes.
+// waking is a store that declares that it notifies waiters.
 type waking struct{ *memlock.Backend }
 
 func (w waking) Capabilities() driver.Capabilities {
@@ -194,8 +195,8 @@ func (w waking) Capabilities() driver.Capabilities {
 	return c
 }
 
-// Promise 10: what is reserved for another is asked for again when the reservation is over; by those in line in
-// their turn.
+// Promise 10: a waiter retries when the reservation for another waiter is over. Waiters further behind retry
+// later.
 func TestAReservationIsWaitedFor(t *testing.T) {
 	for ahead, c := range []struct{ least, most time.Duration }{
 		{45 * time.Millisecond, 60 * time.Millisecond},
@@ -212,7 +213,7 @@ func TestAReservationIsWaitedFor(t *testing.T) {
 	}
 }
 
-// reserving is a store that keeps the name for somebody else for a while.
+// reserving is a store that reserves the name for another waiter for a while.
 type reserving struct {
 	driver.Backend
 
@@ -228,7 +229,7 @@ func (s *reserving) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return s.Backend.Acquire(ctx, r)
 }
 
-// Promise 9: how long the holder has had the name, and how many wait longer, are the store's to say, however much that is.
+// Promise 9: the poll works with any values that the store reports for the hold and for the waiters ahead.
 func TestThePollBearsWhateverTheStoreSays(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, &ancient{store})
@@ -238,7 +239,7 @@ func TestThePollBearsWhateverTheStoreSays(t *testing.T) {
 	})
 }
 
-// ancient says that the holder has the name for thirty years, and that forty wait.
+// ancient reports a hold of thirty years and forty waiters.
 type ancient struct{ *memlock.Backend }
 
 func (ancient) Notify(context.Context, driver.Key, func()) (func(), error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A grant that comes after a long wait, and whose first proof has no answer, is asked for again: that the store
-// granted it is an answer, and however long the wait was, the store has not been silent since it began.
+// A grant after a long wait whose confirmation got no reply is requested again. The grant was a reply of the
+// store, so the long wait does not count as an outage.
 func TestAProofThatFailsAfterALongWaitIsMadeAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)

@@ -15,11 +15,11 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// slow is a store that grants after a long wait in its queue, and cannot be reached then.
+// slow is a store that grants after a long wait in its queue, and is then unreachable.
 type slow struct {
 	*memlock.Backend
 
-	away func() // called when it has granted
+	away func() // called after the grant
 	gone int    // releases that fail
 }
 
@@ -51,8 +51,8 @@ func (s *slow) Release(ctx context.Context, g driver.Grant) error {
 	return s.Backend.Release(ctx, g)
 }
 
-// Promise 5: a grant that came after a long wait is taken back by whoever gives up while he asks whether it still holds, also
-// if that question was certainly never sent; and again until the store answers.
+// Promise 5: a caller may give up while it confirms a grant after a long wait. Then the grant is released,
+// even if the confirmation was certainly never sent, and the release is retried until the store replies.
 func TestQueuedGrantThatCannotBeProvenIsTakenBack(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		ctx, giveUp := context.WithCancel(background)
@@ -66,18 +66,18 @@ func TestQueuedGrantThatCannotBeProvenIsTakenBack(t *testing.T) {
 		synctest.Wait()
 		status, err := store.Inspect(background, driver.Key{Name: "a"})
 		require.NoError(t, err)
-		assert.Equal(t, driver.StateFree, status.State, "held by nobody")
+		assert.Equal(t, driver.StateFree, status.State, "the name is free")
 	})
 }
 
-// robbed is slow, and can be reached.
+// robbed is slow, but reachable.
 type robbed struct{ *slow }
 
 func (r robbed) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	return r.Backend.Renew(ctx, grants)
 }
 
-// Promise 2: a grant that is gone when the store is asked again after a long wait is not trusted. The waiter asks for another.
+// Promise 2: a grant that is gone at its confirmation is not trusted. The waiter requests another one.
 func TestAGrantThatIsGoneAfterALongWaitIsNotTrusted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		gone := 0
@@ -89,7 +89,7 @@ func TestAGrantThatIsGoneAfterALongWaitIsNotTrusted(t *testing.T) {
 		holder := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
 		time.AfterFunc(2*ttl, func() { assert.NoError(t, holder.Release(background)) })
 		lease, _ := acquireWithin(t, 3*ttl, locker(t, robbed{s}, rowlock.TTL(ttl)), "a")
-		require.Positive(t, gone, "it was lost")
+		require.Positive(t, gone, "the grant was lost")
 		status, err := store.Inspect(background, driver.Key{Name: "a"})
 		require.NoError(t, err)
 		assert.Equal(t, driver.StateHeld, status.State)

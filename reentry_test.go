@@ -11,7 +11,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A trace holds no lock of the package: it may release the lease that it is told of, which finds that this is done.
+// A trace holds no lock of the package, so it may release the lease of its event. That release has already
+// happened.
 func TestATraceMayReleaseWhatItIsToldOf(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		told := 0

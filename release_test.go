@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A release that certainly had no effect says that the store is not available, and not that the outcome is unknown. What no
-// repetition mends is asked once; what may be sent again is, in the background as well.
+// A release that had no effect reports that the store is unavailable, and not that the outcome is unknown. If
+// a retry cannot help, the release is sent once. Otherwise it is retried, also in the background.
 func TestReleaseThatIsRefused(t *testing.T) {
 	refused := errors.New("refused")
 	for name, c := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// An error says once what failed on which name, although a backend says it as well.
+// An error says only once what failed on which name, even if the backend's error says it, too.
 func TestAnErrorSaysOnceWhatFailed(t *testing.T) {
 	store := memlock.New()
 	store.Intercept(func(memlock.Call) memlock.Fault {

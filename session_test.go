@@ -16,13 +16,13 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// sessions is a store whose grants live on one connection, and that keeps waiters in a queue.
+// sessions is a store whose grants belong to one connection, and that has a queue of waiters.
 type sessions struct {
 	*memlock.Backend
 
 	connection context.Context
-	queued     chan driver.Request // who waits in the store
-	answers    chan error          // what they are told; nil is a grant
+	queued     chan driver.Request // waiters in the store
+	answers    chan error          // the replies to them; nil is a grant
 }
 
 func newSessions(t *testing.T, store *memlock.Backend) (*sessions, context.CancelCauseFunc) {
@@ -59,7 +59,7 @@ func (s *sessions) Await(ctx context.Context, r driver.Request, wait func(*drive
 	}
 }
 
-// A lease ends at once when its connection does, and says so.
+// A lease ends at once when its connection does, and reports that.
 func TestALeaseEndsWithItsSession(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, end := newSessions(t, store)
@@ -71,11 +71,11 @@ func TestALeaseEndsWithItsSession(t *testing.T) {
 		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
 		ended := time.Now()
 		assert.Equal(t, rowlock.LostSession, (<-lost).Reason)
-		assert.Zero(t, time.Since(ended), "the trace hears of it at once")
+		assert.Zero(t, time.Since(ended), "the trace gets the event at once")
 	})
 }
 
-// late is a session that has ended, and whose end nobody has come to tell yet.
+// late is a session that has ended, before any watcher has been called.
 type late struct {
 	context.Context
 
@@ -94,8 +94,8 @@ func (l late) Err() error {
 	}
 }
 
-// Every getter looks at the session as it looks at the clocks: a lease is not believed after its session, however late
-// the goroutine is that tells its end.
+// Every getter checks the session, as it checks the clocks. A lease is not trusted after its session, even if
+// the goroutine that reports the end is late.
 func TestAGetterLooksAtTheSession(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
@@ -112,7 +112,7 @@ func TestAGetterLooksAtTheSession(t *testing.T) {
 	})
 }
 
-// A session that ended before the lease was made ends it as well.
+// A session that ended before the lease was made also ends the lease.
 func TestALeaseOfAnEndedSession(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, end := newSessions(t, store)
@@ -122,7 +122,7 @@ func TestALeaseOfAnEndedSession(t *testing.T) {
 	})
 }
 
-// What happens to a session after the release is no loss.
+// The end of a session after the release is no loss.
 func TestAReleasedLeaseHasNoSession(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, end := newSessions(t, store)
@@ -134,7 +134,7 @@ func TestAReleasedLeaseHasNoSession(t *testing.T) {
 	})
 }
 
-// A maximum hold frees the name where the store does not, although the holder hangs.
+// A maximum hold frees the name of a session lock, even if the holder hangs.
 func TestMaxHoldLetsASessionGo(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
@@ -146,12 +146,12 @@ func TestMaxHoldLetsASessionGo(t *testing.T) {
 	})
 }
 
-// After a refusal the first waiter waits in the store's queue, not by polling, and a grant after a
-// long wait is proven before it is trusted.
+// After a refusal the first waiter waits in the store's queue and does not poll. A grant after a long wait is
+// confirmed before it is trusted.
 func TestWaitingInTheStoresQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
-		before := acquire(t, locker(t, store, rowlock.TTL(time.Hour)), "a") // is not renewed meanwhile
+		before := acquire(t, locker(t, store, rowlock.TTL(time.Hour)), "a") // it is not renewed meanwhile
 		var attempts, proofs atomic.Int32
 		store.Intercept(func(c memlock.Call) memlock.Fault {
 			if c.Op == memlock.OpAcquire {
@@ -179,12 +179,12 @@ func TestWaitingInTheStoresQueue(t *testing.T) {
 		lease := receive(t, got)
 		require.NotNil(t, lease)
 		assert.EqualValues(t, 1, proofs.Load())
-		assert.Equal(t, trust, time.Until(lease.ExpiresAt()), "trust counts from the proof, not from the beginning of the wait")
+		assert.Equal(t, trust, time.Until(lease.ExpiresAt()), "the TTL counts from the confirmation, not from the beginning of the wait")
 	})
 }
 
-// A grant of an ordinary request is trusted from before it was sent, however late the reply was: the
-// store is not asked a second time before the caller has it.
+// A grant of an ordinary request is trusted from before it was sent, however late the reply was. It needs no
+// confirmation before Acquire returns.
 func TestASlowAcquireIsNotProven(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {Reply: ttl / 5}, memlock.OpRenew: {LoseRequest: true}})
@@ -195,7 +195,7 @@ func TestASlowAcquireIsNotProven(t *testing.T) {
 	})
 }
 
-// A grant that cannot be proven after a long wait is given back.
+// A grant that cannot be confirmed after a long wait is released.
 func TestAGrantThatIsNotProvenIsTakenBack(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
@@ -209,19 +209,19 @@ func TestAGrantThatIsNotProvenIsTakenBack(t *testing.T) {
 		require.NoError(t, before.Release(t.Context()))
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
 		s.answers <- nil
-		synctest.Wait() // it is granted, and being proven
+		synctest.Wait() // it is granted, and the confirmation is in progress
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}, memlock.OpAcquire: {LoseRequest: true}})
 		time.Sleep(ttl)
 		cancel()
 		require.ErrorIs(t, <-failed, context.Canceled)
 		faults(store, nil)
-		time.Sleep(30 * time.Second) // what is taken back is asked for again within seconds; the TTL is an hour
+		time.Sleep(30 * time.Second) // releases are retried within seconds; the TTL is an hour
 		_, err := locker(t, store).TryAcquire(t.Context(), "a")
 		require.NoError(t, err)
 	})
 }
 
-// A wait in the queue that ends by its bound was refused; it is not the store that failed.
+// If its limit ends a wait in the queue, the result is a refusal and not a failure of the store.
 func TestTheEndOfAQueuedWaitIsARefusal(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
@@ -233,8 +233,8 @@ func TestTheEndOfAQueuedWaitIsARefusal(t *testing.T) {
 	})
 }
 
-// A connection that breaks after a long wait in the queue costs the place and not the wait: the store is asked
-// whether it is there, and queues it again.
+// If a connection breaks after a long wait in the queue, the waiter loses its place but continues to wait. It
+// checks that the store replies, and joins the queue again.
 func TestAConnectionThatBreaksAfterALongWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)

@@ -13,14 +13,14 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// A server whose clock is set forward ends leases early: two holders are possible until the first
-// one's next renewal tells it, and the tokens tell them apart.
+// If a server's clock is set forward, leases end early. Two holders are possible until the first one's next
+// renewal, and their tokens differ.
 func TestStoreClockSetForward(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		first := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
 		store.Advance(2 * ttl)
 		second := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a", rowlock.Wait(0))
-		require.NoError(t, first.Err(), "it cannot know yet")
+		require.NoError(t, first.Err(), "it has not noticed yet")
 		assert.Greater(t, second.Token(), first.Token())
 		assert.Equal(t, ttl/3, until(t, first.Context().Done()))
 		require.ErrorIs(t, first.Err(), rowlock.ErrLost)
@@ -29,7 +29,7 @@ func TestStoreClockSetForward(t *testing.T) {
 	})
 }
 
-// A server whose clock is set back frees late what a minimum hold keeps, and tokens rise all the same.
+// If a server's clock is set back, a minimum hold lasts longer, and tokens still rise.
 func TestStoreClockSetBack(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -45,7 +45,7 @@ func TestStoreClockSetBack(t *testing.T) {
 		}()
 		time.Sleep(59 * time.Minute)
 		synctest.Wait()
-		assert.Empty(t, got, "it was free at a time that is yet to come")
+		assert.Empty(t, got, "its release time is in the future")
 		time.Sleep(time.Minute)
 		second := receive(t, got)
 		assert.Greater(t, second.Token(), first.Token())

@@ -47,7 +47,7 @@ func (l *lines) messages() []string {
 	return all
 }
 
-// Every event is told once where it happens, to the trace and to the log alike.
+// Every event is reported once, to the trace and to the log.
 func TestEventsAreTold(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var log lines
@@ -62,7 +62,7 @@ func TestEventsAreTold(t *testing.T) {
 		assert.Equal(t, "acquired", got[0])
 		assert.Equal(t, []string{"held by other", "waiting"}, got[1:3])
 		assert.Contains(t, got, "renewed")
-		assert.ElementsMatch(t, []string{"released", "acquired"}, got[len(got)-2:], "one hands over to the other")
+		assert.ElementsMatch(t, []string{"released", "acquired"}, got[len(got)-2:], "a hand-over")
 
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {Fail: context.DeadlineExceeded}})
 		until(t, second.Context().Done())
@@ -72,7 +72,7 @@ func TestEventsAreTold(t *testing.T) {
 		assert.Equal(t, "lost", got[len(got)-1])
 		require.Error(t, second.Release(background))
 		synctest.Wait()
-		assert.ElementsMatch(t, []string{"released", "unknown outcome resolved"}, log.messages()[len(got):], "the store is asked to let go although the lease is lost")
+		assert.ElementsMatch(t, []string{"released", "unknown outcome resolved"}, log.messages()[len(got):], "a release is sent although the lease is lost")
 
 		store.LoseReply(memlock.OpAcquire)
 		ctx, cancel := context.WithTimeout(background, time.Millisecond)
@@ -86,7 +86,7 @@ func TestEventsAreTold(t *testing.T) {
 	})
 }
 
-// A log line carries what an operator searches for.
+// A log line has what an operator searches for.
 func TestLogCarriesNameTokenAndHolder(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var log lines
@@ -96,7 +96,7 @@ func TestLogCarriesNameTokenAndHolder(t *testing.T) {
 	})
 }
 
-// Promise 13: without a logger and a trace nothing is told, and nil functions are skipped.
+// Promise 13: without a logger and a trace nothing is reported, and nil functions are skipped.
 func TestNilTraceIsSilent(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl), rowlock.Tracing(&rowlock.Trace{}), rowlock.Logger(nil))
@@ -110,7 +110,7 @@ func TestNilTraceIsSilent(t *testing.T) {
 	})
 }
 
-// A backend that grants what cannot be is not believed.
+// An invalid grant of a backend is rejected.
 func TestSenselessGrantIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, err := rowlock.New(tokenless{store})
@@ -119,7 +119,7 @@ func TestSenselessGrantIsRefused(t *testing.T) {
 		_, err = l.TryAcquire(background, "a")
 		require.ErrorIs(t, err, rowlock.ErrUnavailable)
 		synctest.Wait()
-		assert.Equal(t, driver.StateFree, list(t, store)[0].State, "and it is given back")
+		assert.Equal(t, driver.StateFree, list(t, store)[0].State, "and it is released")
 	})
 }
 
@@ -131,7 +131,8 @@ func (b tokenless) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 	return g, err
 }
 
-// The table of log lines in docs/observability.md has every message and its keys, which programs search for.
+// The table of log lines in docs/observability.md has every message and its keys, because programs search for
+// them.
 func TestLogKeysAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("docs/observability.md")
 	require.NoError(t, err)
@@ -167,11 +168,11 @@ func TestLogKeysAreDocumented(t *testing.T) {
 		assert.ElementsMatch(t, keys, strings.Split(strings.TrimSuffix(row, " |"), ", "), msg)
 	}
 	assert.Equal(t, 10, lines)
-	assert.Equal(t, reflect.TypeFor[rowlock.Trace]().NumField(), 9, "a new event is logged and documented")
+	assert.Equal(t, reflect.TypeFor[rowlock.Trace]().NumField(), 9, "log and document a new event")
 }
 
-// A call that brings no lease is told of with what it returns, and a loss that only the release finds is a
-// loss like any other, told once. Every trace is told, with the values of the caller's ctx.
+// A call that returns no lease is reported with its error. A loss that only the release notices is reported
+// once, like any other loss. Every trace gets the values of the caller's ctx.
 func TestFailuresAndLateLossesAreTold(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var failed []rowlock.AcquireFailedEvent

@@ -15,22 +15,24 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 11: the scheduler has one request for a lease under way, also if Renew is called and answered meanwhile.
+// Promise 11: the scheduler has only one request for a lease in progress, also if Renew is called meanwhile
+// and succeeds.
 func TestRenewStartsNoSecondRequestInTheBackground(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl), rowlock.RenewEvery(100*time.Millisecond)), "a")
 		store.Intercept(func(c memlock.Call) memlock.Fault {
-			return memlock.Fault{LoseRequest: c.Op == memlock.OpRenew && c.N != 1} // that of Renew is answered
+			return memlock.Fault{LoseRequest: c.Op == memlock.OpRenew && c.N != 1} // the request of Renew is answered
 		})
 		time.Sleep(150 * time.Millisecond)
 		require.NoError(t, lease.Renew(background))
-		time.Sleep(500 * time.Millisecond) // less than what a request is given
+		time.Sleep(500 * time.Millisecond) // less than the time limit of a request
 		assert.Equal(t, 2, store.Calls(memlock.OpRenew), "one of the scheduler, which hangs, and one of Renew")
 		require.NoError(t, lease.Err())
 	})
 }
 
-// jammed is a store that says nothing of names that begin with "jam", and notes which others are renewed.
+// jammed is a store that does not reply for names that begin with "jam", and records which others are
+// renewed.
 type jammed struct {
 	*memlock.Backend
 
@@ -51,8 +53,8 @@ func (j *jammed) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Out
 	return j.Backend.Renew(ctx, grants)
 }
 
-// Promise 8: a lease that is lost is renewed no more, also if its renewal was waiting for its turn when it was lost: the
-// name would stay closed for one more TTL.
+// Promise 8: a lost lease is not renewed, even if its renewal was waiting for a free slot when it was lost. A
+// renewal would keep the name held for another TTL.
 func TestWhatIsLostWhileItWaitsForItsTurnIsNotRenewed(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		j := &jammed{Backend: store}
@@ -61,7 +63,7 @@ func TestWhatIsLostWhileItWaitsForItsTurnIsNotRenewed(t *testing.T) {
 			acquire(t, l, name, rowlock.TTL(time.Minute), rowlock.RenewEvery(time.Second))
 			time.Sleep(300 * time.Millisecond)
 		}
-		time.Sleep(1900 * time.Millisecond) // all are under way, until 6 s from the beginning and later
+		time.Sleep(1900 * time.Millisecond) // all are in progress, until 6 s from the beginning or later
 		lease := acquire(t, l, "a", rowlock.TTL(ttl), rowlock.RenewEvery(ttl/3))
 		start := time.Now()
 		assert.Equal(t, trust, until(t, lease.Context().Done()))
@@ -70,6 +72,6 @@ func TestWhatIsLostWhileItWaitsForItsTurnIsNotRenewed(t *testing.T) {
 		assert.NotContains(t, j.renewed, "a")
 		j.mu.Unlock()
 		acquire(t, locker(t, store), "a")
-		assert.InDelta(t, ttl, time.Since(start), float64(50*time.Millisecond), "it was free at once")
+		assert.InDelta(t, ttl, time.Since(start), float64(50*time.Millisecond), "the name was free at once")
 	})
 }

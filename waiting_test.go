@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 9: waiters of one process are served first come, first served, and only the first asks.
+// Promise 9: waiters of one process are served first come, first served, and only the first sends requests.
 func TestWaitersAreServedInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -35,11 +35,11 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 					assert.NoError(t, lease.Release(background))
 				}
 			})
-			synctest.Wait() // so that they come in this order
+			synctest.Wait() // the waiters arrive in this order
 		}
 		before := store.Calls(memlock.OpAcquire)
 		time.Sleep(10 * time.Second)
-		assert.LessOrEqual(t, store.Calls(memlock.OpAcquire)-before, 21, "one of twenty polls, at most about every half second")
+		assert.LessOrEqual(t, store.Calls(memlock.OpAcquire)-before, 21, "only one of twenty waiters polls, at most about twice a second")
 		require.NoError(t, first.Release(background))
 		wg.Wait()
 		for i, got := range order {
@@ -48,7 +48,8 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// Promise 9: a release wakes a waiter of the same process, and of another where the store can tell.
+// Promise 9: a release wakes a waiter of the same process, and one of another process if the store can notify
+// it.
 func TestReleaseWakesTheWaiter(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		t.Run(fmt.Sprintf("other process %v", other), func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestReleaseWakesTheWaiter(t *testing.T) {
 	}
 }
 
-// teller counts who is told.
+// teller counts subscriptions and notifications.
 type teller struct {
 	*memlock.Backend
 	asked, told atomic.Int32
@@ -83,9 +84,9 @@ func (s *teller) Notify(ctx context.Context, key driver.Key, wake func()) (func(
 	return func() { stop(); s.told.Add(-1) }, err
 }
 
-// Promise 9: the waiters of one process for one name are told by one subscription, which ends with the last of them,
-// and a hand-over among them takes one request that is refused and one that is granted, seldom another: a release
-// wakes by the store and in the process.
+// Promise 9: the waiters of one process for one name share a subscription, which ends with the last of them.
+// A hand-over among them takes one request that is refused and one that is granted, and rarely another. A
+// release wakes both through the store and in the process.
 func TestWaitersShareTheirWakeUps(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memlock.Backend) {
 		store := &teller{Backend: mem}
@@ -110,7 +111,7 @@ func TestWaitersShareTheirWakeUps(t *testing.T) {
 		assert.EqualValues(t, 1, store.asked.Load())
 		assert.Zero(t, store.told.Load())
 
-		held := acquire(t, other, "a") // the next who waits is told, too
+		held := acquire(t, other, "a") // the next waiter subscribes, too
 		go func() { time.Sleep(time.Minute); assert.NoError(t, held.Release(background)) }()
 		next, waited := acquireWithin(t, time.Hour, l, "a")
 		require.NoError(t, next.Release(background))
@@ -120,19 +121,19 @@ func TestWaitersShareTheirWakeUps(t *testing.T) {
 	})
 }
 
-// deaf is a store whose wake-ups are all lost.
+// deaf is a store whose notifications are all lost.
 type deaf struct{ *memlock.Backend }
 
 func (deaf) Notify(context.Context, driver.Key, func()) (func(), error) { return func() {}, nil }
 
-// mute is a store that cannot tell, and says so.
+// mute is a store that cannot notify, and declares it.
 type mute struct{ *memlock.Backend }
 
 func (mute) Notify(context.Context, driver.Key, func()) (func(), error) {
 	return nil, fmt.Errorf("no connection left")
 }
 
-// Promise 9: a lost wake-up costs a poll, not the lock.
+// Promise 9: a lost notification costs a poll, not the lock.
 func TestLostWakeUpCostsAPoll(t *testing.T) {
 	for name, wrap := range map[string]func(*memlock.Backend) driver.Backend{
 		"lost":   func(b *memlock.Backend) driver.Backend { return deaf{b} },
@@ -155,7 +156,7 @@ func TestLostWakeUpCostsAPoll(t *testing.T) {
 	}
 }
 
-// A waiter does not sleep past the moment at which a dead holder's lease ends.
+// A waiter polls when a dead holder's lease ends.
 func TestDeadHoldersNameIsTakenWhenItsLeaseEnds(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		_, err := store.Acquire(t.Context(), driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: 10 * time.Second})
@@ -165,7 +166,7 @@ func TestDeadHoldersNameIsTakenWhenItsLeaseEnds(t *testing.T) {
 	})
 }
 
-// ctx bounds the waiting and nothing else; both causes can be told from the error.
+// ctx limits only the wait. The error matches both causes.
 func TestContextBoundsTheWaitingOnly(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -189,7 +190,7 @@ func TestContextBoundsTheWaitingOnly(t *testing.T) {
 	})
 }
 
-// Wait bounds the waiting of every waiter, also of one that never came to the front.
+// Wait limits the wait of every waiter, also of one that never reached the front.
 func TestWaitBoundsTheWaiting(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -216,7 +217,7 @@ func TestWaitBoundsTheWaiting(t *testing.T) {
 	})
 }
 
-// Promise 10: a store that hangs ends the call within its limits, and is not called held.
+// Promise 10: a store that hangs ends the call within its limits, and the error is not ErrHeld.
 func TestHangingStoreEndsTheCall(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -236,7 +237,7 @@ func TestHangingStoreEndsTheCall(t *testing.T) {
 	})
 }
 
-// A failure that no repetition mends is told at once, with its cause.
+// An error that a retry cannot fix is returned at once, with its cause.
 func TestPermanentFailureIsToldAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		cause := fmt.Errorf("the table is missing")
@@ -246,7 +247,7 @@ func TestPermanentFailureIsToldAtOnce(t *testing.T) {
 		require.ErrorIs(t, err, rowlock.ErrUnavailable)
 		require.ErrorIs(t, err, cause)
 		assert.Zero(t, time.Since(start))
-		assert.Zero(t, store.Calls(memlock.OpRelease), "there is nothing to take back")
+		assert.Zero(t, store.Calls(memlock.OpRelease), "nothing must be released")
 	})
 }
 
@@ -284,7 +285,7 @@ func TestCloseReleasesAndEndsWaits(t *testing.T) {
 	})
 }
 
-// Close is bounded when the store hangs, and says what it could not release.
+// Close is limited in time if the store hangs, and names what it could not release.
 func TestCloseIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
