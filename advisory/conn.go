@@ -16,8 +16,8 @@ type conn interface {
 	// between.
 	query(ctx context.Context, once bool, statement string, args []any, dest ...any) error
 	exec(ctx context.Context, statement string) error
-	// told returns the server process that the login reported, or 0 if the driver does not report it.
-	told() uint32
+	// loginPID returns the server process that the login reported, or 0 if the driver does not report it.
+	loginPID() uint32
 	closed() bool
 	// memory returns values that stay with the connection until it closes, or nil if the driver keeps none.
 	memory() map[string]any
@@ -120,7 +120,7 @@ func (c *sqlConn) note(err error) {
 	c.ended = c.ended || errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
-func (c *sqlConn) told() uint32           { return 0 }
+func (c *sqlConn) loginPID() uint32       { return 0 }
 func (c *sqlConn) closed() bool           { return c.ended }
 func (c *sqlConn) memory() map[string]any { return nil }
 func (c *sqlConn) wait() error            { return nil }

@@ -35,7 +35,7 @@ func (c *pgxConn) exec(ctx context.Context, statement string) error {
 	})
 }
 
-func (c *pgxConn) told() uint32           { return c.raw.PgConn().PID() }
+func (c *pgxConn) loginPID() uint32       { return c.raw.PgConn().PID() }
 func (c *pgxConn) closed() bool           { return c.raw.IsClosed() }
 func (c *pgxConn) memory() map[string]any { return c.raw.PgConn().CustomData() }
 func (c *pgxConn) watches() bool          { return c.watchable }
@@ -73,13 +73,13 @@ func (c *pgxConn) interrupt() {
 	_ = c.net.SetReadDeadline(time.Unix(1, 0)) // fails on a closed socket, where wait ends by itself
 }
 
-// goodbye is how long to wait for the server's end of a connection that we close. The server releases the locks before
+// closeLimit is how long to wait for the server's end of a connection that we close. The server releases the locks before
 // it closes its side, so later statements find them free.
-const goodbye = 250 * time.Millisecond
+const closeLimit = 250 * time.Millisecond
 
 // closeHard closes the connection in any state.
 func closeHard(raw *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
 	if !raw.IsClosed() {
 		_ = raw.Close(ctx) // it is closed in any case

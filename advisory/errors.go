@@ -42,11 +42,11 @@ type PoolerError struct {
 }
 
 func (e *PoolerError) Error() string {
-	const mend = "use a DSN that reaches Postgres directly, or a pooler in session mode with the option advisory.SessionPooler, or use sqllock, which works with any pooler"
+	const remedy = "use a DSN that reaches Postgres directly, or a pooler in session mode with the option advisory.SessionPooler, or use sqllock, which works with any pooler"
 	if e.Then == 0 {
-		return fmt.Sprintf("the connection goes through a pooler (the login reported server process %d, but process %d answers), and session locks do not exclude in transaction mode: %s", e.Told, e.PID, mend)
+		return fmt.Sprintf("the connection goes through a pooler (the login reported server process %d, but process %d answers), and session locks do not exclude in transaction mode: %s", e.Told, e.PID, remedy)
 	}
-	return fmt.Sprintf("the pooler is in transaction mode (it moved the session from server process %d to %d), where session locks do not exclude: %s", e.PID, e.Then, mend)
+	return fmt.Sprintf("the pooler is in transaction mode (it moved the session from server process %d to %d), where session locks do not exclude: %s", e.PID, e.Then, remedy)
 }
 
 // plain reports whether err is the server's answer to a statement, and the session continues.

@@ -153,7 +153,7 @@ func TestALostReplyIsNoLoss(t *testing.T) {
 		lease, err := locker(t, open(dsn)).Acquire(t.Context(), "a")
 		require.NoError(t, err)
 		proxy.DropReplies(1, faultproxy.Hang)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*goodbye)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*closeLimit)
 		defer cancel()
 		require.ErrorIs(t, lease.Renew(ctx), rowlock.ErrUnknown)
 		require.NoError(t, lease.Err())
@@ -162,7 +162,7 @@ func TestALostReplyIsNoLoss(t *testing.T) {
 	})
 }
 
-const goodbye = 250 * time.Millisecond
+const closeLimit = 250 * time.Millisecond
 
 // A server that crashes or is restarted ends its leases at once. After the restart it works again, with larger tokens.
 func TestRestartedServer(t *testing.T) {

@@ -101,7 +101,7 @@ func TestDoubtBehindASessionPooler(t *testing.T) {
 				defer cancel()
 				require.ErrorIs(t, b.Release(ctx, first), context.DeadlineExceeded)
 				proxy.DropReplies(0, faultproxy.Hang) // the reply may not have come in time to be dropped
-				proxy.Reset()                         // the only certain end before the other lease on the session ends
+				proxy.Reset()                         // ends the session for certain before its other lease ends
 			},
 			"an unlock that says no": func(first driver.Grant) {
 				require.NoError(t, b.OnSession(t.Context(), fmt.Sprintf("SELECT pg_advisory_unlock(%d)", advisory.Key("", "a"))))

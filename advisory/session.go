@@ -55,7 +55,7 @@ func (se *session) query(ctx context.Context, verb string, args []any, dest ...a
 
 // moved is the error of a session that another server process has answered.
 func (se *session) moved(then int64) error {
-	return &PoolerError{Told: se.conn.told(), PID: se.pid, Then: uint32(then)} //nolint:gosec // a process number
+	return &PoolerError{Told: se.conn.loginPID(), PID: se.pid, Then: uint32(then)} //nolint:gosec // a process number
 }
 
 // place identifies a lock of a session in the server's answer.

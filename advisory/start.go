@@ -90,14 +90,14 @@ func (se *session) unfit(ctx context.Context, f findings) error {
 	case !o.noToken && !f.mayUse:
 		return driver.Permanent(fmt.Errorf("the role may not use the sequence %s: GRANT USAGE ON SEQUENCE %s to it", sequence, sequence))
 	}
-	pid, told := uint32(f.pid), se.conn.told() //nolint:gosec // a process number
-	if told == pid {
+	pid, loginPID := uint32(f.pid), se.conn.loginPID() //nolint:gosec // a process number
+	if loginPID == pid {
 		return nil
 	}
-	if told != 0 && !o.sessionPooler {
-		return driver.Permanent(&PoolerError{Told: told, PID: pid})
+	if loginPID != 0 && !o.sessionPooler {
+		return driver.Permanent(&PoolerError{Told: loginPID, PID: pid})
 	}
-	return se.probe(ctx, told, pid)
+	return se.probe(ctx, loginPID, pid)
 }
 
 // probes is how often a second connection tries to get the server process of the first.
@@ -106,9 +106,9 @@ const probes = 5
 // probe checks whether a pooler gives the session's server process to other clients between statements. In transaction
 // mode, the pooler gives it to the next client that needs one. Here that is a second connection of the same pool, whose
 // transaction keeps it. The first connection then finds itself on another process.
-func (se *session) probe(ctx context.Context, told, pid uint32) error {
+func (se *session) probe(ctx context.Context, loginPID, pid uint32) error {
 	shares := func(then int64) error {
-		return driver.Permanent(&PoolerError{Told: told, PID: pid, Then: uint32(then)}) //nolint:gosec // a process number
+		return driver.Permanent(&PoolerError{Told: loginPID, PID: pid, Then: uint32(then)}) //nolint:gosec // a process number
 	}
 	failed := func(err error) error {
 		return driver.NotApplied(fmt.Errorf("check for a pooler in transaction mode: %w", err))

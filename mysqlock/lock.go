@@ -69,8 +69,8 @@ func (se *session) refusal(ctx context.Context, h *holding) error {
 	return found.refusal()
 }
 
-// transient reports whether the server undid the statement and a retry may succeed: a deadlock, a wait for a row that
-// took too long, a row that has changed (MariaDB), or a statement that must be prepared again.
+// transient reports whether the server undid the statement and a retry may succeed. The causes are a deadlock, a wait
+// for a row that took too long, a row that has changed (MariaDB), and a statement that must be prepared again.
 func transient(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 1213, 1205, 1020, 1615:

@@ -21,8 +21,8 @@ import (
 // soon is long before any heartbeat. It covers a check every 100 ms, on a busy machine.
 const soon = 2 * time.Second
 
-// goodbye is how long a statement may continue when its caller has given up.
-const goodbye = 250 * time.Millisecond
+// answerLimit is how long a statement may continue when its caller has given up.
+const answerLimit = 250 * time.Millisecond
 
 // lost waits for the lease's end, and checks the reason and that it came before the next heartbeat.
 func lost(t *testing.T, lease *rowlock.Lease, limit time.Duration, reason rowlock.LostReason) {
@@ -34,9 +34,9 @@ func lost(t *testing.T, lease *rowlock.Lease, limit time.Duration, reason rowloc
 		require.Fail(t, "the lease is still trusted")
 	}
 	t.Logf("noticed within %s", time.Since(began).Round(time.Millisecond))
-	var told *rowlock.LostError
-	require.ErrorAs(t, context.Cause(lease.Context()), &told)
-	assert.Equal(t, reason, told.Reason)
+	var lost *rowlock.LostError
+	require.ErrorAs(t, context.Cause(lease.Context()), &lost)
+	assert.Equal(t, reason, lost.Reason)
 	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
 }
 
@@ -103,7 +103,7 @@ func TestALostReplyIsNoLoss(t *testing.T) {
 		db, proxy := s.through(t)
 		lease := acquire(t, locker(t, New(db)), "a")
 		proxy.DropReplies(1, faultproxy.Hang)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*goodbye)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*answerLimit)
 		defer cancel()
 		require.ErrorIs(t, lease.Renew(ctx), rowlock.ErrUnknown)
 		require.NoError(t, lease.Err())

@@ -91,13 +91,13 @@ func (b *Backend) examineCluster(ctx context.Context, c *conn) error {
 }
 
 func (b *Backend) checkCluster(settings map[string]string) error {
-	const mend = "GET_LOCK excludes on one node only: use sqllock, or the option mysqlock.SingleWriter if every program connects to the same node"
+	const remedy = "GET_LOCK excludes on one node only: use sqllock, or the option mysqlock.SingleWriter if every program connects to the same node"
 	switch {
 	case b.opts.cluster:
 	case settings["wsrep_on"] == "ON":
-		return driver.Permanent(errors.New("the server is a node of a Galera cluster (wsrep_on), and " + mend))
+		return driver.Permanent(errors.New("the server is a node of a Galera cluster (wsrep_on), and " + remedy))
 	case settings["group_replication_group_name"] != "" && settings["group_replication_single_primary_mode"] == "OFF":
-		return driver.Permanent(errors.New("the server is one of several primaries (group_replication_single_primary_mode=OFF), and " + mend))
+		return driver.Permanent(errors.New("the server is one of several primaries (group_replication_single_primary_mode=OFF), and " + remedy))
 	}
 	if !b.opts.noToken && settings["log_bin"] == "ON" && settings["binlog_format"] == "STATEMENT" {
 		return driver.Permanent(errors.New("binlog_format=STATEMENT: a replica would not get the tokens: set it to ROW or MIXED, or use the option mysqlock.NoToken"))

@@ -1,5 +1,5 @@
-// Package bounded ends a call of a database driver when its context ends, even if the driver ignores contexts. lib/pq,
-// for example, opens connections without a context, and waits for an answer for as long as the connection is open. Work
+// Package bounded ends a call of a database driver when its context ends, even if the driver ignores contexts. An
+// example is lib/pq: it opens connections without a context, and waits for an answer while the connection is open. Work
 // that a call leaves running ends with the connection.
 package bounded
 

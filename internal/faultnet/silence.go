@@ -17,7 +17,7 @@ const (
 
 // Silence makes the network a black hole after each step of a call, one step per trial: the server gets the last
 // message, and no reply arrives. The test fails unless each call ends within 30 seconds of the end of its ctx, and
-// unless the call has more than least steps. open makes a new connection for each trial, and returns the proxy, the
+// unless the call has more than least steps. For each trial, open makes a new connection. It returns the proxy, the
 // call, and a function that closes the connection.
 //
 // If the ctx ends before the network is cut, the machine was too busy and the trial proves nothing. The step is then

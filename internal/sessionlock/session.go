@@ -52,14 +52,14 @@ func (se *Session[K]) Has(such func(*Holding[K]) bool) bool {
 	return false
 }
 
-// goodbye is how long the answer to a statement may take whose caller has given up.
-const goodbye = 250 * time.Millisecond
+// answerLimit is how long the answer to a statement may take whose caller has given up.
+const answerLimit = 250 * time.Millisecond
 
 // patience is how long a statement may continue when its caller has given up. A healthy server answers soon, and the
 // answer keeps the bookkeeping exact. If the session has other locks than about, patience is the longest of their TTLs,
 // at most a minute. Locks whose release was requested do not count.
 func (se *Session[K]) patience(about *Holding[K]) time.Duration {
-	d := goodbye
+	d := answerLimit
 	se.store.mu.Lock()
 	defer se.store.mu.Unlock()
 	for h := range se.holdings {
@@ -70,9 +70,9 @@ func (se *Session[K]) patience(about *Holding[K]) time.Duration {
 	return d
 }
 
-// beWaitedFor returns when work has ended, or when patience is over.
-func (se *Session[K]) beWaitedFor(work context.Context, about *Holding[K]) {
-	looks := time.NewTicker(goodbye)
+// waitForAnswer returns when work has ended, or when patience is over.
+func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
+	looks := time.NewTicker(answerLimit)
 	defer looks.Stop()
 	for began := time.Now(); time.Since(began) < se.patience(about); {
 		select {
@@ -91,7 +91,7 @@ func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx 
 	go func() {
 		inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		stop := context.AfterFunc(ctx, func() {
-			se.beWaitedFor(inner, about)
+			se.waitForAnswer(inner, about)
 			cancel()
 		})
 		se.link.Unwatch()

@@ -14,8 +14,8 @@ func (nowhere) Ended() bool { return false }
 func (nowhere) Unwatch()    {}
 func (nowhere) GiveBack()   {}
 
-// A session without locks returns its connection even if the last goroutine to leave it is one that gave up waiting for
-// the turn in the moment in which the holder of the turn left.
+// A session without locks returns its connection, also in a race: the holder of the turn leaves while another goroutine
+// gives up waiting for the turn.
 func TestAnUnusedSessionReturnsItsConnection(t *testing.T) {
 	t.Parallel()
 	over, cancel := context.WithCancel(t.Context())

@@ -83,7 +83,7 @@ func (b *Backend) undo(ctx context.Context, r driver.Request, err error) error {
 		if _, failed := b.delete(ctx, h.entry); failed != nil {
 			return err
 		}
-		b.strike(r)
+		b.forgetAbsent(r)
 	}
 	return driver.NotApplied(err)
 }
@@ -108,7 +108,7 @@ func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (drive
 	reply, err := b.commit(ctx, free, []clientv3.Op{put}, b.view(r.Key, mine))
 	if err != nil {
 		if err = classify(err); driver.IsNotApplied(err) {
-			b.strike(r)
+			b.forgetAbsent(r)
 		}
 		return driver.Grant{}, err
 	}
@@ -120,7 +120,7 @@ func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (drive
 	case v.granted(): // an earlier request of the same nonce was granted
 		return b.hold(r, driver.Token(v.mine.CreateRevision), s), nil
 	case v.mine == nil:
-		b.strike(r)
+		b.forgetAbsent(r)
 	}
 	return driver.Grant{}, refusal(v.oldest)
 }

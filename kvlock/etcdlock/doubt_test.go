@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A request that was given up without an answer and is carried out late is found by a retry: the grant is that of the
+// A request was given up without an answer and is carried out late. A retry finds its entry: the grant is that of the
 // late entry, and there is no second one. New locks use another session.
 func TestARequestThatArrivesLateIsFound(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {

@@ -27,22 +27,22 @@ func TestAWaiterLearnsTheHolder(t *testing.T) {
 			middle := queuedGrant(t, n, n.watching, t.Context(), request(name))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			told, granted := make(chan *driver.Held, 2), make(chan error, 1)
+			learned, granted := make(chan *driver.Held, 2), make(chan error, 1)
 			go func() {
 				_, err := b.Await(ctx, request(name), func(h *driver.Held) context.Context {
-					told <- h
+					learned <- h
 					return t.Context()
 				})
 				granted <- err
 			}()
-			require.Equal(t, &driver.Held{Holder: "the holder", Note: "its note", Token: held.Token}, <-told)
+			require.Equal(t, &driver.Held{Holder: "the holder", Note: "its note", Token: held.Token}, <-learned)
 			cancel()
 			require.NoError(t, b.Release(t.Context(), held))
 			next := <-middle
 			require.NoError(t, next.err)
 			require.NoError(t, n.watching.Release(t.Context(), next.Grant))
 			require.NoError(t, <-granted)
-			require.Empty(t, told, "the waiter was notified more than once")
+			require.Empty(t, learned, "the waiter was notified more than once")
 		}
 	})
 }

@@ -17,8 +17,8 @@ var (
 	errBusy      = errors.New("etcdlock: another call for this acquisition is running")
 )
 
-// hopeless are the errors that a retry cannot fix.
-var hopeless = []error{
+// permanent are the errors that a retry cannot fix.
+var permanent = []error{
 	rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrRoleNotGranted,
 	rpctypes.ErrInvalidAuthMgmt,
 }
@@ -28,7 +28,7 @@ var refusedFor = []error{rpctypes.ErrNoLeader, rpctypes.ErrLeaderChanged, rpctyp
 
 // classify marks the errors of a write that certainly had no effect.
 func classify(err error) error {
-	for _, h := range hopeless {
+	for _, h := range permanent {
 		if errors.Is(err, h) {
 			return driver.Permanent(err)
 		}

@@ -47,8 +47,8 @@ func (b *Backend) enlisted(r driver.Request) *hold {
 	return nil
 }
 
-// strike forgets an entry that certainly does not exist, unless a late request may still put it.
-func (b *Backend) strike(r driver.Request) {
+// forgetAbsent forgets an entry that certainly does not exist, unless a late request may still put it.
+func (b *Backend) forgetAbsent(r driver.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h := b.holds[r.Nonce]; h != nil && h.token == 0 && !h.doubted {

@@ -54,8 +54,8 @@ func TestTheEndOfASessionEndsTrust(t *testing.T) {
 	})
 }
 
-// A session that ends while its process is cut off is found to have ended when the network is back, without a renewal,
-// and also if the revisions in between have been compacted.
+// If a session ends while its process is cut off, the process notices when the network is back. It needs no renewal for
+// this, even if the revisions in between have been compacted.
 func TestASessionThatEndedUnseen(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		for _, compacts := range []bool{false, true} {
@@ -139,8 +139,8 @@ func TestOneWatchForAllLocks(t *testing.T) {
 	}
 }
 
-// If the next waiter dies, a released lock stays blocked for the waiters behind it while its session lives: for nine
-// eighths of its TTL, plus the time that etcd needs to notice.
+// If the next waiter dies, a released lock stays blocked for the waiters behind it while its session lives. That is
+// nine eighths of its TTL, plus the time that etcd needs to notice.
 func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		held, err := n.watching.Acquire(t.Context(), request("a"))

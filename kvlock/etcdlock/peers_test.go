@@ -14,7 +14,7 @@ import (
 )
 
 // A request whose reply was lost and that was given up does not stay at the head of the queue while its session lives
-// with other locks, even if nothing releases it and it arrives late.
+// with other locks. This holds even if nothing releases it and it arrives late.
 func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()

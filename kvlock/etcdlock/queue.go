@@ -128,7 +128,7 @@ func (w *waiter) refusal(ctx context.Context) (*driver.Held, error) {
 func (w *waiter) leave(ctx context.Context, err error) error {
 	gone := w.session == nil || errors.Is(err, errEntryLost) || errors.Is(err, errLeaseLost)
 	if gone && driver.IsNotApplied(err) {
-		w.backend.strike(w.request)
+		w.backend.forgetAbsent(w.request)
 		return err
 	}
 	const limit = time.Second
@@ -139,7 +139,7 @@ func (w *waiter) leave(ctx context.Context, err error) error {
 		return err
 	}
 	if failed == nil {
-		w.backend.strike(w.request)
+		w.backend.forgetAbsent(w.request)
 		return ofRead(err)
 	}
 	w.backend.doubt(w.request, w.session)

@@ -121,8 +121,8 @@ func (b *Backend) doubtful(s *session) bool {
 // sweep deletes the unknown entries of a session in doubt. A request without a reply may be carried out after it was
 // given up, and its entry would live as long as the session.
 //
-// It deletes only an entry that existed when it was checked to be unwanted. A later one may belong to an acquisition
-// that began before the doubt and reuses the key. It does not delete a paused entry.
+// It deletes only the revision that existed before it checked that no acquisition wants the entry. A later one may
+// belong to an acquisition that began before the doubt and reuses the key. It does not delete a paused entry.
 func (b *Backend) sweep(ctx context.Context, s *session) {
 	lease, err := b.client.TimeToLive(ctx, s.id, clientv3.WithAttachedKeys())
 	if err != nil {

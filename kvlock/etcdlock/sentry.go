@@ -117,7 +117,7 @@ func (s *store) post(ctx context.Context, open *session, stands bool) (int64, er
 	case len(reply.Kvs) == 0:
 		return 0, errLeaseLost
 	}
-	s.told(open, reply.Kvs[0])
+	s.forcedRelease(open, reply.Kvs[0])
 	return reply.Header.Revision + 1, nil
 }
 
@@ -134,14 +134,14 @@ func (s *store) follow(ctx context.Context, open *session, revision int64) error
 			if e.Type == clientv3.EventTypeDelete {
 				return errLeaseLost
 			}
-			s.told(open, e.Kv)
+			s.forcedRelease(open, e.Kv)
 		}
 	}
 	return ctx.Err()
 }
 
-// told ends the lock that a forced release has named in its session's key: see ForceRelease.
-func (s *store) told(open *session, kv *mvccpb.KeyValue) {
+// forcedRelease ends the lock that a forced release has named in its session's key: see ForceRelease.
+func (s *store) forcedRelease(open *session, kv *mvccpb.KeyValue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for nonce, h := range s.holds {

@@ -66,8 +66,8 @@ func (k keys) Delete(ctx context.Context, key string, opts ...clientv3.OpOption)
 	return k.KV.Delete(ctx, key, opts...)
 }
 
-// Promise 1: the sweep of a session in doubt never deletes the entry of a grant, even if an acquisition that began
-// before the doubt reuses a key that the sweep has seen.
+// Promise 1: the sweep of a session in doubt never deletes the entry of a grant. This holds even if an acquisition that
+// began before the doubt reuses a key that the sweep has seen.
 func TestASweepDeletesNoGrant(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -33,7 +33,7 @@ var (
 	_ driver.Operator = (*Backend)(nil)
 )
 
-// pkg is the beginning of errors.
+// pkg is the prefix of error texts.
 const pkg = "redislock"
 
 // New makes a backend that keeps locks on the server or servers of client: a *redis.Client, such as Sentinel's failover

@@ -42,9 +42,9 @@ func TestServerClockSetForward(t *testing.T) {
 	refuses(t, guard, c, first, second)
 }
 
-// If the server's clock is set back, holders still renew and release their locks, tokens rise, and a lock is not
-// granted again within its TTL. The lock of a crashed holder stays held until a forced release, which makes it
-// available by the current clock.
+// If the server's clock is set back, holders still renew and release their locks, tokens rise, and no lock is granted
+// again within its TTL. The lock of a crashed holder stays held until a forced release. Then it can be acquired by the
+// current clock.
 func TestServerClockSetBack(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

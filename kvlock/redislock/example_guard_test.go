@@ -17,7 +17,7 @@ import (
 // reads, and each write checks the token in its own script. On a Cluster, the braces keep mark and data in one slot.
 func ExampleGuard() {
 	url := os.Getenv("ROWLOCK_TEST_REDIS")
-	if url == "" { // without a server this is not an example
+	if url == "" { // without a server, only the expected output is printed
 		fmt.Print("sees 100\nsees 100\nwrites 150\nrefused: true still trusting its lease: true\nbalance 150\n")
 		return
 	}

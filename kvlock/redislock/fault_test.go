@@ -68,7 +68,7 @@ func TestForeignKey(t *testing.T) {
 	c := redistest.Connect(t, redistest.Start(t).Addr)
 	require.NoError(t, c.Set(ctx, redislock.DefaultPrefix+":x", "theirs", 0).Err())
 	_, err := redislock.New(c).Acquire(ctx, redistest.Request("x"))
-	require.ErrorContains(t, err, "not a lock of rowlock")
+	require.ErrorContains(t, err, "not a rowlock lock")
 	assert.True(t, driver.IsPermanent(err))
 	assert.Equal(t, "theirs", c.Get(ctx, redislock.DefaultPrefix+":x").Val())
 }

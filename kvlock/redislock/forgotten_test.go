@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Promise 3: names that are used once do not fill the server, and the tokens of a deleted name rise, even if the clock
-// was set back meanwhile, during a run of the server and by a restart.
+// Promise 3: names that are used once do not fill the server, and the tokens of a deleted name rise. They do even if
+// the clock was set back meanwhile, while the server ran or by a restart.
 func TestTokensOfForgottenNamesRise(t *testing.T) {
 	t.Parallel()
 	testenv.DSN(t, testenv.EngineRedis)

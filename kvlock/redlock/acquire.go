@@ -43,7 +43,7 @@ func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant
 		if token, err = b.decide(); !errors.As(err, &next) {
 			break
 		}
-		if err = next.error; b.rivals && n+1 < ballots && !b.stepAside() {
+		if err = next.error; b.competing && n+1 < ballots && !b.backOff() {
 			break
 		}
 	}
@@ -56,8 +56,8 @@ func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant
 	return driver.Grant{Key: req.Key, Nonce: req.Nonce, Token: token, TTL: req.TTL, MinHold: req.MinHold, HandoverDelay: req.HandoverDelay}, nil
 }
 
-// ballots is how many ballots one call may take. again is a failure after which another ballot may succeed: nodes have
-// just been admitted, the ballot was too slow or not confirmed, or concurrent requests split the votes.
+// ballots is how many ballots one call may take. again is a failure after which another ballot may succeed. Either
+// nodes have just been admitted, or the ballot was too slow or not confirmed, or concurrent requests split the votes.
 const ballots = 3
 
 type again struct{ error }
@@ -88,7 +88,7 @@ func (b *ballot) first() error {
 	r, q := b.redlock, b.redlock.quorum()
 	wait := r.options.limit(b.req.TTL)
 	meeting := !r.met.Load()
-	if meeting || b.strangers {
+	if meeting || b.unknownNodes {
 		wait = r.options.contact(b.req.TTL)
 	}
 	timer := time.NewTimer(wait)
@@ -112,7 +112,7 @@ func (b *ballot) first() error {
 			}
 			pending = 0
 		case <-patience:
-			b.rivals = true
+			b.competing = true
 			for range pending {
 				votes = append(votes, vote{node: b.silent(votes), err: fmt.Errorf("no answer within %s", time.Since(b.began))})
 			}
@@ -125,7 +125,7 @@ func (b *ballot) first() error {
 		return err
 	}
 	r.met.Store(true)
-	b.floor, b.admits = floor(votes), told(votes, len(r.nodes))
+	b.floor, b.admits = floor(votes), enoughToAdmit(votes, len(r.nodes))
 	granted := count(votes, vote.granted)
 	if granted >= q {
 		b.token = mint(votes)
@@ -135,7 +135,7 @@ func (b *ballot) first() error {
 	if ready := count(votes, vote.ready); b.admits && ready > 0 && granted+ready >= q {
 		return b.await(ready, timer.C, failure)
 	}
-	if b.rivals = b.rivals || b.splits(votes, wait); b.rivals {
+	if b.competing = b.competing || b.splits(votes, wait); b.competing {
 		return &again{failure}
 	}
 	return failure
@@ -148,7 +148,7 @@ func (b *ballot) first() error {
 func (b *ballot) answered(votes []vote, pending int) bool {
 	r := b.redlock
 	answers := count(votes, func(v vote) bool { return v.err == nil })
-	if ready := count(votes, vote.ready); ready > 0 && !told(votes, len(r.nodes)) || answers > 0 && count(votes, vote.refused) == 0 || disagree(votes) {
+	if ready := count(votes, vote.ready); ready > 0 && !enoughToAdmit(votes, len(r.nodes)) || answers > 0 && count(votes, vote.refused) == 0 || disagree(votes) {
 		return false
 	}
 	return answers >= r.quorum() || answers+pending < r.quorum()
@@ -168,9 +168,9 @@ func (b *ballot) splits(votes []vote, limit time.Duration) bool {
 	return granted > 0 && granted < q && refused > 0 && granted+refused >= q
 }
 
-// stepAside waits until the competing requests have probably failed or succeeded. It reports whether the caller still
+// backOff waits until the competing requests have probably failed or succeeded. It reports whether the caller still
 // waits.
-func (b *ballot) stepAside() bool {
+func (b *ballot) backOff() bool {
 	return backoff.Sleep(b.ctx, rand.N(4*time.Since(b.began)+1))
 }
 

@@ -85,7 +85,7 @@ func (r *Backend) visit() {
 		for range r.nodes {
 			votes = append(votes, <-found) // each is bounded by the limit
 		}
-		if !told(votes, len(r.nodes)) {
+		if !enoughToAdmit(votes, len(r.nodes)) {
 			return
 		}
 		for _, v := range votes {

@@ -278,8 +278,8 @@ func TestReleasedIsNotPutBack(t *testing.T) {
 	assert.Zero(t, f.raw[0].Exists(ctx, lockX).Val())
 }
 
-// A server that was restarted with its record, but perhaps without its last writes, does not vote, even if a client
-// knows it and its record has the run id that the client knows.
+// A server that was restarted with its record, but perhaps without its last writes, does not vote. This holds even if
+// the record has the run id that a client knows.
 func TestRestartedWithItsRecord(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -44,7 +44,7 @@ var (
 	_ driver.Operator = (*Backend)(nil)
 )
 
-// pkg is the beginning of errors.
+// pkg is the prefix of error texts.
 const pkg = "redlock"
 
 // New makes a backend that keeps locks in a majority of nodes. Give an odd number of nodes, at least three. Each is a

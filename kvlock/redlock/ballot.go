@@ -13,16 +13,16 @@ import (
 // ballot is one attempt to acquire a lock. A goroutine for each node performs the steps, even if the node is slow: it
 // votes, confirms or admits, and undoes a grant of a ballot that failed.
 type ballot struct {
-	redlock   *Backend
-	ctx       context.Context
-	req       driver.Request
-	key       string
-	number    int64        // larger than that of all earlier ballots
-	waiter    candidate    // this process, if it waits for the name
-	began     time.Time    // before the first request was sent
-	proposed  driver.Token // the token that nodes may confirm with their votes
-	strangers bool         // some nodes have not been contacted yet
-	enough    bool         // there is a majority without the absent nodes, so they get no request
+	redlock      *Backend
+	ctx          context.Context
+	req          driver.Request
+	key          string
+	number       int64        // larger than that of all earlier ballots
+	waiter       candidate    // this process, if it waits for the name
+	began        time.Time    // before the first request was sent
+	proposed     driver.Token // the token that nodes may confirm with their votes
+	unknownNodes bool         // some nodes have not been contacted yet
+	enough       bool         // there is a majority without the absent nodes, so they get no request
 
 	votes         chan vote
 	minted        chan struct{} // closed when token, floor and admits are set
@@ -31,11 +31,11 @@ type ballot struct {
 	admitted      chan bool
 	over          chan struct{} // closed when kept is set
 
-	token  driver.Token // 0 if there is no majority
-	floor  driver.Token
-	admits bool // enough nodes have reported for floor to be valid
-	kept   bool
-	rivals bool // there is no majority because of concurrent requests
+	token     driver.Token // 0 if there is no majority
+	floor     driver.Token
+	admits    bool // enough nodes have reported for floor to be valid
+	kept      bool
+	competing bool // there is no majority because of concurrent requests
 }
 
 func (r *Backend) newBallot(ctx context.Context, req driver.Request) *ballot {
@@ -54,7 +54,7 @@ func (r *Backend) newBallot(ctx context.Context, req driver.Request) *ballot {
 	for _, n := range r.nodes {
 		if !n.isAbsent() {
 			present++
-			b.strangers = b.strangers || n.isStranger()
+			b.unknownNodes = b.unknownNodes || n.isUnknown()
 		}
 	}
 	if b.enough = present >= r.quorum(); present < len(r.nodes) {
@@ -89,7 +89,7 @@ func (b *ballot) run(n *node, t *turn) {
 	<-b.over
 	var never *unfit
 	if !b.kept && t.asked && (v.granted() || v.err != nil && !errors.As(v.err, &never)) {
-		b.giveBack(n)
+		b.undo(n)
 	}
 }
 
@@ -100,7 +100,7 @@ func (b *ballot) vote(n *node, t *turn) vote {
 	switch {
 	case n.isAbsent() && b.enough:
 		return vote{node: n, err: errAbsent}
-	case n.isStranger() && !n.isAbsent():
+	case n.isUnknown() && !n.isAbsent():
 		limit = o.contact(b.req.TTL)
 	}
 	ctx, cancel := bound(b.ctx, limit)
@@ -128,10 +128,10 @@ func (b *ballot) confirm(n *node) bool {
 	return err == nil && ok
 }
 
-// giveBack ends what a node granted, or may have granted, to this failed ballot or an earlier one. On a slow network it
+// undo ends what a node granted, or may have granted, to this failed ballot or an earlier one. On a slow network it
 // may arrive late. So it must not end what a later ballot of the same acquisition was granted. It notifies no waiter:
 // the lock would still be taken for a waiter, and the undo of that waiter's failed ballot would wake the next one.
-func (b *ballot) giveBack(n *node) {
+func (b *ballot) undo(n *node) {
 	limit := b.redlock.options.limit(b.req.TTL)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), limit)
 	defer cancel()

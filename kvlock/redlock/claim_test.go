@@ -28,7 +28,7 @@ func ExampleNew() {
 	ctx := context.Background()
 	nodes, closeNodes := exampleNodes(ctx) // three *redis.Client
 	defer closeNodes()
-	if nodes == nil { // without servers this is not an example
+	if nodes == nil { // without servers, only the expected output is printed
 		fmt.Println("written: <nil>")
 		return
 	}

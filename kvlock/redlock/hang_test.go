@@ -51,7 +51,7 @@ func TestOneNodeHangs(t *testing.T) {
 }
 
 // If two nodes of three hang, the store is unavailable, even if the third says that the lock is held. A renewal's
-// outcome is unknown, and trust ends before the lock can be granted again. A release that reaches one node only fails.
+// outcome is unknown, and trust ends before the lock can be granted again. A release that reaches only one node fails.
 func TestTwoNodesHang(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -161,7 +161,7 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 						settle(t, now)
 					}
 				}
-				if told(t.votes, m.Nodes) {
+				if enoughToAdmit(t.votes, m.Nodes) {
 					t.floor = max(t.floor, floor(t.votes))
 					for _, v := range t.votes {
 						if v.ready() {

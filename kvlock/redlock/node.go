@@ -34,8 +34,8 @@ func newNode(client *redis.Client, work *work, own string) *node {
 	return n
 }
 
-// isStranger reports whether the server has not been found fit yet.
-func (n *node) isStranger() bool { return n.known() == nil }
+// isUnknown reports whether the server has not been found fit yet.
+func (n *node) isUnknown() bool { return n.known() == nil }
 
 // known returns the run of the server, or nil if it has not been found fit yet.
 func (n *node) known() *run {

@@ -53,14 +53,14 @@ func (r *Backend) release(ctx context.Context, g driver.Grant) error {
 			answers <- answered{n, known, err}
 		})
 	}
-	return r.letGo(ctx, answers, limit)
+	return r.awaitReleases(ctx, answers, limit)
 }
 
-// awaitTurn waits for a node for longer than the caller does. It waits as long as a request for the lease may take, in
-// both rounds, or a copy of the lease. Otherwise a node could keep a lock that has no holder.
+// awaitTurn waits for earlier requests at the node, for longer than the caller does: as long as a request for the
+// lease, in both rounds, or a copy of the lease may take. Otherwise a node could keep a lock that has no holder.
 func (r *Backend) awaitTurn(ctx context.Context, n *node, t *turn, ttl time.Duration) error {
 	limit := 2 * r.options.limit(ttl)
-	if n.isStranger() {
+	if n.isUnknown() {
 		limit += r.options.contact(ttl)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
@@ -78,7 +78,7 @@ type answered struct {
 	err   error
 }
 
-func (r *Backend) letGo(ctx context.Context, answers <-chan answered, limit time.Duration) error {
+func (r *Backend) awaitReleases(ctx context.Context, answers <-chan answered, limit time.Duration) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	known, unknown := 0, 0

@@ -122,10 +122,10 @@ func floor(votes []vote) driver.Token {
 	return top
 }
 
-// told reports whether enough nodes have voted to admit those that have forgotten: a majority that has forgotten
+// enoughToAdmit reports whether enough nodes have voted to admit those that have forgotten: a majority that has forgotten
 // nothing, or all nodes. If that does not happen for another quarantine, a majority of any nodes is enough. Tokens then
 // rise by the nodes' clocks, if these agree within that time.
-func told(votes []vote, nodes int) bool {
+func enoughToAdmit(votes []vote, nodes int) bool {
 	quorum := nodes/2 + 1
 	answers := count(votes, func(v vote) bool { return v.err == nil })
 	overdue := count(votes, func(v vote) bool { return v.err == nil && v.verdict == "overdue" })

@@ -10,9 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A refusal is described by the node that decides when the lock is free. A slow node that has not received a release
-// does not make a released lock look held, and a single node that has received it does not make a held lock look
-// released.
+// A refusal is described by the node that decides when the lock is free. So a slow node that has not received a release
+// does not make a released lock look held. A single node that has received it does not make a held lock look released.
 func TestTellsWhatDecides(t *testing.T) {
 	held := vote{verdict: "leased", confirmed: 5, holder: "a", freeIn: 10 * time.Second}
 	released := vote{verdict: "min hold", confirmed: 5, holder: "a", freeIn: time.Second}

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Acquire makes one attempt. It never overtakes waiters, and puts no node into the queue unless it gets the lock: it
-// creates its node on the condition that no other was created since the queue was seen empty.
+// Acquire makes one attempt. It never overtakes waiters, and puts no node into the queue unless it gets the lock. For
+// that, it creates its node on the condition that no other was created since the queue was seen empty.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	return onSession(ctx, r, b.attempt)
 }

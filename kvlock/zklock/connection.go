@@ -80,17 +80,17 @@ func (s *session) patience() time.Duration {
 	return min(max(s.asked/8, 250*time.Millisecond), 2*time.Second)
 }
 
-// greeting is how long a server may take to accept a connection and to answer the handshake. It grows after all servers
+// handshakeLimit is how long a server may take to accept a connection and to answer the handshake. It grows after all servers
 // have failed, because they may be slow instead of down.
-func (s *session) greeting() time.Duration {
+func (s *session) handshakeLimit() time.Duration {
 	const most = 5 * time.Second
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return min(max(s.patience(), 500*time.Millisecond)<<min(s.failures/len(s.store.servers), 2), most)
 }
 
-// hangUp closes the current connection. The client opens another.
-func (s *session) hangUp() {
+// closeWire closes the current connection. The client opens another.
+func (s *session) closeWire() {
 	s.mu.Lock()
 	w := s.wire
 	s.mu.Unlock()
@@ -147,8 +147,8 @@ func (s *session) quiet(limit time.Duration) bool {
 	}
 }
 
-// heed ends the session if err says that the servers no longer know it. They may say so without closing the connection.
-func (s *session) heed(err error) {
+// noteExpiry ends the session if err says that the servers no longer know it. They may say so without closing the connection.
+func (s *session) noteExpiry(err error) {
 	if errors.Is(err, zk.ErrSessionExpired) {
 		s.finish(errExpired)
 	}

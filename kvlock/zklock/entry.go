@@ -58,7 +58,7 @@ func (e *entry) create(data string, version int32) {
 		&zk.SetDataRequest{Path: container, Version: version},
 	)
 	answered()
-	e.session.heed(err)
+	e.session.noteExpiry(err)
 	switch {
 	case err == nil:
 		// One transaction did both, so the number of children and the transaction id include the new node.

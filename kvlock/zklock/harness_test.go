@@ -213,17 +213,17 @@ func (n *network) endSession(id int64) error {
 	hello = binary.BigEndian.AppendUint32(hello, 16)
 	hello = append(hello, secret...)
 	const closing = -11 // ZooDefs.OpCode.closeSession
-	goodbye := binary.BigEndian.AppendUint32(nil, 8)
-	goodbye = binary.BigEndian.AppendUint32(goodbye, 1)
+	closeSession := binary.BigEndian.AppendUint32(nil, 8)
+	closeSession = binary.BigEndian.AppendUint32(closeSession, 1)
 	code := int32(closing)
-	goodbye = binary.BigEndian.AppendUint32(goodbye, uint32(code))
+	closeSession = binary.BigEndian.AppendUint32(closeSession, uint32(code))
 	if _, err := conn.Write(hello); err != nil {
 		return err
 	}
 	if _, err := io.ReadFull(conn, make([]byte, 4)); err != nil {
 		return err
 	}
-	_, err = conn.Write(goodbye)
+	_, err = conn.Write(closeSession)
 	_, _ = io.Copy(io.Discard, conn) // until the server closes the connection
 	return err
 }

@@ -113,7 +113,7 @@ func askOnce[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, 
 		answered := s.watchdog() // also runs after the caller has returned
 		v, err := request(s.conn)
 		answered()
-		s.heed(err)
+		s.noteExpiry(err)
 		answers <- answer{v, err}
 	}()
 	select {

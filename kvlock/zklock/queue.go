@@ -43,7 +43,7 @@ func (b *Backend) enterQueue(ctx context.Context, r driver.Request, wait func(*d
 			return ctx
 		}}
 		if err := w.wait(ctx); err != nil {
-			w.tellAtLast(ctx)
+			w.reportHolder(ctx)
 			return driver.Grant{}, e.leave(ctx, err)
 		}
 	}

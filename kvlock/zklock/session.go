@@ -139,11 +139,11 @@ func (s *session) run() {
 	<-s.ctx.Done()
 	const grace, limit = 250 * time.Millisecond, 5 * time.Second
 	if !s.quiet(grace) {
-		s.hangUp()
+		s.closeWire()
 		s.quiet(grace)
 	}
 	s.conn.Close()
-	s.hangUp()
+	s.closeWire()
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	for {

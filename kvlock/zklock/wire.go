@@ -15,12 +15,12 @@ import (
 type wire struct {
 	net.Conn
 
-	session *session
-	opened  time.Time
-	limit   time.Duration // limit of the handshake
-	heard   atomic.Int64  // nanoseconds from opened to the last byte received
-	head    []byte        // beginning of the first reply
-	greeted bool          // the first reply is complete
+	session    *session
+	opened     time.Time
+	limit      time.Duration // limit of the handshake
+	heard      atomic.Int64  // nanoseconds from opened to the last byte received
+	head       []byte        // beginning of the first reply
+	handshaken bool          // the first reply is complete
 }
 
 // Read reads for the client, which calls it in one goroutine at a time.
@@ -28,21 +28,21 @@ func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if n > 0 {
 		w.heard.Store(int64(time.Since(w.opened)))
-		if !w.greeted {
-			w.greet(p[:n])
+		if !w.handshaken {
+			w.readHandshake(p[:n])
 		}
 	}
 	return n, err
 }
 
-// greet parses the first reply: its length, the protocol's version, the session's timeout in milliseconds and its id
+// readHandshake parses the first reply: its length, the protocol's version, the session's timeout in milliseconds and its id
 // (ConnectResponse in zookeeper.jute).
-func (w *wire) greet(p []byte) {
+func (w *wire) readHandshake(p []byte) {
 	w.head = append(w.head, p...)
 	if len(w.head) < 20 {
 		return
 	}
-	w.greeted = true
+	w.handshaken = true
 	timeout, id := int32(binary.BigEndian.Uint32(w.head[8:])), int64(binary.BigEndian.Uint64(w.head[12:]))
 	w.head = nil
 	if id != 0 {
@@ -53,7 +53,7 @@ func (w *wire) greet(p []byte) {
 // SetReadDeadline limits the handshake. The client would wait for it for almost seven times the session's timeout, or
 // without a limit.
 func (w *wire) SetReadDeadline(t time.Time) error {
-	if !w.greeted {
+	if !w.handshaken {
 		t = w.opened.Add(w.limit)
 	}
 	return w.Conn.SetReadDeadline(t)
@@ -78,7 +78,7 @@ func (s *session) dialNext(network, address string, _ time.Duration) (net.Conn, 
 	if s.ctx.Err() != nil {
 		return nil, context.Cause(s.ctx)
 	}
-	limit := s.greeting()
+	limit := s.handshakeLimit()
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	defer cancel()
 	conn, err := s.store.dial(ctx, network, address)

@@ -1,3 +1,4 @@
-// Package redisbase is the common part of packages redislock and redlock: the keys of locks, how scripts are run, the
-// queue of waiting processes, the subscription that wakes them, the facts about a server, and the listing of locks.
+// Package redisbase is the common part of packages redislock and redlock. It has the keys of locks, scripts and how
+// they are run, the queue of waiting processes, and the subscription that wakes them. It also reads facts about a
+// server, and lists locks.
 package redisbase

@@ -9,8 +9,8 @@ import (
 
 // Places are the names for which this process waits. For each name, the process is in the queue in the lock's hash,
 // from its first refused request as a waiter until it is granted the lock or gives up. A release notifies the first
-// process of the queue, on a channel of that process, and reserves the lock for it briefly, so that the releasing
-// process does not take the lock again first.
+// process of the queue, on a channel of that process. It also reserves the lock for that process briefly, so that the
+// releasing process does not acquire the lock again first.
 type Places struct {
 	ID driver.Nonce // of this process
 

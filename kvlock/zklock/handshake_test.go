@@ -15,12 +15,12 @@ import (
 type slow struct {
 	net.Conn
 
-	greeted bool
+	handshaken bool
 }
 
 func (s *slow) Read(p []byte) (int, error) {
-	if !s.greeted {
-		s.greeted = true
+	if !s.handshaken {
+		s.handshaken = true
 		time.Sleep(700 * time.Millisecond) // the test is about this time
 	}
 	return s.Conn.Read(p)
