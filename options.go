@@ -102,8 +102,8 @@ func FairQueue(c driver.Capabilities) error {
 	return nil
 }
 
-// WakeUps requires that the store notifies waiters in other processes, so that they do not only poll.
-func WakeUps(c driver.Capabilities) error {
+// Notifications requires that the store notifies waiters in other processes, so that they do not only poll.
+func Notifications(c driver.Capabilities) error {
 	if !c.Wakes {
 		return fmt.Errorf("it does not notify waiters in other processes")
 	}

@@ -129,7 +129,7 @@ func TestOptionsOfACallReplaceTheDefaults(t *testing.T) {
 // Require makes New fail on a backend that does not meet it, and the error names the backend and the
 // requirement.
 func TestRequire(t *testing.T) {
-	_, err := rowlock.New(memlock.New(), rowlock.Require(rowlock.LinearizableToken, rowlock.WakeUps))
+	_, err := rowlock.New(memlock.New(), rowlock.Require(rowlock.LinearizableToken, rowlock.Notifications))
 	require.NoError(t, err)
 	_, err = rowlock.New(memlock.New(), rowlock.Require(rowlock.FairQueue))
 	require.ErrorContains(t, err, "memlock")
