@@ -27,16 +27,16 @@ type acquisition struct {
 	attempts int
 	doubt    doubt
 
-	left        bool          // the store has recorded a request, and may grant it later without another request
-	pending     clock.Instant // when the first request that the store may grant later was about to be sent; zero if there is none
-	held        *HeldError    // the last refusal
-	refusal     *driver.Held  // the reply to the last request if it was a refusal, else nil
-	err         error         // the last failure; nil after a refusal
-	lastCertain bool          // the last failure certainly had no effect
-	among       *crew.Crew    // the waiters while this call is one of them, else nil
-	told        bool          // a Waiting event was emitted
-	lease       *Lease        // set once the lease is renewed
-	contest     *contest      // of acquisitions for several names, of which one is granted; nil if it is for one name
+	recorded     bool          // the store has recorded a request, and may grant it later without another request
+	pending      clock.Instant // when the first request that the store may grant later was about to be sent; zero if there is none
+	held         *HeldError    // the last refusal
+	refusal      *driver.Held  // the reply to the last request if it was a refusal, else nil
+	err          error         // the last failure; nil after a refusal
+	lastCertain  bool          // the last failure certainly had no effect
+	waitingCrew  *crew.Crew    // the waiters while this call is one of them, else nil
+	waitReported bool          // a Waiting event was emitted
+	lease        *Lease        // set once the lease is renewed
+	contest      *contest      // of acquisitions for several names, of which one is granted; nil if it is for one name
 }
 
 // verdict says what to do after an attempt that acquired no lease.
@@ -103,18 +103,18 @@ func (a *acquisition) try() (*Lease, error) {
 
 // wait queues behind the waiters of this process, then sends requests until it acquires the name.
 func (a *acquisition) wait() (*Lease, error) {
-	a.among = &a.locker.waiters
-	a.among.Enter()
+	a.waitingCrew = &a.locker.waiters
+	a.waitingCrew.Enter()
 	defer func() {
-		a.among.Leave()
-		a.among = nil
+		a.waitingCrew.Leave()
+		a.waitingCrew = nil
 	}()
 	w := &waiter{acquisition: a, place: a.locker.queues.join(a.key), poll: newPoll(), unbind: func() {}}
 	defer func() {
 		w.place.leave()
 		w.unbind()
 	}()
-	le, next := w.comeFirst()
+	le, next := w.reachFront()
 	for le == nil && next != stop {
 		le, next = w.turn()
 	}
@@ -127,7 +127,7 @@ func (a *acquisition) wait() (*Lease, error) {
 
 // attempt sends one request.
 func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Lease, verdict) {
-	if a.left {
+	if a.recorded {
 		longer, leave := lingering(ctx)
 		defer leave()
 		ctx = longer
@@ -160,7 +160,7 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 func (a *acquisition) request() driver.Request {
 	return driver.Request{
 		Key: a.key, Nonce: a.nonce, TTL: a.term(), Holder: a.cfg.holder, Note: a.cfg.note,
-		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil, Waits: a.among != nil,
+		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil, Waits: a.waitingCrew != nil,
 	}
 }
 
@@ -201,12 +201,12 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	a.refusal = nil
 	switch {
 	case err == nil && g.Earlier: // it is held from now on, whatever it is trusted for
-		return a.granted(g, sent, trusted, now, burst{})
+		return a.granted(g, sent, trusted, now, series{})
 	case err == nil:
-		return a.granted(g, trusted, trusted, now, burst{})
+		return a.granted(g, trusted, trusted, now, series{})
 	case errors.As(err, &held):
 		if held.Pending {
-			a.left = true
+			a.recorded = true
 			a.mayBeGranted(sent)
 		}
 		a.refused(held, now)
@@ -259,7 +259,7 @@ func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent clock.
 	sent = now
 	outcomes, err := a.locker.backend.Renew(ctx, []driver.Grant{g})
 	if err == nil && (len(outcomes) != 1 || outcomes[0] != driver.Renewed) {
-		err = errUntold
+		err = errNoOutcome
 	}
 	return g, sent, err
 }
@@ -286,7 +286,7 @@ func (a *acquisition) mayBeGranted(sent clock.Instant) {
 
 // granted makes a lease of a grant. A grant that comes too late is released instead: after the deadline,
 // after the caller has given up, or after the locker was closed.
-func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, part burst) (*Lease, verdict) {
+func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, part series) (*Lease, verdict) {
 	numbered := g.Token > 0 || g.Token == 0 && a.locker.caps.Token == driver.NoToken
 	unasked := g.Earlier && a.pending == (clock.Instant{})
 	if unasked || !numbered || g.Nonce != a.nonce || g.Key != a.key || g.TTL <= 0 {
@@ -295,7 +295,7 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, 
 		return nil, stop
 	}
 	le := newLease(a, g, sent, trusted)
-	le.burst = part
+	le.series = part
 	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.contest.wins() || !a.locker.renewals.add(le) {
 		a.err, a.lastCertain = errors.New("the grant came too late"), false
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
@@ -308,7 +308,7 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, 
 	le.watch()
 	a.tell(func() {
 		emit(a.cfg, func(t *Trace) func(AcquiredEvent) { return t.Acquired },
-			AcquiredEvent{le.info(), time.Since(a.started), a.attempts, a.doubt.requests, g.TTL, le.burst.handed > 0, a.ctx})
+			AcquiredEvent{le.info(), time.Since(a.started), a.attempts, a.doubt.requests, g.TTL, le.series.handed > 0, a.ctx})
 	})
 	return le, stop
 }
@@ -340,11 +340,11 @@ func (a *acquisition) sealed(le *Lease, err error) (*Lease, error) {
 // giveUp releases what the store may have granted, and returns why there is no lease.
 func (a *acquisition) giveUp() error {
 	if a.doubt.requests > 0 {
-		takeBack := a.locker.janitor.take
-		if a.left {
-			takeBack = a.locker.janitor.withdraw
+		resolve := a.locker.janitor.take
+		if a.recorded {
+			resolve = a.locker.janitor.withdraw
 		}
-		a.tell(takeBack(a.doubt.leftover(a.cfg, driver.Grant{Key: a.key, TTL: a.cfg.ttl})))
+		a.tell(resolve(a.doubt.leftover(a.cfg, driver.Grant{Key: a.key, TTL: a.cfg.ttl})))
 	} else if a.pending != (clock.Instant{}) {
 		a.tell(a.locker.janitor.withdraw(leftover{
 			cfg: a.cfg, grant: driver.Grant{Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl},
@@ -380,7 +380,7 @@ func (a *acquisition) failure() error {
 	if a.held != nil {
 		refusal = *a.held
 	}
-	if a.told {
+	if a.waitReported {
 		refusal.Waited = time.Since(a.started)
 	}
 	if a.ctx.Err() == nil {
@@ -390,10 +390,10 @@ func (a *acquisition) failure() error {
 }
 
 func (a *acquisition) waiting(ahead int) {
-	if a.told {
+	if a.waitReported {
 		return
 	}
-	a.told = true
+	a.waitReported = true
 	a.tell(func() {
 		emit(a.cfg, func(t *Trace) func(WaitingEvent) { return t.Waiting }, WaitingEvent{lockInfo(a.key, a.cfg.holder), ahead})
 	})
@@ -402,8 +402,8 @@ func (a *acquisition) waiting(ahead int) {
 // tell calls f, which calls functions of a Trace. One of them may call Close, which must not wait for this
 // waiter.
 func (a *acquisition) tell(f func()) {
-	if a.among != nil {
-		a.among.Tell(f)
+	if a.waitingCrew != nil {
+		a.waitingCrew.Tell(f)
 		return
 	}
 	f()

@@ -15,7 +15,7 @@ import (
 // one bad lease among 1,000.
 const parts = 8
 
-var errUntold = errors.New("the store did not report an outcome for this lease")
+var errNoOutcome = errors.New("the store did not report an outcome for this lease")
 
 // batchRun sends the requests that renew one batch: one, or more if the request fails because of some of its
 // leases.

@@ -29,9 +29,9 @@ type leftover struct {
 	err    error
 }
 
-// mostTakingBack limits the concurrent releases of leftovers. Many waiters may give up at the same time, and
+// mostResolving limits the concurrent releases of leftovers. Many waiters may give up at the same time, and
 // a request that hangs must not block the others.
-const mostTakingBack = 8
+const mostResolving = 8
 
 // janitor releases leftovers in the background. Its goroutines run only while there are leftovers.
 type janitor struct {
@@ -49,10 +49,10 @@ func (j *janitor) init(l *Locker) {
 	j.locker, j.pokes = l, make(chan struct{}, 1)
 }
 
-// takeBack releases item in the background. After the locker was closed, it makes one attempt and returns.
-func (j *janitor) takeBack(item leftover) { j.take(item)() }
+// resolve releases item in the background. After the locker was closed, it makes one attempt and returns.
+func (j *janitor) resolve(item leftover) { j.take(item)() }
 
-// take is takeBack, except that the caller emits the trace event of that attempt, by calling tell.
+// take is resolve, except that the caller emits the trace event of that attempt, by calling tell.
 func (j *janitor) take(item leftover) (tell func()) {
 	item.pauses = backoff.Backoff{Next: 50 * time.Millisecond, Most: time.Second}
 	item.next = j.locker.clock().At
@@ -68,7 +68,7 @@ const withdrawLimit = time.Second
 
 // withdraw is take, but waits for a first attempt.
 func (j *janitor) withdraw(item leftover) (tell func()) {
-	ctx, cancel := context.WithTimeout(j.locker.patience, withdrawLimit)
+	ctx, cancel := context.WithTimeout(j.locker.closeLimit, withdrawLimit)
 	defer cancel()
 	if j.attempt(ctx, &item) {
 		return func() { j.tell(&item) }
@@ -130,7 +130,7 @@ func (j *janitor) run() {
 
 // work makes one attempt to release item, which may be the last.
 func (j *janitor) work(item *leftover, last bool) {
-	over := j.attempt(j.locker.patience, item) || last
+	over := j.attempt(j.locker.closeLimit, item) || last
 	j.mu.Lock()
 	item.asking = false
 	j.asking--
@@ -162,7 +162,7 @@ func (j *janitor) pick() (item *leftover, pause time.Duration, stopped bool) {
 			item = other
 		}
 	}
-	if item == nil || j.asking == mostTakingBack {
+	if item == nil || j.asking == mostResolving {
 		return nil, longestRest, false
 	}
 	if pause := item.next.Sub(now.At); pause > 0 && !j.stopped {

@@ -28,14 +28,14 @@ type Lease struct {
 	granted clock.Instant // when the request that acquired it was about to be sent
 	ctx     trusted
 	doubt   doubt // requests of the acquisition whose replies are missing
-	burst   burst
+	series  series
 
-	mu     sync.Mutex
-	sent   clock.Instant // when the last successful request was about to be sent
-	term   time.Duration // the TTL that this request asked for
-	err    error         // nil while held; then it never changes
-	fail   error         // the error of the last renewal; nil if it succeeded
-	unheld bool          // no caller ever had the lease, so MinHold does not apply
+	mu            sync.Mutex
+	sent          clock.Instant // when the last successful request was about to be sent
+	term          time.Duration // the TTL that this request asked for
+	err           error         // nil while held; then it never changes
+	fail          error         // the error of the last renewal; nil if it succeeded
+	neverReturned bool          // no caller ever had the lease, so MinHold does not apply
 
 	session      context.Context // the session that keeps the lease; nil if there is none
 	stopWatching func() bool     // ends the watch of the session
@@ -352,10 +352,10 @@ func (le *Lease) unwatch() {
 	}
 }
 
-// letSessionGo releases a session lock in the store at once if its maximum hold is over, because the store
+// endSession releases a session lock in the store at once if its maximum hold is over, because the store
 // would keep the lock while the holder hangs. After other losses the lock waits for the holder's Release.
 // That is safer where the store does not end the lock itself.
-func (le *Lease) letSessionGo(reason LostReason) (tell func()) {
+func (le *Lease) endSession(reason LostReason) (tell func()) {
 	if le.locker.sessions != nil && reason == LostMaxHold {
 		return le.locker.janitor.take(le.leftover())
 	}

@@ -31,17 +31,17 @@ type Locker struct {
 	renewals renewals
 	janitor  janitor
 
-	closing  context.Context // ends when Close begins
-	close    context.CancelFunc
-	requests context.Context // ends when Close has released every lease, so that renewals no longer matter
-	abandon  context.CancelFunc
-	patience context.Context // ends when Close has waited for the store for long enough
-	hurry    context.CancelFunc
-	begun    atomic.Bool   // Close has begun
-	over     chan struct{} // closed when Close has ended
-	closed   error         // the result of Close
-	running  crew.Crew
-	waiters  crew.Crew // the callers that wait, until they have withdrawn their requests
+	closing        context.Context // ends when Close begins
+	close          context.CancelFunc
+	requests       context.Context // ends when Close has released every lease, so that renewals no longer matter
+	cancelRequests context.CancelFunc
+	closeLimit     context.Context // ends when Close has waited for the store for long enough
+	endCloseLimit  context.CancelFunc
+	begun          atomic.Bool   // Close has begun
+	over           chan struct{} // closed when Close has ended
+	closed         error         // the result of Close
+	running        crew.Crew
+	waiters        crew.Crew // the callers that wait, until they have withdrawn their requests
 }
 
 // New returns a Locker that keeps its locks in backend. The options are the defaults of its calls. New does
@@ -76,8 +76,8 @@ func newLocker(backend driver.Backend, now clock.Clock, opts []Option) (*Locker,
 	}
 	l.cfg = &cfg
 	l.closing, l.close = context.WithCancel(context.Background())
-	l.requests, l.abandon = context.WithCancel(context.Background())
-	l.patience, l.hurry = context.WithCancel(context.Background())
+	l.requests, l.cancelRequests = context.WithCancel(context.Background())
+	l.closeLimit, l.endCloseLimit = context.WithCancel(context.Background())
 	l.over = make(chan struct{})
 	l.renewals.init(l)
 	l.janitor.init(l)
@@ -178,7 +178,7 @@ func (l *Locker) Close() error {
 	}
 	defer close(l.over)
 	l.close()
-	limit := time.AfterFunc(closeTimeout, l.hurry)
+	limit := time.AfterFunc(closeTimeout, l.endCloseLimit)
 	defer limit.Stop()
 	var mu sync.Mutex
 	var errs []error
@@ -200,12 +200,12 @@ func (l *Locker) Close() error {
 		})
 	}
 	releases.Wait()
-	l.waiters.Wait(l.patience.Done())
-	l.abandon()
+	l.waiters.Wait(l.closeLimit.Done())
+	l.cancelRequests()
 	l.janitor.stop()
 	l.running.Wait(nil)
 	if idler, ok := l.backend.(driver.Idler); ok {
-		ctx, cancel := context.WithTimeout(l.patience, closeTimeout)
+		ctx, cancel := context.WithTimeout(l.closeLimit, closeTimeout)
 		idler.CloseIdle(ctx)
 		cancel()
 	}

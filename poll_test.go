@@ -21,10 +21,10 @@ import (
 type silent struct {
 	driver.Backend
 
-	mu    sync.Mutex
-	asked []time.Time
-	ahead int
-	burst bool // it always reports that the name was granted a millisecond ago
+	mu     sync.Mutex
+	asked  []time.Time
+	ahead  int
+	series bool // it always reports that the name was granted a millisecond ago
 }
 
 func (s *silent) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -34,7 +34,7 @@ func (s *silent) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	if held, ok := err.(*driver.Held); ok { //nolint:errorlint // memlock's own
 		s.asked = append(s.asked, time.Now())
 		held.Ahead, held.Since = s.ahead, max(held.Since, time.Microsecond) // zero means unknown
-		if s.burst {
+		if s.series {
 			held.Since = time.Millisecond
 		}
 	}
@@ -94,7 +94,7 @@ func TestThePollFollowsTheHold(t *testing.T) {
 func TestThePollFollowsTheBurst(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		acquire(t, locker(t, store), "a", rowlock.TTL(2*time.Hour))
-		s := &silent{Backend: store, burst: true}
+		s := &silent{Backend: store, series: true}
 		l := locker(t, s)
 		ctx, cancel := context.WithCancel(background)
 		defer cancel()

@@ -15,12 +15,12 @@ type queues struct {
 }
 
 type queue struct {
-	places     []*place   // the first of them sends requests to the store
-	refusal    *HeldError // the last refusal of the first waiter
-	stopNotify func()     // ends the notifications of the store; nil if there are none
-	heir       *heir      // the first waiter while it rests, else nil
-	passed     bool       // the previous first waiter has acquired the name and has not released it
-	round      uint64     // began when the first waiter became the first or was last woken; unique among all queues
+	places           []*place   // the first of them sends requests to the store
+	refusal          *HeldError // the last refusal of the first waiter
+	stopNotify       func()     // ends the notifications of the store; nil if there are none
+	successor        *successor // the first waiter while it rests, else nil
+	predecessorHolds bool       // the previous first waiter has acquired the name and has not released it
+	round            uint64     // began when the first waiter became the first or was last woken; unique among all queues
 }
 
 // join appends a waiter to the queue for key.
@@ -65,7 +65,7 @@ func (q *queues) wakeIn(round uint64, key driver.Key) {
 
 func (q *queues) wakeFirst(of *queue) {
 	q.next(of)
-	of.passed = false
+	of.predecessorHolds = false
 	of.places[0].poke()
 }
 
@@ -85,24 +85,24 @@ func (q *queues) round(key driver.Key) uint64 {
 	return 0
 }
 
-// told reports whether the store notifies the waiters for key.
-func (q *queues) told(key driver.Key) bool {
+// storeNotifies reports whether the store notifies the waiters for key.
+func (q *queues) storeNotifies(key driver.Key) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	of := q.byKey[key]
 	return of != nil && of.stopNotify != nil
 }
 
-// takeHeir takes the first waiter for key if it rests, else it returns nil. The caller must send it a result.
-func (q *queues) takeHeir(key driver.Key) *heir {
+// takeSuccessor takes the first waiter for key if it rests, else it returns nil. The caller must send it a result.
+func (q *queues) takeSuccessor(key driver.Key) *successor {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	of := q.byKey[key]
 	if of == nil {
 		return nil
 	}
-	taken := of.heir
-	of.heir = nil
+	taken := of.successor
+	of.successor = nil
 	return taken
 }
 
@@ -138,7 +138,7 @@ func (p *place) remove() (stop func()) {
 			return of.stopNotify
 		}
 		if i == 0 {
-			of.passed = p.served
+			of.predecessorHolds = p.served
 			p.queues.next(of)
 			close(of.places[0].first)
 		}
@@ -155,29 +155,29 @@ func (p *place) poke() {
 	}
 }
 
-// passed reports whether the previous first waiter has acquired the name and has not released it.
-func (p *place) passed() bool {
+// predecessorHolds reports whether the previous first waiter has acquired the name and has not released it.
+func (p *place) predecessorHolds() bool {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
-	return p.queues.byKey[p.key].passed
+	return p.queues.byKey[p.key].predecessorHolds
 }
 
 // rests lets a release take h, which is the first waiter.
-func (p *place) rests(h *heir) {
+func (p *place) rests(h *successor) {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
-	p.queues.byKey[p.key].heir = h
+	p.queues.byKey[p.key].successor = h
 }
 
-// rises ends that. It reports false if a release has already taken h.
-func (p *place) rises(h *heir) bool {
+// stopsResting ends that. It reports false if a release has already taken h.
+func (p *place) stopsResting(h *successor) bool {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
 	of := p.queues.byKey[p.key]
-	if of.heir != h {
+	if of.successor != h {
 		return false
 	}
-	of.heir = nil
+	of.successor = nil
 	return true
 }
 

@@ -46,7 +46,7 @@ func (le *Lease) releaseOnce(ctx context.Context) (tell func(), err error) {
 		returned := false
 		defer func() {
 			if !returned { // the backend panicked
-				le.released = &opError{"release", le.grant.Key, ErrUnknown, errUntold}
+				le.released = &opError{"release", le.grant.Key, ErrUnknown, errNoOutcome}
 			}
 		}()
 		tell, le.released = le.release(context.WithoutCancel(ctx))
@@ -78,14 +78,14 @@ func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 	err, handed := before, false
 	if before == nil {
 		if !le.endedBy(ctx, other) {
-			handed, err = le.passOn(ctx, other == nil, now)
+			handed, err = le.handOverOrRelease(ctx, other == nil, now)
 			found = lostReason(err)
 		}
 	} else if reason := lostReason(before); reason != LostTaken && reason != LostSession {
-		le.locker.janitor.takeBack(le.leftover()) // frees the name earlier if the store is reachable again
+		le.locker.janitor.resolve(le.leftover()) // frees the name earlier if the store is reachable again
 	}
 	if le.doubt.requests > 0 {
-		le.locker.janitor.takeBack(le.doubt.leftover(le.cfg, le.leftover().grant))
+		le.locker.janitor.resolve(le.doubt.leftover(le.cfg, le.leftover().grant))
 	}
 	if !handed {
 		le.wakeNext(round)
@@ -101,7 +101,7 @@ func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 // abandon releases a lease that was never returned to a caller.
 func (le *Lease) abandon(ctx context.Context) error {
 	le.mu.Lock()
-	le.unheld = true
+	le.neverReturned = true
 	le.mu.Unlock()
 	return le.Release(ctx)
 }
@@ -190,7 +190,7 @@ func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL))
 	defer cancel()
-	defer context.AfterFunc(le.locker.patience, cancel)()
+	defer context.AfterFunc(le.locker.closeLimit, cancel)()
 	select {
 	case <-e.over:
 		return e.ended
@@ -199,23 +199,23 @@ func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 	}
 }
 
-// passOn hands the lease over to the first waiter of this process, or releases it. It reports whether it
+// handOverOrRelease hands the lease over to the first waiter of this process, or releases it. It reports whether it
 // handed it over.
-func (le *Lease) passOn(ctx context.Context, plain bool, now clock.Instant) (handed bool, err error) {
-	var to *heir
-	if plain && le.mayPassOn(now) {
-		to = le.locker.queues.takeHeir(le.grant.Key)
+func (le *Lease) handOverOrRelease(ctx context.Context, plain bool, now clock.Instant) (handed bool, err error) {
+	var to *successor
+	if plain && le.mayHandOver(now) {
+		to = le.locker.queues.takeSuccessor(le.grant.Key)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)) // for all requests of the release
 	defer cancel()
-	defer context.AfterFunc(le.locker.patience, cancel)()
+	defer context.AfterFunc(le.locker.closeLimit, cancel)()
 	if to == nil {
-		return false, le.letGo(ctx, false)
+		return false, le.releaseInStore(ctx, false)
 	}
 	returned := false
 	defer func() {
 		if !returned { // the backend panicked, and the lease has no holder
-			_ = le.letGo(ctx, true)
+			_ = le.releaseInStore(ctx, true)
 			le.locker.queues.wake(le.grant.Key)
 		}
 	}()
@@ -224,29 +224,29 @@ func (le *Lease) passOn(ctx context.Context, plain bool, now clock.Instant) (han
 	if h.err == nil {
 		return true, nil
 	}
-	return false, le.letGo(ctx, h.unknown > 0)
+	return false, le.releaseInStore(ctx, h.unknown > 0)
 }
 
-// mayPassOn reports whether a hand-over within this process is allowed.
-func (le *Lease) mayPassOn(now clock.Instant) bool {
-	began := le.burst.began
-	if le.burst.handed == 0 {
+// mayHandOver reports whether a hand-over within this process is allowed.
+func (le *Lease) mayHandOver(now clock.Instant) bool {
+	began := le.series.began
+	if le.series.handed == 0 {
 		began = le.granted
 	}
 	return le.locker.handing != nil && le.locker.closing.Err() == nil &&
-		le.burst.handed < mostHanded && now.Since(began) < longestBurst &&
+		le.series.handed < mostHanded && now.Since(began) < longestSeries &&
 		(le.grant.MinHold == 0 || now.Since(le.granted) > le.grant.MinHold)
 }
 
 // handOver ends the lease and grants its name to a waiter in one request. It repeats the request once if the
 // reply is missing. It always sends the result to the waiter, even if the backend panics.
-func (le *Lease) handOver(ctx context.Context, to *heir) (h handOver) {
-	h = handOver{burst: le.burst, first: le.locker.clock(), err: errUntold}
+func (le *Lease) handOver(ctx context.Context, to *successor) (h handOver) {
+	h = handOver{series: le.series, first: le.locker.clock(), err: errNoOutcome}
 	defer func() { to.result <- h }()
-	if h.burst.handed == 0 {
-		h.burst.began = le.granted
+	if h.series.handed == 0 {
+		h.series.began = le.granted
 	}
-	h.burst.handed++
+	h.series.handed++
 	for {
 		h.requests++
 		h.sent = le.locker.clock()
@@ -271,10 +271,10 @@ func (le *Lease) askHandOver(ctx context.Context, r driver.Request) (driver.Gran
 
 var errEffect = errors.New("the store no longer has the lease; an earlier request without a reply may have released it")
 
-// letGo releases the lease in the store, and retries until ctx ends. If doubtful is set, an earlier request
-// may have released the lease. A request of letGo without a reply may have done so, too. In these cases a
+// releaseInStore releases the lease in the store, and retries until ctx ends. If doubtful is set, an earlier request
+// may have released the lease. A request of releaseInStore without a reply may have done so, too. In these cases a
 // lease that is gone does not count as lost.
-func (le *Lease) letGo(ctx context.Context, doubtful bool) error {
+func (le *Lease) releaseInStore(ctx context.Context, doubtful bool) error {
 	retry := backoff.Backoff{Next: 10 * time.Millisecond, Most: 500 * time.Millisecond}
 	for {
 		err := le.askRelease(ctx)
@@ -289,7 +289,7 @@ func (le *Lease) letGo(ctx context.Context, doubtful bool) error {
 			return &opError{"release", le.grant.Key, ErrUnavailable, err}
 		}
 		if !backoff.Sleep(ctx, retry.Step()) {
-			le.locker.janitor.takeBack(le.leftover())
+			le.locker.janitor.resolve(le.leftover())
 			kind := ErrUnknown
 			if driver.IsNotApplied(err) {
 				kind = ErrUnavailable
@@ -311,7 +311,7 @@ func (le *Lease) leftover() leftover {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	grant := le.grant
-	if le.unheld {
+	if le.neverReturned {
 		grant.MinHold = 0
 	}
 	return leftover{cfg: le.cfg, grant: grant, since: le.sent, certain: true}
@@ -323,7 +323,7 @@ const headStart = 5 * time.Millisecond
 
 // lastRound returns the queue's round if le ends a series of hand-overs, and 0 otherwise.
 func (le *Lease) lastRound() uint64 {
-	if le.burst.handed == 0 {
+	if le.series.handed == 0 {
 		return 0
 	}
 	return le.locker.queues.round(le.grant.Key)
@@ -334,7 +334,7 @@ func (le *Lease) lastRound() uint64 {
 // the waiter only after headStart, and only if nothing has woken it in that round.
 func (le *Lease) wakeNext(round uint64) {
 	queues, key := &le.locker.queues, le.grant.Key
-	if le.burst.handed > 0 && le.locker.Capabilities().Wakes && queues.told(key) {
+	if le.series.handed > 0 && le.locker.Capabilities().Wakes && queues.storeNotifies(key) {
 		time.AfterFunc(headStart, func() { queues.wakeIn(round, key) })
 		return
 	}

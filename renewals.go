@@ -162,7 +162,7 @@ func (r *renewals) tellLost(now clock.Instant) {
 	r.mu.Unlock()
 	for _, le := range lost {
 		r.locker.queues.wake(le.grant.Key)
-		tell := le.letSessionGo(lostReason(le.err))
+		tell := le.endSession(lostReason(le.err))
 		r.locker.running.Tell(func() {
 			tell()
 			le.tellLost(now)
@@ -286,7 +286,7 @@ func (r *renewals) settle(le *Lease, outcome driver.Outcome, term time.Duration,
 		return 0, func() {}
 	}
 	if err == nil {
-		err = errUntold
+		err = errNoOutcome
 	}
 	le.failed(err)
 	failures := int(le.plan.failures.Add(1))
@@ -358,7 +358,7 @@ func (r *renewals) renewNow(ctx context.Context, le *Lease) error {
 	le.plan.answered()
 	if outcome == driver.Unknown {
 		if err == nil {
-			err = errUntold
+			err = errNoOutcome
 		}
 		return &opError{"renew", le.grant.Key, ErrUnknown, err}
 	}

@@ -12,11 +12,12 @@ import (
 	"time"
 )
 
-// mostNames bounds how many names one call may choose from: a caller that waits is a waiter of each.
+// mostNames limits the names of one call, because a waiting caller waits for each of them.
 const mostNames = 64
 
-// Slots returns n names for [Locker.AcquireAny], by which at most n holders work at a time: Slots("gpu", 2) are "gpu/0" and "gpu/1".
-// A slot is a name like any other. To lower n, pass fewer names from now on: the slots that are left out end with their holders.
+// Slots returns n names for [Locker.AcquireAny], so that at most n holders work at a time. Slots("gpu", 2) returns
+// "gpu/0" and "gpu/1". A slot is an ordinary name. To lower n, use fewer names: current holders keep the other slots
+// until they release them.
 func Slots(name string, n int) []string {
 	names := make([]string, max(n, 0))
 	for i := range names {
@@ -25,14 +26,16 @@ func Slots(name string, n int) []string {
 	return names
 }
 
-// AcquireAny acquires one of names, and waits while all are held. The lease is an ordinary one: [Lease.Name] says which name it is on.
-// With the names that [Slots] returns, at most that many holders work at a time.
+// AcquireAny acquires one of names, and waits while all of them are held. The lease is an ordinary lease, and
+// [Lease.Name] returns its name. With the names of [Slots], at most that many holders work at a time. It takes from 1 to
+// 64 different names.
 //
-// It tries each name once, in turn from a random one. If all are held, it waits for all of them at the same time and keeps the first
-// that it is granted. In rare cases the store grants it two at once. It then releases the second at once, without having returned it.
+// AcquireAny tries each name once, starting with a random one. If all are held, it waits for all of them at the same
+// time, and keeps the first grant. In rare cases the store grants two names at the same time. Then AcquireAny releases
+// the second one before it returns.
 //
-// The options, ctx and the errors are those of [Locker.Acquire]. An [ErrHeld] carries the [*HeldError] of one of the names. Of the
-// events, AcquireFailed reports the call once, and the others report the names one by one. It takes from 1 to 64 different names.
+// The options, ctx and the errors are those of [Locker.Acquire]. An [ErrHeld] has the [*HeldError] of one of the names.
+// The event AcquireFailed is reported once for the call, and the other events once for each name.
 func (l *Locker) AcquireAny(ctx context.Context, names []string, opts ...Option) (*Lease, error) {
 	if len(names) == 1 {
 		return l.Acquire(ctx, names[0], opts...)
@@ -54,7 +57,7 @@ func (l *Locker) DoAny(ctx context.Context, names []string, fn func(ctx context.
 	return lease.run(ctx, fn)
 }
 
-// contest is one call's way to one of several names: an acquisition for each, of which the first that is granted keeps its grant.
+// contest is one call of AcquireAny. It has an acquisition for each name, and the first one that is granted keeps its grant.
 type contest struct {
 	locker  *Locker
 	ctx     context.Context // the caller's
@@ -64,7 +67,7 @@ type contest struct {
 	won     atomic.Bool
 }
 
-// wins reports whether an acquisition that was granted may keep its grant. One that is in no contest always may.
+// wins reports whether a granted acquisition may keep its grant. An acquisition without a contest always may.
 func (c *contest) wins() bool { return c == nil || c.won.CompareAndSwap(false, true) }
 
 // lost reports whether another acquisition of the contest was granted.
@@ -94,7 +97,7 @@ func (c *contest) run() (*acquisition, error) {
 	return winner, nil
 }
 
-// enter returns an acquisition for each name, in the order of the names from a random one.
+// enter returns an acquisition for each name, in the order of names, starting with a random one.
 func (c *contest) enter(ctx context.Context) ([]*acquisition, error) {
 	all, first := make([]*acquisition, 0, len(c.names)), rand.N(len(c.names))
 	for i := range c.names {
@@ -112,7 +115,7 @@ func (c *contest) enter(ctx context.Context) ([]*acquisition, error) {
 	return all, nil
 }
 
-// try asks for one name after the other, until one is granted or the store does not answer.
+// try tries one name after the other, until one is granted or the store does not reply.
 func (c *contest) try(all []*acquisition) (*acquisition, error) {
 	var err error
 	for _, a := range all {
@@ -126,14 +129,14 @@ func (c *contest) try(all []*acquisition) (*acquisition, error) {
 	return nil, err
 }
 
-// mayWait reports whether the call goes on after its tries have failed with err.
+// mayWait reports whether the call waits after its tries have failed with err.
 func (c *contest) mayWait(a *acquisition, err error) bool {
 	noWait := a.cfg.waitSet && a.cfg.wait == 0
 	return !noWait && c.ctx.Err() == nil && (errors.Is(err, ErrHeld) || errors.Is(err, ErrUnavailable))
 }
 
-// race waits for all names at the same time. It returns when the acquisitions that were not granted have withdrawn their requests. All
-// is nil if none could begin.
+// race waits for all names at the same time. It returns after the other acquisitions have withdrawn their requests. all
+// is nil if no acquisition could begin.
 func (c *contest) race() (all []*acquisition, winner *acquisition, err error) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
@@ -162,7 +165,7 @@ func (c *contest) race() (all []*acquisition, winner *acquisition, err error) {
 	return all, nil, err
 }
 
-// failure is the error of the call, of which err is the error for one name.
+// failure returns the error of the call. err is the error of one name.
 func (c *contest) failure(err error) error {
 	if others := len(c.names) - 1; others > 0 && errors.Is(err, ErrHeld) {
 		return fmt.Errorf("%w; none of %d other names was free", err, others)

@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// held counts the names of the store that a lease is alive on.
+// held counts the held names of the store.
 func held(t *testing.T, store *memlock.Backend) (count int) {
 	t.Helper()
 	list, err := store.List(background, "", true)
@@ -42,7 +42,7 @@ func anyOf(ctx context.Context, l *rowlock.Locker, names []string, opts ...rowlo
 	return got
 }
 
-// Promise 1: of n slots at most n are held at a time, all n are used, and each waiter gets one in the end.
+// Promise 1: at most n slots are held at a time, all n are used, and each waiter acquires one in the end.
 func TestSlotsAdmitAtMostN(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		const slots, workers, rounds = 3, 8, 5
@@ -70,13 +70,13 @@ func TestSlotsAdmitAtMostN(t *testing.T) {
 		wg.Wait()
 		assert.EqualValues(t, slots, most.Load())
 		assert.EqualValues(t, 3*workers*rounds, done.Load())
-		assert.Less(t, time.Since(begun), 2*3*workers*rounds*10*time.Millisecond/slots, "slots are idle while somebody waits")
+		assert.Less(t, time.Since(begun), 2*3*workers*rounds*10*time.Millisecond/slots, "no slot is free while a caller waits")
 		synctest.Wait()
 		assert.Zero(t, held(t, store))
 	})
 }
 
-// Promise 9: a waiter gets the name that becomes free first, at once.
+// Promise 9: a waiter acquires the first name that becomes free, at once.
 func TestAnyWaitsForTheFirst(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)
@@ -100,7 +100,7 @@ func TestAnyWaitsForTheFirst(t *testing.T) {
 	})
 }
 
-// Promise 1: of two names that become free at the same moment one is kept. The other is free for the next.
+// Promise 1: if two names become free at the same moment, the caller keeps one, and the other becomes free again.
 func TestAnyKeepsOne(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)
@@ -108,7 +108,7 @@ func TestAnyKeepsOne(t *testing.T) {
 		a, b := acquire(t, l, names[0]), acquire(t, l, names[1])
 		var lost atomic.Int32
 		got := anyOf(background, other, names, rowlock.Tracing(&rowlock.Trace{AcquireFailed: func(rowlock.AcquireFailedEvent) { lost.Add(1) }}))
-		store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{Reply: time.Millisecond} }) // both are granted before either is heard of
+		store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{Reply: time.Millisecond} }) // both are granted before the first reply arrives
 		var wg sync.WaitGroup
 		for _, lease := range []*rowlock.Lease{a, b} {
 			wg.Go(func() { assert.NoError(t, lease.Release(background)) })
@@ -125,7 +125,7 @@ func TestAnyKeepsOne(t *testing.T) {
 	})
 }
 
-// Promise 5: a call that fails leaves nothing behind: no later release grants it a name.
+// Promise 5: a failed call leaves nothing behind. No later release grants it a name.
 func TestAnyThatFailsLeavesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts []rowlock.Option
@@ -167,7 +167,7 @@ func TestAnyThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// Promise 5: a reply that is lost, at any point of the call, leaves one slot held, or none if the call failed.
+// Promise 5: if any reply of the call is lost, one slot is held afterwards, or none if the call failed.
 func TestAnyWithLostReplies(t *testing.T) {
 	for lost := range 12 {
 		t.Run(fmt.Sprint(lost), func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestAnyWithLostReplies(t *testing.T) {
 				select {
 				case result = <-got:
 				case <-time.After(time.Minute):
-					t.Fatal("nothing was granted")
+					t.Fatal("no name was granted")
 				}
 				require.NoError(t, result.err)
 				time.Sleep(time.Minute)
@@ -199,7 +199,7 @@ func TestAnyWithLostReplies(t *testing.T) {
 	}
 }
 
-// sealer counts the seals, and fails if err says so.
+// anySealer counts the seals, and returns err.
 type anySealer struct {
 	seals atomic.Int32
 	err   error
@@ -210,7 +210,7 @@ func (s *anySealer) Seal(ctx context.Context, _ *rowlock.Lease, _ ...string) err
 	return errors.Join(s.err, ctx.Err())
 }
 
-// Only the lease that is kept is sealed, with the caller's ctx. If that fails, no name stays held.
+// Only the lease that AcquireAny keeps is sealed, with the caller's ctx. If sealing fails, no name stays held.
 func TestAnySealsWhatItKeeps(t *testing.T) {
 	broken := errors.New("broken")
 	for _, fail := range []error{nil, broken} {
@@ -237,7 +237,7 @@ func TestAnySealsWhatItKeeps(t *testing.T) {
 	}
 }
 
-// A list of names that cannot work is an error that says why, before the store is asked.
+// An invalid list of names is an error that says why, and no request is sent.
 func TestAnyRefusesLists(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -254,11 +254,11 @@ func TestAnyRefusesLists(t *testing.T) {
 		assert.Zero(t, store.Calls(memlock.OpAcquire))
 		lease := acquire(t, l, "gpu/0")
 		_, err := l.AcquireAny(lease.Context(), rowlock.Slots("gpu", 2))
-		require.ErrorIs(t, err, rowlock.ErrNested, "a holder of a slot that waits for another can wait for itself")
+		require.ErrorIs(t, err, rowlock.ErrNested, "a holder of a slot that waits for another slot may wait for itself")
 	})
 }
 
-// A store that is away during the tries is waited for as Acquire waits for it.
+// If the store is unreachable during the tries, AcquireAny retries as Acquire does.
 func TestAnyOutlastsAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)

@@ -48,9 +48,9 @@ func (w *waiter) limit() context.Context {
 	return ctx
 }
 
-// comeFirst waits until the waiter is the first of this process. If the previous first waiter has just
+// reachFront waits until the waiter is the first of this process. If the previous first waiter has just
 // acquired the name, the waiter rests instead of sending a request that would be refused.
-func (w *waiter) comeFirst() (*Lease, verdict) {
+func (w *waiter) reachFront() (*Lease, verdict) {
 	if w.place.ahead == 0 {
 		return nil, again
 	}
@@ -64,7 +64,7 @@ func (w *waiter) comeFirst() (*Lease, verdict) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, stop
-	case w.follows():
+	case w.behindHolder():
 		return w.rest(w.poll.next(nil, true))
 	}
 	return nil, again
@@ -89,7 +89,7 @@ func (w *waiter) turn() (le *Lease, next verdict) {
 			return nil, again // the name may have become free before the subscription began
 		}
 	}
-	woken := waited || w.follows() || w.place.notified() && w.locker.Capabilities().Wakes
+	woken := waited || w.behindHolder() || w.place.notified() && w.locker.Capabilities().Wakes
 	pause := w.poll.next(w.refusal, woken)
 	if waited {
 		pause -= time.Since(began)
@@ -148,11 +148,11 @@ func (w *waiter) subscribe() bool {
 	return true
 }
 
-// follows reports whether the previous first waiter has just acquired the name, so that a request would be
+// behindHolder reports whether the previous first waiter has just acquired the name, so that a request would be
 // refused. Its release wakes this waiter or hands the name over. If it ends in another way, the poll detects
 // that.
-func (w *waiter) follows() bool {
-	return w.place.ahead > 0 && w.held != nil && w.locker.handing != nil && w.place.passed()
+func (w *waiter) behindHolder() bool {
+	return w.place.ahead > 0 && w.held != nil && w.locker.handing != nil && w.place.predecessorHolds()
 }
 
 // rest waits until d has passed, the waiter is woken, its wait ends, or a release hands the name over.
@@ -160,7 +160,7 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 	ctx, timer := w.limit(), time.NewTimer(d)
 	defer timer.Stop()
 	for {
-		h := w.heir()
+		h := w.successor()
 		var result chan handOver // receives nothing unless a release takes the waiter
 		if h != nil {
 			result = h.result
@@ -170,13 +170,13 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 		case <-w.place.woken:
 		case <-ctx.Done():
 		case o := <-result:
-			if le, next := w.inherit(o); next != refused {
+			if le, next := w.acceptHandOver(o); next != refused {
 				return le, next
 			}
 			continue // the release frees the name, and then wakes the waiter
 		}
-		if h != nil && !w.place.rises(h) { // a release has taken the waiter, and will send the result
-			if le, next := w.inherit(<-h.result); le != nil || next == stop {
+		if h != nil && !w.place.stopsResting(h) { // a release has taken the waiter, and will send the result
+			if le, next := w.acceptHandOver(<-h.result); le != nil || next == stop {
 				return le, next
 			}
 		}
@@ -187,27 +187,27 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 	}
 }
 
-// heir lets a release take the waiter. It returns nil if the grant must seal. It also returns nil if an
+// successor lets a release take the waiter. It returns nil if the grant must seal. It also returns nil if an
 // earlier request may still be granted, because the waiter could not tell the two grants apart.
-func (w *waiter) heir() *heir {
+func (w *waiter) successor() *successor {
 	r := w.request()
 	if w.locker.handing == nil || w.doubt.requests > 0 || r.Seal != "" {
 		return nil
 	}
-	h := &heir{r, make(chan handOver, 1)}
+	h := &successor{r, make(chan handOver, 1)}
 	w.place.rests(h)
 	return h
 }
 
-// inherit records the result of a hand-over.
-func (w *waiter) inherit(o handOver) (*Lease, verdict) {
+// acceptHandOver records the result of a hand-over.
+func (w *waiter) acceptHandOver(o handOver) (*Lease, verdict) {
 	if w.attempts == 0 {
 		w.answered = o.first
 	}
 	w.attempts += o.requests
 	now := w.locker.clock()
 	if o.err == nil {
-		return w.granted(o.grant, o.sent, o.sent, now, o.burst)
+		return w.granted(o.grant, o.sent, o.sent, now, o.series)
 	}
 	if o.unknown == 0 {
 		return nil, refused
@@ -228,7 +228,7 @@ const (
 // and for a second at most. On average it is late by an eighth of that time. If the store knows how many
 // waiters are ahead, the delay grows with their number. While that number stays the same, one process may
 // hand the name over from holder to holder. Then the time since the number last changed replaces the time of
-// the current hold, up to longestBurst.
+// the current hold, up to longestSeries.
 type poll struct {
 	backoff backoff.Backoff
 	ahead   int       // waiters ahead, by the last reply
@@ -253,7 +253,7 @@ func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 		pause = p.backoff.Step()
 	} else {
 		place := time.Duration(held.Ahead) + 1
-		since := max(held.Since, min(time.Since(p.from), longestBurst))
+		since := max(held.Since, min(time.Since(p.from), longestSeries))
 		pause = backoff.Jitter(min(min(max(since/4, shortestPoll), longestPoll)*place, longestPoll))
 	}
 	if held.ExpiresIn > 0 && (held.Reason != driver.Reserved || held.Ahead == 0) {
@@ -267,18 +267,18 @@ func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 // save little. With a smaller one, the requests at the end and the beginning of a series would cost more. The
 // time limits a series of long holds, for which one more request does not matter.
 const (
-	longestBurst = 100 * time.Millisecond
-	mostHanded   = 16
+	longestSeries = 100 * time.Millisecond
+	mostHanded    = 16
 )
 
-// burst says how a lease came to its process: through the store, or by how many hand-overs in a row.
-type burst struct {
+// series says how a lease came to its process: through the store, or by how many hand-overs in a row.
+type series struct {
 	began  clock.Instant // when the first lease of the series was requested from the store
 	handed int
 }
 
-// heir is the first waiter for a name while it rests. A release may take it, and then sends it the result.
-type heir struct {
+// successor is the first waiter for a name while it rests. A release may take it, and then sends it the result.
+type successor struct {
 	request driver.Request
 	result  chan handOver // has capacity for one
 }
@@ -286,7 +286,7 @@ type heir struct {
 // handOver is the result of a hand-over.
 type handOver struct {
 	grant    driver.Grant
-	burst    burst         // the series that the grant is part of
+	series   series        // the series that the grant is part of
 	requests int           // requests sent
 	first    clock.Instant // when the first of them was about to be sent
 	sent     clock.Instant // when the last of them was about to be sent
