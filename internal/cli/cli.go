@@ -82,9 +82,7 @@ rediss, rediss+cluster, redlocks, etcds and zks are the same with TLS. Options s
 between them: ca=FILE, cert=FILE and key=FILE (PEM) and server_name=NAME for TLS; prefix=TEXT, with which
 the keys of all locks begin (not zk); allow_eviction=true, and replicas=N&replica_wait=DURATION to have
 grants confirmed (redis); max_ttl=DURATION and node_timeout=DURATION (redlock).
-A password in --store can be seen by other users of the machine; one in ROWLOCK_STORE cannot.
-
-` + exit.Help(),
+A password in --store can be seen by other users of the machine; one in ROWLOCK_STORE cannot.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -104,6 +102,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 	}
 	root.Version = version(debug.ReadBuildInfo())
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(strings.TrimSuffix(root.UsageTemplate(), "\n") + "\n" + seeExitCodes + "\n") // of every command
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.hint = cmd.CommandPath() + " --help"
@@ -115,7 +114,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
 	flags.Var(choiceValue{&a.format, []string{terminal.FormatText, terminal.FormatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no messages but errors ($ROWLOCK_QUIET)")
-	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.waitCommand(), a.releaseCommand(), a.pauseCommand(), a.resumeCommand(), a.historyCommand(), a.doctorCommand(), a.pruneCommand(), a.fenceCommand(), a.migrateCommand(), a.demoCommand(), a.completionCommand(), a.manCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.waitCommand(), a.releaseCommand(), a.pauseCommand(), a.resumeCommand(), a.historyCommand(), a.doctorCommand(), a.pruneCommand(), a.fenceCommand(), a.migrateCommand(), a.demoCommand(), a.completionCommand(), a.manCommand(), a.versionCommand(), exitCodesTopic())
 	refuseUnknownHelp(root)
 	completeWords(root)
 	return root
@@ -131,6 +130,20 @@ func asUsage(err error, started bool) error {
 		return exit.With(exit.Usage, err)
 	}
 	return err
+}
+
+// seeExitCodes is the last line of each command's help.
+const seeExitCodes = `What each exit code means: rowlock help exit-codes`
+
+// exitCodesTopic is what "rowlock help exit-codes" writes.
+func exitCodesTopic() *cobra.Command {
+	topic := &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What each exit code means",
+		Long:  "Every command exits with one of these codes. rowlock run exits with the code of the command that it ran.\n\n" + exit.Table(),
+	}
+	topic.SetHelpTemplate("{{.Long}}\n")
+	return topic
 }
 
 // refuseUnknownHelp makes "rowlock help" of a command that there is not a usage error, which it is not to cobra.

@@ -23,9 +23,7 @@ func (a *app) completionCommand() *cobra.Command {
   source <(rowlock completion bash)                       in ~/.bashrc; needs bash-completion
   source <(rowlock completion zsh)                        in ~/.zshrc, behind compinit
   rowlock completion fish | source                        in ~/.config/fish/config.fish
-  rowlock completion powershell | Out-String | Invoke-Expression
-
-` + exit.Help(),
+  rowlock completion powershell | Out-String | Invoke-Expression`,
 		DisableFlagsInUseLine: true,
 		ValidArgs:             shells,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -73,10 +71,10 @@ func completeWords(root *cobra.Command) {
 	}
 }
 
-// subcommands are all commands below cmd, each before its own.
+// subcommands are all commands below cmd, each before its own. A topic of the help is no command.
 func subcommands(cmd *cobra.Command) (all []*cobra.Command) {
 	for _, sub := range cmd.Commands() {
-		if sub.Name() != "help" && !sub.Hidden {
+		if sub.Name() != "help" && !sub.Hidden && !sub.IsAdditionalHelpTopicCommand() {
 			all = append(append(all, sub), subcommands(sub)...)
 		}
 	}

@@ -19,9 +19,7 @@ import (
 
 const demoWhere = `Without --store it uses a SQLite file of its own, which is removed at the end; ROWLOCK_STORE is not looked
 at. With --store it uses that database, which must have the lock tables (rowlock migrate up): it creates
-a table rowlock_demo there and drops it at the end, and leaves behind a free lock named rowlock-demo.
-
-`
+a table rowlock_demo there and drops it at the end, and leaves behind a free lock named rowlock-demo.`
 
 func (a *app) demoCommand() *cobra.Command {
 	var noFence bool
@@ -32,7 +30,7 @@ func (a *app) demoCommand() *cobra.Command {
 over and changes the balance; A wakes and writes what it had computed from the old one. The fence makes
 the database refuse that. With --no-fence nothing does, and B's change is lost.
 
-` + demoWhere + exit.Help(),
+` + demoWhere,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}
@@ -121,7 +119,7 @@ func (a *app) demoStockCommand() *cobra.Command {
 		Long: `Shows workers that sell one piece after the other until nothing is left, each sale under the lock and in
 a fenced transaction, and counts what they sold.
 
-` + demoWhere + exit.Help(),
+` + demoWhere,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

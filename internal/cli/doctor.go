@@ -20,9 +20,7 @@ clock is from this machine's. Nothing is written to it, and no lock is taken.
 
 A problem breaks a promise, or keeps locks from being taken at all: the exit code is 1. A warning weakens a
 promise where the store's own page says so, or is worth knowing: the exit code stays 0. What a store does not
-tell is not held against it. A store that gives no answer is 69.
-
-` + exit.Help(),
+tell is not held against it. A store that gives no answer is 69.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

@@ -16,9 +16,7 @@ func (a *app) fenceCommand() *cobra.Command {
 		Short: "List and mend the marks by which data refuses stale holders",
 		Long: `Lists and mends the marks of the fence. A mark says which holder of a lock has sealed a resource last;
 whoever is not that holder is refused by the resource's own transactions. They are in the database of the
-data: --store names that one. Programs set marks with the Go package fence; "rowlock run" does not.
-
-` + exit.Help(),
+data: --store names that one. Programs set marks with the Go package fence; "rowlock run" does not.`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.hint = cmd.CommandPath() + " --help"

@@ -34,9 +34,7 @@ func (a *app) fenceLs() *cobra.Command {
 		Short: "List the marks",
 		Long: `Lists the marks of a namespace. TOKEN is that of the holder who sealed the resource last, DOMAIN where the
 token comes from: the kind of store and the lock. Both are empty if the mark was reset since. AGE is the
-time since then, RESETS how often the mark was reset.
-
-` + exit.Help(),
+time since then, RESETS how often the mark was reset.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

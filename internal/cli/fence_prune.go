@@ -22,9 +22,7 @@ func (a *app) fencePrune() *cobra.Command {
 		Long: `Forgets the marks of every namespace that were sealed longer ago than --unused, which is at least 1d. Those
 of a lease that is alive in the lock table of the same database stay, and those that an open transaction
 has checked. Whoever holds a lock of another store for longer than that is refused afterwards, until it
-seals again.
-
-` + exit.Help(),
+seals again.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

@@ -30,9 +30,7 @@ The token is the one that the error or "rowlock fence ls" shows: if the mark has
 is done. Transactions that have checked the mark are waited for.
 
 With --all every mark of every namespace is taken back, or of the one that --namespace names. That is for
-a database that was restored from a backup: its marks let a holder of that time pass.
-
-` + exit.Help(),
+a database that was restored from a backup: its marks let a holder of that time pass.`,
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if all {
@@ -48,7 +46,7 @@ a database that was restored from a backup: its marks let a holder of that time 
 		case all && cmd.Flags().Changed("token"):
 			return exit.Usagef("--token is of one mark, and --all resets every one")
 		case !all && token <= 0:
-			return exit.Usagef("--token is missing or not above 0: write the one that \"rowlock fence ls\" shows")
+			return exit.Usagef("--token is missing or not above 0: write the one that \"rowlock fence ls --all\" shows")
 		}
 		if all {
 			return a.resetAll(cmd.Context())
@@ -81,15 +79,15 @@ func (a *app) reset(ctx context.Context, what, which string, attrs []slog.Attr, 
 			return exit.Failf(exit.Unavailable, "connect: %w", err)
 		}
 		if err := do(ctx, s.Guard()); err != nil {
-			return notReset(what, err)
+			return notReset(what, s.Flags(), err)
 		}
 		a.log.Say(terminal.Notice, "reset", which+" is reset: who sealed before is refused, and the next one to seal is taken", attrs...)
 		return nil
 	})
 }
 
-// notReset gives an error of a reset its code.
-func notReset(what string, err error) error {
+// notReset gives an error of a reset its code; ofStore are the options that name the store.
+func notReset(what, ofStore string, err error) error {
 	var other *fence.NoMarkError
 	var schema *fence.SchemaError
 	switch {
@@ -100,7 +98,7 @@ func notReset(what string, err error) error {
 	case errors.Is(err, fence.ErrRetry):
 		return exit.Failf(exit.Held, "nothing is reset: a transaction that has checked %s is still open (%w)", what, err)
 	default:
-		return exit.Failf(exit.Unknown, "reset %s: no answer came, and it may have been done; look with: rowlock fence ls (%w)", what, err)
+		return exit.Failf(exit.Unknown, "reset %s: no answer came, and it may have been done; look with: rowlock fence ls --all%s (%w)", what, ofStore, err)
 	}
 }
 

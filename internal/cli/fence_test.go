@@ -21,7 +21,7 @@ func TestNotReset(t *testing.T) {
 		exit.Held:        errors.Join(fence.ErrRetry, context.DeadlineExceeded),
 		exit.Unknown:     context.DeadlineExceeded,
 	} {
-		got := notReset("the mark", fmt.Errorf("fence: reset: %w", err))
+		got := notReset("the mark", "", fmt.Errorf("fence: reset: %w", err))
 		assert.Equal(t, want, exit.Code(got), "%v", got)
 	}
 }

@@ -53,9 +53,7 @@ kept. What programs do with the Go package is not among them.
 
 A run is written down as it starts, and how it ended at its end, if the store can be reached then. A run
 without an end is shown as running while it holds the lock, and as unfinished otherwise: rowlock was killed with
-KILL, its machine died, or the store was away. Stores without tables (redis, redlock, etcd, zk) keep no history.
-
-` + exit.Help(),
+KILL, its machine died, or the store was away. Stores without tables (redis, redlock, etcd, zk) keep no history.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}

@@ -30,9 +30,7 @@ locks that nobody holds, ZooKeeper no EXPIRES IN.
 
 With --watch the list is written again every --interval until rowlock is interrupted: on a terminal in
 place of the one before. With --json it is one JSON object a line for each lock that is new, changed (in
-state, token, holder or note) or gone from the list, with the word in "change" and the time in "time".
-
-` + exit.Help(),
+state, token, holder or note) or gone from the list, with the word in "change" and the time in "time".`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

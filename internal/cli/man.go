@@ -17,9 +17,7 @@ func (a *app) manCommand() *cobra.Command {
 		Long: `Writes the manual page, made from the help of all commands, in the form of man(7):
 
   rowlock man >/usr/local/share/man/man1/rowlock.1
-  rowlock man | man -l -
-
-` + exit.Help(),
+  rowlock man | man -l -`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := io.WriteString(a.std.Out, manual(cmd.Root())); err != nil {
@@ -43,12 +41,12 @@ func manual(root *cobra.Command) string {
 		fmt.Fprintf(&b, ".br\n.B %s\n", roff(usageLine(cmd)))
 	}
 	b.WriteString(".SH DESCRIPTION\n")
-	verbatim(&b, withoutExitCodes(root.Long))
+	verbatim(&b, root.Long)
 	b.WriteString(".SH OPTIONS OF EVERY COMMAND\n")
 	options(&b, root.PersistentFlags())
 	for _, cmd := range subcommands(root) {
 		fmt.Fprintf(&b, ".SH %s\n.B %s\n.PP\n", roff(strings.ToUpper(cmd.CommandPath())), roff(usageLine(cmd)))
-		long := withoutExitCodes(cmd.Long)
+		long := cmd.Long
 		if long == "" {
 			long = cmd.Short + "."
 		}
@@ -66,11 +64,6 @@ func manual(root *cobra.Command) string {
 func usageLine(cmd *cobra.Command) string {
 	path := cmd.CommandPath()
 	return strings.TrimSuffix(path, cmd.Name()) + cmd.Use
-}
-
-// withoutExitCodes is a help text without the table that stands in the page once.
-func withoutExitCodes(long string) string {
-	return strings.TrimSpace(strings.ReplaceAll(long, exit.Help(), ""))
 }
 
 // verbatim writes a text with its own lines.

@@ -24,9 +24,7 @@ func (a *app) migrateCommand() *cobra.Command {
 		Short: "Create and change the lock table",
 		Long: `Creates and changes the lock table. Nothing else of rowlock does, but that a SQLite file without anybody
 else's tables is given its own at first use. Stores without tables (redis, etcd, zk) need none of it. The same migrations are embedded in the Go package
-migrations, for those who keep them with their own.
-
-` + exit.Help(),
+migrations, for those who keep them with their own.`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.hint = cmd.CommandPath() + " --help"
@@ -208,7 +206,7 @@ func (a *app) migrate(ctx context.Context, do func(context.Context, *store.Store
 	}
 	err = do(ctx, s)
 	if errors.Is(err, migrations.ErrMadeElsewhere) {
-		return exit.Usagef("%w: take the new ones from rowlock migrate print (store %s)", err, s.At.Shown)
+		return exit.Usagef("%w: the new ones are printed by: rowlock migrate print%s (store %s)", err, s.Flags(), s.At.Shown)
 	}
 	if err != nil && exit.Code(err) == exit.Internal {
 		return exit.Failf(exit.Unavailable, "%w (store %s)", err, s.At.Shown)

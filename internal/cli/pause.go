@@ -30,9 +30,7 @@ Whoever holds the lock now finishes first: rowlock waits for that, --wait at mos
 With --wait=0 it does not wait, and exits with 75 if the lock is held.
 
 Where a lock ends with a connection (mysql-getlock, postgres-advisory), and where servers may forget it
-(redlock), nothing can be paused.
-
-` + exit.Help(),
+(redlock), nothing can be paused.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}

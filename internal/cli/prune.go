@@ -22,9 +22,7 @@ func (a *app) pruneCommand() *cobra.Command {
 		Short: "Forget the locks that nobody has held for a long time",
 		Long: `Forgets the locks of every namespace that are free, and have been for as long as --unused. Tokens go on
 rising: those that are granted later are larger than any that were forgotten. Their history goes with them. It is for tables that fill up
-with names that are used once; etcd, ZooKeeper and Redis forget by themselves.
-
-` + exit.Help(),
+with names that are used once; etcd, ZooKeeper and Redis forget by themselves.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

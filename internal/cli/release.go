@@ -30,9 +30,7 @@ ended by "rowlock resume" and not by this.
 
 Of a lock of a session (mysql-getlock, postgres-advisory) --live ends the connection that holds it, and
 with it every other lock that lives on it; the holder finds out at once. The token is 0 where ls and
-status show none: then whoever holds the lock by now is ended.
-
-` + exit.Help(),
+status show none: then whoever holds the lock by now is ended.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
@@ -44,7 +42,7 @@ status show none: then whoever holds the lock by now is ended.
 			return err
 		}
 		if token < 0 || token == 0 && (at.Session == "" || !cmd.Flags().Changed("token")) {
-			return exit.Usagef("--token is missing or not above 0: write the one that \"rowlock status\" shows")
+			return exit.Usagef("--token is missing or not above 0: write the one that \"rowlock status %s\" shows", terminal.ShellQuoted(args[0]))
 		}
 		return a.withStore(cmd.Context(), func(ctx context.Context, s *store.Store) error {
 			key := driver.Key{Namespace: a.namespace, Name: args[0]}

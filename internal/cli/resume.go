@@ -20,16 +20,14 @@ func (a *app) resumeCommand() *cobra.Command {
 		Short: "End the pause of a lock",
 		Long: `Ends the pause of a lock, so that whoever waits gets it. A lock that is not paused is left as it is,
 whoever holds it. With --token only the pause is ended that has it, as ls and status show it, and none that
-was made since.
-
-` + exit.Help(),
+was made since.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
 	cmd.Flags().Int64Var(&token, "token", 0, "the token that was seen (default whichever it is)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if token < 0 || token == 0 && cmd.Flags().Changed("token") {
-			return exit.Usagef("--token=%d: must be above 0: write the one that \"rowlock status\" shows", token)
+			return exit.Usagef("--token=%d: must be above 0: write the one that \"rowlock status %s\" shows", token, terminal.ShellQuoted(args[0]))
 		}
 		return a.withStore(cmd.Context(), func(ctx context.Context, s *store.Store) error {
 			if err := checkPauses(s); err != nil {

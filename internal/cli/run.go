@@ -71,16 +71,14 @@ command is dead before the lock is granted to another, unless an operator took t
 A lock of a session (mysql-getlock, postgres-advisory) is lost as well when its connection ends, and is
 free from then on: the time of --grace overlaps with the next holder then. When rowlock or its machine
 dies, the lock is free as soon as the server notices; --ttl is how long the lock is trusted without an
-answer. --min-hold and --handover-delay are refused there.
-
-`
+answer. --min-hold and --handover-delay are refused there.`
 
 func (a *app) runCommand() *cobra.Command {
 	f := runFlags{onConflict: onConflictFail, conflictCode: exit.Held, ttl: defaultTTL, grace: 10 * time.Second}
 	cmd := &cobra.Command{
 		Use:                   "run [OPTIONS] NAME [OPTIONS] -- COMMAND [ARGUMENT]...",
 		Short:                 "Run a command while holding a lock",
-		Long:                  runHelp + exit.Help(),
+		Long:                  runHelp,
 		DisableFlagsInUseLine: true,
 	}
 	flags := cmd.Flags()

@@ -19,9 +19,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status [OPTIONS] NAME",
 		Short: "Say whether a lock is free, and who has it",
 		Long: `Says whether a lock is free, and who has it. The exit code is 0 if the lock can be had now, and 75 if it
-is held, paused, or closed after it was held.
-
-` + exit.Help(),
+is held, paused, or closed after it was held.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}

@@ -47,7 +47,9 @@ func commands(t *testing.T) map[string]*cobra.Command {
 	walk = func(c *cobra.Command) {
 		all[strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "rowlock"), " ")] = c
 		for _, sub := range c.Commands() {
-			walk(sub)
+			if !sub.IsAdditionalHelpTopicCommand() {
+				walk(sub)
+			}
 		}
 	}
 	walk((&app{}).rootCommand())

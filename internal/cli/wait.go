@@ -26,9 +26,7 @@ got it by then: to do something under the lock, use "rowlock run --wait". After 
 says who holds the lock.
 
 Redis tells when a lock may be free; other stores are asked, once a second at the least. Whoever waits for
-the lock to take it is not held up.
-
-` + exit.Help(),
+the lock to take it is not held up.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}

@@ -30,29 +30,28 @@ const (
 	Signal        = 128 // plus the number of the signal
 )
 
-// Codes is what the help says of them.
+// Codes is what each code means: the table of "rowlock help exit-codes", of the manual page and of docs/command.md.
 var Codes = []struct {
 	Code    string
 	Meaning string
 }{
-	{"0", "done; run: the command's own code; status, wait: the lock is free"},
-	{"1", "release, resume, fence reset: there is no lock, no pause, or no mark, with that token; doctor: a problem"},
-	{"64", "usage: an argument or option that cannot work"},
-	{"69", "unavailable: the store could not be asked, or lacks a table"},
-	{"74", "unknown: the store was asked and gave no answer; it may have been done"},
-	{"75", "held: somebody else has the lock (run: -E changes this code), or the mark, or the lock is paused"},
+	{"0", "success; run: the command's own code; status, wait: the lock is free"},
+	{"1", "release, resume, fence reset: no lock, pause or mark has that token; doctor: a problem"},
+	{"64", "usage: an argument or an option cannot work"},
+	{"69", "unavailable: the store cannot be reached, or a table is missing"},
+	{"74", "unknown: the store did not answer; the request may have taken effect"},
+	{"75", "held: another process holds the lock (run: -E changes this code) or the mark, or the lock is paused"},
 	{"79", "lost: the lock was lost while the command ran, and the command was stopped"},
-	{"124", "the command was stopped after --timeout"},
-	{"125", "rowlock itself went wrong"},
+	{"124", "timeout: the command was stopped after --timeout"},
+	{"125", "internal: an error of rowlock itself"},
 	{"126", "the command cannot be executed"},
 	{"127", "the command was not found"},
-	{"128+N", "the command was killed by signal N, or rowlock was, while it waited"},
+	{"128+N", "signal N killed the command, or stopped rowlock while it waited"},
 }
 
-// Help is the table of exit codes for a help text.
-func Help() string {
+// Table is the table of exit codes for a help text.
+func Table() string {
 	var b strings.Builder
-	b.WriteString("Exit codes:\n")
 	for _, c := range Codes {
 		fmt.Fprintf(&b, "  %-6s %s\n", c.Code, c.Meaning)
 	}
