@@ -52,7 +52,7 @@ func TestSuggestedCommandsExist(t *testing.T) {
 	all := commands(t)
 	all["help exit-codes"] = all["help"]
 	prose := map[string]bool{ // what rowlock does, and keys of its own in databases
-		"does": true, "itself": true, "is": true, "was": true, "has": true, "had": true, "did": true, "runs": true, "waits": true, "while": true,
+		"does": true, "or": true, "itself": true, "is": true, "was": true, "has": true, "had": true, "did": true, "runs": true, "waits": true, "while": true,
 		"advisory": true, "migrations": true, "namespace": true, "resource": true,
 	}
 	line := regexp.MustCompile("(?:^|[^a-zA-Z0-9_/.@-])rowlock((?: +(?:[a-z][a-z-]*|--?[a-z][a-z-]*(?:=[^ \"]*)?|[A-Z%][^ ]*))+)")
