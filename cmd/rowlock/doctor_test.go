@@ -394,7 +394,7 @@ func TestDoctorOnRedis(t *testing.T) {
 	require.NoError(t, root.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err())
 	found, d = w.doctor(t, store)
 	assert.Equal(t, []string{"problem locks"}, found, d.text())
-	assert.Contains(t, d.text(), "accept it with allow_eviction=true in --store")
+	assert.Contains(t, d.text(), "accept evictions with allow_eviction=true in --store")
 	found, d = w.doctor(t, store+"?allow_eviction=true")
 	assert.Equal(t, []string{"warning settings"}, found, d.text())
 	require.NoError(t, root.ConfigSet(ctx, "maxmemory-policy", "noeviction").Err())

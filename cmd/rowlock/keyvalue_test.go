@@ -135,7 +135,7 @@ func TestAdviceIsForTheCommandLine(t *testing.T) {
 	part := startServer(t, testserver.Redis, "--cluster-enabled", "yes").Addr
 	wholeCluster(t, part)
 	for _, advice := range []struct{ store, said, then string }{
-		{evicting, "accept it with allow_eviction=true in --store", evicting + "?allow_eviction=true"},
+		{evicting, "accept evictions with allow_eviction=true in --store", evicting + "?allow_eviction=true"},
 		{"redis://" + part, "write redis+cluster://HOST:PORT for --store", "redis+cluster://" + part},
 		{evicting + "?allow_eviction=true&replicas=1&replica_wait=100ms", "0 of 1 replicas", evicting + "?allow_eviction=true"},
 	} {

@@ -142,7 +142,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 var CommandTerms = strings.NewReplacer(
 	"use redis.NewClusterClient", "write redis+cluster://HOST:PORT for --store",
 	"give the client the address of its primary, or use redis.NewFailoverClient", "name its primary in --store",
-	"accept it with redislock.AllowEviction", "accept it with allow_eviction=true in --store",
-	"choose another redislock.Prefix", "choose another prefix=… in --store",
-	"the client gives no password", "write redis://USER:PASSWORD@HOST, or redis://:PASSWORD@HOST, for --store",
+	"accept evictions with redislock.AllowEviction", "accept evictions with allow_eviction=true in --store",
+	"choose another Prefix", "choose another prefix=… in --store",
+	"the client sent no password", "write redis://USER:PASSWORD@HOST, or redis://:PASSWORD@HOST, for --store",
 )
