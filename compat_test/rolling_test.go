@@ -52,7 +52,7 @@ func eachFleet(t *testing.T, do func(t *testing.T, f fleet)) {
 func (f fleet) earlier(t *testing.T) driver.Backend { return newEarlier(t, f.open(), f.server) }
 func (f fleet) present() driver.Backend             { return f.now(f.open()) }
 
-// ready makes the tables as they were before, and grants once: the version before did in other statements what a first grant needs.
+// ready makes the tables and grants once: a first grant needs statements that the version before does not have here.
 func (f fleet) ready(t *testing.T) *sql.DB {
 	db := f.open()
 	require.NoError(t, migrations.Up(t.Context(), db, f.dialect))
@@ -62,21 +62,16 @@ func (f fleet) ready(t *testing.T) *sql.DB {
 	require.NoError(t, err)
 	require.NoError(t, lease.Release(t.Context()))
 	require.NoError(t, locker.Close())
-	for waiters := true; waiters; {
-		require.NoError(t, migrations.Down(t.Context(), db, f.dialect))
-		_, err := db.ExecContext(t.Context(), "UPDATE rowlock_lease SET reserved_for = NULL WHERE name = 'nobody'")
-		waiters = err == nil
-	}
 	return db
 }
 
-// While a fleet is upgraded, clients of the version before and of this one use one table, and the table is brought up to date
-// under those of the version before: no two hold a lock at a time, tokens rise, and nobody hears of anything but that somebody else has
-// the lock. Those of the version before poll, and are called by nobody: they have their turn less often.
+// While a fleet is upgraded, clients of the version before and of this one use one table. No two hold a lock at a time, tokens rise, and
+// a client gets no other error than that the lock is held. Clients of the version before poll, and no release notifies them: they
+// acquire the lock less often.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {
-		db := f.ready(t)
+		f.ready(t)
 		r := &relay{}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -85,7 +80,6 @@ func TestRollingUpgrade(t *testing.T) {
 			running.Go(func() { r.run(ctx, t, f.earlier(t), &r.earlier) })
 		}
 		r.until(t, func() bool { return r.earlier.Load() >= 10 })
-		require.NoError(t, migrations.Up(ctx, db, f.dialect))
 		for range 2 {
 			running.Go(func() { r.run(ctx, t, f.present(), &r.present) })
 		}
@@ -96,7 +90,7 @@ func TestRollingUpgrade(t *testing.T) {
 	})
 }
 
-// relay is one lock that all want.
+// relay is one lock that all clients acquire in turn.
 type relay struct {
 	inside           atomic.Int32
 	newest           atomic.Uint64
@@ -144,19 +138,18 @@ func (r *relay) run(ctx context.Context, t *testing.T, b driver.Backend, count *
 		assert.NoError(t, lease.Err())
 		r.inside.Add(-1)
 		assert.NoError(t, lease.Release(context.Background()))
-		// It does something else, too. A release of the version before calls nobody, so that those who ask for a name
-		// again at once take turns among themselves, while one of this version asks seldom.
+		// It does something else, too. A release of the version before notifies nobody. Without a delay its clients would acquire the
+		// lock again at once, while clients of this version poll seldom.
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// A minimum hold that a client of the version before asked for is kept from the clients of this one. On Postgres and SQLite it is not
-// kept from a waiter that missed its turn just before (docs/compatibility.md).
+// A minimum hold of a client of the version before closes the lock to clients of this one. On Postgres and SQLite it does not close it
+// to a waiter that missed its reservation just before (docs/compatibility.md).
 func TestRollingMinHold(t *testing.T) {
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {
 		db := f.ready(t)
-		require.NoError(t, migrations.Up(t.Context(), db, f.dialect))
 		old, err := rowlock.New(f.earlier(t))
 		require.NoError(t, err)
 		defer old.Close() //nolint:errcheck // released below
@@ -170,7 +163,7 @@ func TestRollingMinHold(t *testing.T) {
 			_, err := present.Acquire(t.Context(), "job", rowlock.Wait(2*time.Second))
 			waited <- err
 		}()
-		if f.dialect == migrations.MySQL { // the waiter has the place that the release of this version looks at
+		if f.dialect == migrations.MySQL { // the waiter stands in the queue that the release of this version reads
 			require.Eventually(t, func() bool {
 				n := 0
 				return db.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease WHERE waiters IS NOT NULL").Scan(&n) == nil && n == 1
@@ -181,12 +174,11 @@ func TestRollingMinHold(t *testing.T) {
 	})
 }
 
-// A client of the version before that dies is followed by one of this version after its lease, and the other way round.
+// When a client of one version dies, a client of the other is granted the lock after the lease has expired.
 func TestRollingCrash(t *testing.T) {
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {
-		db := f.ready(t)
-		require.NoError(t, migrations.Up(t.Context(), db, f.dialect))
+		f.ready(t)
 		var last driver.Token
 		for i, pair := range [][2]driver.Backend{{f.earlier(t), f.present()}, {f.present(), f.earlier(t)}} {
 			r := driver.Request{Key: driver.Key{Name: "job"}, Nonce: driver.NewNonce(), Holder: "dead", TTL: 300 * time.Millisecond}

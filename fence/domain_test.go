@@ -33,7 +33,7 @@ func TestTokensOfTwoDomainsAreNotCompared(t *testing.T) {
 	})
 }
 
-// A mark that is older than its domain column takes the domain of whoever seals next.
+// A mark without a domain, as a reset leaves it, takes the domain of the next lease that seals.
 func TestAMarkWithoutADomainTakesTheNextOne(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		old, newer := s.two(t)

@@ -152,8 +152,6 @@ func TestTheFunctionIsSafeFromTheSearchPath(t *testing.T) {
 			return err
 		}))
 		require.NoError(t, migrations.Down(t.Context(), s.db, s.dialect, migrations.Table(table)), "the history")
-		require.NoError(t, migrations.Down(t.Context(), s.db, s.dialect, migrations.Table(table)), "the requests of waiters")
-		require.NoError(t, migrations.Down(t.Context(), s.db, s.dialect, migrations.Table(table)), "the waiters")
 		require.NoError(t, migrations.Down(t.Context(), s.db, s.dialect, migrations.Table(table)), "the sequence of package advisory")
 		require.Error(t, migrations.Down(t.Context(), s.db, s.dialect, migrations.Table(table)), "the trigger needs the function")
 		require.NoError(t, guard.Unprotect(t.Context(), "elsewhere"))

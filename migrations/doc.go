@@ -1,85 +1,80 @@
-// Package migrations creates and updates what packages sqllock, fence and advisory keep in a database.
-// It is the only place of this module that does: nothing is created at run time.
+// Package migrations creates and updates the tables of packages sqllock, fence, advisory and mysqlock. Nothing else in this module does:
+// nothing is created at run time.
 //
-// There are three ways to use it. [Up] brings the tables to the newest version; it may be called by
-// every process at its start, at the same time. [FS] hands out the files, for those who have a
-// folder of goose migrations or a goose provider of their own. [SQL] is one plain script, for every
-// other tool. In all three, [Table] names the table, as sqllock.Table does.
+// There are three ways to use it. [Up] brings the tables to the newest version. Every process may call it at its start, at the same time.
+// [FS] returns the files, for a goose provider or a folder of goose migrations of your own. [SQL] is one plain script, for every other
+// tool. In all three, [Table] names the table, as sqllock.Table does.
 //
 // # The tables
 //
-// rowlock_lease has one row a lock. A release does not delete the row, because the next token must
-// be larger; sqllock's Prune forgets rows in a way that keeps tokens rising. rowlock_lease_meta has
-// one row: the floor of all tokens, the identity of the server that granted last, and until when
-// nothing is granted after a change of it. rowlock_lease_fence has one row a resource that package
-// fence protects: the newest holder's token. Its rows stay until the guard's Prune forgets them.
-// rowlock_lease_outcome has one row for each of the fence's transactions at the same time: what became of
-// the last one.
-// rowlock_lease_fence_check is the function of the triggers that protect tables, on Postgres;
-// rowlock_lease_fence_pass is the table of those whom they let pass, on MySQL and SQLite.
-// rowlock_lease_version is goose's own table: what was applied.
-// rowlock_lease_waiter has, on Postgres, one row for each process that waits for a lock. It is not logged, and may be
-// emptied at any time.
-// On Postgres rowlock_lease_token is the sequence of package advisory's tokens.
-// On SQLite rowlock_lease_waiter has one row for each process and name that waits.
+// The files document every column. Their numbers are the same on all databases, and SQLite has no third one.
 //
-// rowlock_lease_run is the history of the command: what became of the last runs under each name. No lock depends on it.
+//	00001_lease  rowlock_lease             a row for each name that was ever locked; a release keeps it, because the next token must be larger
+//	             rowlock_lease_meta        one row: the floor of all tokens, the server that grants, and its quarantine
+//	             rowlock_lease_waiter      the processes that wait; may be emptied at any time (PostgreSQL and SQLite)
+//	00002_fence  rowlock_lease_fence       a row for each resource that package fence protects: the token of the newest holder
+//	             rowlock_lease_outcome     what became of the transactions of package fence
+//	             rowlock_lease_fence_check the function of the triggers that protect tables (PostgreSQL)
+//	             rowlock_lease_fence_pass  the writers that those triggers let pass (MySQL and SQLite)
+//	00003_token  rowlock_lease_token       the sequence of package advisory's tokens (PostgreSQL)
+//	             rowlock_lease_counter     the tokens of package mysqlock (MySQL and MariaDB)
+//	00004_run    rowlock_lease_run         the history of "rowlock run"; no lock depends on it
 //
-// # Who may do what
+// A lock in rows needs the first file alone. rowlock_lease_version is goose's own table: which of these were applied.
 //
-// Whoever migrates owns the tables. The programs that lock need less. On Postgres, for everything
-// but Prune:
+// # Privileges
+//
+// The role that migrates owns the tables. The programs that lock need less. On Postgres, for everything but Prune:
 //
 //	GRANT USAGE ON SCHEMA ops TO app; -- if the tables are in a schema of their own
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease TO app;
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON rowlock_lease_waiter TO app;
 //	GRANT SELECT, UPDATE (epoch, quarantined_until, longest_ttl_us) ON rowlock_lease_meta TO app;
 //
-// and for Prune as well:
+// Prune also needs:
 //
 //	GRANT DELETE ON rowlock_lease TO app;
 //	GRANT UPDATE (floor) ON rowlock_lease_meta TO app;
 //
-// and for package fence, whose tables may be in another database than the locks:
+// Package fence, whose tables may be in another database than the locks, needs:
 //
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_fence TO app;
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_outcome TO app; -- for Tx and TxPgx
 //
-// which is enough for a guard's Reset, too; for its Prune as well:
+// That is enough for a guard's Reset. Its Prune also needs:
 //
 //	GRANT DELETE ON rowlock_lease_fence TO app;
 //	GRANT DELETE ON rowlock_lease_outcome TO app;
 //	GRANT SELECT ON rowlock_lease TO app;
 //
-// and, where a program holds or ends its lease in the transactions of its data and does not lock
-// through the same user, for Hold the first of these, and for ReleaseOnCommit both:
+// A program may hold or end its lease in the transactions of its data, as another user than the one that locks. That user needs the
+// first of these for Hold, and all for ReleaseOnCommit:
 //
 //	GRANT SELECT ON rowlock_lease TO app;
 //	GRANT UPDATE (nonce, expires_at, held_until, reserved_for) ON rowlock_lease TO app;
-//	GRANT SELECT ON rowlock_lease_waiter TO app; -- on Postgres, whose waiters are called
+//	GRANT SELECT ON rowlock_lease_waiter TO app; -- on Postgres, whose waiters are notified
 //
-// fence.Protect is for the owner of the table that it protects. Who writes there needs no more than
-// that, on all databases: not to rowlock_lease_fence_pass either.
+// Only the owner of a table can protect it by fence.Protect. A user that writes to it needs no further privilege, on any database, and
+// none on rowlock_lease_fence_pass.
 //
-// and for package advisory:
+// Package advisory needs:
 //
 //	GRANT USAGE ON SEQUENCE rowlock_lease_token TO app;
 //
-// and for the history of the command, which does without where it may not:
+// The history of the command needs this. Without it the command works and records nothing:
 //
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON rowlock_lease_run TO app;
 //
-// They also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and
-// pg_control_system, which every role may unless that was revoked. Whoever only looks, with
-// List or Inspect, needs SELECT on rowlock_lease; with a guard's Marks, on rowlock_lease_fence.
+// The statements also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and pg_control_system. Every role may, unless that
+// was revoked. List and Inspect alone need SELECT on rowlock_lease, and a guard's Marks on rowlock_lease_fence.
 //
-// On MySQL and MariaDB the same privileges are enough, with the table's database in front:
+// On MySQL and MariaDB the same privileges are enough. The table's database stands in front:
 //
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease TO app;
 //	GRANT SELECT, UPDATE ON app.rowlock_lease_meta TO app;
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_fence TO app;
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_outcome TO app;
-//	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_counter TO app; -- for package mysqlock, whose last tokens it has
+//	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_counter TO app; -- for package mysqlock
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_run TO app; -- for the history of the command
 //
 // # Your own migrations
@@ -89,14 +84,12 @@
 //	goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(migrations.SessionLocker(migrations.Postgres, "app")))
 //	goose.NewProvider(goose.DialectMySQL, db, files, goose.WithLocker(migrations.Locker(locker, "app migrations")))
 //
-// The first needs no table and a direct connection; the second works with every backend, behind any
-// pooler, and shows who migrates.
+// The first needs a direct connection, and no table. The second works with every backend, behind any pooler, and shows who migrates.
 //
 // # Taking turns
 //
-// Processes that migrate at the same time take turns: on Postgres with an advisory lock of the
-// session (pg_try_advisory_lock, its key the first eight bytes of the SHA-256 of "rowlock
-// migrations " and the table's name), on MySQL with GET_LOCK. Both are the session's, so migrate
-// through a direct connection and not through a pooler in transaction mode. On SQLite the losers of
-// a race look again and find the work done.
+// Processes that migrate at the same time take turns. On Postgres they use an advisory lock of the session (pg_try_advisory_lock). Its key is
+// the first eight bytes of the SHA-256 of "rowlock migrations " and the table's name. On MySQL they use GET_LOCK. Both belong to the session,
+// so migrate through a direct connection and not through a pooler in transaction mode. On SQLite a process that loses the race tries again
+// and finds the work done.
 package migrations

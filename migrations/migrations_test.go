@@ -142,7 +142,7 @@ func TestUpAndDownAgain(t *testing.T) {
 					assert.True(t, m.Applied, m.Name)
 					assert.WithinDuration(t, time.Now(), m.AppliedAt, time.Hour, m.Name)
 				}
-				assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM rowlock_lease_meta WHERE id = 1 AND schema_version = 1"))
+				assert.Equal(t, 1, on.count(t, "SELECT count(*) FROM rowlock_lease_meta WHERE id = 1"))
 				assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease"))
 				assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease_fence"))
 				assert.Zero(t, on.count(t, "SELECT count(*) FROM rowlock_lease_outcome"))

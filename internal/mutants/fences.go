@@ -45,6 +45,6 @@ var fences = []mutant{
 		in("fence", "claim.mayRaise", "m.domain != c.domain", "m.domain != c.domain && c.token < 0"),
 		behind("TestTokensOfTwoDomainsAreNotCompared/postgres")},
 	{"a protected table takes a write without a check", "S5",
-		file("migrations/postgres/00005_fence_protect.sql", "nonces IS NULL", "nonces IS NULL AND false"),
+		file("migrations/postgres/00002_fence.sql", "nonces IS NULL", "nonces IS NULL AND false"),
 		behind("TestAProtectedTableTakesCheckedWritesOnly/postgres")},
 }

@@ -264,8 +264,8 @@ func TestTheTriggerFindsNothingOfOthersInTheSchemaOfTheTables(t *testing.T) {
 	}
 	require.NoError(t, exec(`CREATE TABLE ledger (n int);
 		CREATE TRIGGER rowlock_fence BEFORE INSERT ON ledger FOR EACH STATEMENT EXECUTE FUNCTION hostile.rowlock_lease_fence_check('shop', 'ledger');
-		INSERT INTO hostile.rowlock_lease_fence (namespace, resource, token, nonce, sealed_at)
-		VALUES ('shop', 'ledger', 1, '00000000-0000-0000-0000-000000000001', now())`))
+		INSERT INTO hostile.rowlock_lease_fence (namespace, resource, token, nonce, domain, sealed_at)
+		VALUES ('shop', 'ledger', 1, '00000000-0000-0000-0000-000000000001', '', now())`))
 	for setting, want := range map[string]string{
 		"rowlock.nonces = ''": "RLF01",
 		"rowlock.nonces = '00000000-0000-0000-0000-000000000002'": "RLF02",

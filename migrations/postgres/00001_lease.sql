@@ -1,19 +1,19 @@
 -- +goose Up
 
--- One row a lock. A row is never deleted when its lock is released: the next token must be larger.
--- Nothing but the primary key is indexed, and pages are left half empty, so that each renewal is a
--- heap-only update.
+-- The locks: one row for each name that was ever locked. A release keeps the row, because the next token must be larger.
+-- Only the primary key is indexed, and pages stay half empty, so that each renewal is a heap-only update.
 CREATE TABLE rowlock_lease (
-    namespace   text COLLATE "C" NOT NULL,
-    name        text COLLATE "C" NOT NULL,
-    token       bigint      NOT NULL, -- of the present grant, or the last one
-    nonce       uuid,                 -- of the present grant; NULL once it is released
-    holder      text        NOT NULL, -- who, for people
-    note        text        NOT NULL, -- why, for people
-    acquired_at timestamptz NOT NULL,
-    expires_at  timestamptz NOT NULL, -- the lease ends here unless it is renewed
-    held_until  timestamptz NOT NULL, -- from here on the lock can be granted to somebody else; 1970 once it is released and kept for nobody,
-                                      -- so that it is free whatever the clock says
+    namespace    text COLLATE "C" NOT NULL,
+    name         text COLLATE "C" NOT NULL,
+    token        bigint      NOT NULL, -- of the current grant, or of the last one; 0 if there was none
+    nonce        uuid        NULL,     -- of the request that was granted; NULL once the grant is released
+    holder       text        NOT NULL, -- who holds the lock, for people
+    note         text        NOT NULL, -- why, for people
+    acquired_at  timestamptz NOT NULL, -- when the lock was granted
+    expires_at   timestamptz NOT NULL, -- when the lease ends unless it is renewed
+    held_until   timestamptz NOT NULL, -- until then nobody else is granted the lock; 1970 after a release that neither reserves the lock
+                                       -- nor has a minimum hold to keep, so that the lock stays free if the clock is set back
+    reserved_for uuid        NULL,     -- the waiter that a release reserved the lock for, until held_until, 50 ms later
     PRIMARY KEY (namespace, name)
 ) WITH (
     fillfactor = 50,
@@ -22,20 +22,45 @@ CREATE TABLE rowlock_lease (
     autovacuum_vacuum_cost_delay = 0
 );
 
--- One row: what is true of all locks.
+-- One row with what all locks have in common.
 CREATE TABLE rowlock_lease_meta (
     id                smallint    PRIMARY KEY CHECK (id = 1),
-    floor             bigint      NOT NULL, -- every token granted from now on is larger
-    epoch             text        NOT NULL, -- the server that grants; empty before the first grant
-    quarantined_until timestamptz NOT NULL, -- nothing is granted before
-    longest_ttl_us    bigint      NOT NULL, -- no lease was ever granted for longer, in microseconds
-    schema_version    integer     NOT NULL
+    floor             bigint      NOT NULL, -- every token that is granted from now on is larger
+    epoch             text        NOT NULL, -- the server that grants: system identifier/timeline/start; empty before the first grant
+    quarantined_until timestamptz NOT NULL, -- until then nothing is granted, because the server has changed
+    longest_ttl_us    bigint      NOT NULL  -- the longest time that any grant closed a lock for, in microseconds, and at least a minute
 );
 
-INSERT INTO rowlock_lease_meta (id, floor, epoch, quarantined_until, longest_ttl_us, schema_version)
-VALUES (1, 0, '', '-infinity', 60000000, 1);
+INSERT INTO rowlock_lease_meta (id, floor, epoch, quarantined_until, longest_ttl_us)
+VALUES (1, 0, '', '-infinity', 60000000);
+
+-- The queues: one row for each process and name that it waits for. A release chooses the process that has waited longest.
+-- If rows are lost, waiters wait longer, and nothing else happens. So the table needs no log.
+CREATE UNLOGGED TABLE rowlock_lease_waiter (
+    namespace   text COLLATE "C" NOT NULL,
+    name        text COLLATE "C" NOT NULL,
+    since       timestamptz NOT NULL, -- when it began to wait, or was last granted the lock
+    id          uuid        NOT NULL, -- random, of the process and the name
+    channel     text COLLATE "C" NOT NULL, -- where the process listens for notifications; empty if it does not listen
+    seen_at     timestamptz NOT NULL, -- when it last confirmed that it waits; after 3 s it counts as dead
+    callable    boolean     NOT NULL DEFAULT true, -- a release may choose it; false once it has been granted the lock
+    -- The request that a waiter deposits here, so that a release can grant it in the same statement.
+    nonce       uuid        NULL,                -- of the request; NULL if there is none
+    holder      text        NOT NULL DEFAULT '',
+    note        text        NOT NULL DEFAULT '',
+    ttl_us      bigint      NOT NULL DEFAULT 0,  -- in microseconds, as the two below
+    min_hold_us bigint      NOT NULL DEFAULT 0,
+    handover_us bigint      NOT NULL DEFAULT 0,  -- the hand-over delay
+    PRIMARY KEY (namespace, name, since, id)
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_cost_delay = 0
+);
 
 -- +goose Down
 
+DROP TABLE rowlock_lease_waiter;
 DROP TABLE rowlock_lease_meta;
 DROP TABLE rowlock_lease;

@@ -1,34 +1,48 @@
 -- +goose Up
 
--- One row a lock. A row is never deleted when its lock is released: the next token must be larger.
--- Times are microseconds since 1970. held_until is 0 if the lock is open at once, so that a clock that is set back does not close it again.
+-- Times are microseconds since 1970.
+
+-- The locks: one row for each name that was ever locked. A release keeps the row, because the next token must be larger.
 CREATE TABLE rowlock_lease (
-    namespace   TEXT    NOT NULL COLLATE BINARY,
-    name        TEXT    NOT NULL COLLATE BINARY,
-    token       INTEGER NOT NULL, -- of the present grant, or the last one
-    nonce       TEXT,             -- of the present grant; NULL once it is released
-    holder      TEXT    NOT NULL, -- who, for people
-    note        TEXT    NOT NULL, -- why, for people
-    acquired_at INTEGER NOT NULL,
-    expires_at  INTEGER NOT NULL, -- the lease ends here unless it is renewed
-    held_until  INTEGER NOT NULL, -- from here on the lock can be granted to another holder
+    namespace    TEXT    NOT NULL COLLATE BINARY,
+    name         TEXT    NOT NULL COLLATE BINARY,
+    token        INTEGER NOT NULL, -- of the current grant, or of the last one; 0 if there was none
+    nonce        TEXT    NULL,     -- of the request that was granted; NULL once the grant is released
+    holder       TEXT    NOT NULL, -- who holds the lock, for people
+    note         TEXT    NOT NULL, -- why, for people
+    acquired_at  INTEGER NOT NULL, -- when the lock was granted
+    expires_at   INTEGER NOT NULL, -- when the lease ends unless it is renewed
+    held_until   INTEGER NOT NULL, -- until then nobody else is granted the lock; 0 after a release that neither reserves the lock
+                                   -- nor has a minimum hold to keep, so that the lock stays free if the clock is set back
+    reserved_for TEXT    NULL,     -- the waiter that a release reserved the lock for, until held_until, 50 ms later; NULL while a grant holds the lock
     PRIMARY KEY (namespace, name)
 ) WITHOUT ROWID;
 
--- One row: what is true of all locks.
+-- One row with what all locks have in common.
 CREATE TABLE rowlock_lease_meta (
     id                INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
-    floor             INTEGER NOT NULL, -- every token granted from now on is larger
+    floor             INTEGER NOT NULL, -- every token that is granted from now on is larger
     epoch             TEXT    NOT NULL, -- the database that grants; empty before the first grant
-    quarantined_until INTEGER NOT NULL, -- nothing is granted before
-    longest_ttl_us    INTEGER NOT NULL, -- no lease was ever granted for longer, in microseconds
-    schema_version    INTEGER NOT NULL
+    quarantined_until INTEGER NOT NULL, -- until then nothing is granted, because the database has changed
+    longest_ttl_us    INTEGER NOT NULL  -- the longest time that any grant closed a lock for, in microseconds, and at least a minute
 );
 
-INSERT INTO rowlock_lease_meta (id, floor, epoch, quarantined_until, longest_ttl_us, schema_version)
-VALUES (1, 0, '', 0, 60000000, 1);
+INSERT INTO rowlock_lease_meta (id, floor, epoch, quarantined_until, longest_ttl_us)
+VALUES (1, 0, '', 0, 60000000);
+
+-- The queues: one row for each process and name that it waits for. A release reserves the lock for the process that has waited longest.
+-- If rows are lost, waiters wait longer, and nothing else happens.
+CREATE TABLE rowlock_lease_waiter (
+    namespace TEXT    NOT NULL COLLATE BINARY,
+    name      TEXT    NOT NULL COLLATE BINARY,
+    id        TEXT    NOT NULL, -- random, of the process and the name
+    since     INTEGER NOT NULL, -- when it began to wait
+    seen_at   INTEGER NOT NULL, -- when it last confirmed that it waits; after 3 s it counts as dead
+    PRIMARY KEY (namespace, name, id)
+) WITHOUT ROWID;
 
 -- +goose Down
 
+DROP TABLE rowlock_lease_waiter;
 DROP TABLE rowlock_lease_meta;
 DROP TABLE rowlock_lease;

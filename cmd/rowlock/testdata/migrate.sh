@@ -16,7 +16,11 @@ rowlock resume job
 until rowlock migrate status | grep -Eq '^00002_fence.sql +-'; do
 	rowlock migrate down
 done
-# What it needs came after the fence. A file of its own it brings up to date itself.
+# A lock needs the first migration alone. The command brings a file of its own up to date by itself.
+rowlock run job -- true
+until rowlock migrate status | grep -Eq '^00001_lease.sql +-'; do
+	rowlock migrate down
+done
 case $ROWLOCK_STORE in
 local | sqlite:*) rowlock run job -- true ;;
 *)
