@@ -24,7 +24,10 @@ func (e *opError) Error() string {
 	if e.kind == ErrUnknown {
 		kind = "outcome unknown"
 	}
-	what := e.op + " " + excerpt(e.key.String()) + ": "
+	what := e.op + ": "
+	if e.key.Name != "" {
+		what = e.op + " " + excerpt(e.key.String()) + ": "
+	}
 	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // a backend may say it, too
 	return "rowlock: " + what + kind + ": " + cause
 }

@@ -143,6 +143,17 @@ func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error
 	return fn(inner, le)
 }
 
+// reenter is the scope of a Do inside the Do that holds the lease.
+func (le *Lease) reenter(ctx context.Context, fn func(context.Context, *Lease) error) error {
+	inner, leave := le.scope(ctx)
+	defer leave()
+	err := fn(inner, le)
+	if ended := le.Err(); errors.Is(ended, ErrLost) && !errors.Is(err, ErrLost) {
+		err = oneline.Join(err, ended)
+	}
+	return err
+}
+
 // scope returns a context that ends with ctx or when the lease is no longer trusted. The caller must call
 // leave.
 func (le *Lease) scope(ctx context.Context) (scope context.Context, leave func()) {

@@ -144,20 +144,39 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...Option) (*
 // returned nil. A release without a reply is no error of Do: the work was done under the lock, and the lock
 // expires. If fn panics, Do releases the lease.
 func (l *Locker) Do(ctx context.Context, name string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
-	lease, err := l.Acquire(ctx, name, opts...)
+	return l.do(ctx, name, fn, l.Acquire, opts)
+}
+
+// TryDo is [Locker.Do] with [Locker.TryAcquire]: it fails with [ErrHeld] at once if the name is held.
+func (l *Locker) TryDo(ctx context.Context, name string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
+	return l.do(ctx, name, fn, l.TryAcquire, opts)
+}
+
+// do runs fn under a lease that acquire returns, or under the one that ctx carries if the option Reenter says so.
+func (l *Locker) do(ctx context.Context, name string, fn func(context.Context, *Lease) error,
+	acquire func(context.Context, string, ...Option) (*Lease, error), opts []Option,
+) error {
+	lease, err := l.carried(ctx, name, opts)
 	if err != nil {
+		return err
+	}
+	if lease != nil {
+		return lease.reenter(ctx, fn)
+	}
+	if lease, err = acquire(ctx, name, opts...); err != nil {
 		return err
 	}
 	return lease.run(ctx, fn)
 }
 
-// TryDo is [Locker.Do] with [Locker.TryAcquire]: it fails with [ErrHeld] at once if the name is held.
-func (l *Locker) TryDo(ctx context.Context, name string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
-	lease, err := l.TryAcquire(ctx, name, opts...)
-	if err != nil {
-		return err
+// carried returns the lease on name that ctx carries and that the option Reenter permits to use; nil if there is none.
+func (l *Locker) carried(ctx context.Context, name string, opts []Option) (*Lease, error) {
+	cfg, err := l.configure(opts)
+	if err != nil || !cfg.reenter || l.closing.Err() != nil {
+		return nil, err
 	}
-	return lease.run(ctx, fn)
+	lease, _ := ctx.Value(nesting{l, driver.Key{Namespace: cfg.namespace, Name: name}}).(*Lease)
+	return lease, nil
 }
 
 // closeTimeout is how long Close waits for a store that hangs, however many leases there are.

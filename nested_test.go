@@ -143,3 +143,49 @@ func TestErrorsAreOneLine(t *testing.T) {
 		}
 	})
 }
+
+// With Reenter a Do inside the Do of the same name runs under the outer lease, which it does not release. Anything else is as without.
+func TestReenter(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.Reenter())
+		ran := 0
+		require.NoError(t, l.Do(background, "a", func(ctx context.Context, outer *rowlock.Lease) error {
+			for _, do := range []func(context.Context, string, func(context.Context, *rowlock.Lease) error, ...rowlock.Option) error{l.Do, l.TryDo} {
+				require.NoError(t, do(ctx, "a", func(ctx context.Context, inner *rowlock.Lease) error {
+					assert.Same(t, outer, inner)
+					carried, ok := rowlock.FromContext(ctx)
+					assert.True(t, ok && carried == outer)
+					ran++
+					return ctx.Err()
+				}))
+				require.NoError(t, outer.Err(), "the outer Do goes on")
+			}
+			_, err := l.Acquire(ctx, "a")
+			require.ErrorIs(t, err, rowlock.ErrNested)
+			require.NoError(t, l.Do(ctx, "b", func(ctx context.Context, b *rowlock.Lease) error {
+				assert.NotSame(t, outer, b)
+				return l.Do(ctx, "a", func(_ context.Context, a *rowlock.Lease) error { assert.Same(t, outer, a); return nil })
+			}))
+			boom := errors.New("boom")
+			require.Equal(t, boom, l.Do(ctx, "a", func(context.Context, *rowlock.Lease) error { return boom }))
+			return nil
+		}))
+		assert.Equal(t, 2, ran)
+		assert.Equal(t, 2, store.Calls(memlock.OpAcquire), "a and b")
+
+		lost := acquire(t, l, "a")
+		err := l.Do(lost.Context(), "a", func(ctx context.Context, _ *rowlock.Lease) error {
+			store.Lose("a")
+			<-ctx.Done()
+			return nil
+		})
+		require.ErrorIs(t, err, rowlock.ErrLost)
+		err = l.Do(lost.Context(), "a", func(context.Context, *rowlock.Lease) error { return errors.New("ran") })
+		require.ErrorContains(t, err, "context canceled", "a lease that has ended is not entered")
+
+		held := acquire(t, l, "c")
+		require.NoError(t, l.Close())
+		err = l.Do(held.Context(), "c", func(context.Context, *rowlock.Lease) error { return errors.New("ran") })
+		require.ErrorIs(t, err, rowlock.ErrClosed)
+	})
+}

@@ -63,6 +63,11 @@ func Holder(who string) Option { return func(s *settings) { s.holder = who } }
 // without NUL.
 func Note(text string) Option { return func(s *settings) { s.note = text } }
 
+// Reenter makes Do and TryDo run their function under the lease that ctx carries, if that is a lease on the same name that is still
+// held. They then acquire and release nothing. Without the option such a nested call fails with [ErrNested]. Acquire and TryAcquire
+// ignore it, because each returns a lease of its own. Nothing is counted across processes or goroutines: the outermost Do releases.
+func Reenter() Option { return func(s *settings) { s.reenter = true } }
+
 // Logger logs the events of [Trace] to l. Without it the library logs nothing.
 func Logger(l *slog.Logger) Option {
 	return func(s *settings) {
@@ -143,6 +148,7 @@ type settings struct {
 	log                          *Trace
 	require                      []Requirement
 	guard                        Sealer
+	reenter                      bool
 	fenced                       bool
 }
 

@@ -94,40 +94,35 @@ func (p *pausing) ask(ctx context.Context, limit time.Duration) error {
 // It returns an [ErrUnavailable] if the store could not be reached, and an [ErrUnknown] if no reply came, so
 // that the pause may have ended.
 func (l *Locker) Resume(ctx context.Context, name string, token Token, opts ...Option) error {
-	inspector, err := l.pauses()
+	if _, err := l.pauses(); err != nil {
+		return err
+	}
+	key, err := l.keyOf(name, opts)
 	if err != nil {
 		return err
 	}
-	cfg, err := l.configure(opts)
-	if err != nil {
-		return err
-	}
-	key, err := newKey(cfg.namespace, name)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, operatorLimit)
 	defer cancel()
-	now, err := inspector.Inspect(ctx, key)
+	var now Status
+	err = l.read(ctx, "resume", key, func(ctx context.Context, o driver.Operator) (err error) {
+		now, err = o.Inspect(ctx, key)
+		return err
+	})
 	switch {
 	case err != nil:
-		return &opError{"resume", key, ErrUnavailable, err}
+		return err
 	case now.State != driver.StatePaused || token != 0 && token != now.Token:
 		return fmt.Errorf("rowlock: resume %s: %w", excerpt(key.String()), ErrNotPaused)
 	}
 	// A token belongs to a pause until that pause ends. So the name with this token is still paused, or the
 	// pause has ended.
-	err = inspector.ForceRelease(ctx, key, now.Token, true)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, driver.ErrNotHeld):
+	err = l.operate(ctx, "resume", key, func(ctx context.Context, o driver.Operator) error {
+		return o.ForceRelease(ctx, key, now.Token, true)
+	})
+	if errors.Is(err, ErrNotHeld) {
 		return fmt.Errorf("rowlock: resume %s: %w", excerpt(key.String()), ErrNotPaused)
-	case driver.IsNotApplied(err):
-		return &opError{"resume", key, ErrUnavailable, err}
-	default:
-		return &opError{"resume", key, ErrUnknown, err}
 	}
+	return err
 }
 
 // pauses returns the backend as an Operator, or an error if it cannot pause.

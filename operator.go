@@ -1,0 +1,121 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// Status is the state of one name, as the store sees it.
+type Status = driver.Status
+
+// operatorLimit bounds a call of an operator, whatever its ctx permits.
+const operatorLimit = 10 * time.Second
+
+// Status returns the state of name: whether it is free, held, expired, closed or paused, who holds it or held it last, and since when.
+// A name that the store has never seen, or has pruned, is free and has token zero. The state may have changed when the call returns.
+//
+// Of the options only [Namespace] matters. ctx bounds the call, which takes ten seconds at most. The error is an [ErrUnavailable] when
+// the store did not answer, and an [errors.ErrUnsupported] of a backend that is no [driver.Operator].
+func (l *Locker) Status(ctx context.Context, name string, opts ...Option) (Status, error) {
+	key, err := l.keyOf(name, opts)
+	if err != nil {
+		return Status{}, err
+	}
+	var status Status
+	err = l.read(ctx, "status of", key, func(ctx context.Context, o driver.Operator) (err error) {
+		status, err = o.Inspect(ctx, key)
+		return err
+	})
+	return status, err
+}
+
+// List returns the state of every name in the namespace that the store remembers, ordered by name. Options, bounds and errors are those
+// of [Locker.Status].
+func (l *Locker) List(ctx context.Context, opts ...Option) ([]Status, error) {
+	cfg, err := l.configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	var list []Status
+	err = l.read(ctx, "list", driver.Key{Namespace: cfg.namespace}, func(ctx context.Context, o driver.Operator) (err error) {
+		list, err = o.List(ctx, cfg.namespace, false)
+		return err
+	})
+	return list, err
+}
+
+// ForceRelease ends the lease or the pause that has the token, although it is not the caller's, so that name becomes free. It is for an
+// operator who knows that the holder must stop. The holder finds out when it renews, and may work until then. Only a fence rejects what
+// it writes in that time: the next grant has a larger token.
+//
+// Options and bounds are those of [Locker.Status]. The error is an [ErrNotHeld] if nobody holds name with that token, an
+// [ErrUnavailable] when the request had no effect, and an [ErrUnknown] when no answer came.
+func (l *Locker) ForceRelease(ctx context.Context, name string, token Token, opts ...Option) error {
+	key, err := l.keyOf(name, opts)
+	if err != nil {
+		return err
+	}
+	return l.operate(ctx, "force release of", key, func(ctx context.Context, o driver.Operator) error {
+		return o.ForceRelease(ctx, key, token, true)
+	})
+}
+
+// Prune makes the store forget each name, of any namespace, that has been free for at least unused, and returns how many it has
+// forgotten. Tokens that are granted later are larger than any that was forgotten. unused must not be negative. Bounds and errors are
+// those of [Locker.ForceRelease], except ErrNotHeld.
+func (l *Locker) Prune(ctx context.Context, unused time.Duration) (int, error) {
+	if unused < 0 {
+		return 0, fmt.Errorf("rowlock: Prune(%s): must not be negative", unused)
+	}
+	var pruned int
+	err := l.operate(ctx, "prune", driver.Key{}, func(ctx context.Context, o driver.Operator) (err error) {
+		pruned, err = o.Prune(ctx, unused)
+		return err
+	})
+	return pruned, err
+}
+
+// keyOf is the key of a name under the options of one call.
+func (l *Locker) keyOf(name string, opts []Option) (driver.Key, error) {
+	cfg, err := l.configure(opts)
+	if err != nil {
+		return driver.Key{}, err
+	}
+	return newKey(cfg.namespace, name)
+}
+
+// read is operate for a call that changes nothing: whatever its error is, the store is unavailable.
+func (l *Locker) read(ctx context.Context, op string, key driver.Key, call func(context.Context, driver.Operator) error) error {
+	return l.operate(ctx, op, key, func(ctx context.Context, o driver.Operator) error {
+		err := call(ctx, o)
+		if err != nil && !driver.IsNotApplied(err) {
+			err = driver.NotApplied(err)
+		}
+		return err
+	})
+}
+
+// operate makes one call to the store's operator, and classifies its error.
+func (l *Locker) operate(ctx context.Context, op string, key driver.Key, call func(context.Context, driver.Operator) error) error {
+	operator, ok := l.backend.(driver.Operator)
+	if !ok {
+		return fmt.Errorf("rowlock: backend %s has no operations for people: %w", l.caps.Backend, errors.ErrUnsupported)
+	}
+	ctx, cancel := context.WithTimeout(ctx, operatorLimit)
+	defer cancel()
+	err := call(ctx, operator)
+	kind := ErrUnknown
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, driver.ErrNotHeld):
+		return fmt.Errorf("rowlock: %s %s: %w", op, excerpt(key.String()), ErrNotHeld)
+	case driver.IsNotApplied(err):
+		kind = ErrUnavailable
+	}
+	return &opError{op, key, kind, err}
+}
