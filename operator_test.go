@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// An operator sees who holds a name, ends the lease by its token, and is told when there is nothing to end. The holder finds out.
+// An operator sees who holds a name, ends the lease by its token, and gets an error when there is nothing to end. The holder finds out.
 func TestOperatorOfALocker(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		holder, ops := locker(t, store, rowlock.Holder("job-1")), locker(t, store)

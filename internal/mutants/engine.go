@@ -84,7 +84,7 @@ var engine = []mutant{
 		in(".", "settings.termFor", "hold >= ttl", "hold >= 0"),
 		root("TestMaxHoldFreesTheName")},
 	{"Do is fine though its function never ran", "outcomes are told apart",
-		in(".", "Locker.Do", "return err", "return nil"),
+		in(".", "Locker.do", "lease, err = acquire(ctx, name, opts...); err != nil {\n\t\treturn err", "lease, err = acquire(ctx, name, opts...); err != nil {\n\t\treturn nil"),
 		root("TestResultOfDo")},
 	{"a loss that the release finds is not told", "release works",
 		in(".", "Lease.release", "found != 0", "found > 1<<6"),
