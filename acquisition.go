@@ -116,7 +116,7 @@ func (a *acquisition) wait() (*Lease, error) {
 	}()
 	le, next := w.reachFront()
 	for le == nil && next != stop {
-		le, next = w.turn()
+		le, next = w.askAndRest()
 	}
 	if le == nil {
 		return nil, a.giveUp()

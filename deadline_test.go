@@ -124,7 +124,7 @@ func TestTakenLeaseIsLostWithTheNextRenewal(t *testing.T) {
 }
 
 // A loss that only the release notices is reported once, by the release.
-func TestALossThatTheReleaseFindsIsTold(t *testing.T) {
+func TestReleaseReportsALossThatItNotices(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var lost []rowlock.LostEvent
 		l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Lost: func(e rowlock.LostEvent) { lost = append(lost, e) }}))
@@ -146,7 +146,7 @@ func TestALossThatTheReleaseFindsIsTold(t *testing.T) {
 
 // The error of Renew says why no reply came. It also does so if the store replied without an outcome for the
 // lease.
-func TestRenewKeepsItsCause(t *testing.T) {
+func TestRenewReportsItsCause(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {Fail: errSpoiled}})
@@ -180,7 +180,7 @@ func TestMaxHoldEndsTheLease(t *testing.T) {
 }
 
 // Promise 11: one goroutine renews ten thousand leases with ten requests.
-func TestRenewalsTravelTogether(t *testing.T) {
+func TestLeasesAreRenewedInBatches(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(30*time.Second))
 		for i := range 10_000 {

@@ -15,7 +15,7 @@ import (
 )
 
 // Promise 5: an acquire whose reply was lost is repeated, and returns the same grant.
-func TestAcquireIsSentAgainForTheSameGrant(t *testing.T) {
+func TestARepeatedAcquireReturnsTheSameGrant(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
 		store.LoseReply(memlock.OpAcquire)
@@ -31,7 +31,7 @@ func TestAcquireIsSentAgainForTheSameGrant(t *testing.T) {
 }
 
 // Promise 5: an acquire that gives up while its reply is missing leaves nothing behind.
-func TestGivenUpAcquireIsTakenBack(t *testing.T) {
+func TestAnAcquireThatGaveUpIsReleased(t *testing.T) {
 	for name, fault := range map[string]memlock.Fault{
 		"reply lost":            {LoseReply: true},
 		"reply late":            {Reply: time.Hour},
@@ -64,7 +64,7 @@ func TestGivenUpAcquireIsTakenBack(t *testing.T) {
 
 // Promise 5: a grant of unknown outcome is released in the background, even if the store is unreachable at
 // first.
-func TestTakingBackOutlastsAnOutage(t *testing.T) {
+func TestAReleaseInTheBackgroundOutlastsAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {LoseReply: true}, memlock.OpRelease: {Fail: context.DeadlineExceeded}})
@@ -79,7 +79,7 @@ func TestTakingBackOutlastsAnOutage(t *testing.T) {
 }
 
 // Promise 5: a late duplicate of an acquire does not hold the name after the release.
-func TestLateDuplicateIsTakenBackAfterTheRelease(t *testing.T) {
+func TestALateDuplicateIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
 		store.Intercept(func(c memlock.Call) memlock.Fault {
@@ -120,7 +120,7 @@ func TestReleaseAlwaysWorks(t *testing.T) {
 
 // Promise 7: a release without a reply has an unknown outcome, is limited in time, and is retried in the
 // background.
-func TestReleaseOfUnknownOutcomeGoesOn(t *testing.T) {
+func TestAReleaseWithoutAReplyIsRetried(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
 		lease := acquire(t, l, "a")
@@ -136,7 +136,7 @@ func TestReleaseOfUnknownOutcomeGoesOn(t *testing.T) {
 }
 
 // Promise 7: a release that was applied but whose reply was lost is no loss when it is repeated.
-func TestReleaseIsSentAgain(t *testing.T) {
+func TestAReleaseIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
 		lease := acquire(t, l, "a")
@@ -152,7 +152,7 @@ func TestReleaseIsSentAgain(t *testing.T) {
 
 // Promise 7: it is no loss either if another process has acquired the name meanwhile. Then the outcome is
 // unknown.
-func TestReleaseDoesNotTakeItsOwnEffectForALoss(t *testing.T) {
+func TestAReleaseDoesNotReportItsOwnEffectAsALoss(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")
 		other := locker(t, store)

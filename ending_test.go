@@ -70,7 +70,7 @@ func TestAFailedReleaseWithKeepsTheLease(t *testing.T) {
 }
 
 // If its function has ended the lease and failed afterwards, the renewal detects that.
-func TestAReleaseWithOfUnknownOutcomeIsFoundOut(t *testing.T) {
+func TestARenewalDetectsAReleaseWithOfUnknownOutcome(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")
 		err := lease.ReleaseWith(background, func(ctx context.Context) error {

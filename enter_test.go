@@ -86,7 +86,7 @@ func TestTheQueueIsEnteredAtOnce(t *testing.T) {
 }
 
 // When a wait ends without a grant, the error names the holder, at the front of the queue and behind it.
-func TestTheEndOfAWaitSaysWhoHolds(t *testing.T) {
+func TestTheEndOfAWaitNamesTheHolder(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
 		acquire(t, locker(t, store, rowlock.Holder("other"), rowlock.Note("why")), "a")
@@ -134,7 +134,7 @@ func (s lateToTell) Await(ctx context.Context, r driver.Request, wait func(*driv
 
 // The store may report the holder after the wait has begun, or only at its end. The wait is limited from its
 // beginning, is traced, and its error names the holder.
-func TestWhoHoldsIsToldLater(t *testing.T) {
+func TestTheHolderIsReportedLater(t *testing.T) {
 	for _, note := range []string{"soon", "at last"} {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
 			s := lateToTell{newEntered(store)}

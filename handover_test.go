@@ -76,7 +76,7 @@ func TestReleaseHandsOverToTheNextWaiter(t *testing.T) {
 
 // After sixteen hand-overs in a row, or 100 ms, the name goes through the store, and a waiter of another
 // process acquires it.
-func TestBurstsLeaveOthersTheirTurn(t *testing.T) {
+func TestOtherProcessesAcquireBetweenSeriesOfHandOvers(t *testing.T) {
 	for name, hold := range map[string]time.Duration{"by number": time.Millisecond, "by time": 30 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -119,7 +119,7 @@ func (d distant) Notify(ctx context.Context, key driver.Key, wake func()) (func(
 
 // After a series of hand-overs, the waiters of its process have no advantage over those of other processes,
 // which the store notifies.
-func TestBurstsEndForEverybodyAtOnce(t *testing.T) {
+func TestASeriesOfHandOversEndsForAllProcessesAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, distant{store}), locker(t, distant{store})
 		var mu sync.Mutex
@@ -135,7 +135,7 @@ func TestBurstsEndForEverybodyAtOnce(t *testing.T) {
 }
 
 // A lost notification at the end of a series of hand-overs costs a few milliseconds, not a poll.
-func TestBurstsEndWithoutTheStoresWakeUp(t *testing.T) {
+func TestASeriesOfHandOversEndsWithoutANotification(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, deaf{store})
 		first := acquire(t, l, "a")
@@ -148,7 +148,7 @@ func TestBurstsEndWithoutTheStoresWakeUp(t *testing.T) {
 }
 
 // A waiter that becomes the first before headStart is over sends its own request, and is not woken again.
-func TestNobodyAsksInVainAfterABurst(t *testing.T) {
+func TestNoRequestIsRefusedAfterASeriesOfHandOvers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var through atomic.Int32
 		l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(e rowlock.AcquiredEvent) {
@@ -169,7 +169,7 @@ func TestNobodyAsksInVainAfterABurst(t *testing.T) {
 
 // Two callers that alternate also make a series of hand-overs, although nobody waits when one of them
 // acquires the name.
-func TestTwoInTurnAreABurst(t *testing.T) {
+func TestTwoAlternatingCallersMakeASeriesOfHandOvers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
 		const times = 100
@@ -216,7 +216,7 @@ func TestSomeLeasesAreNotHandedOver(t *testing.T) {
 
 // A hand-over whose reply was lost is repeated: the holder has released, the waiter has the name, and no
 // further request is sent.
-func TestHandOverIsSentAgain(t *testing.T) {
+func TestAHandOverIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
 		lease := acquire(t, l, "a")
@@ -291,7 +291,7 @@ func TestHandOverOfUnknownOutcome(t *testing.T) {
 }
 
 // A lease that was lost unnoticed is reported as lost, and not handed over.
-func TestWhatIsLostIsNotHandedOver(t *testing.T) {
+func TestALostLeaseIsNotHandedOver(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
 		lease := acquire(t, l, "a")
@@ -309,7 +309,7 @@ func TestWhatIsLostIsNotHandedOver(t *testing.T) {
 
 // Nothing is handed over to a waiter whose earlier request may have been granted. The store would answer with
 // that grant, and the release would not notice that its lease was lost.
-func TestAWaiterInDoubtIsHandedNothing(t *testing.T) {
+func TestNoHandOverToAWaiterWithAMissingReply(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store, rowlock.TTL(6*time.Second)), locker(t, store)
 		before := acquire(t, other, "a")
@@ -414,7 +414,7 @@ func TestCloseHandsNothingOver(t *testing.T) {
 
 // A waiter whose earlier request may still be granted gets no hand-over. The reply would not show whether the
 // holder had lost the name.
-func TestWhoIsInDoubtTakesNothingOver(t *testing.T) {
+func TestAWaiterWithAMissingReplyGetsNoHandOver(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
 		lease := acquire(t, l, "a")
@@ -437,7 +437,7 @@ func (brittle) HandOver(context.Context, driver.Grant, driver.Request) (driver.G
 }
 
 // After a hand-over that panicked, the waiter sends its own request.
-func TestAHandOverThatPanicsKeepsNoWaiter(t *testing.T) {
+func TestAHandOverThatPanicsBlocksNoWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, brittle{store}, rowlock.TTL(ttl))
 		first := acquire(t, l, "a")
@@ -453,7 +453,7 @@ func TestAHandOverThatPanicsKeepsNoWaiter(t *testing.T) {
 }
 
 // A hand-over without a reply does not prolong the limit of the release.
-func TestAHandOverTakesNoTimeFromTheLimitOfARelease(t *testing.T) {
+func TestAHandOverDoesNotProlongARelease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
 		lease := acquire(t, l, "a")

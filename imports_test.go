@@ -74,7 +74,7 @@ func TestContractAndSuiteReachNothingElse(t *testing.T) {
 }
 
 // Only the command imports the clients of two key-value stores.
-func TestNobodyImportsTwoClients(t *testing.T) {
+func TestNoPackageImportsTwoClients(t *testing.T) {
 	for _, pkg := range packages(t) {
 		if startsWithAny(pkg, []string{module + "/cmd", module + "/internal"}) {
 			continue

@@ -47,7 +47,7 @@ func (s *slowly) count(n int) {
 }
 
 // Promise 9: a release in the background wakes the waiter of its process, even if the store does not notify.
-func TestWhatIsTakenBackWakesTheWaiterOfItsProcess(t *testing.T) {
+func TestAReleaseInTheBackgroundWakesTheWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		freed := make(chan time.Time, 1)
 		l := locker(t, deaf{store}, rowlock.Tracing(&rowlock.Trace{Resolved: func(e rowlock.ResolvedEvent) {
@@ -70,7 +70,7 @@ func TestWhatIsTakenBackWakesTheWaiterOfItsProcess(t *testing.T) {
 
 // Promise 5: the grants of many callers that gave up are released at the same time, by a limited number of
 // requests. A request that hangs blocks none of the others.
-func TestMuchThatWasGivenUpIsTakenBackTogether(t *testing.T) {
+func TestManyGrantsAreReleasedAtTheSameTime(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		const many = 30
 		s := &slowly{Backend: store}

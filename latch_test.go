@@ -14,7 +14,7 @@ import (
 
 // A loss is reported once, also if the Release is the first to notice it: the process was suspended beyond
 // the deadline, and no timer has fired.
-func TestALossByTheClockThatTheReleaseFindsIsTold(t *testing.T) {
+func TestReleaseReportsALossByTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var paused atomic.Int64
 		var lost []LostReason

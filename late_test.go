@@ -39,7 +39,7 @@ func TestGrantsThatComeTooLateEnd(t *testing.T) {
 }
 
 // A grant that came too late is released, and the waiter retries. One slow reply costs one request.
-func TestOneGrantThatComesTooLateIsAskedForAgain(t *testing.T) {
+func TestALateGrantIsReleasedAndRequestedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		slow := true
 		store.Intercept(func(c memlock.Call) memlock.Fault {

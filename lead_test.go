@@ -105,7 +105,7 @@ func TestLeadersNeverOverlap(t *testing.T) {
 }
 
 // A candidate whose ctx ends reports who led. The option Wait does not end a campaign.
-func TestLeadSaysWhoLed(t *testing.T) {
+func TestLeadNamesTheLeader(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		acquire(t, locker(t, store, rowlock.Holder("web-1")), "a")
 		ctx, cancel := context.WithTimeout(background, time.Hour)

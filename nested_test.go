@@ -44,7 +44,7 @@ func TestALockInsideItselfFailsAtOnce(t *testing.T) {
 }
 
 // An acquire succeeds if the lease of its ctx is of another lock, has ended, or may be shared.
-func TestWhatIsNotInsideItselfIsAcquired(t *testing.T) {
+func TestAnAcquireThatIsNotNestedSucceeds(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
 		lease := acquire(t, l, "a")
@@ -84,7 +84,7 @@ func TestReleaseOfNoLease(t *testing.T) {
 
 // New and the calls reject an option that the store does not support. The error does not say that the store
 // is unreachable.
-func TestWhatASessionCannotKeepIsRefusedByNew(t *testing.T) {
+func TestNewRejectsDelaysOnSessionLocks(t *testing.T) {
 	for want, opt := range map[string]rowlock.Option{
 		"MinHold(1m0s)": rowlock.MinHold(time.Minute), "HandoverDelay(1m0s)": rowlock.HandoverDelay(time.Minute),
 	} {

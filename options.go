@@ -22,8 +22,8 @@ type Option func(*settings)
 // does not limit how long you may hold the name. The default is 30 s. It must be from 50 ms to 7 days.
 func TTL(d time.Duration) Option { return func(s *settings) { s.ttl = d } }
 
-// RenewEvery is the time between renewals. The default is a third of the TTL. It must be at most half of the
-// TTL, so that one failed renewal does not lose the lease, and less than the TTL minus the [Margin].
+// RenewEvery is the time between renewals. The default is a third of the TTL. It must be at most half of the TTL, so
+// that one failed renewal does not lose the lease. It must also be less than the TTL minus the [Margin].
 func RenewEvery(d time.Duration) Option {
 	return func(s *settings) { s.renewEvery, s.renewSet = d, true }
 }

@@ -90,7 +90,7 @@ func TestPauseWaitsForTheHolder(t *testing.T) {
 }
 
 // A request to pause whose reply was lost is repeated, and makes the same pause.
-func TestPauseIsSentAgain(t *testing.T) {
+func TestAPauseIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		store.LoseReply(memlock.OpPause)
 		token, err := locker(t, store).Pause(t.Context(), "a", "why")
@@ -139,7 +139,7 @@ func TestPauseOfALostName(t *testing.T) {
 }
 
 // Pause and Resume report an invalid reason, an invalid name, and a backend that cannot pause.
-func TestPauseRefusesWhatCannotWork(t *testing.T) {
+func TestPauseRejectsInvalidArguments(t *testing.T) {
 	l := locker(t, memlock.New())
 	for reason, want := range map[string]string{
 		"": "the reason of the pause is empty", strings.Repeat("x", 1025): "the reason of the pause, \"xxx", "\xff": "not valid UTF-8",
@@ -182,7 +182,7 @@ func (o overtaken) Inspect(ctx context.Context, key driver.Key) (driver.Status, 
 }
 
 // If the store is unreachable, Resume reports that, and not that the name is not paused.
-func TestResumeOfAStoreThatIsAway(t *testing.T) {
+func TestResumeWithAnUnreachableStore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	away := errors.New("away")

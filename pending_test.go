@@ -89,7 +89,7 @@ func (b *granting) HandOver(context.Context, driver.Grant, driver.Request) (driv
 
 // Promise 2: the time of a grant that the store made alone is unknown. It is trusted from before the recorded
 // request was sent. After a long wait a renewal confirms it.
-func TestTrustInWhatTheStoreGrantsByItself(t *testing.T) {
+func TestTrustInAGrantThatTheStoreMadeAlone(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"soon": ttl / 4, "after a long wait": 2 * ttl} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -142,7 +142,7 @@ func (b overdue) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 
 // Promise 2: a grant that the store made alone is not trusted if its confirmation fails. The lease of a
 // repeated request is trusted for no longer than the store holds the name.
-func TestAGrantWhoseProofFailsIsNotTrusted(t *testing.T) {
+func TestAGrantWhoseConfirmationFailsIsNotTrusted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := overdue{&granting{Backend: store}}
 		lease := acquire(t, locker(t, b, rowlock.TTL(ttl)), "a")
@@ -173,7 +173,7 @@ func TestAGrantWhoseProofFailsIsNotTrusted(t *testing.T) {
 }
 
 // Promise 5: a recorded request is withdrawn when its caller gives up, and no event reports a doubt.
-func TestGivenUpWaitIsTakenBack(t *testing.T) {
+func TestARecordedRequestIsWithdrawn(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := &granting{Backend: store}
 		resolved := 0
@@ -201,7 +201,7 @@ func TestGivenUpWaitIsTakenBack(t *testing.T) {
 }
 
 // Promise 5: the same holds if another request got no reply. The request is withdrawn when Acquire returns.
-func TestGivenUpWaitInDoubtIsTakenBack(t *testing.T) {
+func TestARecordedRequestIsWithdrawnAfterAMissingReply(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := &granting{Backend: store}
 		lease := acquire(t, locker(t, b, rowlock.TTL(ttl)), "a")
@@ -226,7 +226,7 @@ func TestGivenUpWaitInDoubtIsTakenBack(t *testing.T) {
 }
 
 // A grant that no recorded request asked for is not trusted.
-func TestAGrantThatNobodyLeftARequestForIsNotTrusted(t *testing.T) {
+func TestAGrantWithoutARecordedRequestIsNotTrusted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, early{store})
 		_, err := l.Acquire(background, "a")

@@ -91,7 +91,7 @@ func TestThePollFollowsTheHold(t *testing.T) {
 
 // Promise 9: while another process hands the name over from holder to holder, a waiter polls less often the
 // longer that lasts, although each hold is short.
-func TestThePollFollowsTheBurst(t *testing.T) {
+func TestThePollSlowsDownDuringASeriesOfHandOvers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		acquire(t, locker(t, store), "a", rowlock.TTL(2*time.Hour))
 		s := &silent{Backend: store, series: true}
@@ -113,7 +113,7 @@ func TestThePollFollowsTheBurst(t *testing.T) {
 
 // Promise 9: a waiter behind a holder of its own process is woken by the holder's release, and polls the
 // store only as a safeguard.
-func TestWhoFollowsAsksSeldom(t *testing.T) {
+func TestAWaiterBehindALocalHolderPollsRarely(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &silent{Backend: store}
 		l := locker(t, struct {
@@ -171,7 +171,7 @@ func TestAHandOverByPollIsSoonAfterAShortHold(t *testing.T) {
 }
 
 // Promise 9: a waiter that the store notifies does not poll more often because of that.
-func TestAWokenWaiterKeepsItsNet(t *testing.T) {
+func TestANotifiedWaiterStillPolls(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memlock.Backend) {
 		acquire(t, locker(t, mem), "a")
 		time.Sleep(time.Millisecond)
@@ -230,7 +230,7 @@ func (s *reserving) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 }
 
 // Promise 9: the poll works with any values that the store reports for the hold and for the waiters ahead.
-func TestThePollBearsWhateverTheStoreSays(t *testing.T) {
+func TestThePollWorksWithAnyReportedValues(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, &ancient{store})
 		acquire(t, locker(t, store), "a")

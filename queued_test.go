@@ -53,7 +53,7 @@ func (s *slow) Release(ctx context.Context, g driver.Grant) error {
 
 // Promise 5: a caller may give up while it confirms a grant after a long wait. Then the grant is released,
 // even if the confirmation was certainly never sent, and the release is retried until the store replies.
-func TestQueuedGrantThatCannotBeProvenIsTakenBack(t *testing.T) {
+func TestAQueuedGrantWithoutConfirmationIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		ctx, giveUp := context.WithCancel(background)
 		waiter := locker(t, &slow{store, giveUp, 3}, rowlock.TTL(ttl))

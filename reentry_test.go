@@ -13,7 +13,7 @@ import (
 
 // A trace holds no lock of the package, so it may release the lease of its event. That release has already
 // happened.
-func TestATraceMayReleaseWhatItIsToldOf(t *testing.T) {
+func TestATraceMayReleaseTheLeaseOfItsEvent(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		told := 0
 		again := func(ctx context.Context, want error) {

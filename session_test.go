@@ -135,7 +135,7 @@ func TestAReleasedLeaseHasNoSession(t *testing.T) {
 }
 
 // A maximum hold frees the name of a session lock, even if the holder hangs.
-func TestMaxHoldLetsASessionGo(t *testing.T) {
+func TestMaxHoldReleasesASessionLock(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
 		lease := acquire(t, locker(t, s, rowlock.TTL(time.Hour), rowlock.MaxHold(time.Second)), "a")
@@ -196,7 +196,7 @@ func TestASlowAcquireIsNotProven(t *testing.T) {
 }
 
 // A grant that cannot be confirmed after a long wait is released.
-func TestAGrantThatIsNotProvenIsTakenBack(t *testing.T) {
+func TestAGrantWithoutConfirmationIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
 		before := acquire(t, locker(t, store), "a")

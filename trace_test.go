@@ -48,7 +48,7 @@ func (l *lines) messages() []string {
 }
 
 // Every event is reported once, to the trace and to the log.
-func TestEventsAreTold(t *testing.T) {
+func TestEachEventIsReportedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var log lines
 		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -173,7 +173,7 @@ func TestLogKeysAreDocumented(t *testing.T) {
 
 // A call that returns no lease is reported with its error. A loss that only the release notices is reported
 // once, like any other loss. Every trace gets the values of the caller's ctx.
-func TestFailuresAndLateLossesAreTold(t *testing.T) {
+func TestFailuresAndLateLossesAreReported(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var failed []rowlock.AcquireFailedEvent
 		var lost []rowlock.LostEvent

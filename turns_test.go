@@ -55,7 +55,7 @@ func (j *jammed) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Out
 
 // Promise 8: a lost lease is not renewed, even if its renewal was waiting for a free slot when it was lost. A
 // renewal would keep the name held for another TTL.
-func TestWhatIsLostWhileItWaitsForItsTurnIsNotRenewed(t *testing.T) {
+func TestALostLeaseInTheRenewalQueueIsNotRenewed(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		j := &jammed{Backend: store}
 		l := locker(t, j)

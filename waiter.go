@@ -70,8 +70,8 @@ func (w *waiter) reachFront() (*Lease, verdict) {
 	return nil, again
 }
 
-// turn sends one request, and rests if it is refused.
-func (w *waiter) turn() (le *Lease, next verdict) {
+// askAndRest sends one request, and rests if it is refused.
+func (w *waiter) askAndRest() (le *Lease, next verdict) {
 	began := time.Now()
 	waited := false // in the store's queue
 	if w.locker.awaiter != nil {
@@ -223,12 +223,12 @@ const (
 	longestPoll  = time.Second // before jitter, which makes it 1.5 s at most
 )
 
-// poll chooses the delay between two requests. A name that has been held for long will probably be held for
-// longer. So a waiter without notifications waits for a quarter of the time for which the name has been held,
-// and for a second at most. On average it is late by an eighth of that time. If the store knows how many
-// waiters are ahead, the delay grows with their number. While that number stays the same, one process may
-// hand the name over from holder to holder. Then the time since the number last changed replaces the time of
-// the current hold, up to longestSeries.
+// poll chooses the delay between two requests. A name that has been held for long will probably be held for longer. So
+// a waiter without notifications waits for a quarter of the time for which the name has been held, and for a second at
+// most. On average it is late by an eighth of that time. If the store knows how many waiters are ahead, the delay grows
+// with their number. While that number stays the same, one process may hand the name over from holder to holder, so that
+// each hold is short. Therefore the time since the number last changed counts instead if it is longer, up to
+// longestSeries.
 type poll struct {
 	backoff backoff.Backoff
 	ahead   int       // waiters ahead, by the last reply

@@ -238,7 +238,7 @@ func TestHangingStoreEndsTheCall(t *testing.T) {
 }
 
 // An error that a retry cannot fix is returned at once, with its cause.
-func TestPermanentFailureIsToldAtOnce(t *testing.T) {
+func TestAPermanentFailureIsReturnedAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		cause := fmt.Errorf("the table is missing")
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {Fail: driver.Permanent(cause)}})

@@ -12,7 +12,7 @@ import (
 )
 
 // The text of a refusal has only what the store reported.
-func TestHeldSaysOnlyWhatIsKnown(t *testing.T) {
+func TestHeldReportsOnlyKnownValues(t *testing.T) {
 	for want, held := range map[string]driver.Held{
 		"locked by another transaction":                             {Reason: driver.Contended},
 		`held: holder "h\n"`:                                        {Holder: "h\n"},

@@ -83,7 +83,7 @@ func TestEveryCaseCatchesAMutant(t *testing.T) {
 }
 
 // The executable specification passes with the limits of the mutants. It has no shared form.
-func TestMemlockIsNoMutant(t *testing.T) {
+func TestMemlockPassesTheMutantsCases(t *testing.T) {
 	t.Parallel()
 	able := slices.DeleteFunc(cases(), func(c testCase) bool {
 		return slices.ContainsFunc(sharingCases, func(s testCase) bool { return s.name == c.name })

@@ -66,7 +66,7 @@ func (m *tokenless) Release(ctx context.Context, g driver.Grant) error {
 }
 
 // A backend that declares that it has no tokens passes every other case.
-func TestTokenlessIsNoMutant(t *testing.T) {
+func TestABackendWithoutTokensPasses(t *testing.T) {
 	t.Parallel()
 	sound := newTokenless(func(b *memlock.Backend) inprocess.Memory { return b })
 	err := impatient.check(t.Context(), inprocess.New(sound(memlock.New())), cases())

@@ -30,7 +30,7 @@ func newMemlock() Harness { return inprocess.New(memlock.New()) }
 
 // With a harness that has no optional interface, Check runs every case that needs none, and waits for expiry.
 // It names each skipped case and the interface that the case needs.
-func TestCheckTellsWhatItCouldNotRun(t *testing.T) {
+func TestCheckReportsSkippedCases(t *testing.T) {
 	t.Parallel()
 	err := Check(t.Context(), bare{newMemlock()})
 	require.NotErrorAs(t, err, new(*Failure))

@@ -203,7 +203,7 @@ func TestRareEventsOfNamesWithoutAnAttribute(t *testing.T) {
 
 // The number of series does not depend on the number of names unless Names is set. Then the token is
 // reported, too.
-func TestNamesAreNoAttributeUnlessAskedFor(t *testing.T) {
+func TestNamesAreAttributesOnlyOnRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		plain := observed(t, store)
 		named := observed(t, store, otellock.Names(func(_, name string) string { return name[:1] }))

@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) { Main(m) }
 
 // A connect that ends by itself is no leak, even if it takes long.
-func TestWhatLingersIsWaitedFor(t *testing.T) {
+func TestMainWaitsForLingeringGoroutines(t *testing.T) {
 	goOn := hang(t)
 	require.ErrorContains(t, goleak.Find(), "DialContext", "goleak does not wait as long")
 	time.AfterFunc(time.Second, goOn)

@@ -20,8 +20,8 @@ func shippedFence() model.Fence {
 	return model.Fence{Clients: 3, Writes: 2, Seal: model.SealNewer, Check: model.CheckSealed}
 }
 
-// The fence rejects stale writers and loses no update, however late writes and seals arrive and however often
-// leases expire. Without any of its parts, or without tokens that survive a failover, it does not.
+// The fence rejects stale writers and loses no update, however late writes and seals arrive and however often leases
+// expire. It needs each of its parts, and tokens that survive a failover.
 func TestFence(t *testing.T) {
 	for name, c := range map[string]struct {
 		change     func(*model.Fence)

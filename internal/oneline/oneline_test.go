@@ -48,7 +48,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 }
 
 // The library and the command do not use errors.Join, whose text has a line for each error.
-func TestNobodyJoinsByNewlines(t *testing.T) {
+func TestNoPackageUsesErrorsJoin(t *testing.T) {
 	const root = "../.."
 	tools := []string{"bench", "compat_test", "examples", "internal/docs", "internal/inprocess", "internal/mutants", "internal/testserver", "internal/tools"}
 	files := 0
