@@ -137,8 +137,8 @@ func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Leas
 	return a.ask(ctx, a.plain)
 }
 
-// lingering returns a context that outlives ctx by withdrawLimit. A caller that gives up during a request
-// needs its reply if the store has recorded the request: only the reply says what must be withdrawn.
+// lingering returns a context that outlives ctx by withdrawLimit. If the store has recorded a request, a
+// caller that gives up needs the reply to its last request. Only the reply says what must be withdrawn.
 func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { // or when lingering's caller has its reply

@@ -102,7 +102,7 @@ func TestCloseEndsASeal(t *testing.T) {
 	}
 }
 
-// If a lease could not be sealed, its minimum hold does not apply: the name is free at once, even if the
+// If a lease could not be sealed, its minimum hold does not apply. The name is free at once, even if the
 // store replies late to the release.
 func TestAFailedSealKeepsNoMinimumHold(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {

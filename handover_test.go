@@ -474,7 +474,7 @@ func TestAHandOverDoesNotProlongARelease(t *testing.T) {
 	})
 }
 
-// secretive is a store that hands a name over, but reports it only when the waiter asks: the first hand-over
+// secretive is a store that hands a name over, but reports it only when the waiter asks. The first hand-over
 // gets no reply, and the second one fails. The grant then counts from the hand-over.
 type secretive struct {
 	*memlock.Backend

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/clock"
 )
 
-// leftover is a grant that the store may hold although this process does not: its acquire gave up while a
+// leftover is a grant that the store may hold although this process does not. Its acquire gave up while a
 // reply was missing, or its release got no reply.
 type leftover struct {
 	cfg      *settings

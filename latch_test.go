@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A loss is reported once, also if the Release is the first to notice it: the process was suspended beyond
-// the deadline, and no timer has fired.
+// A loss is reported once, also if the Release is the first to notice it. Here the process was suspended
+// beyond the deadline, and no timer has fired.
 func TestReleaseReportsALossByTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var paused atomic.Int64

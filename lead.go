@@ -16,13 +16,13 @@ import (
 //
 // The ctx of run ends when ctx does, or when the lease is no longer trusted. [FromContext] returns the lease
 // of that ctx, and the lease's token identifies the term. After the end of its ctx, run should return at
-// once: another process may lead from then on, and this process is no candidate until run has returned.
+// once. Another process may lead from then on, and this process is no candidate until run has returned.
 //
 // run ends its term by returning. If the lease was held until then, Lead releases it and returns the result
-// of run: nil if the work is done, an error if it failed. So a run that wants to stay leader returns only
-// after its ctx has ended. If the lease was lost, Lead ignores the result of run, because the end of a ctx
-// makes a program fail in many ways. The next leader does the work, which may be this process. If run panics,
-// Lead releases the lease.
+// of run. Return nil if the work is done, and an error if it failed. So a run that wants to stay leader
+// returns only after its ctx has ended. If the lease was lost, Lead ignores the result of run, because the
+// end of a ctx makes a program fail in many ways. The next leader does the work, which may be this process.
+// If run panics, Lead releases the lease.
 //
 // Lead ends when ctx ends. If the process leads then, Lead returns the result of run. Otherwise it returns an
 // error that matches ctx's error, and also an [ErrHeld] if another process leads.

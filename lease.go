@@ -108,8 +108,9 @@ func (le *Lease) Err() error {
 	return err
 }
 
-// ExpiresAt returns the deadline of the lease unless it is renewed: when the last successful request was
-// about to be sent, plus the TTL, minus the margin. The result is meaningless for a lease that has ended.
+// ExpiresAt returns when the lease stops being trusted unless it is renewed. That is the time just before the
+// last successful request was sent, plus the TTL, minus the margin. The result is meaningless for a lease
+// that has ended.
 func (le *Lease) ExpiresAt() time.Time {
 	now := le.locker.clock()
 	le.mu.Lock()
@@ -363,7 +364,7 @@ func (le *Lease) unwatch() {
 	}
 }
 
-// endSession releases a session lock in the store at once if its maximum hold is over, because the store
+// endSession releases a session lock in the store at once if its maximum hold is over. Otherwise the store
 // would keep the lock while the holder hangs. After other losses the lock waits for the holder's Release.
 // That is safer where the store does not end the lock itself.
 func (le *Lease) endSession(reason LostReason) (tell func()) {

@@ -63,8 +63,8 @@ func TestMaxHoldDoesNotCountTheWait(t *testing.T) {
 	})
 }
 
-// Promise 2: a lease whose TTL was shortened by the maximum hold is not trusted for longer than the store
-// holds it, whatever the clocks show.
+// Promise 2: the maximum hold may shorten the TTL of a lease. The lease is not trusted for longer than the
+// store holds it, whatever the clocks show.
 func TestAShortenedTermIsNotTrustedForLonger(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(4*time.Second), rowlock.MaxHold(time.Minute)), "a")

@@ -28,10 +28,10 @@ func RenewEvery(d time.Duration) Option {
 	return func(s *settings) { s.renewEvery, s.renewSet = d, true }
 }
 
-// Margin is how long before its expiry in the store a lease stops being trusted. It must cover the difference
-// in speed between the store's clock and the holder's during one TTL. The default is a tenth of the TTL if
-// the store uses a wall clock, which a time daemon may slew. It is a hundredth plus 20 ms, a quarter of the
-// TTL at most, if the store uses a monotonic clock.
+// Margin is how long before its expiry in the store a lease stops being trusted. It must cover how much
+// faster the store's clock may run than the holder's clock during one TTL. The default is a tenth of the TTL
+// if the store uses a wall clock, which a time daemon may slew. It is a hundredth plus 20 ms, a quarter of
+// the TTL at most, if the store uses a monotonic clock.
 func Margin(d time.Duration) Option { return func(s *settings) { s.margin, s.marginSet = d, true } }
 
 // Wait limits how long Acquire and Do wait for the name. After that they fail with [ErrHeld]. The ctx of the
@@ -183,8 +183,8 @@ func (s settings) merge(opts []Option, caps driver.Capabilities) (settings, erro
 	return s, s.suits(caps)
 }
 
-// suits rejects options that the backend cannot support: a TTL above its maximum, and, if a grant ends with a
-// connection, delays that must outlast the grant.
+// suits rejects options that the backend cannot support: a TTL above its maximum, or a delay that must
+// outlast a grant which ends with a connection.
 func (s *settings) suits(caps driver.Capabilities) error {
 	if caps.MaxTTL > 0 && s.ttl > caps.MaxTTL {
 		return fmt.Errorf("rowlock: TTL(%s): backend %s grants for no longer than its MaxTTL of %s: set a shorter TTL, or a longer MaxTTL in every program that shares the locks", s.ttl, caps.Backend, caps.MaxTTL)

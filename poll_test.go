@@ -89,8 +89,8 @@ func TestThePollFollowsTheHold(t *testing.T) {
 	}
 }
 
-// Promise 9: while another process hands the name over from holder to holder, a waiter polls less often the
-// longer that lasts, although each hold is short.
+// Promise 9: another process hands the name over from holder to holder, with short holds. The longer that
+// lasts, the less often a waiter polls.
 func TestThePollSlowsDownDuringASeriesOfHandOvers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		acquire(t, locker(t, store), "a", rowlock.TTL(2*time.Hour))

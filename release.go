@@ -27,9 +27,9 @@ var errNoLease = fmt.Errorf("%w: the lease is nil", ErrNotHeld)
 // After ErrUnknown and ErrUnavailable a background task retries the release. The lease ends with its TTL at
 // the latest.
 //
-// If the backend supports it and another caller of this Locker waits for the name, the release hands the name
-// over to the first of them in the same request. This happens at most 16 times in a row and for 100 ms at
-// most, so that other processes can acquire the name, too.
+// Other callers of this Locker may wait for the name. If the backend supports it, the release then hands the
+// name over to the first of them in the same request. This happens at most 16 times in a row and for 100 ms
+// at most, so that other processes can acquire the name, too.
 func (le *Lease) Release(ctx context.Context) error {
 	if le == nil {
 		return errNoLease

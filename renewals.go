@@ -243,8 +243,8 @@ func batches(due []*Lease, now clock.Instant) [][]*Lease {
 	return all
 }
 
-// renew renews one batch when a slot is free. It skips a lease that was released or lost meanwhile, because
-// the store may still hold a lost lease, and a renewal would keep it there for another TTL.
+// renew renews one batch when a slot is free. It skips a lease that was released or lost meanwhile. The store
+// may still hold a lost lease, and a renewal would keep it there for another TTL.
 func (r *renewals) renew(batch []*Lease) {
 	r.slots <- struct{}{}
 	defer func() { <-r.slots }()

@@ -45,10 +45,10 @@ type Request struct {
 	HandoverDelay time.Duration // the key cannot be granted for this long after a lease that expired without release
 
 	// Seal is a fence domain, or empty. If it is set, the backend also raises the fence mark of Key's own
-	// name to the grant's token and nonce, in the same step, as the Seal of package fence would. Only a
-	// backend with [Capabilities].SealsAt gets such requests. The step waits for transactions that hold the
-	// mark. If that takes too long, the backend undoes the step and returns a [*Held] with the reason
-	// [Draining].
+	// name to the grant's token and nonce. It does so in the same step, with the effect of Seal in package
+	// fence. Only a backend with [Capabilities].SealsAt gets such requests. The step waits for transactions
+	// that hold the mark. If that takes too long, the backend undoes the step and returns a [*Held] with the
+	// reason [Draining].
 	Seal string
 
 	// Waiting reports that an earlier request was refused: of this acquisition, or of the waiter before it in

@@ -67,8 +67,8 @@ const (
 	Quarantine
 	// Contended: another request is changing the lock, or holds it in an open transaction.
 	Contended
-	// Draining: the lock is free, but a transaction in which an older holder checked its fence mark is still
-	// open, and the grant was to be sealed.
+	// Draining: the lock is free, but the grant must seal, and a transaction in which an older holder checked
+	// its fence mark is still open.
 	Draining
 	// Reserved: the lock is free, but reserved briefly for the process that has waited longest.
 	Reserved

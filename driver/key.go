@@ -3,8 +3,8 @@ package driver
 // Key names one lock: a name within a namespace. Two keys are the same lock only if both parts are equal byte
 // for byte. A backend must not fold case, trim spaces or join the parts ambiguously.
 //
-// The engine validates each key before it calls a backend: valid UTF-8 without NUL, a name of 1 to [MaxName]
-// bytes, a namespace of at most [MaxNamespace] bytes.
+// The engine validates each key before it calls a backend. Both parts are valid UTF-8 without NUL. A name has
+// 1 to [MaxName] bytes, and a namespace at most [MaxNamespace].
 type Key struct {
 	Namespace string // empty by default
 	Name      string

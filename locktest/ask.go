@@ -14,8 +14,8 @@ func (t *trial) request(key driver.Key) driver.Request {
 }
 
 // ask sends one request. It retries a bounded number of times if the store reports contention with another
-// writer. It also retries a request that failed after half of the TTL or later, because a backend on an
-// overloaded machine may report that a grant came too late.
+// writer. It also retries a request that failed after half of the TTL or later. On an overloaded machine a
+// backend may report that a grant came too late.
 func (t *trial) ask(b driver.Backend, r driver.Request) (g driver.Grant, held *driver.Held) {
 	late := 0
 	t.poll("a reply other than contended", func() bool {

@@ -44,10 +44,10 @@ func Run(t *testing.T, newHarness func(tb testing.TB) Harness) {
 	}
 }
 
-// Check runs the cases of [Run] without go test, and joins their errors: a [*Failure] for each broken
-// promise, and a [*NotRun] for each that could not be checked. If the error is nil, the store keeps every
-// promise of the suite. If errors.As finds no *Failure in it, the store keeps every promise that could be
-// checked. ctx limits the whole run.
+// Check runs the cases of [Run] without go test, and joins their errors. There is a [*Failure] for each
+// broken promise, and a [*NotRun] for each promise that could not be checked. If the error is nil, the store
+// keeps every promise of the suite. If errors.As finds no *Failure in it, the store keeps every promise that
+// could be checked. ctx limits the whole run.
 func Check(ctx context.Context, h Harness) error {
 	if err := checkExemptions(h); err != nil {
 		return err

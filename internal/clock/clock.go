@@ -9,7 +9,7 @@ type Instant struct {
 	Suspended time.Duration // for how long the machine has been suspended since it started
 }
 
-// Since returns the time since start. Of several clocks it believes the one that shows the longest time: the
+// Since returns the time since start. Of several clocks it uses the one that shows the longest time. The
 // monotonic clock stops in suspend, and the wall clock may be set back. So a lease may end too early, but
 // never too late.
 func (i Instant) Since(start Instant) time.Duration {

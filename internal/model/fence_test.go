@@ -65,8 +65,8 @@ func TestFence(t *testing.T) {
 
 		// A claim needs no token of the store. If the store excludes, writes have the order of the holds.
 		// That needs the proof while the mark is locked. Otherwise a late claim replaces the successor's. If
-		// the store does not exclude, there is no such order, but no update is lost, unless a client whose
-		// claim was replaced claims again with an old read.
+		// the store does not exclude, there is no such order, and still no update is lost. The exception is a
+		// client whose claim was replaced, and that claims again with an old read.
 		"claim":                         {func(m *model.Fence) { m.Seal = model.SealClaim }, holds, holds},
 		"claim, failover":               {func(m *model.Fence) { m.Seal, m.Failovers, m.Floor = model.SealClaim, 2, true }, holds, holds},
 		"claim, proof before the lock":  {func(m *model.Fence) { m.Seal, m.ProveFirst = model.SealClaim, true }, breaks, holds},

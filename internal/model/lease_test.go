@@ -45,9 +45,9 @@ func TestLease(t *testing.T) {
 		// After the deadline there are two protections: a loss is final, and the store renews only the very
 		// grant that is alive. Each of them is enough. A late reply proves that the store renewed this grant
 		// while it was alive, so trusting it breaks no exclusion. If the store renews carelessly, the grant's
-		// own deadline has passed before another grant is in the row, and the final loss makes the process
-		// ignore the reply. Without both, two processes trust their leases. Only the finality of a loss does
-		// not concern two processes.
+		// own deadline has passed before another grant is in the row. The process then ignores the reply,
+		// because its loss is final. Without both, two processes trust their leases. Only the finality of a
+		// loss does not concern two processes.
 		"expired leases revive":           {func(m *model.Lease) { m.ExpiryRevives = true }, holds},
 		"expired leases revive, failover": {func(m *model.Lease) { failover(m); m.ExpiryRevives = true }, holds},
 		"another's grant is renewed":      {func(m *model.Lease) { m.RenewAny = true }, holds},

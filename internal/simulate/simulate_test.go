@@ -182,8 +182,8 @@ func simulated(t *testing.T, name string, usual uint64) uint64 {
 }
 
 // Promises 1 to 7, 9 and 13 hold in random schedules of processes, waiters, requests and faults. No two
-// holders trust their leases at the same time, tokens rise, every result is true, nothing is left behind, no
-// request is unnecessary, and every goroutine ends. ROWLOCK_SIMULATE_SEED and ROWLOCK_SIMULATE_SCHEDULES
+// holders trust their leases at the same time, tokens rise, and every result is true. Nothing is left behind,
+// no request is unnecessary, and every goroutine ends. ROWLOCK_SIMULATE_SEED and ROWLOCK_SIMULATE_SCHEDULES
 // repeat and extend a run. The seed determines the plan but not the library's own jitter, so a rare failure
 // may need several runs.
 func TestSimulation(t *testing.T) {
