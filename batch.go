@@ -75,7 +75,7 @@ func (o *batchRun) ask(part []*Lease) reply {
 	defer cancel()
 	grants := make([]driver.Grant, len(part))
 	for i, le := range part {
-		grants[i] = le.asked(sent)
+		grants[i] = le.renewalRequest(sent)
 	}
 	outcomes, err := l.backend.Renew(ctx, grants)
 	if err == nil && len(outcomes) != len(grants) {

@@ -179,9 +179,9 @@ func (le *Lease) holdLeft(now clock.Instant) time.Duration {
 	return le.cfg.maxHold - now.Since(le.granted)
 }
 
-// asked returns the grant with the TTL for a renewal: its own TTL, or less if the rest of the maximum hold is
+// renewalRequest returns the grant with the TTL for a renewal: its own TTL, or less if the rest of the maximum hold is
 // less.
-func (le *Lease) asked(now clock.Instant) driver.Grant {
+func (le *Lease) renewalRequest(now clock.Instant) driver.Grant {
 	g := le.grant
 	g.TTL = le.cfg.termFor(g.TTL, le.holdLeft(now))
 	return g

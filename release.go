@@ -112,7 +112,7 @@ type ending struct {
 	ended bool          // the function returned nil, so the lease has ended; valid once over is closed
 }
 
-var errEnding = errors.New("a ReleaseWith of this lease is under way")
+var errEnding = errors.New("another ReleaseWith of this lease is in progress")
 
 // ReleaseWith ends the lease by calling end instead of sending a release. For example, end can delete the
 // lease's row in the transaction that commits the work. ReleaseWith first waits for a renewal in progress, a

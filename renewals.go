@@ -344,7 +344,7 @@ func (r *renewals) renewNow(ctx context.Context, le *Lease) error {
 	sent := r.locker.clock()
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout([]*Lease{le}, sent))
 	defer cancel()
-	grant := le.asked(sent)
+	grant := le.renewalRequest(sent)
 	outcomes, err := r.locker.backend.Renew(ctx, []driver.Grant{grant})
 	now := r.locker.clock()
 	outcome := driver.Unknown

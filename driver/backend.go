@@ -33,7 +33,7 @@ type Backend interface {
 	Capabilities() Capabilities
 }
 
-// Request asks for a lock.
+// Request describes the lock to acquire.
 type Request struct {
 	Key    Key
 	Nonce  Nonce         // identifies the acquisition; the same in each of its requests

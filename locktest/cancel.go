@@ -32,9 +32,9 @@ func (t *trial) unanswered(ctx context.Context, b driver.Backend, g driver.Grant
 		var held *driver.Held
 		switch {
 		case err == nil:
-			t.fatalf("%s succeeds although its context has ended", op)
+			t.fatalf("%s succeeded although its context has ended", op)
 		case errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld):
-			t.fatalf("%s answers %q although its context has ended", op, err)
+			t.fatalf("%s returned %q although its context has ended", op, err)
 		case time.Since(end) > slack:
 			t.fatalf("%s returns %s after its context has ended", op, time.Since(end))
 		}

@@ -99,7 +99,7 @@ func handOverGrants(t *trial) {
 			t.fatalf("handed over to %q with token %d; a refusal reports %+v", next.Holder, g.Token, held)
 		}
 		if held.ExpiresIn > 2*steady {
-			t.fatalf("a TTL of %s was asked for after one of %s, and a refusal says free in %s", next.TTL, r.TTL, held.ExpiresIn)
+			t.fatalf("requested a TTL of %s after one of %s, but a refusal says free in %s", next.TTL, r.TTL, held.ExpiresIn)
 		}
 		t.isHeld(a, g)
 	}

@@ -99,7 +99,7 @@ func (g *guest) run() error {
 			return err
 		}
 		if !g.rooms[n].inside.CompareAndSwap(me, 0) {
-			return fmt.Errorf("token %d was granted to somebody else meanwhile", grant.Token)
+			return fmt.Errorf("token %d was held while another client acquired the name", grant.Token)
 		}
 		s.gave = time.Now()
 		if err := g.backend.Release(g.ctx, grant); err != nil {

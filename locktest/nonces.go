@@ -52,7 +52,7 @@ func sameNonceCountsAnew(t *trial) {
 	r := t.request(t.key("x"))
 	t.grant(a, r)
 	if left := t.expiresIn(b, r.Key); left > steady {
-		t.fatalf("a TTL of %s was requested, but a refusal says free in %s", steady, left)
+		t.fatalf("requested a TTL of %s, but a refusal says free in %s", steady, left)
 	}
 	// With the same TTL, only the time that has passed in between would show a difference.
 	r.TTL = 3 * steady

@@ -55,7 +55,7 @@ func renewalExtends(t *trial) {
 	a, b := t.open(), t.open()
 	g := t.grant(a, t.request(t.key("x")))
 	if left := t.expiresIn(b, g.Key); left > steady {
-		t.fatalf("a TTL of %s was requested, but a refusal says free in %s", steady, left)
+		t.fatalf("requested a TTL of %s, but a refusal says free in %s", steady, left)
 	}
 	g.TTL = 3 * steady // the difference must not depend on how much time has passed
 	t.isHeld(a, g)
