@@ -45,6 +45,6 @@ refused 'say which: migrate up, down, status or print' migrate sideways
 refused '--dialect=oracle' migrate print --dialect oracle
 ROWLOCK_LOG_FORMAT=xml refused 'ROWLOCK_LOG_FORMAT=xml: write text, json' ls
 
-rowlock run --help | grep -Eq '^  79 +lost'
-rowlock --help | grep -Eq '^  75 +held'
+rowlock help exit-codes | grep -Eq '^  79 +lost'
+rowlock run --help | grep -q 'rowlock help exit-codes'
 rowlock version | grep -q '^rowlock '
