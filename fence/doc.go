@@ -44,6 +44,7 @@
 // Where package sqllock keeps the lock in the same database and table as the marks,
 // [Guard.CheckHeld] is a check that also asks the database whether the lease is alive now, and
 // [Guard.ReleaseOnCommit] ends the lease in the commit of its last transaction.
+//
 // # Locks without a token
 //
 // Redlock and a plain GET_LOCK have no token to rely on. [Guard.Claim] is the seal for them: the resource's

@@ -1,0 +1,41 @@
+package redislock_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/kvlock/redislock"
+)
+
+// A lock in one Redis, or in a Cluster by redis.NewClusterClient.
+func ExampleNew() {
+	url := os.Getenv("ROWLOCK_TEST_REDIS")
+	if url == "" { // without a server there is nothing to show
+		fmt.Println("held")
+		return
+	}
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		panic(err)
+	}
+	options.ContextTimeoutEnabled = true // requests end with their ctx
+	client := redis.NewClient(options)
+	defer client.Close()
+	locker, err := rowlock.New(redislock.New(client))
+	if err != nil {
+		panic(err)
+	}
+	defer locker.Close()
+	err = locker.Do(context.Background(), "example of redislock", func(ctx context.Context, lease *rowlock.Lease) error {
+		fmt.Println("held")
+		return lease.Err()
+	})
+	if err != nil {
+		panic(err)
+	}
+	// Output: held
+}

@@ -1,0 +1,40 @@
+package mysqlock_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/mysqlock"
+)
+
+// GET_LOCK of MySQL and MariaDB: free as soon as its holder's connection ends. Without tokens it needs no migration.
+func ExampleNew() {
+	address := os.Getenv("ROWLOCK_TEST_MYSQL")
+	if address == "" { // without a server there is nothing to show
+		fmt.Println("held")
+		return
+	}
+	db, err := sql.Open("mysql", address)
+	if err != nil {
+		panic(err)
+	}
+	defer db.Close()
+	locker, err := rowlock.New(mysqlock.New(db, mysqlock.NoToken()))
+	if err != nil {
+		panic(err)
+	}
+	defer locker.Close()
+	err = locker.Do(context.Background(), "example of mysqlock", func(ctx context.Context, lease *rowlock.Lease) error {
+		fmt.Println("held")
+		return lease.Err()
+	})
+	if err != nil {
+		panic(err)
+	}
+	// Output: held
+}
