@@ -28,7 +28,7 @@ GOTEST  = test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FL
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fmt bench bench-quick compat fuzz torture torture-dense torture-quick torture-nightly torture-release mutants mutants-random simulate sample servers release vulncheck
+.PHONY: help test race lint fmt bench bench-quick compat fuzz torture torture-dense torture-quick torture-nightly torture-release mutants mutants-random simulate sample servers release api vulncheck
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -131,6 +131,9 @@ release: ## dist: the command for PLATFORMS, its manual page, Debian packages an
 		arch=$${platform#*/}; internal/release/deb.sh $(DIST)/rowlock_linux_$$arch $$arch '$(VERSION)' $(DIST); \
 	done
 	@cd $(DIST) && sha256sum rowlock* >SHA256SUMS
+
+api: ## changes of the exported API that break programs, since BASE: the last tag, or the commit in internal/tools/api-base
+	@internal/tools/api.sh $(or $(BASE),$(shell git describe --tags --abbrev=0 2>/dev/null || cat internal/tools/api-base))
 
 vulncheck: ## known vulnerabilities of what is imported; asks https://vuln.go.dev, without which .ci/run says that it did not run
 	@set -e; for module in $(MODULES); do (cd $$module; echo "vulncheck $$module"; $(TOOL) govulncheck ./...); done
