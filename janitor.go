@@ -52,7 +52,7 @@ func (j *janitor) init(l *Locker) {
 // resolve releases item in the background. After the locker was closed, it makes one attempt and returns.
 func (j *janitor) resolve(item leftover) { j.take(item)() }
 
-// take is resolve, except that the caller emits the trace event of that attempt, by calling tell.
+// take does the same as resolve, but the caller emits the trace event of the attempt, by calling tell.
 func (j *janitor) take(item leftover) (tell func()) {
 	item.pauses = backoff.Backoff{Next: 50 * time.Millisecond, Most: time.Second}
 	item.next = j.locker.clock().At
@@ -66,7 +66,7 @@ func (j *janitor) take(item leftover) (tell func()) {
 // withdrawLimit is how long a waiter that gives up waits until the store has withdrawn its request.
 const withdrawLimit = time.Second
 
-// withdraw is take, but waits for a first attempt.
+// withdraw does the same as take, but waits for a first attempt.
 func (j *janitor) withdraw(item leftover) (tell func()) {
 	ctx, cancel := context.WithTimeout(j.locker.closeLimit, withdrawLimit)
 	defer cancel()

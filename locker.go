@@ -147,7 +147,8 @@ func (l *Locker) Do(ctx context.Context, name string, fn func(ctx context.Contex
 	return l.do(ctx, name, fn, l.Acquire, opts)
 }
 
-// TryDo is [Locker.Do] with [Locker.TryAcquire]: it fails with [ErrHeld] at once if the name is held.
+// TryDo does the same as [Locker.Do], but with [Locker.TryAcquire]: it fails with [ErrHeld] at once if the
+// name is held.
 func (l *Locker) TryDo(ctx context.Context, name string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
 	return l.do(ctx, name, fn, l.TryAcquire, opts)
 }

@@ -18,17 +18,18 @@ import (
 // a call override them. If an option cannot work, New or the call returns an error that names it.
 type Option func(*settings)
 
-// TTL is how long the store keeps the lease without a renewal, and so how soon a crash frees the name. It
+// TTL sets how long the store keeps the lease without a renewal, and so how soon a crash frees the name. It
 // does not limit how long you may hold the name. The default is 30 s. It must be from 50 ms to 7 days.
 func TTL(d time.Duration) Option { return func(s *settings) { s.ttl = d } }
 
-// RenewEvery is the time between renewals. The default is a third of the TTL. It must be at most half of the TTL, so
-// that one failed renewal does not lose the lease. It must also be less than the TTL minus the [Margin].
+// RenewEvery sets the time between renewals. The default is a third of the TTL. It must be at most half of
+// the TTL, so that one failed renewal does not lose the lease. It must also be less than the TTL minus the
+// [Margin].
 func RenewEvery(d time.Duration) Option {
 	return func(s *settings) { s.renewEvery, s.renewSet = d, true }
 }
 
-// Margin is how long before its expiry in the store a lease stops being trusted. It must cover how much
+// Margin sets how long before its expiry in the store a lease stops being trusted. It must cover how much
 // faster the store's clock may run than the holder's clock during one TTL. The default is a tenth of the TTL
 // if the store uses a wall clock, which a time daemon may slew. It is a hundredth plus 20 ms, a quarter of
 // the TTL at most, if the store uses a monotonic clock.
@@ -245,8 +246,8 @@ func callTimeout(ttl time.Duration) time.Duration {
 	return min(max(ttl/6, time.Second), 5*time.Second)
 }
 
-// outageLimit is how long a waiter retries while the store does not reply: one TTL, but at least two attempts
-// and at most a minute.
+// outageLimit returns how long a waiter retries while the store does not reply: one TTL, but at least two
+// attempts and at most a minute.
 func outageLimit(ttl time.Duration) time.Duration {
 	return min(max(ttl, 2*callTimeout(ttl)), time.Minute)
 }

@@ -59,7 +59,7 @@ func (t *trial) rival(b driver.Backend, key driver.Key, asked *atomic.Int64, ove
 	return ""
 }
 
-// isHeldAtLast is isHeld while other clients may change the row.
+// isHeldAtLast does the same as isHeld, while other clients may change the row.
 func (t *trial) isHeldAtLast(b driver.Backend, g driver.Grant) {
 	t.poll("an outcome other than unknown", func() bool {
 		switch got := t.renew(b, g); got {

@@ -5,7 +5,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// mutants are defects that the author of a backend may make.
+// mutants returns defects that the author of a backend may make.
 func mutants() []mutant {
 	list := []mutant{
 		// Acquire.

@@ -15,7 +15,7 @@ const (
 	breaks verdict = false
 )
 
-// shippedFence is what package fence does, with three clients of two writes each.
+// shippedFence returns the model of package fence, with three clients of two writes each.
 func shippedFence() model.Fence {
 	return model.Fence{Clients: 3, Writes: 2, Seal: model.SealNewer, Check: model.CheckSealed}
 }

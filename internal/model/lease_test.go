@@ -8,7 +8,8 @@ import (
 	"github.com/rowlock/rowlock/internal/model"
 )
 
-// shippedLease is what the engine and a lease row do, on a store without failovers whose clock is not set.
+// shippedLease returns the model of the engine and a lease row, on a store without failovers whose clock is
+// not set.
 func shippedLease() model.Lease { return model.Lease{TTL: 3, Requests: 2} }
 
 // failover lets a lagging replica take over at any moment. The replica grants nothing for one TTL.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Join is errors.Join, but its text has one line.
+// Join joins errors like errors.Join, but its text has one line.
 func Join(errs ...error) error {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	switch len(errs) {

@@ -21,7 +21,8 @@ func PgBouncer(tb testing.TB) (pooled, direct string) {
 	return throughPgBouncer(tb, EnginePgBouncer)
 }
 
-// NewPgBouncer is PgBouncer in a version that keeps the prepared statements of its clients apart.
+// NewPgBouncer does the same as PgBouncer, with a version that keeps the prepared statements of its clients
+// apart.
 func NewPgBouncer(tb testing.TB) (pooled, direct string) {
 	tb.Helper()
 	return throughPgBouncer(tb, EngineNewPgBouncer)

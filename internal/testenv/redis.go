@@ -14,7 +14,7 @@ func Redis(tb testing.TB) (url, prefix string) {
 	return freshPrefix(tb, DSN(tb, EngineRedis))
 }
 
-// Valkey is Redis with a Valkey server.
+// Valkey does the same as Redis, with a Valkey server.
 func Valkey(tb testing.TB) (url, prefix string) {
 	tb.Helper()
 	return freshPrefix(tb, DSN(tb, EngineValkey))
