@@ -11,6 +11,7 @@
 //
 //	00001_lease  rowlock_lease             a row for each name that was ever locked; a release keeps it, because the next token must be larger
 //	             rowlock_lease_meta        one row: the floor of all tokens, the server that grants, and its quarantine
+//	             rowlock_lease_same_epoch  whether this server is the one that granted last (PostgreSQL)
 //	             rowlock_lease_waiter      the processes that wait; may be emptied at any time (PostgreSQL and SQLite)
 //	00002_fence  rowlock_lease_fence       a row for each resource that package fence protects: the token of the newest holder
 //	             rowlock_lease_outcome     what became of the transactions of package fence
@@ -65,7 +66,7 @@
 //
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON rowlock_lease_run TO app;
 //
-// The statements also call pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and pg_control_system. Every role may, unless that
+// The statements also call rowlock_lease_same_epoch, pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and pg_control_system. Every role may, unless that
 // was revoked. List and Inspect alone need SELECT on rowlock_lease, and a guard's Marks on rowlock_lease_fence.
 //
 // On MySQL and MariaDB the same privileges are enough. The table's database stands in front:

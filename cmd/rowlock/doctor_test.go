@@ -187,6 +187,14 @@ func TestDoctorOnPostgres(t *testing.T) {
 		assert.Equal(t, []string{durability}, found, d.text())
 	}
 
+	do("REVOKE EXECUTE ON FUNCTION rowlock_lease_same_epoch FROM PUBLIC")
+	found, d = w.doctor(t, u.String())
+	assert.Equal(t, []string{durability, "problem privileges"}, found, d.text())
+	assert.Contains(t, d.text(), "GRANT EXECUTE ON FUNCTION rowlock_lease_same_epoch TO "+role+";")
+	do("GRANT EXECUTE ON FUNCTION rowlock_lease_same_epoch TO " + role)
+	found, d = w.doctor(t, u.String())
+	assert.Equal(t, []string{durability}, found, d.text())
+
 	do("CREATE SCHEMA theirs AUTHORIZATION " + role)
 	found, d = w.doctor(t, with(good, "search_path", "theirs,public"))
 	assert.Equal(t, []string{durability}, found, "a schema is its owner's: %s", d.text())

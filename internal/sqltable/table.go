@@ -35,7 +35,7 @@ type Table struct {
 }
 
 // reserved are the last words of names that are derived from a lease table's.
-var reserved = regexp.MustCompile(`(?i)^(.+)_(meta|fence|outcome|version|waiter|counter|run|token|fence_pass|fence_check)$`)
+var reserved = regexp.MustCompile(`(?i)^(.+)_(meta|fence|outcome|version|waiter|counter|run|token|fence_pass|fence_check|same_epoch)$`)
 
 // Parse reads the name of a lease table as [ParseProtected] does, and refuses one that another lease table's own tables may have.
 func Parse(s string) (Table, error) {

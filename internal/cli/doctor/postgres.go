@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -17,7 +18,7 @@ func (s database) postgresChecks() []check {
 	if s.At.Session != "" {
 		return []check{{"server", s.postgresServer}, {"search path", s.creatorsCheck}, {"privileges", s.closedCheck}, {"schema", s.sequenceCheck}, s.privilegesCheck(nil), clockCheck("the server", s.clockOf)}
 	}
-	needed := append(ofLeaseRows[:len(ofLeaseRows):len(ofLeaseRows)], ofWaiters...)
+	needed := slices.Concat(ofLeaseRows, ofEpoch, ofWaiters)
 	return []check{{"server", s.postgresServer}, {"search path", s.creatorsCheck}, {"privileges", s.closedCheck}, s.schemaCheck(needed), s.privilegesCheck(needed), clockCheck("the server", s.clockOf)}
 }
 

@@ -43,6 +43,9 @@ func (s database) grants(missing []privilege, user string) string {
 		if of != "lease" {
 			table += "_" + of
 		}
+		if missing[i-1].verb == "execute" {
+			table = "FUNCTION " + table
+		}
 		statements = append(statements, fmt.Sprintf("GRANT %s ON %s TO %s;", strings.Join(verbs, ", "), table, user))
 	}
 	return strings.Join(statements, " ")
@@ -65,6 +68,7 @@ func (s database) user(ctx context.Context) (user string, err error) {
 // Those that a lock needs, by what keeps it, and those of the history.
 var (
 	ofLeaseRows = []privilege{{"lease", "select"}, {"lease", "insert"}, {"lease", "update"}, {"meta", "select"}, {"meta", "update"}}
+	ofEpoch     = []privilege{{"same_epoch", "execute"}} // every role has it unless it was revoked
 	ofWaiters   = []privilege{{"waiter", "select"}, {"waiter", "insert"}, {"waiter", "update"}, {"waiter", "delete"}}
 	ofCounter   = []privilege{{"meta", "select"}, {"counter", "select"}, {"counter", "insert"}, {"counter", "update"}}
 	ofHistory   = []privilege{{"run", "select"}, {"run", "insert"}, {"run", "update"}, {"run", "delete"}}

@@ -16,11 +16,11 @@ func (s *Store) StatementIn(files embed.FS, folder, verb string) string {
 	return s.Table.Statements(files, folder, quote)[verb]
 }
 
-// IsMissingTable recognises that a table or a column is not there: undefined table, column and schema; on SQLite
+// IsMissingTable recognises that a table or a column is not there: undefined table, column, function and schema; on SQLite
 // SQLITE_ERROR, which a statement that is well formed answers for no other reason.
 func IsMissingTable(err error) bool {
 	switch sqlerror.State(err) {
-	case "42P01", "42703", "3F000":
+	case "42P01", "42703", "42883", "3F000":
 		return true
 	}
 	switch sqlerror.MySQL(err) {

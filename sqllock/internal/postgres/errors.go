@@ -37,7 +37,7 @@ func (p *Backend) classify(ctx context.Context, operation string, key driver.Key
 	}
 	state := sqlerror.State(err)
 	switch {
-	case state == "42P01" || state == "42703" || state == "3F000": // undefined table, column, schema
+	case state == "42P01" || state == "42703" || state == "42883" || state == "3F000": // undefined table, column, function, schema
 		return driver.Permanent(&sqlbase.SchemaError{Table: p.table.String(), Err: err})
 	case state == "42501":
 		return driver.Permanent(fmt.Errorf("%w: the role lacks a privilege on the lock table: see the documentation of package migrations", err))

@@ -2,12 +2,8 @@
 -- Result: one row, or none if the meta row is missing: verdict, token, and of whoever has the lock: holder, note, microseconds since the grant and until it is free.
 -- Promise: one statement; waits for nobody but an insert of the same name (25 ms); writes nothing unless it grants; a grant is durable.
 WITH seen AS MATERIALIZED (
-    -- The epoch is system identifier/timeline/start of the server. Reading the identifier opens a
-    -- file (8 us), so it is read only when timeline or start are not those seen last: adopt_epoch.sql.
-    -- pg_control_checkpoint() would be cheaper than pg_walfile_name(), and lags behind a promotion.
     SELECT m.floor,
-           right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
-               || encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS same_epoch,
+           rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
            m.quarantined_until,
            l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for,

@@ -4,8 +4,7 @@
 WITH seen AS MATERIALIZED (
     -- All that is not commented is explained in acquire.sql and acquire_waiting.sql.
     SELECT m.floor,
-           right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
-               || encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS same_epoch,
+           rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
            m.quarantined_until,
            l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for,

@@ -2,8 +2,7 @@
 -- Result: one row, or none if the meta row is missing: verdict 'locked', 'missing', 'epoch' or why it is closed; token, holder, note, microseconds since the grant and until it is free.
 -- Promise: locks the row of a lock that nobody holds to the end of the transaction; waits for nobody; a lease that is alive is not locked.
 WITH seen AS MATERIALIZED (
-    SELECT m.epoch = '' OR right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
-               || encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS same_epoch,
+    SELECT m.epoch = '' OR rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.quarantined_until,
            l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for,
            clock_timestamp() AS now

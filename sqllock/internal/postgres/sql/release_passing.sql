@@ -24,8 +24,7 @@ WITH ours AS MATERIALIZED (
            CASE WHEN n.nonce IS NOT NULL AND n.channel <> '' AND o.min_held_until <= clock_timestamp()
                      AND m.quarantined_until <= clock_timestamp()
                      AND m.longest_ttl_us >= greatest(n.ttl_us + n.handover_us, n.min_hold_us)
-                     AND right(m.epoch, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
-                             || encode(timestamptz_send(pg_postmaster_start_time()), 'hex')
+                     AND rowlock_lease_same_epoch(m.epoch)
                 THEN NOT pg_try_advisory_xact_lock_shared(hashtextextended(n.channel, 0::bigint))
                 ELSE false END AS passes
       FROM ours o
