@@ -12,36 +12,42 @@ import (
 )
 
 var (
-	errNoTransaction = errors.New("no transaction is open, and without a transaction nothing holds the mark: begin one, and check first in it")
+	errNoTransaction = errors.New("no transaction is open, so nothing would keep the lock on the mark: begin a transaction and check first in it")
 	errNotPostgres   = errors.New("fence: the guard is not one for Postgres")
 )
 
-// Check proves that the lease in ctx is the one that sealed the resources last, by default its own
-// name, and keeps that true until tx ends: no newer lease can seal before. So if tx commits, it
-// commits as the newest holder. Call it as the first statement of each transaction, before anything
-// is read: what was read before the seal may be out of date. It must not be undone by a rollback to
-// a savepoint that was set before it. Several checks in one transaction may deadlock with a seal of
-// the same resources; give them all to one call.
+// Check compares the marks of the resources with the lease in ctx, and locks the marks until tx ends. Without
+// resources, the resource is the name of the lock. Check returns nil if this lease was the last to seal them. Until tx
+// ends, no newer lease can seal. So if tx commits, its holder was the newest one at that moment.
 //
-// tx is a *sql.Tx, or a *sql.Conn on which a transaction was begun by a statement. Check refuses one that was ended by a statement, such as
-// COMMIT, or CREATE TABLE on MySQL and MariaDB. It asks the server for that with one more statement on MySQL and MariaDB, with two more through a driver
-// for Postgres that is not pgx's, and with none through pgx. On MySQL and MariaDB it also refuses a branch of an XA transaction, because
-// XA PREPARE or a restart gives the mark up there. PREPARE TRANSACTION on Postgres keeps it.
+// Call Check as the first statement of each transaction, before any read: a value that was read before the seal may be
+// out of date. A rollback to a savepoint that was set before Check undoes the check, and must not happen. Several calls
+// of Check in one transaction may deadlock with a seal of the same resources. Pass all resources to one call instead.
 //
-// ctx must come from the lease (that of Do, or lease.Context()), else the error is [ErrNoLease]; it bounds the call, as
-// the lease's trust does, and not the transaction.
+// tx is a *sql.Tx, or a *sql.Conn on which a statement has begun a transaction. Check rejects a tx whose transaction
+// has been ended by a statement, such as COMMIT, or CREATE TABLE on MySQL and MariaDB. To find out, it sends one more
+// statement on MySQL and MariaDB, two more through a Postgres driver other than pgx, and none through pgx. On MySQL and
+// MariaDB it also rejects a branch of an XA transaction, because XA PREPARE or a restart releases the lock on the mark.
+// PREPARE TRANSACTION on Postgres keeps that lock.
 //
-// The other errors: [*StaleError], for an [ErrStale], when another lease has sealed, or this one
-// has not; [ErrRetry] when the database wants the transaction run again, be it as a serialization
-// failure, a deadlock, the end of a wait for a lock, because tx began to read before the seal, or on Postgres because a newer lease waits to seal;
-// what ended the lease, without asking the database; [ErrReadOnly]; [*SchemaError]. After any error the caller must
-// roll back.
+// ctx must come from the lease: use the ctx that Do passes, or lease.Context(). Otherwise the error is [ErrNoLease].
+// ctx and the lease's trust limit the duration of this call, and not that of the transaction.
 //
-// On Postgres, Check also bounds how long the transaction may idle between two statements by the
-// trust that the lease has left, so that a process that was stopped cannot keep its successor
-// waiting: the server then ends the session, and the next statement or the commit fails (SQLSTATE
-// 25P03, or a connection that is closed). A shorter idle_in_transaction_session_timeout of the
-// caller's own stays. The other databases have no such setting for a transaction alone.
+// After any error the caller must roll back. The other errors are:
+//
+//   - [*StaleError], for which errors.Is reports [ErrStale]: another lease has sealed since, or this lease has not
+//     sealed.
+//   - [ErrRetry]: the database wants the transaction to run again. The reasons are a serialization failure, a deadlock,
+//     a lock wait that timed out, or a read in tx before the seal. On Postgres, a newer lease that waits to seal is
+//     also a reason.
+//   - The error that ended the lease. The database is not asked then.
+//   - [ErrReadOnly] and [*SchemaError].
+//
+// On Postgres, Check also limits how long the transaction may idle between two statements, so that a suspended process
+// cannot block its successor. The limit is the trust that the lease has left. When it is over, the server ends the
+// session, and the next statement or the commit fails (SQLSTATE 25P03, or a closed connection). A shorter
+// idle_in_transaction_session_timeout of the caller stays in force. The other databases have no such setting for a
+// single transaction.
 func (g *Guard) Check(ctx context.Context, tx Transaction, resources ...string) error {
 	q, err := g.openTransaction(tx)
 	if err != nil {
@@ -59,7 +65,7 @@ func (g *Guard) CheckPgx(ctx context.Context, tx pgx.Tx, resources ...string) er
 	return g.check(ctx, q, false, nil, resources)
 }
 
-// openTransaction refuses a tx that cannot be a transaction, such as a *sql.DB.
+// openTransaction returns an error if tx cannot be a transaction, such as a *sql.DB.
 func (g *Guard) openTransaction(tx Transaction) (querier, error) {
 	none := false
 	switch conn := tx.(type) {
@@ -90,7 +96,7 @@ func (g *Guard) openPgx(tx pgx.Tx) (querier, error) {
 	return pgxQuerier{conn: tx, witness: &witness{}}, nil
 }
 
-// check is begun where the guard itself has just begun the transaction.
+// check runs the check. begun says that the guard itself has just begun the transaction.
 func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resources []string) error {
 	c, err := g.claimOf(ctx, resources)
 	if err != nil {
@@ -99,8 +105,8 @@ func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resou
 	return g.prove(ctx, "check", c, func(ctx context.Context) error { return g.checked(ctx, q, begun, c, s) })
 }
 
-// checked compares the mark, and looks whether a transaction is open unless begun says so. It also lets the transaction write to protected
-// tables, and writes the slot if there is one.
+// checked compares the marks. Unless begun is true, it also verifies that a transaction is open. It then lets the
+// transaction write to protected tables, and writes the outcome row s if there is one.
 func (g *Guard) checked(ctx context.Context, q querier, begun bool, c claim, s *slot) error {
 	err := g.dialect.check(ctx, q, c)
 	if err == nil && !begun {
@@ -115,7 +121,7 @@ func (g *Guard) checked(ctx context.Context, q querier, begun bool, c claim, s *
 	return err
 }
 
-// claimOf is what the lease in ctx has to prove.
+// claimOf returns what the lease in ctx has to prove.
 func (g *Guard) claimOf(ctx context.Context, resources []string) (claim, error) {
 	if g.err != nil {
 		return claim{}, g.err
@@ -129,7 +135,7 @@ func (g *Guard) claimOf(ctx context.Context, resources []string) (claim, error) 
 	return c, err
 }
 
-// prove runs work within the trust of c's lease.
+// prove runs work, and ends it when c's lease is no longer trusted.
 func (g *Guard) prove(ctx context.Context, operation string, c claim, work func(context.Context) error) error {
 	err := c.lease.Err()
 	if err == nil {

@@ -7,23 +7,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CheckHeld is [Guard.Check] and, besides, the proof that the lease is alive now by the database's clock.
-// Check alone believes the lease's own deadline, and refuses a lease that somebody has ended or taken
-// over only once a successor has sealed. The lease must be kept by package sqllock in the same
-// database and table ([Table]). Tx, ctx, resources and errors are those of Check; the others:
+// CheckHeld does what [Guard.Check] does, and also verifies that the lease is alive by the database's clock. Check
+// alone relies on the lease's own deadline: if somebody has ended or taken over the lease, Check notices only after a
+// successor has sealed. Package sqllock must keep the lease in the same database and table ([Table]).
 //
-//   - rowlock.ErrLost: the database does not hold the lease any more. Roll back and stop.
-//   - [ErrRetry]: the lease has expired in the transaction's snapshot, which may be older than a
-//     renewal, while the lease is trusted. That is at REPEATABLE READ and SERIALIZABLE on Postgres,
-//     and on MySQL, where the level cannot be asked, at all. A later CheckHeld in the same transaction
-//     reads the same snapshot: call it once, first.
-//   - One that says that the lease is not kept here.
+// tx, ctx, resources and errors are those of Check. There are three more errors:
 //
-// CheckHeld takes no lock on the lease, so an open transaction does not delay its renewal, but for two
-// cases. At SERIALIZABLE on MySQL and MariaDB every read locks: a renewal fails as unknown until the
-// transaction ends. And a SQLite file has one writer: a renewal waits for the transaction. In
-// both, a transaction that lasts until the end of trust loses the lease; on SQLite its ctx ends
-// then, too. It should be shorter than half a TTL.
+//   - rowlock.ErrLost: the database no longer holds the lease. Roll back and stop.
+//   - [ErrRetry]: the lease is still trusted, but has expired in the snapshot of the transaction, which may be older
+//     than the last renewal. This happens on Postgres at REPEATABLE READ and SERIALIZABLE. It can happen at every level
+//     on MySQL, where a session cannot ask for the level. A second CheckHeld in the same transaction reads the same
+//     snapshot, so call it once, first.
+//   - An error which says that this database does not keep the lease.
+//
+// CheckHeld takes no lock on the lease, so an open transaction does not delay the renewal. There are two exceptions. At
+// SERIALIZABLE on MySQL and MariaDB every read takes a lock: a renewal fails as unknown until the transaction ends. A
+// SQLite file has one writer: a renewal waits until the transaction ends. In both cases, a transaction that lasts until
+// trust ends loses the lease, and on SQLite its ctx ends as well. Keep such a transaction shorter than half the TTL.
 func (g *Guard) CheckHeld(ctx context.Context, tx Transaction, resources ...string) error {
 	c, err := g.kept(ctx, resources)
 	if err != nil {
@@ -49,7 +49,7 @@ func (g *Guard) CheckHeldPgx(ctx context.Context, tx pgx.Tx, resources ...string
 	return g.checkHeld(ctx, q, c)
 }
 
-// checkHeld checks, and looks at the lease's row.
+// checkHeld compares the marks, and then reads the lease's row.
 func (g *Guard) checkHeld(ctx context.Context, q querier, c claim) error {
 	return g.prove(ctx, "check that it is held", c, func(ctx context.Context) error {
 		err := g.checked(ctx, q, false, c, nil)
@@ -60,7 +60,7 @@ func (g *Guard) checkHeld(ctx context.Context, q querier, c claim) error {
 	})
 }
 
-// kept is the claim of a lease that the guard's own kind of database has granted.
+// kept returns the claim of a lease that is stored in the guard's kind of database.
 func (g *Guard) kept(ctx context.Context, resources []string) (claim, error) {
 	c, err := g.claimOf(ctx, resources)
 	if err != nil {

@@ -7,21 +7,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ReleaseOnCommit is [Guard.Tx], and the lease in ctx ends with the transaction's commit: a batch's
-// last step and its lock end together, or neither does. Before the commit the lease's row is given
-// back, if the lease is alive by the database's clock; so nobody is granted the name before what fn
-// wrote can be seen, and from then on the next can be at once (after MinHold, if that was asked for).
-// The lease must be kept by package sqllock in the same database and table ([Table]).
+// ReleaseOnCommit is [Guard.Tx], and its commit also releases the lease in ctx. So the last step of a batch and the end
+// of its lock are committed together, or neither is. If the lease is alive by the database's clock, its row is released
+// inside the transaction. Therefore no other process can acquire the name before it can see what fn wrote. After the
+// commit the name is free at once, or when MinHold is over. Package sqllock must keep the lease in the same database
+// and table ([Table]).
 //
-// When it returns nil, all of it was committed, and the lease is released as by its Release. An
-// [ErrUnknown] leaves open whether it was; if so, the renewal that follows at once finds the lease lost.
-// After any other error nothing was committed, and the lease goes on unless the error is a
-// rowlock.ErrLost: the database does not hold it any more, or its trust ended.
+// nil means that all of it was committed, and that the lease is released as by its Release. [ErrUnknown] means that the
+// commit may have been applied. If it was, the renewal that follows at once finds the lease lost. Any other error means
+// that nothing was committed. The lease then goes on, unless the error is rowlock.ErrLost: the database no longer holds
+// the lease, or its trust ended.
 //
-// The lease is not renewed while it runs: fn, with all repetitions, has the trust that is left, and
-// is ended and rolled back with it. Lease.Renew before gives it the most. Long work belongs in
-// transactions of its own before, with only the last step here. Where another ReleaseOnCommit or
-// ReleaseWith of the lease is under way, it is a rowlock.ErrUnavailable.
+// The lease is not renewed meanwhile. fn and all its retries have to finish within the trust that is left, and are
+// rolled back when it ends. Call Lease.Renew first to have as much time as possible. Do long work in earlier
+// transactions, and only the last step here. If another ReleaseOnCommit or ReleaseWith of the lease is in progress, the
+// error is a rowlock.ErrUnavailable.
 func (g *Guard) ReleaseOnCommit(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error, resources ...string) error {
 	return g.releaseOnCommit(ctx, resources, func(ctx context.Context, c claim) error {
 		return g.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -57,12 +57,12 @@ func (g *Guard) releaseOnCommit(ctx context.Context, resources []string, tx func
 		return err
 	})
 	if committed {
-		return nil // even if trust ended before the answer came: the lease was alive in the database
+		return nil // even if trust ended before the reply arrived: the lease was alive in the database
 	}
 	return err
 }
 
-// held runs one step on the lease's row, bounded by the lease's trust.
+// held runs one step on the lease's row, within the lease's trust.
 func (c claim) held(ctx context.Context, operation string, step func(ctx context.Context) error) error {
 	bounded, cancel := c.within(ctx)
 	defer cancel()

@@ -7,56 +7,55 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// The outcomes that a caller acts on, for errors.Is.
+// The errors that a caller acts on, for errors.Is.
 var (
-	// ErrStale: the lease is not the one that sealed the resource last. It is final: the
-	// transaction must be rolled back, and no repetition helps. The error is a [*StaleError] if it
-	// was not a protected table that refused ([Guard.Explain]).
+	// ErrStale means that this lease was not the last to seal the resource. It is final: roll back the transaction and
+	// do not retry. The error is a [*StaleError], unless a protected table rejected the write ([Guard.Explain]).
 	ErrStale = errors.New("fence: stale")
-	// ErrRetry: the database refused the transaction in favour of another one. Nothing is known of
-	// the lease yet: roll back and run the whole transaction again, which [Guard.Tx] does. Of
-	// [Guard.Seal] it means that an older transaction still holds the mark.
+	// ErrRetry means that the database rejected the transaction in favour of another one. It says nothing about the
+	// lease. Roll back and run the whole transaction again; [Guard.Tx] does that. From [Guard.Seal], it means that an
+	// older transaction still locks the mark.
 	ErrRetry = errors.New("fence: run the transaction again")
-	// ErrUnchecked: a protected table refused a write in a transaction that has passed no check
-	// ([Guard.Protect], [Guard.Explain]). Where there was a check, the guard lacks the option
-	// [Protected].
+	// ErrUnchecked means that a protected table rejected a write in a transaction without a check ([Guard.Protect],
+	// [Guard.Explain]). If the transaction was checked, the guard lacks the option [Protected].
 	ErrUnchecked = errors.New("fence: write without a check")
-	// ErrOtherDomain: the mark's token comes from another store or another lock than the lease's, and the
-	// two cannot be compared. It is final until an operator resets the mark, which the error's text
-	// names the command for. The error is a [*OtherDomainError].
+	// ErrOtherDomain means that the mark's token comes from another store or another lock than the lease's token, so
+	// that the two cannot be compared. It is final until an operator resets the mark. The error text contains the
+	// command for that. The error is a [*OtherDomainError].
 	ErrOtherDomain = errors.New("fence: the mark is of another token domain")
-	// ErrUnknown: the connection broke at the commit, and the database could not be asked for long
-	// enough what became of it. It may have been committed, or be committed still. Only [Guard.Tx] and
-	// [Guard.TxPgx] return it; the error wraps that of the commit. On SQLite it is also the error where the function ignored that a
-	// statement had ended the transaction: what the function wrote after that was committed.
+	// ErrUnknown means that the connection broke at the commit, and that the database did not report the outcome in
+	// time. The transaction may have been committed, or may be committed later. Only [Guard.Tx] and [Guard.TxPgx]
+	// return it, and it wraps the error of the commit. On SQLite it has a second cause: the function ignored that a
+	// statement had ended the transaction. What the function wrote after that statement is committed.
 	ErrUnknown = errors.New("fence: the commit may have been applied")
-	// ErrReadOnly: the transaction takes no writes, so that the check cannot lock the mark. It was begun read-only, or the server is a standby.
-	// Nothing is known of the lease: roll back, and begin a transaction that writes, on the primary.
+	// ErrReadOnly means that the transaction cannot write, so the check cannot lock the mark. The transaction was begun
+	// read-only, or the server is a standby. It says nothing about the lease. Roll back, and begin a transaction that
+	// can write, on the primary.
 	ErrReadOnly = errors.New("fence: the transaction is read-only")
-	// ErrNoLease: there is no lease in the context. Use the one that Do hands to its function, that
-	// of the lease, or one made from them.
+	// ErrNoLease means that the context has no lease. Use the context that Do passes to its function, the lease's own
+	// context, or one derived from them.
 	ErrNoLease = errors.New("fence: no lease in the context")
 )
 
-// StaleError says which resource refused which lease.
+// StaleError says which resource rejected which lease.
 type StaleError struct {
 	Namespace string
 	Resource  string
-	Token     rowlock.Token // of the lease; zero if its store grants none
-	Newest    rowlock.Token // of the lease that sealed the resource last; zero if none has
-	// Ahead: Seal was refused although the lock's store, asked after that, still holds the lock for
-	// the lease. So the mark's token is none that this store has granted since. The error's text
-	// names the command that resets the mark.
+	Token     rowlock.Token // of the lease; zero if its store grants no tokens
+	Newest    rowlock.Token // of the lease that sealed the resource last; zero if no lease has
+	// Ahead says that Seal was rejected although the lock's store, asked afterwards, still holds the lock for this
+	// lease. So the mark's token is larger than any that this store has granted since. The error text contains the
+	// command that resets the mark.
 	Ahead bool
 }
 
-// howToSeal is for callers who have a guard and do not use its other half.
-const howToSeal = "make the Locker with the option rowlock.Fenced(guard), or call Guard.Seal after each acquire"
+// howToSeal advises callers that have a guard and never seal.
+const howToSeal = "pass the option rowlock.Fenced(guard) to rowlock.New, or call Guard.Seal after each acquire"
 
 func (e *StaleError) Error() string {
 	switch {
 	case e.Token == 0 && e.Newest == 0:
-		return fmt.Sprintf("fence: stale: %q was never claimed by this lease, nor by any other: make the Locker with the option rowlock.Fenced(guard.Claims())", e.Resource)
+		return fmt.Sprintf("fence: stale: %q was never claimed, by this lease or any other: pass the option rowlock.Fenced(guard.Claims()) to rowlock.New", e.Resource)
 	case e.Token == 0:
 		return fmt.Sprintf("fence: stale: %q was claimed last by another holder, with token %d", e.Resource, e.Newest)
 	case e.Ahead && e.Newest > e.Token:
@@ -76,16 +75,16 @@ func (e *StaleError) Error() string {
 	}
 }
 
-// Is makes a *StaleError an [ErrStale].
+// Is reports that a *StaleError is an [ErrStale].
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
-// OtherDomainError says which resource was sealed with a token that the lease's is not comparable with.
+// OtherDomainError says which resource was sealed with a token that is not comparable with the lease's token.
 type OtherDomainError struct {
 	Namespace string
 	Resource  string
-	Domain    string        // of the lease: the store, a space, the lock
-	Sealed    string        // the mark's
-	Newest    rowlock.Token // the mark's
+	Domain    string        // of the lease's token: the store, a space, the lock
+	Sealed    string        // the mark's domain
+	Newest    rowlock.Token // the mark's token
 }
 
 func (e *OtherDomainError) Error() string {
@@ -93,27 +92,27 @@ func (e *OtherDomainError) Error() string {
 		"if that lock is used no more: %s", e.Resource, e.Newest, e.Sealed, e.Domain, resetCommand(e.Namespace, e.Resource, e.Newest))
 }
 
-// Is makes a *OtherDomainError an [ErrOtherDomain].
+// Is reports that a *OtherDomainError is an [ErrOtherDomain].
 func (e *OtherDomainError) Is(target error) bool { return target == ErrOtherDomain }
 
-// SchemaError says that a table of this package is missing or older than this version of the library. The
-// message names the command and the call that mend it.
+// SchemaError says that a table of this package is missing, or older than this version of the library requires. The
+// message names the command and the function that migrate it.
 type SchemaError struct {
-	Table string // the lease table, as the option [Table] names it
-	Err   error  // what the database said
+	Table string // the lease table, as in the option [Table]
+	Err   error  // the database's error
 }
 
 func (e *SchemaError) Error() string {
 	return fmt.Sprintf("fence table %s_fence or %[1]s_outcome is missing or out of date: run `rowlock migrate up`, or call migrations.Up: %[2]v", e.Table, e.Err)
 }
 
-// Unwrap returns what the database said.
+// Unwrap returns the database's error.
 func (e *SchemaError) Unwrap() error { return e.Err }
 
-// retry marks what the database undid, so that running it again may succeed.
+// retry marks an error after which the database may accept the same transaction.
 func retry(err error) error { return fmt.Errorf("%w: %w", ErrRetry, err) }
 
-// unprivileged says where to read on about a missing privilege.
+// unprivileged adds where to read about a missing privilege.
 func unprivileged(err error) error {
 	return fmt.Errorf("%w: the user lacks a privilege on a table of package fence: see the documentation of package migrations", err)
 }

@@ -18,91 +18,92 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Guard keeps stale holders out of the data of one database. It is safe for concurrent use and owns
-// nothing: the pool stays the caller's to close.
+// Guard rejects stale holders when they use the data of one database. It is safe for concurrent use. It closes nothing:
+// the pool belongs to the caller.
 type Guard struct {
 	dialect dialect
-	db      *sql.DB       // one of the two
-	pool    *pgxpool.Pool // is nil
-	deaf    bool          // the driver may not heed the context of a statement
-	domain  string        // of the tokens, in place of the kind of store
-	lazy    bool          // a check raises the mark itself
-	claimed *sync.Map     // claimant: what leases have claimed that are still held
-	slots   *slots        // in which transactions leave their outcome
-	place   driver.Place  // of the marks
-	passing bool          // checks are to be noticed by protected tables
-	err     error         // why it cannot work
+	db      *sql.DB // db or pool is nil
+	pool    *pgxpool.Pool
+	deaf    bool         // the driver may ignore the context of a statement
+	domain  string       // of the tokens, instead of the kind of store
+	lazy    bool         // a check raises the mark itself
+	claimed *sync.Map    // keys are of type claimant: what leases have claimed that are still held
+	slots   *slots       // the outcome rows of this guard's transactions
+	place   driver.Place // of the marks
+	passing bool         // protected tables have to recognise the checks
+	err     error        // an option that cannot work
 }
 
 var _ rowlock.Sealer = (*Guard)(nil)
 
-// dialect is one family of databases. Its errors are a *StaleError, a *SchemaError, one marked by
-// retry, or what the driver said.
+// dialect implements a guard for one family of databases. Its errors are a *StaleError, a *SchemaError, one that retry
+// has marked, or the driver's own.
 type dialect interface {
-	// seal raises the marks of c in a transaction of its own, once. ctx has a deadline.
+	// seal raises the marks of c in a transaction of its own, and does not retry. ctx has a deadline.
 	seal(ctx context.Context, c claim) error
-	// own runs work in a READ COMMITTED transaction of its own, once, which waits for no lock longer
-	// than ctx permits. ctx has a deadline.
+	// own runs work once, in a READ COMMITTED transaction of its own. It waits for locks no longer than ctx permits.
+	// ctx has a deadline.
 	own(ctx context.Context, work func(querier) error) error
-	// look runs work, which reads only, without waiting for anybody's transaction. ctx has a deadline.
+	// look runs work, which only reads, and waits for no other transaction. ctx has a deadline.
 	look(ctx context.Context, work func(querier) error) error
-	// list, reset, resetAll and forget are what an operator's calls do with the marks, in own or look.
+	// list, reset, resetAll and forget are the operator's calls. They run in own or look.
 	list(ctx context.Context, q querier, namespace string, all bool) ([]Mark, error)
 	reset(ctx context.Context, q querier, namespace, resource string, seen rowlock.Token) error
 	resetAll(ctx context.Context, q querier, namespace string, all bool) error
 	forget(ctx context.Context, q querier, unused time.Duration, last Mark) ([]Mark, error)
-	// check locks the marks of c to the end of q's transaction and compares. ctx has a deadline.
+	// check compares the marks of c, and locks them until q's transaction ends. ctx has a deadline.
 	check(ctx context.Context, q querier, c claim) error
-	// held is nil if the lease of c is alive, and reads only. ctx has a deadline.
+	// held returns nil if the lease of c is alive. It only reads. ctx has a deadline.
 	held(ctx context.Context, q querier, c claim) error
-	// release ends the lease of c with q's transaction. ctx has a deadline.
+	// release ends the lease of c when q's transaction commits. ctx has a deadline.
 	release(ctx context.Context, q querier, c claim) error
-	// keeper is the kind of backend that keeps its leases in such a database.
+	// keeper returns the kind of backend that stores its leases in such a database.
 	keeper() string
-	// checkRow locks a row to the end of q's transaction, compares its token and raises it. ctx has a
-	// deadline. What again recognises is not marked yet.
+	// checkRow locks a row until q's transaction ends, compares its token and raises it. ctx has a deadline. It does
+	// not mark the errors that again recognises.
 	checkRow(ctx context.Context, q querier, r keyedRow, c claim) error
-	// begun is nil if q is in a transaction that keeps its locks until it ends. Something was read with a lock before.
+	// begun returns nil if q is in a transaction that keeps its locks until it ends. The caller has executed a locking
+	// read before.
 	begun(ctx context.Context, q querier) error
-	// again recognises what the database undid and what may succeed when it is run again.
+	// again reports whether the database rolled back for a reason that a retry may fix.
 	again(err error) bool
 
-	// note writes the slot in q's transaction. ctx has a deadline.
+	// note writes the outcome row s in q's transaction. ctx has a deadline.
 	note(ctx context.Context, q querier, s slot) error
-	// outcome is the operation that was committed last with the slot, or 0, once no transaction has the
-	// slot any more. ctx has a deadline.
+	// outcome waits until no open transaction uses the outcome row. It returns the last operation that was committed in
+	// it, or 0. ctx has a deadline.
 	outcome(ctx context.Context, id string) (operation int64, err error)
-	// refused recognises a commit's error that is the database's own answer.
+	// refused reports whether an error of a commit is the database's own answer.
 	refused(err error) bool
-	// explain says what stands behind an error that does not.
+	// explain adds a reason to an error that does not say it.
 	explain(err error) error
-	// pruneOutcomes forgets the slots that were not used for so long.
+	// pruneOutcomes deletes outcome rows that were not used for the time unused.
 	pruneOutcomes(ctx context.Context, unused time.Duration) (int, error)
 	passer
 	triggering
 }
 
-// Postgres guards data in a PostgreSQL database (12 or newer) reached through database/sql, with any
-// driver that speaks $1 parameters (pgx's stdlib, lib/pq).
+// Postgres returns a guard for data in a PostgreSQL database (12 or newer) that is accessed through database/sql. The
+// driver can be any that supports $1 parameters (pgx's stdlib, lib/pq).
 func Postgres(db *sql.DB, opts ...Option) *Guard {
 	deaf := db != nil && !bounded.IsPgx(db)
 	return build(Guard{db: db, deaf: deaf}, opts, func(t sqltable.Table) dialect { return newPostgres(sqlTransactions(db, deaf), t) })
 }
 
-// Pgx guards data in a PostgreSQL database reached through a pgx pool. Use [Guard.CheckPgx] and
+// Pgx returns a guard for data in a PostgreSQL database that is accessed through a pgx pool. Use [Guard.CheckPgx] and
 // [Guard.TxPgx] with it.
 func Pgx(pool *pgxpool.Pool, opts ...Option) *Guard {
 	return build(Guard{pool: pool}, opts, func(t sqltable.Table) dialect { return newPostgres(pgxTransactions(pool), t) })
 }
 
-// MySQL guards data in InnoDB tables of a MySQL (8.0 or newer) or MariaDB (10.6 or newer) database
-// reached through go-sql-driver/mysql.
+// MySQL returns a guard for data in InnoDB tables of a MySQL (8.0 or newer) or MariaDB (10.6 or newer) database that is
+// accessed through go-sql-driver/mysql.
 func MySQL(db *sql.DB, opts ...Option) *Guard {
 	return build(Guard{db: db}, opts, func(t sqltable.Table) dialect { return newMySQL(db, t) })
 }
 
-// SQLite guards data in a SQLite (3.35 or newer) database file on a local disk, reached through any
-// driver for database/sql.
+// SQLite returns a guard for data in a SQLite (3.35 or newer) database file on a local disk, through any driver for
+// database/sql.
 func SQLite(db *sql.DB, opts ...Option) *Guard {
 	return build(Guard{db: db}, opts, func(t sqltable.Table) dialect { return newSQLite(db, t) })
 }
@@ -120,7 +121,7 @@ func build(g Guard, opts []Option, open func(sqltable.Table) dialect) *Guard {
 		g.err = fmt.Errorf("fence: domain %q: want at most %d bytes of UTF-8 without space or NUL", o.domain, maxDomain)
 	}
 	if o.domain == claims {
-		g.err = fmt.Errorf("fence: domain %q: that is the domain of tokens that Claim makes", o.domain)
+		g.err = fmt.Errorf("fence: domain %q is reserved for the tokens that Claim generates", o.domain)
 	}
 	g.domain, g.slots = o.domain, new(slots)
 	g.lazy, g.claimed = o.lazy, new(sync.Map)
@@ -138,5 +139,5 @@ func build(g Guard, opts []Option, open func(sqltable.Table) dialect) *Guard {
 	return &g
 }
 
-// Validate reports an option that cannot work, which every other call reports as well.
+// Validate reports an option that cannot work. Every other call reports it as well.
 func (g *Guard) Validate() error { return g.err }

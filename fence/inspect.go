@@ -21,13 +21,13 @@ type Mark struct {
 	Age       time.Duration // since it was sealed or reset, by the database's clock
 }
 
-// operateLimit bounds each transaction of an operator's call.
+// operateLimit is the time limit of each transaction of an operator's call.
 const operateLimit = 30 * time.Second
 
-// Marks returns the marks of namespace, ordered by resource; with all, those of every namespace,
+// Marks returns the marks of namespace, ordered by resource. If all is true, it returns those of every namespace,
 // ordered by namespace and resource. It waits for no transaction.
 //
-// It ends with ctx, and after half a minute. A missing table is a [*SchemaError].
+// It returns when ctx ends, and after half a minute at the latest. A missing table is a [*SchemaError].
 func (g *Guard) Marks(ctx context.Context, namespace string, all bool) (list []Mark, err error) {
 	if g.err != nil {
 		return nil, g.err
@@ -48,7 +48,7 @@ func (m marks) list(ctx context.Context, q querier, namespace string, all bool) 
 	return m.scan(ctx, q, "list", m.encode(namespace), flag(all))
 }
 
-// flag is a boolean as the statements take it: drivers differ in how they send one.
+// flag returns a boolean as the statements take it. Drivers differ in how they send one.
 func flag(b bool) int64 {
 	if b {
 		return 1
@@ -56,7 +56,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// scan reads the marks that a statement answers.
+// scan reads the marks that a statement returns.
 func (m marks) scan(ctx context.Context, q querier, verb string, args ...any) ([]Mark, error) {
 	var list []Mark
 	err := q.each(ctx, m.sql[verb], args, func(r row) error {
@@ -72,7 +72,7 @@ func (m marks) scan(ctx context.Context, q querier, verb string, args ...any) ([
 	return list, err
 }
 
-// checkNamespace holds namespaces to the rules of those of locks.
+// checkNamespace applies the rules for namespaces of locks.
 func checkNamespace(s string) error {
 	if len(s) > driver.MaxNamespace || !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
 		return fmt.Errorf("fence: namespace %.40q: want at most %d bytes of UTF-8 without NUL", s, driver.MaxNamespace)
@@ -80,7 +80,7 @@ func checkNamespace(s string) error {
 	return nil
 }
 
-// operated says what an operator's call was doing.
+// operated adds the operator's call to an error.
 func operated(what string, err error) error {
 	if err != nil {
 		err = fmt.Errorf("fence: %s: %w", what, err)

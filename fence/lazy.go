@@ -5,27 +5,25 @@ import (
 	"errors"
 )
 
-// Lazy makes a guard that needs no [Guard.Seal]: [Guard.Check] raises a mark that is older than the
-// lease itself, in the caller's transaction. The first transaction of a new holder then waits for
-// those that an older one has checked, and the holder's other transactions wait for it to end, or
-// get an [ErrRetry].
+// Lazy makes a guard that needs no [Guard.Seal]. Its [Guard.Check] raises a mark that is older than the lease, in the
+// caller's transaction. The first transaction of a new holder then waits for the transactions that an older holder has
+// checked. Meanwhile the other transactions of the new holder wait for the first one, or get an [ErrRetry].
 //
-// It covers the order of the writes: none commits after one of a newer lease. It does not cover
-// reads. Between a new holder's first read and its first checked transaction, an older one may still
-// write. And at REPEATABLE READ, whose transactions work on a snapshot, the first one of a new holder
-// may not see the last one of its predecessor, for which it has waited. On Postgres, SERIALIZABLE
-// mends that if all transactions use it. So what a holder writes must not depend on what it has read.
-// Where it does, seal; a lazy guard can.
+// Lazy covers the order of writes: no write commits after a write of a newer lease. It does not cover reads. Between
+// the first read and the first checked transaction of a new holder, an older holder may still write. At REPEATABLE
+// READ, the first transaction of a new holder may not see the last write of its predecessor, because it works on a
+// snapshot. On Postgres, SERIALIZABLE fixes that if all transactions use it. So what a holder writes must not depend on
+// what it has read. If it does, call Seal, which a lazy guard also supports.
 func Lazy() Option {
 	return func(o *options) { o.lazy = true }
 }
 
-var errRaiseUndone = errors.New("the transaction that had raised the mark was rolled back")
+var errRaiseUndone = errors.New("the transaction that raised the mark was rolled back")
 
-// raiseLazily raises the mark before it is checked, if that is lazy. It reads without a lock before:
-// two transactions of one holder that had locked the mark together could not both go on to raise it.
-// What the statement has done is told by the check: at some levels, this transaction's plain reads
-// would not see that another one has been faster. sent is whether it sent a statement that raises the mark.
+// raiseLazily raises the mark before the check, if the claim is lazy. sent says whether it sent the statement. It first
+// reads without a lock: if two transactions of one holder locked the mark together, both could not raise it. The check
+// that follows shows what the statement has done. At some levels, a plain read here would not see that another
+// transaction was faster.
 func (m marks) raiseLazily(ctx context.Context, q querier, c claim, resource string) (sent bool, err error) {
 	if !c.lazy {
 		return false, nil
@@ -33,8 +31,8 @@ func (m marks) raiseLazily(ctx context.Context, q querier, c claim, resource str
 	return m.lift(ctx, q, c, resource)
 }
 
-// refuseCheck is the error of a check that finds the mark of another lease, or none. A lazy one that
-// finds an older mark has read a newer one that was never committed (READ UNCOMMITTED).
+// refuseCheck returns the error of a check that finds the mark of another lease, or none. If a lazy check finds an
+// older mark here, it read a newer mark before that was never committed (READ UNCOMMITTED).
 func (c claim) refuseCheck(resource string, m mark) error {
 	if c.lazy && m.token < c.token {
 		return retry(errRaiseUndone)

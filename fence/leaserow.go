@@ -10,18 +10,18 @@ import (
 )
 
 var (
-	errElsewhere = errors.New("the lease has no row in the guard's database and table: both must be those that the lock is kept in")
-	errOutdated  = errors.New("the lease has expired as the transaction sees it, which may be older than a renewal: call CheckHeld first, then read")
+	errElsewhere = errors.New("the lease has no row in the guard's database and table: give the guard the database and table of the lock")
+	errOutdated  = errors.New("the lease has expired in the transaction's snapshot, which may be older than the last renewal: call CheckHeld first, then read")
 )
 
-// leaseRow is what the lease table has of a lock.
+// leaseRow is the lease table's row of a lock.
 type leaseRow struct {
 	token int64
-	nonce sql.NullString // NULL once it is released
+	nonce sql.NullString // NULL after a release
 	state string         // live, expired, or outdated
 }
 
-// leaseRow reads the row of the claim's lock, as q's transaction sees it.
+// leaseRow reads the row of the claim's lock in q's transaction.
 func (m marks) leaseRow(ctx context.Context, q querier, c claim) (leaseRow, error) {
 	var l leaseRow
 	found, err := q.row(ctx, m.sql["held"], m.key(c, c.lease.Name()), &l.token, &l.nonce, &l.state)
@@ -31,7 +31,7 @@ func (m marks) leaseRow(ctx context.Context, q querier, c claim) (leaseRow, erro
 	return l, err
 }
 
-// held is nil if the claim's lease is alive.
+// held returns nil if the claim's lease is alive.
 func (m marks) held(ctx context.Context, q querier, c claim) error {
 	l, err := m.leaseRow(ctx, q, c)
 	switch {
@@ -48,7 +48,7 @@ func (m marks) held(ctx context.Context, q querier, c claim) error {
 	}
 }
 
-// release ends the claim's lease with q's transaction, if it is alive.
+// release ends the claim's lease when q's transaction commits, if the lease is alive.
 func (m marks) release(ctx context.Context, q querier, c claim) error {
 	args := append([]any{c.lease.MinHold().Microseconds()}, m.key(c, c.lease.Name())...)
 	rows, err := q.change(ctx, m.sql["release_lease"], append(args, c.lease.Nonce().String(), int64(c.lease.Token()))...)
@@ -61,7 +61,7 @@ func (m marks) release(ctx context.Context, q querier, c claim) error {
 	return c.lost()
 }
 
-// lost says that the database does not hold the lease, whatever its own deadline says.
+// lost ends the lease on the client, whatever its own deadline says: the database no longer holds it.
 func (c claim) lost() error {
 	return &rowlock.LostError{Namespace: c.namespace, Name: c.lease.Name(), Token: c.lease.Token(), Reason: rowlock.LostTaken}
 }

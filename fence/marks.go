@@ -5,13 +5,13 @@ import (
 	"context"
 )
 
-// marks reads and raises the rows of the fence table: what all dialects have in common.
+// marks reads and raises the rows of the fence table. It is common to all dialects.
 type marks struct {
 	sql    statements
-	encode func(string) string // how the statements take names
+	encode func(string) string // encodes a name for a statement
 }
 
-// key is the arguments that name one mark.
+// key returns the arguments that identify one mark.
 func (m marks) key(c claim, resource string) []any {
 	return m.name(c.namespace, resource)
 }
@@ -20,15 +20,15 @@ func (m marks) name(namespace, resource string) []any {
 	return []any{m.encode(namespace), m.encode(resource)}
 }
 
-// read is the mark as committed or as this transaction has left it; the zero mark if there is none.
+// read returns the mark that is visible to this transaction, or the zero mark if there is none.
 func (m marks) read(ctx context.Context, q querier, c claim, resource string) (mark, error) {
 	var now mark
 	_, err := q.row(ctx, m.sql["read"], m.key(c, resource), &now.token, &now.nonce, &now.domain)
 	return now, err
 }
 
-// raise raises every mark of the claim, in q's transaction. A mark that is the lease's own already
-// is left alone, so that sealing again does not wait for the lease's own transactions.
+// raise raises every mark of the claim, in q's transaction. It skips a mark that already belongs to the lease, so that
+// a second seal does not wait for the lease's own transactions.
 func (m marks) raise(ctx context.Context, q querier, c claim) error {
 	raised := false
 	for _, r := range c.resources {
@@ -54,8 +54,8 @@ func (m marks) raise(ctx context.Context, q querier, c claim) error {
 	return nil
 }
 
-// lift raises one mark if it is older than the claim, as far as q's transaction can see, and says
-// whether it sent what does so. The statement compares again, with what is true then.
+// lift raises one mark if it looks older than the claim. sent says whether it sent the statement. The statement
+// compares again with the state at that time.
 func (m marks) lift(ctx context.Context, q querier, c claim, resource string) (sent bool, err error) {
 	now, err := m.read(ctx, q, c, resource)
 	if err != nil || now.isOf(c) {

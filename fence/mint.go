@@ -8,42 +8,46 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// claims is the store that tokens are from which Claim makes.
+// claims is the store in the domain of tokens that Claim generates.
 const claims = "claim"
 
-// minting is what a Claim adds to a seal.
+// minting is what a Claim needs in addition to a seal.
 type minting struct {
-	prove  func(ctx context.Context) error // that the lease is held, asked under the locks of the marks
-	before func(resource string) bool      // whether the lease has claimed it already
+	prove  func(ctx context.Context) error // verifies that the lease is held, while the marks are locked
+	before func(resource string) bool      // whether the lease has already claimed the resource
 }
 
 // claimant is a lease on one resource.
 type claimant struct{ nonce, resource string }
 
-// Claim is [Guard.Seal] for a lock whose store has no token to rely on (Redlock, a plain GET_LOCK):
-// the resource's own database makes the token. Claim locks the marks of the resources, by default of
-// the lock's own name, which waits for the transactions that older holders have checked; renews the
-// lease under these locks; gives each mark a larger token than it had; and commits. [Guard.Check] works
-// as after a seal. Call it once after acquiring and before reading anything that the lock protects.
+// Claim is [Guard.Seal] for a lock whose store has no reliable token (Redlock, a plain GET_LOCK). The database of the
+// resource generates the token instead. Claim takes these steps:
 //
-// So the claims have the order of the holds as far as the store excludes at all. A holder that lost its
-// lock and claims late is refused by its own store. One that was found holding the lock and was then
-// stopped has the marks locked, so that its successor's claim comes after its own. Where the store
-// does not exclude, which is why it has no token, two holders are still put into one order: the one
-// that claimed first gets an [ErrStale] at its next check, and no update is lost.
+//  1. It locks the marks of the resources, by default that of the lock's own name. This waits for the transactions
+//     that older holders have checked.
+//  2. It renews the lease while it has these locks.
+//  3. It gives each mark a larger token, and commits.
 //
-// A lease that has claimed already claims again without effect, and gets an [ErrStale] if another one
-// has claimed since: what it has read may be out of date. The guard remembers that as long as the
-// lease is held; with another guard it must not be tried.
+// [Guard.Check] works as after a seal. Call Claim once after acquiring, and before reading anything that the lock
+// protects.
 //
-// The renewal is a request to the lock's store. When it finds the lease lost, the error is what ended
-// the lease; a rowlock.ErrUnknown when no answer came. Nothing is claimed then. Where the locks are in
-// the same database, the pool must have a connection to spare; on SQLite, with its one writer a file,
-// the renewal of a lock in the same file waits in vain and ends as unknown: that lock has tokens, so
-// use Seal. ctx, the lease's trust and the other errors are as for [Guard.Seal]. On Postgres, MySQL and
-// MariaDB the server ends the claim of a process that is stopped when the lease's trust would have
-// ended, give or take a second. Tokens of a claim are comparable with those of claims under the same
-// lock's name only: else the error is a [*OtherDomainError].
+// As long as the store excludes, claims have the same order as holds. If a holder has lost its lock and claims late,
+// its own store rejects the renewal. If a holder is suspended after the renewal, it has the marks locked, so its
+// successor's claim comes after its own. If the store fails to exclude, two holders still get one order: the one that
+// claimed first gets [ErrStale] at its next check, and no update is lost.
+//
+// A second Claim by the same lease has no effect. It returns [ErrStale] if another lease has claimed in between,
+// because what the holder has read may be out of date. The guard remembers a claim while the lease is held. Do not
+// repeat a claim with another guard.
+//
+// The renewal is a request to the lock's store. If it finds the lease lost, the error is the one that ended the lease.
+// If there is no reply, the error is a rowlock.ErrUnknown. In both cases nothing is claimed. If the locks are in the
+// same database, the pool must have a spare connection. On SQLite, a lock in the same file cannot be renewed meanwhile,
+// and the claim ends as unknown. That lock has tokens, so use Seal.
+//
+// ctx, the lease's trust and the other errors are as for [Guard.Seal]. On Postgres, MySQL and MariaDB, the server ends
+// the claim of a suspended process when the lease's trust would have ended, within about a second. A token of a claim
+// is comparable only with claims under the same lock's name. Otherwise the error is a [*OtherDomainError].
 func (g *Guard) Claim(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
 		return g.err
@@ -77,8 +81,7 @@ func (g *Guard) Claim(ctx context.Context, lease *rowlock.Lease, resources ...st
 	return c.waited(ctx, "claim", err)
 }
 
-// Claims makes a guard's [Guard.Claim] what the option rowlock.Fenced calls:
-// rowlock.Fenced(guard.Claims()).
+// Claims returns a Sealer that calls [Guard.Claim], for the option rowlock.Fenced: rowlock.Fenced(guard.Claims()).
 func (g *Guard) Claims() rowlock.Sealer { return claiming{g} }
 
 type claiming struct{ guard *Guard }
@@ -87,7 +90,7 @@ func (c claiming) Seal(ctx context.Context, lease *rowlock.Lease, resources ...s
 	return c.guard.Claim(ctx, lease, resources...)
 }
 
-// remember notes what c's lease has claimed, until it ends.
+// remember records what c's lease has claimed, until the lease ends.
 func (g *Guard) remember(c claim) {
 	for _, r := range c.resources {
 		key := claimant{c.nonce, r}
@@ -99,7 +102,7 @@ func (g *Guard) remember(c claim) {
 
 var errSameFile = errors.New("a lock in the same SQLite file cannot be renewed while it claims: use Seal")
 
-// unproven explains an unknown renewal where the claim itself may have kept it waiting.
+// unproven explains an unknown renewal if the claim itself may have blocked it.
 func (g *Guard) unproven(err error) error {
 	if _, ok := g.dialect.(*sqlite); ok && errors.Is(err, rowlock.ErrUnknown) {
 		return fmt.Errorf("%w; %w", err, errSameFile)

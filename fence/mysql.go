@@ -13,18 +13,18 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// restoreLimit bounds putting a session's setting back.
+// restoreLimit is the time limit for restoring a session's setting.
 const restoreLimit = time.Second
 
-// Numbers with which XA START is refused.
+// Errors with which the server rejects XA START.
 // https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html
 const (
-	mysqlInBranch   = 1399 // XAER_RMFAIL: a branch is under way
-	mysqlOutside    = 1400 // XAER_OUTSIDE: a transaction is under way
+	mysqlInBranch   = 1399 // XAER_RMFAIL: a branch is active
+	mysqlOutside    = 1400 // XAER_OUTSIDE: a transaction is open
 	mysqlSameBranch = 1440 // XAER_DUPID: another session has a branch of that name
 )
 
-// mysql is the dialect of MySQL 8.0 and MariaDB 10.6, and what is newer.
+// mysql is the dialect of MySQL 8.0 and MariaDB 10.6, and newer versions.
 type mysql struct {
 	marks
 
@@ -53,18 +53,18 @@ func (m *mysql) own(ctx context.Context, work func(querier) error) error {
 	defer restore()
 	err = m.ownOn(ctx, conn, work)
 	switch sqlerror.MySQL(err) {
-	case 1969, 3024: // max_statement_time, max_execution_time; ctx says how long to wait
+	case 1969, 3024: // max_statement_time, max_execution_time: ctx limits the wait instead
 		return retry(err)
 	}
 	return m.classify(err)
 }
 
-// look works as own does: who reads waits for nobody.
+// look runs work as own does: plain reads wait for no transaction.
 func (m *mysql) look(ctx context.Context, work func(querier) error) error { return m.own(ctx, work) }
 
-// ownOn works at READ COMMITTED, which locks no gaps: a mark that an older transaction keeps does
-// not delay the first seal of its neighbours. The transaction is begun and ended by statements, because go-sql-driver waits for the
-// replies to a commit and a rollback of database/sql without regard to ctx.
+// ownOn works at READ COMMITTED, which locks no gaps: a mark that an older transaction has locked does not delay the
+// first seal of a neighbouring mark. It begins and ends the transaction with statements, because go-sql-driver ignores
+// ctx when it waits for a commit or rollback of database/sql.
 func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
 	q := sqlQuerier{conn: conn}
 	err := q.exec(ctx, m.sql["read_committed"])
@@ -72,7 +72,7 @@ func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) er
 		err = q.exec(ctx, m.sql["begin"])
 	}
 	if err != nil {
-		discard(conn) // it may have begun all the same
+		discard(conn) // the transaction may have begun nevertheless
 		return err
 	}
 	if err = work(q); err == nil {
@@ -84,8 +84,9 @@ func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) er
 	return err
 }
 
-// define needs no transaction: each of its statements is one. A trigger keeps settings of the session that creates it, and the pool's may
-// be such that the server does not understand the statement: define uses a session with settings of its own, and closes it.
+// define runs work without a transaction, because each of these statements is a transaction. A trigger keeps settings
+// of the session that creates it, and the server may not understand the statement with those of the pool. So define
+// sets its own in a session, and closes that session.
 func (m *mysql) define(ctx context.Context, work func(querier) error) error {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
@@ -100,9 +101,8 @@ func (m *mysql) define(ctx context.Context, work func(querier) error) error {
 	return work(q)
 }
 
-// boundLockWait lets the session wait for locks, and idle, for about as long as ctx permits: the
-// server does not notice that a client has gone while it waits, nor that it was stopped. A session
-// that does not take its own setting back is closed.
+// boundLockWait limits the session's lock waits and idle time to about the time that ctx permits. The server does not
+// notice that a client has gone or was suspended while a statement waits. If restore fails, it closes the session.
 func (m *mysql) boundLockWait(ctx context.Context, conn *sql.Conn) (restore func(), err error) {
 	var version string
 	var row, table, idle int64
@@ -147,11 +147,11 @@ func (m *mysql) check(ctx context.Context, q querier, c claim) error {
 	return nil
 }
 
-var errBranch = errors.New("the transaction is a branch of an XA transaction, which gives up the lock on the mark when it is prepared: use an ordinary transaction")
+var errBranch = errors.New("the transaction is a branch of an XA transaction, which releases the lock on the mark when it is prepared: use an ordinary transaction")
 
-// begun tries to begin a branch of an XA transaction. The server refuses that in an ordinary transaction and in a branch, with different errors,
-// and allows it outside of both. No other single statement distinguishes the three cases. Without autocommit, the check's own locking read has
-// begun a transaction.
+// begun tries to begin a branch of an XA transaction. The server rejects that in an ordinary transaction and in a
+// branch, with different errors. Outside of both it succeeds. No other single statement distinguishes the three cases.
+// Without autocommit, the locking read of the check has already begun a transaction.
 func (m *mysql) begun(ctx context.Context, q querier) error {
 	err := q.exec(ctx, m.sql["xa_start"])
 	switch sqlerror.MySQL(err) {
@@ -159,7 +159,7 @@ func (m *mysql) begun(ctx context.Context, q querier) error {
 		return nil
 	case mysqlInBranch:
 		return errBranch
-	case mysqlSameBranch: // of another session that is not in a transaction either
+	case mysqlSameBranch: // another session holds that name, and this one is not in a transaction either
 		return errNoTransaction
 	case 0:
 		if err != nil {
@@ -171,15 +171,16 @@ func (m *mysql) begun(ctx context.Context, q querier) error {
 			err = q.exec(ending, m.sql["xa_rollback"])
 		}
 		if err != nil {
-			return fmt.Errorf("%w; close this connection, because the branch of an XA transaction that found it out did not end: %w", errNoTransaction, err)
+			return fmt.Errorf("%w; close this connection, because a test branch of an XA transaction could not be ended: %w", errNoTransaction, err)
 		}
 		return errNoTransaction
-	default: // a server or a proxy without XA, such as a node of Galera
+	default: // a server or a proxy without XA, such as a Galera node
 		return m.hasSavepoint(ctx, q)
 	}
 }
 
-// hasSavepoint sets a savepoint, which is gone at once where there is no transaction.
+// hasSavepoint sets a savepoint and releases it. Outside a transaction the savepoint disappears at once, and the
+// release fails.
 func (m *mysql) hasSavepoint(ctx context.Context, q querier) error {
 	err := q.exec(ctx, m.sql["savepoint"])
 	if err == nil {
@@ -213,8 +214,8 @@ func (m *mysql) outcome(ctx context.Context, id string) (operation int64, err er
 	return operation, err
 }
 
-// pruneOutcomes deletes by the key: a delete that looks for its rows would wait for each that a
-// transaction has.
+// pruneOutcomes deletes row by row by the key. A DELETE that searches for its rows would wait for each row that a
+// transaction has locked.
 func (m *mysql) pruneOutcomes(ctx context.Context, unused time.Duration) (int, error) {
 	ids, err := m.unusedOutcomes(ctx, unused)
 	forgotten := 0
@@ -249,15 +250,15 @@ func (m *mysql) refused(err error) bool { return sqlerror.MySQL(err) != 0 }
 
 func (m *mysql) explain(err error) error { return err }
 
-// again recognises what the server undid.
+// again reports whether the server rolled back for a reason that a retry may fix.
 // https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html
 // https://mariadb.com/kb/en/mariadb-error-code-reference/
 func (m *mysql) again(err error) bool {
 	switch sqlerror.MySQL(err) {
-	case 1205, // end of a wait for a lock
-		1213, // deadlock; on Galera and in a replication group, a conflict with another node
+	case 1205, // lock wait timeout
+		1213, // deadlock; on Galera and in replication groups, a conflict with another node
 		3101, // the same in a replication group, found at the commit
-		1020: // changed since the snapshot (MariaDB, innodb_snapshot_isolation)
+		1020: // the row changed since the snapshot (MariaDB, innodb_snapshot_isolation)
 		return true
 	default:
 		return false

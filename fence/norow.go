@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// ErrNoRow: [Guard.CheckRow] found no row with the key. Nothing is known of the lease: a row that is
-// to be inserted gets the lease's token. The error is a [*NoRowError].
+// ErrNoRow means that [Guard.CheckRow] found no row with the key. It says nothing about the lease. Insert a new row
+// with the lease's token. The error is a [*NoRowError].
 var ErrNoRow = errors.New("fence: no such row")
 
-// NoRowError says which row there is not.
+// NoRowError says which row does not exist.
 type NoRowError struct {
 	Table  string
 	Column string // the key column
@@ -20,10 +20,10 @@ func (e *NoRowError) Error() string {
 	return fmt.Sprintf("fence: no such row: %s has none with %s = %s", e.Table, e.Column, keyText(e.Key))
 }
 
-// Is makes a *NoRowError an [ErrNoRow].
+// Is reports that a *NoRowError is an [ErrNoRow].
 func (e *NoRowError) Is(target error) bool { return target == ErrNoRow }
 
-// maxKeyText keeps a message readable whatever the key is.
+// maxKeyText is the length in bytes to which messages shorten a key.
 const maxKeyText = 80
 
 func keyText(key any) string {

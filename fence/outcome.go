@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// settleLimit bounds finding out what became of a commit.
+	// settleLimit is the time limit for finding out the outcome of a commit.
 	settleLimit = 10 * time.Second
-	// askLimit bounds asking once: a pool may have more connections that do not answer.
+	// askLimit is the time limit for one question: several connections of a pool may not answer.
 	askLimit = settleLimit / 4
-	// keepOutcomes is how long a slot is kept at least: one that is forgotten before it was asked for
-	// would say that nothing was committed.
+	// keepOutcomes is the least time for which an outcome row is kept. If a row were deleted before it is read, the
+	// answer would be that nothing was committed.
 	keepOutcomes = 24 * time.Hour
 )
 
 // attempt is one run of a transaction that was begun in database/sql or pgx.
 type attempt struct {
-	check    func(s slot) error // and writes the slot
+	check    func(s slot) error // compares the marks, and writes the outcome row
 	work     func() error
-	commit   func() error // destroys the session unless that is in order
+	commit   func() error // closes the connection unless the session is clean
 	rollback func() error // nil only if the transaction was open until then
 }
 
-// attempt ends the transaction, and tells whether it was committed. The row of its slot, which was
-// written before the commit was sent, is the evidence: whoever reads it in another session waits until
-// the transaction in doubt has ended. (A database's own answer to that question, such as Postgres'
-// txid_status, is about a number that is given anew after a failover which lost the transaction.)
+// attempt ends the transaction, and reports whether it was committed. The evidence is its outcome row, which it wrote
+// before the commit was sent: reading that row in another session waits until the transaction in doubt has ended. A
+// database's own answer, such as Postgres' txid_status, is about a number that can be assigned again after a failover
+// that lost the transaction.
 func (g *Guard) attempt(ctx context.Context, a attempt) error {
 	s, ended := g.slots.take(), false
 	defer func() {
@@ -66,8 +66,7 @@ func (g *Guard) attempt(ctx context.Context, a attempt) error {
 	}
 }
 
-// settle reports whether the transaction of s was committed. ctx does not bound it: what was begun is
-// to be known.
+// settle reports whether the transaction of s was committed. It ignores the end of ctx: the outcome has to be known.
 func (g *Guard) settle(ctx context.Context, s slot) (committed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
 	defer cancel()
@@ -78,7 +77,7 @@ func (g *Guard) settle(ctx context.Context, s slot) (committed bool, err error) 
 			return last == s.operation, nil
 		}
 		if first == nil || ctx.Err() == nil {
-			first = err // the last one only says that it was interrupted
+			first = err // the last error only says that the call was interrupted
 		}
 		if !backoff.Sleep(ctx, backoff.Jitter(step)) {
 			return false, first
@@ -92,13 +91,12 @@ func (g *Guard) ask(ctx context.Context, s slot) (operation int64, err error) {
 	return g.dialect.outcome(ctx, s.id)
 }
 
-// pruneOutcomes forgets the slots that were not used for so long, and for a day at least. It reports
-// how many.
+// pruneOutcomes deletes outcome rows that were unused for the given time, and for a day at least. It returns how many.
 func (g *Guard) pruneOutcomes(ctx context.Context, unused time.Duration) (int, error) {
 	return g.dialect.pruneOutcomes(ctx, max(unused, keepOutcomes))
 }
 
-// withCause adds why ctx ended.
+// withCause adds the reason why ctx ended.
 func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", err, cause)

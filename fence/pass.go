@@ -10,24 +10,22 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
-// passer is how a transaction shows protected tables that it has passed a check. On Postgres the
-// statement of the check does it by itself, for the transaction alone; elsewhere it is a statement of
-// its own, and another that takes it back.
+// passer shows protected tables that a transaction was checked. On Postgres the statement of the check does that, for
+// this transaction only. Elsewhere it takes a statement of its own, and another one to undo it.
 type passer interface {
 	pass(ctx context.Context, q querier, c claim) error
 	unpass(ctx context.Context, q querier) error
-	// refusal is ErrUnchecked or ErrStale if err is what a protected table answers, else nil.
+	// refusal returns ErrUnchecked or ErrStale if a protected table returned err, else nil.
 	refusal(err error) error
 }
 
-// Uncheck makes protected tables forget what [Guard.Check] has shown them, on MySQL, MariaDB and
-// SQLite with the option [Protected]: call it as the last statement of each transaction that was
-// checked, before the commit, and on MySQL and MariaDB before a rollback too. [Guard.Tx] does. On
-// Postgres, and without the option, it does nothing.
+// Uncheck makes protected tables forget a [Guard.Check] on MySQL, MariaDB and SQLite with the option [Protected]. Call
+// it as the last statement of each checked transaction, before the commit. On MySQL and MariaDB, also call it before a
+// rollback. [Guard.Tx] does both. On Postgres, and without the option, it does nothing.
 //
-// Where it was left out, no stale write is let through, but one without a check: on MySQL and
-// MariaDB in the same session, on SQLite by whoever opens the file, as long as nobody else has sealed.
-// ctx bounds it. After an error the caller must roll back.
+// If it is omitted, stale writes are still rejected, but later writes without a check are accepted until another lease
+// seals. On MySQL and MariaDB these are writes in the same session, on SQLite those of any process that opens the file.
+// ctx limits the call. After an error the caller must roll back.
 func (g *Guard) Uncheck(ctx context.Context, tx Transaction) error {
 	if g.err != nil || !g.passing {
 		return g.err
@@ -38,10 +36,9 @@ func (g *Guard) Uncheck(ctx context.Context, tx Transaction) error {
 	return nil
 }
 
-// Explain marks the error of a statement that a protected table has refused: as an [ErrUnchecked] if
-// the transaction has passed no check, and as an [ErrStale] if it was not one of the lease that
-// sealed the table's resource last. Any other error is returned as it is. [Guard.Tx] and [Guard.TxPgx]
-// do that to the errors of their function.
+// Explain marks the error of a statement that a protected table has rejected. It is an [ErrUnchecked] if the
+// transaction was not checked. It is an [ErrStale] if the checked lease was not the last to seal the table's resource.
+// Explain returns any other error unchanged. [Guard.Tx] and [Guard.TxPgx] call it for the errors of their function.
 func (g *Guard) Explain(err error) error {
 	if g.err != nil || err == nil {
 		return err
@@ -52,10 +49,10 @@ func (g *Guard) Explain(err error) error {
 	return err
 }
 
-var errEnded = errors.New("a statement of the function, whose error it ignored, has ended the transaction, and what was written after that is committed")
+var errEnded = errors.New("the function ignored the error of a statement that ended the transaction: later writes are committed")
 
-// worked ends what a function of Tx did, before the commit. On SQLite it looks whether the function noticed the end of its transaction, and
-// a pass is a row there.
+// worked finishes the work of a function of Tx before the commit. On SQLite it verifies that the function noticed the
+// end of its transaction. A pass is a row there.
 func (g *Guard) worked(ctx context.Context, tx *sql.Tx, err error) error {
 	s, ok := g.dialect.(*sqlite)
 	if !ok || err != nil {
@@ -67,8 +64,8 @@ func (g *Guard) worked(ctx context.Context, tx *sql.Tx, err error) error {
 	return g.Uncheck(ctx, tx)
 }
 
-// leave gives a connection back to its pool. A pass on MySQL stays in the session, however the
-// transaction ended; a session that does not take it back is closed.
+// leave returns a connection to its pool. On MySQL a pass stays in the session after the transaction. If the pass
+// cannot be removed, leave closes the session.
 func (g *Guard) leave(ctx context.Context, conn *sql.Conn) error {
 	if _, ok := g.dialect.(*mysql); ok && g.passing {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
@@ -92,7 +89,7 @@ func (s *sqlite) pass(ctx context.Context, q querier, c claim) error {
 	return s.missing(q.exec(ctx, s.sql["pass"], c.nonce))
 }
 
-// missing tells a missing table of passes by the code, which is all that SQLite has for it.
+// missing recognises a missing table of passes by the generic error code, because SQLite has no other.
 func (s *sqlite) missing(err error) error {
 	if sqlerror.SQLite(err)&0xff == sqlitefile.CodeError {
 		return &SchemaError{Table: s.table.String(), Err: err}

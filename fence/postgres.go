@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// idledTooLong is the state of a session that idle_in_transaction_session_timeout has ended.
+	// idledTooLong is the SQLSTATE of a session that idle_in_transaction_session_timeout has ended.
 	idledTooLong = "25P03"
-	// cancelled is the state of a statement that a statement_timeout of the caller's own has ended, or somebody.
+	// cancelled is the SQLSTATE of a statement that the caller's statement_timeout or another session has cancelled.
 	cancelled = "57014"
 )
 
-// errOvertaking is not waited for: what holds up the newer lease may be a transaction of the caller's own.
-var errOvertaking = errors.New("a newer lease waits to seal, for transactions that have checked before")
+// errOvertaking is returned at once: the newer lease may be waiting for a transaction of the caller itself.
+var errOvertaking = errors.New("a newer lease waits to seal until earlier transactions end")
 
-var errIdled = errors.New("fence: the transaction idled for longer than the lease was trusted at its check, and the server ended it")
+var errIdled = errors.New("fence: the server ended the transaction, because it idled for longer than its lease was trusted at the check")
 
 // postgres is the dialect of PostgreSQL 12 and newer.
 type postgres struct {
@@ -34,7 +34,7 @@ type postgres struct {
 
 	transact transactions
 	table    sqltable.Table
-	asked    atomic.Bool // what the server is, and it is PostgreSQL
+	asked    atomic.Bool // the server has reported that it is PostgreSQL
 }
 
 func newPostgres(transact transactions, t sqltable.Table) *postgres {
@@ -58,14 +58,14 @@ func (p *postgres) own(ctx context.Context, work func(querier) error) error {
 		return work(q)
 	})
 	switch sqlerror.State(err) {
-	case idledTooLong, // this process was stopped for a while, and nothing was done
-		cancelled: // ctx says how long to wait
+	case idledTooLong, // this process was suspended for a while, and nothing was done
+		cancelled: // ctx limits the wait instead
 		return retry(err)
 	}
 	return p.classify(err)
 }
 
-// supported asks the server once what it is. Nothing passes a check that was not sealed, or minted, by own.
+// supported asks the server once for its type. No check succeeds without a seal or a claim, which call own.
 func (p *postgres) supported(ctx context.Context, q querier) error {
 	if p.asked.Load() {
 		return nil
@@ -83,7 +83,7 @@ func (p *postgres) define(ctx context.Context, work func(querier) error) error {
 	return p.transact(ctx, work)
 }
 
-// look works as own does: who reads waits for nobody.
+// look runs work as own does: plain reads wait for no transaction.
 func (p *postgres) look(ctx context.Context, work func(querier) error) error { return p.own(ctx, work) }
 
 func (p *postgres) check(ctx context.Context, q querier, c claim) error {
@@ -111,14 +111,15 @@ func (p *postgres) check(ctx context.Context, q querier, c claim) error {
 	return nil
 }
 
-// lockTimeout is in milliseconds, and a little less than what ctx permits: a wait that the server ends
-// leaves the connection usable.
+// lockTimeout returns a limit in milliseconds that is a little shorter than ctx permits. If the server ends the wait,
+// the connection stays usable.
 func lockTimeout(ctx context.Context) int64 {
 	d := left(ctx)
 	return max((d - d/10).Milliseconds(), 1)
 }
 
-// begun sets a savepoint, which only a transaction can have, unless q's driver has said it already.
+// begun sets a savepoint, which fails outside a transaction. It is not needed if q's driver has already reported the
+// state.
 func (p *postgres) begun(ctx context.Context, q querier) error {
 	if w, ok := q.(interface{ witnessed() bool }); ok && w.witnessed() {
 		return nil
@@ -157,8 +158,9 @@ func (p *postgres) pruneOutcomes(ctx context.Context, unused time.Duration) (for
 	return forgotten, p.classify(err)
 }
 
-// refused knows pgx's error for a transaction in which a statement had failed before, too. The states of class 57P say that the server
-// has ended the connection (a shutdown, an operator, idle_session_timeout): that is a connection that broke.
+// refused also recognises pgx's error for a transaction in which an earlier statement failed. SQLSTATE class 57P means
+// that the server has ended the connection (a shutdown, an operator, idle_session_timeout). That counts as a broken
+// connection.
 func (p *postgres) refused(err error) bool {
 	state := sqlerror.State(err)
 	return state != "" && !strings.HasPrefix(state, "57P") || errors.Is(err, pgx.ErrTxCommitRollback)
@@ -171,7 +173,7 @@ func (p *postgres) explain(err error) error {
 	return err
 }
 
-// again recognises a serialization failure, a deadlock and an ended lock_timeout.
+// again recognises a serialization failure, a deadlock and an expired lock_timeout.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func (p *postgres) again(err error) bool {
 	switch sqlerror.State(err) {

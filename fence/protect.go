@@ -5,26 +5,26 @@ import (
 	"fmt"
 )
 
-// Protect makes the database itself refuse every INSERT, UPDATE and DELETE on a table, and on
-// Postgres every TRUNCATE, unless the transaction has passed a [Guard.Check] by the lease that sealed
-// the resource last; of which resources does not matter. So a program that forgot the check, and a
-// console, cannot write beside a holder. The triggers lock the mark as the check does, and so refuse
-// a stale holder by themselves, at every isolation level. On Postgres they do not give way to a newer lease that waits to seal, as the
-// check does: check the resource of each table that you write. What they cannot see, and how an
-// administrator passes, is in the documentation of the package, under "Protected tables".
+// Protect adds triggers to a table, so that the database rejects writes of transactions that were not checked. It
+// covers every INSERT, UPDATE and DELETE, and on Postgres every TRUNCATE. A transaction may write after a [Guard.Check]
+// by the lease that sealed the resource last. It does not matter which resources the transaction has checked. So
+// neither a program that forgot the check nor a console can write while a holder works.
 //
-// The table is "table" or "schema.table" as the catalog spells it, each of at most 50 letters, digits
-// and underscores; on SQLite without a schema, and in the file of the fence table. The resource is one
-// that leases of the default namespace seal, unless [InNamespace] says another.
+// The triggers lock the mark as a check does, and so reject a stale holder at every isolation level. On Postgres they
+// do not yield to a newer lease that waits to seal, as a check does. So check the resource of each table that you
+// write. The documentation of the package lists what the triggers cannot see, and how an administrator passes them,
+// under "Protected tables".
 //
-// On MySQL, MariaDB and SQLite the guards that check must have the option [Protected].
+// table is "table" or "schema.table", spelled as in the catalog. Each part has at most 50 letters, digits and
+// underscores. On SQLite there is no schema, and the table must be in the file of the fence table. The resource is one
+// that leases of the default namespace seal, unless [InNamespace] names another namespace. On MySQL, MariaDB and SQLite
+// the guards that check must have the option [Protected].
 //
-// Protect creates triggers, as their owner would in a migration, for which [Guard.ProtectSQL] has the
-// statements. It waits for the transactions that have the table, and ctx bounds that. A table has one
-// such protection: protecting it again is an error of the database that says that the trigger exists
-// already, and changes nothing. On MySQL and MariaDB, where such statements are in no transaction, a
-// failure may leave one or two of the three triggers, which [Guard.Unprotect] removes. A missing
-// migration is a [*SchemaError].
+// Protect creates the triggers itself. [Guard.ProtectSQL] returns the same statements for a migration, which the
+// table's owner runs. Protect waits for the transactions that use the table, and ctx limits the wait. A table can have
+// one such protection. Protecting it again changes nothing and returns the database's error that the trigger exists. On
+// MySQL and MariaDB these statements are in no transaction: a failure may leave one or two of the three triggers.
+// [Guard.Unprotect] removes them. A missing migration is a [*SchemaError].
 func (g *Guard) Protect(ctx context.Context, table, resource string, opts ...ProtectOption) error {
 	statements, err := g.ProtectSQL(table, resource, opts...)
 	if err == nil {
@@ -36,7 +36,7 @@ func (g *Guard) Protect(ctx context.Context, table, resource string, opts ...Pro
 	return nil
 }
 
-// Unprotect undoes [Guard.Protect]. For a table that is not protected it does nothing.
+// Unprotect undoes [Guard.Protect]. It does nothing if the table is not protected.
 func (g *Guard) Unprotect(ctx context.Context, table string) error {
 	statements, err := g.UnprotectSQL(table)
 	if err == nil {

@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// MinUnused is the least that [Guard.Prune] takes: far more than a request that was sent may need to
+// MinUnused is the smallest value that [Guard.Prune] accepts. It is far longer than a request that was sent may need to
 // arrive.
 const MinUnused = 24 * time.Hour
 
-// pruneBatch bounds one transaction of Prune.
+// pruneBatch is the largest number of marks in one transaction of Prune.
 const pruneBatch = 250
 
-// Prune forgets the marks of every namespace that were sealed, or reset, longer ago than unused, and
-// reports how many: also after an error, which ends it. A mark stays while a transaction that has
-// checked it is open, and while the lease that sealed it is alive in the lock table beside the fence
-// table. unused is at least [MinUnused], by the database's clock.
+// Prune deletes the marks of every namespace that were last sealed or reset longer ago than unused. It returns how
+// many, also together with an error, which ends it. A mark is kept while a transaction that has checked it is open. It
+// is also kept while the lease that sealed it is alive in the lock table next to the fence table. unused is measured by
+// the database's clock, and is at least [MinUnused].
 //
-// A forgotten mark refuses everybody, as one that was never sealed does, until the next seal. So
-// whoever holds a lock of another database or store for longer than unused gets [ErrStale] at its
-// next [Guard.Check], and must seal again. And the mark refuses no late seal any more: Prune relies
-// on it that a request to seal, which is sent while its lease is trusted, does not arrive so long
-// after. Resources that are sealed more often than unused keep their marks.
+// After its mark is deleted, a resource is like one that was never sealed: every check fails until the next seal. So a
+// process that holds a lock of another database or store for longer than unused gets [ErrStale] at its next
+// [Guard.Check], and must seal again. A deleted mark also cannot reject a late seal. Prune relies on a seal request
+// arriving within unused, because it is sent while its lease is trusted. Resources that are sealed more often than
+// unused keep their marks.
 //
-// It also forgets what [Guard.Tx] has noted of transactions that ended longer ago than unused;
-// those do not count. It needs the privilege to delete from both tables and to read the lock table:
-// see package migrations. It runs one transaction for 250 marks, each of which ends with ctx, and
-// after half a minute. A missing table is a [*SchemaError].
+// Prune also deletes outcome rows of [Guard.Tx] whose transactions ended longer ago than unused. They are not counted.
+// The user needs the privileges to delete from both tables and to read the lock table: see package migrations. Each
+// transaction deletes up to 250 marks. It ends with ctx, and after half a minute at the latest. A missing table is a
+// [*SchemaError].
 func (g *Guard) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if g.err != nil {
 		return 0, g.err
@@ -55,7 +55,7 @@ func (g *Guard) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	return total, err
 }
 
-// forget deletes the next marks behind last that are unused, and returns them.
+// forget deletes and returns the next unused marks after last.
 func (m marks) forget(ctx context.Context, q querier, unused time.Duration, last Mark) ([]Mark, error) {
 	namespace := m.encode(last.Namespace)
 	batch, err := m.scan(ctx, q, "unused", unused.Microseconds(), namespace, namespace, m.encode(last.Resource), int64(pruneBatch))

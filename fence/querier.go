@@ -10,25 +10,24 @@ import (
 	"github.com/rowlock/rowlock/internal/bounded"
 )
 
-// querier runs one statement: the slice of database/sql and of pgx that marks need.
+// querier runs one statement. It is the part of database/sql and pgx that marks needs.
 type querier interface {
-	// row scans the first row of the answer, and reports whether there was one.
+	// row scans the first row of the result, and reports whether there was one.
 	row(ctx context.Context, statement string, args []any, dest ...any) (bool, error)
-	// each hands every row of the answer to scan.
+	// each calls scan for every row of the result.
 	each(ctx context.Context, statement string, args []any, scan func(row) error) error
 	exec(ctx context.Context, statement string, args ...any) error
-	// change is exec, and says how many rows it was.
+	// change executes a statement, and returns the number of affected rows.
 	change(ctx context.Context, statement string, args ...any) (rows int64, err error)
 }
 
-// row is one of an answer.
+// row is one row of a result.
 type row interface{ Scan(dest ...any) error }
 
-// answer is the rows of database/sql or of pgx.
+// answer is the rows of database/sql or pgx.
 type answer = bounded.Rows
 
-// Transaction is an open transaction of database/sql: a *sql.Tx, or a *sql.Conn on which the caller
-// has begun one.
+// Transaction is an open transaction of database/sql: a *sql.Tx, or a *sql.Conn on which the caller has begun one.
 type Transaction interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
@@ -132,7 +131,7 @@ func (q pgxQuerier) change(ctx context.Context, statement string, args ...any) (
 	return tag.RowsAffected(), err
 }
 
-// one reads a result of one row at most, to its end: an error may come after the last row.
+// one reads a result of at most one row to its end, because an error may follow the last row.
 func one(rows answer, dest []any) (found bool, err error) {
 	found = rows.Next()
 	if found {

@@ -6,9 +6,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// Codes of the triggers' own. On Postgres they are in a class that the standard leaves to
-// implementations, on MySQL in the numbers kept for third parties. SQLite has one code for all
-// triggers, so there it is the code and the text.
+// Codes that the triggers raise. On Postgres their class is one that the standard leaves to implementations. On MySQL
+// they are in the range for third parties. SQLite has one code for all triggers, so the text has to match as well.
 const (
 	postgresUnchecked = "RLF01"
 	postgresStale     = "RLF02"

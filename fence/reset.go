@@ -9,11 +9,11 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// ErrNoMark: the resource has no mark with the token that was seen, and nothing was reset. The error
-// is a [*NoMarkError].
+// ErrNoMark means that the resource has no mark with the token that the operator saw. Nothing was reset. The error is a
+// [*NoMarkError].
 var ErrNoMark = errors.New("fence: no such mark")
 
-// NoMarkError says what a mark is by now that was to be reset.
+// NoMarkError says what has become of a mark that was to be reset.
 type NoMarkError struct {
 	Namespace string
 	Resource  string
@@ -25,31 +25,29 @@ type NoMarkError struct {
 func (e *NoMarkError) Error() string {
 	switch {
 	case e.Token != 0:
-		return fmt.Sprintf("the mark of %q has token %d by now, and not %d", e.Resource, e.Token, e.Seen)
+		return fmt.Sprintf("the mark of %q now has token %d instead of %d", e.Resource, e.Token, e.Seen)
 	case e.Resets != 0:
-		return fmt.Sprintf("the mark of %q was reset already, and nobody has sealed it since", e.Resource)
+		return fmt.Sprintf("the mark of %q was already reset, and no lease has sealed it since", e.Resource)
 	default:
 		return fmt.Sprintf("%q has no mark: it was never sealed, or the mark was pruned", e.Resource)
 	}
 }
 
-// Is makes a *NoMarkError an [ErrNoMark].
+// Is reports that a *NoMarkError is an [ErrNoMark].
 func (e *NoMarkError) Is(target error) bool { return target == ErrNoMark }
 
-// Reset takes a mark back that no lease can raise any more: the resource now belongs to another
-// lock or another store ([ErrOtherDomain]), or the lock's store has lost its history
-// ([StaleError].Ahead). Every holder of before is refused by its next [Guard.Check], and the next
-// [Guard.Seal] is taken, whatever its token and domain.
+// Reset resets a mark that no lease can raise any longer. Either the resource now belongs to another lock or another
+// store ([ErrOtherDomain]), or the lock's store has lost its history ([StaleError].Ahead). After Reset, every earlier
+// holder fails its next [Guard.Check]. The next [Guard.Seal] succeeds, whatever its token and domain.
 //
-// It is for an operator who knows that nobody works under the old lock: who acquired there and
-// comes to seal after the reset is that next one. seen is the token that the operator saw
-// ([Guard.Marks], or the error's text), and nothing is done when the mark has another by now
-// ([*NoMarkError], for an [ErrNoMark]).
+// Only an operator who knows that no process works under the old lock may call Reset: if such a process seals after the
+// reset, its seal is accepted. seen is the token that the operator saw, in [Guard.Marks] or in the error text. If the
+// mark has another token by now, nothing is done, and the error is a [*NoMarkError], for an [ErrNoMark].
 //
-// Like a seal, Reset waits for the transactions that have checked the mark: when it returns nil,
-// nothing of an old holder can follow. The wait ends with ctx, and after half a minute, with an
-// [ErrRetry]. Nothing was reset after any error, unless the reply to the commit was lost: a repetition
-// then finds that the mark was reset already. A missing table is a [*SchemaError].
+// Like a seal, Reset waits for the transactions that have checked the mark. When it returns nil, no write of an old
+// holder can follow. The wait ends with ctx, and after half a minute at the latest, with an [ErrRetry]. After any error
+// nothing was reset, unless the reply to the commit was lost. A repetition then reports that the mark was already
+// reset. A missing table is a [*SchemaError].
 func (g *Guard) Reset(ctx context.Context, namespace, resource string, seen rowlock.Token) error {
 	if g.err != nil {
 		return g.err
@@ -61,18 +59,20 @@ func (g *Guard) Reset(ctx context.Context, namespace, resource string, seen rowl
 		return err
 	}
 	if seen <= 0 {
-		return fmt.Errorf("fence: reset: seen is %d: want the token of a sealed mark, which is above 0", seen)
+		return fmt.Errorf("fence: reset: seen is %d: want the token of a sealed mark, which is greater than 0", seen)
 	}
 	return g.operate(ctx, "reset", func(ctx context.Context, q querier) error {
 		return g.dialect.reset(ctx, q, namespace, resource, seen)
 	})
 }
 
-// ResetAll is [Guard.Reset] of every mark of namespace, or with all of every namespace, whatever its
-// token. It is for data that comes from a backup: there, a mark is that of a holder who was the newest
-// when the backup was made, and who would pass its check again. Nobody may work while the data is
-// restored and before ResetAll returns; each holder must seal again. On PostgreSQL it holds no later check back, as Seal and Reset do: if
-// holders work all the same, and their transactions overlap without end, it gives up after half a minute.
+// ResetAll is [Guard.Reset] for every mark of namespace, whatever its token. If all is true, it resets the marks of
+// every namespace. Use it after a backup of the data was restored: a mark in the backup belongs to a holder that was
+// the newest when the backup was made, and that holder would pass its check again. No holder may work while the data is
+// restored and before ResetAll returns. Each holder must seal again.
+//
+// On PostgreSQL, unlike Seal and Reset, it does not block later checks. If holders work nevertheless, and their
+// transactions overlap without end, it gives up after half a minute.
 func (g *Guard) ResetAll(ctx context.Context, namespace string, all bool) error {
 	if g.err != nil {
 		return g.err
@@ -89,7 +89,7 @@ func (m marks) resetAll(ctx context.Context, q querier, namespace string, all bo
 	return q.exec(ctx, m.sql["reset_all"], m.encode(namespace), flag(all))
 }
 
-// reset locks the mark before it compares, so that the answer is of what was done.
+// reset locks the mark before it compares, so that the result describes what was done.
 func (m marks) reset(ctx context.Context, q querier, namespace, resource string, seen rowlock.Token) error {
 	now := NoMarkError{Namespace: namespace, Resource: resource, Seen: seen}
 	if _, err := q.row(ctx, m.sql["lock_mark"], m.name(namespace, resource), &now.Token, &now.Resets); err != nil {
@@ -101,7 +101,7 @@ func (m marks) reset(ctx context.Context, q querier, namespace, resource string,
 	return q.exec(ctx, m.sql["reset"], append(m.name(namespace, resource), int64(seen))...)
 }
 
-// operate runs work in a bounded transaction of its own, and again when the database undoes it.
+// operate runs work in a time-limited transaction of its own, and retries when the database rolls it back.
 func (g *Guard) operate(ctx context.Context, what string, work func(context.Context, querier) error) error {
 	bounded, cancel := context.WithTimeout(ctx, operateLimit)
 	defer cancel()
@@ -114,7 +114,7 @@ func (g *Guard) operate(ctx context.Context, what string, work func(context.Cont
 	return operated(what, err)
 }
 
-// resetCommand is the line that resets a mark, for a shell.
+// resetCommand returns the shell command that resets a mark.
 func resetCommand(namespace, resource string, token rowlock.Token) string {
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	line := "rowlock fence reset --token " + token.String()

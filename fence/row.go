@@ -10,42 +10,49 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Row names a table whose rows keep the token of their newest writer in a column of their own, such
-// as orders.lock_token bigint NOT NULL DEFAULT 0. Each name is a plain identifier of letters, digits
-// and underscores, in the case in which the database keeps it; it is quoted.
+// Row names a table whose rows store the token of their newest writer in a column, such as orders.lock_token bigint NOT
+// NULL DEFAULT 0. Each name is a plain identifier of letters, digits and underscores, in the case in which the database
+// stores it. It is quoted in the statements.
 type Row struct {
 	Table string // "table" or "schema.table"
-	Key   string // a column that has a unique index; where the key has several columns, use Check with a resource
+	Key   string // a column that has a unique index; for a key of several columns, use Check with a resource
 	Token string // a column of type bigint
 }
 
-var errNoToken = errors.New("fence: the lease has no token to compare: its backend mints none; use Check")
+var errNoToken = errors.New("fence: the lease has no token to compare, because its backend grants none: use Check")
 
-// CheckRow refuses a lease that is older than the last one that checked the row whose key column is
-// key, and keeps newer ones out of that row until tx ends: it locks the row, compares, and raises the
-// row's token to the lease's. So the caller's own UPDATE of the row needs no further condition, and
-// no counting of the rows it changed. It needs no fence table and no [Guard.Seal], and costs one
-// round trip (on MySQL and MariaDB two, and four at a lease's first check of a row).
+// CheckRow rejects a lease that is older than the last one that checked the row whose key column equals key. It locks
+// the row, compares the tokens, and raises the row's token to that of the lease. Until tx ends, no newer lease can
+// check that row. So the caller's own UPDATE needs no further condition, and the caller need not count the changed
+// rows. CheckRow needs no fence table and no [Guard.Seal]. It costs one round trip. On MySQL and MariaDB it costs two,
+// and four at a lease's first check of a row.
 //
-// It covers the row, and what is read and written with it behind a CheckRow in each transaction, such
-// as an order's lines. What was read before it is not covered: make it the first statement of the
-// transaction, because at REPEATABLE READ an earlier read fixes what the later ones see. With several rows, check all of them before the
-// first read, or use [Guard.Check]. A CheckRow behind a read is an ErrRetry on Postgres where it would miss what an older holder has committed
-// with the row. On MariaDB (10.11.8 or newer) it is one if that holder has written the row itself, and on MySQL it is none. An older
-// holder is refused from a newer one's first CheckRow of this row on, not from its acquiring; of
-// other rows nothing is said. A lease with the row's own token passes: the tokens in the column must
-// come from the history of one lock. A NULL is older than all. A new row is inserted with
-// lease.Token() in the column.
+// CheckRow covers the row, and other data that each transaction reads and writes only after a CheckRow of this row,
+// such as the lines of an order. Make it the first statement of the transaction: values that were read earlier are not
+// covered, and at REPEATABLE READ an earlier read fixes the snapshot for later ones. To use several rows, check all of
+// them before the first read, or use [Guard.Check]. If a read comes first, the databases differ:
 //
-// On Postgres and SQLite it writes the row each time, and the table's triggers run: a row lock alone
-// would not let the database refuse a successor's older snapshot. Check several rows in one
-// transaction in the same order everywhere: a deadlock is an ErrRetry.
+//   - Postgres returns an ErrRetry if the transaction would miss what an older holder has committed with the row.
+//   - MariaDB (10.11.8 or newer) does so only if the older holder has written the row itself.
+//   - MySQL does not detect it.
 //
-// tx, ctx and the bound on an idle transaction are as with [Guard.Check], and so are [ErrNoLease],
-// [ErrRetry] and what ended the lease. The other errors: [*StaleError], for an [ErrStale];
-// [*NoRowError], for an [ErrNoRow], when no row has the key; what the database says about a table or
-// column that does not exist; a key that is not unique; a lease without a token. After any error the
-// caller must roll back.
+// An older holder is rejected after a newer one has checked this row for the first time, and not yet when that one
+// acquires. Other rows are not affected. A lease whose token equals the row's passes, so the tokens in the column must
+// come from one lock only. NULL is older than every token. Insert new rows with lease.Token() in the column.
+//
+// On Postgres and SQLite, CheckRow writes the row each time, and the table's triggers run. With a row lock alone, the
+// database would not reject a successor's older snapshot. If a transaction checks several rows, use the same order
+// everywhere: a deadlock is an ErrRetry.
+//
+// tx, ctx and the limit on an idle transaction are as for [Guard.Check]. So are [ErrNoLease], [ErrRetry] and the error
+// that ended the lease. The other errors are:
+//
+//   - [*StaleError], for an [ErrStale].
+//   - [*NoRowError], for an [ErrNoRow]: no row has the key.
+//   - The database's error about a table or column that does not exist.
+//   - An error for a key that is not unique, and one for a lease without a token.
+//
+// After any error the caller must roll back.
 func (g *Guard) CheckRow(ctx context.Context, tx Transaction, row Row, key any) error {
 	q, err := g.openTransaction(tx)
 	if err != nil {
@@ -97,11 +104,11 @@ type keyedRow struct {
 	key   any
 }
 
-// String is how the row is called in errors.
+// String names the row in errors.
 func (r keyedRow) String() string { return fmt.Sprintf("%s %s=%s", r.Table, r.Row.Key, keyText(r.key)) }
 
-// judge compares what the database has of the row with the claim: how many rows have the key, and
-// the newest token of them.
+// judge compares the claim with what the database reports: the number of rows that have the key, and their largest
+// token.
 func (r keyedRow) judge(c claim, rows, token int64) error {
 	switch {
 	case rows == 0:
@@ -115,10 +122,10 @@ func (r keyedRow) judge(c claim, rows, token int64) error {
 	}
 }
 
-// kept looks whether the column could take the token, which one that is too narrow may not.
+// kept verifies that the column has stored the token. A column that is too narrow may have changed it.
 func (r keyedRow) kept(c claim, token int64) error {
 	if token != c.token {
-		return fmt.Errorf("fence: %s.%s became %d where the token %d was written: want a column of type bigint", r.Table, r.Token, token, c.token)
+		return fmt.Errorf("fence: %s.%s has stored %d instead of the token %d: want a column of type bigint", r.Table, r.Token, token, c.token)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-var errRowAppeared = errors.New("the row was changed while it was looked at")
+var errRowAppeared = errors.New("another transaction changed the row during the check")
 
 func (p *postgres) checkRow(ctx context.Context, q querier, r keyedRow, c claim) error {
 	var limit sql.NullString
@@ -20,7 +20,7 @@ func (s *sqlite) checkRow(ctx context.Context, q querier, r keyedRow, c claim) e
 	return s.whenFree(ctx, q, func() error { return s.raiseRow(ctx, q, r, c, nil) })
 }
 
-// raiseRow locks, compares and raises in one statement, and asks why if that found nothing to raise.
+// raiseRow locks, compares and raises in one statement. If the statement found no row to raise, raiseRow asks why.
 func (m marks) raiseRow(ctx context.Context, q querier, r keyedRow, c claim, args []any, dest ...any) error {
 	var token, rows int64
 	raised, err := q.row(ctx, r.names.Rewrite(m.sql["row_raise"], `"`), append([]any{r.key, c.token}, args...), append([]any{&token, &rows}, dest...)...)
@@ -40,14 +40,14 @@ func (m marks) raiseRow(ctx context.Context, q querier, r keyedRow, c claim, arg
 }
 
 const (
-	// refuseOldSnapshot is a comment to MySQL, and to MariaDB before 10.11.8.
+	// refuseOldSnapshot is only a comment for MySQL, and for MariaDB before 10.11.8.
 	refuseOldSnapshot = "/*M!101108 SET STATEMENT innodb_snapshot_isolation = ON FOR */"
-	// mariadbNoVariable is the answer to it of some releases from 11.0 to 11.3, which are older.
+	// mariadbNoVariable is the error with which some older releases, from 11.0 to 11.3, reply to it.
 	mariadbNoVariable = 1193
 )
 
-// checkRow decides by the token that it reads, and not by the number of rows that an update changed:
-// unless the connection says otherwise, a row that has the value already counts as not changed.
+// checkRow decides by the token that it reads, and not by the number of updated rows. Unless the connection says
+// otherwise, a row that already has the value is not counted.
 func (m *mysql) checkRow(ctx context.Context, q querier, r keyedRow, c claim) error {
 	var token, rows int64
 	lock := r.names.Rewrite(m.sql["row_lock"], "`")

@@ -10,36 +10,35 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// Pauses between two attempts at what the database undid.
+// Delays between two attempts that the database rolled back.
 const (
 	firstPause = 2 * time.Millisecond
 	longPause  = 100 * time.Millisecond
 )
 
-// explainLimit bounds the question to the lock's store that explains a refusal.
+// explainLimit is the time limit for the request to the lock's store that explains a rejected seal.
 const explainLimit = time.Second
 
-// Seal makes lease the newest holder of the resources, by default of its own name: it raises their
-// marks to the lease's token and nonce, all in one transaction of its own, which is durable when Seal
-// returns. From then on every older lease fails its [Guard.Check], and all that older leases have
-// done is visible. For that, Seal waits for the transactions that an older lease has checked and
-// not yet ended. Call it once after acquiring and before reading anything that the lock protects;
-// calling it again with the same lease is free of effect.
+// Seal makes lease the newest holder of the resources, by default of its own name. In one transaction of its own, it
+// raises their marks to the lease's token and nonce. That is durable when Seal returns. From then on every older lease
+// fails its [Guard.Check], and all that older leases have done is visible. For that, Seal waits for the open
+// transactions that an older lease has checked. Call it once after acquiring, before reading anything that the lock
+// protects. A second call with the same lease has no effect.
 //
-// The wait is bounded by ctx, whose error it then is, and by the trust that the lease has left when
-// Seal begins, which makes it an [ErrRetry] and a rowlock.ErrUnavailable; it may be all. Nothing was sealed then unless the
-// reply to the commit was lost, and sealing again settles that. A lease that is not newer than the
-// one that sealed last gets a [*StaleError], and nothing is written: no resource is sealed unless
-// all are. Seal then renews the lease, for at most a second: one that its store still holds for us
-// tells that it is the mark that is wrong ([StaleError].Ahead), and one that is lost is lost from
-// then on. Tokens of different locks, or of different kinds of store, are not comparable: where the
-// mark is of another domain, the error is a [*OtherDomainError]. Resources follow the rules of the names
-// of locks and are kept apart by the lease's namespace.
+// Two limits end the wait. If ctx ends, the error is that of ctx. If the trust ends that the lease has left when Seal
+// begins, the error is an [ErrRetry] and a rowlock.ErrUnavailable. The wait may use up all of the trust. After such an
+// error nothing is sealed, unless the reply to the commit was lost. Sealing again settles that.
 //
-// A lease of a store that grants no tokens cannot seal: see [Guard.Claim]. One that has ended gets
-// what ended it (rowlock.ErrLost, rowlock.ErrReleased); a table that is missing is a
-// [*SchemaError]. A database that cannot be asked, hangs up, has no room or is a read-only server is a
-// rowlock.ErrUnavailable.
+// If the lease is not newer than the one that sealed last, the error is a [*StaleError], and no resource is sealed.
+// Seal then renews the lease, for at most a second. If the store still holds the lock for this lease, the mark is wrong
+// ([StaleError].Ahead). If the store has lost it, the lease is lost from then on. Tokens of different locks, or of
+// different kinds of store, are not comparable: if the mark is of another domain, the error is a [*OtherDomainError].
+//
+// Resources follow the rules for names of locks. Equal resources in different namespaces of leases are different. A
+// lease of a store that grants no tokens cannot seal: see [Guard.Claim]. If the lease has ended, the error is the one
+// that ended it (rowlock.ErrLost, rowlock.ErrReleased). A missing table is a [*SchemaError]. The error is a
+// rowlock.ErrUnavailable if the database cannot be reached, closes the connection, has no room, or is a read-only
+// server.
 func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
 		return g.err
@@ -73,7 +72,7 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	return c.waited(ctx, "seal", err)
 }
 
-// waited is wrap for a call that has waited for as long as anybody can.
+// waited is wrap for a call that has waited as long as its limits permit.
 func (c claim) waited(ctx context.Context, operation string, err error) error {
 	err = c.wrap(ctx, operation, err)
 	if errors.Is(err, ErrRetry) && ctx.Err() == nil && c.lease.Err() == nil {
@@ -82,21 +81,20 @@ func (c claim) waited(ctx context.Context, operation string, err error) error {
 	return err
 }
 
-// stillHeld asks the lock's store whether it has granted the lock to nobody since. An answer that
-// does not come soon is none.
+// stillHeld asks the lock's store whether this lease still holds the lock. A late reply counts as no.
 func stillHeld(ctx context.Context, lease *rowlock.Lease) bool {
 	ctx, cancel := context.WithTimeout(ctx, explainLimit)
 	defer cancel()
 	return lease.Renew(ctx) == nil
 }
 
-// insist runs once again and again while the database undoes it, until ctx ends.
+// insist retries once while the database rolls back, until ctx ends.
 func insist(ctx context.Context, once func() error) error {
 	var undone error
 	for step := firstPause; ; step = min(2*step, longPause) {
 		err := once()
 		if undone != nil && err != nil && ctx.Err() != nil {
-			err = undone // which says more than that the last try was interrupted
+			err = undone // says more than that the last attempt was interrupted
 		}
 		undone = err
 		if err == nil || !errors.Is(err, ErrRetry) || !backoff.Sleep(ctx, backoff.Jitter(step)) {

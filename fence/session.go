@@ -10,18 +10,18 @@ import (
 	"github.com/rowlock/rowlock/internal/bounded"
 )
 
-// endLimit bounds the end of a transaction whose ctx has ended.
+// endLimit is the time limit for ending a transaction whose ctx has ended.
 const endLimit = time.Second
 
-var errOldSnapshot = errors.New("the transaction began to read before the seal: check first, then read")
+var errOldSnapshot = errors.New("the transaction read before the seal: check first, then read")
 
-// session is a connection on which a transaction of Tx runs. What ends it is done in turn, also what nobody waits for any more: database/sql
-// dereferences nil where a Conn is used and closed at the same time.
+// session is a connection on which a transaction of Tx runs. Steps that end it run one after another, even if no caller
+// waits for them any longer. database/sql dereferences nil if a Conn is used and closed at the same time.
 type session struct {
 	conn *sql.Conn
 	tx   *sql.Tx
 	file bool
-	last chan struct{} // closed when what was begun last has ended
+	last chan struct{} // closed when the last step that was begun has ended
 }
 
 func (g *Guard) newSession(conn *sql.Conn, tx *sql.Tx) *session {
@@ -30,13 +30,14 @@ func (g *Guard) newSession(conn *sql.Conn, tx *sql.Tx) *session {
 	return se
 }
 
-// isFile reports whether nobody can fall silent.
+// isFile reports whether the database is a file, so that no server can stop answering.
 func (g *Guard) isFile() bool {
 	_, file := g.dialect.(*sqlite)
 	return file
 }
 
-// taken is what take returns; or ctx's error if that ends first, which a driver may not heed, and what take returns then is given to late.
+// taken returns the result of take. If ctx ends first, which a driver may ignore, it returns ctx's error and later
+// passes the result of take to late.
 func taken[T any](ctx context.Context, g *Guard, take func() (T, error), late func(T)) (T, error) {
 	if g.isFile() {
 		return take()
@@ -44,8 +45,8 @@ func taken[T any](ctx context.Context, g *Guard, take func() (T, error), late fu
 	return bounded.Do(ctx, take, late)
 }
 
-// await returns what work does, or ctx's error if that ends first: a driver may not heed a context. Work on a file is waited for: who
-// reads the file while a commit is under way sees what was before.
+// await returns the result of work, or ctx's error if ctx ends first, because a driver may ignore ctx. Work on a file
+// is waited for: a read during the commit would still see the old state.
 func (se *session) await(ctx context.Context, work func() error) error {
 	if se.file {
 		return work()
@@ -59,7 +60,8 @@ func (se *session) await(ctx context.Context, work func() error) error {
 	})
 }
 
-// end is await of what ends what a call has begun, no longer than endLimit. What was not waited for ends with the connection.
+// end is await for a step that ends something, with endLimit as its limit. A step that outlasts it ends with the
+// connection.
 func (se *session) end(ctx context.Context, how func() error) error {
 	if se.file {
 		return how()
@@ -69,15 +71,16 @@ func (se *session) end(ctx context.Context, how func() error) error {
 	return se.await(ending, how)
 }
 
-// discard closes a connection in doubt instead of giving it back to its pool.
+// discard closes a connection in an unknown state instead of returning it to the pool.
 func discard(conn *sql.Conn) {
 	_ = beside(func() error {
-		return conn.Raw(func(any) error { return sqldriver.ErrBadConn }) // that error is the order to close it
+		return conn.Raw(func(any) error { return sqldriver.ErrBadConn }) // tells database/sql to close the connection
 	})
 }
 
-// beside uses a connection that database/sql may close just then, because the context of its transaction has ended: that is a nil pointer
-// there (Conn.grabConn looks whether it is closed before it locks), and should be sql.ErrConnDone.
+// beside uses a connection that database/sql may be closing, because the context of its transaction has ended.
+// Conn.grabConn of database/sql checks for that before it locks, so it dereferences nil. beside turns that panic into
+// sql.ErrConnDone.
 func beside(use func() error) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -87,7 +90,7 @@ func beside(use func() error) (err error) {
 	return use()
 }
 
-// undo rolls back what is open on a connection, or closes it.
+// undo rolls back the open transaction of a connection, or closes the connection.
 func undo(ctx context.Context, conn *sql.Conn, rollback string) {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
 	defer cancel()

@@ -6,19 +6,19 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// slot is a row of the outcome table, and the number of the transaction that is to write it.
+// slot is a row of the outcome table, and the number of the transaction that will write it.
 type slot struct {
 	id        string
 	operation int64
 }
 
-// slots are those of one guard that no transaction uses: as many as have run at the same time.
+// slots are the outcome rows of one guard that no transaction uses. There are as many as transactions have run at once.
 type slots struct {
 	mu   sync.Mutex
 	free []slot
 }
 
-// take hands out a slot with an operation that was never used with it.
+// take returns a slot, with an operation number that was never used in it.
 func (f *slots) take() slot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -30,8 +30,8 @@ func (f *slots) take() slot {
 	return s
 }
 
-// give takes back the slot of a transaction that is known to have ended. Another one might hold the
-// row still, and would keep the next user waiting: its slot is given up.
+// give makes the slot available again after its transaction is known to have ended. A transaction in doubt might still
+// lock the row and block the next user, so its slot is never returned.
 func (f *slots) give(s slot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// checkWait is how long a check waits for the file's write lock. A transaction that has read
-// before may keep the other writer from committing, so it must give up.
+// checkWait is how long a check waits for the file's write lock. A transaction that has already read may block the
+// commit of the current writer, so the wait must end.
 const checkWait = time.Second
 
-// sqlite is the dialect of SQLite 3.35 and newer. A file has one writer at a time: the write lock
-// does what the lock on the mark does elsewhere.
+// sqlite is the dialect of SQLite 3.35 and newer. A file has one writer at a time: its write lock replaces the lock on
+// the mark.
 type sqlite struct {
 	marks
 
@@ -38,14 +38,14 @@ func (s *sqlite) own(ctx context.Context, work func(querier) error) error {
 	return s.on(ctx, func(conn *sql.Conn) error { return s.ownOn(ctx, conn, work) })
 }
 
-// look reads in autocommit: the file's write lock is neither waited for nor taken.
+// look reads in autocommit: it neither waits for the file's write lock nor takes it.
 func (s *sqlite) look(ctx context.Context, work func(querier) error) error {
 	return s.on(ctx, func(conn *sql.Conn) error {
 		return untilFree(ctx, func() error { return work(sqlQuerier{conn: conn}) })
 	})
 }
 
-// on gives do a connection with a short busy time-out.
+// on calls do with a connection that has a short busy timeout.
 func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
@@ -63,11 +63,11 @@ func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 	return err
 }
 
-// ownOn gives the connection back without a transaction, or closes it.
+// ownOn returns the connection to the pool without a transaction, or closes it.
 func (s *sqlite) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
 	q := sqlQuerier{conn: conn}
 	if err := untilFree(ctx, func() error { return q.exec(ctx, s.sql["begin_immediate"]) }); err != nil {
-		discard(conn) // it may have begun all the same
+		discard(conn) // the transaction may have begun nevertheless
 		return err
 	}
 	err := work(q)
@@ -82,7 +82,7 @@ func (s *sqlite) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) e
 
 func (s *sqlite) define(ctx context.Context, work func(querier) error) error { return s.own(ctx, work) }
 
-// check takes the file's write lock, which a transaction that was begun IMMEDIATE has already.
+// check takes the file's write lock. A transaction that was begun IMMEDIATE already has it.
 func (s *sqlite) check(ctx context.Context, q querier, c claim) error {
 	err := s.whenFree(ctx, q, func() error { return q.exec(ctx, s.sql["lock"]) })
 	for _, r := range c.resources {
@@ -100,8 +100,7 @@ func (s *sqlite) check(ctx context.Context, q querier, c claim) error {
 	return s.classify(ctx, q, err)
 }
 
-// whenFree runs once, in a transaction of the caller's, when the file is free, for as long as a
-// check waits for that.
+// whenFree runs once in a transaction of the caller. While the file is busy, it retries for up to checkWait.
 func (s *sqlite) whenFree(ctx context.Context, q querier, once func() error) error {
 	restore, err := withBusySlice(ctx, s.db, q)
 	if err != nil {
@@ -116,7 +115,7 @@ func (s *sqlite) whenFree(ctx context.Context, q querier, once func() error) err
 	return err
 }
 
-// begun tries to begin a transaction, which fails inside of one.
+// begun tries to begin a transaction, which fails inside one.
 func (s *sqlite) begun(ctx context.Context, q querier) error {
 	if q.exec(ctx, s.sql["begin"]) != nil {
 		return nil
@@ -166,8 +165,8 @@ func (s *sqlite) classify(ctx context.Context, q querier, err error) error {
 	}
 }
 
-// outdated reports whether a table or a column is missing: SQLITE_ERROR is all that a statement
-// answers then.
+// outdated reports whether a table or a column is missing. In that case a statement returns only the generic
+// SQLITE_ERROR.
 func (s *sqlite) outdated(ctx context.Context, q querier) bool {
 	for table, known := range map[string]int{s.table.Fence(): 7, s.table.Outcome(): 3} {
 		columns := known
@@ -179,14 +178,14 @@ func (s *sqlite) outdated(ctx context.Context, q querier) bool {
 	return false
 }
 
-// untilFree runs once again and again while the file is busy, until ctx ends; not so if the snapshot
-// of the transaction is out of date, which waiting does not mend.
+// untilFree retries once while the file is busy, until ctx ends. It does not retry if the snapshot of the transaction
+// is out of date, which waiting does not fix.
 func untilFree(ctx context.Context, once func() error) error {
 	var busy error
 	for step := firstPause; ; step = min(2*step, longPause) {
 		err := once()
 		if busy != nil && ctx.Err() != nil && err != nil {
-			return busy // which says more than that the last try was interrupted
+			return busy // says more than that the last attempt was interrupted
 		}
 		busy = err
 		if !sqlitefile.Busy(err) || sqlerror.SQLite(err) == sqlitefile.CodeBusySnapshot || !backoff.Sleep(ctx, backoff.Jitter(step)) {
@@ -195,8 +194,8 @@ func untilFree(ctx context.Context, once func() error) error {
 	}
 }
 
-// withBusySlice gives q's connection a short busy time-out, and returns what puts its own one back. pool is nil unless q is in a
-// transaction of the caller's.
+// withBusySlice sets a short busy timeout on q's connection, and returns a function that restores the old one. pool is
+// nil only if q is in a transaction of the caller.
 func withBusySlice(ctx context.Context, pool *sql.DB, q querier) (restore func() error, err error) {
 	return sqlitefile.WithBusySlice(ctx, pool, func(ctx context.Context, statement string, ms *int) error {
 		_, err := q.row(ctx, statement, nil, ms)

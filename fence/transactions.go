@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/internal/bounded"
 )
 
-// transactions runs work in a READ COMMITTED transaction of its own, where each statement sees what
-// was committed before it.
+// transactions runs work in a READ COMMITTED transaction of its own, in which each statement sees what was committed
+// before it.
 type transactions func(ctx context.Context, work func(q querier) error) error
 
 func pgxTransactions(pool *pgxpool.Pool) transactions {
@@ -41,8 +41,8 @@ func sqlTransactions(db *sql.DB, deaf bool) transactions {
 	}
 }
 
-// boundedTransactions end with ctx though the driver may not heed it. The pool is not given a connection back whose transaction has not
-// ended.
+// boundedTransactions returns when ctx ends, even if the driver ignores ctx. A connection goes back to the pool only
+// after its transaction has ended.
 func boundedTransactions(db *sql.DB) transactions {
 	return func(ctx context.Context, work func(querier) error) error {
 		tx, err := bounded.Do(ctx, func() (*sql.Tx, error) { return db.BeginTx(ctx, readCommitted) }, func(tx *sql.Tx) { _ = tx.Rollback() })
@@ -50,14 +50,14 @@ func boundedTransactions(db *sql.DB) transactions {
 			return err
 		}
 		if err := work(boundedQuerier{tx}); err != nil {
-			_ = bounded.Run(ctx, tx.Rollback) // of which nothing comes back; when ctx ends database/sql does the same
+			_ = bounded.Run(ctx, tx.Rollback) // no result is needed: database/sql does the same when ctx ends
 			return err
 		}
 		return bounded.Run(ctx, tx.Commit)
 	}
 }
 
-// querier is for a transaction of g's own.
+// querier is for a transaction that g itself has begun.
 func (g *Guard) querier(tx *sql.Tx) querier {
 	if g.deaf {
 		return boundedQuerier{tx}
@@ -65,7 +65,7 @@ func (g *Guard) querier(tx *sql.Tx) querier {
 	return sqlQuerier{conn: tx}
 }
 
-// boundedQuerier is a sqlQuerier for drivers that may not heed a context.
+// boundedQuerier is a sqlQuerier for drivers that may ignore a context.
 type boundedQuerier struct{ tx *sql.Tx }
 
 func (q boundedQuerier) query(ctx context.Context, statement string, args []any, read func(answer) error) error {

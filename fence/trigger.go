@@ -18,16 +18,15 @@ type protection struct {
 	namespace string
 }
 
-// InNamespace says that the resource is sealed by leases of that namespace (rowlock.Namespace). The
-// default is the empty one, which is the default of leases.
+// InNamespace says in which namespace the resource is sealed (rowlock.Namespace). The default is the empty namespace,
+// which is also the default of leases.
 func InNamespace(name string) ProtectOption {
 	return func(p *protection) { p.namespace = name }
 }
 
-// ProtectSQL is what [Guard.Protect] runs, for a migration: one statement an element, in their order,
-// without a semicolon at the end. Those of MySQL and SQLite have semicolons inside: goose wants them
-// between StatementBegin and StatementEnd, and MySQL's own client another DELIMITER. Nothing is asked of
-// the database.
+// ProtectSQL returns the statements of [Guard.Protect] for a migration, in order, without a semicolon at the end. The
+// statements of MySQL and SQLite contain semicolons: goose needs StatementBegin and StatementEnd around them, and
+// MySQL's own client another DELIMITER. ProtectSQL does not use the database.
 func (g *Guard) ProtectSQL(table, resource string, opts ...ProtectOption) ([]string, error) {
 	var p protection
 	for _, opt := range opts {
@@ -44,13 +43,13 @@ func (g *Guard) ProtectSQL(table, resource string, opts ...ProtectOption) ([]str
 	return g.triggers("protect", table, p.namespace, resource)
 }
 
-// UnprotectSQL is what [Guard.Unprotect] runs, as [Guard.ProtectSQL] gives it.
+// UnprotectSQL returns the statements of [Guard.Unprotect], in the form of [Guard.ProtectSQL].
 func (g *Guard) UnprotectSQL(table string) ([]string, error) {
 	return g.triggers("unprotect", table, "", "")
 }
 
-// triggers are the statements whose verbs begin with verb. Names are put in last and all at once, so
-// that nothing is looked for in them.
+// triggers returns the statements whose verbs begin with verb. It inserts all names at once and last, so that it never
+// searches inside a name.
 func (g *Guard) triggers(verb, table, namespace, resource string) ([]string, error) {
 	if g.err != nil {
 		return nil, g.err
@@ -73,20 +72,21 @@ func (g *Guard) triggers(verb, table, namespace, resource string) ([]string, err
 	return statements, nil
 }
 
-// writing is how a dialect writes statements that take no parameters.
+// writing says how a dialect writes statements that take no parameters.
 type writing struct {
 	sql     statements
 	quote   string
 	literal func(string) string
-	schemas bool // a table's schema may be named
+	schemas bool // a table can have a schema
 }
 
-// triggering is what statements about triggers need to know of a dialect.
+// triggering is what a dialect provides for statements about triggers.
 type triggering interface {
 	writing() writing
-	// ready is a *SchemaError if a trigger would not find what it needs.
+	// ready returns a *SchemaError if something is missing that a trigger needs.
 	ready(ctx context.Context, q querier) error
-	// define runs work, which creates or drops triggers, once, in one transaction where there is one for that.
+	// define runs work, which creates or drops triggers. It runs once, in one transaction if the database supports
+	// that.
 	define(ctx context.Context, work func(querier) error) error
 }
 
@@ -96,7 +96,7 @@ func (m *mysql) writing() writing {
 }
 func (s *sqlite) writing() writing { return writing{s.sql, `"`, doubled, false} }
 
-// quoted is a literal of Postgres whatever standard_conforming_strings is.
+// quoted returns a literal that Postgres reads correctly whatever standard_conforming_strings is.
 func quoted(s string) string {
 	if strings.Contains(s, `\`) {
 		return "E" + doubled(strings.ReplaceAll(s, `\`, `\\`))

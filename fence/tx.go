@@ -13,31 +13,32 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// maxTries is how often a transaction is run that the database undoes each time.
+// maxTries is how often a transaction is run if the database rolls it back each time.
 const maxTries = 10
 
-// Tx runs fn in a transaction that begins with [Guard.Check] of the resources, and commits it if fn
-// returns nil. When the database undoes the transaction (a serialization failure, a deadlock, the
-// end of a wait for a lock), at the check, in fn or at the commit, all of it is run again, up to
-// ten times in all, with jittered pauses: fn must have no other effect than on tx. In the end, the
-// error is an [ErrRetry]. fn must neither commit nor roll back, and must return an error that it gets from
-// tx: MySQL and MariaDB undo the whole transaction at a deadlock, and what a fn that goes on writes then is
-// in none, not fenced, and reported as committed. So it is behind a statement that commits there by itself,
-// such as CREATE TABLE.
+// Tx begins a transaction, calls [Guard.Check] for the resources, runs fn, and commits if fn returns nil. If the
+// database rolls the transaction back (a serialization failure, a deadlock, a lock wait that timed out), Tx runs all of
+// it again, at most ten times in all, with jittered delays. After the last attempt the error is an [ErrRetry]. This
+// applies to the check, to fn and to the commit.
 //
-// The answer is definite: nil means committed, by whichever run of fn, and an error means that
-// nothing was. For that, each transaction also writes a row of the outcome table. If the commit
-// fails with anything but a request to run again, such as a connection that breaks before the
-// reply, the row is read through another connection of the pool, until the database has said what
-// became of the transaction. One that broke and was not committed is run again, as above; one that
-// the server refused is not, nor one that Postgres ended because it idled (see Check): it would
-// idle again. Only if there is no answer within 10 s is the error an [ErrUnknown]. On SQLite, a fn that ignores the error of a statement
-// that ends the transaction, such as INSERT OR ROLLBACK, gets that error as well: what fn wrote after it is committed.
+// fn must obey three rules. It must have no effect except through tx, because it may run several times. It must neither
+// commit nor roll back. It must return every error that it gets from tx: MySQL and MariaDB roll back the whole
+// transaction at a deadlock. What fn writes after that is outside of any transaction, not fenced, and reported as
+// committed. The same holds after a statement that commits implicitly there, such as CREATE TABLE.
 //
-// ctx bounds everything else, must come from the lease, and is handed to fn, whatever the driver does about it: a commit or a rollback that
-// go-sql-driver/mysql waits for without regard to ctx goes on behind Tx, and so does what lib/pq waits for. The connection is in the
-// pool's count until that has ended, which a readTimeout in the DSN of the former brings about. A commit to a file of SQLite is waited for.
-// What fn does is the driver's alone.
+// The result is definite. nil means committed, by whichever run of fn, and an error means that nothing was committed.
+// For that, each transaction also writes a row of the outcome table. If the commit fails without an answer of the
+// database, such as when the connection breaks, Tx reads that row on another connection of the pool, until the outcome
+// is known. A transaction whose connection broke and that was not committed runs again, as above. A transaction that
+// the server rejected does not run again. The same applies to one that Postgres ended because it idled (see Check): it
+// would idle again. Only if the outcome is not known within 10 s is the error an [ErrUnknown]. On SQLite, that is also
+// the error if fn ignores the error of a statement that ends the transaction, such as INSERT OR ROLLBACK: what fn wrote
+// after it is committed.
+//
+// ctx must come from the lease and is passed to fn. It limits everything else in Tx, whatever the driver does:
+// go-sql-driver/mysql and lib/pq ignore ctx in a commit or rollback, which then continues in the background. Its
+// connection stays in use until that ends. With go-sql-driver/mysql, a readTimeout in the DSN ends it. Tx always waits
+// for a commit to a SQLite file. Whether fn's own statements end with ctx depends on the driver.
 func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error, resources ...string) error {
 	if g.err == nil && g.db == nil {
 		return errors.New("fence: Tx: the guard has a pgx pool: use TxPgx")
@@ -71,8 +72,8 @@ func (g *Guard) commit(ctx context.Context, se *session) error {
 	return nil
 }
 
-// begin gives the transaction a connection that can be destroyed. One that has broken is passed over, as the
-// pool itself passes over those that its driver knows to be stale: nothing was written.
+// begin gets a connection that can be closed separately. It skips broken connections, as the pool skips those that its
+// driver knows to be stale: nothing was written on them.
 func (g *Guard) begin(ctx context.Context) (*session, error) {
 	for try := 1; ; try++ {
 		conn, err := taken(ctx, g, func() (*sql.Conn, error) { return g.db.Conn(ctx) }, func(c *sql.Conn) { _ = c.Close() })
@@ -82,12 +83,12 @@ func (g *Guard) begin(ctx context.Context) (*session, error) {
 		tx, err := taken(ctx, g, func() (*sql.Tx, error) {
 			tx, err := conn.BeginTx(ctx, nil)
 			if err != nil {
-				discard(conn) // it may have begun all the same
+				discard(conn) // the transaction may have begun nevertheless
 			}
 			return tx, err
 		}, func(tx *sql.Tx) {
 			_ = tx.Rollback()
-			discard(conn) // whatever came of it
+			discard(conn) // whatever the result
 		})
 		if err == nil {
 			return g.newSession(conn, tx), nil
@@ -111,7 +112,7 @@ func (g *Guard) TxPgx(ctx context.Context, fn func(ctx context.Context, tx pgx.T
 		return g.attempt(ctx, attempt{
 			check: func(s slot) error { return g.check(ctx, pgxQuerier{conn: tx}, true, &s, resources) },
 			work:  func() error { return g.Explain(fn(ctx, tx)) },
-			commit: func() error { // pgx itself closes a connection in doubt
+			commit: func() error { // pgx itself closes a connection in an unknown state
 				if err := tx.Commit(ctx); err != nil {
 					return fmt.Errorf("fence: commit: %w", err)
 				}
@@ -126,7 +127,7 @@ func (g *Guard) TxPgx(ctx context.Context, fn func(ctx context.Context, tx pgx.T
 	})
 }
 
-// beginPgx passes over broken connections as begin does. A connection that cannot be made ends it.
+// beginPgx skips broken connections as begin does. It stops if no connection can be made.
 func (g *Guard) beginPgx(ctx context.Context) (pgx.Tx, error) {
 	for try := 1; ; try++ {
 		tx, err := g.pool.Begin(ctx)
@@ -137,7 +138,7 @@ func (g *Guard) beginPgx(ctx context.Context) (pgx.Tx, error) {
 	}
 }
 
-// notBegun names why a transaction did not begin: also the end of the lease, where that has ended ctx.
+// notBegun says why a transaction did not begin, also if the lease ended and with it ctx.
 func notBegun(ctx context.Context, err error) error {
 	err = fmt.Errorf("fence: begin: %w", err)
 	if ctx.Err() != nil {
@@ -146,7 +147,7 @@ func notBegun(ctx context.Context, err error) error {
 	return err
 }
 
-// repeat runs once until it succeeds, or fails otherwise than by being undone.
+// repeat retries once while the database rolls it back.
 func (g *Guard) repeat(ctx context.Context, once func() error) error {
 	if g.err != nil {
 		return g.err

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// Numbers by which MySQL and MariaDB end a session or refuse to begin one.
+// Error numbers with which MySQL and MariaDB end a session or refuse a new one.
 // https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html
 // https://mariadb.com/kb/en/mariadb-error-code-reference/
 const (
@@ -19,7 +19,7 @@ const (
 	mysqlKilled             = 3169
 )
 
-// Numbers and the state that say that a server takes no writes, as one that was the primary.
+// Error codes of a server that accepts no writes, such as a former primary.
 const (
 	postgresReadOnly  = "25006"
 	mysqlOption       = 1290 // --read-only, --super-read-only
@@ -27,8 +27,7 @@ const (
 	mysqlReadOnlyMode = 1836
 )
 
-// Numbers and codes that say that the disk is full, or a file read-only.
-// https://www.sqlite.org/rescode.html
+// Error codes for a full disk or a read-only file. https://www.sqlite.org/rescode.html
 const (
 	sqliteReadOnly = 8
 	mysqlDiskFull  = 1021
@@ -36,8 +35,8 @@ const (
 	sqliteFull     = 13
 )
 
-// interrupted makes the end of bounded, within which a call was made, a cause of its error: a driver that closes its connection
-// then may say no more than that it is closed.
+// interrupted adds the reason why bounded ended to the error of a call within it: a driver that closes its connection
+// may report only that the connection is closed.
 func interrupted(bounded context.Context, err error) error {
 	if ended := bounded.Err(); ended != nil && unanswered(err) && !errors.Is(err, ended) {
 		return fmt.Errorf("%w: %w", ended, err)
@@ -45,15 +44,15 @@ func interrupted(bounded context.Context, err error) error {
 	return err
 }
 
-// unanswered says whether err is what becomes of a statement when the connection or the server goes, when
-// there is none to be had, or when the server has no room or takes no writes: it is no answer to what was asked.
+// unanswered reports whether err leaves the request without an answer. The connection or the server is gone, no
+// connection is available, or the server has no room or accepts no writes.
 func unanswered(err error) bool {
 	var schema *SchemaError
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrOtherDomain) || errors.Is(err, ErrRetry) || errors.As(err, &schema) {
 		return false
 	}
-	// Connection exceptions, operator intervention but for a statement that was cancelled, insufficient resources.
-	// https://www.postgresql.org/docs/current/errcodes-appendix.html
+	// The classes are connection exceptions, operator intervention except a cancelled statement, and insufficient
+	// resources. https://www.postgresql.org/docs/current/errcodes-appendix.html
 	if takesNoWrites(err) {
 		return true
 	}
@@ -71,7 +70,7 @@ func unanswered(err error) bool {
 	}
 }
 
-// takesNoWrites says whether err is the refusal of a write by a transaction, a server or a file that is read-only.
+// takesNoWrites reports whether err says that the transaction, the server or the file is read-only.
 func takesNoWrites(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case mysqlOption, mysqlTransaction, mysqlReadOnlyMode:

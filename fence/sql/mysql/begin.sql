@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: ends a transaction that is open, and commits it.
+-- Promise: commits an open transaction before it begins a new one.
 START TRANSACTION

@@ -1,6 +1,6 @@
 -- Parameters: namespace in base64, 1 for every namespace, else 0.
--- Result: one row a mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
--- Promise: reads only, and waits for nobody. LIMIT takes the place of the session's sql_select_limit, and the two comments that of its sql_big_selects: MariaDB reads the first, MySQL the second.
+-- Result: one row for each mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
+-- Promise: reads only, and waits for no transaction. LIMIT overrides the session's sql_select_limit. The two comments override its sql_big_selects: MariaDB executes the first, MySQL the second.
 /*M! SET STATEMENT sql_big_selects = 1 FOR */
 SELECT /*+ SET_VAR(sql_big_selects = 1) */
        f.namespace, f.resource, f.token, f.domain, f.era,

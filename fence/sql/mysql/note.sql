@@ -1,6 +1,6 @@
 -- Parameters: slot, operation.
--- Result: none; the number of rows means nothing, because it depends on a flag of the connection.
--- Promise: the slot has this operation if and only if the transaction is committed; until it ends, it holds the slot.
+-- Result: none; ignore the number of affected rows, because it depends on a flag of the connection.
+-- Promise: the row has this operation if and only if the transaction commits. The transaction locks the row until it ends.
 INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease_outcome (slot, operation, committed_at)
 VALUES (?, ?, UTC_TIMESTAMP(6))
     ON DUPLICATE KEY UPDATE

@@ -1,6 +1,6 @@
--- Parameters: none; in place of 'rowlock namespace' and 'rowlock resource', the names in hexadecimal digits.
+-- Parameters: none; 'rowlock namespace' and 'rowlock resource' are replaced by the names in hexadecimal digits.
 -- Result: none.
--- Promise: refuses every row that is written in a session without a check by the lease that sealed the resource last, with the rights of whoever creates the trigger. The mark is locked, because a plain SELECT reads the snapshot; it is not, where there was no check, because the gap of a missing row would be.
+-- Promise: rejects every row that a session writes without a check by the lease that sealed the resource last. The trigger runs with the rights of the user that creates it. It locks the mark, because a plain SELECT reads the snapshot. Without a check it takes no lock, because that would lock the gap of a missing row.
 CREATE TRIGGER rowlock_protected_fence_update BEFORE UPDATE ON rowlock_protected FOR EACH ROW
 BEGIN
     DECLARE nonces TEXT CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULLIF(CONVERT(@rowlock_nonces USING ascii), x'');

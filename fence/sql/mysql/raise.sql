@@ -1,6 +1,6 @@
 -- Parameters: namespace, resource, both in base64, token, nonce, domain in base64.
--- Result: none; the number of rows means nothing, because it depends on a flag of the connection.
--- Promise: raises the mark if its token is smaller and of the same domain, and locks it in any case, after every transaction that has checked it has ended. Assignments run from left to right: token, which they compare, is the last, and domain, once the mark is to be raised, may be set before it.
+-- Result: none; ignore the number of affected rows, because it depends on a flag of the connection.
+-- Promise: waits for every transaction that has checked the mark, and then locks it. Raises the mark if its token is smaller and of the same domain. Assignments run from left to right, so token, which they compare, is the last. domain is set before it: if the mark is raised, both domains are equal by then.
 INSERT INTO rowlock_lease_fence (namespace, resource, token, nonce, domain, sealed_at)
 VALUES (FROM_BASE64(?), FROM_BASE64(?), ?, ?, FROM_BASE64(?), UTC_TIMESTAMP(6))
     ON DUPLICATE KEY UPDATE

@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: for the next transaction of the session only.
+-- Promise: applies only to the next transaction of the session.
 SET TRANSACTION ISOLATION LEVEL READ COMMITTED

@@ -1,4 +1,4 @@
 -- Parameters: none.
--- Result: one row: how many sessions pass without a check.
--- Promise: reads only. It fails where the migration is missing, which a trigger would notice no sooner than the next write.
+-- Result: one row: how many sessions may write without a check.
+-- Promise: reads only. It fails if the migration is missing. A trigger would notice that only at the next write.
 SELECT COUNT(*) FROM rowlock_lease_fence_pass

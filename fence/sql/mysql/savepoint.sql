@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: outside of a transaction it fails, or the release behind it does.
+-- Promise: outside a transaction, this statement or the following release fails.
 SAVEPOINT rowlock_fence

@@ -1,4 +1,4 @@
--- Parameters: the longest wait for a row, the longest wait for a table, and the longest that the session may idle before the server ends it, all in seconds.
+-- Parameters: the limits on a wait for a row, on a wait for a table, and on idling before the server ends the session, in seconds.
 -- Result: none.
--- Promise: for the session, until they are set again: there is no setting for a transaction.
+-- Promise: the limits apply to the session until they are set again, because there is no setting for a transaction.
 SET SESSION innodb_lock_wait_timeout = ?, SESSION lock_wait_timeout = ?, SESSION wait_timeout = ?

@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: no lease passes in this session before the next check.
+-- Promise: protected tables accept no lease in this session before the next check.
 SET @rowlock_nonces = NULL

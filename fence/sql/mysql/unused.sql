@@ -1,6 +1,6 @@
 -- Parameters: for how many microseconds a mark must not have been sealed; namespace, namespace and resource of the last mark seen, in base64; how many at most.
--- Result: one row a mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
--- Promise: locks what it answers to the end of the transaction and skips what a transaction has checked. The lock table is read without a lock, so that no renewal waits. The two comments take the place of the session's sql_big_selects: MariaDB reads the first, MySQL the second.
+-- Result: one row for each mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
+-- Promise: locks the returned marks until the transaction ends, and skips marks that a transaction has checked. It reads the lock table without locks, so that no renewal waits. The two comments override the session's sql_big_selects: MariaDB executes the first, MySQL the second.
 /*M! SET STATEMENT sql_big_selects = 1 FOR */
 SELECT /*+ SET_VAR(sql_big_selects = 1) */
        f.namespace, f.resource, f.token, f.domain, f.era,

@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: the branch is gone; nothing was done in it.
+-- Promise: the branch ends; nothing was done in it.
 XA ROLLBACK 'rowlock'

@@ -1,6 +1,6 @@
--- Parameters: $1 the longest wait for a lock, and the longest that the transaction may idle, in milliseconds.
+-- Parameters: $1 the limit on a wait for a lock, and on idling in the transaction, in milliseconds.
 -- Result: one row, to be ignored.
--- Promise: for the rest of the transaction only: no statement waits longer for a lock, the server ends a transaction whose client was stopped, and the commit is on the disk when it is reported. A shorter limit of idling of the caller's own stays.
+-- Promise: for the rest of the transaction, no statement waits longer for a lock, the server ends the transaction if its client is suspended, and the commit is durable before it is reported. A shorter idle limit of the caller stays in force.
 SELECT set_config('lock_timeout', ($1::bigint)::text, true)
        || CASE WHEN current_setting('idle_in_transaction_session_timeout')::interval
                     BETWEEN interval '1 microsecond' AND $1::bigint::float8 * interval '1 millisecond'

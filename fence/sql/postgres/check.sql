@@ -1,6 +1,6 @@
--- Parameters: $1 namespace, $2 resource, $3 the longest that the transaction may idle, in milliseconds, $4 nonce of the lease, $5 1 if the transaction itself has raised the mark, else 0.
--- Result: token and nonce of the mark, the limit now in force, and the nonces of the leases that this transaction has checked, for the triggers of protected tables; no row if the resource was never sealed, or if a newer lease waits for its turn to raise the mark.
--- Promise: nobody changes the mark before the transaction ends. The transaction gets its share of the mark's turn, or nothing: so a seal that waits, which wants all of the turn, waits for nobody who comes later. Row locks alone would let those pass. FOR SHARE is the weakest lock that promises it: FOR KEY SHARE does not conflict with an update of the token. A shorter limit of the caller's own stays.
+-- Parameters: $1 namespace, $2 resource, $3 the limit on idling in the transaction, in milliseconds, $4 nonce of the lease, $5 is 1 if the transaction itself has raised the mark, else 0.
+-- Result: token and nonce of the mark, the limit now in force, and the nonces of the leases that this transaction has checked, for the triggers of protected tables; no row if the resource was never sealed, or if a newer lease waits for the advisory lock to raise the mark.
+-- Promise: no other transaction changes the mark before this one ends. The transaction gets a share of the mark's advisory lock, or no row: so a waiting seal, which takes that lock exclusively, never waits for a later check. Row locks alone would grant the later check first. FOR SHARE is the weakest row lock that suffices: FOR KEY SHARE does not conflict with an update of the token. A shorter limit of the caller stays in force.
 SELECT f.token, f.nonce::text,
        CASE WHEN current_setting('idle_in_transaction_session_timeout')::interval
                  BETWEEN interval '1 microsecond' AND $3::bigint::float8 * interval '1 millisecond'

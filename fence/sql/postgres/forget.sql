@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace, $2 resource.
 -- Result: none.
--- Promise: run behind unused.sql, in one transaction with it. The mark is as if it had never been sealed.
+-- Promise: runs after unused.sql, in the same transaction. Afterwards the resource is like one that was never sealed.
 DELETE FROM rowlock_lease_fence
  WHERE namespace = $1::text AND resource = $2::text

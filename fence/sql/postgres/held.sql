@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace, $2 name of the lock.
--- Result: token, nonce and state of its lease: 'live' or 'expired' now, or 'outdated' where a snapshot of the whole transaction has it as expired, which may be older than a renewal; no row if the lock is not in this table.
--- Promise: reads only, and locks nothing: a renewal does not wait for the transaction.
+-- Result: token, nonce and state of its lease: 'live' or 'expired' now, or 'outdated' if it has expired in a snapshot of the whole transaction, which may be older than the last renewal; no row if the lock is not in this table.
+-- Promise: reads only, and takes no locks: a renewal does not wait for the transaction.
 SELECT l.token, l.nonce::text,
        CASE WHEN l.expires_at > clock_timestamp() THEN 'live'
             WHEN current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN 'outdated'

@@ -1,8 +1,8 @@
 -- Parameters: $1 namespace, $2 resource, $3 nonce, $4 domain.
 -- Result: none.
--- Promise: gives the mark a token larger than before, and no smaller than the microseconds since 1970, if it is of the same domain, and locks it in any case, after every transaction that has checked it has ended.
+-- Promise: waits for every transaction that has checked the mark, and then locks it. If the mark is of the same domain, gives it a larger token, which is at least the microseconds since 1970.
 WITH turn AS MATERIALIZED (
-    -- No check that comes later is let in: see check.sql.
+    -- No later check can share the lock: see check.sql.
     SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
            $2::text COLLATE pg_catalog."C",
            pg_catalog.hashtextextended($1::text COLLATE pg_catalog."C", 'rowlock_lease_fence'::pg_catalog.regclass::pg_catalog.oid::pg_catalog.int8)))

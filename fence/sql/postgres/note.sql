@@ -1,6 +1,6 @@
 -- Parameters: $1 slot, $2 operation.
 -- Result: none.
--- Promise: the slot has this operation if and only if the transaction is committed; until it ends, it holds the slot.
+-- Promise: the row has this operation if and only if the transaction commits. The transaction locks the row until it ends.
 INSERT INTO rowlock_lease_outcome (slot, operation, committed_at)
 VALUES ($1::text::uuid, $2::bigint, clock_timestamp())
     ON CONFLICT (slot) DO UPDATE

@@ -1,6 +1,6 @@
 -- Parameters: $1 slot.
--- Result: one row: the operation that was committed last with the slot, or 0.
--- Promise: waits for the transaction that holds the slot. A write and no read: a read does not wait for a row that is not committed yet. Changes no operation.
+-- Result: one row: the last operation that was committed in the row of this slot, or 0.
+-- Promise: waits for the transaction that has locked the row. It has to write, because a read does not wait for an uncommitted row. Changes no operation.
 INSERT INTO rowlock_lease_outcome AS o (slot, operation, committed_at)
 VALUES ($1::text::uuid, 0, clock_timestamp())
     ON CONFLICT (slot) DO UPDATE

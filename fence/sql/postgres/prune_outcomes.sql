@@ -1,6 +1,6 @@
 -- Parameters: $1 for how many microseconds a slot must not have been used.
--- Result: one row: how many were forgotten.
--- Promise: skips slots that are in use, and waits for nobody.
+-- Result: one row: how many were deleted.
+-- Promise: skips rows that are in use, and waits for no transaction.
 WITH unused AS MATERIALIZED (
     SELECT o.slot
       FROM rowlock_lease_outcome o

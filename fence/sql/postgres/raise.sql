@@ -1,8 +1,8 @@
 -- Parameters: $1 namespace, $2 resource, $3 token, $4 nonce, $5 domain.
 -- Result: none.
--- Promise: raises the mark if its token is smaller and of the same domain, and locks it in any case, after every transaction that has checked it has ended.
+-- Promise: waits for every transaction that has checked the mark, and then locks it. Raises the mark if its token is smaller and of the same domain.
 WITH turn AS MATERIALIZED (
-    -- No check that comes later is let in: see check.sql.
+    -- No later check can share the lock: see check.sql.
     SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
            $2::text COLLATE pg_catalog."C",
            pg_catalog.hashtextextended($1::text COLLATE pg_catalog."C", 'rowlock_lease_fence'::pg_catalog.regclass::pg_catalog.oid::pg_catalog.int8)))

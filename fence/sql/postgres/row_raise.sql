@@ -1,6 +1,6 @@
--- Parameters: $1 key, $2 token, $3 the longest that the transaction may idle, in milliseconds.
--- Result: the row's token as it is now, how many rows have the key, and the limit now in force; no row if there is none with that key, or a newer token in it.
--- Promise: nobody else changes the row before the transaction ends. The row is written even if it has the token already: a transaction with an older snapshot that waits for this one, or comes after it, is then refused by the database. A shorter limit of the caller's own stays. The key is compared by the = of its type, as the caller's own statements do it.
+-- Parameters: $1 key, $2 token, $3 the limit on idling in the transaction, in milliseconds.
+-- Result: the row's token as it is now, how many rows have the key, and the limit now in force; no row if no row has that key, or if its token is newer.
+-- Promise: no other transaction changes the row before this one ends. The row is written even if it already has the token: the database then rejects a waiting or later transaction with an older snapshot. A shorter limit of the caller stays in force. The key is compared with the = operator of its type, as in the caller's own statements.
 UPDATE guarded_row AS r
    SET guarded_token = $2::bigint
  WHERE r.guarded_key = $1 AND (r.guarded_token IS NULL OR r.guarded_token::bigint <= $2::bigint)

@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: the table takes every write again, and a table that did is left as it is.
+-- Promise: the table accepts every write afterwards; a table without the trigger is not changed.
 DROP TRIGGER IF EXISTS rowlock_fence ON rowlock_protected

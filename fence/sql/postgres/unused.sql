@@ -1,6 +1,6 @@
 -- Parameters: $1 for how many microseconds a mark must not have been sealed; $2 namespace, $3 namespace and $4 resource of the last mark seen; $5 how many at most.
--- Result: one row a mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
--- Promise: locks what it answers to the end of the transaction and skips what a transaction has checked. The lock table is read without a lock, so that no renewal waits.
+-- Result: one row for each mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
+-- Promise: locks the returned marks until the transaction ends, and skips marks that a transaction has checked. It reads the lock table without locks, so that no renewal waits.
 SELECT f.namespace, f.resource, f.token, f.domain, f.era,
        (extract(epoch FROM clock_timestamp() - f.sealed_at)::float8 * 1e6::float8)::bigint AS age_us
   FROM rowlock_lease_fence f

@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: fails inside of a transaction, and leaves that as it is.
+-- Promise: inside a transaction, fails and does not change it.
 BEGIN

@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: the transaction has the file's write lock from its beginning, or there is none.
+-- Promise: the transaction has the file's write lock from the start, or does not begin.
 BEGIN IMMEDIATE

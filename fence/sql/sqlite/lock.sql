@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: changes nothing, and takes the file's write lock to the end of the transaction, unless it has it already.
+-- Promise: changes nothing. Takes the file's write lock until the transaction ends, unless the transaction already has it.
 UPDATE rowlock_lease_fence SET token = token WHERE 0

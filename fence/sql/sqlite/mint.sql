@@ -1,6 +1,6 @@
 -- Parameters: ?1 namespace, ?2 resource, ?3 nonce, ?4 domain.
 -- Result: none.
--- Promise: gives the mark a token larger than before, and no smaller than the microseconds since 1970, if it is of the same domain.
+-- Promise: if the mark is of the same domain, gives it a larger token, which is at least the microseconds since 1970.
 INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
 VALUES (?1, ?2, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000, ?3, ?4,
         CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)

@@ -1,6 +1,6 @@
 -- Parameters: ?1 slot, ?2 operation.
 -- Result: none.
--- Promise: the slot has this operation if and only if the transaction is committed.
+-- Promise: the row has this operation if and only if the transaction commits.
 INSERT INTO rowlock_lease_outcome (slot, operation, committed_at)
 VALUES (?1, ?2, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)
     ON CONFLICT (slot) DO UPDATE

@@ -1,4 +1,4 @@
--- Parameters: ?1 nonce of the lease that has passed a check.
+-- Parameters: ?1 nonce of the checked lease.
 -- Result: none.
--- Promise: the protected tables let the lease pass until the row is deleted or the transaction is rolled back.
+-- Promise: the protected tables accept the lease's writes until the row is deleted or the transaction rolls back.
 INSERT OR IGNORE INTO rowlock_lease_fence_pass (nonce) VALUES (?1)

@@ -1,5 +1,5 @@
 -- Parameters: ?1 for how many microseconds a slot must not have been used.
 -- Result: the number of rows deleted.
--- Promise: forgets slots that have been unused for so long.
+-- Promise: deletes rows that were unused for that time.
 DELETE FROM rowlock_lease_outcome
  WHERE committed_at < CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 - ?1

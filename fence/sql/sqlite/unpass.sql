@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: nobody passes any more, not by a row either that somebody has left.
+-- Promise: no lease and no administrator passes afterwards, not even with a row that another process left behind.
 DELETE FROM rowlock_lease_fence_pass

@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: the trigger is gone, or was not there.
+-- Promise: the trigger does not exist afterwards.
 DROP TRIGGER IF EXISTS rowlock_protected_fence_insert

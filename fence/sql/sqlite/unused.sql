@@ -1,6 +1,6 @@
 -- Parameters: ?1 for how many microseconds a mark must not have been sealed; ?2 namespace, ?3 namespace and ?4 resource of the last mark seen; ?5 how many at most.
--- Result: one row a mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
--- Promise: reads only. The transaction has the file's write lock, which keeps everybody else out.
+-- Result: one row for each mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
+-- Promise: reads only. The transaction has the file's write lock, so no other process can write.
 SELECT f.namespace, f.resource, f.token, f.domain, f.era,
        CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 - f.sealed_at AS age_us
   FROM rowlock_lease_fence AS f
