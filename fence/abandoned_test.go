@@ -16,12 +16,12 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Seals and transactions that time out while the table of marks is locked leave no session on the server for long: MySQL does not notice that a
-// client has gone while its session waits for a table, and would keep each of them for a year.
+// Seals and transactions that time out while the fence table is locked leave no session on the server for long. While a
+// session waits for a table, MySQL does not notice that its client has gone, and would keep the session for a year.
 func TestCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect != migrations.MySQL {
-			return // Postgres is asked to cancel, and SQLite has no sessions
+			return // a cancel request ends the statement on Postgres, and SQLite has no sessions
 		}
 		sealed := s.lease(t, "sealed")
 		require.NoError(t, s.guard.Seal(t.Context(), sealed))

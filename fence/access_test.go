@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Without its tables, the fence says what to run.
+// If its tables are missing, the fence says which command creates them.
 func TestAMissingTableSaysWhatToDo(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -43,7 +43,7 @@ func TestAMissingTableSaysWhatToDo(t *testing.T) {
 	})
 }
 
-// Two tables in one database know nothing of each other, and the case of a name is kept.
+// Two tables in one database are independent, and the case of a table's name matters.
 func TestATableOfAnyName(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		require.NoError(t, migrations.Up(t.Context(), s.db, s.dialect, migrations.Table("Jobs_SELECT")))
@@ -55,7 +55,7 @@ func TestATableOfAnyName(t *testing.T) {
 	})
 }
 
-// A guard that was given what cannot work says so in Validate and in each call.
+// A guard with an invalid option returns an error from Validate and from each call.
 func TestOptionsThatCannotWork(t *testing.T) {
 	t.Parallel()
 	s := engines[4].fresh(t)
@@ -73,8 +73,8 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	require.NoError(t, s.guard.Validate())
 }
 
-// as is a pool of a user who has just these privileges on the fence table and the outcome table, and
-// those on the lock table.
+// as returns a pool of a user with exactly these privileges: some on the fence table and the outcome table, others on
+// the lock table.
 func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 	t.Helper()
 	user := "u" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")[:12]
@@ -87,7 +87,7 @@ func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 		s.exec(t, "GRANT "+privileges+" ON rowlock_lease_fence, rowlock_lease_outcome TO "+user)
 		for _, p := range onLocks {
 			s.exec(t, "GRANT "+p+" ON rowlock_lease TO "+user)
-			if p != "SELECT" { // who ends a lease calls who waits for it
+			if p != "SELECT" { // a release notifies the oldest waiter
 				s.exec(t, "GRANT SELECT ON rowlock_lease_waiter TO "+user)
 			}
 		}
@@ -113,8 +113,7 @@ func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 	return s.open(t, config.FormatDSN())
 }
 
-// The fence needs SELECT, INSERT and UPDATE on its two tables, and nothing else; what is missing is
-// told of.
+// The fence needs SELECT, INSERT and UPDATE on its two tables, and nothing else. The error names a missing privilege.
 func TestFewPrivilegesAreNeeded(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
@@ -140,13 +139,13 @@ func TestFewPrivilegesAreNeeded(t *testing.T) {
 			if err := reader.Check(newest.Context(), tx); s.dialect == migrations.Postgres {
 				require.ErrorContains(t, err, "privilege")
 			} else {
-				require.NoError(t, err, "LOCK IN SHARE MODE needs no more")
+				require.NoError(t, err, "LOCK IN SHARE MODE needs only SELECT")
 			}
 		})
 	}
 }
 
-// Whoever may seal may list and reset; Prune needs DELETE as well, and SELECT on the lock table.
+// A user that may seal may also list and reset. Prune needs DELETE as well, and SELECT on the lock table.
 func TestPrivilegesOfAnOperator(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
@@ -175,7 +174,7 @@ func TestPrivilegesOfAnOperator(t *testing.T) {
 	}
 }
 
-// CheckHeld needs SELECT on the lease table besides, and ReleaseOnCommit the update of three columns.
+// CheckHeld also needs SELECT on the lease table, and ReleaseOnCommit the update of three columns.
 func TestFewPrivilegesAreNeededForCheckHeld(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
@@ -198,7 +197,7 @@ func TestFewPrivilegesAreNeededForCheckHeld(t *testing.T) {
 			require.ErrorContains(t, e.guard(reader).ReleaseOnCommit(lease.Context(), nothing), "privilege")
 			require.NoError(t, lease.Err())
 			columns := "nonce, expires_at, held_until"
-			if s.dialect == migrations.Postgres { // who waits is called
+			if s.dialect == migrations.Postgres { // the release notifies the oldest waiter
 				columns += ", reserved_for"
 			}
 			require.NoError(t, e.guard(s.as(t, marks, "SELECT, UPDATE ("+columns+")")).ReleaseOnCommit(lease.Context(), nothing))

@@ -15,20 +15,20 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// Promise: TxPgx passes over broken connections, a limited number of times, and repeats no BEGIN that fails in another way.
+// Promise: TxPgx skips broken connections, up to a limit. It does not repeat a BEGIN that fails for another reason.
 func TestHowOftenTxPgxBegins(t *testing.T) {
 	t.Parallel()
-	undialled := errors.New("the test lets nobody dial")
+	undialled := errors.New("the test refuses to dial")
 	broken := func(_ context.Context, conn *pgx.Conn) { _ = conn.PgConn().Conn().Close() }
 	for name, c := range map[string]struct {
 		spoil  func(ctx context.Context, conn *pgx.Conn) // each connection, before its BEGIN
 		dial   error
 		begins int
 	}{
-		"every connection is broken":       {spoil: broken, begins: 10},
-		"the server has ended them all":    {spoil: terminate, begins: 10},
-		"the server refuses to begin":      {spoil: abort, begins: 1},
-		"there is no connection to be had": {dial: undialled, begins: 1},
+		"every connection is broken":           {spoil: broken, begins: 10},
+		"the server has ended all connections": {spoil: terminate, begins: 10},
+		"the server refuses to begin":          {spoil: abort, begins: 1},
+		"no connection is available":           {dial: undialled, begins: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +65,8 @@ func TestHowOftenTxPgxBegins(t *testing.T) {
 	}
 }
 
-// Promise: what the server ended while it was idle in the pool is passed over, and the transaction is run once, by TxPgx and by Tx.
+// Promise: TxPgx and Tx skip a connection that the server ended while it was idle in the pool, and run the transaction
+// once.
 func TestAConnectionThatTheServerHasEndedIsPassedOver(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -106,7 +107,7 @@ func TestAConnectionThatTheServerHasEndedIsPassedOver(t *testing.T) {
 	require.Equal(t, 2, runs)
 }
 
-// terminate has the server end the connection, and waits until it has.
+// terminate makes the server end the connection, and waits for that.
 func terminate(ctx context.Context, conn *pgx.Conn) {
 	other, err := pgx.ConnectConfig(ctx, conn.Config())
 	if err != nil {
@@ -120,5 +121,5 @@ func terminate(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// abort leaves a transaction in which the server takes nothing but its end.
+// abort leaves a transaction in which the server accepts nothing except its end.
 func abort(ctx context.Context, conn *pgx.Conn) { _, _ = conn.Exec(ctx, "BEGIN; SELECT 1/0") }

@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// kept is each with the locks in the same database and table.
+// kept runs test on every engine, with the locks in the same database and table.
 func kept(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	each(t, func(t *testing.T, s *store) {
@@ -33,7 +33,7 @@ func (s *store) keepLocks(opts ...sqllock.Option) {
 	s.locks = open(s.db, opts...)
 }
 
-// sealed is a lease that has sealed.
+// sealed returns a lease that has sealed.
 func (s *store) sealed(t *testing.T, opts ...rowlock.Option) *rowlock.Lease {
 	t.Helper()
 	lease := s.lease(t, "r", opts...)
@@ -41,7 +41,7 @@ func (s *store) sealed(t *testing.T, opts ...rowlock.Option) *rowlock.Lease {
 	return lease
 }
 
-// expire sets the end of every lease, and what it keeps closed, to a time before or after now.
+// expire sets the expiry and the held_until of every lease to a time before or after now.
 func (s *store) expire(t *testing.T, past bool) {
 	t.Helper()
 	at := map[migrations.Dialect]string{
@@ -55,7 +55,7 @@ func (s *store) expire(t *testing.T, past bool) {
 	s.exec(t, "UPDATE rowlock_lease SET expires_at = "+at+", held_until = "+at)
 }
 
-// holding appends to the ledger in a transaction that holds.
+// holding appends to the ledger in a transaction that calls CheckHeld.
 func (s *store) holding(t *testing.T, lease *rowlock.Lease, level sql.IsolationLevel) error {
 	t.Helper()
 	tx := s.begin(t, level)
@@ -67,18 +67,19 @@ func (s *store) holding(t *testing.T, lease *rowlock.Lease, level sql.IsolationL
 	return err
 }
 
-// keepsSnapshot says where a transaction reads what was committed when it began to read.
+// keepsSnapshot reports whether a transaction reads what was committed before its first read.
 func (s *store) keepsSnapshot(level sql.IsolationLevel) bool {
 	return level == sql.LevelRepeatableRead || level == sql.LevelSerializable && s.dialect == migrations.Postgres
 }
 
-// readsLock says where every read of a transaction locks what it reads.
+// readsLock reports whether every read of a transaction locks what it reads.
 func (s *store) readsLock(level sql.IsolationLevel) bool {
 	return level == sql.LevelSerializable && s.dialect == migrations.MySQL
 }
 
-// CheckHeld accepts a lease that is alive in the database, and none that it has ended, whatever the
-// lease's own deadline says: expired, ended by an operator, or another's, who has sealed or not.
+// CheckHeld accepts a lease that is alive in the database. It rejects one that has ended there, whatever the lease's
+// own deadline says. The lease has expired, an operator has ended it, or another lease has it, whose holder has sealed
+// or not.
 func TestCheckHeldAsksTheDatabaseWhetherTheLeaseIsAlive(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		for _, level := range s.levels {
@@ -98,22 +99,22 @@ func TestCheckHeldAsksTheDatabaseWhetherTheLeaseIsAlive(t *testing.T) {
 			require.NoError(t, s.locks.ForceRelease(t.Context(), driver.Key{Name: "r"}, lease.Token(), true))
 			require.ErrorIs(t, s.holding(t, lease, level), rowlock.ErrLost, "ended by an operator")
 			newer := s.lease(t, "r")
-			require.ErrorIs(t, s.holding(t, lease, level), rowlock.ErrLost, "taken by another, who has not sealed")
+			require.ErrorIs(t, s.holding(t, lease, level), rowlock.ErrLost, "taken by another holder, which has not sealed")
 			require.NoError(t, s.guard.Seal(t.Context(), newer))
 			require.ErrorIs(t, s.holding(t, lease, level), fence.ErrStale)
-			require.NoError(t, lease.Err(), "it has not heard of it")
+			require.NoError(t, lease.Err(), "the holder has not noticed")
 			require.NoError(t, s.holding(t, newer, level))
-			assert.EqualValues(t, 2, s.int(t, "SELECT count(*) FROM ledger"), "nothing was written that was refused")
+			assert.EqualValues(t, 2, s.int(t, "SELECT count(*) FROM ledger"), "no rejected write is in the ledger")
 		}
 	})
 }
 
-// A lease that was renewed after the transaction began to read is not taken for lost: the
-// transaction is to be run again.
+// If a lease was renewed after the transaction began to read, it does not count as lost: the transaction has to run
+// again.
 func TestCheckHeldInASnapshotFromBeforeARenewal(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
-			return // the check refuses a transaction that began to read before any other's commit
+			return // the check rejects a transaction that began to read before another's commit
 		}
 		for _, level := range s.levels {
 			lease := s.sealed(t)
@@ -121,7 +122,7 @@ func TestCheckHeldInASnapshotFromBeforeARenewal(t *testing.T) {
 			tx := s.begin(t, level)
 			var n int64
 			require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
-			s.expire(t, false) // what a renewal does
+			s.expire(t, false) // as a renewal does
 			err := s.guard.CheckHeld(lease.Context(), tx)
 			if s.keepsSnapshot(level) || s.readsLock(level) && s.name == "mariadb-snapshot-isolation" {
 				require.ErrorIs(t, err, fence.ErrRetry, level)
@@ -135,9 +136,9 @@ func TestCheckHeldInASnapshotFromBeforeARenewal(t *testing.T) {
 	})
 }
 
-// An open transaction that holds does not keep its own lease from being renewed. Where it does, at
-// SERIALIZABLE on MySQL and on SQLite, the renewal fails as unknown, which loses nothing yet, and
-// works again as soon as the transaction has ended.
+// An open transaction that has called CheckHeld does not block the renewal of its own lease. There are two exceptions:
+// SERIALIZABLE on MySQL, and SQLite. There the renewal fails as unknown, which does not lose the lease, and succeeds as
+// soon as the transaction has ended.
 func TestCheckHeldDoesNotDelayRenewal(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		lease := s.sealed(t)
@@ -150,7 +151,7 @@ func TestCheckHeldDoesNotDelayRenewal(t *testing.T) {
 				require.ErrorIs(t, lease.Renew(ctx), rowlock.ErrUnknown, level)
 				cancel()
 			} else {
-				require.NoError(t, lease.Renew(t.Context()), "%s: within 5 s, which is what a renewal is given", level)
+				require.NoError(t, lease.Renew(t.Context()), "%s: within 5 s, the limit of a renewal", level)
 			}
 			require.NoError(t, tx.Commit())
 			require.NoError(t, lease.Renew(t.Context()), level)
@@ -158,7 +159,7 @@ func TestCheckHeldDoesNotDelayRenewal(t *testing.T) {
 	})
 }
 
-// A lease of another store is refused with words that say so, and nothing is written.
+// A lease of another store is rejected with an error that says so, and nothing is written.
 func TestCheckHeldAndReleaseOnCommitWantTheSameStore(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		never := func(context.Context, *sql.Tx) error { panic("not to be called") }
@@ -171,7 +172,7 @@ func TestCheckHeldAndReleaseOnCommitWantTheSameStore(t *testing.T) {
 	})
 }
 
-// The same of another table in the same database.
+// A lease of another table in the same database is rejected, too.
 func TestCheckHeldAndReleaseOnCommitWantTheSameTable(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		require.NoError(t, migrations.Up(t.Context(), s.db, s.dialect, migrations.Table("other")))

@@ -21,8 +21,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Without a lease in the context nothing is checked, and with one that has ended the database is not
-// asked.
+// Without a lease in the context, Check returns an error. If the lease has ended, Check does not ask the database.
 func TestCheckNeedsALiveLease(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		tx := s.begin(t, sql.LevelDefault)
@@ -35,7 +34,7 @@ func TestCheckNeedsALiveLease(t *testing.T) {
 	})
 }
 
-// What is no open transaction is refused, because it would hold no mark.
+// Check rejects everything that is not an open transaction, because it could not keep the lock on the mark.
 func TestCheckNeedsATransaction(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -51,7 +50,7 @@ func TestCheckNeedsATransaction(t *testing.T) {
 		require.NoError(t, s.guard.Check(lease.Context(), conn))
 		newer := s.lease(t, "r")
 		seal := s.startSeal(t, newer)
-		assert.True(t, seal.waits, "the transaction holds the mark")
+		assert.True(t, seal.waits, "the transaction has locked the mark")
 		_, err = conn.ExecContext(t.Context(), "COMMIT")
 		require.NoError(t, err)
 		require.NoError(t, seal.wait())
@@ -62,8 +61,8 @@ func TestCheckNeedsATransaction(t *testing.T) {
 	})
 }
 
-// An open fenced transaction does not keep its own lease from being renewed, in the same database.
-// On SQLite, which has one writer at a time, the locks need a file of their own.
+// An open fenced transaction does not block the renewal of its own lease in the same database. SQLite has one writer at
+// a time, so there the locks need a file of their own.
 func TestAnOpenTransactionDoesNotDelayItsOwnRenewal(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		var backend driver.Backend
@@ -94,7 +93,7 @@ func TestAnOpenTransactionDoesNotDelayItsOwnRenewal(t *testing.T) {
 	})
 }
 
-// A holder checks as often as it likes, in transactions at the same time.
+// A holder may check many times, and in several transactions at once.
 func TestTransactionsOfOneHolderDoNotExcludeEachOther(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
@@ -112,9 +111,9 @@ func TestTransactionsOfOneHolderDoNotExcludeEachOther(t *testing.T) {
 	})
 }
 
-// On Postgres the server ends a fenced transaction that idles for longer than the lease was trusted,
-// so that the process behind it cannot keep its successor waiting. A shorter limit of the caller's
-// own stays, and none is left behind in the session.
+// On Postgres the server ends a fenced transaction that idles for longer than its lease was trusted, so that its
+// process cannot block its successor. A shorter limit of the caller stays in force, and the session keeps no changed
+// setting.
 func TestPostgresBoundsAnIdleTransaction(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -131,7 +130,7 @@ func TestPostgresBoundsAnIdleTransaction(t *testing.T) {
 		tx := s.begin(t, sql.LevelDefault)
 		_, err := tx.ExecContext(t.Context(), "SET LOCAL idle_in_transaction_session_timeout = '"+before+"'")
 		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(lease.Context(), 5*time.Second) // of the call only
+		ctx, cancel := context.WithTimeout(lease.Context(), 5*time.Second) // ctx of the call only
 		require.NoError(t, s.guard.Check(ctx, tx))
 		cancel()
 		assert.InDelta(t, want, limit(tx), float64(want)/5, before)
@@ -148,7 +147,7 @@ func TestPostgresBoundsAnIdleTransaction(t *testing.T) {
 	require.Error(t, tx.Commit())
 }
 
-// The same guard on a pgx pool.
+// The tests of Check, with a guard on a pgx pool.
 func TestPgx(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -180,7 +179,7 @@ func TestPgx(t *testing.T) {
 	require.ErrorContains(t, s.guard.TxPgx(newer.Context(), nil), "use Tx")
 }
 
-// Through a pooler in transaction mode, both halves work, and no setting is left to strangers.
+// Seal and check work through a pooler in transaction mode, and leave no setting to other clients of the session.
 func TestPgBouncer(t *testing.T) {
 	t.Parallel()
 	pooled, direct := testenv.PgBouncer(t)

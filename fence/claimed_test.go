@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Promise: a guard remembers what a lease has claimed for as long as the lease is held, and no longer: a process that claims for
-// years keeps nothing of the leases that it had.
+// Promise: a guard remembers a lease's claims while the lease is held, and no longer. So a process that claims for
+// years keeps no memory of leases that have ended.
 func TestAGuardForgetsTheClaimsOfALeaseThatHasEnded(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "data.db")+"?_pragma=busy_timeout(5000)")

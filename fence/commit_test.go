@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// other is another process on the same locks.
+// other returns another process's locker of the same locks.
 func (s *store) other(t *testing.T) *rowlock.Locker {
 	t.Helper()
 	locker, err := rowlock.New(s.locks)
@@ -26,8 +26,8 @@ func (s *store) other(t *testing.T) *rowlock.Locker {
 	return locker
 }
 
-// What the last transaction did and the end of the lease are committed together: afterwards the
-// lease is released, another can acquire at once, and its token is larger.
+// The last transaction and the release of the lease are committed together. Afterwards the lease is released, another
+// process can acquire at once, and its token is larger.
 func TestReleaseOnCommit(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		lease, other := s.sealed(t), s.other(t)
@@ -49,7 +49,7 @@ func TestReleaseOnCommit(t *testing.T) {
 	})
 }
 
-// What is rolled back ends no lease: it goes on, and nothing was written.
+// A transaction that rolls back does not release the lease: the lease continues, and nothing was written.
 func TestReleaseOnCommitThatRollsBackKeepsTheLease(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		lease, wrong := s.sealed(t), errors.New("wrong")
@@ -65,7 +65,7 @@ func TestReleaseOnCommitThatRollsBackKeepsTheLease(t *testing.T) {
 	})
 }
 
-// A lease that the database holds no more commits nothing and ends nobody else's.
+// If the database no longer holds the lease, nothing is committed, and no other lease ends.
 func TestReleaseOnCommitOfALeaseThatIsGone(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		try := func(lease *rowlock.Lease) error {
@@ -77,7 +77,7 @@ func TestReleaseOnCommitOfALeaseThatIsGone(t *testing.T) {
 
 		lease = s.sealed(t)
 		newer := s.takeOver(t, lease)
-		require.ErrorIs(t, try(lease), rowlock.ErrLost, "taken by another, who has not sealed")
+		require.ErrorIs(t, try(lease), rowlock.ErrLost, "taken by another holder, which has not sealed")
 		require.NoError(t, newer.Renew(t.Context()))
 
 		lease, newer = newer, nil
@@ -91,7 +91,7 @@ func TestReleaseOnCommitOfALeaseThatIsGone(t *testing.T) {
 	})
 }
 
-// The name stays closed for the minimum hold, as after any release.
+// The name stays unavailable for the minimum hold, as after any release.
 func TestReleaseOnCommitKeepsTheMinimumHold(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		lease := s.sealed(t, rowlock.MinHold(time.Hour))
@@ -104,8 +104,8 @@ func TestReleaseOnCommitKeepsTheMinimumHold(t *testing.T) {
 	})
 }
 
-// What the database undoes is run again, and the lease ends once. A renewal that came between the
-// transaction's snapshot and the end is one such reason, so none comes while it runs again.
+// A transaction that the database rolls back runs again, and the lease ends once. One reason is a renewal between the
+// transaction's snapshot and the release, so no renewal is sent while it runs again.
 func TestReleaseOnCommitRunsAgainWhatWasUndone(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		lease := s.sealed(t)
@@ -125,7 +125,7 @@ func TestReleaseOnCommitRunsAgainWhatWasUndone(t *testing.T) {
 	})
 }
 
-// The same guard on a pgx pool.
+// The same, with a guard on a pgx pool.
 func TestCheckHeldAndReleaseOnCommitPgx(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)

@@ -15,14 +15,14 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// On Postgres the commit calls whoever has waited longest, and keeps the lock for him for a moment; what is rolled back
-// calls nobody.
+// On Postgres, the commit notifies the oldest waiter and briefly reserves the lock for it. A transaction that rolls
+// back notifies no waiter.
 func TestReleaseOnCommitCallsWhoWaits(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
 		s := e.fresh(t)
 		if s.dialect != migrations.Postgres {
-			continue // waiters of the other databases are not called at all
+			continue // the other databases do not notify waiters
 		}
 		s.keepLocks()
 		lease := s.sealed(t)
@@ -34,7 +34,7 @@ func TestReleaseOnCommitCallsWhoWaits(t *testing.T) {
 			return s.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1
 		}, 20*time.Second, 5*time.Millisecond, "it listens")
 		for len(woken) > 0 {
-			<-woken // of the connection itself
+			<-woken // the first message is about the connection itself
 		}
 		wrong := errors.New("wrong")
 		require.ErrorIs(t, s.guard.ReleaseOnCommit(lease.Context(), func(context.Context, *sql.Tx) error { return wrong }), wrong)
@@ -43,7 +43,7 @@ func TestReleaseOnCommitCallsWhoWaits(t *testing.T) {
 		select {
 		case <-woken:
 		case <-time.After(20 * time.Second):
-			assert.Fail(t, "nobody was called")
+			assert.Fail(t, "no waiter was notified")
 		}
 		assert.Equal(t, int64(1), s.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce IS NULL AND reserved_for = (SELECT id FROM rowlock_lease_waiter)"))
 		stop()

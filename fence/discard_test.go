@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A connection in doubt can be thrown away while database/sql closes it, because the context of its transaction has ended.
+// A connection in an unknown state can be closed while database/sql is closing it, because the context of its
+// transaction has ended.
 func TestDiscardBesideATransactionThatEnds(t *testing.T) {
 	db := sql.OpenDB(nothing{})
 	defer db.Close()
@@ -27,7 +28,7 @@ func TestDiscardBesideATransactionThatEnds(t *testing.T) {
 	}
 }
 
-// nothing is a database whose transactions are empty.
+// nothing is a database whose transactions do nothing.
 type nothing struct{}
 
 func (nothing) Driver() sqldriver.Driver                        { return nil }
@@ -38,7 +39,8 @@ func (nothing) Close() error                                    { return nil }
 func (nothing) Commit() error                                   { return nil }
 func (nothing) Rollback() error                                 { return nil }
 
-// A connection on which a transaction cannot be rolled back is closed, and not given back to the pool with the transaction open.
+// If a transaction cannot be rolled back, its connection is closed, and does not return to the pool with the
+// transaction open.
 func TestUndoThatFailsClosesTheConnection(t *testing.T) {
 	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "data.db"))
 	require.NoError(t, err)

@@ -134,9 +134,9 @@
 //
 // The triggers do not see these writes:
 //
-//   - On Postgres: a session with session_replication_role = replica, as in logical replication; a user that
-//     disables or drops the trigger; a write to a partition by its own name, unless the partition is protected
-//     as well. The cascade of a foreign key is rejected like any other write.
+//   - On Postgres: a session with session_replication_role = replica, as in logical replication. A user may also
+//     disable or drop the trigger, or write to a partition by its own name, unless the partition is protected as
+//     well. The cascade of a foreign key is rejected like any other write.
 //   - On MySQL and MariaDB: TRUNCATE and other DDL, the cascade of a foreign key, and what a replica applies with
 //     row-based replication.
 //   - On SQLite: a user that drops the triggers. A DELETE of all rows and the cascade of a foreign key fire them.

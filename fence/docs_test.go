@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The Go code of docs/fencing.md is that of the examples, which are compiled and run.
+// The Go code of docs/fencing.md comes from the examples, which are compiled and run.
 func TestTheGuideShowsTheExamples(t *testing.T) {
 	t.Parallel()
 	var sources strings.Builder

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// Tokens of two locks, or of two stores, are never compared: the mark stays with the first, and the
-// message says how to give it to the other.
+// Tokens of two locks, or of two stores, are never compared. The mark stays with the first lock. The message says how
+// to give it to the other.
 func TestTokensOfTwoDomainsAreNotCompared(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease, other := s.lease(t, "job"), s.lease(t, "another")
@@ -44,7 +44,7 @@ func TestAMarkWithoutADomainTakesTheNextOne(t *testing.T) {
 	})
 }
 
-// A name that cannot be one is an error of every call.
+// An invalid domain is an error of every call.
 func TestDomainIsAName(t *testing.T) {
 	for _, bad := range []string{"a b", "a\x00", "\xff", string(make([]byte, 65))} {
 		require.ErrorContains(t, fence.SQLite(&sql.DB{}, fence.TokenDomain(bad)).Validate(), "fence: domain")

@@ -89,7 +89,7 @@ type OtherDomainError struct {
 
 func (e *OtherDomainError) Error() string {
 	return fmt.Sprintf("fence: %q is sealed with token %d of %q, which a token of %q is not comparable with; "+
-		"if that lock is used no more: %s", e.Resource, e.Newest, e.Sealed, e.Domain, resetCommand(e.Namespace, e.Resource, e.Newest))
+		"if that lock is no longer used: %s", e.Resource, e.Newest, e.Sealed, e.Domain, resetCommand(e.Namespace, e.Resource, e.Newest))
 }
 
 // Is reports that a *OtherDomainError is an [ErrOtherDomain].

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// A batch in steps, whose last step and lock end in one commit: nobody can find the report done and
-// the lock still held, or the lock free and the report not done.
+// A batch in steps, whose last step and release are one commit. So no process can see the report finished and the lock
+// still held, or the lock free and the report unfinished.
 func ExampleGuard_ReleaseOnCommit() {
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", ":memory:")

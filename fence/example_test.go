@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// A holder that has lost its lock without hearing of it cannot overwrite what its successor did.
+// A holder that has lost its lock without noticing cannot overwrite its successor's work.
 func Example() {
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", ":memory:")
@@ -59,7 +59,7 @@ func Example() {
 	first := acquire(one)
 	fmt.Println("first:", write(first, "from the first"))
 
-	// The first holder's lease ends in the store, and it does not hear of it.
+	// The first holder's lease ends in the store, and the holder is not notified.
 	locks.Expire(driver.Key{Name: "nightly"})
 	second := acquire(other)
 	fmt.Println("second:", write(second, "from the second"))

@@ -11,11 +11,12 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// A database that has no room is away, and seals nothing: it is no answer, and a candidate of Lead campaigns again.
+// A database without room counts as unavailable, and seals nothing: it has not answered. A candidate of Lead campaigns
+// again.
 func TestAFullDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
-		if e.dialect == migrations.SQLite { // the disks of the others are filled by the torture
+		if e.dialect == migrations.SQLite { // compat_test/torture fills the disks of the others
 			t.Run(e.name, func(t *testing.T) {
 				t.Parallel()
 				fill(t, e.fresh(t))

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// steps are what an old holder does before and after his successor acquires "r" with a grant that seals.
+// steps are the steps of an old holder before and after its successor acquires "r" with a grant that seals.
 type steps struct {
 	name          string
 	before, after func(ctx context.Context, s *store, tx *sql.Tx, p pattern, old *rowlock.Lease) error
@@ -46,8 +46,8 @@ func checksAndWrites(ctx context.Context, s *store, tx *sql.Tx, p pattern, old *
 	return p.write(ctx, s, tx, old)
 }
 
-// run lets the successor acquire and work as far as it is let, the old holder end, and the successor do
-// the rest.
+// run lets the successor acquire and work until it is blocked. Then the old holder finishes, and the successor does the
+// rest.
 func (steps steps) run(t *testing.T, s *store, level sql.IsolationLevel, p pattern) error {
 	t.Helper()
 	backend := sqllock.Postgres(s.db)
@@ -58,9 +58,9 @@ func (steps steps) run(t *testing.T, s *store, level sql.IsolationLevel, p patte
 	old, err := lockerOn(t, backend).Acquire(t.Context(), "r", rowlock.Fenced(s.guard))
 	require.NoError(t, err)
 	require.NoError(t, backend.ForceRelease(t.Context(), driver.Key{Name: "r"}, old.Token(), true))
-	require.NoError(t, old.Err(), "it has not heard of it")
+	require.NoError(t, old.Err(), "the old holder has not noticed")
 	tx := s.begin(t, level)
-	require.NoError(t, steps.before(t.Context(), s, tx, p, old), "nothing has happened yet that could refuse the old holder")
+	require.NoError(t, steps.before(t.Context(), s, tx, p, old), "no newer lease has sealed yet, so nothing rejects the old holder")
 
 	var newer *rowlock.Lease
 	acquiring := s.startAcquire(t, lockerOn(t, backend, rowlock.Fenced(s.guard)), &newer)
@@ -81,8 +81,8 @@ func (steps steps) run(t *testing.T, s *store, level sql.IsolationLevel, p patte
 	return err
 }
 
-// startAcquire begins to acquire "r", as startSeal begins to seal. On SQLite an acquire that waits is one
-// that is refused, and is begun anew by wait.
+// startAcquire begins to acquire "r", as startSeal begins to seal. On SQLite an acquire that would wait is rejected,
+// and wait begins it again.
 func (s *store) startAcquire(t *testing.T, locker *rowlock.Locker, lease **rowlock.Lease) sealing {
 	t.Helper()
 	acquire := func() (err error) {
@@ -103,14 +103,14 @@ func (s *store) startAcquire(t *testing.T, locker *rowlock.Locker, lease **rowlo
 	return sealing{true, acquire}
 }
 
-// A grant that seals keeps what a seal keeps: at every isolation level, no stale write commits behind
-// our Check, and the successor has seen the last write before its grant. The plain SELECT shows that
-// the schedules would show it.
+// A grant that seals guarantees what a seal does. At every isolation level, no stale write commits after our Check, and
+// the successor has seen the last write before its grant. The plain SELECT shows that these schedules detect a
+// violation.
 func TestNoStaleWriteBehindASealedGrant(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
 		if e.dialect == migrations.MySQL {
-			continue // there, a seal follows the grant
+			continue // these databases seal after the grant
 		}
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()

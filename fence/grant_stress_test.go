@@ -17,9 +17,9 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Workers that take the lock from one another without notice, while transactions of the robbed are under
-// way, leave a ledger that is a chain: sealed grants let no stale write in, and nobody misses a write,
-// whatever the default isolation level of the sessions.
+// Workers steal the lock from each other without notice, while the previous holders have open transactions. The ledger
+// must stay a chain. Sealed grants accept no stale write, and no worker misses a write, whatever the default isolation
+// level of the sessions.
 func TestStolenLocksWithSealedGrants(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"read committed", "repeatable read", "serializable"} {
@@ -58,12 +58,12 @@ func TestStolenLocksWithSealedGrants(t *testing.T) {
 			assert.Positive(t, wrote)
 			assert.False(t, s.violated(t))
 			assert.EqualValues(t, wrote, s.int(t, "SELECT count(*) FROM ledger"))
-			t.Logf("%d transactions committed, %d were refused", wrote, refused)
+			t.Logf("%d transactions committed, %d were rejected", wrote, refused)
 		})
 	}
 }
 
-// steal acquires "r" from whoever has it, who does not hear of it.
+// steal acquires "r" from its holder, which does not notice.
 func steal(ctx context.Context, locker *rowlock.Locker, backend *sqllock.Backend) (*rowlock.Lease, error) {
 	for try := 0; ; try++ {
 		lease, err := locker.TryAcquire(ctx, "r")

@@ -33,7 +33,7 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 
 func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// beside is a backend and a guard on one handle of a Postgres database, which counts its statements.
+// beside is a backend and a guard on one handle of a Postgres database. It counts the handle's statements.
 type beside struct {
 	backend *sqllock.Backend
 	guard   *fence.Guard
@@ -41,7 +41,7 @@ type beside struct {
 	sent    *counter
 }
 
-// eachHandle runs test with each kind of handle, reaching the database through a proxy.
+// eachHandle runs test with each kind of handle, which reaches the database through a proxy.
 func eachHandle(t *testing.T, test func(t *testing.T, s *store, b beside, proxy *faultproxy.Proxy)) {
 	t.Helper()
 	t.Parallel()
@@ -88,12 +88,11 @@ func lockerOn(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *row
 	t.Helper()
 	locker, err := rowlock.New(backend, append([]rowlock.Option{rowlock.TTL(time.Hour)}, opts...)...)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = locker.Close() }) // of a lease that was taken away it says so
+	t.Cleanup(func() { _ = locker.Close() }) // Close returns an error for a lease that was lost
 	return locker
 }
 
-// Where locks and marks share a database, a fenced acquire is one statement, and leaves the mark that a
-// seal would.
+// If locks and marks share a database, a fenced acquire is one statement. The mark is the same as after a seal.
 func TestOneStatementAcquiresAndSeals(t *testing.T) {
 	eachHandle(t, func(t *testing.T, s *store, b beside, _ *faultproxy.Proxy) {
 		locker := lockerOn(t, b.backend, rowlock.Fenced(b.guard))
@@ -102,7 +101,7 @@ func TestOneStatementAcquiresAndSeals(t *testing.T) {
 				"SELECT to_jsonb(f) - 'sealed_at' FROM rowlock_lease_fence f WHERE resource = 'r'").Scan(&row))
 			return row
 		}
-		first, err := locker.Acquire(t.Context(), "the first of all, which makes the server known")
+		first, err := locker.Acquire(t.Context(), "the first statement also detects the server type")
 		require.NoError(t, err)
 		require.NoError(t, first.Release(t.Context()))
 		for range 3 {
@@ -112,7 +111,7 @@ func TestOneStatementAcquiresAndSeals(t *testing.T) {
 			assert.EqualValues(t, 1, b.sent.Load())
 			granted := mark()
 			require.NoError(t, b.check(lease.Context(), lease))
-			require.NoError(t, b.guard.Seal(t.Context(), lease), "it is its own already")
+			require.NoError(t, b.guard.Seal(t.Context(), lease), "the mark already belongs to the lease")
 			s.exec(t, "DELETE FROM rowlock_lease_fence WHERE resource = 'r'")
 			require.NoError(t, b.guard.Seal(t.Context(), lease))
 			assert.Equal(t, mark(), granted)
@@ -121,11 +120,11 @@ func TestOneStatementAcquiresAndSeals(t *testing.T) {
 	})
 }
 
-// A reply that was lost is asked for again, and the grant that was made has sealed.
+// If the reply was lost, acquire retries, and finds that its grant was made and has sealed.
 func TestALostReplyOfASealedGrant(t *testing.T) {
 	eachHandle(t, func(t *testing.T, s *store, b beside, proxy *faultproxy.Proxy) {
 		locker := lockerOn(t, b.backend, rowlock.Fenced(b.guard))
-		for range 2 { // by the second time the driver has prepared the statements
+		for range 2 { // at the second time the driver has prepared the statements
 			lease, err := locker.Acquire(t.Context(), "r")
 			require.NoError(t, err)
 			require.NoError(t, lease.Release(t.Context()))
@@ -140,8 +139,8 @@ func TestALostReplyOfASealedGrant(t *testing.T) {
 	})
 }
 
-// A mark that is ahead of the lock's tokens, or another lock's, is refused as it is by a seal, and the
-// name is free again.
+// A mark that is ahead of the lock's tokens, or belongs to another lock, is rejected as by a seal. The name is free
+// again afterwards.
 func TestAGrantThatCannotSealIsReleased(t *testing.T) {
 	eachHandle(t, func(t *testing.T, s *store, b beside, _ *faultproxy.Proxy) {
 		locker := lockerOn(t, b.backend)
@@ -163,8 +162,8 @@ func TestAGrantThatCannotSealIsReleased(t *testing.T) {
 	})
 }
 
-// A transaction of an older holder that does not end is an ErrHeld that says so, after a bounded wait;
-// nothing is left behind, and who waits has the name when it ends.
+// If a transaction of an older holder does not end, the error is an ErrHeld that says so, after a limited wait. Nothing
+// is left behind. A waiter acquires the name when the transaction ends.
 func TestAFencedAcquireBehindAnOpenTransaction(t *testing.T) {
 	eachHandle(t, func(t *testing.T, s *store, b beside, _ *faultproxy.Proxy) {
 		locker := lockerOn(t, b.backend, rowlock.Fenced(b.guard), rowlock.TTL(30*time.Second))
@@ -198,7 +197,7 @@ func TestAFencedAcquireBehindAnOpenTransaction(t *testing.T) {
 	})
 }
 
-// seals counts what a guard is asked to seal.
+// seals counts the seals that a guard is asked for.
 type seals struct {
 	*fence.Guard
 
@@ -210,8 +209,8 @@ func (s *seals) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	return s.Guard.Seal(ctx, lease, resources...)
 }
 
-// The grant seals for nobody but a guard of the same handle and table; all others seal by themselves,
-// whatever they embed. The domain is the guard's.
+// The grant seals only for a guard of the same handle and table. All others seal by themselves, whatever they embed.
+// The domain is the guard's.
 func TestWhoseMarksAGrantSeals(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -243,7 +242,7 @@ func TestWhoseMarksAGrantSeals(t *testing.T) {
 	assert.EqualValues(t, 1, elsewhere.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
 }
 
-// Through a pooler that mixes up prepared statements a fenced acquire works as any other.
+// A fenced acquire works through a pooler that mixes up prepared statements.
 func TestAFencedAcquireThroughAPooler(t *testing.T) {
 	t.Parallel()
 	clients, direct := testenv.PgBouncer(t)

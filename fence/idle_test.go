@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// A transaction that Postgres ended because it idled says so, at its next statement as at its commit,
-// and is not run again: it would idle again.
+// If Postgres ended a transaction because it idled, the error says so, at the next statement and at the commit. The
+// transaction does not run again, because it would idle again.
 func TestATransactionThatIdledTooLong(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, _ *rowlock.Lease) {
 		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(3*time.Second))
@@ -34,7 +34,7 @@ func TestATransactionThatIdledTooLong(t *testing.T) {
 				}
 				return do(increment)
 			})
-			require.ErrorContains(t, err, "idled for longer than the lease was trusted", "at commit: %v", atCommit)
+			require.ErrorContains(t, err, "idled for longer than its lease was trusted", "at commit: %v", atCommit)
 			require.NotErrorIs(t, err, fence.ErrRetry)
 			assert.Equal(t, 1, runs)
 			assert.Zero(t, l.count(t))

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A driver that is interrupted may say that its connection is broken, and no more. Whoever has not lost the lease is told
-// to run it again all the same.
+// An interrupted driver may report only that its connection is broken. If the lease is not lost, the error still says
+// that the caller may retry.
 func TestAnInterruptedDriverIsToBeRunAgain(t *testing.T) {
 	l, err := rowlock.New(memlock.New())
 	require.NoError(t, err)
@@ -28,13 +28,13 @@ func TestAnInterruptedDriverIsToBeRunAgain(t *testing.T) {
 	require.ErrorIs(t, err, ErrRetry)
 	require.NotErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, mysqldriver.ErrInvalidConn.Error())
-	require.NotContains(t, err.Error(), "%!", "nothing but what there is")
+	require.NotContains(t, err.Error(), "%!", "the error is not changed otherwise")
 	require.NotErrorIs(t, interrupted(bounded, &StaleError{}), context.DeadlineExceeded)
 	require.NoError(t, interrupted(bounded, nil))
 	require.Equal(t, mysqldriver.ErrInvalidConn, interrupted(t.Context(), mysqldriver.ErrInvalidConn))
 }
 
-// An error keeps the end of the caller's ctx and that of the lease, and says each once.
+// An error contains the end of the caller's ctx and that of the lease, each of them once.
 func TestAnErrorSaysOnceWhatHasEnded(t *testing.T) {
 	l, err := rowlock.New(memlock.New())
 	require.NoError(t, err)

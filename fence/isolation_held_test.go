@@ -17,25 +17,25 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// takeOver ends old in the database and acquires what it held.
+// takeOver ends old in the database and acquires its name.
 func (s *store) takeOver(t *testing.T, old *rowlock.Lease) (newer *rowlock.Lease) {
 	t.Helper()
 	require.NoError(t, s.locks.ForceRelease(t.Context(), driver.Key{Name: old.Name()}, old.Token(), true))
 	return s.lease(t, old.Name())
 }
 
-// grantsNobody says where the open transaction of the old holder keeps the lock from being granted.
+// grantsNobody reports whether the open transaction of the old holder prevents a grant of the lock.
 func (s *store) grantsNobody(level sql.IsolationLevel, schedule string) bool {
 	switch {
 	case s.dialect == migrations.SQLite:
-		return schedule != "S2" || s.name != "sqlite-wal" // where a transaction that reads keeps nobody from writing
+		return schedule != "S2" || s.name != "sqlite-wal" // where a transaction that reads blocks no writer
 	default:
 		return s.readsLock(level) && schedule != "S2"
 	}
 }
 
-// holdSchedules are S1, S2 and S3 of a holder that Holds, whose lock is taken over as well as its
-// mark. first is what it does before, last what it does afterwards.
+// holdSchedules are S1, S2 and S3 of a holder that calls CheckHeld. Its lock is taken over as well as its mark. first
+// is what it does before that, and last what it does afterwards.
 var holdSchedules = []struct {
 	name        string
 	first, last func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error
@@ -65,9 +65,9 @@ func holdAndWrite(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error 
 	return write(t, s, tx, old)
 }
 
-// At every isolation level of every engine, no stale write commits behind a CheckHeld, and no successor
-// misses the last write before its seal, although the lock itself is taken over at once; on SQLite,
-// and at SERIALIZABLE on MySQL, it is granted to nobody while the transaction is open.
+// At every isolation level of every engine, no stale write commits after a CheckHeld. No successor misses the last
+// write before its seal, although the lock itself is taken over at once. On SQLite, and at SERIALIZABLE on MySQL, the
+// lock is not granted while the transaction is open.
 func TestNoStaleWriteBehindCheckHeld(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		for _, level := range s.levels {
@@ -76,7 +76,7 @@ func TestNoStaleWriteBehindCheckHeld(t *testing.T) {
 					s.exec(t, "DELETE FROM ledger")
 					old := s.sealed(t)
 					tx := s.begin(t, level)
-					require.NoError(t, sch.first(t, s, tx, old), "nothing has happened yet that could refuse the old holder")
+					require.NoError(t, sch.first(t, s, tx, old), "no newer lease has sealed yet, so nothing rejects the old holder")
 					var newer *rowlock.Lease
 					var seal sealing
 					switch {
@@ -96,7 +96,7 @@ func TestNoStaleWriteBehindCheckHeld(t *testing.T) {
 					default:
 						newer = s.takeOver(t, old)
 						seal = s.startSeal(t, newer)
-						require.True(t, seal.waits, "a hold keeps the seal waiting")
+						require.True(t, seal.waits, "the checked transaction blocks the seal")
 					}
 					err := sch.last(t, s, tx, old)
 					if err == nil {
@@ -105,7 +105,7 @@ func TestNoStaleWriteBehindCheckHeld(t *testing.T) {
 					_ = tx.Rollback()
 					switch {
 					case newer == nil:
-						require.NoError(t, err, "nobody else was granted anything")
+						require.NoError(t, err, "no other process was granted the lock")
 						newer = s.takeOver(t, old)
 						require.NoError(t, s.guard.Seal(t.Context(), newer))
 						s.work(t, newer)

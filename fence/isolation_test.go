@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// pattern is one way to check a fence inside the transaction that writes.
+// pattern is one possible fence check inside the transaction that writes.
 type pattern struct {
 	name  string
 	check func(ctx context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) error
@@ -25,9 +25,9 @@ type pattern struct {
 	on    []migrations.Dialect
 }
 
-var errRefused = errors.New("refused by the pattern")
+var errRefused = errors.New("rejected by the pattern")
 
-// reading is a check that reads the mark in some way and compares.
+// reading returns a check that reads the mark with a given locking clause and compares.
 func reading(suffix string) func(context.Context, *store, *sql.Tx, *rowlock.Lease) error {
 	return func(ctx context.Context, _ *store, tx *sql.Tx, lease *rowlock.Lease) error {
 		var token int64
@@ -66,8 +66,8 @@ var patterns = []pattern{
 		}, everywhere},
 }
 
-// schedule is a fixed order of the steps of an old holder and its successor, who seals and then
-// works as soon as nobody keeps him from it.
+// schedule is a fixed order of the steps of an old holder and its successor. The successor seals, and then works as
+// soon as no lock blocks it.
 type schedule struct {
 	name string
 	run  func(t *testing.T, s *store, level sql.IsolationLevel, p pattern) error
@@ -115,11 +115,11 @@ var schedules = []schedule{
 	}},
 }
 
-// finish lets the successor seal and work, as far as it is let, then the old holder end, then the
-// successor do the rest.
+// finish lets the successor seal and work until it is blocked. Then the old holder finishes, and the successor does the
+// rest.
 func finish(t *testing.T, s *store, newer *rowlock.Lease, tx *sql.Tx, err error, last func() error) error {
 	t.Helper()
-	require.NoError(t, err, "nothing has happened yet that could refuse the old holder")
+	require.NoError(t, err, "no newer lease has sealed yet, so nothing rejects the old holder")
 	seal := s.startSeal(t, newer)
 	if !seal.waits {
 		require.NoError(t, seal.wait())
@@ -141,8 +141,8 @@ func finish(t *testing.T, s *store, newer *rowlock.Lease, tx *sql.Tx, err error,
 	return err
 }
 
-// violated reports whether a stale write is in the ledger, or somebody worked without having seen
-// the last write of his predecessor.
+// violated reports whether the ledger has a stale write, or a holder worked without having seen its predecessor's last
+// write.
 func (s *store) violated(t *testing.T) bool {
 	t.Helper()
 	rows, err := s.db.QueryContext(t.Context(), "SELECT token, seen FROM ledger ORDER BY id")
@@ -164,7 +164,7 @@ func (s *store) violated(t *testing.T) bool {
 	return !slices.IsSorted(tokens)
 }
 
-// broken says where a pattern is known to let a violation through.
+// broken reports whether a pattern is known to allow a violation.
 func broken(s *store, level sql.IsolationLevel, schedule, pattern string) bool {
 	snapshot := level == sql.LevelRepeatableRead || level == sql.LevelSerializable
 	switch {
@@ -172,18 +172,18 @@ func broken(s *store, level sql.IsolationLevel, schedule, pattern string) bool {
 		return false
 	case s.dialect == migrations.Postgres:
 		return schedule != "S2" || snapshot
-	case level == sql.LevelSerializable: // each read locks
+	case level == sql.LevelSerializable: // each read takes a lock
 		return false
 	case pattern == "EXISTS in the write":
-		return schedule != "S2" && level != sql.LevelRepeatableRead // where it locks as well
+		return schedule != "S2" && level != sql.LevelRepeatableRead // where it takes a lock as well
 	default:
 		return schedule != "S2" || level == sql.LevelRepeatableRead
 	}
 }
 
-// At every isolation level of every engine, no stale write commits behind our Check, and no
-// successor works on a snapshot that lacks the last write before its seal. The same schedules with
-// the checks that people write by hand show the stale write, so that they would show it in ours.
+// At every isolation level of every engine, no stale write commits after our Check, and no successor works on a
+// snapshot without the last write before its seal. The same schedules with handwritten checks show the stale write. So
+// they would also show it with ours.
 func TestNoStaleWriteAtAnyIsolationLevel(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -221,18 +221,18 @@ func describe(violated bool, err error) string {
 	case errors.Is(err, fence.ErrRetry):
 		return "ok (retry)"
 	case err != nil:
-		return "ok (refused)"
+		return "ok (rejected)"
 	default:
 		return "ok"
 	}
 }
 
-// A holder whose transaction began to read before its own seal is told to run it again: it may not
-// have seen its predecessor's last write.
+// If a holder's transaction began to read before its own seal, the error is an ErrRetry: the transaction may miss its
+// predecessor's last write.
 func TestASnapshotFromBeforeTheSealIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
-			return // one that has read has the file, and the seal waits for it
+			return // a transaction that has read has the file, and the seal waits for it
 		}
 		for _, level := range s.levels {
 			old, newer := s.two(t)
@@ -256,8 +256,8 @@ func TestASnapshotFromBeforeTheSealIsRefused(t *testing.T) {
 	})
 }
 
-// Without a seal, a shared lock on the mark is not enough: the successor works on what its
-// predecessor has not committed yet.
+// Without a seal, a shared lock on the mark is not enough: the successor works without a write that its predecessor has
+// not committed yet.
 func TestWithoutASealASuccessorMissesAWrite(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {

@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// freshLazy is a store whose guard is lazy.
+// freshLazy returns a store whose guard is lazy.
 func (e engine) freshLazy(t *testing.T) *store {
 	t.Helper()
 	s := e.fresh(t)
@@ -27,7 +27,7 @@ func (e engine) freshLazy(t *testing.T) *store {
 	return s
 }
 
-// workAt is work in a transaction of that level, run again as often as the database undoes it.
+// workAt does work in a transaction of the given level, and retries while the database rolls back.
 func (s *store) workAt(ctx context.Context, level sql.IsolationLevel, lease *rowlock.Lease) error {
 	once := func() error {
 		tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
@@ -51,13 +51,13 @@ func (s *store) workAt(ctx context.Context, level sql.IsolationLevel, lease *row
 	}
 }
 
-// undone recognises that the database wants a transaction run again.
+// undone reports whether the database wants the transaction to run again.
 func (s *store) undone(err error) bool {
 	number := sqlerror.MySQL(err)
 	return errors.Is(err, fence.ErrRetry) || sqlerror.State(err) == "40001" || number == 1213 || number == 1020 || sqlerror.SQLite(err)&0xff == 5
 }
 
-// startWork begins to work. On SQLite, with its one writer, it works when it is waited for.
+// startWork begins to work. On SQLite, with its one writer, the work runs when the test waits for it.
 func (s *store) startWork(t *testing.T, level sql.IsolationLevel, lease *rowlock.Lease) sealing {
 	t.Helper()
 	if s.dialect == migrations.SQLite {
@@ -68,8 +68,8 @@ func (s *store) startWork(t *testing.T, level sql.IsolationLevel, lease *rowlock
 	return s.untilDoneOrWaiting(t, done)
 }
 
-// lazySchedules are those of a seal, but the successor begins to work at once. They return the error
-// of the old holder, and whether the successor had to wait for it.
+// lazySchedules are those of a seal, except that the successor begins to work at once. They return the error of the old
+// holder, and whether the successor had to wait for it.
 var lazySchedules = []struct {
 	name string
 	run  func(t *testing.T, s *store, level sql.IsolationLevel, old, newer *rowlock.Lease) (err error, waited bool)
@@ -87,7 +87,7 @@ var lazySchedules = []struct {
 		var n int64
 		require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
 		after := func() {}
-		if strings.HasPrefix(s.name, "sqlite") && s.name != "sqlite-wal" { // nobody else can commit meanwhile
+		if strings.HasPrefix(s.name, "sqlite") && s.name != "sqlite-wal" { // no other transaction can commit meanwhile
 			after = func() { require.NoError(t, s.workAt(t.Context(), level, newer)) }
 		} else {
 			require.NoError(t, s.workAt(t.Context(), level, newer))
@@ -128,9 +128,9 @@ func worked(t *testing.T, work sealing) (waited bool) {
 	return work.waits
 }
 
-// missesAWrite says where the first transaction of a new holder works on a snapshot from before the
-// last commit of its predecessor, for which it has waited. Where that was a first transaction, too, it
-// has raised the mark, and most databases undo a transaction that raises it from an older snapshot.
+// missesAWrite reports whether the first transaction of a new holder works on a snapshot from before the last commit of
+// its predecessor, for which it waited. first says that the predecessor's transaction was also its first, so that it
+// has raised the mark. Most databases roll back a transaction that raises the mark from an older snapshot.
 func missesAWrite(s *store, level sql.IsolationLevel, schedule string, first bool) bool {
 	if schedule == "S2" || level != sql.LevelRepeatableRead {
 		return false
@@ -138,9 +138,9 @@ func missesAWrite(s *store, level sql.IsolationLevel, schedule string, first boo
 	return !first || s.name == "mysql" || s.name == "mariadb"
 }
 
-// At every isolation level of every engine, no stale write commits after one of a newer lease behind a
-// lazy check, be it the old holder's first transaction, which raises the mark, or a later one. What it
-// does not cover shows as well: a successor that works on a snapshot without its predecessor's last write.
+// At every isolation level of every engine, no stale write commits after a write of a newer lease that was checked
+// lazily. That holds for the old holder's first transaction, which raises the mark, and for later ones. The test also
+// shows what a lazy check does not cover: a successor that works on a snapshot without its predecessor's last write.
 func TestLazyKeepsTheOrderOfWrites(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -159,7 +159,7 @@ func TestLazyKeepsTheOrderOfWrites(t *testing.T) {
 							newer := s.lease(t, "r")
 							err, waited := sch.run(t, s, level, old, newer)
 							assert.Equal(t, sch.name != "S2", waited, "the successor waits for a transaction that has checked")
-							assert.Equal(t, sch.name == "S2" && (s.dialect != migrations.SQLite || s.name == "sqlite-wal"), err != nil, "the old holder is refused: %v", err)
+							assert.Equal(t, sch.name == "S2" && (s.dialect != migrations.SQLite || s.name == "sqlite-wal"), err != nil, "the old holder is rejected: %v", err)
 							if err != nil {
 								assert.True(t, errors.Is(err, fence.ErrStale) || s.undone(err), "%v", err)
 							}
@@ -177,8 +177,8 @@ func TestLazyKeepsTheOrderOfWrites(t *testing.T) {
 	}
 }
 
-// Many first transactions of one holder at once, on a resource without a mark or with an older one, do
-// not exclude each other for good: each is done, run again where the database wants it.
+// Many first transactions of one holder run at once, on a resource without a mark or with an older one. All of them
+// succeed in the end. Some run again because the database wants it.
 func TestLazyTransactionsOfOneHolder(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -204,8 +204,8 @@ func TestLazyTransactionsOfOneHolder(t *testing.T) {
 	}
 }
 
-// The first transaction of a holder raises the mark for those that begin beside it; if it is rolled
-// back, they raise it themselves or are told to run again, and never that they are stale.
+// The first transaction of a holder raises the mark also for the transactions that run beside it. If it rolls back,
+// they raise the mark themselves or get an ErrRetry, and never an ErrStale.
 func TestALazyRaiseThatIsRolledBack(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
@@ -224,8 +224,8 @@ func TestALazyRaiseThatIsRolledBack(t *testing.T) {
 	})
 }
 
-// A lazy check keeps to the rules of domains, needs a token, and sits beside a seal: both guards share
-// the marks, and with Fenced a lazy one seals.
+// A lazy check obeys the rules of domains and needs a token. It works together with a seal: both guards share the
+// marks, and with Fenced a lazy guard seals.
 func TestLazyAndSeal(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lazy := s.engine.guard(s.db, fence.Lazy())
@@ -241,7 +241,7 @@ func TestLazyAndSeal(t *testing.T) {
 	})
 }
 
-// A lazy check that waits for an older holder's transaction waits no longer than its ctx.
+// A lazy check that waits for an older holder's transaction returns when its ctx ends.
 func TestALazyCheckIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		s.guard = s.engine.guard(s.db, fence.Lazy())

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// limited is a guard on one session, in which setting was run.
+// limited returns a guard on one session, in which setting was executed.
 func (s *store) limited(t *testing.T, setting string) (guard *fence.Guard, set func(setting string)) {
 	t.Helper()
 	db := s.open(t, s.dsn)
@@ -26,9 +26,8 @@ func (s *store) limited(t *testing.T, setting string) (guard *fence.Guard, set f
 	return s.engine.guard(db), set
 }
 
-// A limit of the session's own on how long a statement may run does not bound the wait of a seal: ctx and the lease's
-// trust do, with their errors, and a seal that has been interrupted before goes on as soon as nothing is in its way.
-// (MySQL has such a limit for reads only.)
+// A statement limit of the session does not limit the wait of a seal. ctx and the lease's trust do, with their errors.
+// After an interruption, a seal continues as soon as nothing blocks it. (MySQL has such a limit only for reads.)
 func TestAStatementLimitDoesNotEndASeal(t *testing.T) {
 	t.Parallel()
 	limits := map[string]string{"postgres": "SET statement_timeout = 50", "mariadb": "SET max_statement_time = 0.05"}
@@ -66,8 +65,8 @@ func TestAStatementLimitDoesNotEndASeal(t *testing.T) {
 	}
 }
 
-// A database that takes no writes, as a primary that has become a standby, is unavailable like a store of locks that
-// is: it is no answer about the lease, and a candidate of Lead campaigns again.
+// A database that accepts no writes, such as a primary that has become a standby, counts as unavailable: it has said
+// nothing about the lease. A candidate of Lead campaigns again.
 func TestAReadOnlyDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -75,7 +74,7 @@ func TestAReadOnlyDatabaseIsUnavailable(t *testing.T) {
 			migrations.Postgres: {"SET default_transaction_read_only = on", "SET default_transaction_read_only = off"},
 			migrations.MySQL:    {"SET SESSION TRANSACTION READ ONLY", "SET SESSION TRANSACTION READ WRITE"},
 		}[e.dialect]
-		if settings[0] == "" { // a file of SQLite does not become another's
+		if settings[0] == "" { // a SQLite file cannot become a standby
 			continue
 		}
 		t.Run(e.name, func(t *testing.T) {

@@ -21,24 +21,24 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // it reports each connection that is cut
+func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // the driver logs each connection that is cut
 
-// execute runs a statement in a transaction of either library.
+// execute runs a statement in a transaction of database/sql or pgx.
 type execute func(statement string) error
 
-// link is a guard whose pool reaches a server through a network that fails on command. The store's
-// own pool reaches it directly.
+// link is a guard whose pool reaches a server through a network that fails on command. The store's own pool reaches the
+// server directly.
 type link struct {
 	*store
 
 	proxy  *faultproxy.Proxy
-	direct atomic.Bool // new connections go past the proxy
+	direct atomic.Bool // new connections bypass the proxy
 	guard  *fence.Guard
 	tx     func(ctx context.Context, fn func(ctx context.Context, do execute) error) error
 }
 
-// eachLink runs test on every way to a server, or on those that are named, in parallel, with a counter
-// at zero and a lease that has sealed.
+// eachLink runs test on every kind of link, or on the named ones, in parallel. The counter is at zero, and the lease
+// has sealed.
 func eachLink(t *testing.T, test func(t *testing.T, l *link, lease *rowlock.Lease), only ...string) {
 	t.Helper()
 	t.Parallel()
@@ -94,8 +94,8 @@ func (l *link) dial(t *testing.T, target string) func(context.Context, string, s
 func (l *link) over(t *testing.T, db *sql.DB) {
 	t.Helper()
 	t.Cleanup(func() {
-		l.proxy.Close() // first: what hangs would delay the other
-		_ = db.Close()  // which says farewell to a closed connection
+		l.proxy.Close() // first: a connection that hangs would delay the other
+		_ = db.Close()  // sends a goodbye on a closed connection
 	})
 	l.guard = l.engine.guard(db)
 	l.tx = func(ctx context.Context, fn func(context.Context, execute) error) error {
@@ -146,7 +146,7 @@ func (l *link) openMySQL(t *testing.T) {
 	l.over(t, sql.OpenDB(connector))
 }
 
-// readTimeout is as the documentation has it on MariaDB, and as the driver's default on MySQL: none.
+// readTimeout is the documented one on MariaDB, and the driver's default (none) on MySQL.
 func (l *link) readTimeout() time.Duration {
 	if l.name == "mariadb" {
 		return time.Second

@@ -32,7 +32,7 @@ func (b tokenless) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 	return g, err
 }
 
-// holder is a lease of "r" from a store, by a locker of its own.
+// holder returns a lease of "r" from a store, from a locker of its own.
 func holder(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *rowlock.Lease {
 	t.Helper()
 	locker, err := rowlock.New(backend, append([]rowlock.Option{rowlock.TTL(time.Hour)}, opts...)...)
@@ -45,8 +45,8 @@ func holder(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *rowlo
 
 var nothing = func(context.Context, *sql.Tx) error { return nil }
 
-// A lease without a token claims; the next one does, too, and the older one is stale from then on.
-// Its own store refuses a claim that comes late. Claiming again changes nothing and waits for nobody.
+// A lease without a token claims. After the next one claims, the older lease is stale. Its own store rejects a late
+// claim. A second claim changes nothing and waits for no transaction.
 func TestClaim(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locks := memlock.New()
@@ -67,8 +67,8 @@ func TestClaim(t *testing.T) {
 		require.ErrorContains(t, err, "claimed last by another holder")
 		s.work(t, newer)
 
-		require.NoError(t, old.Err(), "it has not heard of it")
-		other := s.engine.guard(s.db) // which does not know that it has claimed before
+		require.NoError(t, old.Err(), "the holder has not noticed")
+		other := s.engine.guard(s.db) // does not remember the claim
 		require.ErrorIs(t, other.Claim(t.Context(), old), rowlock.ErrLost)
 		require.ErrorIs(t, s.guard.Claim(t.Context(), old), rowlock.ErrLost)
 		if s.dialect != migrations.SQLite {
@@ -82,7 +82,7 @@ func TestClaim(t *testing.T) {
 	})
 }
 
-// Tokens of claims are the time of the database, and rise where its clock does not.
+// Tokens of claims are the database's time, and rise even if its clock does not.
 func TestAClaimMintsALargerToken(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		before := time.Now().UnixMicro()
@@ -97,8 +97,8 @@ func TestAClaimMintsALargerToken(t *testing.T) {
 	})
 }
 
-// Where the store does not exclude, two holders are put into one order: the one that claimed first is
-// stale, whatever the tokens of their leases say, and cannot claim again with what it has read before.
+// If the store does not exclude, two holders still get one order. The one that claimed first is stale, whatever the
+// tokens of their leases, and cannot claim again after what it has read.
 func TestClaimsOrderHoldersThatTheStoreDoesNotExclude(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		one, behind := memlock.New(), memlock.New()
@@ -117,8 +117,8 @@ func TestClaimsOrderHoldersThatTheStoreDoesNotExclude(t *testing.T) {
 	})
 }
 
-// Many holders that nothing excludes, each of which claims and then writes what it has read, and
-// begins anew when it is stale, lose no update.
+// Many holders work without any exclusion. Each claims, and then writes based on what it has read. It starts again when
+// it is stale. No update is lost.
 func TestClaimsLoseNoUpdateWithoutAnyExclusion(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		const holders, holds = 4, 3
@@ -151,7 +151,7 @@ func TestClaimsLoseNoUpdateWithoutAnyExclusion(t *testing.T) {
 	})
 }
 
-// hold claims, reads once, and writes one more five times. It does not read again.
+// hold claims, reads once, and writes five times one more. It does not read again.
 func (s *store) hold(ctx context.Context, lease *rowlock.Lease) (written int, err error) {
 	if err := s.guard.Claim(ctx, lease); err != nil {
 		return 0, err
@@ -174,7 +174,7 @@ func (s *store) hold(ctx context.Context, lease *rowlock.Lease) (written int, er
 	return written, nil
 }
 
-// A renewal without an answer claims nothing, and says that it is unknown; claiming again settles it.
+// If a renewal has no reply, the claim changes nothing and returns an unknown error. Claiming again settles it.
 func TestAnUnprovenLeaseClaimsNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locks := memlock.New()
@@ -189,8 +189,8 @@ func TestAnUnprovenLeaseClaimsNothing(t *testing.T) {
 	})
 }
 
-// Marks that were sealed with a token of a store and marks that were claimed are not compared, and no
-// resource is claimed unless all are.
+// Marks that were sealed with a token of a store are not compared with claimed marks. No resource is claimed unless all
+// are.
 func TestAClaimIsADomainOfItsOwn(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		require.NoError(t, s.guard.Seal(t.Context(), s.lease(t, "r"), "r"))
@@ -208,8 +208,8 @@ func TestAClaimIsADomainOfItsOwn(t *testing.T) {
 	})
 }
 
-// At every isolation level of every engine a claim does what a seal does: no stale write commits, and
-// the successor has seen the last write of its predecessor.
+// At every isolation level of every engine, a claim guarantees what a seal does: no stale write commits, and the
+// successor has seen its predecessor's last write.
 func TestClaimAtAnyIsolationLevel(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -232,7 +232,7 @@ func TestClaimAtAnyIsolationLevel(t *testing.T) {
 	}
 }
 
-// With the option Fenced the lock is claimed before the work begins.
+// With the option Fenced, the lock is claimed before the work begins.
 func TestDoFencedByClaims(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locker, err := rowlock.New(tokenless{memlock.New()}, rowlock.Fenced(s.guard.Claims()))
@@ -247,8 +247,8 @@ func TestDoFencedByClaims(t *testing.T) {
 	})
 }
 
-// A lock kept in the claimed database itself: a claim renews it beside its own transaction. In one
-// SQLite file it cannot, says so in bounded time, and leaves the lease as it was.
+// The lock is kept in the claimed database itself. A claim renews it beside its own transaction. In one SQLite file
+// that is impossible: the claim says so in limited time, and the lease continues.
 func TestClaimWithALockInTheSameDatabase(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		backend := map[migrations.Dialect]func(*sql.DB) driver.Backend{
@@ -272,7 +272,7 @@ func TestClaimWithALockInTheSameDatabase(t *testing.T) {
 	})
 }
 
-// A claim and a lazy check need the privileges of a seal.
+// A claim and a lazy check need the same privileges as a seal.
 func TestClaimAndLazyCheckNeedNoMorePrivileges(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {

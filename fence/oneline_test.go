@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// An error is one line, also where pgx has tried several servers and says in a line of its own what each answered.
+// An error is one line, even if pgx has tried several servers and reports each answer in a line of its own.
 func TestErrorsAreOneLine(t *testing.T) {
 	const dsn = "postgres://u@127.0.0.1:1,127.0.0.1:2/d?sslmode=disable"
 	db, err := sql.Open("pgx", dsn)

@@ -19,8 +19,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Slots that have not been used for long are forgotten; those in use are neither forgotten nor
-// waited for; and none that may still be asked for, whatever the caller wants.
+// Outcome rows that were not used for long are deleted. Prune skips rows in use and does not wait for them. It keeps
+// rows that may still be read, whatever age the caller passes.
 func TestUnusedOutcomesAreForgotten(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]struct {
@@ -73,14 +73,14 @@ func TestUnusedOutcomesAreForgotten(t *testing.T) {
 			use(store.guard(db), func() {})
 			forget(0)
 			age()
-			if store.dialect == migrations.Postgres { // elsewhere it would wait: not for what is young, but for this old one
+			if store.dialect == migrations.Postgres { // on the other databases it would wait for this old row, and not for young ones
 				use(busy, func() { forget(2) })
 			} else {
 				forget(3)
 			}
 			use(busy, func() {})
 			use(idle, func() {})
-			if store.dialect != migrations.SQLite { // which has one writer
+			if store.dialect != migrations.SQLite { // SQLite has one writer
 				use(busy, func() { forget(0) })
 			}
 			forget(0)

@@ -20,7 +20,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// A commit that was applied and whose reply was lost is a success, and nothing is run again.
+// If a commit was applied and only its reply was lost, Tx succeeds, and nothing runs again.
 func TestALostReplyToACommit(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
 		for i := range int64(3) {
@@ -36,8 +36,8 @@ func TestALostReplyToACommit(t *testing.T) {
 	})
 }
 
-// The same if the connection does not break but falls silent, and ctx ends
-// the wait: what was committed is a success, also when ctx has ended.
+// The same if the connection does not break but stops answering, and ctx ends the wait. A committed transaction is a
+// success even if ctx has ended.
 func TestASilentCommit(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
 		ctx, cancel := context.WithTimeout(lease.Context(), 2*time.Second)
@@ -53,7 +53,7 @@ func TestASilentCommit(t *testing.T) {
 	})
 }
 
-// A commit that never reached the server is run again, and counts once.
+// A commit that never reached the server runs again, and counts once.
 func TestALostCommit(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
 		runs := 0
@@ -70,7 +70,7 @@ func TestALostCommit(t *testing.T) {
 	})
 }
 
-// A connection that breaks as the transaction begins is none of the caller's business: nothing was written.
+// If a connection breaks when the transaction begins, Tx returns no error: nothing was written.
 func TestAConnectionThatBreaksAtTheBegin(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
 		add := func(_ context.Context, do execute) error { return do(increment) }
@@ -81,11 +81,11 @@ func TestAConnectionThatBreaksAtTheBegin(t *testing.T) {
 	})
 }
 
-// Where the server does not learn that the connection is gone, the answer comes when the server ends
-// the transaction in doubt: it is not guessed before.
+// If the server does not notice that the connection is gone, the outcome is known only after the server has ended the
+// transaction in doubt. Tx does not guess before.
 func TestATransactionThatTheServerKeepsOpen(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, _ *rowlock.Lease) {
-		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(4*time.Second)) // which bounds idling on Postgres
+		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(4*time.Second)) // limits idling on Postgres
 		require.NoError(t, l.guard.Seal(t.Context(), lease))
 		limit := 2 * time.Second
 		if l.readTimeout() > 0 {
@@ -106,7 +106,7 @@ func TestATransactionThatTheServerKeepsOpen(t *testing.T) {
 			l.proxy.Cut()
 			return err
 		})
-		if l.readTimeout() > 0 { // its ctx has not ended: it runs again
+		if l.readTimeout() > 0 { // ctx has not ended, so the transaction runs again
 			require.NoError(t, err)
 			assert.Equal(t, 2, runs)
 			assert.EqualValues(t, 1, l.count(t))
@@ -120,12 +120,12 @@ func TestATransactionThatTheServerKeepsOpen(t *testing.T) {
 	})
 }
 
-// Where nobody answers, the call ends, with an error of its own, and its slot is given up.
+// If no server answers, the call ends with ErrUnknown, and its outcome row is not used again.
 func TestAnOutcomeOfAServerThatIsCutOff(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) { outcomeIsUnknown(t, l, lease, false) }, "postgres", "mysql")
 }
 
-// The same while the server has the transaction in doubt open.
+// The same while the transaction in doubt is still open on the server.
 func TestAnOutcomeThatIsStillOpen(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) { outcomeIsUnknown(t, l, lease, true) }, "pgx", "mariadb")
 }
@@ -145,13 +145,13 @@ func outcomeIsUnknown(t *testing.T, l *link, lease *rowlock.Lease, direct bool) 
 	require.ErrorIs(t, err, fence.ErrUnknown)
 	require.NotErrorIs(t, err, fence.ErrRetry)
 	assert.Less(t, time.Since(began), 20*time.Second)
-	l.proxy.Restore() // and resets what was cut
+	l.proxy.Restore() // also resets the cut connections
 	require.NoError(t, l.tx(lease.Context(), func(_ context.Context, do execute) error { return do(increment) }))
 	assert.EqualValues(t, 1, l.count(t))
 	assert.EqualValues(t, 2, l.int(t, "SELECT max(operation) + count(*) FROM rowlock_lease_outcome"), "the first slot is not used again")
 }
 
-// However often commits are cut, those that report success are those that count.
+// Commits are cut at random. Exactly those that report success count.
 func TestEachSuccessCountsOnce(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
 		const workers, each = 4, 50
@@ -183,14 +183,14 @@ func TestEachSuccessCountsOnce(t *testing.T) {
 		work.Wait()
 		t.Logf("%d succeeded, %d failed, %d runs", succeeded.Load(), failed.Load(), ran.Load())
 		l.proxy.DropReplies(0, faultproxy.Hang)
-		require.NoError(t, l.guard.Seal(t.Context(), l.lease(t, "r")), "which waits for those that the server has not rolled back yet")
+		require.NoError(t, l.guard.Seal(t.Context(), l.lease(t, "r")), "waits for transactions that the server has not rolled back yet")
 		assert.Equal(t, succeeded.Load(), l.count(t))
 		assert.Positive(t, succeeded.Load())
 		assert.Greater(t, ran.Load(), succeeded.Load(), "some were cut off")
 	})
 }
 
-// There are as many slots as transactions at the same time, not one for each.
+// There are as many outcome rows as concurrent transactions, and not one for each transaction.
 func TestSlotsAreUsedAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -212,12 +212,12 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 	})
 }
 
-// A commit that the database refuses for what the transaction has done is refused once: it is not run
-// again, and the session is fit for use.
+// A commit that the database rejects because of the transaction's own work is rejected once. It does not run again, and
+// the session stays usable.
 func TestARefusedCommit(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.MySQL {
-			return // has no constraint that is checked at the commit
+			return // the database has no constraint that is checked at the commit
 		}
 		dsn := s.dsn
 		if s.dialect == migrations.SQLite {
@@ -247,8 +247,8 @@ func TestARefusedCommit(t *testing.T) {
 	})
 }
 
-// A commit for which SQLite does not get the file is undone as a whole, and run again: what a reader
-// keeps waiting is committed once when the reader has gone, and until then not at all.
+// A SQLite commit that cannot lock the file is rolled back as a whole, and runs again. While a reader blocks it nothing
+// is committed, and once the reader has gone it is committed once.
 func TestACommitThatFindsTheFileBusy(t *testing.T) {
 	t.Parallel()
 	s := engines[6].fresh(t)

@@ -18,8 +18,8 @@ import (
 
 const insert = "INSERT INTO ledger (token, seen) VALUES (1, 1)"
 
-// application is a pool of a user who may do just this with the fence table, and anything with the
-// rows of the ledger.
+// application returns a pool of a user with the given privileges on the fence table, and all privileges on the rows of
+// the ledger.
 func (s *store) application(t *testing.T, privileges string) (db *sql.DB, user string) {
 	t.Helper()
 	db = s.as(t, privileges)
@@ -36,8 +36,8 @@ func (s *store) application(t *testing.T, privileges string) (db *sql.DB, user s
 	return db, user
 }
 
-// Who checks needs no privilege more than for the check; who does not, and has none, is told that he
-// passed no check.
+// A program that checks needs only the privileges of the check. A program that does not check, and has no privilege,
+// gets ErrUnchecked.
 func TestAProtectedTableNeedsNoPrivileges(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
@@ -57,8 +57,8 @@ func TestAProtectedTableNeedsNoPrivileges(t *testing.T) {
 	}
 }
 
-// An administrator passes in a transaction that says why; nobody else does meanwhile, and he himself
-// does not afterwards.
+// An administrator may write in a transaction that says why. No other session may write meanwhile. After the
+// transaction, the administrator's session may not write either.
 func TestAnAdministratorPasses(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		begin, end := "SET LOCAL rowlock.pass = 'ticket 4711'", "SELECT 1"
@@ -75,7 +75,7 @@ func TestAnAdministratorPasses(t *testing.T) {
 			_, err := tx.ExecContext(t.Context(), statement)
 			require.NoError(t, err, statement)
 		}
-		if s.dialect == migrations.MySQL { // elsewhere the statements above keep others out
+		if s.dialect == migrations.MySQL { // on the other databases, the statements above exclude others
 			_, err := others.ExecContext(t.Context(), insert)
 			require.ErrorIs(t, s.guard.Explain(err), fence.ErrUnchecked)
 		}
@@ -87,8 +87,8 @@ func TestAnAdministratorPasses(t *testing.T) {
 	})
 }
 
-// On Postgres it is the table's owner, and the members of that role, who are administrators; on
-// MySQL and MariaDB whoever may write to the table of passes.
+// On Postgres, administrators are the table's owner and the members of that role. On MySQL and MariaDB they are the
+// users that may write to the table of passes.
 func TestWhoIsAnAdministrator(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
@@ -111,7 +111,7 @@ func TestWhoIsAnAdministrator(t *testing.T) {
 			_, err = owner.ExecContext(t.Context(), asking, pgx.QueryExecModeSimpleProtocol)
 			require.NoError(t, err)
 			_, err = owner.ExecContext(t.Context(), insert)
-			require.ErrorIs(t, s.guard.Explain(err), fence.ErrUnchecked, "he has to say so")
+			require.ErrorIs(t, s.guard.Explain(err), fence.ErrUnchecked, "the administrator has to say so")
 			s.exec(t, "GRANT "+owning+" TO "+user)
 			_, err = db.ExecContext(t.Context(), asking, pgx.QueryExecModeSimpleProtocol)
 			require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestWhoIsAnAdministrator(t *testing.T) {
 	}
 }
 
-// The trigger's function finds the fence table wherever it is called from, and no other one.
+// The trigger's function finds the fence table whatever the search path of its caller is, and uses no other table.
 func TestTheFunctionIsSafeFromTheSearchPath(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -158,7 +158,7 @@ func TestTheFunctionIsSafeFromTheSearchPath(t *testing.T) {
 	}
 }
 
-// A guard on a pgx pool protects, shows and explains as well.
+// A guard on a pgx pool can protect, check and explain, too.
 func TestProtectPgx(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -185,7 +185,7 @@ func TestProtectPgx(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Through a pooler in transaction mode, what a check shows is not left to strangers.
+// Through a pooler in transaction mode, a check is not visible to other clients of the session.
 func TestProtectThroughPgBouncer(t *testing.T) {
 	t.Parallel()
 	pooled, direct := testenv.PgBouncer(t)

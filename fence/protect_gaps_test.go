@@ -12,9 +12,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Where a transaction of the caller's own was not cleared by Uncheck, a write without a check
-// passes behind it, and no longer than until somebody else seals: it is never a stale one. Postgres
-// needs no clearing.
+// If a transaction of the caller is not cleared by Uncheck, later writes without a check are accepted until another
+// lease seals. They are never stale. Postgres needs no clearing.
 func TestWithoutUncheckNothingStalePasses(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		s.db.SetMaxOpenConns(1)
@@ -32,12 +31,12 @@ func TestWithoutUncheckNothingStalePasses(t *testing.T) {
 		s.refuses(t, s.db, fence.ErrStale)
 		s.work(t, newer)
 		_, err = s.db.ExecContext(t.Context(), insert)
-		require.ErrorIs(t, s.guard.Explain(err), fence.ErrUnchecked, "Tx clears what others have left")
+		require.ErrorIs(t, s.guard.Explain(err), fence.ErrUnchecked, "Tx clears what other transactions have left behind")
 	})
 }
 
-// Protect keeps mistakes out, not malice: a program that reads the nonce of the newest holder in the fence table can claim to have passed
-// its check.
+// Protect prevents mistakes, not attacks: a program that reads the newest holder's nonce in the fence table can imitate
+// a check.
 func TestAProgramThatForgesACheckPassesAProtectedTable(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		require.NoError(t, s.guard.Seal(t.Context(), s.lease(t, "r")))
@@ -55,7 +54,7 @@ func TestAProgramThatForgesACheckPassesAProtectedTable(t *testing.T) {
 	})
 }
 
-// A transaction that ends with its ctx leaves nothing behind in its session either.
+// A transaction that ends with its ctx leaves no pass behind in its session.
 func TestACancelledTransactionLeavesNoPass(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		s.db.SetMaxOpenConns(1)
@@ -72,8 +71,8 @@ func TestACancelledTransactionLeavesNoPass(t *testing.T) {
 	})
 }
 
-// What a foreign key's cascade does to a protected table is refused on Postgres and SQLite; on
-// MySQL and MariaDB no trigger sees it. A TRUNCATE on MySQL and MariaDB fires none either.
+// Postgres and SQLite reject the cascade of a foreign key on a protected table. On MySQL and MariaDB no trigger sees
+// it. A TRUNCATE on MySQL and MariaDB fires no trigger either.
 func TestCascadesAndTruncate(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
@@ -98,8 +97,8 @@ func TestCascadesAndTruncate(t *testing.T) {
 	})
 }
 
-// On Postgres, who is a replica, who owns the table and takes its triggers away, and who writes to a
-// partition by its own name, goes past the triggers.
+// On Postgres, three kinds of writes bypass the triggers: by a session in replica mode, after the table's owner has
+// dropped the triggers, and to a partition by its own name.
 func TestPostgresGaps(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)

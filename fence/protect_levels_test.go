@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// showing is a transaction that shows the trigger the lease without any check: what a session has
-// kept from an earlier transaction, or what somebody set by hand.
+// showing makes a transaction show the trigger a lease without any check. A session may have kept it from an earlier
+// transaction, or a user may have set it by hand.
 func showing(ctx context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) error {
 	nonce := lease.Nonce().String()
 	statement := map[migrations.Dialect]string{
@@ -29,8 +29,8 @@ func showing(ctx context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) er
 	return err
 }
 
-// ways are how a transaction shows the triggers its lease, and which of them its write fires: each
-// writes to the ledger only if the protected table has let it.
+// ways are the ways in which a transaction shows the triggers its lease, and which of them its write fires. Each writes
+// to the ledger only if the protected table has accepted its write.
 var ways = []struct {
 	pattern
 
@@ -57,8 +57,8 @@ func protectedWrite(first string) func(context.Context, *store, *sql.Tx, *rowloc
 	}
 }
 
-// The triggers alone, without any lock that a check has taken, let no stale write commit at any
-// isolation level: they lock the mark themselves, and refuse who is too late.
+// The triggers alone, without the lock of a check, allow no stale write at any isolation level: they lock the mark
+// themselves, and reject a late holder.
 func TestTheTriggerAloneIsSafeAtAnyIsolationLevel(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -85,7 +85,7 @@ func TestTheTriggerAloneIsSafeAtAnyIsolationLevel(t *testing.T) {
 	}
 }
 
-// undone recognises what a caller's own statement answers when the transaction is to be run again.
+// undone reports whether an error of a caller's own statement means that the transaction has to run again.
 func undone(err error) bool {
 	return sqlerror.State(err) == "40001" || sqlerror.MySQL(err) == 1020 || sqlerror.SQLite(err)&0xff == 5
 }

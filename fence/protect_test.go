@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// protected is each with the ledger protected by the resource "r" and a guard that says so.
+// protected runs test on every engine. The resource "r" protects the ledger, and the guard has the option Protected.
 func protected(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	each(t, func(t *testing.T, s *store) {
@@ -31,7 +31,7 @@ func (s *store) protect(t *testing.T) {
 	require.NoError(t, s.guard.Protect(t.Context(), "ledger", "r"))
 }
 
-// writes are the statements that a protection is to refuse.
+// writes returns the statements that a protection has to reject.
 func (s *store) writes() []string {
 	all := []string{
 		"INSERT INTO ledger (token, seen) VALUES (1, 1)",
@@ -53,7 +53,7 @@ func (s *store) writes() []string {
 	return all
 }
 
-// refuses asserts that each write on each connection of the pool is refused for that reason.
+// refuses asserts that each write on each connection of the pool is rejected for that reason.
 func (s *store) refuses(t *testing.T, db *sql.DB, reason error) {
 	t.Helper()
 	for _, w := range s.writes() {
@@ -62,8 +62,8 @@ func (s *store) refuses(t *testing.T, db *sql.DB, reason error) {
 	}
 }
 
-// A protected table refuses each way to write to it outside of a checked transaction, takes it in
-// one, and refuses it again on the same connection afterwards, however the transaction ended.
+// A protected table rejects every kind of write outside of a checked transaction, and accepts it inside one. Afterwards
+// it rejects writes on the same connection again, however the transaction ended.
 func TestAProtectedTableTakesCheckedWritesOnly(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		s.db.SetMaxOpenConns(1)
@@ -96,8 +96,8 @@ func TestAProtectedTableTakesCheckedWritesOnly(t *testing.T) {
 	})
 }
 
-// Without a mark, everybody is refused; with a check by a lease that has not sealed the table's own
-// resource, too.
+// Without a mark, every write is rejected. After a check by a lease that has not sealed the table's own resource,
+// writes are rejected, too.
 func TestAnotherResourcesCheckDoesNotCount(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		other, lease := s.lease(t, "other"), s.lease(t, "r")
@@ -125,8 +125,7 @@ func TestAnotherResourcesCheckDoesNotCount(t *testing.T) {
 	})
 }
 
-// A guard without the option Protected is told apart from one with it on those databases where the
-// check cannot be seen otherwise.
+// If a table can recognise a check only with the option Protected, a guard without it gets an error that says so.
 func TestTheOptionProtectedIsNeeded(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -140,7 +139,7 @@ func TestTheOptionProtectedIsNeeded(t *testing.T) {
 	})
 }
 
-// What Protect does, Unprotect undoes, and both say what is wrong.
+// Unprotect undoes what Protect does, and both say what is wrong.
 func TestProtectAndUnprotect(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		ctx := t.Context()
@@ -173,8 +172,8 @@ func TestProtectAndUnprotect(t *testing.T) {
 
 var errAnything = errors.New("anything")
 
-// The printed statements are what Protect runs; names of resources and namespaces are exact whatever
-// is in them, and so is a table's.
+// The printed statements are those that Protect runs. Names of resources, namespaces and tables are exact whatever
+// characters they contain.
 func TestProtectedNamesAreExact(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		s.guard = s.engine.guard(s.db, fence.Protected())
@@ -202,7 +201,7 @@ func TestProtectedNamesAreExact(t *testing.T) {
 	})
 }
 
-// another is a lease of a name of its own.
+// another returns a lease of a name of its own.
 func (s *store) another(t *testing.T, opts ...rowlock.Option) *rowlock.Lease {
 	t.Helper()
 	locker, err := rowlock.New(s.locks, append(opts, rowlock.TTL(time.Hour))...)

@@ -35,7 +35,7 @@ func (s *store) prune(t *testing.T, unused time.Duration) int {
 	return n
 }
 
-// Marks lists what there is, in order, as exactly as it was sealed, with ages by the database's clock.
+// Marks lists the marks in order, exactly as they were sealed, with ages by the database's clock.
 func TestMarks(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		none, err := s.guard.Marks(t.Context(), "", true)
@@ -71,7 +71,7 @@ func TestMarks(t *testing.T) {
 	})
 }
 
-// ageless checks the ages, and takes them away to compare the rest.
+// ageless checks the ages, and clears them so that the rest can be compared.
 func ageless(t *testing.T, list []fence.Mark) []fence.Mark {
 	t.Helper()
 	for i := range list {
@@ -85,11 +85,11 @@ func ageless(t *testing.T, list []fence.Mark) []fence.Mark {
 	return list
 }
 
-// A list waits for nobody who works or seals.
+// A list does not wait for open transactions or seals.
 func TestMarksBesideAnOpenTransaction(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		if s.name == "sqlite-journal" {
-			return // a reader waits for who commits
+			return // there, a reader waits for a commit
 		}
 		lease := s.lease(t, "r")
 		require.NoError(t, s.guard.Seal(t.Context(), lease))
@@ -103,8 +103,8 @@ func TestMarksBesideAnOpenTransaction(t *testing.T) {
 	})
 }
 
-// Prune forgets what was sealed long ago, in more than one batch, and nothing that is younger. A
-// forgotten mark refuses its holder, who may seal again.
+// Prune deletes marks that were sealed long ago, in more than one batch, and no younger ones. After that, the holder of
+// a deleted mark is rejected, and may seal again.
 func TestPruneForgetsWhatWasSealedLongAgo(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		require.Zero(t, s.prune(t, day))
@@ -134,8 +134,8 @@ func TestPruneForgetsWhatWasSealedLongAgo(t *testing.T) {
 	})
 }
 
-// A mark stays as long as the lease that sealed it is alive in the lock table beside it: its holder
-// may hold for longer than marks are kept. Prune does not wait for a renewal, nor a renewal for it.
+// A mark stays while the lease that sealed it is alive in the lock table next to it: a holder may hold for longer than
+// marks are kept. Prune and renewals do not wait for each other.
 func TestPruneLeavesTheMarksOfLiveLeases(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		backend := map[migrations.Dialect]func(*sql.DB, ...sqllock.Option) *sqllock.Backend{
@@ -166,7 +166,7 @@ func TestPruneLeavesTheMarksOfLiveLeases(t *testing.T) {
 	})
 }
 
-// The mark of a lease that has expired is forgotten like any other.
+// The mark of an expired lease is deleted like any other.
 func TestPruneForgetsTheMarkOfAnExpiredLease(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		nonce := driver.NewNonce().String()
@@ -182,7 +182,7 @@ func TestPruneForgetsTheMarkOfAnExpiredLease(t *testing.T) {
 	})
 }
 
-// A mark that an open transaction has checked is skipped, and is not waited for.
+// A mark that an open transaction has checked is skipped, and Prune does not wait for it.
 func TestPruneSkipsWhatIsChecked(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
@@ -201,7 +201,7 @@ func TestPruneSkipsWhatIsChecked(t *testing.T) {
 	})
 }
 
-// A seal that comes while its mark is being forgotten succeeds and stays: it is the newest after both.
+// A seal that arrives while its mark is being deleted succeeds, and its mark stays.
 func TestPruneBesideASeal(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		require.NoError(t, s.guard.Seal(t.Context(), s.lease(t, "r")))

@@ -2,5 +2,5 @@
 
 package fence_test
 
-// raced is whether the race detector watches, under which all takes several times as long.
+// raced says whether the race detector is on, which makes everything several times slower.
 const raced = true

@@ -17,7 +17,7 @@ import (
 
 func noWork(context.Context, *sql.Tx) error { return nil }
 
-// Promise: where the transaction takes no writes, a check that needs one is an ErrReadOnly, and so is Tx.
+// Promise: if the transaction cannot write, a check that has to write returns ErrReadOnly, and so does Tx.
 func TestAReadOnlyTransactionIsAnErrReadOnly(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0)")
@@ -53,7 +53,7 @@ func TestAReadOnlyTransactionIsAnErrReadOnly(t *testing.T) {
 	})
 }
 
-// Promise: the same on a standby, which a primary may have become.
+// Promise: the same on a standby, which may be a former primary.
 func TestAStandbyIsAnErrReadOnly(t *testing.T) {
 	t.Parallel()
 	primary, s := ownPostgres(t)
@@ -75,8 +75,8 @@ func TestAStandbyIsAnErrReadOnly(t *testing.T) {
 	require.ErrorIs(t, err, rowlock.ErrUnavailable)
 }
 
-// Promise: an error of Tx that is no ErrUnknown means that nothing was committed. On SQLite a statement can end the transaction, and what a
-// function writes that ignores its error is committed at once.
+// Promise: an error of Tx other than ErrUnknown means that nothing was committed. On SQLite a statement can end the
+// transaction. If the function ignores that error, what it writes afterwards is committed at once.
 func TestTxWhoseFunctionIgnoresTheEndOfItsTransaction(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -99,7 +99,7 @@ func TestTxWhoseFunctionIgnoresTheEndOfItsTransaction(t *testing.T) {
 				})
 				require.ErrorIs(t, err, fence.ErrUnknown)
 				assert.NotContains(t, err.Error(), "nothing was committed")
-				assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM ledger"), "what the error tells of")
+				assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM ledger"), "what the error reports")
 
 				err = guard.Tx(lease.Context(), func(ctx context.Context, tx *sql.Tx) error {
 					_, err := tx.ExecContext(ctx, "INSERT OR ROLLBACK INTO once VALUES (1)")
@@ -113,7 +113,8 @@ func TestTxWhoseFunctionIgnoresTheEndOfItsTransaction(t *testing.T) {
 	}
 }
 
-// Promise: the error of a check whose lease never sealed says so, and names the option that is missing; that of a stale holder does not.
+// Promise: if the lease of a check never sealed, the error says so and names the missing option. The error of a stale
+// holder does not.
 func TestACheckWithoutASealSaysWhatIsMissing(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		check := func(lease *rowlock.Lease) error {

@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// eachGuard is each, and once more with a pgx pool.
+// eachGuard is each, and adds a case with a pgx pool.
 func eachGuard(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	each(t, test)
@@ -34,7 +34,7 @@ func eachGuard(t *testing.T, test func(t *testing.T, s *store)) {
 	})
 }
 
-// checked is what Check says of a lease in a transaction that ends at once.
+// checked returns the result of a Check in a transaction that ends at once.
 func (s *store) checked(t *testing.T, lease *rowlock.Lease, resource string) error {
 	t.Helper()
 	tx := s.begin(t, sql.LevelDefault)
@@ -45,15 +45,15 @@ func (s *store) checked(t *testing.T, lease *rowlock.Lease, resource string) err
 	return s.guard.Check(lease.Context(), tx, resource)
 }
 
-// amnesiac is a store of locks that has lost its history: its tokens are smaller than those before.
+// amnesiac returns a store of locks that has lost its history: its tokens are smaller than before.
 func amnesiac() *memlock.Backend {
 	locks := memlock.New()
 	locks.Advance(-time.Hour)
 	return locks
 }
 
-// Once a store of locks has lost its history, nobody can seal, and the error says why and how to go
-// on. After the reset, the next holder seals and works, and the one of before is refused.
+// After a store of locks has lost its history, no lease can seal. The error says why and what to do. After the reset,
+// the next holder seals and works, and the earlier one is rejected.
 func TestResetAfterALostHistory(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		old := s.lease(t, "r")
@@ -82,7 +82,7 @@ func TestResetAfterALostHistory(t *testing.T) {
 	})
 }
 
-// An acquisition that seals tells the same, and gives the lock back.
+// An acquisition that seals returns the same error, and releases the lock.
 func TestAFencedAcquisitionSaysThatTheHistoryIsLost(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		old := s.lease(t, "r")
@@ -104,7 +104,7 @@ func TestAFencedAcquisitionSaysThatTheHistoryIsLost(t *testing.T) {
 	})
 }
 
-// A mark of another lock or store is given to the next holder by a reset.
+// A reset gives a mark of another lock or store to the next holder.
 func TestResetAfterAChangeOfDomain(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		old, next := s.lease(t, "job", rowlock.Namespace("it's")), s.lease(t, "another", rowlock.Namespace("it's"))
@@ -120,9 +120,9 @@ func TestResetAfterAChangeOfDomain(t *testing.T) {
 	})
 }
 
-// After a backup was restored, the mark is again that of a holder who was the newest once, and who
-// would pass. A reset of all marks keeps him out, of one namespace or of every one, and a mark that
-// was reset already stays as it is.
+// After a backup was restored, the mark belongs again to a holder that was the newest then. That holder would pass a
+// check. A reset of all marks, of one namespace or of every one, rejects it. A mark that was already reset does not
+// change.
 func TestResetAllAfterARestoredBackup(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		old, elsewhere := s.lease(t, "r"), s.lease(t, "r", rowlock.Namespace("n"))
@@ -134,7 +134,7 @@ func TestResetAllAfterARestoredBackup(t *testing.T) {
 		require.NoError(t, s.guard.Seal(t.Context(), newer, "r", "q"))
 		s.exec(t, "DELETE FROM rowlock_lease_fence")
 		s.exec(t, "INSERT INTO rowlock_lease_fence SELECT * FROM backup")
-		require.NoError(t, s.checked(t, old, "r"), "which is what the reset is for")
+		require.NoError(t, s.checked(t, old, "r"), "the case that the reset is for")
 
 		require.NoError(t, s.guard.ResetAll(t.Context(), "", false))
 		require.NoError(t, s.checked(t, elsewhere, "r"))
@@ -150,7 +150,7 @@ func TestResetAllAfterARestoredBackup(t *testing.T) {
 	})
 }
 
-// A lease that is stale in the ordinary way hears one plain sentence.
+// An ordinary stale lease gets one plain sentence, without advice to reset.
 func TestAnOrdinaryStaleLeaseIsNotToldToReset(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		old, newer := s.two(t)
@@ -163,7 +163,7 @@ func TestAnOrdinaryStaleLeaseIsNotToldToReset(t *testing.T) {
 	})
 }
 
-// A reset is of what the operator saw, of one mark, and once.
+// Reset changes only the mark that the operator saw, and only once.
 func TestResetComparesWhatWasSeen(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		lease, other := s.lease(t, "r"), s.lease(t, "r", rowlock.Namespace("n"))
@@ -180,23 +180,23 @@ func TestResetComparesWhatWasSeen(t *testing.T) {
 			assert.Equal(t, want, *no)
 			assert.ErrorContains(t, err, text)
 		}
-		refused(lease.Token()-1, fence.NoMarkError{Resource: "r", Token: lease.Token()}, "by now")
-		refused(lease.Token()+1, fence.NoMarkError{Resource: "r", Token: lease.Token()}, "by now")
+		refused(lease.Token()-1, fence.NoMarkError{Resource: "r", Token: lease.Token()}, "now has token")
+		refused(lease.Token()+1, fence.NoMarkError{Resource: "r", Token: lease.Token()}, "now has token")
 		refused(lease.Token(), fence.NoMarkError{Resource: "never"}, "has no mark")
 		require.NoError(t, s.checked(t, lease, "r"), "nothing was written")
 		require.NoError(t, s.guard.Reset(t.Context(), "", "r", lease.Token()))
-		refused(lease.Token(), fence.NoMarkError{Resource: "r", Resets: 1}, "reset already")
+		refused(lease.Token(), fence.NoMarkError{Resource: "r", Resets: 1}, "already reset")
 		require.NoError(t, s.checked(t, lease, "R"))
 		require.NoError(t, s.checked(t, other, "r"))
 
 		require.NoError(t, s.guard.Seal(t.Context(), lease))
 		require.NoError(t, s.guard.Reset(t.Context(), "", "r", lease.Token()))
-		refused(lease.Token(), fence.NoMarkError{Resource: "r", Resets: 2}, "reset already")
+		refused(lease.Token(), fence.NoMarkError{Resource: "r", Resets: 2}, "already reset")
 	})
 }
 
-// When Reset returns, nothing of an old holder can follow: it waits for the transaction that has
-// checked, no longer than ctx permits.
+// When Reset returns, no write of an old holder can follow. Reset waits for the transaction that has checked, until ctx
+// ends.
 func TestResetWaitsForWhoHasChecked(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -219,7 +219,7 @@ func TestResetWaitsForWhoHasChecked(t *testing.T) {
 	})
 }
 
-// What cannot be a mark is told of by the name of the field, and a missing table is one.
+// The error about an invalid argument names the field. A missing table is an error, too.
 func TestOperatingWithBadInput(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		long := strings.Repeat("x", driver.MaxNamespace+1)
@@ -245,7 +245,7 @@ func TestOperatingWithBadInput(t *testing.T) {
 	})
 }
 
-// A reset that meets a seal either came first, or finds another token than was seen: the answer is of
+// When a reset meets a seal, either it came first, or it finds another token than the operator saw. Its result says
 // what was done, and the newer holder works after both.
 func TestResetBesideASeal(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
@@ -267,7 +267,7 @@ func TestResetBesideASeal(t *testing.T) {
 	})
 }
 
-// An operator's call that fails says why, and is the end of its ctx as well if that has ended.
+// The error of an operator's call says why it failed, and wraps the error of ctx if ctx has ended.
 func TestAnOperatorsCallThatFails(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		require.NoError(t, s.db.Close())
@@ -281,7 +281,8 @@ func TestAnOperatorsCallThatFails(t *testing.T) {
 	})
 }
 
-// A mark that cannot be read is an error, and not left out. The columns of the other databases take no such value.
+// A mark that cannot be read is an error, and is not omitted. On the other databases the column types prevent such a
+// value.
 func TestAMarkThatCannotBeReadIsAnError(t *testing.T) {
 	t.Parallel()
 	tried := false

@@ -44,8 +44,8 @@ var errNoToken = errors.New("fence: the lease has no token to compare, because i
 // database would not reject a successor's older snapshot. If a transaction checks several rows, use the same order
 // everywhere: a deadlock is an ErrRetry.
 //
-// tx, ctx and the limit on an idle transaction are as for [Guard.Check]. So are [ErrNoLease], [ErrRetry] and the error
-// that ended the lease. The other errors are:
+// tx, ctx and the limit on an idle transaction are as for [Guard.Check]. [ErrNoLease], [ErrRetry] and the error
+// that ended the lease also have the same meaning. The other errors are:
 //
 //   - [*StaleError], for an [ErrStale].
 //   - [*NoRowError], for an [ErrNoRow]: no row has the key.

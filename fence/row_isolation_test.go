@@ -21,8 +21,8 @@ import (
 
 var orderRow = fence.Row{Table: "orders", Key: "id", Token: "lock_token"}
 
-// withOrder has an order with the token of a lease that has checked it before, a successor of that
-// lease, and no fence table.
+// withOrder returns a store with an order and no fence table. The order has the token of a lease that checked it
+// before. It also returns that lease and its successor.
 func (e engine) withOrder(t *testing.T) (s *store, old, newer *rowlock.Lease) {
 	t.Helper()
 	s = e.fresh(t)
@@ -52,7 +52,7 @@ var rowChecks = map[string]rowCheck{
 	},
 }
 
-// rowSteps runs the steps of an old holder around those of its successor, who begins at meanwhile.
+// rowSteps run the steps of an old holder around those of its successor, which begins at meanwhile.
 var rowSteps = map[string]func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error{
 	"S1": func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error {
 		require.NoError(t, check(t.Context(), s, tx, old))
@@ -76,7 +76,7 @@ var rowSteps = map[string]func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.
 	},
 }
 
-// successor checks the row, writes what belongs to it and commits, again while it is told to.
+// successor checks the row, writes its data and commits. It retries on ErrRetry.
 func (s *store) successor(t *testing.T, db *sql.DB, newer *rowlock.Lease, level sql.IsolationLevel, tries int) error {
 	once := func() error {
 		ctx, cancel := context.WithTimeout(newer.Context(), 20*time.Second)
@@ -104,8 +104,8 @@ func (s *store) successor(t *testing.T, db *sql.DB, newer *rowlock.Lease, level 
 	return err
 }
 
-// startSuccessor returns when the successor is done or waits, and how to wait for its end. On SQLite
-// one that waits has given up, and begins anew.
+// startSuccessor returns when the successor is done or waits, and also returns how to wait for its end. On SQLite a
+// successor that would wait gives up and begins again.
 func (s *store) startSuccessor(t *testing.T, newer *rowlock.Lease, level sql.IsolationLevel) (wait func() error) {
 	t.Helper()
 	if s.dialect == migrations.SQLite {
@@ -120,9 +120,8 @@ func (s *store) startSuccessor(t *testing.T, newer *rowlock.Lease, level sql.Iso
 	return s.untilDoneOrWaiting(t, done).wait
 }
 
-// At every isolation level of every engine, no older holder writes what belongs to a row behind the
-// successor's CheckRow, and the successor sees its last write, without a seal. The same steps behind
-// a plain SELECT show the stale write.
+// At every isolation level of every engine, no older holder writes a row's data after the successor's CheckRow. The
+// successor sees the older holder's last write without a seal. The same steps with a plain SELECT show the stale write.
 func TestNoStaleWriteBehindCheckRow(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {

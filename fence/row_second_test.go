@@ -13,7 +13,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// ordersOfTwo are orders 1 and 2 with their lines in the ledger, both checked by a lease before, and a successor of that lease.
+// ordersOfTwo returns a store with orders 1 and 2 and their lines in the ledger. A lease has checked both before. It
+// also returns that lease and its successor.
 func (e engine) ordersOfTwo(t *testing.T) (s *store, old, newer *rowlock.Lease) {
 	t.Helper()
 	s = e.fresh(t)
@@ -26,7 +27,7 @@ func (e engine) ordersOfTwo(t *testing.T) (s *store, old, newer *rowlock.Lease) 
 	return s, old, s.lease(t, "orders")
 }
 
-// addLine is a transaction of its own, which writes to the order as well if it counts.
+// addLine adds a line in a transaction of its own. If counts is true, it also writes to the order.
 func (s *store) addLine(t *testing.T, lease *rowlock.Lease, id int64, counts bool) {
 	t.Helper()
 	tx := s.begin(t, sql.LevelReadCommitted)
@@ -46,16 +47,17 @@ func (s *store) linesOf(t *testing.T, tx *sql.Tx, id int64) (n int64, err error)
 	return n, err
 }
 
-// missesALine says where a CheckRow that comes after a read does not notice that the transaction's snapshot is older than what belongs to
-// the row. MySQL has no statement that tells whether there is a snapshot, and one that compares with it fixes it for the rows that are checked
-// later. MariaDB notices that the row itself was written.
+// missesALine reports whether a CheckRow after a read does not notice that the transaction's snapshot is older than the
+// row's other data. MySQL has no statement that reports whether there is a snapshot, and a statement that compares with
+// a snapshot creates one. MariaDB notices that the row itself was written.
 func missesALine(s *store, level sql.IsolationLevel, counts bool) bool {
 	return level == sql.LevelRepeatableRead && (s.name == "mysql" || s.dialect == migrations.MySQL && !counts)
 }
 
-// Promise: a transaction that checks all its rows before it reads sees what older holders have committed with each, at every isolation level
-// of every engine, or is to be run again. One that reads between two checks is to be run again where it would miss that, except at REPEATABLE
-// READ on MySQL, and on MariaDB where the older holder has not written the row itself.
+// Promise: a transaction that checks all its rows before it reads sees what older holders have committed with each of
+// them, or has to run again. This holds at every isolation level of every engine. A transaction that reads between two
+// checks has to run again if it would miss such data. There are two exceptions: REPEATABLE READ on MySQL, and MariaDB
+// if the older holder has not written the row itself.
 func TestASecondRowThatAnOlderHolderHasJustWritten(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -85,7 +87,7 @@ func TestASecondRowThatAnOlderHolderHasJustWritten(t *testing.T) {
 						if err != nil {
 							assert.ErrorIs(t, err, fence.ErrRetry, what)
 							assert.NotErrorIs(t, err, fence.ErrStale, what)
-						} else if n, err := s.linesOf(t, tx, 2); !s.undone(err) { // SERIALIZABLE with innodb_snapshot_isolation undoes the read
+						} else if n, err := s.linesOf(t, tx, 2); !s.undone(err) { // at SERIALIZABLE, innodb_snapshot_isolation makes the read fail
 							require.NoError(t, err, what)
 							assert.Equal(t, readsBetween && missesALine(s, level, counts), n != 2, what)
 						}

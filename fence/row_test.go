@@ -25,8 +25,8 @@ func (s *store) checkRow(t *testing.T, lease *rowlock.Lease, row fence.Row, key 
 	return tx.Commit()
 }
 
-// Stale, no such row, and passed are three answers; a refusal writes nothing; the row's token is the
-// newest that has checked it. A NULL is older than all.
+// CheckRow has three results: stale, no such row, and passed. A rejected call writes nothing. The row's token is the
+// newest that has checked it. NULL is older than all.
 func TestCheckRowTellsStaleFromNoSuchRow(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint)")
@@ -54,7 +54,7 @@ func TestCheckRowTellsStaleFromNoSuchRow(t *testing.T) {
 	})
 }
 
-// Keys are of any type that a column may have.
+// A key can have any type that a column can have.
 func TestCheckRowTakesKeysOfAnyType(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		bytes := map[migrations.Dialect]string{migrations.Postgres: "bytea", migrations.MySQL: "varbinary(16)", migrations.SQLite: "blob"}[s.dialect]
@@ -68,14 +68,14 @@ func TestCheckRowTakesKeysOfAnyType(t *testing.T) {
 		require.NoError(t, s.checkRow(t, lease, fence.Row{Table: "text_keys", Key: "id", Token: "lock_token"}, `it's "7"`))
 		err = s.checkRow(t, lease, fence.Row{Table: "text_keys", Key: "id", Token: "lock_token"}, strings.Repeat("x", 1000))
 		require.ErrorIs(t, err, fence.ErrNoRow)
-		assert.Less(t, len(err.Error()), 300, "the key is cut")
+		assert.Less(t, len(err.Error()), 300, "the key is shortened")
 		require.NoError(t, s.checkRow(t, lease, fence.Row{Table: "byte_keys", Key: "id", Token: "lock_token"}, []byte{0, 255}))
 		require.ErrorContains(t, s.checkRow(t, lease, fence.Row{Table: "byte_keys", Key: "id", Token: "lock_token"}, []byte{1, 255}), "0x01ff")
 	})
 }
 
-// What is no table, key column or token column is told of by name: before the database is asked,
-// where it is no identifier.
+// The error names an invalid table, key column or token column. If the name is no identifier, the database is not
+// asked.
 func TestCheckRowNamesWhatIsWrong(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0, customer bigint NOT NULL DEFAULT 1, narrow smallint NOT NULL DEFAULT 0)")
@@ -106,7 +106,7 @@ func TestCheckRowNamesWhatIsWrong(t *testing.T) {
 	})
 }
 
-// A lease without a token has nothing to compare.
+// A lease without a token cannot check a row.
 func TestCheckRowNeedsAToken(t *testing.T) {
 	t.Parallel()
 	s := engines[4].fresh(t)
@@ -119,7 +119,7 @@ func TestCheckRowNeedsAToken(t *testing.T) {
 	require.ErrorContains(t, s.checkRow(t, lease, orderRow, 7), "no token")
 }
 
-// A column that is too narrow for a token and cuts it off does not let everybody pass.
+// If the token column is too narrow and truncates tokens, CheckRow returns an error instead of accepting every lease.
 func TestCheckRowRefusesAColumnThatCutsTokensOff(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[1:3] {
@@ -138,9 +138,8 @@ func TestCheckRowRefusesAColumnThatCutsTokensOff(t *testing.T) {
 	}
 }
 
-// The trap of the check that people write by hand: on MySQL and MariaDB, an UPDATE of the token that
-// finds it there already has changed no row, which reads like a refusal of the newest holder.
-// CheckRow passes it.
+// Handwritten checks often count changed rows. On MySQL and MariaDB, an UPDATE that sets the token which the row
+// already has changes no row, so the newest holder seems to be rejected. CheckRow accepts it.
 func TestCountingChangedRowsRefusesTheNewestHolder(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0)")
@@ -152,7 +151,7 @@ func TestCountingChangedRowsRefusesTheNewestHolder(t *testing.T) {
 			n, err := result.RowsAffected()
 			require.NoError(t, err)
 			if write > 0 && s.dialect == migrations.MySQL {
-				assert.Zero(t, n, "it reads like a refusal")
+				assert.Zero(t, n, "it looks like a rejection")
 			} else {
 				assert.EqualValues(t, 1, n)
 			}
@@ -161,8 +160,8 @@ func TestCountingChangedRowsRefusesTheNewestHolder(t *testing.T) {
 	})
 }
 
-// A transaction whose snapshot is older than its predecessor's last write is to be run again. On
-// MySQL nothing in the row tells, and what it reads next is out of date: so CheckRow comes first.
+// If the transaction's snapshot is older than its predecessor's last write, it has to run again. On MySQL nothing in
+// the row shows that, and the next read is out of date: so CheckRow must come first.
 func TestCheckRowBehindAnOldSnapshot(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
@@ -173,7 +172,7 @@ func TestCheckRowBehindAnOldSnapshot(t *testing.T) {
 				tx := s.begin(t, level)
 				var n int64
 				require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
-				require.NoError(t, s.successor(t, s.db, old, sql.LevelDefault, 1), "it is the predecessor, who writes once more")
+				require.NoError(t, s.successor(t, s.db, old, sql.LevelDefault, 1), "it is the predecessor, which writes once more")
 				err := s.guard.CheckRow(newer.Context(), tx, orderRow, 7)
 				if s.dialect == migrations.Postgres {
 					require.ErrorIs(t, err, fence.ErrRetry)
@@ -181,7 +180,7 @@ func TestCheckRowBehindAnOldSnapshot(t *testing.T) {
 				}
 				require.NoError(t, err)
 				require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM ledger").Scan(&n))
-				if level == sql.LevelSerializable { // where each read locks
+				if level == sql.LevelSerializable { // where each read takes a lock
 					assert.EqualValues(t, 1, n)
 				} else {
 					assert.Zero(t, n, "it misses the last write")
@@ -192,7 +191,7 @@ func TestCheckRowBehindAnOldSnapshot(t *testing.T) {
 	}
 }
 
-// The same with pgx, whose transaction does not idle for longer than its lease is trusted.
+// The same with pgx. The transaction may idle only while its lease is trusted.
 func TestCheckRowPgx(t *testing.T) {
 	t.Parallel()
 	s, old, newer := engines[0].withOrder(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// The newest lease seals, any number of times; an older one never again, whether it has sealed before
-// or not, and a mark never falls. The older one learns by it that it is lost.
+// The newest lease can seal any number of times. An older lease can never seal again, whether it has sealed before or
+// not. A mark never becomes smaller. By the error, the older lease notices that it is lost.
 func TestSealIsStrict(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		first, second := s.two(t)
@@ -41,8 +41,7 @@ func TestSealIsStrict(t *testing.T) {
 	})
 }
 
-// A store that lost its history grants a token twice: the second holder of it is refused at the seal
-// and at the check.
+// A store that lost its history grants a token twice. The seal and the check reject its second holder.
 func TestTheSameTokenOfAnotherGrantIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -55,7 +54,7 @@ func TestTheSameTokenOfAnotherGrantIsRefused(t *testing.T) {
 	})
 }
 
-// All resources are sealed or none, whatever their order; an unsealed one refuses everybody.
+// All resources are sealed or none, in whatever order. A check of a resource without a seal fails.
 func TestSeveralResourcesAreSealedTogether(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		old, newer := s.lease(t, "job"), s.lease(t, "job")
@@ -77,7 +76,7 @@ func TestSeveralResourcesAreSealedTogether(t *testing.T) {
 	})
 }
 
-// Names are exact, and namespaces keep them apart.
+// Names are exact, and equal names in different namespaces are different.
 func TestResourcesAreExact(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		names := []string{"r", "R", "r ", "ä", "a\u0308", "日本", strings.Repeat("x", driver.MaxName), `'"%_\`}
@@ -96,7 +95,7 @@ func TestResourcesAreExact(t *testing.T) {
 	})
 }
 
-// A resource that cannot be one is named, and nothing is written.
+// The error names an invalid resource, and nothing is written.
 func TestResourcesThatCannotBe(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "job")
@@ -122,8 +121,8 @@ func TestAnEndedLeaseSealsNothing(t *testing.T) {
 	})
 }
 
-// A seal waits for a transaction that hangs no longer than ctx permits, nor than the lease is
-// trusted, and leaves the session's settings as they were.
+// A seal behind a transaction that never ends waits until ctx or the lease's trust ends. It leaves the session's
+// settings unchanged.
 func TestSealIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		old, newer := s.two(t)
@@ -140,7 +139,7 @@ func TestSealIsBounded(t *testing.T) {
 		err = s.guard.Seal(t.Context(), brief)
 		require.ErrorIs(t, err, fence.ErrRetry)
 		require.ErrorIs(t, err, rowlock.ErrUnavailable, "a candidate of Lead campaigns again")
-		require.NotErrorIs(t, err, context.DeadlineExceeded, "it is not the caller's ctx that ended")
+		require.NotErrorIs(t, err, context.DeadlineExceeded, "the caller's ctx has not ended")
 		assert.Less(t, time.Since(began), 15*time.Second)
 
 		require.NoError(t, tx.Commit())
@@ -154,7 +153,7 @@ func TestSealIsBounded(t *testing.T) {
 	})
 }
 
-// Sealing again does not wait for the lease's own transactions.
+// A second seal does not wait for the lease's own transactions.
 func TestSealAgainBesideAnOpenTransaction(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
@@ -169,8 +168,8 @@ func TestSealAgainBesideAnOpenTransaction(t *testing.T) {
 	})
 }
 
-// Many holders that seal and check the same resources in whatever order never deadlock for good,
-// and the ledger stays a chain.
+// Many holders seal and check the same resources in random order. No deadlock stays unresolved, and the ledger stays a
+// chain.
 func TestManyHoldersOfSeveralResources(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		const holders = 6

@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// The settings of a session that could change what a statement means, by engine.
+// Session settings that could change the meaning of a statement, by engine.
 var (
 	mysqlSettings = map[string]map[string]string{
 		"few rows":         {"sql_select_limit": "1"},
@@ -66,8 +66,8 @@ var (
 	}
 )
 
-// Nothing depends on what a caller has set for its sessions: a guard under every setting does what a guard in a session with the
-// defaults does, and sees the same marks.
+// A guard does not depend on the caller's session settings: under every setting it does the same as in a session with
+// the defaults, and sees the same marks.
 func TestSessionSettingsChangeNothing(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
@@ -90,7 +90,7 @@ func TestSessionSettingsChangeNothing(t *testing.T) {
 	}
 }
 
-// under is a handle whose sessions have the settings.
+// under returns a handle whose sessions have the settings.
 func (s *store) under(t *testing.T, params map[string]string) *sql.DB {
 	t.Helper()
 	values := url.Values{}
@@ -104,7 +104,7 @@ func (s *store) under(t *testing.T, params map[string]string) *sql.DB {
 	return s.open(t, s.dsn+separator+strings.ReplaceAll(values.Encode(), "+", "%20"))
 }
 
-// lifeUnder lets a guard in sessions with the settings do everything.
+// lifeUnder calls everything of a guard whose sessions have the settings.
 func (s *store) lifeUnder(t *testing.T, setting string, params map[string]string) {
 	ctx := t.Context()
 	u := &store{engine: s.engine, dsn: s.dsn, db: s.under(t, params), locks: memlock.New()}
@@ -112,7 +112,7 @@ func (s *store) lifeUnder(t *testing.T, setting string, params map[string]string
 	u.seals = u.guard
 	named := func(what string) string { return fmt.Sprintf(`%s 'Zoë' "🔒" \ of %s`, what, setting) }
 	a, b := named("a"), named("b")
-	add := func(ctx context.Context, tx *sql.Tx) error { // reads nothing: that is what some settings forbid
+	add := func(ctx context.Context, tx *sql.Tx) error { // reads nothing, because some settings prevent reads
 		_, err := tx.ExecContext(ctx, "INSERT INTO ledger (token, seen) VALUES (1, 1)")
 		return err
 	}
@@ -164,7 +164,7 @@ func (s *store) lifeUnder(t *testing.T, setting string, params map[string]string
 	require.NoError(t, err)
 	assert.NotEqual(t, driver.StateHeld, status.State)
 
-	// Rows.
+	// CheckRow.
 	u.locks = memlock.New()
 	old, newer = u.lease(t, named("lock")), u.lease(t, named("lock"))
 	s.exec(t, "UPDATE orders SET lock_token = NULL")
@@ -173,7 +173,7 @@ func (s *store) lifeUnder(t *testing.T, setting string, params map[string]string
 	require.ErrorIs(t, u.checkRow(t, old, orderRow, 1), fence.ErrStale)
 	require.ErrorIs(t, u.checkRow(t, newer, orderRow, 2), fence.ErrNoRow)
 
-	// What an operator does.
+	// The operator's calls.
 	list, err := u.guard.Marks(ctx, "", true)
 	require.NoError(t, err)
 	all, err := s.guard.Marks(ctx, "", true)
@@ -197,5 +197,5 @@ func (s *store) lifeUnder(t *testing.T, setting string, params map[string]string
 	}
 	require.Equal(t, len(list), u.prune(t, day))
 	assert.Zero(t, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
-	assert.Zero(t, s.int(t, "SELECT count(*) FROM rowlock_lease_outcome WHERE operation <= 0"), "slots are forgotten as well")
+	assert.Zero(t, s.int(t, "SELECT count(*) FROM rowlock_lease_outcome WHERE operation <= 0"), "outcome rows are deleted, too")
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/rowlock/rowlock/internal/otherdriver"
 )
 
-// Promise 10: no call waits without a bound, wherever in it the server falls silent, and whatever the driver does about a context. Each
-// step of each call is tried: the server has what was sent last, and nothing is heard any more.
+// Promise 10: no call waits without a limit, at whatever step the server stops answering, and whatever the driver does
+// about a context. The test tries each step of each call: the server has received the last request, and no reply
+// arrives.
 func TestASilentServerHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]way{
@@ -66,14 +67,14 @@ func TestASilentServerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// way is one to a database, by a driver and over a network that can be cut.
+// way is a database, a driver, and a network that can be cut.
 type way struct {
 	engine engine
 	open   func(t *testing.T, dsn string) (guard *fence.Guard, proxy *faultproxy.Proxy, end func())
 }
 
-// transaction is one under the lease, which lasts longer than ctx by nothing but finding out what became of its commit. What its function
-// does on a deaf driver is the driver's alone.
+// transaction runs one under the lease. It may outlast ctx only to find out the outcome of its commit. On a driver that
+// ignores ctx, the function's own statements do not end with ctx.
 func transaction(ctx context.Context, g *fence.Guard, lease *rowlock.Lease, way string) error {
 	deadline, _ := ctx.Deadline()
 	ctx, cancel := context.WithDeadline(lease.Context(), deadline)
@@ -99,7 +100,7 @@ func openPgxAt(t *testing.T, dsn string) (*fence.Guard, *faultproxy.Proxy, func(
 	pool, err := pgxpool.New(t.Context(), dsn)
 	require.NoError(t, err)
 	return fence.Pgx(pool), proxy, func() {
-		proxy.Close() // first: what hangs would delay the other
+		proxy.Close() // first: a connection that hangs would delay the other
 		pool.Close()
 	}
 }
@@ -112,7 +113,7 @@ func openPostgresAt(driver string) func(*testing.T, string) (*fence.Guard, *faul
 		require.NoError(t, err)
 		return fence.Postgres(db), proxy, func() {
 			proxy.Close()
-			_ = db.Close() // says farewell to closed connections
+			_ = db.Close() // sends a goodbye on closed connections
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// A commit to a file that is under way when ctx ends is waited for: who reads the file meanwhile sees what was before, and would say that
-// nothing was committed.
+// If ctx ends during a commit to a file, Tx waits for the commit. A reader would still see the old state, and would
+// report that nothing was committed.
 func TestACommitToAFileIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -48,7 +48,7 @@ func slowCommit(t *testing.T, e engine) {
 	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM elsewhere"))
 }
 
-// slowCommits connects to a database whose commits begin by ending somebody's context.
+// slowCommits connects to a database whose commits first end a context.
 type slowCommits struct {
 	dsn    string
 	driver sqldriver.Driver
@@ -87,6 +87,6 @@ type slowTx struct {
 
 func (t slowTx) Commit() error {
 	t.end()
-	time.Sleep(time.Minute) // in which whoever does not wait reads the file
+	time.Sleep(time.Minute) // during which a caller that does not wait reads the file
 	return t.Tx.Commit()
 }

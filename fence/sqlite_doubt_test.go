@@ -12,9 +12,9 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// A seal, or a guarded transaction, that is given up at any moment, also when its BEGIN has just been carried out and
-// its caller does not hear of it, leaves no connection in the pool that is inside of a transaction: that one would keep
-// the file's write lock for ever.
+// A seal or a fenced transaction may be abandoned at any moment, also right after its BEGIN was executed and before its
+// caller is notified. In no case does the pool keep a connection with an open transaction, which would keep the file's
+// write lock forever.
 func TestNothingGivenUpLeavesATransactionInThePool(t *testing.T) {
 	t.Parallel()
 	tries, later := 600, 2*time.Microsecond
@@ -47,12 +47,13 @@ func TestNothingGivenUpLeavesATransactionInThePool(t *testing.T) {
 	}
 }
 
-// A transaction that ends with its context while a check waits for another writer leaves its connection in the pool as patient as it was.
+// If a transaction ends with its context while a check waits for another writer, the busy timeout of its connection is
+// restored.
 func TestACheckThatIsCutShortLeavesTheBusyTimeoutAlone(t *testing.T) {
 	t.Parallel()
 	s := engines[4].fresh(t)
 	db := s.open(t, s.dsn)
-	db.SetMaxOpenConns(1) // the test looks at the same one
+	db.SetMaxOpenConns(1) // so that the test inspects the same connection
 	guard := fence.SQLite(db)
 	lease := s.lease(t, "r")
 	require.NoError(t, guard.Seal(t.Context(), lease))

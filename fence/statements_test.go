@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Every statement opens with its contract, and is valid as it stands.
+// Every statement begins with its contract, and is valid by itself.
 func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	t.Parallel()
 	err := fs.WalkDir(sqlFiles, "sql", func(path string, d fs.DirEntry, err error) error {
@@ -36,8 +36,8 @@ func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Every verb that the source of one dialect runs has a file in its folder, every other verb has one
-// somewhere, and every file is run.
+// Every verb in the source of one dialect has a file in its folder. Every other verb has a file in some folder. Every
+// file is used.
 func TestEveryVerbHasAStatement(t *testing.T) {
 	t.Parallel()
 	table, err := sqltable.Parse("ops.jobs")
@@ -50,9 +50,9 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 		for verb, text := range files {
 			assert.NotEmpty(t, text, "%s/%s", dir, verb)
 			assert.NotContains(t, text, "rowlock_lease", "%s/%s", dir, verb)
-			family, _, _ := strings.Cut(verb, "_") // the triggers of "protect" are one for each event
+			family, _, _ := strings.Cut(verb, "_") // "protect" has one trigger for each event
 			run := strings.Contains(shared+own, strconv.Quote(verb)) || strings.Contains(shared+own, strconv.Quote(family))
-			assert.True(t, run, "%s/%s: nobody runs it", dir, verb)
+			assert.True(t, run, "%s/%s: no code runs it", dir, verb)
 		}
 		for _, use := range uses.FindAllStringSubmatch(own, -1) {
 			assert.Contains(t, files, use[1], dir)
@@ -69,7 +69,7 @@ var (
 	uses     = regexp.MustCompile(`\.sql\["(\w+)"\]`)
 )
 
-// source is that of the files whose name begins with a word that is wanted.
+// source returns the source of the files whose name begins with a wanted word.
 func source(t *testing.T, wanted func(word string) bool) string {
 	t.Helper()
 	var all strings.Builder

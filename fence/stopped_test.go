@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// stopped is the context of a process that is stopped: its deadline passes, and nobody notices.
+// stopped is the context of a suspended process: its deadline passes unnoticed.
 type stopped struct {
 	context.Context
 	deadline time.Time
@@ -21,8 +21,8 @@ type stopped struct {
 
 func (s stopped) Deadline() (time.Time, bool) { return s.deadline, true }
 
-// A process that is stopped while its claim asks the lock's store keeps its successor waiting for as
-// long as its lease was trusted, and no longer: the server ends its session.
+// A process is suspended while its claim asks the lock's store. Its successor waits only as long as the lease was
+// trusted, because the server ends the session.
 func TestTheServerEndsTheClaimOfAStoppedProcess(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) (*sql.DB, *Guard, migrations.Dialect){
@@ -64,7 +64,7 @@ func TestTheServerEndsTheClaimOfAStoppedProcess(t *testing.T) {
 			err := guard.dialect.seal(ctx, successor)
 			close(resume)
 			require.NoError(t, err)
-			require.Error(t, <-done, "what it claimed was undone")
+			require.Error(t, <-done, "its claim was rolled back")
 			now, err := marksOf(guard).read(ctx, sqlQuerier{conn: db}, successor, "r")
 			require.NoError(t, err)
 			require.True(t, now.isOf(successor))

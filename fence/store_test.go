@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// engine is one kind of database, as its sessions are set up.
+// engine is one kind of database, with settings for its sessions.
 type engine struct {
 	name    string
 	driver  string
@@ -38,8 +38,8 @@ type engine struct {
 	levels  []sql.IsolationLevel
 }
 
-// scheduled are the levels of tests in which one step follows another, on the server: there is little in them that the race
-// detector could see, and a test without it has all levels.
+// scheduled returns the levels for tests in which the server executes one step after another. The race detector could
+// see little in them, so under it there are fewer levels.
 func (e engine) scheduled() []sql.IsolationLevel {
 	if raced {
 		return e.levels[len(e.levels)-1:]
@@ -72,19 +72,19 @@ func sqliteFile(parameters string) func(*testing.T) string {
 	}
 }
 
-// store is one database, seen by one test, with the fence table and a ledger in it: each row says
-// who wrote it and how many rows its writer saw.
+// store is one database for one test, with the fence table and a ledger. Each row of the ledger says who wrote it, and
+// how many rows the writer saw.
 type store struct {
 	engine
 
 	dsn   string
 	db    *sql.DB
 	guard *fence.Guard
-	seals rowlock.Sealer // how a holder begins: the guard, or its claims
+	seals rowlock.Sealer // how a holder begins: with the guard, or with its claims
 	locks locks
 }
 
-// locks is a store of locks whose leases can be taken away.
+// locks is a store of locks whose leases a test can take away.
 type locks interface {
 	driver.Backend
 	driver.Operator
@@ -125,7 +125,7 @@ func (s *store) open(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// bind writes the parameters of a statement as the driver wants them.
+// bind writes the parameters of a statement in the driver's form.
 func (s *store) bind(statement string) string {
 	if s.dialect != migrations.Postgres {
 		return statement
@@ -164,7 +164,7 @@ func (s *store) begin(t *testing.T, level sql.IsolationLevel) *sql.Tx {
 	return tx
 }
 
-// lease is a lease of name, newer than all before, which their holders have not heard of.
+// lease returns a lease of name that is newer than all before. The earlier holders are not notified.
 func (s *store) lease(t *testing.T, name string, opts ...rowlock.Option) *rowlock.Lease {
 	t.Helper()
 	return leaseFrom(t, s.locks, name, opts...)
@@ -174,7 +174,7 @@ func leaseFrom(t *testing.T, locks locks, name string, opts ...rowlock.Option) *
 	t.Helper()
 	locker, err := rowlock.New(locks, append([]rowlock.Option{rowlock.TTL(time.Hour)}, opts...)...)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = locker.Close() }) // of a lease that was taken away it says so
+	t.Cleanup(func() { _ = locker.Close() }) // Close returns an error for a lease that was lost
 	key := driver.Key{Name: name}
 	before, err := locks.Inspect(t.Context(), key)
 	require.NoError(t, err)
@@ -186,18 +186,18 @@ func leaseFrom(t *testing.T, locks locks, name string, opts ...rowlock.Option) *
 	return lease
 }
 
-// two are an old lease that has sealed, and its successor that has not.
+// two returns an old lease that has sealed, and its successor that has not.
 func (s *store) two(t *testing.T) (old, newer *rowlock.Lease) {
 	t.Helper()
 	old = s.lease(t, "r")
 	require.NoError(t, s.seals.Seal(t.Context(), old))
 	newer = s.lease(t, "r")
 	require.Greater(t, newer.Token(), old.Token())
-	require.NoError(t, old.Err(), "it has not heard of it")
+	require.NoError(t, old.Err(), "the holder has not noticed")
 	return old, newer
 }
 
-// append writes into the ledger what tx saw of it.
+// append records in the ledger what tx saw of it.
 func (s *store) append(ctx context.Context, tx *sql.Tx, lease *rowlock.Lease) error {
 	var seen int64
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM ledger").Scan(&seen); err != nil {
@@ -207,7 +207,7 @@ func (s *store) append(ctx context.Context, tx *sql.Tx, lease *rowlock.Lease) er
 	return err
 }
 
-// work is what a holder does: it checks, writes and commits.
+// work is a holder's transaction: it checks, writes and commits.
 func (s *store) work(t *testing.T, lease *rowlock.Lease) {
 	t.Helper()
 	require.NoError(t, s.guard.Tx(lease.Context(), func(ctx context.Context, tx *sql.Tx) error {
@@ -215,9 +215,9 @@ func (s *store) work(t *testing.T, lease *rowlock.Lease) {
 	}, "r"))
 }
 
-// waiting reports whether a session of this database waits for a lock. MySQL and MariaDB have a
-// list of those that is not refreshed while it is being read, so there it is a statement on the fence
-// table, or one of CheckRow, that runs for a while.
+// waiting reports whether a session of this database waits for a lock. MySQL and MariaDB list waiting sessions, but the
+// list is not refreshed while it is being read. So there the function looks for a statement on the fence table, or of
+// CheckRow, that has been running for a while.
 func (s *store) waiting(t *testing.T, since *time.Time) bool {
 	t.Helper()
 	if s.dialect == migrations.Postgres {
@@ -230,14 +230,14 @@ func (s *store) waiting(t *testing.T, since *time.Time) bool {
 	return time.Since(*since) > 400*time.Millisecond
 }
 
-// sealing is a seal that has returned, or that is known to wait for somebody.
+// sealing is a seal that has returned, or that is known to wait for a transaction.
 type sealing struct {
 	waits bool
 	wait  func() error
 }
 
-// startSeal begins to seal. On SQLite, where nobody can be asked who waits, a seal that waits is one
-// that gives up with ErrRetry, and is begun anew by wait.
+// startSeal begins to seal. SQLite cannot report who waits, so there a seal that would wait gives up with ErrRetry, and
+// wait begins it again.
 func (s *store) startSeal(t *testing.T, lease *rowlock.Lease, resources ...string) sealing {
 	t.Helper()
 	for limit := 200 * time.Millisecond; s.dialect == migrations.SQLite; limit *= 2 {

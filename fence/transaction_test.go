@@ -17,13 +17,13 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Of what a test waits for on a busy machine.
+// Limits on what a test waits for, on a busy machine.
 const (
 	waitLimit = 20 * time.Second
 	waitStep  = 10 * time.Millisecond
 )
 
-// endings are statements that end a transaction without the knowledge of database/sql.
+// endings returns statements that end a transaction without database/sql noticing.
 func (s *store) endings() []string {
 	if s.dialect == migrations.MySQL {
 		return []string{"COMMIT", "ROLLBACK", "CREATE TABLE ends_it (n int)"}
@@ -31,7 +31,8 @@ func (s *store) endings() []string {
 	return []string{"COMMIT", "ROLLBACK"}
 }
 
-// Promise: a check that returns nil holds the mark. So it is refused on a *sql.Tx whose transaction was ended by a statement.
+// Promise: a check that returns nil has locked the mark. So it rejects a *sql.Tx whose transaction was ended by a
+// statement.
 func TestATransactionThatWasEndedByAStatementIsRefused(t *testing.T) {
 	t.Parallel()
 	hidden := engines[0]
@@ -98,7 +99,8 @@ func TestAPgxTransactionThatWasEndedByAStatementIsRefused(t *testing.T) {
 	}
 }
 
-// Promise: with pgx, to look whether a transaction is open costs no round trip: a check is one statement, whatever it is given.
+// Promise: with pgx, finding out whether a transaction is open costs no round trip. A check is one statement, whatever
+// transaction it gets.
 func TestACheckOnPostgresIsOneStatement(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -140,8 +142,9 @@ func TestACheckOnPostgresIsOneStatement(t *testing.T) {
 	require.NoError(t, pgxTx.Commit(t.Context()))
 }
 
-// Two clocks of PostgreSQL do not tell whether a transaction is open, though they are equal outside of one in psql: a driver's statement has
-// several messages, each with a statement_timestamp() of its own, and the first begins the transaction.
+// Two timestamps of PostgreSQL do not show whether a transaction is open, although in psql they are equal outside one.
+// A driver's statement has several messages, each with its own statement_timestamp(), and the first begins the
+// transaction.
 func TestTimestampsDoNotTellWhetherATransactionIsOpen(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -150,7 +153,7 @@ func TestTimestampsDoNotTellWhetherATransactionIsOpen(t *testing.T) {
 	}, waitLimit, time.Microsecond)
 }
 
-// Promise: a guard with a pgx pool also takes a transaction of another driver.
+// Promise: a guard with a pgx pool also accepts a transaction of another driver.
 func TestACheckOfAnotherDriversTransaction(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -173,7 +176,7 @@ func TestACheckOfAnotherDriversTransaction(t *testing.T) {
 	require.NoError(t, seal.wait())
 }
 
-// Promise: a session of MySQL or MariaDB without autocommit is in a transaction from its check on.
+// Promise: a session of MySQL or MariaDB without autocommit is in a transaction after its check.
 func TestACheckWithoutAutocommit(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[1:3] {
@@ -188,7 +191,7 @@ func TestACheckWithoutAutocommit(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, s.guard.Check(old.Context(), conn))
 			seal := s.startSeal(t, newer)
-			require.True(t, seal.waits, "the check holds the mark")
+			require.True(t, seal.waits, "the check has locked the mark")
 			_, err = conn.ExecContext(t.Context(), "COMMIT")
 			require.NoError(t, err)
 			require.NoError(t, seal.wait())
@@ -198,8 +201,8 @@ func TestACheckWithoutAutocommit(t *testing.T) {
 	}
 }
 
-// Promise: a check in a branch of an XA transaction is refused on MySQL and MariaDB, at every isolation level. There XA PREPARE, or a
-// restart behind it, gives the lock on the mark up, and XA COMMIT would commit a stale write.
+// Promise: MySQL and MariaDB reject a check in a branch of an XA transaction, at every isolation level. There XA
+// PREPARE, or a restart after it, releases the lock on the mark, and XA COMMIT would commit a stale write.
 func TestABranchOfAnXATransactionIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[1:4] {
@@ -237,7 +240,7 @@ func TestABranchOfAnXATransactionIsRefused(t *testing.T) {
 	}
 }
 
-// prepared is a transaction that a lease has checked, which wrote and was prepared under the name p.
+// prepared prepares a transaction named p that the lease has checked and that has written.
 func (s *store) prepared(t *testing.T, lease *rowlock.Lease) {
 	t.Helper()
 	tx := s.begin(t, sql.LevelDefault)
@@ -248,7 +251,7 @@ func (s *store) prepared(t *testing.T, lease *rowlock.Lease) {
 	_ = tx.Rollback()
 }
 
-// untilSealWaits returns the error of a seal whose ctx ends while it waits.
+// untilSealWaits runs a seal whose ctx ends while it waits, and checks the error.
 func (s *store) untilSealWaits(t *testing.T, lease *rowlock.Lease) {
 	t.Helper()
 	done := make(chan error, 1)
@@ -256,7 +259,7 @@ func (s *store) untilSealWaits(t *testing.T, lease *rowlock.Lease) {
 	defer cancel()
 	go func() { done <- s.guard.Seal(ctx, lease) }()
 	seal := s.untilDoneOrWaiting(t, done)
-	require.True(t, seal.waits, "the prepared transaction holds the mark")
+	require.True(t, seal.waits, "the prepared transaction has locked the mark")
 	cancel()
 	require.ErrorIs(t, seal.wait(), context.Canceled)
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Whatever a resource is called, its literal ends where it should: it reads back as the name, and
-// nothing is left behind it.
+// Whatever the name of a resource, its literal ends where it should: it reads back as the name, and nothing follows it.
 func FuzzLiterals(f *testing.F) {
 	for _, s := range []string{"", "'", `\`, `\'`, `'; DROP TABLE x; --`, "日本", "\n"} {
 		f.Add(s)
@@ -28,7 +27,7 @@ func FuzzLiterals(f *testing.F) {
 	})
 }
 
-// readLiteral reads a literal as a server does, and returns what follows it.
+// readLiteral reads a literal as a server does, and returns the text after it.
 func readLiteral(text string, escapes bool) (value, rest string) {
 	var b strings.Builder
 	for i := 1; i < len(text); i++ {

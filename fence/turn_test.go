@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// whoWaits is what waits for the transactions that have checked a mark.
+// whoWaits are the calls that wait for the transactions that have checked a mark.
 var whoWaits = map[string]func(t *testing.T, s *store, old *rowlock.Lease) error{
 	"Seal": func(t *testing.T, s *store, _ *rowlock.Lease) error {
 		return s.guard.Seal(t.Context(), s.lease(t, "r"))
@@ -24,8 +24,9 @@ var whoWaits = map[string]func(t *testing.T, s *store, old *rowlock.Lease) error
 	},
 }
 
-// Promise: on PostgreSQL a seal waits for the transactions that were open when it began to wait, and for none that comes later: that one is
-// to be run again. The same holds for Reset, a sealed grant and a claim. (MySQL and MariaDB serve locks in the order of the requests.)
+// Promise: on PostgreSQL a seal waits for the transactions that were open when it began to wait, and for no later one:
+// a later one has to run again. The same holds for Reset, a sealed grant and a claim. (MySQL and MariaDB serve locks in
+// the order of the requests.)
 func TestASealIsNotOvertakenByLaterChecks(t *testing.T) {
 	t.Parallel()
 	for name, wait := range whoWaits {
@@ -60,7 +61,8 @@ func TestASealIsNotOvertakenByLaterChecks(t *testing.T) {
 	})
 }
 
-// laterChecksAreRefused has two transactions of old under way, begins to wait for them, and has old begin others meanwhile.
+// laterChecksAreRefused opens two transactions of old and begins to wait for them. Meanwhile old begins others, which
+// must be rejected.
 func (s *store) laterChecksAreRefused(t *testing.T, old *rowlock.Lease, wait func() error) {
 	t.Helper()
 	first, second := s.begin(t, sql.LevelDefault), s.begin(t, sql.LevelDefault)
@@ -70,15 +72,15 @@ func (s *store) laterChecksAreRefused(t *testing.T, old *rowlock.Lease, wait fun
 	go func() { done <- wait() }()
 	waiting := s.untilDoneOrWaiting(t, done)
 	require.True(t, waiting.waits)
-	require.NoError(t, s.guard.Check(old.Context(), first), "it was there before")
+	require.NoError(t, s.guard.Check(old.Context(), first), "it was open before")
 	for _, level := range s.levels {
 		later := s.begin(t, level)
-		require.ErrorIs(t, s.guard.Check(old.Context(), later), fence.ErrRetry, "it would overtake who waits, at %s", level)
-		// left open: who waits does not wait for it
+		require.ErrorIs(t, s.guard.Check(old.Context(), later), fence.ErrRetry, "it would overtake the waiting call, at %s", level)
+		// This transaction stays open: the waiting call does not wait for it.
 	}
 	ctx, cancel := context.WithTimeout(old.Context(), 20*time.Second)
 	defer cancel()
-	err := s.guard.Tx(ctx, func(context.Context, *sql.Tx) error { return errors.New("it was let in") })
+	err := s.guard.Tx(ctx, func(context.Context, *sql.Tx) error { return errors.New("the check succeeded") })
 	require.ErrorIs(t, err, fence.ErrRetry)
 	require.NoError(t, first.Commit())
 	require.NoError(t, second.Commit())

@@ -12,7 +12,7 @@ import (
 // ownPostgres starts a server that only this test uses.
 func ownPostgres(t *testing.T) (*testserver.Server, *store) {
 	t.Helper()
-	testenv.DSN(t, testserver.Postgres) // where the launcher could not start one, neither can this test
+	testenv.DSN(t, testserver.Postgres) // skips the test on a machine that cannot start a server
 	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{Logf: t.Logf})
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
@@ -21,7 +21,7 @@ func ownPostgres(t *testing.T) (*testserver.Server, *store) {
 	return server, own.fresh(t)
 }
 
-// Promise: on PostgreSQL a transaction that was checked and then prepared (PREPARE TRANSACTION) keeps a newer seal waiting until it is
+// Promise: on PostgreSQL, a checked transaction that was prepared (PREPARE TRANSACTION) blocks a newer seal until it is
 // committed or rolled back, also after the server was killed and has recovered.
 func TestAPreparedTransactionHoldsTheMarkOverARestart(t *testing.T) {
 	t.Parallel()
@@ -40,5 +40,5 @@ func TestAPreparedTransactionHoldsTheMarkOverARestart(t *testing.T) {
 	s.exec(t, "COMMIT PREPARED 'p'")
 	require.NoError(t, seal.wait())
 	s.work(t, newer)
-	require.False(t, s.violated(t), "the successor has seen what was prepared")
+	require.False(t, s.violated(t), "the successor has seen the prepared write")
 }

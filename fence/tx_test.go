@@ -14,8 +14,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Tx commits what its function did, rolls it back if it fails or panics, and runs nothing for a
-// stale lease.
+// Tx commits what its function did, rolls it back if the function fails or panics, and runs nothing for a stale lease.
 func TestTx(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		old, newer := s.two(t)
@@ -37,7 +36,7 @@ func TestTx(t *testing.T) {
 	})
 }
 
-// With the option Fenced the lock is sealed before the work begins.
+// With the option Fenced, the lock is sealed before the work begins.
 func TestDoFenced(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locker, err := rowlock.New(s.locks, rowlock.Fenced(s.guard))
@@ -52,7 +51,7 @@ func TestDoFenced(t *testing.T) {
 	})
 }
 
-// A transaction that the database undoes is run again from its beginning, and not for ever.
+// A transaction that the database rolls back runs again from its beginning, up to a limit.
 func TestTxRunsAgainWhatWasUndone(t *testing.T) {
 	t.Parallel()
 	for _, e := range []engine{engines[0], engines[1], engines[2]} {
@@ -64,7 +63,7 @@ func TestTxRunsAgainWhatWasUndone(t *testing.T) {
 			s.exec(t, "CREATE TABLE pair (id int PRIMARY KEY, n bigint NOT NULL)")
 			s.exec(t, "INSERT INTO pair (id, n) VALUES (1, 0)")
 			s.exec(t, "INSERT INTO pair (id, n) VALUES (2, 0)")
-			// Two transactions of one holder that take two rows in opposite order: one is undone.
+			// Two transactions of one holder lock two rows in opposite order. The database rolls one back.
 			both := make(chan struct{})
 			first := make(chan struct{}, 2)
 			done := make(chan error, 2)
@@ -91,7 +90,7 @@ func TestTxRunsAgainWhatWasUndone(t *testing.T) {
 			close(both)
 			require.NoError(t, <-done)
 			require.NoError(t, <-done)
-			assert.GreaterOrEqual(t, tries[0]+tries[1], 3, "one of them was run again, and on a slow machine the other one may be, too")
+			assert.GreaterOrEqual(t, tries[0]+tries[1], 3, "one of them ran again, and on a slow machine the other may, too")
 			assert.EqualValues(t, 4, s.int(t, "SELECT sum(n) FROM pair"))
 
 			undo := "SIGNAL SQLSTATE '40000' SET MYSQL_ERRNO = 3101" // a conflict in a replication group
@@ -110,7 +109,7 @@ func TestTxRunsAgainWhatWasUndone(t *testing.T) {
 	}
 }
 
-// Promise 6: a transaction that does not begin because the lease has ended says so.
+// Promise 6: if a transaction does not begin because the lease has ended, the error says so.
 func TestTxSaysThatTheLeaseHasEnded(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")

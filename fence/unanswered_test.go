@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// A database that cannot be reached is told from every answer: the error says what was
-// being done for which lock. An answer is never called unavailable.
+// A database that cannot be reached differs from every answer. The error says what was being done, and for which lock.
+// An answer is never called unavailable.
 func TestASealWithoutAnAnswer(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, _ *rowlock.Lease) {
 		lease := l.lease(t, "r")

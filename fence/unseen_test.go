@@ -11,9 +11,10 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// What the documentation says that a guard does not cover on MySQL and MariaDB: a deadlock undoes the whole transaction,
-// and a statement that commits implicitly ends it, so what follows is in none and passes beside the fence, but not into
-// a protected table. A function that returns the error is run again (TestTxRunsAgainWhatWasUndone); one that goes on is not told.
+// The documented gaps of a guard on MySQL and MariaDB. A deadlock rolls back the whole transaction, and a statement
+// that commits implicitly ends it. What follows is in no transaction and bypasses the fence, except in a protected
+// table. If the function returns the error, Tx runs it again (TestTxRunsAgainWhatWasUndone). If it continues, it gets
+// no error.
 func TestATransactionThatTheServerHasEnded(t *testing.T) {
 	t.Parallel()
 	for _, e := range []engine{engines[1], engines[2]} {
@@ -27,7 +28,7 @@ func TestATransactionThatTheServerHasEnded(t *testing.T) {
 			require.NoError(t, s.guard.Tx(old.Context(), func(ctx context.Context, tx *sql.Tx) error {
 				_, err := tx.ExecContext(ctx, "UPDATE pair SET n = 1 WHERE id = 1")
 				require.NoError(t, err)
-				other := s.begin(t, 0) // it has changed more, so it is not the one to be undone
+				other := s.begin(t, 0) // it has changed more, so the server does not choose it for the rollback
 				_, err = other.ExecContext(ctx, "UPDATE pair SET n = 2 WHERE id > 1")
 				require.NoError(t, err)
 				_, err = other.ExecContext(ctx, "INSERT INTO elsewhere (n) VALUES (1), (2), (3), (4), (5)")
@@ -41,11 +42,11 @@ func TestATransactionThatTheServerHasEnded(t *testing.T) {
 				require.ErrorContains(t, err, "1213")
 				require.NoError(t, <-done)
 				require.NoError(t, other.Commit())
-				require.NoError(t, s.guard.Seal(t.Context(), newer), "it waits for nobody")
+				require.NoError(t, s.guard.Seal(t.Context(), newer), "it waits for no transaction")
 				return s.append(ctx, tx, old)
 			}))
 			require.EqualValues(t, 2, s.int(t, "SELECT n FROM pair WHERE id = 1"), "undone")
-			require.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM ledger"), "beside the fence")
+			require.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM ledger"), "bypasses the fence")
 
 			guard := s.engine.guard(s.db, fence.Protected())
 			require.NoError(t, guard.Protect(t.Context(), "elsewhere", "r"))
@@ -53,7 +54,7 @@ func TestATransactionThatTheServerHasEnded(t *testing.T) {
 			require.NoError(t, guard.Tx(newer.Context(), func(ctx context.Context, tx *sql.Tx) error {
 				_, err := tx.ExecContext(ctx, "CREATE TABLE more (n int)")
 				require.NoError(t, err)
-				require.NoError(t, s.guard.Seal(t.Context(), last), "it waits for nobody")
+				require.NoError(t, s.guard.Seal(t.Context(), last), "it waits for no transaction")
 				_, err = tx.ExecContext(ctx, "INSERT INTO elsewhere (n) VALUES (6)")
 				require.ErrorIs(t, guard.Explain(err), fence.ErrStale, "a protected table")
 				return s.append(ctx, tx, newer)

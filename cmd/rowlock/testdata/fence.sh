@@ -25,7 +25,7 @@ token=$(sed -n 's/.*"token": \([0-9]*\),/\1/p' out)
 # Another token is told of, and nothing is done.
 code=0; rowlock fence reset rowlock-demo --token $((token - 1)) 2>err || code=$?
 test $code = 1
-grep -q "nothing is reset: the mark of \"rowlock-demo\" has token $token by now, and not $((token - 1))" err
+grep -q "nothing is reset: the mark of \"rowlock-demo\" now has token $token instead of $((token - 1))" err
 rowlock fence ls --json | grep -q "\"token\": $token,"
 
 rowlock fence reset rowlock-demo --token "$token" >out 2>err
@@ -35,7 +35,7 @@ rowlock fence ls | grep -Eq '^rowlock-demo +- +[0-9.]+m?s +1$'
 rowlock fence ls --json --namespace "it's" | grep -q '"resets": 0,'
 code=0; rowlock fence reset rowlock-demo --token "$token" 2>err || code=$?
 test $code = 1
-grep -q 'the mark of "rowlock-demo" was reset already, and nobody has sealed it since' err
+grep -q 'the mark of "rowlock-demo" was already reset, and no lease has sealed it since' err
 
 # The next one to seal is taken.
 rowlock demo stock --workers 1 --stock 1 --store "$store" >out
