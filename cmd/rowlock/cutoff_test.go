@@ -20,8 +20,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// When the network to the store goes dark while the command runs, the command is stopped within the
-// TTL, and the exit code says that the lock was lost: another may have it from then on.
+// If the network to the store fails while the command runs, rowlock stops the command within the TTL. The exit code
+// says that the lock was lost: another process may hold it from then on.
 func TestCutOffFromTheStoreIsLost(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB, workplace) string{
@@ -49,16 +49,16 @@ func cutOff(t *testing.T, w workplace, direct string) {
 	require.Equal(t, 79, code, messages)
 	require.Contains(t, messages, "no renewal succeeded before the deadline; the last attempt: ")
 	require.Contains(t, messages, "; stopping the command")
-	// The TTL, and what is spent on a store that gives no answer to the release.
+	// The limit is the TTL, plus the time spent on a store that does not answer the release.
 	require.Less(t, time.Since(cut), 30*time.Second)
 	output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+grandchild).CombinedOutput()
-	require.NoError(t, err, "the command's child lives: %s", output)
+	require.NoError(t, err, "the command's child is still alive: %s", output)
 	output, err = w.command(t, scriptTimeout, "rowlock", "run", "job", "--wait", "20s", "--store", direct, "--", "echo", "next").CombinedOutput()
 	require.NoError(t, err, "%s", output)
 }
 
-// holds runs a command under a lock, and returns when it has written a line, which is the first result; it may
-// read from the FIFO block what nobody writes. The second one waits for the end.
+// holds runs a command under a lock. It returns when the command has written a line, which is the first result. The
+// command may block by reading from the FIFO block. The second result waits for the command's end.
 func (w workplace) holds(tb testing.TB, args ...string) (line string, end func() (code int, messages string)) {
 	tb.Helper()
 	require.NoError(tb, syscall.Mkfifo(filepath.Join(w.dir, "block"), 0o600))
@@ -80,13 +80,12 @@ func (w workplace) holds(tb testing.TB, args ...string) (line string, end func()
 	return strings.TrimSpace(line), end
 }
 
-// cable is a connection to a server that can be cut: then nothing arrives any more, and nobody is
-// told.
+// cable is a connection to a server that can be cut. After the cut nothing arrives, and neither side is notified.
 type cable struct {
 	address string
 	cut     atomic.Bool
-	breaks  func(request []byte) bool // whether what is sent is the last, which is delivered and not answered
-	broken  atomic.Bool               // and then all that is sent finds nobody
+	breaks  func(request []byte) bool // reports whether a request is the last one, which is delivered and not answered
+	broken  atomic.Bool               // everything sent later is lost
 }
 
 func newCable(tb testing.TB, server string, breaks func([]byte) bool) *cable {

@@ -24,14 +24,15 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// job stands for the reader's script: it does nothing, or holds its lock until all other commands were run.
+// job replaces the reader's script: it does nothing, or holds its lock until all other commands have run.
 const job = `#!/bin/sh
 [ -z "$HOLD" ] && exit
 touch at-work
 until [ -e done ]; do sleep 0.02; done
 `
 
-// furnish puts into the folder what a reader has: a job to run, certificates, and the programs that the servers bring.
+// furnish puts what a reader has into the folder: a job to run, certificates, and the programs that come with the
+// servers.
 func (c *console) furnish(t *testing.T) {
 	t.Helper()
 	bin := strings.Split(strings.TrimPrefix(c.place.path(), "PATH="), ":")[0]
@@ -53,7 +54,7 @@ func (c *console) furnish(t *testing.T) {
 	}
 }
 
-// tellRedis has redis-cli talk to that server.
+// tellRedis makes redis-cli connect to that server.
 func (c *console) tellRedis(t *testing.T, addr string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(c.place.dir, "redis-url"), []byte("redis://"+addr), 0o600))
@@ -64,7 +65,7 @@ var (
 	getting = regexp.MustCompile(`(?m)^go get .*$`)
 )
 
-// real is a command with this machine's servers for those that the page names.
+// real returns a command in which this machine's servers replace those that the page names.
 func (c *console) real(t *testing.T, text string) string {
 	t.Helper()
 	text = strings.ReplaceAll(text, "go run ./cmd/rowlock", "rowlock")
@@ -91,7 +92,7 @@ func (c *console) real(t *testing.T, text string) string {
 	return b.String() + text[last:]
 }
 
-// server is a real one for a store of the page, with the options that the page gives it.
+// server returns a real server for a store of the page, with the options from the page.
 func (c *console) server(t *testing.T, scheme, store string) string {
 	t.Helper()
 	u, err := url.Parse(regexp.MustCompile(`//([^/]*@)?[^/?]*`).ReplaceAllString(store, "//$1"+"server"))
@@ -151,7 +152,7 @@ func (c *console) server(t *testing.T, scheme, store string) string {
 	return testenv.MySQL(t)
 }
 
-// securedPostgres has a certificate, and takes nobody who does without TLS.
+// securedPostgres has a certificate, and rejects clients without TLS.
 func securedPostgres(tb testing.TB, p pair) string {
 	tb.Helper()
 	testenv.DSN(tb, testenv.EnginePostgres)
@@ -179,11 +180,11 @@ func securedPostgres(tb testing.TB, p pair) string {
 			_ = plain.Close(context.Background())
 		}
 		return err != nil
-	}, 30*time.Second, 20*time.Millisecond, "it takes whoever does without TLS")
+	}, 30*time.Second, 20*time.Millisecond, "it accepts clients without TLS")
 	return "postgres://postgres@" + s.Addr + "/postgres"
 }
 
-// securedMySQL has a certificate, and takes nobody who does without TLS.
+// securedMySQL has a certificate, and rejects clients without TLS.
 func securedMySQL(tb testing.TB, p pair) string {
 	tb.Helper()
 	s := startServer(tb, testserver.MySQL, "--ssl-ca="+p.cert, "--ssl-cert="+p.cert, "--ssl-key="+p.key)
@@ -197,7 +198,7 @@ func securedMySQL(tb testing.TB, p pair) string {
 	return "mysql://" + config.User + "@" + s.Addr + "/" + config.DBName
 }
 
-// modules makes "go get" work without a network: what this repository needs is what the reader's program needs.
+// modules makes "go get" work without a network: this repository's dependencies are enough for the reader's program.
 func (c *console) modules(t *testing.T) string {
 	t.Helper()
 	own, err := os.ReadFile(filepath.Join(c.root, "go.mod"))
@@ -211,7 +212,7 @@ func (c *console) modules(t *testing.T) string {
 	return `grep ^module go.mod >head && cat head ` + c.place.dir + `/needs >go.mod && cp ` + c.place.dir + `/sums go.sum`
 }
 
-// sqlite3 is that program as far as the pages use it.
+// sqlite3 implements what the pages use of that program.
 func sqlite3() error {
 	db, err := sql.Open("sqlite", os.Args[1])
 	if err != nil {

@@ -18,31 +18,31 @@ import (
 	"github.com/rowlock/rowlock/internal/docs"
 )
 
-// consoleTimeout ends a page that hangs. Some build a program, or talk to ten servers.
+// consoleTimeout ends a page that hangs. Some pages build a program, or use ten servers.
 const consoleTimeout = 5 * time.Minute
 
-// notRun are the commands of the pages that are not run, and why.
+// notRun lists the commands of the pages that are not run, and why.
 var notRun = map[string]string{
 	"make ":        "it runs these tests, or takes minutes",
 	"git clone ":   "it is this repository",
 	"cd rowlock":   "the same",
-	"go install ":  "the command is built with the tests",
-	"printf '#!":   "the job of the tests ends when they tell it to",
+	"go install ":  "the tests build the command",
+	"printf '#!":   "the tests have a job of their own",
 	"mkdir -p ../": "the page has a folder of its own",
-	"etcdctl ":     "no server brings it; the rights are those of TestLeastPrivileges",
-	"etcdutl ":     "no server brings it; TestARestoredSnapshot restores as it does",
-	"zkCli.sh ":    "no server brings it; the rights are those of TestLeastPrivileges",
-	"kubectl ":     "it takes a cluster; the files are checked in examples/deploy",
-	"systemctl ":   "it takes systemd; the files are checked in examples/deploy",
+	"etcdctl ":     "it does not come with the server; TestLeastPrivileges has the same privileges",
+	"etcdutl ":     "it does not come with the server; TestARestoredSnapshot restores in the same way",
+	"zkCli.sh ":    "it does not come with the server; TestLeastPrivileges has the same privileges",
+	"kubectl ":     "it needs a cluster; examples/deploy checks the files",
+	"systemctl ":   "it needs systemd; examples/deploy checks the files",
 	"install ":     "it writes into the system's folders",
-	"journalctl ":  "it takes systemd",
-	"redlocks://":  "the servers have no vote for the first minutes; TLS is that of rediss",
+	"journalctl ":  "it needs systemd",
+	"redlocks://":  "the servers do not vote in the first minutes; rediss tests TLS",
 	"rowlock demo": "TestScripts and package cli run it, and it takes seconds",
 }
 
-// Every console of every page is run, page by page, from the top to the bottom, as a reader pastes it: against SQLite, or
-// the store that it names, which is a real server. Each command succeeds, unless the next one asks for its exit code; what
-// the page shows of the output is what comes, but for numbers, times and names of machines.
+// Every console block of every page runs, from the top to the bottom of the page, as a reader pastes it. It uses
+// SQLite, or a real server in place of the named store. Each command must succeed, unless the next one asks for its
+// exit code. The output must equal what the page shows, except for numbers, times and names of machines.
 func TestConsolesRun(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
@@ -62,19 +62,19 @@ func TestConsolesRun(t *testing.T) {
 		}
 		ran += len(c.steps)
 		if len(c.steps) > 0 {
-			t.Run(page, c.run) // one after the other: between them they start twenty servers
+			t.Run(page, c.run) // one after another: together they start twenty servers
 		}
 	}
 	require.NotZero(t, ran)
 }
 
-// console is what is done at a terminal on one page.
+// console is a terminal session on one page.
 type console struct {
 	root   string
 	steps  []*step
 	place  workplace
 	ours   pair
-	stands map[string]string // what stands for the stores of the page
+	stands map[string]string // replacements for the stores of the page
 }
 
 // step is one command, or a file that the reader has to write.
@@ -109,7 +109,7 @@ func (c *console) add(b docs.Block) {
 
 func (c *console) run(t *testing.T) {
 	c.place = newWorkplace(t)
-	c.place.env = append(c.place.env, "ROWLOCK_STORE=local") // the reader sits at a terminal, where nothing is said of the default
+	c.place.env = append(c.place.env, "ROWLOCK_STORE=local") // the reader sits at a terminal, where rowlock prints no notice about the default store
 	c.furnish(t)
 	var script strings.Builder
 	var judged []int
@@ -130,8 +130,8 @@ func (c *console) run(t *testing.T) {
 	}
 }
 
-// asked runs a command and keeps what it says, and its exit code, also for the command behind it. One in the background is
-// waited for until it is at work.
+// asked runs a command and keeps its output and its exit code, also for the next command. It waits until a command in
+// the background has started its work.
 func asked(i int, command string) string {
 	if strings.HasSuffix(command, "&") {
 		command = "HOLD=1 " + command + "\nuntil [ -e \"$FOLDER/at-work\" ]; do sleep 0.02; done"
@@ -148,20 +148,20 @@ func (c *console) finish(t *testing.T, script string) {
 	require.NoError(t, err, "%s", output)
 }
 
-// judge compares what a command did with what the page says.
+// judge compares the result of a command with the page.
 func (c *console) judge(i int) error {
 	s := c.steps[i]
 	out, err := os.ReadFile(filepath.Join(c.place.dir, fmt.Sprintf("out-%d", i)))
 	code, err2 := os.ReadFile(filepath.Join(c.place.dir, fmt.Sprintf("code-%d", i)))
 	if err := errors.Join(err, err2); err != nil {
-		return fmt.Errorf("%s: %s: it was not reached: %w", s.block, s.command, err)
+		return fmt.Errorf("%s: %s: the command did not run: %w", s.block, s.command, err)
 	}
 	looked := i+1 < len(c.steps) && c.steps[i+1].command == "echo $?"
 	if !looked && string(code) != "0\n" {
 		return fmt.Errorf("%s: %s: exit code %s%s", s.block, s.command, code, out)
 	}
 	if page := strings.Join(s.shown, "\n"); page != "" && alike(page) != alike(string(out)) {
-		return fmt.Errorf("%s: %s: the page shows\n%s\nand it is\n%s", s.block, s.command, page, out)
+		return fmt.Errorf("%s: %s: the page shows\n%s\nand the output is\n%s", s.block, s.command, page, out)
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ var (
 	otherwise = strings.NewReplacer("\t", " ")
 )
 
-// alike is a text without what differs from one run to the next.
+// alike returns a text without the parts that differ between runs.
 func alike(text string) string {
 	text = dates.ReplaceAllString(otherwise.Replace(text), "DATE")
 	text = spans.ReplaceAllString(text, "SPAN")
@@ -193,7 +193,7 @@ func alike(text string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(text, " "))
 }
 
-// A console that does not do what the page says is found, so that the test above can fail.
+// The test above can fail: it finds a console block that differs from the real output.
 func TestConsolesThatLieAreFound(t *testing.T) {
 	t.Parallel()
 	for text, right := range map[string]bool{

@@ -38,7 +38,7 @@ func (e executor) do(tb testing.TB, statements ...string) {
 
 var pasted = regexp.MustCompile(`(?:GRANT|USE) [^;]*;`)
 
-// paste runs what the doctor says to do, word for word.
+// paste runs the statements that the doctor prints, word for word.
 func (e executor) paste(tb testing.TB, d diagnosis) {
 	tb.Helper()
 	for _, f := range d.Findings {
@@ -46,7 +46,7 @@ func (e executor) paste(tb testing.TB, d diagnosis) {
 	}
 }
 
-// refuses wants a problem of privileges, and no line that says that this user may do all.
+// refuses expects a problem of privileges, and no line which says that this user may do everything.
 func refuses(tb testing.TB, d diagnosis) {
 	tb.Helper()
 	assert.Contains(tb, d.text(), "problem privileges")
@@ -54,9 +54,9 @@ func refuses(tb testing.TB, d diagnosis) {
 	assert.NotContains(tb, d.text(), "migrate up", "the tables are there")
 }
 
-// Of a user without any right doctor never says that it may do all, and its statements, pasted one after the other as
-// they stand, give such a user all that a lock needs: from no right to connect up to the tables, in a schema that is closed,
-// and for a name that needs quotes.
+// For a user without any privilege, doctor never says that the user may do everything. Its statements, pasted as they
+// are, give the user all that a lock needs. That includes the privilege to connect, the tables, a closed schema, and
+// names that need quotes.
 func TestDoctorBringsAPostgresUserWithoutRightsToALock(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -94,7 +94,8 @@ func TestDoctorBringsAPostgresUserWithoutRightsToALock(t *testing.T) {
 	}
 }
 
-// The same on MySQL and MariaDB, where a database is refused to a user without a right in it, and tables are not seen.
+// The same on MySQL and MariaDB. There a user without a privilege in a database cannot connect to it, and does not see
+// the tables.
 func TestDoctorBringsAMySQLUserWithoutRightsToALock(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
@@ -103,11 +104,11 @@ func TestDoctorBringsAMySQLUserWithoutRightsToALock(t *testing.T) {
 			w := newWorkplace(t)
 			store := migrated(t, w, fresh(t))
 			admin := newExecutor(t, "mysql", store)
-			admin.db.SetMaxOpenConns(1) // USE is the connection's
+			admin.db.SetMaxOpenConns(1) // USE applies to the connection
 			var database string
 			require.NoError(t, admin.db.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&database))
 			user := "no-rights-" + strings.TrimPrefix(database, "rowlock_")
-			user = user[:min(len(user), 32)] // which is as long as MySQL's may be
+			user = user[:min(len(user), 32)] // the longest user name of MySQL
 			_, at, found := strings.Cut(store, "@")
 			require.True(t, found)
 			lesser := user + ":s3cret-Of-doctor@" + at
@@ -117,7 +118,7 @@ func TestDoctorBringsAMySQLUserWithoutRightsToALock(t *testing.T) {
 				refuses(t, d)
 				assert.Contains(t, d.text(), "ON rowlock_lease_run TO '"+user+"'@'%';")
 
-				admin.do(t, "GRANT DELETE ON rowlock_lease_run TO '"+user+"'@'%'") // so that it may use the database
+				admin.do(t, "GRANT DELETE ON rowlock_lease_run TO '"+user+"'@'%'") // so that the user may use the database
 				_, d = w.doctor(t, of)
 				refuses(t, d)
 				assert.Contains(t, d.text(), "warning schema: this user may not see whether the tables are there")

@@ -26,15 +26,16 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// diagnosis is what doctor --json writes.
+// diagnosis is the output of doctor --json.
 type diagnosis struct {
 	Store              string
 	Problems, Warnings int
 	Findings           []struct{ Severity, Check, Found, Do string }
 }
 
-// doctor runs the command, wants the exit code that fits what it says, and returns what it found but for what is fine,
-// as "severity check", once each. The addresses of the tests' servers bound no connect, which TestDoctorFindsAnUnboundedConnect is about.
+// doctor runs the command, and expects the exit code that fits its findings. It returns each finding that is not ok
+// once, as "severity check". It omits findings about an unbounded connect, which the addresses of the test servers
+// cause. TestDoctorFindsAnUnboundedConnect is about these.
 func (w workplace) doctor(tb testing.TB, store string) (found []string, d diagnosis) {
 	tb.Helper()
 	code, output := w.run(tb, "doctor", "--json", "--store", store)
@@ -49,7 +50,7 @@ func (w workplace) doctor(tb testing.TB, store string) (found []string, d diagno
 	return found, d
 }
 
-// text is all that was found.
+// text returns all findings.
 func (d diagnosis) text() string {
 	var b strings.Builder
 	for _, f := range d.Findings {
@@ -58,7 +59,7 @@ func (d diagnosis) text() string {
 	return b.String()
 }
 
-// A store that is set up as its page says has nothing that a doctor could find, in JSON as in text.
+// For a store that is set up as its page says, doctor finds no fault, in JSON and in text.
 func TestDoctorFindsNothingWhereNothingIs(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -81,7 +82,7 @@ func TestDoctorFindsNothingWhereNothingIs(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(w.dir, "none.db"), "it writes nothing")
 }
 
-// Without a user the nodes in ZooKeeper are open to everybody who reaches it.
+// Without a user, every client that reaches ZooKeeper can use the nodes.
 func TestDoctorOnZooKeeper(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -90,7 +91,8 @@ func TestDoctorOnZooKeeper(t *testing.T) {
 	assert.Contains(t, d.text(), "without authentication")
 }
 
-// An address by which a program could wait for a silent server for ever is found, and what it lacks is named.
+// doctor finds an address with which a program could wait forever for a server that does not answer. It names the
+// missing parameter.
 func TestDoctorFindsAnUnboundedConnect(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -125,7 +127,8 @@ func startDurable(tb testing.TB, engine string) *testserver.Server {
 	return s
 }
 
-// Each planted fault of a Postgres server is found, and nothing beside it; the servers of the tests do not flush.
+// doctor finds each fault of a Postgres server that the test creates, and no other. The servers of the tests do not
+// flush to disk.
 func TestDoctorOnPostgres(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -197,7 +200,7 @@ func TestDoctorOnPostgres(t *testing.T) {
 
 	do("CREATE SCHEMA theirs AUTHORIZATION " + role)
 	found, d = w.doctor(t, with(good, "search_path", "theirs,public"))
-	assert.Equal(t, []string{durability}, found, "a schema is its owner's: %s", d.text())
+	assert.Equal(t, []string{durability}, found, "the owner of a schema may create in it: %s", d.text())
 	do("CREATE SCHEMA \"Shared\"")
 	do("GRANT CREATE ON SCHEMA \"Shared\" TO " + role)
 	for _, store := range []string{good, advisoryOf(good)} {
@@ -209,7 +212,7 @@ func TestDoctorOnPostgres(t *testing.T) {
 		assert.Equal(t, []string{durability, "problem search path"}, found, d.text())
 	}
 	found, d = w.doctor(t, with(u.String(), "search_path", `"Shared",public`))
-	assert.Equal(t, []string{durability}, found, "it is its own schema: %s", d.text())
+	assert.Equal(t, []string{durability}, found, "it is the user's own schema: %s", d.text())
 	do("GRANT CREATE ON SCHEMA public TO PUBLIC")
 	found, d = w.doctor(t, u.String())
 	assert.Equal(t, []string{durability, "warning search path"}, found, d.text())
@@ -222,26 +225,26 @@ func advisoryOf(dsn string) string {
 }
 
 func databaseOf(dsn string) string {
-	u, _ := url.Parse(dsn) // it is ours
+	u, _ := url.Parse(dsn) // the test wrote the URL
 	return strings.Trim(u.Path, "/")
 }
 
 // with sets a parameter of a URL.
 func with(dsn, name, value string) string {
-	u, _ := url.Parse(dsn) // it is ours
+	u, _ := url.Parse(dsn) // the test wrote the URL
 	query := u.Query()
 	query.Set(name, value)
 	u.RawQuery = query.Encode()
 	return u.String()
 }
 
-// A pooler in between is a problem for locks of sessions, and a warning for lease rows, whose waiters are not called.
+// A pooler is a problem for session locks. For lease rows it is a warning, because their waiters are not notified.
 func TestDoctorFindsAPooler(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	pooled, direct := testenv.PgBouncer(t)
 	migrated(t, w, direct)
-	for range 3 { // a statement that is prepared by name is there the next time
+	for range 3 { // until a statement that was prepared by name is executed again
 		found, d := w.doctor(t, pooled)
 		assert.Equal(t, []string{"problem durability", "warning pooler"}, found, d.text())
 	}
@@ -250,7 +253,7 @@ func TestDoctorFindsAPooler(t *testing.T) {
 	assert.Contains(t, d.text(), "name the server itself in --store")
 }
 
-// The same of MySQL and MariaDB, where a session can be given a wrong clock.
+// The same on MySQL and MariaDB, where a session can have a wrong clock.
 func TestDoctorOnMySQL(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
@@ -262,7 +265,7 @@ func TestDoctorOnMySQL(t *testing.T) {
 			only := func(want []string, store string) string {
 				t.Helper()
 				found, d := w.doctor(t, store)
-				found = slices.DeleteFunc(found, func(f string) bool { return f == "warning durability" }) // the binary log, where there is one
+				found = slices.DeleteFunc(found, func(f string) bool { return f == "warning durability" }) // about the binary log, if there is one
 				assert.Equal(t, want, found, d.text())
 				return d.text()
 			}
@@ -303,7 +306,7 @@ func TestDoctorOnMySQL(t *testing.T) {
 	}
 }
 
-// What a SQLite file lacks is found without a change of it.
+// doctor finds the faults of a SQLite file, and does not change the file.
 func TestDoctorOnSQLite(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -343,8 +346,8 @@ func TestDoctorOnSQLite(t *testing.T) {
 	assert.Equal(t, []string{"problem connection"}, found, d.text())
 }
 
-// A file that the command makes is for its user alone. doctor warns of one that others can read or replace: who may only
-// read a SQLite file can lock it, and so keep every lock from being taken.
+// The command creates files with permissions for its user only. doctor warns of a file that other users can read or
+// replace: a user that may only read a SQLite file can lock it, and so prevent every acquire.
 func TestSQLiteFilesAreForTheirUserAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -367,7 +370,7 @@ func TestSQLiteFilesAreForTheirUserAlone(t *testing.T) {
 	found, d = w.doctor(t, "sqlite:link.db")
 	assert.Equal(t, []string{"warning privileges"}, found, d.text())
 	assert.Contains(t, d.text(), "symbolic link")
-	if os.Geteuid() == 0 { // another cannot give a file away
+	if os.Geteuid() == 0 { // only root can give a file to another user
 		require.NoError(t, os.Chown(file, 4711, -1))
 		found, d = w.doctor(t, "sqlite:own.db")
 		assert.Equal(t, []string{"warning privileges"}, found, d.text())
@@ -380,7 +383,7 @@ func TestSQLiteFilesAreForTheirUserAlone(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(w.dir, "elsewhere.db"))
 }
 
-// A Redis that evicts, one that is refused a command, and one whose clock is an hour behind are found.
+// doctor finds a Redis that evicts keys, one that rejects a command, and one whose clock is an hour slow.
 func TestDoctorOnRedis(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -421,14 +424,14 @@ func TestDoctorOnRedis(t *testing.T) {
 	assert.Contains(t, d.text(), "are one server")
 	require.NoError(t, root.ACLSetUser(ctx, "nodes", "on", ">s3cret", "~redlock:*", "&redlock:*", "+@all").Err())
 	found, d = w.doctor(t, "redlock://nodes:s3cret@"+s.Addr+",127.0.0.1:1,127.0.0.1:2")
-	assert.NotContains(t, found, "problem node", "it asks for the keys of Redlock: %s", d.text())
+	assert.NotContains(t, found, "problem node", "it checks the keys of Redlock: %s", d.text())
 	assert.NotContains(t, found, "problem privileges", d.text())
 	keys, err := root.DBSize(ctx).Result()
 	require.NoError(t, err)
 	assert.Zero(t, keys, "it writes nothing")
 }
 
-// An etcd that has run out of room, and a user who may not write, are found.
+// doctor finds an etcd that is out of space, and a user without write permission.
 func TestDoctorOnEtcd(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -470,7 +473,7 @@ func TestDoctorOnEtcd(t *testing.T) {
 	assert.Zero(t, answer.Count, "it writes nothing")
 }
 
-// A store that gives no answer is 69, in bounded time, and no password is shown.
+// If a store does not answer, the exit code is 69, in limited time, and no password is printed.
 func TestDoctorOfASilentServer(t *testing.T) {
 	t.Parallel()
 	address := silentServer(t)

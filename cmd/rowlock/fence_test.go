@@ -19,8 +19,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// The command line in the error of a seal that can never succeed works in a shell as it is printed,
-// whatever the names: after it, the holder who was refused seals, and the one of before is refused.
+// The error of a seal that can never succeed contains a command line. It works in a shell as printed, whatever the
+// names are. After it, the rejected holder seals, and the earlier one is rejected.
 func TestTheLineThatAnErrorPrintsResets(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]struct {
@@ -53,7 +53,7 @@ func TestTheLineThatAnErrorPrintsResets(t *testing.T) {
 
 func resets(t *testing.T, w workplace, guard *fence.Guard, namespace, resource string) {
 	t.Helper()
-	forgetful := memlock.New() // its tokens are smaller than those before
+	forgetful := memlock.New() // its tokens are smaller than before
 	forgetful.Advance(-time.Hour)
 	before := lease(t, memlock.New(), "job", namespace)
 	require.NoError(t, guard.Seal(t.Context(), before, resource))

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// A command that does not heed TERM is dead before its lease ends at the store, whatever --grace is: the next holder,
-// which is granted the lock in that moment, finds nobody of it.
+// A command that ignores TERM is dead before its lease ends at the store, whatever --grace is. The next holder acquires
+// the lock at that moment, and finds no process of the command.
 func TestTheGraceEndsBeforeTheLease(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB, workplace) string{
@@ -37,7 +37,7 @@ func TestTheGraceEndsBeforeTheLease(t *testing.T) {
 			require.NoError(t, err, "%s", output)
 			code, messages := end()
 			require.Equal(t, 79, code, messages)
-			assert.FileExists(t, filepath.Join(w.dir, "termed"), "it was asked first")
+			assert.FileExists(t, filepath.Join(w.dir, "termed"), "it received TERM first")
 			assert.NoFileExists(t, filepath.Join(w.dir, "overlap"), messages)
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// On Linux the command itself is killed also where rowlock and its guard are killed together.
+// On Linux the command itself is killed even if rowlock and its guard are killed at the same time.
 func TestKilledWithItsGuard(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -30,11 +30,11 @@ func TestKilledWithItsGuard(t *testing.T) {
 	require.NoError(t, syscall.Kill(guardOf(t, cmd.Process.Pid), syscall.SIGKILL))
 	require.NoError(t, syscall.Kill(cmd.Process.Pid, syscall.SIGKILL))
 	_ = cmd.Wait()
-	_, err = io.ReadAll(reader) // ends when the command has
+	_, err = io.ReadAll(reader) // returns when the command has ended
 	require.NoError(t, err)
 }
 
-// guardOf is the guard among the children of a process.
+// guardOf returns the process id of the guard, a child of parent.
 func guardOf(t *testing.T, parent int) int {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")

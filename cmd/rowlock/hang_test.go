@@ -19,16 +19,16 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// hangLimit is what "bounded" means for a store that hangs: a request, its repetition and the taking
-// back of what it may have done, of five seconds each.
+// hangLimit is the limit for a store that hangs: a request, its repetition, and the withdrawal of what it may have
+// done, with five seconds each.
 const hangLimit = 25 * time.Second
 
-// A server that accepts connections and never says a word is unavailable, for every command, in
-// bounded time. The command under the lock is not started, and no password is printed.
+// A server that accepts connections and never replies is unavailable, for every command, in limited time. The command
+// under the lock is not started, and no password is printed.
 func TestServerThatHangsIsUnavailable(t *testing.T) {
 	t.Parallel()
 	address := silentServer(t)
-	var cases sync.WaitGroup // all at once: they do nothing but wait
+	var cases sync.WaitGroup // in parallel, because they only wait
 	for _, store := range []string{
 		"postgres://user:secret@" + address + "/db?sslmode=disable",
 		"mysql://user:secret@" + address + "/db",
@@ -52,7 +52,7 @@ func TestServerThatHangsIsUnavailable(t *testing.T) {
 			{"migrate", "up"},
 		} {
 			if args[0] == "migrate" && regexp.MustCompile("^(redis|redlock|etcd|zk)").MatchString(store) {
-				continue // keyvalue_usage
+				continue // tested by keyvalue_usage
 			}
 			w := newWorkplace(t)
 			cases.Go(func() { unavailable(t, w, append([]string{"--store", store}, args...)) })
@@ -61,7 +61,7 @@ func TestServerThatHangsIsUnavailable(t *testing.T) {
 	cases.Wait()
 }
 
-// A SQLite file that another program has locked is unavailable in bounded time.
+// A SQLite file that another program has locked is unavailable in limited time.
 func TestLockedFileIsUnavailable(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -74,8 +74,8 @@ func TestLockedFileIsUnavailable(t *testing.T) {
 	unavailable(t, w, []string{"run", "job", "--store", "sqlite:locks.db", "--", "touch", "never"})
 }
 
-// unavailable wants exit code 69 within the limit, and that nothing was run. It only marks the test
-// as failed, for it may run in any goroutine.
+// unavailable expects exit code 69 within the limit, and that no command was run. It only marks the test as failed,
+// because it may run in any goroutine.
 func unavailable(tb testing.TB, w workplace, args []string) {
 	start := time.Now()
 	output, err := w.command(tb, hangLimit, "rowlock", args...).CombinedOutput()
@@ -88,7 +88,7 @@ func unavailable(tb testing.TB, w workplace, args []string) {
 	assert.NoFileExists(tb, filepath.Join(w.dir, "never"))
 }
 
-// silentServer accepts and keeps quiet until the test ends.
+// silentServer accepts connections and never replies, until the test ends.
 func silentServer(tb testing.TB) string {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -17,7 +17,8 @@ import (
 
 const modulePath = "github.com/rowlock/rowlock"
 
-// "go install …/cmd/rowlock@v0.1.0" makes a program that reports v0.1.0: from the proxy to the output of rowlock version.
+// "go install …/cmd/rowlock@v0.1.0" builds a program that reports v0.1.0. The test covers everything from the module
+// proxy to the output of rowlock version.
 func TestAnInstalledVersionReportsItself(t *testing.T) {
 	t.Parallel()
 	const version = "v0.1.0"
@@ -29,9 +30,9 @@ func TestAnInstalledVersionReportsItself(t *testing.T) {
 		return strings.TrimSpace(string(out))
 	}
 	install := exec.CommandContext(t.Context(), "go", "install", "-trimpath", modulePath+"/cmd/rowlock@"+version)
-	install.Dir = t.TempDir() // in no module
+	install.Dir = t.TempDir() // outside of any module
 	install.Env = append(os.Environ(), "GOBIN="+bin, "GO111MODULE=on", "GOWORK=off", "CGO_ENABLED=0", "GOSUMDB=off",
-		"GOMODCACHE="+t.TempDir(), "GOFLAGS=-modcacherw", // the version must not stay in the cache of this machine
+		"GOMODCACHE="+t.TempDir(), "GOFLAGS=-modcacherw", // so that the version does not stay in the cache of this machine
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+",file://"+filepath.ToSlash(environment("GOMODCACHE"))+"/cache/download,"+environment("GOPROXY"))
 	out, err := install.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -41,7 +42,7 @@ func TestAnInstalledVersionReportsItself(t *testing.T) {
 	assert.Equal(t, "rowlock "+version+" ("+runtime.Version()+", "+runtime.GOOS+"/"+runtime.GOARCH+")\n", string(out))
 }
 
-// publish puts this module into a folder that is a module proxy (https://go.dev/ref/mod#goproxy-protocol).
+// publish writes this module into a folder that serves as a module proxy (https://go.dev/ref/mod#goproxy-protocol).
 func publish(t *testing.T, proxy, version string) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -75,7 +76,7 @@ func publish(t *testing.T, proxy, version string) {
 	require.NoError(t, file.Close())
 }
 
-// apart reports whether a folder is no part of the module: another module, or none of the source.
+// apart reports whether a folder is not part of the module's source, for example because it is a module of its own.
 func apart(folder string) bool {
 	_, err := os.Stat(filepath.Join(folder, "go.mod"))
 	base := filepath.Base(folder)

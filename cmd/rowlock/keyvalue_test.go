@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// prefix is a place of a test's own in a store that all tests share.
+// prefix returns a prefix for one test in a store that all tests share.
 func prefix() string { return "?prefix=test-" + driver.NewNonce().String() }
 
 func redisStore(tb testing.TB, _ workplace) string {
@@ -33,7 +33,7 @@ func etcdStore(tb testing.TB, _ workplace) string {
 	return strings.Replace(testenv.DSN(tb, testenv.EngineEtcd), "http://", "etcd://", 1) + "/" + prefix()
 }
 
-// redisCluster starts three primaries that share the slots when it is first asked, for all tests below tb.
+// redisCluster starts three primaries that share the hash slots, on the first call, for all tests below tb.
 func redisCluster(tb testing.TB) func(testing.TB, workplace) string {
 	tb.Helper()
 	servers := sync.OnceValue(func() string {
@@ -58,18 +58,18 @@ func redisCluster(tb testing.TB) func(testing.TB, workplace) string {
 				return err == nil && err2 == nil && len(known) == 3 && strings.HasPrefix(facts, "cluster_state:ok")
 			}, 30*time.Second, 20*time.Millisecond)
 		}
-		return strings.Join(addrs[1:], ",") // the third is found
+		return strings.Join(addrs[1:], ",") // the client discovers the third
 	})
 	return func(tb testing.TB, _ workplace) string {
-		testenv.DSN(tb, testenv.EngineRedis) // it is this test that is skipped without Redis
+		testenv.DSN(tb, testenv.EngineRedis) // skips only this test on a machine without Redis
 		return "redis+cluster://" + servers() + prefix() + ":"
 	}
 }
 
 var zookeeperBegan sync.Once
 
-// zookeeperStore waits for a first lock when it is first asked: a server that has just begun loads its classes
-// for each kind of request, which takes long on a busy machine.
+// zookeeperStore acquires a first lock on its first call. A new server loads classes for each kind of request, which
+// takes long on a busy machine.
 func zookeeperStore(tb testing.TB, w workplace) string {
 	tb.Helper()
 	addr := testenv.DSN(tb, testenv.EngineZooKeeper)
@@ -86,8 +86,8 @@ func zookeeperStore(tb testing.TB, w workplace) string {
 	return "zk://" + addr + "/test-" + driver.NewNonce().String()
 }
 
-// redlockStore starts three servers when it is first asked, for all tests below tb, and gives each a vote at
-// each place, as if it had been running for long. That a server is slow on this machine is no fault.
+// redlockStore starts three servers on the first call, for all tests below tb. It lets each vote at once, as if it had
+// been running for long. Slow servers on this machine must not fail the tests.
 func redlockStore(tb testing.TB) func(testing.TB, workplace) string {
 	tb.Helper()
 	servers := sync.OnceValue(func() (addrs []string) {
@@ -108,17 +108,17 @@ func redlockStore(tb testing.TB) func(testing.TB, workplace) string {
 	}
 }
 
-// giveVote lets a server vote as one of a Redlock.
+// giveVote lets a server vote as a node of Redlock.
 func giveVote(tb testing.TB, node *redis.Client, prefix string) {
 	tb.Helper()
 	run := node.InfoMap(tb.Context(), "server").Item("Server", "run_id")
 	require.NoError(tb, node.HSet(tb.Context(), prefix+"node", "run_id", run, "since", 0, "admitted", 1, "top", 0, "floor", 0).Err())
 }
 
-// startServer starts a server of a test's own, which may be killed.
+// startServer starts a server for one test, which may kill it.
 func startServer(tb testing.TB, engine string, args ...string) *testserver.Server {
 	tb.Helper()
-	testenv.DSN(tb, engine) // where the launcher could not start one, neither can this test
+	testenv.DSN(tb, engine) // skips the test on a machine that cannot start a server
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s, err := testserver.Start(ctx, engine, testserver.Options{Args: args})
@@ -127,7 +127,7 @@ func startServer(tb testing.TB, engine string, args ...string) *testserver.Serve
 	return s
 }
 
-// What the library advises to programmers is said in terms of the command, and works as it is said.
+// Advice that the library gives to programmers is printed in terms of the command line, and works as printed.
 func TestAdviceIsForTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -148,8 +148,8 @@ func TestAdviceIsForTheCommandLine(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(w.dir, "never"))
 }
 
-// Servers of a Redlock that may have forgotten what they granted have no vote: until enough of them have, a
-// lock is not to be had, which is as if it were held, and the message says why.
+// A Redlock server that may have forgotten grants does not vote. Until enough servers vote, the lock counts as held,
+// and the message says why.
 func TestRedlockWithoutAVoteIsHeld(t *testing.T) {
 	t.Parallel()
 	var addrs []string

@@ -1,8 +1,8 @@
-// Command rowlock runs a command while holding a lock in a database, and shows and mends locks:
+// Command rowlock runs a command while it holds a lock in a database, and shows and repairs locks:
 //
 //	rowlock run nightly -- ./report.sh
 //
-// "rowlock --help" says the rest.
+// "rowlock --help" has the details.
 package main
 
 import (

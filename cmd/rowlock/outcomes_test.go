@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// ownStores are stores on servers of a test's own.
+// ownStores are stores on servers for one test.
 var ownStores = map[string]func(testing.TB) (store string, servers []*testserver.Server){
 	"redis": func(tb testing.TB) (string, []*testserver.Server) {
 		s := startServer(tb, testserver.Redis)
@@ -34,7 +34,7 @@ var ownStores = map[string]func(testing.TB) (store string, servers []*testserver
 			s := startServer(tb, testserver.Redis)
 			store, servers = store+s.Addr+",", append(servers, s)
 		}
-		return strings.TrimSuffix(store, ",") + "?max_ttl=2s&node_timeout=500ms", servers // a vote after so long
+		return strings.TrimSuffix(store, ",") + "?max_ttl=2s&node_timeout=500ms", servers // a new server votes after max_ttl
 	},
 	"etcd": func(tb testing.TB) (string, []*testserver.Server) {
 		s := startServer(tb, testserver.Etcd)
@@ -42,7 +42,7 @@ var ownStores = map[string]func(testing.TB) (store string, servers []*testserver
 	},
 }
 
-// wholeCluster gives one server all slots, and waits until it is a Cluster.
+// wholeCluster gives one server all hash slots, and waits until it serves as a Cluster.
 func wholeCluster(tb testing.TB, addr string) {
 	tb.Helper()
 	node := redis.NewClient(&redis.Options{Addr: addr})
@@ -54,8 +54,8 @@ func wholeCluster(tb testing.TB, addr string) {
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
-// When the server dies while the command runs, the command is stopped within the TTL and the exit code
-// says that the lock was lost; until the server is back everything is unavailable, and then the lock is free.
+// If the server dies while the command runs, rowlock stops the command within the TTL, and the exit code says that the
+// lock was lost. Until the server is back, everything is unavailable. After that the lock is free.
 func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 	t.Parallel()
 	for name, open := range ownStores {
@@ -75,7 +75,7 @@ func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 			require.Contains(t, messages, "stopping the command")
 			require.Less(t, time.Since(killed), 15*time.Second)
 			output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+command).CombinedOutput()
-			require.NoError(t, err, "the command lives: %s", output)
+			require.NoError(t, err, "the command is still alive: %s", output)
 
 			for _, args := range [][]string{{"run", "job", "--ttl", "2s", "--", "touch", "never"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
 				code, said := w.run(t, args...)
@@ -94,16 +94,16 @@ func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 	}
 }
 
-// A release whose answer never comes is neither done nor undone, and has an exit code of its own.
+// A release without a reply has an exit code of its own, because it may or may not have taken effect.
 func TestReleaseWithoutAnAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		store   func(testing.TB, workplace) string
-		release *regexp.Regexp // what only the release sends
+		release *regexp.Regexp // matches what only the release sends
 	}{
 		"redis":     {redisStore, regexp.MustCompile("lock-of-this-test")},
 		"etcd":      {etcdStore, regexp.MustCompile("lock-of-this-test/%-x-[0-9a-f]{8}")},                           // the holder's key
-		"zookeeper": {zookeeperStore, regexp.MustCompile("\x00\x00\x00\x02\x00\x00\x00.[^\x00]*lock-of-this-test")}, // 2 is delete
+		"zookeeper": {zookeeperStore, regexp.MustCompile("\x00\x00\x00\x02\x00\x00\x00.[^\x00]*lock-of-this-test")}, // request type 2 is delete
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

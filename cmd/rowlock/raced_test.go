@@ -2,8 +2,9 @@
 
 package main
 
-// raced: under the race detector stores that the command reaches by the same code as another are left to the run without it.
+// raced are the stores that run only without the race detector: the command uses the same code for another store.
 var raced = []string{"default", "mariadb", "mariadb-getlock", "redis-cluster"}
 
-// racedPages are the pages whose consoles run under it: the others are the same code with the stores of TestScripts and TestSecuredStores.
+// racedPages are the pages whose consoles run under the race detector. The others use the same code with the stores of
+// TestScripts and TestSecuredStores.
 var racedPages = []string{"README.md"}

@@ -20,13 +20,13 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// TestMain lets the test binary be the command when it is called rowlock, so that the command is
-// tested as it was built: with the race detector if the tests are.
+// TestMain makes the test binary run the command if its name is rowlock. So the command is tested as it was built: with
+// the race detector if the tests have it.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "rowlock" {
 		main()
 	}
-	if filepath.Base(os.Args[0]) == "sqlite3" { // of the pages' consoles
+	if filepath.Base(os.Args[0]) == "sqlite3" { // in the consoles of the pages
 		if err := sqlite3(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -36,40 +36,40 @@ func TestMain(m *testing.M) {
 	leaks.Main(m)
 }
 
-// scriptTimeout ends a script that hangs, so that it fails.
+// scriptTimeout ends a script that hangs, so that its test fails.
 const scriptTimeout = time.Minute
 
-// leftOut says which scripts tell nothing of which stores, and why.
+// leftOut lists the scripts that do not run on some stores, and why.
 var leftOut = map[string][]exception{
-	"closed":        {{ofSessions, "a session lock is free when it is released: session_usage has the refusal"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful"}},
-	"demo":          {{ofSessions, "the demonstration is of a lease that expires: session_usage has the refusal"}, {ofKeyValues, "it needs a table: keyvalue_usage has the refusal"}},
-	"dry_run":       {{regexp.MustCompile("^(sqlite|postgres|mysql|mariadb|redis|redis-cluster|redlock)$"), "who has the lock is said as by status"}},
-	"fence":         {{ofSessions, "the demonstration, which seals, needs lease rows: session_usage has fence on these stores"}, {ofKeyValues, "marks are in tables: keyvalue_usage has the refusal"}},
-	"history":       {{ofKeyValues, "it is kept in a table: keyvalue_usage has the refusal"}},
-	"held_sentence": {{ofSessions, "no lease ends: session_status has the sentence"}, {ofForgetful, "only the leader knows since when and until when: forgetful has the sentence"}},
-	"migrate":       {{ofSessions, "without the newest migration there are no tokens: session_migrate"}, {ofKeyValues, "there are no tables: keyvalue_usage has the refusal"}},
-	"min_hold":      {{ofSessions, "a session lock is free when it is released: session_usage has the refusal"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful has the refusal"}},
-	"pause":         {{ofSessions, "a session lock cannot be paused: session_usage has the refusal"}, {ofRedlock, "its servers may forget: keyvalue_usage has the refusal"}},
-	"release":       {{ofSessions, "no lease expires, and nothing is closed after a release: session_release"}},
-	"status":        {{ofSessions, "no lease ends, and Postgres keeps no names: session_status"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful"}},
+	"closed":        {{ofSessions, "a session lock is free when it is released: session_usage has the error"}, {ofForgetful, "the store keeps nothing about a free lock: forgetful"}},
+	"demo":          {{ofSessions, "the demonstration needs a lease that expires: session_usage has the error"}, {ofKeyValues, "it needs a table: keyvalue_usage has the error"}},
+	"dry_run":       {{regexp.MustCompile("^(sqlite|postgres|mysql|mariadb|redis|redis-cluster|redlock)$"), "the holder is shown as by status"}},
+	"fence":         {{ofSessions, "the demonstration, which seals, needs lease rows: session_usage has fence on these stores"}, {ofKeyValues, "marks are in tables: keyvalue_usage has the error"}},
+	"history":       {{ofKeyValues, "it is kept in a table: keyvalue_usage has the error"}},
+	"held_sentence": {{ofSessions, "no lease ends: session_status has the sentence"}, {ofForgetful, "only the leader knows when the lease began and ends: forgetful has the sentence"}},
+	"migrate":       {{ofSessions, "without the newest migration there are no tokens: session_migrate"}, {ofKeyValues, "there are no tables: keyvalue_usage has the error"}},
+	"min_hold":      {{ofSessions, "a session lock is free when it is released: session_usage has the error"}, {ofForgetful, "the store keeps nothing about a free lock: forgetful has the error"}},
+	"pause":         {{ofSessions, "a session lock cannot be paused: session_usage has the error"}, {ofRedlock, "its servers may forget: keyvalue_usage has the error"}},
+	"release":       {{ofSessions, "no lease expires, and a released lock is free at once: session_release"}},
+	"status":        {{ofSessions, "no lease ends, and Postgres keeps no names: session_status"}, {ofForgetful, "the store keeps nothing about a free lock: forgetful"}},
 
-	"prune": {{ofSessions, "of locks in memory nothing is kept: session_status"}, {ofForgetful, "nothing is kept of a lock that nobody holds: forgetful"}, {ofTwins, "the backend does it: status"}},
-	"wait":  {{ofSessions, "it is the state again and again: session_status"}, {ofForgetful, "it is the state again and again: forgetful"}, {ofTwins, "it is the state again and again: status"}},
-	"watch": {{ofSessions, "Postgres keeps no names: session_status has the list"}, {ofForgetful, "it is the list again and again: forgetful"}, {ofTwins, "it is the list again and again: status"}},
+	"prune": {{ofSessions, "the store keeps nothing about locks in memory: session_status"}, {ofForgetful, "the store keeps nothing about a free lock: forgetful"}, {ofTwins, "the backend does it: status"}},
+	"wait":  {{ofSessions, "it shows the state repeatedly: session_status"}, {ofForgetful, "it shows the state repeatedly: forgetful"}, {ofTwins, "it shows the state repeatedly: status"}},
+	"watch": {{ofSessions, "Postgres keeps no names: session_status has the list"}, {ofForgetful, "it shows the list repeatedly: forgetful"}, {ofTwins, "it shows the list repeatedly: status"}},
 
 	"operator_usage": {{ofSessions, "said before the store is opened: session_usage has more"}, {ofForgetful, "said before the store is opened: usage"}, {ofTwins, "said before the store is opened: usage"}},
 
 	"session_crash":   {{ofLeases, "a lease is free after its TTL: crash"}},
-	"session_migrate": {{ofKeyValues, "of session locks, and there are no tables: keyvalue_usage"}, {ofLeases, "of session locks: migrate"}},
-	"session_release": {{ofLeases, "of session locks: release"}},
-	"session_status":  {{ofForgetful, "of session locks: forgetful"}, {ofLeases, "of session locks: status"}},
-	"session_usage":   {{ofLeases, "of session locks: usage"}},
+	"session_migrate": {{ofKeyValues, "only for session locks, and there are no tables: keyvalue_usage"}, {ofLeases, "only for session locks: migrate"}},
+	"session_release": {{ofLeases, "only for session locks: release"}},
+	"session_status":  {{ofForgetful, "only for session locks: forgetful"}, {ofLeases, "only for session locks: status"}},
+	"session_usage":   {{ofLeases, "only for session locks: usage"}},
 
-	"forgetful":      {{ofSessions, "of stores that keep nothing of a lock that nobody holds: session_status"}, {ofOthers(ofForgetful), "of stores that keep nothing of a lock that nobody holds: status"}},
-	"keyvalue_usage": {{ofSessions, "of stores without tables: session_usage"}, {ofOthers(ofKeyValues), "of stores without tables: usage"}},
+	"forgetful":      {{ofSessions, "only for stores that keep nothing about a free lock: session_status"}, {ofOthers(ofForgetful), "only for stores that keep nothing about a free lock: status"}},
+	"keyvalue_usage": {{ofSessions, "only for stores without tables: session_usage"}, {ofOthers(ofKeyValues), "only for stores without tables: usage"}},
 }
 
-// exception is a script that is not run on stores whose names match.
+// exception is a script that does not run on stores whose names match.
 type exception struct {
 	of  interface{ MatchString(string) bool }
 	why string
@@ -84,15 +84,14 @@ var (
 	ofForgetful = regexp.MustCompile("^(etcd|zookeeper)$")
 )
 
-// others matches what a pattern does not.
+// others matches what a pattern does not match.
 type others struct{ than *regexp.Regexp }
 
 func ofOthers(than *regexp.Regexp) others { return others{than} }
 
 func (o others) MatchString(s string) bool { return !o.than.MatchString(s) }
 
-// TestScripts runs each story in testdata on each store. What a script says in its first lines is
-// what is promised.
+// TestScripts runs each script in testdata on each store. The first lines of a script say what it tests.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob("testdata/*.sh")
@@ -116,10 +115,10 @@ func TestScripts(t *testing.T) {
 		"zookeeper":       zookeeperStore,
 	}
 	for name := range leftOut {
-		require.Contains(t, scripts, filepath.Join("testdata", name+".sh"), "it is left out of nothing")
+		require.Contains(t, scripts, filepath.Join("testdata", name+".sh"), "it is not left out of any store")
 		for store := range stores {
 			if why := isLeftOut(name, store); why != "" {
-				require.True(t, instead(why, store), "%s tells nothing of %s, and no script that runs there is named instead: %s", name, store, why)
+				require.True(t, instead(why, store), "%s does not run on %s, and the reason names no script that does: %s", name, store, why)
 			}
 		}
 	}
@@ -145,7 +144,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// isLeftOut is why the script is not run on the store; empty when it is.
+// isLeftOut returns why the script does not run on the store. It is empty if the script runs.
 func isLeftOut(script, store string) (why string) {
 	for _, e := range leftOut[script] {
 		if e.of.MatchString(store) {
@@ -155,7 +154,7 @@ func isLeftOut(script, store string) (why string) {
 	return ""
 }
 
-// instead says whether why names a script that is run on the store.
+// instead reports whether why names a script that runs on the store.
 func instead(why, store string) bool {
 	for _, word := range strings.FieldsFunc(why, func(r rune) bool { return r == ' ' || r == ',' || r == ':' }) {
 		if _, err := os.Stat(filepath.Join("testdata", word+".sh")); err == nil {
@@ -167,8 +166,7 @@ func instead(why, store string) bool {
 	return false
 }
 
-// workplace is a folder, and an environment in which the command is found and keeps its default
-// store there.
+// workplace is a folder, and an environment in which the command is found and keeps its default store there.
 type workplace struct {
 	dir string
 	env []string
@@ -186,13 +184,12 @@ func newWorkplace(tb testing.TB) workplace {
 			w.env = append(w.env, entry)
 		}
 	}
-	w.env = append(w.env, "GORACE=atexit_sleep_ms=0") // the race detector has every process wait a second at its end
+	w.env = append(w.env, "GORACE=atexit_sleep_ms=0") // otherwise the race detector delays the end of every process by a second
 	w.env = append(w.env, "PATH="+bin+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
 	return w
 }
 
-// command is how a program runs there: in a process group of its own, which is killed if it takes
-// longer than limit.
+// command returns a program to run there, in a process group of its own. The group is killed after limit.
 func (w workplace) command(tb testing.TB, limit time.Duration, name string, args ...string) *exec.Cmd {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -228,7 +225,7 @@ func (w workplace) script(tb testing.TB, script string) {
 	}
 }
 
-// migrated gives a server's store its table.
+// migrated creates the tables in a server's store.
 func migrated(tb testing.TB, w workplace, store string) string {
 	tb.Helper()
 	output, err := w.command(tb, scriptTimeout, "rowlock", "migrate", "up", "--store", store).CombinedOutput()

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// A server's database gets no table that nobody asked for: the message says how to ask, without the
+// The command creates no table in a server's database unless the user asks. The message says how to ask, without the
 // password.
 func TestMissingTableOnServer(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestMissingTableOnServer(t *testing.T) {
 	require.Zero(t, code, output)
 }
 
-// An application's SQLite file is not touched either; one that holds nothing else is our own.
+// The command does not change an application's SQLite file either. It treats a file without other tables as its own.
 func TestMissingTableInFile(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -68,7 +68,7 @@ func TestFileThatCannotBeOpened(t *testing.T) {
 	require.Equal(t, 69, code, output)
 }
 
-// Names of files are taken as they are.
+// Names of files are used exactly as given.
 func TestFileWithSpecialName(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -77,7 +77,7 @@ func TestFileWithSpecialName(t *testing.T) {
 	require.FileExists(t, filepath.Join(w.dir, "50% off?#&.db"))
 }
 
-// run runs the command to its end and returns its exit code and all that it wrote.
+// run runs the command to its end, and returns its exit code and all output.
 func (w workplace) run(tb testing.TB, args ...string) (int, string) {
 	tb.Helper()
 	output, err := w.command(tb, scriptTimeout, "rowlock", args...).CombinedOutput()
@@ -91,7 +91,8 @@ func (w workplace) run(tb testing.TB, args ...string) (int, string) {
 	return 0, string(output)
 }
 
-// Tables that other migrations have made are used, and left to those: the command says whose they are.
+// The command uses tables that other migrations have created, and does not migrate them. It says that others have
+// created them.
 func TestTablesOfOtherMigrations(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)

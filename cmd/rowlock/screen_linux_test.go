@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever waits at a terminal sees for how long by now, and for whom, in one line that gives way to what follows.
+// While rowlock waits at a terminal, one line shows how long it has waited and who holds the lock. The next message
+// replaces the line.
 func TestWaitIsShownAtATerminal(t *testing.T) {
 	t.Parallel()
 	for _, waits := range []string{"wait job --timeout 1500ms", "run job --wait 1500ms -- true", "pause job --reason why --wait 1500ms"} {
@@ -17,12 +18,12 @@ func TestWaitIsShownAtATerminal(t *testing.T) {
 			shown := user.seen.String()
 			require.Contains(t, shown, `rowlock: waiting for up to 1.5s: "job" is held by me`)
 			require.Contains(t, shown, "\r\x1b[Krowlock: waiting for 1s: \"job\" is held by me")
-			require.Contains(t, shown, "\r\x1b[Krowlock: \"job\" is held by me", "the line is cleared away before the last message")
+			require.Contains(t, shown, "\r\x1b[Krowlock: \"job\" is held by me", "the line is cleared before the last message")
 		})
 	}
 }
 
-// ls --watch at a terminal draws the list again in its place, until the interrupt key is pressed.
+// At a terminal, ls --watch redraws the list in place until the interrupt key is pressed.
 func TestListIsDrawnAgainAtATerminal(t *testing.T) {
 	t.Parallel()
 	user := login(t, `trap : INT; rowlock ls --watch --interval 100ms; echo "code $?"`)

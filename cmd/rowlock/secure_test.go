@@ -31,11 +31,11 @@ import (
 
 const secret = "s3cr3t/p?ss"
 
-// account is that of the secured servers, as a store is written.
+// account is the account on the secured servers, in the form used in a store's address.
 const account = "app:s3cr3t%2Fp%3Fss@"
 
-// Over TLS with a certificate that is not the system's, and with a password, every command works; what is
-// wrong with the one or the other is said, is unavailable and not held, and shows no password.
+// Every command works over TLS with a private certificate authority and a password. If the certificate or the password
+// is wrong, the error says so, counts as unavailable and not as held, and contains no password.
 func TestSecuredStores(t *testing.T) {
 	t.Parallel()
 	ours, stranger := certificate(t), certificate(t)
@@ -87,7 +87,7 @@ func TestSecuredStores(t *testing.T) {
 	}
 }
 
-// securedRedis wants a certificate of its clients, too, and lets its account do no more than is documented.
+// securedRedis also requires a client certificate. Its account has only the documented permissions.
 func securedRedis(tb testing.TB, p pair, args ...string) string {
 	tb.Helper()
 	port := freePort(tb)
@@ -125,7 +125,7 @@ func securedRedlock(tb testing.TB, p pair) string {
 	return securedRedis(tb, p) + "," + securedRedis(tb, p) + "," + securedRedis(tb, p) + "?node_timeout=5s&prefix=secured:&"
 }
 
-// securedEtcd wants a certificate of its clients, too.
+// securedEtcd also requires a client certificate.
 func securedEtcd(tb testing.TB, p pair) string {
 	tb.Helper()
 	testenv.DSN(tb, testenv.EngineEtcd)
@@ -153,7 +153,8 @@ func securedEtcd(tb testing.TB, p pair) string {
 	return s.Addr + "/?prefix=secured&"
 }
 
-// securedZooKeeper is TLS in front of a server without: that of its own takes another Java library.
+// securedZooKeeper is a TLS proxy in front of a server without TLS, because the server's own TLS needs another Java
+// library.
 func securedZooKeeper(tb testing.TB, p pair) string {
 	tb.Helper()
 	u, err := url.Parse(zookeeperStore(tb, newWorkplace(tb)))
@@ -167,9 +168,9 @@ func securedZooKeeper(tb testing.TB, p pair) string {
 	return newCableBehind(tb, listener, u.Host, nil).address + u.Path + "?"
 }
 
-// pair is a certificate of this machine that vouches for itself, and its key.
+// pair is a self-signed certificate of this machine, and its key.
 type pair struct {
-	cert, key string // files
+	cert, key string // paths of files
 	trust     *tls.Config
 }
 
@@ -196,7 +197,7 @@ func certificate(tb testing.TB) pair {
 	return pair{write("cert.pem", "CERTIFICATE", cert), write("key.pem", "PRIVATE KEY", private), &tls.Config{RootCAs: trust}}
 }
 
-// doctor says that a connection is encrypted, and by what.
+// doctor reports that a connection is encrypted, and with which protocol.
 func TestDoctorSeesTheEncryption(t *testing.T) {
 	t.Parallel()
 	w, p := newWorkplace(t), certificate(t)

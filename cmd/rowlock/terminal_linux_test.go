@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command that asks its user something gets the terminal, although it runs in a process group of
-// its own.
+// A command that reads from its user gets the terminal, although it runs in a process group of its own.
 func TestCommandReadsTheTerminal(t *testing.T) {
 	t.Parallel()
 	user := login(t, `rowlock run job -- sh -c 'echo ready; read line; echo "got $line"'; echo "code $?"`)
@@ -23,8 +22,8 @@ func TestCommandReadsTheTerminal(t *testing.T) {
 	user.sees("code 0")
 }
 
-// The suspend key stops the command and gives the shell its terminal back; going on continues the
-// command, which still holds the lock.
+// The suspend key suspends the command and returns the terminal to the shell. fg continues the command, which still
+// holds the lock.
 func TestSuspendAndGoOn(t *testing.T) {
 	t.Parallel()
 	user := login(t, `set -m; rowlock run job -- sh -c 'echo ready; read line; echo "got $line"'; echo back; fg >/dev/null; echo "code $?"`)
@@ -36,8 +35,8 @@ func TestSuspendAndGoOn(t *testing.T) {
 	user.sees("code 0")
 }
 
-// A command that was suspended for longer than its lease is stopped for good when it goes on: it
-// must not do a single step without the lock.
+// If a command was suspended for longer than its lease, rowlock stops it when it is continued: it must not execute a
+// single step without the lock.
 func TestSuspendedForTooLongIsLost(t *testing.T) {
 	t.Parallel()
 	user := login(t, `set -m; rowlock run job --ttl 1s -- sh -c 'echo ready; read line; echo "got $line"'; echo back; `+
@@ -49,7 +48,7 @@ func TestSuspendedForTooLongIsLost(t *testing.T) {
 	require.NotContains(t, user.seen.String(), "got")
 }
 
-// The interrupt key ends the command, and so rowlock.
+// The interrupt key ends the command, and then rowlock.
 func TestInterruptKey(t *testing.T) {
 	t.Parallel()
 	user := login(t, `trap : INT; rowlock run job -- sh -c 'echo ready; while :; do read line || exit; done'; echo "code $?"`)
@@ -58,7 +57,7 @@ func TestInterruptKey(t *testing.T) {
 	user.sees("code 130")
 }
 
-// person sits at a terminal.
+// person is a user at a terminal.
 type person struct {
 	tb     testing.TB
 	tty    *os.File
@@ -95,7 +94,7 @@ func openTerminal(tb testing.TB) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-// sees reads what is shown until a line holds want. The script's own limit bounds it.
+// sees reads the terminal's output until a line contains want. The script's own timeout limits it.
 func (p *person) sees(want string) {
 	p.tb.Helper()
 	for p.output.Scan() {
@@ -104,7 +103,7 @@ func (p *person) sees(want string) {
 			return
 		}
 	}
-	p.tb.Fatalf("%q was not shown, but:\n%s", want, p.seen.String())
+	p.tb.Fatalf("%q was not shown; the output is:\n%s", want, p.seen.String())
 }
 
 func (p *person) types(keys string) {

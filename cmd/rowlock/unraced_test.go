@@ -4,4 +4,4 @@ package main
 
 var raced []string // none: see raced_test.go
 
-var racedPages []string // all: see raced_test.go
+var racedPages []string // all pages: see raced_test.go

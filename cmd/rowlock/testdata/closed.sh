@@ -1,4 +1,4 @@
-# A name that is only closed can be opened by release.
+# release can free a name that is only closed.
 set -eu
 
 rowlock run job --min-hold 1h -- sh -c 'echo $ROWLOCK_TOKEN >token'

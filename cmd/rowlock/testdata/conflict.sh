@@ -1,4 +1,4 @@
-# Two at once, with each policy.
+# Two runs at once, with each conflict policy.
 set -eu
 mkfifo started block messages
 
@@ -18,7 +18,7 @@ code=0; rowlock run job --on-conflict=fail --wait=1s -E 9 -- touch never 2>err |
 test $code = 9
 grep -Eq 'waited [0-9]' err
 
-# Skipping is a success that says so, unless asked to be quiet.
+# --on-conflict=skip is a success with a message, unless --quiet is given.
 rowlock run job --on-conflict=skip -- touch never 2>err
 grep -q '^rowlock: skipped: "job" is held by' err
 rowlock run job -q --on-conflict=skip -- touch never 2>err
@@ -30,7 +30,7 @@ test ! -e never
 rowlock run other -- true
 rowlock run job --namespace other -- true
 
-# Waiting gets it when it is free.
+# A run that waits gets the lock when it is free.
 rowlock run job --on-conflict=wait -- touch done 2>messages &
 second=$!
 read line <messages

@@ -1,5 +1,4 @@
-# TERM ends a demonstration in the middle: its table and its file are removed, so that the next one
-# runs from the beginning.
+# When TERM ends a demonstration, its table and its file are removed, so that the next one starts from the beginning.
 set -eu
 mkdir temporary
 TMPDIR=$PWD/temporary

@@ -1,4 +1,4 @@
-# --dry-run says what would be done and who has the lock; nothing is started, and the lock stays free.
+# --dry-run says what the run would do and who holds the lock. It starts nothing and does not take the lock.
 set -eu
 
 rowlock run job --dry-run --wait 5m -- touch 'two words' >out
@@ -24,4 +24,4 @@ code=0; rowlock run job --dry-run -- no-such-command 2>err || code=$?
 test $code = 127
 code=0; rowlock run '' --dry-run -- true 2>err || code=$?
 test $code = 64
-rowlock run job -- true # nobody has it
+rowlock run job -- true # the lock is free

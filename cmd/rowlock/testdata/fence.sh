@@ -1,4 +1,4 @@
-# fence shows marks, resets the one that was seen or all of them, and forgets none that is young.
+# fence lists marks, resets one mark or all of them, and prunes no young mark.
 set -eu
 store=$ROWLOCK_STORE; test "$store" != local || store=sqlite:$XDG_STATE_HOME/rowlock/locks.db
 
@@ -22,7 +22,7 @@ rowlock fence ls --json >out
 grep -q '"resource": "rowlock-demo"' out
 token=$(sed -n 's/.*"token": \([0-9]*\),/\1/p' out)
 
-# Another token is told of, and nothing is done.
+# If the token differs, the error says so, and nothing is done.
 code=0; rowlock fence reset rowlock-demo --token $((token - 1)) 2>err || code=$?
 test $code = 1
 grep -q "nothing is reset: the mark of \"rowlock-demo\" now has token $token instead of $((token - 1))" err
@@ -37,11 +37,11 @@ code=0; rowlock fence reset rowlock-demo --token "$token" 2>err || code=$?
 test $code = 1
 grep -q 'the mark of "rowlock-demo" was already reset, and no lease has sealed it since' err
 
-# The next one to seal is taken.
+# The next lease to seal is accepted.
 rowlock demo stock --workers 1 --stock 1 --store "$store" >out
 rowlock fence ls | grep -Eq '^rowlock-demo +[0-9]+ +[0-9.]+m?s +1 +[a-z/]+ rowlock-demo$'
 
-# After a restored backup, all of them.
+# After a restored backup, reset all of them.
 rowlock fence reset --all --namespace "it's" 2>err
 grep -q "every mark of namespace \"it's\" is reset" err
 test "$(rowlock fence ls --all | grep -Ec ' - ')" = 1
@@ -84,7 +84,7 @@ until rowlock migrate status | grep -Eq '^00002_fence.sql +-'; do
 	rowlock migrate down
 done
 case $ROWLOCK_STORE in
-local | sqlite:*) rowlock fence ls | grep -q '^RESOURCE ' ;; # a file of its own it brings up to date itself
+local | sqlite:*) rowlock fence ls | grep -q '^RESOURCE ' ;; # the command migrates a file of its own by itself
 *)
 	for command in 'ls' 'reset --all' 'reset rowlock-demo --token 7' 'prune --unused 30d'; do
 		code=0; rowlock fence $command 2>err || code=$?

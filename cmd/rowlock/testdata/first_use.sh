@@ -1,4 +1,4 @@
-# Many may meet a store that is new to all of them; each gets its turn, and tokens rise.
+# Many processes may use a new store for the first time at once. Each gets the lock in the end, and tokens rise.
 set -eu
 
 pids=

@@ -1,5 +1,4 @@
-# A store that keeps nothing of a lock that nobody holds says what it knows, and refuses what it could
-# not keep.
+# A store that keeps nothing about a free lock reports what it knows, and rejects options that it cannot implement.
 set -eu
 mkfifo started block
 

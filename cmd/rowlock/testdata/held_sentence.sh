@@ -1,5 +1,5 @@
-# The sentence of a conflict says who, where, since when, until when.
-# Without ROWLOCK_LOCKS the inner run is one of another job.
+# The sentence of a conflict says who holds the lock, where, since when and until when. Without ROWLOCK_LOCKS the inner
+# run belongs to another job.
 set -eu
 
 code=0; rowlock run job --note 'month end' -- env -u ROWLOCK_LOCKS rowlock run job -- touch never 2>err || code=$?

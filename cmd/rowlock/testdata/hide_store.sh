@@ -1,4 +1,5 @@
-# --hide-store keeps the store, and so its password, from the command; otherwise runs inside of it use the same store.
+# --hide-store removes the store, and so its password, from the command's environment. Without it, a run inside the
+# command uses the same store.
 set -eu
 
 rowlock run job -- env >out

@@ -1,4 +1,4 @@
-# What became of the runs of a name is kept where there are tables; a job's exit code never depends on it.
+# On stores with tables, history records the outcome of each run. A job's exit code never depends on the history.
 set -eu
 
 test "$(rowlock history job)" = 'STARTED  OUTCOME  EXIT  TOOK  WAITED  TOKEN  HOLDER  NOTE'
@@ -20,7 +20,7 @@ echo >block
 code=0; wait $! || code=$?
 test $code = 5
 
-rowlock history job >out # the newest first, by when it began
+rowlock history job >out # the newest start first
 sed -n 2p out | grep -Eq ' UTC  skipped +0 +- +0s +- +true@[^ ]* +held by ' || { cat out; exit 1; }
 sed -n 3p out | grep -Eq ' UTC  held +75 +- +0s +- +true@[^ ]* +held by .* too late$' || { cat out; exit 1; }
 sed -n 4p out | grep -Eq ' UTC  exited +5 .* somebody$' || { cat out; exit 1; }
@@ -37,7 +37,7 @@ grep -q -e '--limit=0: must be at least 1' err
 code=0; rowlock history 2>err || code=$?
 test $code = 64
 
-# A run is written down as it starts, so that one that was killed is shown, too.
+# A run is recorded at its start, so that a killed run is shown, too.
 rowlock run job --ttl 6s --note killed -- sh -c 'echo >started; read _ <block' &
 rowlock=$!
 read _ <started
@@ -49,10 +49,10 @@ rowlock wait job --timeout 30s 2>/dev/null
 rowlock history job -n 1 >out
 grep -Eq ' unfinished +- +- .* killed$' out || { cat out; exit 1; }
 
-# Without the table a run is what it was, in silence.
+# Without the table, a run works as before and prints nothing about it.
 rowlock migrate down
 case $ROWLOCK_STORE in
-local | sqlite:*) ;; # a file of its own it brings up to date itself
+local | sqlite:*) ;; # the command migrates a file of its own by itself
 *)
 	rowlock run job -- true 2>err
 	test ! -s err

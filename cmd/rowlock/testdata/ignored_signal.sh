@@ -1,4 +1,4 @@
-# What is ignored stays ignored, for rowlock and for the command: nohup works.
+# rowlock and the command keep ignoring a signal that was ignored before: nohup works.
 set -eu
 
 (trap '' HUP; rowlock run job -- sh -c 'kill -HUP $$; kill -HUP $PPID; echo alive') >out

@@ -1,4 +1,4 @@
-# What needs tables is 64 and one clear sentence on a store that has none, and nothing is touched.
+# On a store without tables, a command that needs tables exits with 64 and one clear sentence, and changes nothing.
 set -eu
 
 refused() {

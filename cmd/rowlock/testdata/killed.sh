@@ -1,4 +1,4 @@
-# A command that a signal kills gives 128 and the signal's number, also when rowlock forwarded it.
+# If a signal kills the command, the exit code is 128 plus the signal's number, also if rowlock forwarded the signal.
 set -eu
 mkfifo started block
 

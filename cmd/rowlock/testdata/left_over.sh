@@ -1,5 +1,5 @@
-# The lock is kept while processes that the command left behind are still there: they may end by
-# themselves within the grace period, and are stopped then. The exit code is the command's own.
+# rowlock keeps the lock while processes that the command left behind are alive. They may end within the grace period,
+# and are stopped after it. The exit code is the command's own.
 set -eu
 mkfifo started block deaf
 

@@ -1,5 +1,5 @@
-# When the lock is taken away, the command and all that it started are dead before rowlock ends, and
-# the exit code says that it was lost.
+# When the lock is lost, the command and all processes that it started are dead before rowlock ends. The exit code says
+# that the lock was lost.
 set -eu
 mkfifo started block
 

@@ -1,4 +1,4 @@
-# A command that does not heed TERM is killed after the grace period, and so is what it started.
+# A command that ignores TERM is killed after the grace period, and so are the processes that it started.
 set -eu
 mkfifo started block
 

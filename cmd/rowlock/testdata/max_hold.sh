@@ -1,4 +1,4 @@
-# --max-hold ends the lock, and the command with it.
+# --max-hold ends the lock, and stops the command.
 set -eu
 mkfifo block
 

@@ -1,4 +1,4 @@
-# The lock table comes and goes with migrate; without it, the message says how to get it.
+# migrate creates and drops the lock table. Without the table, the message says how to create it.
 set -eu
 
 rowlock migrate up

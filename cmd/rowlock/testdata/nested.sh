@@ -1,4 +1,4 @@
-# The command of a nested run sees the inner lock, once, and the outer command the outer one again.
+# The command of a nested run sees only the inner lock. After it, the outer command sees the outer lock again.
 set -eu
 
 rowlock run outer -- sh -eu -c '
@@ -15,7 +15,7 @@ grep -q '^ROWLOCK_NAME=inner$' inner
 grep -q '^ROWLOCK_HOLDER=env@' inner
 grep -Eq '^ROWLOCK_EXPIRES_AT=20..-..-..T..:..:..\....Z$' inner
 
-# The tokens are those of the two locks, where the store keeps them once nobody holds the lock.
+# The tokens are those of the two locks, on stores that keep them after the release.
 case ${ROWLOCK_STORE:-} in postgres-advisory* | etcd:* | zk:*) exit ;; esac
 rowlock status inner --json | grep -q "\"token\": $(sed -n 's/^ROWLOCK_TOKEN=//p' inner),"
 rowlock status outer --json | grep -q "\"token\": $(cat outer),"

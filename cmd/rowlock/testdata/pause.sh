@@ -1,5 +1,5 @@
-# A paused lock is nobody's: whoever asks is told who paused it and why, until it is resumed. The holder
-# finishes first. release does not end a pause, and resume ends nothing else.
+# No process gets a paused lock. Each refusal says who paused the lock and why, until it is resumed. A pause waits for
+# the current holder. release does not end a pause, and resume ends nothing else.
 set -eu
 mkfifo started block messages
 
@@ -61,7 +61,7 @@ test ! -s out
 wait $waiter
 test "$(cat token)" -gt "$token"
 
-# The command that is suggested can be pasted: it names the store, the namespace and a name that looks like an option.
+# The suggested command can be pasted: it names the store, the namespace, and a name that looks like an option.
 rowlock pause --namespace 'a b' --reason why -- -x
 token=$(rowlock status --namespace 'a b' --json -- -x | sed -n 's/.*"token": \([0-9]*\),/\1/p')
 code=0; rowlock release --namespace 'a b' --token "$token" -- -x 2>err || code=$?
@@ -70,12 +70,12 @@ test $code = 75
 code=0; rowlock status --namespace 'a b' -- -x >out || code=$?
 test $code = 0 || { cat out err; exit 1; }
 
-# Who paused it is known without variables, too, as in a container.
+# The person who paused the lock is known without variables, too, as in a container.
 env -u USER -u LOGNAME -u USERNAME rowlock pause bare --reason 'who am I'
 rowlock status bare >out || :
 grep -q "is paused by $(id -un)@" out || { cat out; exit 1; }
 
-# A signal while it waits: it says what was not done.
+# A signal ends the wait, and the message says what was not done.
 rm -f started block messages
 mkfifo started block messages
 rowlock run waited -- sh -c 'echo >started; read _ <block' &
@@ -92,4 +92,4 @@ read line <&3
 test "$line" = 'rowlock: terminated while waiting for "waited": the lock was not paused' || { echo "$line"; exit 1; }
 echo >block
 wait $holder
-rowlock run waited --wait=5s -- true # not at once: a release may have kept it for who waited, for 50 ms
+rowlock run waited --wait=5s -- true # not at once: a release may have reserved it for a waiter for 50 ms

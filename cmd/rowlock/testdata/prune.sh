@@ -1,4 +1,4 @@
-# prune forgets what nobody has held for so long, and nothing that is held; tokens go on rising.
+# prune deletes locks that were free for long enough, and never a held one. Tokens continue to rise.
 set -eu
 mkfifo started block
 

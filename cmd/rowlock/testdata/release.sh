@@ -1,4 +1,4 @@
-# release needs the token that was seen, and takes a live lease only with --live.
+# release needs the token that was seen. It ends a live lease only with --live.
 set -eu
 mkfifo started block
 

@@ -1,5 +1,5 @@
-# The command gets its arguments, stdin, stdout and stderr untouched, its exit code is rowlock's, and
-# rowlock itself says nothing.
+# The command gets its arguments, stdin, stdout and stderr unchanged. rowlock exits with the command's exit code, and
+# prints nothing itself.
 set -eu
 
 rowlock run hello -- echo hi >out 2>err
@@ -18,6 +18,6 @@ test "$(cat err)" = mine
 code=0; rowlock run hello -- sh -c 'exit 7' || code=$?
 test $code = 7
 
-# What rowlock inherits beyond the three, the command inherits.
+# The command inherits further open files of rowlock.
 rowlock run hello -- sh -c 'echo third >&3' 3>out
 test "$(cat out)" = third

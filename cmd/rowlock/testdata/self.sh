@@ -1,5 +1,6 @@
-# A lock inside itself fails at once, whatever the policy, also with another lock between the two: it would wait for itself
-# for ever. Another lock of that name, and a lock whose holder is somebody else, are none of it.
+# A run that waits for a lock inside itself would wait forever. So it fails at once, whatever the conflict policy, also
+# if another lock is in between. Another lock of that name, and a lock that another process holds, are waited for as
+# usual.
 set -eu
 
 for options in --wait=inf --on-conflict=wait --on-conflict=skip --on-conflict=fail; do
@@ -13,7 +14,7 @@ code=0; rowlock run 'b: %' -- rowlock run self -- rowlock run 'b: %' --wait=inf 
 test $code = 64
 test ! -e never
 
-# So does a wait until it is free, and a pause. A question that does not wait is answered.
+# wait and pause fail as well. A command that does not wait gets its answer.
 code=0; rowlock run self -- rowlock wait self --timeout=20s 2>err || code=$?
 test $code = 64
 grep -q 'and would wait for itself' err || { cat err; exit 1; }
@@ -26,14 +27,14 @@ grep -Eq 'and would wait for itself|nothing can be paused' err || { cat err; exi
 
 rowlock run self -- rowlock run self --namespace other -- touch ran
 test -e ran
-# The variables of an outer run that has ended say nothing of who holds the lock now.
+# The variables of an outer run that has ended do not count.
 rowlock run self -- env >outer
 mkfifo started block
 rowlock run self -- sh -c 'echo >started; read _ <block' &
 read _ <started
 code=0; env "$(grep ^ROWLOCK_LOCKS= outer)" rowlock run self -- true 2>err || code=$?
 case $ROWLOCK_STORE in
-postgres-advisory*) ;; # which does not tell whose lock it is
+postgres-advisory*) ;; # the store does not report the holder
 *) test $code = 75 ;;
 esac
 echo >block

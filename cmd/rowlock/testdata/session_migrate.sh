@@ -1,5 +1,5 @@
-# The tokens of session locks come and go with migrate, by the same migrations as lease rows; without
-# them, the message says how to get them. What is dropped is held by nobody, in either way.
+# migrate creates and drops the table of the tokens of session locks, by the same migrations as lease rows. Without it,
+# the message says how to create it. A table is dropped only if no lock of either kind is held.
 set -eu
 
 rowlock migrate up

@@ -1,4 +1,4 @@
-# status and ls say what is known of a session's lock, and nothing of a lease that ends.
+# status and ls show what is known about a session lock, and no lease that ends.
 set -eu
 mkfifo started block
 

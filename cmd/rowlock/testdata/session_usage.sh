@@ -1,4 +1,5 @@
-# What a session's lock cannot do is 64 and one clear sentence; the fence works as elsewhere.
+# An option that a session lock cannot implement exits with 64 and one clear sentence. The fence works as on other
+# stores.
 set -eu
 
 refused() {

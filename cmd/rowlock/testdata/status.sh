@@ -1,4 +1,4 @@
-# status answers by its exit code, ls lists what is not free, and both write JSON.
+# status answers by its exit code, ls lists locks that are not free, and both write JSON.
 set -eu
 mkfifo started block
 
@@ -29,5 +29,5 @@ rowlock status job | grep -q '^"job" is free, last held by me, granted '
 test "$(rowlock ls --json)" = '[]'
 rowlock ls --all | grep -Eq '^job +free +me '
 
-# A name cannot break the table.
+# A name cannot break the table's layout.
 rowlock run "$(printf 'two\nlines')" -- rowlock ls | grep -Fq '"two\nlines"  held'

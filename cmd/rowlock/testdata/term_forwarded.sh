@@ -1,5 +1,5 @@
-# Signals reach the command and what it started; what it makes of them is its own affair, and the
-# lock is released at once.
+# rowlock forwards signals to the command and the processes that it started, which may handle them as they like. The
+# lock is released as soon as they have ended.
 set -eu
 mkfifo outer inner block
 

@@ -1,5 +1,4 @@
-# TERM while rowlock waits ends the waiting: the command is never started, and nothing is left that
-# could still take the lock.
+# TERM ends the wait of rowlock. The command never starts, and nothing is left that could still acquire the lock.
 set -eu
 mkfifo started block messages
 
@@ -13,7 +12,7 @@ exec 3<messages
 read line <&3
 case $line in 'rowlock: waiting: "job" is held by '*) ;; *) echo "$line"; exit 1 ;; esac
 
-kill -USR1 $second # nobody to forward it to: it waits on
+kill -USR1 $second # there is no command yet, so it continues to wait
 kill -TERM $second
 code=0; wait $second || code=$?
 test $code = 143
@@ -23,4 +22,4 @@ test "$line" = 'rowlock: terminated while waiting for "job": the command was not
 
 echo >block
 wait $first
-rowlock run job --wait=5s -- true # not at once: a release may have kept it for the dead waiter, for 50 ms
+rowlock run job --wait=5s -- true # not at once: a release may have reserved it for the dead waiter for 50 ms

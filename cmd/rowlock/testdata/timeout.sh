@@ -1,4 +1,4 @@
-# --timeout stops the command and all that it started, with a code of its own.
+# --timeout stops the command and all processes that it started, with an exit code of its own.
 set -eu
 mkfifo started block
 

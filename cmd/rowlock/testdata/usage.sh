@@ -1,4 +1,4 @@
-# What cannot work is 64 and one clear sentence, with a hint where help is.
+# Invalid arguments exit with 64 and one clear sentence, which says where the help is.
 set -eu
 
 refused() {

@@ -1,5 +1,5 @@
-# Options have variables; an option that is given wins, and the holder of an outer lock is not taken
-# for one's own.
+# Options can be set by variables. An option on the command line wins. A run inside another one does not use the outer
+# ROWLOCK_HOLDER.
 set -eu
 
 export ROWLOCK_HOLDER=somebody ROWLOCK_NOTE=because ROWLOCK_NAMESPACE=space
@@ -8,7 +8,7 @@ test "$(rowlock run job --holder else -- sh -c 'echo $ROWLOCK_HOLDER')" = else
 rowlock run job -- rowlock run inner -- sh -c 'echo $ROWLOCK_HOLDER' | grep -q '^sh@'
 unset ROWLOCK_HOLDER ROWLOCK_NOTE ROWLOCK_NAMESPACE
 case ${ROWLOCK_STORE:-} in
-postgres-advisory* | etcd:* | zk:*) ;; # which keep nothing of a lock that is free
+postgres-advisory* | etcd:* | zk:*) ;; # they keep nothing about a free lock
 *)
 	rowlock ls -A --all | grep -Eq '^space +job +free +somebody .* because$'
 	rowlock status job | grep -q 'never held'

@@ -1,4 +1,4 @@
-# wait returns when a lock is free, and takes it from nobody; with --timeout it says who is in the way.
+# wait returns when a lock is free, and does not take it. After --timeout it says who holds the lock.
 set -eu
 mkfifo started block messages
 

@@ -1,4 +1,4 @@
-# ls --watch tells what becomes of the locks; filters and --sort say which are listed, and in what order.
+# ls --watch reports changes of locks. Filters select the listed locks, and --sort orders them.
 set -eu
 mkfifo started block other changes
 
