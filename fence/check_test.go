@@ -43,7 +43,7 @@ func TestCheckNeedsATransaction(t *testing.T) {
 		require.NoError(t, err)
 		defer conn.Close()
 		for name, tx := range map[string]fence.Transaction{"nil": nil, "nil tx": (*sql.Tx)(nil), "nil conn": (*sql.Conn)(nil), "pool": s.db, "conn": conn} {
-			require.ErrorContains(t, s.guard.Check(lease.Context(), tx), "without a transaction", name)
+			require.ErrorContains(t, s.guard.Check(lease.Context(), tx), "no transaction is open", name)
 		}
 		_, err = conn.ExecContext(t.Context(), "BEGIN")
 		require.NoError(t, err)
@@ -173,7 +173,7 @@ func TestPgx(t *testing.T) {
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.NoError(t, guard.Check(newer.Context(), s.begin(t, sql.LevelDefault)), "it is the same table")
 
-	require.ErrorContains(t, guard.CheckPgx(newer.Context(), nil), "without a transaction")
+	require.ErrorContains(t, guard.CheckPgx(newer.Context(), nil), "no transaction is open")
 	require.ErrorContains(t, fence.MySQL(s.db).CheckPgx(newer.Context(), tx), "not one for Postgres")
 	require.ErrorContains(t, guard.Tx(newer.Context(), nil), "use TxPgx")
 	require.ErrorContains(t, s.guard.TxPgx(newer.Context(), nil), "use Tx")

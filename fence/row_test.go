@@ -101,7 +101,7 @@ func TestCheckRowNamesWhatIsWrong(t *testing.T) {
 			var schema *fence.SchemaError
 			require.NotErrorAs(t, err, &schema, "it is not the fence table")
 		}
-		require.ErrorContains(t, s.guard.CheckRow(lease.Context(), s.db, orderRow, 7), "without a transaction")
+		require.ErrorContains(t, s.guard.CheckRow(lease.Context(), s.db, orderRow, 7), "no transaction is open")
 		require.ErrorIs(t, s.guard.CheckRow(t.Context(), s.begin(t, sql.LevelDefault), orderRow, 7), fence.ErrNoLease)
 	})
 }
@@ -214,6 +214,6 @@ func TestCheckRowPgx(t *testing.T) {
 		}
 		require.NoError(t, tx.Commit(t.Context()))
 	}
-	require.ErrorContains(t, guard.CheckRowPgx(newer.Context(), nil, orderRow, 7), "without a transaction")
+	require.ErrorContains(t, guard.CheckRowPgx(newer.Context(), nil, orderRow, 7), "no transaction is open")
 	require.ErrorContains(t, fence.MySQL(s.db).CheckRowPgx(newer.Context(), nil, orderRow, 7), "not one for Postgres")
 }

@@ -60,7 +60,7 @@ func TestATransactionThatWasEndedByAStatementIsRefused(t *testing.T) {
 					require.NoError(t, check(tx), name)
 					_, err := tx.ExecContext(t.Context(), ending)
 					require.NoError(t, err)
-					require.ErrorContains(t, check(tx), "without a transaction", "%s after %s", name, ending)
+					require.ErrorContains(t, check(tx), "no transaction is open", "%s after %s", name, ending)
 					_ = tx.Rollback()
 					s.exec(t, "DROP TABLE IF EXISTS ends_it")
 				}
@@ -92,7 +92,7 @@ func TestAPgxTransactionThatWasEndedByAStatementIsRefused(t *testing.T) {
 			require.NoError(t, check(tx), name)
 			_, err = tx.Exec(t.Context(), ending)
 			require.NoError(t, err)
-			require.ErrorContains(t, check(tx), "without a transaction", "%s after %s", name, ending)
+			require.ErrorContains(t, check(tx), "no transaction is open", "%s after %s", name, ending)
 			_ = tx.Rollback(t.Context())
 			require.ErrorIs(t, check(tx), pgx.ErrTxClosed)
 		}

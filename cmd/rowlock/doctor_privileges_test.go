@@ -50,8 +50,8 @@ func (e executor) paste(tb testing.TB, d diagnosis) {
 func refuses(tb testing.TB, d diagnosis) {
 	tb.Helper()
 	assert.Contains(tb, d.text(), "problem privileges")
-	assert.NotContains(tb, d.text(), "may do all that a lock needs")
-	assert.NotContains(tb, d.text(), "migrate up", "the tables are there")
+	assert.NotContains(tb, d.text(), "has all privileges that a lock needs")
+	assert.NotContains(tb, d.text(), "migrate up", "the tables exist")
 }
 
 // For a user without any privilege, doctor never says that the user may do everything. Its statements, pasted as they
@@ -87,7 +87,7 @@ func TestDoctorBringsAPostgresUserWithoutRightsToALock(t *testing.T) {
 		refuses(t, d)
 		admin.paste(t, d)
 		_, d = w.doctor(t, store)
-		assert.Contains(t, d.text(), "this user may do all that a lock needs")
+		assert.Contains(t, d.text(), "this user has all privileges that a lock needs")
 		code, output := w.run(t, "run", "job", "--store", store, "--", "echo", "done")
 		assert.Zero(t, code, output)
 		assert.Equal(t, "done\n", output)
@@ -121,10 +121,10 @@ func TestDoctorBringsAMySQLUserWithoutRightsToALock(t *testing.T) {
 				admin.do(t, "GRANT DELETE ON rowlock_lease_run TO '"+user+"'@'%'") // so that the user may use the database
 				_, d = w.doctor(t, of)
 				refuses(t, d)
-				assert.Contains(t, d.text(), "warning schema: this user may not see whether the tables are there")
+				assert.Contains(t, d.text(), "warning schema: this user may not see whether the tables exist")
 				admin.paste(t, d)
 				_, d = w.doctor(t, of)
-				assert.Contains(t, d.text(), "this user may do all that a lock needs")
+				assert.Contains(t, d.text(), "this user has all privileges that a lock needs")
 				code, output := w.run(t, "run", "job", "--store", of, "--", "echo", "done")
 				assert.Zero(t, code, output)
 				assert.Equal(t, "done\n", output)

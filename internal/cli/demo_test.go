@@ -63,35 +63,35 @@ func rowlockMain(t *testing.T, args ...string) (code int, stdout, stderr string)
 }
 
 const demoBegin = `The balance is 100. A withdraws 30, B deposits 50, each under the same lock.
-A is paused for longer than its lease of 1s.
+A is suspended for longer than its lease of 1s.
 
        worker A                             worker B
 0.0 s  gets the lock
        token 1
 0.0 s  reads the balance: 100
-0.0 s  is paused: nothing renews its lease
+0.0 s  is suspended: nothing renews its lease
 0.0 s                                       A's lease has expired: gets the lock
                                             token 2
 0.0 s                                       reads the balance: 100
 0.0 s                                       writes 150, releases the lock
-0.0 s  wakes, and has not noticed
+0.0 s  continues, and has not noticed
        writes what it computed: 70
 `
 
-const demoFenced = demoBegin + `0.0 s  REFUSED by the fence: stale, for
+const demoFenced = demoBegin + `0.0 s  REJECTED by the fence: stale, for
        the newest token is 2
-0.0 s  begins again: gets the lock
+0.0 s  starts again: gets the lock
        token 3
 0.0 s  reads the balance: 150
 0.0 s  writes 120, releases the lock
 
-The database refused A's stale write, and B's deposit was kept.
+The database rejected A's stale write, and B's deposit was kept.
 The balance is 120, as it should be: 100 - 30 + 50 = 120.
 `
 
-const demoDamage = demoBegin + `0.0 s  is not refused
+const demoDamage = demoBegin + `0.0 s  is not rejected
 
-A lost update: A wrote over B's deposit, and nobody was told.
+A lost update: A wrote over B's deposit, and no error was reported.
 The balance is 70, and should be 100 - 30 + 50 = 120.
 `
 

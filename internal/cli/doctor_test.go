@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// A connection to a server of this machine is not encrypted, and doctor says that it need not be.
+// A connection to a server on this machine is not encrypted, and doctor says that it stays on the machine.
 func TestDoctorSeesThatAConnectionStaysOnThisMachine(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB) string{"postgres": testenv.Postgres, "mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
@@ -22,7 +22,7 @@ func TestDoctorSeesThatAConnectionStaysOnThisMachine(t *testing.T) {
 	}
 }
 
-// A connection that may leave the machine, because one of several hosts is on another, is a warning.
+// A connection that may leave the machine, because one of several hosts is on another machine, is a warning.
 func TestEncryptionIsToldOfEveryHost(t *testing.T) {
 	t.Parallel()
 	several, err := url.Parse(testenv.Postgres(t))

@@ -37,6 +37,6 @@ rowlock run "$(printf 'two\nlines')" -- rowlock ls | grep -Fq '"two\nlines"  hel
 for option in --min-hold --handover-delay; do
 	code=0; rowlock run job $option 1s -- touch never 2>err || code=$?
 	test $code = 64
-	grep -q -e "$option: .* keeps nothing of a lock that nobody holds" err
+	grep -q -e "$option: .* keeps nothing about a free lock" err
 done
 test ! -e never

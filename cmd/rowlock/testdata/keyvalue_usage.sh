@@ -26,8 +26,8 @@ refused '--table: ' ls --table mine
 case $ROWLOCK_STORE in
 zk:*) refused 'zk:// has no options' ls --store "$ROWLOCK_STORE?bogus=1" ;;
 *)
-	refused 'behind the ? are prefix=…' ls --store "$ROWLOCK_STORE&bogus=1"
-	refused 'behind the ? are prefix=…' ls --store "$ROWLOCK_STORE&prefix=second"
+	refused 'after the ? are prefix=…' ls --store "$ROWLOCK_STORE&bogus=1"
+	refused 'after the ? are prefix=…' ls --store "$ROWLOCK_STORE&prefix=second"
 	;;
 esac
 case $ROWLOCK_STORE in

@@ -6,7 +6,7 @@ set -eu
 for options in --wait=inf --on-conflict=wait --on-conflict=skip --on-conflict=fail; do
 	code=0; rowlock run self -- rowlock run self $options -- touch never 2>err || code=$?
 	test $code = 64
-	grep -Eqx 'rowlock: "self" is held by the "rowlock run" that this command is part of \(token [0-9]+\), and would wait for itself: leave it out, or name another lock' err || { cat err; exit 1; }
+	grep -Eqx 'rowlock: "self" is held by the "rowlock run" that started this command \(token [0-9]+\), so this wait would never end: remove it, or name another lock' err || { cat err; exit 1; }
 done
 code=0; rowlock run self -- rowlock run 'b: %' -- rowlock run self --wait=inf -- touch never 2>err || code=$?
 test $code = 64
@@ -17,13 +17,13 @@ test ! -e never
 # wait and pause fail as well. A command that does not wait gets its answer.
 code=0; rowlock run self -- rowlock wait self --timeout=20s 2>err || code=$?
 test $code = 64
-grep -q 'and would wait for itself' err || { cat err; exit 1; }
+grep -q 'so this wait would never end' err || { cat err; exit 1; }
 code=0; rowlock run self -- rowlock wait self --timeout=0 2>err || code=$?
 test $code = 75
 rowlock run self -- rowlock wait other --timeout=20s
 code=0; rowlock run self -- rowlock pause self --reason=maintenance --wait=20s 2>err || code=$?
 test $code = 64
-grep -Eq 'and would wait for itself|nothing can be paused' err || { cat err; exit 1; }
+grep -Eq 'so this wait would never end|nothing can be paused' err || { cat err; exit 1; }
 
 rowlock run self -- rowlock run self --namespace other -- touch ran
 test -e ran

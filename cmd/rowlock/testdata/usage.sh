@@ -32,7 +32,7 @@ refused '-E 256: an exit code is from 0 to 255' run job -E 256 -- echo
 refused '-E says how to fail' run job -E 3 --on-conflict=skip -- echo
 refused '--table: table "a b"' run job --table 'a b' -- echo
 refused 'it names no kind of store' run job --store nonsense -- echo
-refused '--store: a SQLite database in memory is shared with nobody' run job --store sqlite::memory: -- echo
+refused '--store: no other process can use a SQLite database in memory' run job --store sqlite::memory: -- echo
 refused 'for help: rowlock run --help' run
 refused 'say what to do' --quiet=false
 refused 'unknown command "lock"' lock

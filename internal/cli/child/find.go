@@ -1,5 +1,5 @@
-// Package child starts a command in a process group of its own, or a job object on Windows, and sees to it that the whole
-// group ends: also when rowlock is killed. It knows of no lock.
+// Package child starts a command in a process group of its own, or in a job object on Windows. It makes sure that the
+// whole group ends, even if rowlock is killed. It does not know about locks.
 package child
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Find finds the command before anything is locked for it.
+// Find finds the command, before any lock is acquired for it.
 func Find(command string) (string, error) {
 	path, err := exec.LookPath(command)
 	switch {
 	case err == nil:
 		return path, checkInterpreter(path)
 	case errors.Is(err, exec.ErrDot):
-		return "", exit.Failf(exit.NotFound, "%s: it is in the current directory, and only a relative entry of PATH says so; write its path", terminal.Quoted(command))
+		return "", exit.Failf(exit.NotFound, "%s: found only through a relative entry of PATH; write its path", terminal.Quoted(command))
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return "", exit.Failf(exit.NotFound, "%s: command not found", terminal.Quoted(command))
 	default:
@@ -29,17 +29,17 @@ func Find(command string) (string, error) {
 	}
 }
 
-// command is how path is started: with rowlock's own files, not pipes to them, and without a shell.
+// command returns the command for path. It gets rowlock's own files instead of pipes, and runs without a shell.
 func command(path string, argv, env []string, std system.Stdio) *exec.Cmd {
 	return &exec.Cmd{Path: path, Args: argv, Env: env, Stdin: std.In, Stdout: std.Out, Stderr: std.Err}
 }
 
-// startFailure is the error of a command that was found and could not be started.
+// startFailure returns the error of a command that was found and could not be started.
 func startFailure(path string, err error) error {
 	code := exit.NotExecutable
 	hint := ""
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // of a script: its interpreter
+	case errors.Is(err, fs.ErrNotExist): // of a script: its interpreter is missing
 		code = exit.NotFound
 	case isNoProgram(err):
 		hint = " (a script needs a first line such as #!/bin/sh)"
@@ -49,7 +49,7 @@ func startFailure(path string, err error) error {
 	return exit.Failf(code, "%s: cannot be executed: %w%s", terminal.Quoted(path), reason(err), hint)
 }
 
-// reason is what the system said, without the operation and the path, which the message has.
+// reason returns the system's error without the operation and the path, which the message already has.
 func reason(err error) error {
 	var pathErr *os.PathError
 	var execErr *exec.Error

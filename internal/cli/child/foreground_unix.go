@@ -10,34 +10,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Foreground is the controlling terminal, if there is one. A command in a process group of its own is
-// in the background of it, where a command that asks its user something is stopped by the system
-// (termios(3): SIGTTIN, SIGTTOU). So the terminal is lent to the group when that happens, and not
-// sooner: in "rowlock run … | less" it belongs to less.
+// Foreground is the controlling terminal, if there is one. A command in a process group of its own is in the background
+// of that terminal. If it reads from its user, the system stops it (termios(3): SIGTTIN, SIGTTOU). Only then is the
+// terminal lent to the group: in "rowlock run … | less" the terminal belongs to less.
 type Foreground struct {
 	tty     *os.File
 	lent    bool
 	suspend bool // the suspend key was pressed before the terminal was lent
 }
 
-// Forward sends a signal on to the command.
+// Forward forwards a signal to the command.
 func (t *Foreground) Forward(c *Process, sig os.Signal) {
 	t.suspend = t.suspend || sig == unix.SIGTSTP
 	c.signal(sig)
 }
 
-// ChildPaused reacts to the command having been stopped by sig. A stop that has nothing to do with
-// the terminal is left to whoever asked for it.
+// ChildPaused handles that sig has stopped the command. If the stop has nothing to do with the terminal, ChildPaused
+// does nothing: the process that stopped the command also continues it.
 //
-// Where a shell would suspend the command it suspends rowlock with it, by suspend, so that the shell has its
-// terminal back. Nothing is renewed then: suspend says whether the lease is still trusted, so that the command may go on.
+// If a shell would suspend the command, ChildPaused calls suspend, which suspends rowlock, so that the shell gets its
+// terminal back. No lease is renewed meanwhile. suspend reports whether the lease is still trusted, so that the command
+// may continue.
 func (t *Foreground) ChildPaused(c *Process, sig syscall.Signal, suspend func() (trusted bool)) {
 	if !t.open() {
 		return
 	}
 	switch sig {
 	case unix.SIGTTIN, unix.SIGTTOU:
-		// To continue what is stopped makes it forget another stop that was on its way.
+		// Continuing a stopped process cancels another stop that is pending.
 		if !t.suspend && t.lend(c) {
 			c.signal(unix.SIGCONT)
 			return
@@ -50,7 +50,7 @@ func (t *Foreground) ChildPaused(c *Process, sig syscall.Signal, suspend func() 
 	lent := t.lent
 	t.TakeBack()
 	if !suspend() {
-		return // it is about to be stopped for good
+		return // it will be stopped for good
 	}
 	if lent {
 		t.lend(c)
@@ -69,7 +69,7 @@ func (t *Foreground) open() bool {
 	return true
 }
 
-// lend makes the command's group the foreground of the terminal, if rowlock's own is.
+// lend makes the command's group the foreground group of the terminal, if rowlock's own group is in the foreground.
 func (t *Foreground) lend(c *Process) bool {
 	fd := int(t.tty.Fd())
 	front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
@@ -80,12 +80,12 @@ func (t *Foreground) lend(c *Process) bool {
 	return t.lent
 }
 
-// TakeBack makes rowlock's own group the foreground again, if it has lent the terminal.
+// TakeBack makes rowlock's own group the foreground group again, if rowlock has lent the terminal.
 func (t *Foreground) TakeBack() {
 	if !t.lent {
 		return
 	}
-	signal.Ignore(unix.SIGTTOU) // which the system sends to a background process that does this
+	signal.Ignore(unix.SIGTTOU) // the system sends it to a background process that makes this call
 	_ = unix.IoctlSetPointerInt(int(t.tty.Fd()), unix.TIOCSPGRP, unix.Getpgrp())
 	signal.Reset(unix.SIGTTOU)
 	t.lent = false

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	leaks.Main(m)
 }
 
-// Promise: what the command has started is killed also where rowlock died before its guard was told the command's group.
+// Promise: what the command has started is killed even if rowlock died before it sent the command's group to its guard.
 func TestAGuardThatWasToldNoGroup(t *testing.T) {
 	g, err := startGuard()
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestAGuardThatWasToldNoGroup(t *testing.T) {
 	alive, theirs, err := os.Pipe()
 	require.NoError(t, err)
 	defer alive.Close()
-	command := exec.Command("sh", "-c", "sleep 301 & exit") // as after the command itself was killed: only its child is left
+	command := exec.Command("sh", "-c", "sleep 301 & exit") // as if the command itself was killed: only its child is left
 	command.Env = append(os.Environ(), g.mark)
 	command.ExtraFiles = []*os.File{theirs}
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -37,11 +37,12 @@ func TestAGuardThatWasToldNoGroup(t *testing.T) {
 
 	require.NoError(t, g.pipe.Close()) // as the kernel does when rowlock dies
 	require.NoError(t, alive.SetReadDeadline(time.Now().Add(time.Minute)))
-	_, err = io.ReadAll(alive) // ends when nobody has it open any more
+	_, err = io.ReadAll(alive) // returns when no process has the pipe open any longer
 	require.NoError(t, err)
 }
 
-// Promise: a guard that was told nothing kills nothing. Where a process has overwritten its environment, empty text would be found in it.
+// Promise: a guard that received nothing kills nothing. If a process has overwritten its environment, an empty text
+// would match in it.
 func TestAGuardThatWasToldNothing(t *testing.T) {
 	alive, theirs, err := os.Pipe()
 	require.NoError(t, err)

@@ -19,17 +19,17 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
-// guardArgument makes this system.Program the guard of another process of it.
+// guardArgument makes this program run as the guard of another rowlock process.
 const guardArgument = "__guard"
 
-// IsGuard says whether this process was started to be a guard.
+// IsGuard reports whether this process was started as a guard.
 func IsGuard(args []string) bool { return len(args) == 1 && args[0] == guardArgument }
 
-// guard is a second process of this system.Program. It reads from a pipe, and kills the process group of the command when the
-// pipe ends: the kernel closes it when rowlock dies, also by KILL.
+// guard is a second process of this program. It reads from a pipe, and kills the process group of the command when the
+// pipe ends. The kernel closes the pipe when rowlock dies, even from KILL.
 //
-// The group's id is known only once the command runs. Should rowlock die before it has passed the id on, the guard looks for
-// the group by a variable that the command, and all that it has started by then, has in its environment.
+// The group's id is known only once the command runs. If rowlock dies before it sends the id, the guard searches for
+// the group by an environment variable. The command and all processes that it has started have that variable.
 type guard struct {
 	process *exec.Cmd
 	pipe    *os.File
@@ -39,8 +39,8 @@ type guard struct {
 // markName is the name of the variable. Its value is different for each command.
 const markName = "ROWLOCK_GUARD"
 
-// startGuard starts the guard in a session of its own, so that no key of the terminal reaches it. It has none of
-// rowlock's files and variables: the command may outlive no pipe because of it, and no password is in its environment.
+// startGuard starts the guard in a session of its own, so that no key of the terminal reaches it. The guard gets none
+// of rowlock's files and variables. So it keeps no pipe of the command open, and has no password in its environment.
 func startGuard() (*guard, error) {
 	path, err := ownProgram()
 	if err != nil {
@@ -63,21 +63,21 @@ func startGuard() (*guard, error) {
 	return g, nil
 }
 
-// watch tells the guard which group it has to kill.
+// watch sends the guard the id of the group to kill.
 func (g *guard) watch(group int) { _, _ = fmt.Fprintln(g.pipe, group) }
 
-// dismiss ends the guard when there is nothing left to be killed.
+// dismiss ends the guard when there is nothing left to kill.
 func (g *guard) dismiss() {
 	_ = g.process.Process.Kill()
 	_ = g.process.Wait()
 	_ = g.pipe.Close()
 }
 
-// BeGuard is what the guard does. It ignores every signal that can be ignored: who ends all processes of a service
-// with TERM means the command, and leaves it its time to end.
+// BeGuard runs the guard. It ignores every signal that can be ignored: a service manager that sends TERM to all
+// processes of a service means the command, which needs its time to end.
 func BeGuard(pipe io.Reader) int {
 	signal.Ignore()
-	text, _ := io.ReadAll(pipe) // up to the end of rowlock
+	text, _ := io.ReadAll(pipe) // returns when rowlock ends
 	mark, id, marked := strings.Cut(string(text), "\n")
 	switch group, err := strconv.Atoi(strings.TrimSpace(id)); {
 	case !marked: // no command was started yet

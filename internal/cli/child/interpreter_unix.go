@@ -14,10 +14,11 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// checkInterpreter checks, before anything is locked, that the kernel can execute the file, and the interpreter of a script. Otherwise only the
-// start would show it, and --min-hold would keep the lock closed for a command that never ran.
+// checkInterpreter checks that the kernel can execute the file, and the interpreter of a script. It runs before any
+// lock is acquired. Otherwise only the start would fail, and --min-hold would keep the lock closed for a command that
+// never ran.
 func checkInterpreter(path string) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // to open a pipe would wait for a writer
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for a writer
 		return exit.Failf(exit.NotExecutable, "%s: cannot be executed: it is not a regular file", terminal.Quoted(path))
 	}
 	f, err := os.Open(path)
@@ -25,8 +26,8 @@ func checkInterpreter(path string) error {
 		return nil // a program need not be readable
 	}
 	defer f.Close()
-	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')        // the kernel reads no more
-	isBlank := func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' } // a carriage return is part of the path to the kernel
+	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')        // the kernel's own limit
+	isBlank := func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' } // the kernel treats a carriage return as part of the path
 	words := strings.FieldsFunc(strings.TrimPrefix(line, "#!"), isBlank)
 	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
 		return nil

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes this process the parent of those whose own parent ended (prctl(2),
-// PR_SET_CHILD_SUBREAPER, Linux 3.4). Otherwise they go to the process 1, and where that waits for
-// nobody, as in many containers, a group would never be seen to end.
+// adoptOrphans makes this process the parent of processes whose own parent has ended (prctl(2), PR_SET_CHILD_SUBREAPER,
+// Linux 3.4). Otherwise process 1 becomes their parent. In many containers it never waits for children, and a group
+// would never be seen to end.
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// dieTogether has the system kill the command itself when the thread that starts it ends (PR_SET_PDEATHSIG): also
-// where the guard was killed together with rowlock, or was not yet told which group to kill.
+// dieTogether makes the system kill the command itself when the thread that starts it ends (PR_SET_PDEATHSIG). This
+// also works if the guard was killed together with rowlock, or did not yet know the group.
 func dieTogether(attr *syscall.SysProcAttr) { attr.Pdeathsig = unix.SIGKILL }
 
-// ownProgram is the file of this program, also after an update has replaced it.
+// ownProgram returns the file of this program, even after an update has replaced it.
 func ownProgram() (string, error) { return "/proc/self/exe", nil }
 
 // killMarked kills the groups of all processes that have the variable in their environment.

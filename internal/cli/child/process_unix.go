@@ -15,22 +15,21 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
-// Process is a running command and its process group, whose id is that of the command.
+// Process is a running command and its process group. The group's id is the process id of the command.
 type Process struct {
 	group  int
 	guard  *guard
-	Exited chan int            // gets the exit code of the command itself
-	Paused chan syscall.Signal // gets the signal that stopped it, for as long as it has not exited
-	Gone   chan struct{}       // closed when nobody of the group is left
+	Exited chan int            // receives the exit code of the command itself
+	Paused chan syscall.Signal // receives the signal that stopped the command, until it exits
+	Gone   chan struct{}       // closed when no process of the group is left
 }
 
-// Start starts the command as the leader of a new process group, under a guard that kills the group when rowlock
-// itself is killed.
+// Start starts the command as the leader of a new process group. A guard kills the group if rowlock itself is killed.
 func Start(path string, argv, env []string, std system.Stdio) (*Process, error) {
 	adoptOrphans()
 	guard, err := startGuard()
 	if err != nil {
-		return nil, exit.Failf(exit.Internal, "start the process that stops the command when rowlock is killed: %w", reason(err))
+		return nil, exit.Failf(exit.Internal, "start the guard process of the command: %w", reason(err))
 	}
 	cmd := command(path, argv, append(env[:len(env):len(env)], guard.mark), std)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -38,7 +37,7 @@ func Start(path string, argv, env []string, std system.Stdio) (*Process, error) 
 	c := &Process{guard: guard, Exited: make(chan int, 1), Paused: make(chan syscall.Signal, 1), Gone: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocks it: the thread has to live for as long as the command
+		runtime.LockOSThread() // never unlocked: the thread has to live as long as the command
 		if err := cmd.Start(); err != nil {
 			guard.dismiss()
 			started <- err
@@ -46,7 +45,7 @@ func Start(path string, argv, env []string, std system.Stdio) (*Process, error) 
 		}
 		c.group = cmd.Process.Pid
 		guard.watch(c.group)
-		_ = cmd.Process.Release() // Wait would not tell when the command is stopped
+		_ = cmd.Process.Release() // Wait does not report that the command was stopped
 		started <- nil
 		c.wait()
 	}()
@@ -64,14 +63,14 @@ func (c *Process) wait() {
 		_, err := unix.Wait4(c.group, &status, unix.WUNTRACED, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case err != nil: // somebody else in this process waited for it, so nothing is known of its end
+		case err != nil: // other code in this process has waited for it, so its result is unknown
 			c.Exited <- exit.Internal
 			c.awaitGroup()
 			return
 		case status.Stopped():
 			select {
 			case c.Paused <- status.StopSignal():
-			default: // the one before it was not looked at yet
+			default: // the previous signal has not been read yet
 			}
 		case status.Exited():
 			c.Exited <- status.ExitStatus()
@@ -85,14 +84,14 @@ func (c *Process) wait() {
 	}
 }
 
-// awaitGroup returns when nobody of the group is left. There is no event for that, so it looks, soon
-// at first: mostly nobody is left at once. While anybody is left, the system gives the group's id to
-// nobody else.
+// awaitGroup returns when no process of the group is left. The system has no event for that, so awaitGroup polls, at
+// first with short delays: usually the group ends at once. While a process is left, the system does not reuse the
+// group's id.
 func (c *Process) awaitGroup() {
 	const longest = 50 * time.Millisecond
 	for pause := time.Millisecond; ; pause = min(2*pause, longest) {
 		var status unix.WaitStatus
-		for pid := 1; pid > 0; { // orphans that this process adopted
+		for pid := 1; pid > 0; { // orphans that this process has adopted
 			pid, _ = unix.Wait4(-c.group, &status, unix.WNOHANG, nil)
 		}
 		if errors.Is(unix.Kill(-c.group, 0), unix.ESRCH) {
@@ -102,7 +101,7 @@ func (c *Process) awaitGroup() {
 	}
 }
 
-// signal sends sig to the group. It is without effect when nobody is left.
+// signal sends sig to the group. It has no effect if no process is left.
 func (c *Process) signal(sig os.Signal) {
 	if s, ok := sig.(syscall.Signal); ok {
 		select {
@@ -113,13 +112,13 @@ func (c *Process) signal(sig os.Signal) {
 	}
 }
 
-// Terminate asks the group to end; a process that is stopped is continued, to be able to.
+// Terminate sends TERM to the group. It also continues suspended processes, so that they can end.
 func (c *Process) Terminate() {
 	c.signal(unix.SIGTERM)
 	c.signal(unix.SIGCONT)
 }
 
-// Kill ends all that is left of the command at once.
+// Kill kills all remaining processes of the group at once.
 func (c *Process) Kill() { c.signal(unix.SIGKILL) }
 
 func isNoProgram(err error) bool { return errors.Is(err, unix.ENOEXEC) }

@@ -16,18 +16,18 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Process is a running command and the job object that it and all that it starts belong to, which is
-// what Windows has for a process group.
+// Process is a running command and its job object. All processes that the command starts belong to that job: it
+// replaces the process group of Unix.
 type Process struct {
 	cmd    *exec.Cmd
 	job    windows.Handle
-	Exited chan int            // gets the exit code of the command itself
-	Paused chan syscall.Signal // never gets anything: nothing suspends a program here
-	Gone   chan struct{}       // closed when nobody of the job is left
+	Exited chan int            // receives the exit code of the command itself
+	Paused chan syscall.Signal // never receives anything: Windows does not suspend programs
+	Gone   chan struct{}       // closed when no process of the job is left
 }
 
-// Start starts the command in a job of its own, and in a console group, which Ctrl-Break can be
-// sent to. It is suspended until it is in the job, so that none of its children escape.
+// Start starts the command in a job of its own, and in a console group that can receive Ctrl-Break. The command stays
+// suspended until it is in the job, so that no child escapes.
 func Start(path string, argv, env []string, std system.Stdio) (*Process, error) {
 	job, err := createJob()
 	if err != nil {
@@ -50,8 +50,8 @@ func Start(path string, argv, env []string, std system.Stdio) (*Process, error) 
 	return c, nil
 }
 
-// createJob makes a job object whose processes the system kills when its last handle is closed: rowlock has the only
-// one, and the system closes it when rowlock is killed.
+// createJob creates a job object whose processes the system kills when its last handle is closed. Only rowlock has a
+// handle, and the system closes it when rowlock is killed.
 func createJob() (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -67,16 +67,16 @@ func createJob() (windows.Handle, error) {
 	return job, nil
 }
 
-// checkInterpreter does nothing: a script is started by its program here.
+// checkInterpreter does nothing: Windows starts a script by its program.
 func checkInterpreter(string) error { return nil }
 
-// IsGuard is never so: the job object does what a guard does elsewhere.
+// IsGuard returns false: the job object replaces the guard.
 func IsGuard([]string) bool { return false }
 
 // BeGuard is never called.
 func BeGuard(io.Reader) int { return exit.Internal }
 
-// enter puts the command into the job and lets it run.
+// enter puts the command into the job and resumes it.
 func (c *Process) enter() error {
 	pid := uint32(c.cmd.Process.Pid) //nolint:gosec // it was one
 	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, pid)
@@ -123,7 +123,7 @@ type accounting struct {
 	pageFaults, total, active, terminated                  uint32
 }
 
-// members is how many processes of the job are left.
+// members returns how many processes of the job are left.
 func (c *Process) members() uint32 {
 	const basicAccountingInformation = 1
 	var info accounting
@@ -136,19 +136,19 @@ func (c *Process) members() uint32 {
 
 func (c *Process) signal(os.Signal) { c.Terminate() }
 
-// Terminate sends Ctrl-Break, the only one of the console's events that can be sent to a group.
+// Terminate sends Ctrl-Break, the only console event that can be sent to a group.
 func (c *Process) Terminate() {
 	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(c.cmd.Process.Pid)) //nolint:gosec // it was one
 }
 
-// Kill ends all that is left of the command at once.
+// Kill kills all remaining processes of the job at once.
 func (c *Process) Kill() { _ = windows.TerminateJobObject(c.job, exit.Signal+9) }
 
 func isNoProgram(err error) bool { return errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) }
 
 func isNoRoom(err error) bool { return errors.Is(err, windows.ERROR_NOT_ENOUGH_MEMORY) }
 
-// Foreground is nothing that has to be lent here: a console belongs to all its processes.
+// Foreground does nothing here: a console belongs to all its processes.
 type Foreground struct{}
 
 func (Foreground) Forward(c *Process, sig os.Signal)                 { c.signal(sig) }

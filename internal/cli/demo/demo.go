@@ -1,4 +1,4 @@
-// Package demo shows what a fence is for: workers on one lock, in a table of their own.
+// Package demo shows what a fence is for: workers use one lock, in a table of their own.
 package demo
 
 import (
@@ -23,14 +23,14 @@ var demoSQL embed.FS
 const (
 	// Lock is the name of the lock of both demonstrations.
 	Lock = "rowlock-demo"
-	// Timeout ends a demonstration on a store that hangs; it takes about 2 s.
+	// Timeout ends a demonstration on a store that hangs. A demonstration takes about 2 s.
 	Timeout = 30 * time.Second
 )
 
-// dropTimeout bounds the clean-up, which a signal does not end.
+// dropTimeout limits the clean-up, which ignores signals.
 const dropTimeout = 5 * time.Second
 
-// Demo is a table of amounts that two demonstrations work on, in the database of the locks.
+// Demo is a table of amounts for both demonstrations, in the database of the locks.
 type Demo struct {
 	store     *store.Store
 	namespace string
@@ -50,7 +50,7 @@ func Open(ctx context.Context, s *store.Store, namespace string, out io.Writer) 
 	return d, nil
 }
 
-// Drop ignores the end of ctx.
+// Drop drops the table. It ignores the end of ctx.
 func (d *Demo) Drop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 	defer cancel()
@@ -60,7 +60,7 @@ func (d *Demo) Drop(ctx context.Context) error {
 	return nil
 }
 
-// statement reads one from its file: that of the dialect, or the common one.
+// statement returns a statement from its file: that of the dialect, or else the common one.
 func (d *Demo) statement(name string) string {
 	text, err := demoSQL.ReadFile(path.Join("sql", d.store.At.Dialect.String(), name+".sql"))
 	if err != nil {
@@ -90,7 +90,7 @@ func (d *Demo) write(ctx context.Context, q querier, name string, amount int64) 
 	return err
 }
 
-// locker is one worker's. Workers have one each, as processes do.
+// locker returns a locker for one worker. Each worker has its own, as if it were a process.
 func (d *Demo) locker(backend driver.Backend, opts ...rowlock.Option) (*rowlock.Locker, error) {
 	locker, err := rowlock.New(backend, append(opts, rowlock.Namespace(d.namespace))...)
 	if err != nil {
@@ -99,7 +99,7 @@ func (d *Demo) locker(backend driver.Backend, opts ...rowlock.Option) (*rowlock.
 	return locker, nil
 }
 
-// Explain gives an error of a lock, of the fence or of the database its code.
+// Explain adds the exit code to an error of a lock, of the fence or of the database.
 func (d *Demo) Explain(err error) error {
 	var coded *exit.Error
 	switch {

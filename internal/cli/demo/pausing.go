@@ -8,17 +8,17 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/store"
 )
 
-// pausing is a store as a worker sees it that is paused before its first renewal is due. A process
-// that is paused sends nothing, and sees no time pass: when it wakes, its first statement may come
-// before it has looked at a clock. One worker of a process cannot be stopped without the others, so
-// this one is told that its lease lasts longer than it does.
+// pausing is the store of a worker that is suspended before its first renewal is due. A suspended process sends nothing
+// and does not notice how much time passes. When it continues, its first statement may run before it has read a clock.
+// One worker cannot be suspended without its whole process, so this type reports a longer lease to the worker than the
+// store has granted.
 type pausing struct {
 	store.Backend
 
 	believed time.Duration
 }
 
-// Acquire makes the lease a believed one.
+// Acquire replaces the TTL of the lease with a longer one.
 func (p *pausing) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	g, err := p.Backend.Acquire(ctx, r)
 	g.TTL = p.believed

@@ -13,19 +13,19 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// Limits of the second demonstration: more shows nothing more.
+// Limits of the second demonstration. Larger numbers would show nothing new.
 const (
 	MostWorkers  = 64
 	MostPieces   = 10_000
 	StockTimeout = 5 * time.Minute
 	stockTTL     = 10 * time.Second
-	stockPause   = 10 * time.Millisecond // between two sales of a worker: who comes back at once finds the lock free
+	stockPause   = 10 * time.Millisecond // between two sales of a worker; without it, the worker would find the lock free again at once
 )
 
 // pieces is the name of the amount that is left.
 const pieces = "stock"
 
-// SellOut has workers sell until nothing is left, and counts.
+// SellOut lets workers sell until nothing is left, and counts the sales.
 func (d *Demo) SellOut(ctx context.Context, workers int, stock int64) error {
 	if err := d.insert(ctx, pieces, stock); err != nil {
 		return fmt.Errorf("insert the stock: %w", err)
@@ -47,13 +47,13 @@ func (d *Demo) SellOut(ctx context.Context, workers int, stock int64) error {
 	return d.count(ctx, workers, stock, time.Since(start))
 }
 
-// sell sells until nothing is left.
+// sell makes sales until nothing is left.
 func (d *Demo) sell(ctx context.Context, who string) error {
 	locker, err := d.locker(d.store.Backend, rowlock.TTL(stockTTL), rowlock.Fenced(d.guard), rowlock.Holder(who+" of rowlock demo stock"))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = locker.Close() }() // an error of a release was reported by Do
+	defer func() { _ = locker.Close() }() // Do has already returned an error of a release
 	for more := true; more; {
 		err := locker.Do(ctx, Lock, func(ctx context.Context, _ *rowlock.Lease) error {
 			return d.guard.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
@@ -71,7 +71,7 @@ func (d *Demo) sell(ctx context.Context, who string) error {
 	return nil
 }
 
-// sale sells one piece if there is one.
+// sale sells one piece if one is left.
 func (d *Demo) sale(ctx context.Context, tx *sql.Tx, who string) (more bool, err error) {
 	left, err := d.read(ctx, tx, pieces)
 	if err != nil || left == 0 {
@@ -87,7 +87,7 @@ func (d *Demo) sale(ctx context.Context, tx *sql.Tx, who string) (more bool, err
 	return true, d.write(ctx, tx, who, sold+1)
 }
 
-// count adds up what the database says that was sold.
+// count adds up the sales that the database has recorded.
 func (d *Demo) count(ctx context.Context, workers int, stock int64, took time.Duration) error {
 	var total int64
 	for w := range workers {

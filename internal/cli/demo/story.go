@@ -15,34 +15,34 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// What happens in the first demonstration.
+// The amounts and times of the first demonstration.
 const (
 	demoBalance  = 100
 	demoWithdraw = 30 // by A
 	demoDeposit  = 50 // by B
 	demoRight    = demoBalance - demoWithdraw + demoDeposit
 
-	demoTTL      = time.Second            // of A's lease, which B waits for
-	demoTTLAwake = 10 * time.Second       // of those not paused: not lost on a busy machine
-	demoStep     = 300 * time.Millisecond // what a worker takes to compute, and A to wake after B
-	demoBelieved = 2 * Timeout            // how long A trusts its lease: to the end
+	demoTTL      = time.Second            // of A's lease: B waits until it expires
+	demoTTLAwake = 10 * time.Second       // of the other leases: long enough for a busy machine
+	demoStep     = 300 * time.Millisecond // how long a worker computes, and how long after B worker A continues
+	demoBelieved = 2 * Timeout            // how long A trusts its lease: until the end
 )
 
 // balance is the name of the amount that both workers change.
 const balance = "balance"
 
-// pauseStory is a worker that is paused for longer than its lease. All steps are taken in order, by
-// one goroutine; renewals run besides.
+// pauseStory is a worker that is suspended for longer than its lease. One goroutine takes all steps in order. Renewals
+// run beside it.
 type pauseStory struct {
 	*Demo
 
 	a, b   *rowlock.Locker
-	awake  *rowlock.Locker // A's once it is paused no more
+	awake  *rowlock.Locker // A's locker after it has continued
 	fenced bool
 	says   *timeline
 }
 
-// PausedWorker tells the story, with the fence or without.
+// PausedWorker runs the demonstration, with the fence or without.
 func (d *Demo) PausedWorker(ctx context.Context, fenced bool) error {
 	if err := d.insert(ctx, balance, demoBalance); err != nil {
 		return fmt.Errorf("insert the balance: %w", err)
@@ -67,11 +67,11 @@ func (d *Demo) PausedWorker(ctx context.Context, fenced bool) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = locker.Close() }() // that A's lease was lost is the story; Do has reported the others
+		defer func() { _ = locker.Close() }() // A's lease is lost on purpose; Do has already returned other errors
 		*w.locker = locker
 	}
 	fmt.Fprintf(d.Out, "The balance is %d. A withdraws %d, B deposits %d, each under the same lock.\n", demoBalance, demoWithdraw, demoDeposit)
-	fmt.Fprintf(d.Out, "A is paused for longer than its lease of %s.\n\n", demoTTL)
+	fmt.Fprintf(d.Out, "A is suspended for longer than its lease of %s.\n\n", demoTTL)
 	s.says = newTimeline(d.Out)
 	return s.tell(ctx)
 }
@@ -90,7 +90,7 @@ func (s *pauseStory) tell(ctx context.Context) error {
 	if err := wait(ctx, demoStep); err != nil {
 		return err
 	}
-	s.says.a("is paused: nothing renews its lease")
+	s.says.a("is suspended: nothing renews its lease")
 
 	if err := s.change(ctx, s.b, s.says.b, "A's lease has expired: gets the lock", demoDeposit); err != nil {
 		return err
@@ -98,20 +98,20 @@ func (s *pauseStory) tell(ctx context.Context) error {
 	if err := wait(ctx, demoStep); err != nil {
 		return err
 	}
-	s.says.a("wakes, and has not noticed", fmt.Sprintf("writes what it computed: %d", read-demoWithdraw))
+	s.says.a("continues, and has not noticed", fmt.Sprintf("writes what it computed: %d", read-demoWithdraw))
 	if err := s.writeLate(ctx, old, read-demoWithdraw); err != nil {
 		return err
 	}
 	_ = old.Release(ctx) // it was lost long ago
-	if s.fenced {        // without, A thinks that it is done
-		if err := s.change(ctx, s.awake, s.says.a, "begins again: gets the lock", -demoWithdraw); err != nil {
+	if s.fenced {        // without the fence, A believes that its work is done
+		if err := s.change(ctx, s.awake, s.says.a, "starts again: gets the lock", -demoWithdraw); err != nil {
 			return err
 		}
 	}
 	return s.conclude(ctx)
 }
 
-// change adds to the balance under a lock of its own, as it should be done.
+// change adds to the balance under a new lock, as a correct worker does.
 func (s *pauseStory) change(ctx context.Context, l *rowlock.Locker, says func(...string), got string, amount int64) error {
 	return l.Do(ctx, Lock, func(ctx context.Context, lease *rowlock.Lease) error {
 		says(got, "token "+lease.Token().String())
@@ -131,7 +131,7 @@ func (s *pauseStory) change(ctx context.Context, l *rowlock.Locker, says func(..
 	})
 }
 
-// writeLate writes under a lease that A believes in. With the fence, it must be refused.
+// writeLate writes under a lease that A still trusts. The fence must reject that.
 func (s *pauseStory) writeLate(ctx context.Context, old *rowlock.Lease, amount int64) error {
 	held, cancel := context.WithCancel(old.Context())
 	defer cancel()
@@ -140,18 +140,18 @@ func (s *pauseStory) writeLate(ctx context.Context, old *rowlock.Lease, amount i
 	var stale *fence.StaleError
 	switch {
 	case errors.As(err, &stale):
-		s.says.a("REFUSED by the fence: stale, for", "the newest token is "+stale.Newest.String())
+		s.says.a("REJECTED by the fence: stale, for", "the newest token is "+stale.Newest.String())
 		return nil
 	case err != nil:
 		return err
 	case s.fenced:
 		return exit.Failf(exit.Internal, "the fence let a stale write through")
 	}
-	s.says.a("is not refused")
+	s.says.a("is not rejected")
 	return nil
 }
 
-// commit writes the balance in a transaction that the fence lets through, or in one without.
+// commit writes the balance, in a transaction that the fence accepts or in one without a fence.
 func (s *pauseStory) commit(ctx context.Context, amount int64) error {
 	var err error
 	if s.fenced {
@@ -165,7 +165,7 @@ func (s *pauseStory) commit(ctx context.Context, amount int64) error {
 	return nil
 }
 
-// conclude says what has become of the balance.
+// conclude prints the final balance.
 func (s *pauseStory) conclude(ctx context.Context) error {
 	final, err := s.read(ctx, s.store.DB, balance)
 	if err != nil {
@@ -174,11 +174,11 @@ func (s *pauseStory) conclude(ctx context.Context) error {
 	sum := fmt.Sprintf("%d - %d + %d = %d", demoBalance, demoWithdraw, demoDeposit, demoRight)
 	switch {
 	case s.fenced && final == demoRight:
-		_, err = fmt.Fprintf(s.Out, "\nThe database refused A's stale write, and B's deposit was kept.\nThe balance is %d, as it should be: %s.\n", final, sum)
+		_, err = fmt.Fprintf(s.Out, "\nThe database rejected A's stale write, and B's deposit was kept.\nThe balance is %d, as it should be: %s.\n", final, sum)
 	case s.fenced:
 		return exit.Failf(exit.Internal, "the balance is %d, and not %s", final, sum)
 	default:
-		_, err = fmt.Fprintf(s.Out, "\nA lost update: A wrote over B's deposit, and nobody was told.\nThe balance is %d, and should be %s.\n", final, sum)
+		_, err = fmt.Fprintf(s.Out, "\nA lost update: A wrote over B's deposit, and no error was reported.\nThe balance is %d, and should be %s.\n", final, sum)
 	}
 	if err != nil {
 		return exit.Failf(exit.Internal, "write to stdout: %w", err)
@@ -186,7 +186,7 @@ func (s *pauseStory) conclude(ctx context.Context) error {
 	return nil
 }
 
-// wait is the time that work takes.
+// wait waits as long as the work takes.
 func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

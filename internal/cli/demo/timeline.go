@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// demoColumn is the width of one worker's column: two and the time fit into 80.
+// demoColumn is the width of one worker's column: two columns and the time fit into 80.
 const demoColumn = 36
 
-// timeline tells what two workers do, one column each, with the seconds since its start.
+// timeline prints what two workers do, one column each, with the seconds since its start.
 type timeline struct {
 	out   io.Writer
 	start time.Time
@@ -22,21 +22,21 @@ func newTimeline(out io.Writer) *timeline {
 	return t
 }
 
-// a says what worker A does at this moment, in one line or several.
+// a prints what worker A does now, in one line or several.
 func (t *timeline) a(lines ...string) {
 	for i, line := range lines {
 		t.row(t.now(i), line, "")
 	}
 }
 
-// b is for worker B.
+// b prints what worker B does now.
 func (t *timeline) b(lines ...string) {
 	for i, line := range lines {
 		t.row(t.now(i), "", line)
 	}
 }
 
-// now is the time in the first of several lines.
+// now returns the time for the first of several lines.
 func (t *timeline) now(line int) string {
 	if line > 0 {
 		return ""

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// clockTolerated is by how much a store's clock may differ from this machine's before that is worth a warning.
+// clockTolerated is how far a store's clock may differ from this machine's without a warning.
 const clockTolerated = time.Second
 
-// clockRounds is how often a clock is asked; the quickest answer counts.
+// clockRounds is how often a clock is read. The fastest answer counts.
 const clockRounds = 3
 
-// measureClock is how far the clock that ask reads is ahead of this machine's. It was read somewhere between sending and
-// answer: in the middle, give or take half of that time.
+// measureClock returns how far the clock that ask reads is ahead of this machine's. The clock was read at some time
+// between the request and the reply. measureClock assumes the middle, so the error is at most half of the round trip.
 func measureClock(ctx context.Context, ask func(context.Context) (time.Time, error)) (ahead, giveOrTake time.Duration, err error) {
 	quickest := time.Duration(-1)
 	for range clockRounds {
@@ -25,13 +25,13 @@ func measureClock(ctx context.Context, ask func(context.Context) (time.Time, err
 		took := time.Since(sent)
 		if quickest < 0 || took < quickest {
 			quickest = took
-			ahead = there.Round(0).Sub(sent.Add(took / 2).Round(0)) // wall clocks
+			ahead = there.Round(0).Sub(sent.Add(took / 2).Round(0)) // compares the wall clocks
 		}
 	}
 	return ahead, quickest / 2, nil
 }
 
-// clockCheck compares the clock of a server with this machine's.
+// clockCheck compares a server's clock with this machine's.
 func clockCheck(of string, ask func(context.Context) (time.Time, error)) check {
 	return check{"clock", func(ctx context.Context, r *Report) error {
 		ahead, giveOrTake, err := measureClock(ctx, ask)
@@ -55,7 +55,7 @@ func (r *Report) clock(of string, ahead, giveOrTake time.Duration) {
 		r.ok("clock", found)
 		return
 	}
-	r.warn("clock", found+": the store's clock alone decides when a lease ends, and a holder's trust is counted by a clock that nobody sets, "+
-		"but the times that are shown are wrong, and tokens that come from a clock may fall behind after a failover",
-		"run NTP on both (chronyd, systemd-timesyncd), and have it slew and not step")
+	r.warn("clock", found+": leases are still safe, because only the store's clock ends them, and a holder counts its trust on a monotonic clock,  "+
+		"but the displayed times are wrong, and tokens that come from a clock may fall behind after a failover",
+		"run NTP on both (chronyd, systemd-timesyncd), and let it slew the clock instead of stepping it")
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A clock is read half of the round trip after it was asked, give or take that half; of several answers the quickest counts.
+// A clock counts as read half a round trip after the request, with an error of at most that half. Of several answers
+// the fastest counts.
 func TestMeasureClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -34,7 +35,8 @@ func TestMeasureClock(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// What half of a round trip explains is no skew; more than a second beyond it is a warning, in either direction.
+// A difference within half of a round trip is not reported. More than a second beyond it is a warning, in either
+// direction.
 func TestClockFindings(t *testing.T) {
 	t.Parallel()
 	for _, of := range []struct {
@@ -50,7 +52,7 @@ func TestClockFindings(t *testing.T) {
 	}
 }
 
-// Versions are compared number by number, and one that is not understood is not held against a server.
+// Versions are compared number by number. A version that cannot be parsed causes no finding.
 func TestVersionsThatAreTooOld(t *testing.T) {
 	t.Parallel()
 	for version, old := range map[string]bool{"3.6.5": false, "3.6.4": true, "3.5.30": true, "3.7.0": false, "4.0.0": false, "3.10.1": false, "": false, "main": false} {

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networkFileSystems are those over which other machines may reach a file: statfs(2).
+// networkFileSystems are those that other machines may use at the same time: statfs(2).
 var networkFileSystems = map[int64]string{
 	unix.NFS_SUPER_MAGIC: "NFS", unix.SMB_SUPER_MAGIC: "SMB", unix.SMB2_SUPER_MAGIC: "SMB", unix.CIFS_SUPER_MAGIC: "SMB",
 	unix.CEPH_SUPER_MAGIC: "Ceph", unix.AFS_SUPER_MAGIC: "AFS", unix.CODA_SUPER_MAGIC: "Coda", unix.V9FS_MAGIC: "9P",
 }
 
-// networkFileSystem names the one that a file is on; empty if it is none of them.
+// networkFileSystem returns the name of the network file system of a file, or an empty text.
 func networkFileSystem(path string) string {
 	var s unix.Statfs_t
 	if unix.Statfs(path, &s) != nil {
@@ -21,7 +21,7 @@ func networkFileSystem(path string) string {
 	return networkFileSystems[int64(uint32(s.Type))] //nolint:gosec,unconvert // its type depends on the machine
 }
 
-// mayWriteTo says why no file can be made in a folder.
+// mayWriteTo returns an error if this user cannot create files in a folder.
 func mayWriteTo(folder string) error {
 	if err := unix.Access(folder, unix.W_OK|unix.X_OK); err != nil {
 		return &os.PathError{Op: "write to", Path: folder, Err: err}

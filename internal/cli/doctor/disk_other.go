@@ -2,8 +2,8 @@
 
 package doctor
 
-// networkFileSystem is not known here.
+// networkFileSystem is unknown on this system.
 func networkFileSystem(string) string { return "" }
 
-// mayWriteTo is not known here.
+// mayWriteTo is unknown on this system.
 func mayWriteTo(string) error { return nil }

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// encryptionCheck says whether what goes over the network to the store can be read there.
+// encryptionCheck says whether others on the network can read the connection to the store.
 func (s database) encryptionCheck() check {
 	return check{"encryption", func(ctx context.Context, r *Report) error {
 		if s.At.KeyValue != nil {
@@ -31,7 +31,7 @@ func (s database) encryptionCheck() check {
 			if err != nil {
 				return err
 			}
-			hosts, do = []string{cfg.ConnConfig.Host}, "add sslmode=verify-full to --store: without it a server that refuses TLS is talked to in plaintext"
+			hosts, do = []string{cfg.ConnConfig.Host}, "add sslmode=verify-full to --store: without it, the connection is in plaintext if the server has no TLS"
 			for _, other := range cfg.ConnConfig.Fallbacks {
 				hosts = append(hosts, other.Host)
 			}
@@ -43,7 +43,7 @@ func (s database) encryptionCheck() check {
 	}}
 }
 
-// secureScheme is the one with TLS.
+// secureScheme returns the scheme with TLS.
 func secureScheme(scheme string) string {
 	if plain, cluster, is := strings.Cut(scheme, "+"); is {
 		return plain + "s+" + cluster
@@ -62,11 +62,11 @@ func (r *Report) encryption(version string, hosts []string, do string) {
 	case near:
 		r.ok("encryption", "the connection is not encrypted, and does not leave this machine")
 	default:
-		r.warn("encryption", "the connection is not encrypted: everybody who can read the network reads names, holders and data, and may change them", do)
+		r.warn("encryption", "the connection is not encrypted: others on the network can read and change names, holders and data", do)
 	}
 }
 
-// onThisMachine says whether a host, HOST:PORT or the folder of a socket is one that no network is in between of.
+// onThisMachine reports whether host (a name, HOST:PORT, or the folder of a socket) is reached without a network.
 func onThisMachine(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A connection that leaves the machine without TLS is a warning with what to write; one that stays on it is fine.
+// A connection that leaves the machine without TLS is a warning, with the setting to add. A connection that stays on
+// the machine is fine.
 func TestEncryptionIsTold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

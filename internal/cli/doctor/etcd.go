@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// minEtcd is the oldest release: docs/etcd.md says why.
+// minEtcd is the oldest supported release; docs/etcd.md says why.
 var minEtcd = [3]int{3, 6, 5}
 
 func etcdChecks(client *clientv3.Client, prefix string) []check {
@@ -20,7 +20,7 @@ func etcdChecks(client *clientv3.Client, prefix string) []check {
 	}
 }
 
-// etcdServers asks each for its version and its alarms.
+// etcdServers asks each server for its version and its alarms.
 func etcdServers(ctx context.Context, r *Report, client *clientv3.Client) error {
 	told := map[string]bool{}
 	for _, endpoint := range client.Endpoints() {
@@ -29,7 +29,7 @@ func etcdServers(ctx context.Context, r *Report, client *clientv3.Client) error 
 		cancel()
 		name := endpoint[strings.LastIndexByte(endpoint, '/')+1:]
 		if err != nil {
-			r.warn("server", name+" does not tell how it is: "+terminal.Plain(err), "")
+			r.warn("server", name+" does not report its status: "+terminal.Plain(err), "")
 			continue
 		}
 		r.ok("connection", name+" answers: etcd "+status.Version)
@@ -37,10 +37,10 @@ func etcdServers(ctx context.Context, r *Report, client *clientv3.Client) error 
 			r.problem("version", "etcd "+status.Version+" of "+name+" is too old", "update it to etcd 3.6.5 or newer")
 		}
 		if status.Leader == 0 {
-			r.problem("cluster", name+" knows no leader, so that nothing is granted", "start a majority of the servers, and see to the network between them")
+			r.problem("cluster", name+" has no leader, so no lock can be granted", "start a majority of the servers, and check the network between them")
 		}
 		if status.IsLearner {
-			r.problem("cluster", name+" is a learner, which takes no requests", "name members that vote in --store")
+			r.problem("cluster", name+" is a learner, which accepts no requests", "name voting members in --store")
 		}
 		for _, alarm := range status.Errors {
 			if !told[alarm] {
@@ -52,36 +52,36 @@ func etcdServers(ctx context.Context, r *Report, client *clientv3.Client) error 
 	return nil
 }
 
-// alarm is one that is active, as etcd words it.
+// alarm reports an active alarm, in etcd's words.
 func (r *Report) alarm(text string) {
 	do := "etcdctl alarm list"
 	switch {
 	case strings.Contains(text, "space exceeded"), strings.Contains(text, "NOSPACE"):
-		do = "make room (etcdctl compact, etcdctl defrag), or raise --quota-backend-bytes; then: etcdctl alarm disarm"
+		do = "free space (etcdctl compact, etcdctl defrag), or raise --quota-backend-bytes; then: etcdctl alarm disarm"
 	case strings.Contains(text, "corrupt"), strings.Contains(text, "CORRUPT"):
-		do = "replace the member that is corrupt: its data differ from those of the others"
+		do = "replace the corrupt member: its data differ from those of the others"
 	}
 	r.problem("alarm", "an alarm is active: "+text, do)
 }
 
-// etcdPrivileges sends a transaction that would put a lock's key if that had been written a negative number of times: its
-// permission is looked at, and nothing is written.
+// etcdPrivileges sends a transaction that would write a lock's key if that key had a negative version. etcd checks the
+// permission, and writes nothing.
 func etcdPrivileges(ctx context.Context, r *Report, client *clientv3.Client, prefix string) error {
 	key := prefix + "//doctor/"
 	_, err := client.Txn(ctx).If(clientv3.Compare(clientv3.Version(key), "<", 0)).Then(clientv3.OpPut(key, "")).Else(clientv3.OpGet(key)).Commit()
 	switch {
 	case err == nil:
-		r.ok("privileges", "this user may do all that a lock needs")
+		r.ok("privileges", "this user has all privileges that a lock needs")
 	case strings.Contains(err.Error(), "permission denied"):
 		r.problem("privileges", "this user may not read and write the keys "+prefix+"/…", "etcdctl role grant-permission ROLE --prefix=true readwrite "+prefix+"/")
-	case r.has(problem, "alarm"): // which keeps it from being asked
+	case r.has(problem, "alarm"): // an alarm hides the answer
 	default:
 		return err
 	}
 	return nil
 }
 
-// olderThan compares a version of three numbers; one that is not understood is not older.
+// olderThan compares a version of three numbers. A version that cannot be parsed is not older.
 func olderThan(version string, least [3]int) bool {
 	var v [3]int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil {

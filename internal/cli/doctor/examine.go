@@ -1,4 +1,4 @@
-// Package doctor looks for what is wrong with a store, and says what to do. It writes nothing and takes no lock.
+// Package doctor looks for faults of a store, and says what to do. It writes nothing and acquires no lock.
 package doctor
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// checkTimeout bounds each check, so that one that hangs leaves the others their turn.
+// checkTimeout limits each check, so that the next one runs even if one hangs.
 const checkTimeout = 5 * time.Second
 
-// check looks at one thing. What it returns is why it could not be found out; what it found is in the report.
+// check examines one thing. It adds findings to the report. Its error says why it could not find out.
 type check struct {
 	name string
 	run  func(context.Context, *Report) error
 }
 
-// Examine makes the report of a store. Its error is that of a command line that cannot work.
+// Examine returns the report of a store. It returns an error only for an invalid command line.
 func Examine(ctx context.Context, at store.Location, table sqltable.Table, namespace string) (*Report, error) {
 	r := &Report{Store: at.Shown, Findings: []finding{}}
 	r.ok("store", at.Shown+": excludes "+at.Excludes())
@@ -46,10 +46,10 @@ func Examine(ctx context.Context, at store.Location, table sqltable.Table, names
 	return r, nil
 }
 
-// database is a store as it is examined.
+// database is a store that is examined.
 type database struct{ *store.Store }
 
-// checks are those of the store's kind.
+// checks returns the checks for the store's kind.
 func (s database) checks() []check {
 	switch s.At.Dialect {
 	case migrations.Postgres:
@@ -70,7 +70,7 @@ func (s database) checks() []check {
 	}
 }
 
-// runAll runs checks until one finds that the store cannot be reached.
+// runAll runs the checks until one finds that the store cannot be reached.
 func (r *Report) runAll(ctx context.Context, checks []check) {
 	for _, c := range checks {
 		if r.silent {
@@ -80,18 +80,18 @@ func (r *Report) runAll(ctx context.Context, checks []check) {
 		err := c.run(bounded, r)
 		cancel()
 		if err != nil {
-			r.warn(c.name, "it could not be found out: "+terminal.Plain(err), "")
+			r.warn(c.name, "the check failed: "+terminal.Plain(err), "")
 		}
 	}
 }
 
-// inspection reads the state of a lock that nobody has, with which a backend finds out how its store is set up.
+// inspection reads the state of a free lock. By that, a backend finds out how its store is configured.
 func inspection(namespace string) check {
 	return check{"locks", func(ctx context.Context, r *Report) error {
 		_, err := r.store.Backend.Inspect(ctx, driver.Key{Namespace: namespace, Name: "doctor"})
 		switch {
 		case driver.IsPermanent(err) && (r.has(problem, "schema") || r.has(problem, "privileges")):
-			return nil // which was told
+			return nil // already reported
 		case err != nil && driver.IsPermanent(err):
 			r.problem("locks", store.CommandTerms.Replace(terminal.Plain(err)), "")
 			return nil

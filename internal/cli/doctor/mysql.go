@@ -22,14 +22,14 @@ func (s database) mysqlPrivileges() []privilege {
 	return ofLeaseRows
 }
 
-// account finds the user and the host that MySQL looks a user up by, in its refusal of a database.
+// account matches the user and the host in MySQL's error for a missing privilege on a database.
 var account = regexp.MustCompile(`for user ('[^'\\]*'@'[^'\\]*') to database`)
 
-// mayNotUse ends the examination for a user that the server knows and that has no privilege in the database.
+// mayNotUse ends the examination if the server knows the user and the user has no privilege in the database.
 func (s database) mayNotUse(r *Report, err error) {
 	needed := s.mysqlPrivileges()
 	database := "`" + strings.ReplaceAll(s.At.MySQL.DBName, "`", "``") + "`"
-	do := "give it those that the documentation of package migrations names"
+	do := "grant those in the documentation of package migrations"
 	if user := submatch(account, err.Error()); user != "" {
 		do = "as an administrator: USE " + database + "; " + s.grants(append(needed[:len(needed):len(needed)], ofHistory...), user)
 	}
@@ -50,19 +50,19 @@ func (s database) mysqlServer(ctx context.Context, r *Report) error {
 	r.ok("connection", mysqlName(facts["version"])+" answers")
 	s.boundCheck(r)
 	if tooOld := mysqlTooOld(facts["version"]); tooOld != "" {
-		r.problem("version", mysqlName(facts["version"])+" does not do", tooOld)
+		r.problem("version", mysqlName(facts["version"])+" is not supported", tooOld)
 	}
 	on := func(name string) bool { return facts[name] == "ON" || facts[name] == "1" }
 	if on("read_only") || on("super_read_only") {
-		r.problem("primary", "the server is read-only (read_only)", "name the one that takes writes in --store")
+		r.problem("primary", "the server is read-only (read_only)", "name the server that accepts writes in --store")
 	}
 	several := on("wsrep_on") || facts["group_replication_group_name"] != "" && !on("group_replication_single_primary_mode")
 	switch {
 	case several && s.At.Session != "":
-		r.problem("cluster", "the server is one of several that take writes, and GET_LOCK excludes on one of them only",
-			"keep locks as lease rows (--store mysql://…), or have every program reach the same node")
+		r.problem("cluster", "the server is one of several that accept writes, and GET_LOCK excludes only on a single one",
+			"keep locks as lease rows (--store mysql://…), or make every program use the same node")
 	case several:
-		r.warn("cluster", "the server is one of several that take writes", "have every program reach the same node: where two take turns, nothing is granted")
+		r.warn("cluster", "the server is one of several that accept writes", "make every program use the same node: if requests alternate between two, no lock is granted")
 	}
 	mysqlDurability(r, facts)
 	return nil
@@ -70,23 +70,23 @@ func (s database) mysqlServer(ctx context.Context, r *Report) error {
 
 func mysqlDurability(r *Report, facts map[string]string) {
 	found := false
-	if v := facts["innodb_flush_log_at_trx_commit"]; v != "1" && v != "3" && v != "" { // 3 is MariaDB's, and flushes as 1 does
-		r.problem("durability", "innodb_flush_log_at_trx_commit="+v+": a crash of the machine forgets the grants of the last second", "set innodb_flush_log_at_trx_commit=1")
+	if v := facts["innodb_flush_log_at_trx_commit"]; v != "1" && v != "3" && v != "" { // 3 exists only in MariaDB, and flushes as 1 does
+		r.problem("durability", "innodb_flush_log_at_trx_commit="+v+": a crash of the machine loses the grants of the last second", "set innodb_flush_log_at_trx_commit=1")
 		found = true
 	}
 	if v := facts["sync_binlog"]; facts["log_bin"] == "ON" && v != "1" && v != "" {
-		r.warn("durability", "sync_binlog="+v+": after a crash of the machine a replica may know more, or less, than the server", "set sync_binlog=1")
+		r.warn("durability", "sync_binlog="+v+": after a crash of the machine, a replica may have more or less data than the server", "set sync_binlog=1")
 		found = true
 	}
 	if facts["log_bin"] == "ON" && facts["binlog_format"] == "STATEMENT" {
 		r.warn("replication", "binlog_format=STATEMENT: the tokens of a replica may differ", "set binlog_format=ROW")
 	}
 	if !found {
-		r.ok("durability", "what is committed is on the disk")
+		r.ok("durability", "commits are durable")
 	}
 }
 
-// engineCheck wants tables that take part in transactions.
+// engineCheck requires tables with transactions.
 func (s database) engineCheck(ctx context.Context, r *Report) error {
 	table := s.Table.Name()
 	engines, err := s.facts(ctx, "engines", s.Table.Schema(), table, table, table)
@@ -95,7 +95,7 @@ func (s database) engineCheck(ctx context.Context, r *Report) error {
 	}
 	for name, engine := range engines {
 		if engine != "InnoDB" {
-			r.problem("engine", fmt.Sprintf("the table %s is kept by %s, which knows no transactions", name, engine), "ALTER TABLE "+name+" ENGINE = InnoDB")
+			r.problem("engine", fmt.Sprintf("the table %s uses %s, which has no transactions", name, engine), "ALTER TABLE "+name+" ENGINE = InnoDB")
 		}
 	}
 	return nil
@@ -108,7 +108,8 @@ func mysqlName(version string) string {
 	return "MySQL " + version
 }
 
-// mysqlTooOld says what to do about a version that does not do; nothing about one that does, or is not understood.
+// mysqlTooOld says what to do about a version that is not supported. For a supported version, or one that cannot be
+// parsed, it returns an empty text.
 func mysqlTooOld(version string) string {
 	var major, minor int
 	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// owner is the user that a file belongs to.
+// owner returns the user that owns a file.
 func owner(info fs.FileInfo) (uid int, known bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

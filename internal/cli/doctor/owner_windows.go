@@ -2,5 +2,5 @@ package doctor
 
 import "io/fs"
 
-// owner is not looked at: on Windows access lists decide who may open a file.
+// owner is unknown: on Windows access lists decide who may open a file.
 func owner(fs.FileInfo) (uid int, known bool) { return 0, false }

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// minPostgres is the oldest server, as server_version_num has it.
+// minPostgres is the oldest supported server, as server_version_num.
 const minPostgres = 120000
 
 func (s database) postgresChecks() []check {
@@ -41,13 +41,13 @@ func (s database) postgresServer(ctx context.Context, r *Report) error {
 	case facts["standby"] == "true":
 		r.problem("primary", "the server is a standby", "name the primary in --store: several hosts, and ?target_session_attrs=read-write")
 	case facts["default_transaction_read_only"] == "on":
-		r.problem("primary", "sessions are read-only (default_transaction_read_only)", "let this user's sessions write")
+		r.problem("primary", "sessions are read-only (default_transaction_read_only)", "allow this user's sessions to write")
 	}
 	s.postgresDurability(r, facts)
 	return s.poolerCheck(ctx, r)
 }
 
-// mayNotConnect ends the examination for a user that the server knows and the database refuses.
+// mayNotConnect ends the examination if the server knows the user and the database rejects it.
 func (s database) mayNotConnect(r *Report) error {
 	cfg, err := pgxpool.ParseConfig(s.At.PostgresURL)
 	if err != nil {
@@ -64,22 +64,22 @@ func (s database) postgresDurability(r *Report, facts map[string]string) {
 	found := false
 	for _, name := range []string{"fsync", "full_page_writes"} {
 		if facts[name] == "off" {
-			r.problem("durability", name+"=off: a crash of the machine may forget who holds what, and damage the tables", "set "+name+"=on")
+			r.problem("durability", name+"=off: a crash of the machine may lose grants and damage the tables", "set "+name+"=on")
 			found = true
 		}
 	}
 	if facts["synchronous_commit"] == "off" {
-		r.warn("durability", "synchronous_commit=off: a grant is flushed to the disk all the same, but a crash may forget the last transactions of the data "+
-			"that a lock protects, the marks of the fence among them", "set synchronous_commit=on for those who write that data")
+		r.warn("durability", "synchronous_commit=off: grants are flushed to the disk nevertheless, but a crash may lose the last transactions of the data "+
+			"that a lock protects, and marks of the fence", "set synchronous_commit=on for the users that write that data")
 		found = true
 	}
 	if !found {
-		r.ok("durability", "what is committed is on the disk")
+		r.ok("durability", "commits are durable")
 	}
 }
 
-// poolerCheck compares the server process that the login was told of with the one that answers: a pooler tells its
-// clients a number of its own.
+// poolerCheck compares the server process that the login reported with the one that answers. A pooler reports a number
+// of its own to its clients.
 func (s database) poolerCheck(ctx context.Context, r *Report) error {
 	conn, err := s.DB.Conn(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s database) poolerCheck(ctx context.Context, r *Report) error {
 	defer conn.Close()
 	var told, pid uint32
 	err = conn.Raw(func(c any) error {
-		pg := c.(*stdlib.Conn).Conn().PgConn() // package store made it
+		pg := c.(*stdlib.Conn).Conn().PgConn() // package store has opened it with this driver
 		told = pg.PID()
 		answers, err := pg.Exec(ctx, "SELECT pg_backend_pid()").ReadAll()
 		if err != nil {
@@ -102,18 +102,18 @@ func (s database) poolerCheck(ctx context.Context, r *Report) error {
 	case err != nil:
 		return err
 	case told == pid:
-		r.ok("pooler", "none is seen in between")
+		r.ok("pooler", "no pooler was detected")
 	case s.At.Session != "":
-		r.problem("pooler", fmt.Sprintf("a pooler is in between (the login said process %d, and process %d answers): a lock of a session would be somebody else's with the next statement", told, pid),
+		r.problem("pooler", fmt.Sprintf("a pooler is in between (the login reported process %d, and process %d answers): a session lock would belong to another client with the next statement", told, pid),
 			"name the server itself in --store, or keep locks as lease rows (--store postgres://…), which need no session")
 	default:
-		r.warn("pooler", fmt.Sprintf("a pooler is in between (the login said process %d, and process %d answers): locks are safe, but nobody can LISTEN through it, so that who waits finds out by asking again", told, pid),
-			"where jobs wait for each other, name the server itself in --store")
+		r.warn("pooler", fmt.Sprintf("a pooler is in between (the login reported process %d, and process %d answers): locks are safe, but LISTEN does not work through it, so waiters have to poll", told, pid),
+			"if jobs wait for each other, name the server itself in --store")
 	}
 	return nil
 }
 
-// creatorsCheck names the roles that may put objects where the names of this user's statements are looked for.
+// creatorsCheck names the roles that may create objects in the schemas where this user's statements look up names.
 func (s database) creatorsCheck(ctx context.Context, r *Report) error {
 	rows, err := s.query(ctx, "creators")
 	if err != nil {
@@ -131,15 +131,15 @@ func (s database) creatorsCheck(ctx context.Context, r *Report) error {
 			who = "every role may create in the schema " + schema
 		}
 		if first {
-			r.problem("search path", who+", which the search_path names before pg_catalog: what they put there runs in place of the server's own functions", mend)
+			r.problem("search path", who+", which the search_path names before pg_catalog: a function there runs instead of the server's own", mend)
 		} else {
-			r.warn("search path", who+", which is on the search_path: a table there may be taken for one of yours", mend)
+			r.warn("search path", who+", which is on the search_path: a table there may be used instead of yours", mend)
 		}
 	}
 	return rows.Err()
 }
 
-// closedCheck looks for schemas that have the tables and that this user may not use.
+// closedCheck looks for schemas that contain the tables and that this user may not use.
 func (s database) closedCheck(ctx context.Context, r *Report) error {
 	rows, err := s.query(ctx, "closed", s.Table.Schema(), s.Table.Name())
 	if err != nil {
@@ -151,15 +151,15 @@ func (s database) closedCheck(ctx context.Context, r *Report) error {
 		if err := rows.Scan(&schema, &user); err != nil {
 			return err
 		}
-		r.problem("privileges", "this user may not use the schema "+schema+", which has the tables", "as its owner: GRANT USAGE ON SCHEMA "+schema+" TO "+user+";")
+		r.problem("privileges", "this user may not use the schema "+schema+", which contains the tables", "as its owner: GRANT USAGE ON SCHEMA "+schema+" TO "+user+";")
 	}
 	return rows.Err()
 }
 
-// sequenceCheck looks for what the tokens of advisory locks come from.
+// sequenceCheck looks for the sequence of the tokens of advisory locks.
 func (s database) sequenceCheck(ctx context.Context, r *Report) error {
 	if r.has(problem, "privileges") {
-		return nil // the sequence is in a schema that is closed to this user
+		return nil // the sequence is in a schema that this user may not use
 	}
 	facts, err := s.facts(ctx, "sequence")
 	if err != nil {
@@ -170,7 +170,7 @@ func (s database) sequenceCheck(ctx context.Context, r *Report) error {
 	case "missing":
 		r.problem("schema", "the sequence "+sequence+" is missing", "rowlock migrate up"+s.Flags())
 	case "true":
-		r.ok("schema", "the sequence of the tokens is there")
+		r.ok("schema", "the sequence of the tokens exists")
 	default:
 		user, err := s.user(ctx)
 		if err != nil {

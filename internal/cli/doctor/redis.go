@@ -18,8 +18,8 @@ import (
 //go:embed lua/may.lua
 var mayOnRedis string
 
-// redisChecks are those of one server, or of each primary of a Cluster. What the library finds of them, the inspection
-// of a lock tells.
+// redisChecks returns the checks of one server, or of each primary of a Cluster. The library's own findings come from
+// the inspection of a lock.
 func redisChecks(client redis.UniversalClient, prefix string) []check {
 	return []check{
 		{"server", func(ctx context.Context, r *Report) error {
@@ -35,7 +35,7 @@ func redisChecks(client redis.UniversalClient, prefix string) []check {
 	}
 }
 
-// eachPrimary does something with each server, one after the other.
+// eachPrimary calls do for each server, one after another.
 func eachPrimary(ctx context.Context, client redis.UniversalClient, do func(context.Context, string, *redis.Client) error) error {
 	switch c := client.(type) {
 	case *redis.Client:
@@ -62,7 +62,7 @@ func redisServer(ctx context.Context, r *Report, name string, server *redis.Clie
 	return clockCheck(name, func(ctx context.Context) (time.Time, error) { return server.Time(ctx).Result() }).run(ctx, r)
 }
 
-// redisPrivileges asks the server whether this user may do what the scripts do (acl_check_cmd, Redis 7).
+// redisPrivileges asks the server whether this user may run the scripts' commands (acl_check_cmd, Redis 7).
 func redisPrivileges(ctx context.Context, r *Report, client redis.UniversalClient, prefix string) error {
 	missing, err := client.Eval(ctx, mayOnRedis, []string{prefix + ":doctor"}).StringSlice()
 	switch {
@@ -73,12 +73,13 @@ func redisPrivileges(ctx context.Context, r *Report, client redis.UniversalClien
 	case len(missing) > 0:
 		r.problem("privileges", "this user may not "+strings.ToUpper(strings.Join(missing, ", ")), "ACL SETUSER … +"+strings.Join(missing, " +"))
 	default:
-		r.ok("privileges", "this user may do all that a lock needs")
+		r.ok("privileges", "this user has all privileges that a lock needs")
 	}
 	return nil
 }
 
-// redlockChecks are those of each node. A node that keeps nothing on its disk is no matter: one that has forgotten does not vote.
+// redlockChecks returns the checks of each node. A node without persistence is no fault, because a node that has lost
+// its data does not vote.
 func redlockChecks(nodes []*redis.Client, prefix string) []check {
 	return []check{{"nodes", func(ctx context.Context, r *Report) error {
 		reached, ids := 0, map[string]string{}
@@ -92,7 +93,7 @@ func redlockChecks(nodes []*redis.Client, prefix string) []check {
 				r.problem("node", name+": "+terminal.Plain(err), "")
 				continue
 			case err != nil:
-				r.warn("node", name+" gives no answer: "+terminal.Plain(err), "start it again; it votes when it cannot have forgotten anything that still counts")
+				r.warn("node", name+" does not answer: "+terminal.Plain(err), "restart it; it votes again once all grants that it may have lost have expired")
 				continue
 			}
 			reached++
@@ -109,7 +110,7 @@ func redlockChecks(nodes []*redis.Client, prefix string) []check {
 			}
 		}
 		if 2*reached <= len(nodes) {
-			r.unreachable(fmt.Errorf("%d of %d nodes answer, and it takes a majority", reached, len(nodes)))
+			r.unreachable(fmt.Errorf("%d of %d nodes answer; a majority is needed", reached, len(nodes)))
 		}
 		return nil
 	}}}

@@ -10,22 +10,22 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// How grave a finding is.
+// Severities of findings.
 const (
 	fine    = "ok"
 	warning = "warning"
 	problem = "problem"
 )
 
-// finding is what was found of one thing, and what to do about it.
+// finding is a result about one thing, and what to do about it.
 type finding struct {
 	Severity string `json:"severity"` // ok, warning or problem
 	Check    string `json:"check"`
 	Found    string `json:"found"`
-	Do       string `json:"do"` // empty where nothing is to be done, or what was found says it
+	Do       string `json:"do"` // empty if there is nothing to do, or the finding already says it
 }
 
-// Report is what doctor says of a store.
+// Report is the result of doctor for a store.
 type Report struct {
 	Store    string    `json:"store"` // without its password
 	Problems int       `json:"problems"`
@@ -53,10 +53,10 @@ func (r *Report) problem(check, found, do string) { r.add(problem, check, found,
 // unreachable ends the examination.
 func (r *Report) unreachable(err error) {
 	r.silent = true
-	r.problem("connection", terminal.Plain(err), "see whether the server runs, and whether --store names it, its user and its password")
+	r.problem("connection", terminal.Plain(err), "check that the server runs, and that --store has its address, user and password")
 }
 
-// has reports whether a check has found something as grave.
+// has reports whether a check has a finding of that severity.
 func (r *Report) has(severity, check string) bool {
 	for _, f := range r.Findings {
 		if f.Severity == severity && f.Check == check {
@@ -66,7 +66,7 @@ func (r *Report) has(severity, check string) bool {
 	return false
 }
 
-// ExitCode is that of the command.
+// ExitCode returns the exit code of the command.
 func (r *Report) ExitCode() int {
 	switch {
 	case r.silent:
@@ -84,7 +84,7 @@ func (r *Report) Write(w io.Writer) error {
 	for _, f := range r.Findings {
 		severity := f.Severity
 		if severity == problem {
-			severity = "PROBLEM" // to be seen among many lines
+			severity = "PROBLEM" // visible among many lines
 		}
 		fmt.Fprintf(&b, "%-8s %-11s %s\n", severity, f.Check, f.Found)
 		if f.Do != "" {

@@ -16,21 +16,21 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Statements that ask for a plan of what the command does, and so for the privilege to do it; nothing is carried out.
-// They are the same in all dialects.
+// Statements that ask for the plan of what the command executes. The database checks the privilege and executes
+// nothing. They are the same in all dialects.
 //
 //go:embed sql/may/*.sql
 var mayFiles embed.FS
 
-// Statements that ask what the server is and how it is set up.
+// Statements that ask for the server's type and configuration.
 //
 //go:embed sql/postgres sql/mysql
 var factFiles embed.FS
 
-// privilege is what a user must be allowed to do: sql/may/TABLE_VERB.sql asks.
+// privilege is an operation that a user must be allowed to do. sql/may/TABLE_VERB.sql tests it.
 type privilege struct{ table, verb string }
 
-// grants are the statements that give privileges to a user: one a table, each with its semicolon.
+// grants returns the statements that grant privileges to a user: one for each table, each with its semicolon.
 func (s database) grants(missing []privilege, user string) string {
 	var statements []string
 	for i := 0; i < len(missing); {
@@ -51,7 +51,8 @@ func (s database) grants(missing []privilege, user string) string {
 	return strings.Join(statements, " ")
 }
 
-// verb is what p permits, as a GRANT names it. On Postgres a lock may not lower the floor of the tokens.
+// verb returns the operation that p permits, as a GRANT names it. On Postgres a lock may not lower the floor of the
+// tokens.
 func (s database) verb(p privilege) string {
 	if s.At.Dialect == migrations.Postgres && p == (privilege{"meta", "update"}) {
 		return "UPDATE (epoch, quarantined_until, longest_ttl_us)"
@@ -59,13 +60,13 @@ func (s database) verb(p privilege) string {
 	return strings.ToUpper(p.verb)
 }
 
-// user is this one, as a GRANT names it.
+// user returns this user, as a GRANT names it.
 func (s database) user(ctx context.Context) (user string, err error) {
 	err = s.DB.QueryRowContext(ctx, s.statement("user")).Scan(&user)
 	return user, err
 }
 
-// Those that a lock needs, by what keeps it, and those of the history.
+// The privileges for locks, by kind of lock, and those for the history.
 var (
 	ofLeaseRows = []privilege{{"lease", "select"}, {"lease", "insert"}, {"lease", "update"}, {"meta", "select"}, {"meta", "update"}}
 	ofEpoch     = []privilege{{"same_epoch", "execute"}} // every role has it unless it was revoked
@@ -74,15 +75,16 @@ var (
 	ofHistory   = []privilege{{"run", "select"}, {"run", "insert"}, {"run", "update"}, {"run", "delete"}}
 )
 
-// boundCheck looks whether another program that opens this address could wait for a silent server for ever. The command itself does not.
+// boundCheck reports an address with which a program could wait forever for a server that does not answer. The command
+// itself has its own limit.
 func (s database) boundCheck(r *Report) {
 	if len(s.Unbounded) > 0 {
-		r.warn("connect", fmt.Sprintf("the address does not bound a connect: this command gives up after %s, but a program that opens it with database/sql may wait for a silent server for ever", store.ConnectTimeout),
+		r.warn("connect", fmt.Sprintf("the address does not limit a connect: this command gives up after %s, but a program that uses database/sql may wait forever for a server that does not answer", store.ConnectTimeout),
 			"add "+strings.Join(s.Unbounded, "&")+" to the address")
 	}
 }
 
-// may asks for the plan of what the privilege permits.
+// may asks for the plan of a statement that needs the privilege.
 func (s database) may(ctx context.Context, p privilege) error {
 	rows, err := s.DB.QueryContext(ctx, s.StatementIn(mayFiles, "sql/may", p.table+"_"+p.verb))
 	if err != nil {
@@ -101,8 +103,8 @@ func errorsOf(rows *sql.Rows) error {
 	return err
 }
 
-// privilegesCheck asks for each privilege. Where the tables are not seen, or another check has found a privilege missing,
-// it does not say that all is well.
+// privilegesCheck tests each privilege. If the tables are not visible, or another check has found a missing privilege,
+// it does not report success.
 func (s database) privilegesCheck(needed []privilege) check {
 	return check{"privileges", func(ctx context.Context, r *Report) error {
 		var missing, lesser []privilege
@@ -122,20 +124,20 @@ func (s database) privilegesCheck(needed []privilege) check {
 			return err
 		}
 		if len(missing) > 0 {
-			r.problem("privileges", "this user may not do what a lock needs", "as the owner of the tables: "+s.grants(missing, user))
+			r.problem("privileges", "this user lacks a privilege that a lock needs", "as the owner of the tables: "+s.grants(missing, user))
 		}
 		if len(lesser) > 0 {
-			r.warn("privileges", "this user may not write the history, so that rowlock history shows nothing of its runs",
+			r.warn("privileges", "this user may not write the history, so rowlock history does not show its runs",
 				"as the owner of the tables: "+s.grants(lesser, user))
 		}
 		if len(missing)+len(lesser) == 0 && !r.has(problem, "schema") && !r.has(problem, "privileges") {
-			r.ok("privileges", "this user may do all that a lock needs")
+			r.ok("privileges", "this user has all privileges that a lock needs")
 		}
 		return nil
 	}}
 }
 
-// isDenied recognises a missing privilege: on a table, a column, a sequence, a schema, a database.
+// isDenied reports whether a privilege is missing: on a table, a column, a sequence, a schema or a database.
 func isDenied(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 1142, 1143, 1044, 1370, 1227:
@@ -144,13 +146,13 @@ func isDenied(err error) bool {
 	return sqlerror.State(err) == "42501"
 }
 
-// schemaCheck looks whether the tables are there, and of this version. A user that only takes
-// locks may lack the right to read the table of versions.
+// schemaCheck checks that the tables exist in this version. A user that only takes locks may lack the privilege to read
+// the table of versions.
 func (s database) schemaCheck(needed []privilege) check {
 	return check{"schema", func(ctx context.Context, r *Report) error {
 		mend := "rowlock migrate up" + s.Flags()
 		if r.has(problem, "privileges") {
-			return nil // the tables are there, in a schema that is closed to this user
+			return nil // the tables exist in a schema that this user may not use
 		}
 		denied := false
 		for _, p := range needed {
@@ -164,7 +166,7 @@ func (s database) schemaCheck(needed []privilege) check {
 		list, err := migrations.Status(ctx, s.DB, s.At.Dialect, migrations.Table(s.Table.String()))
 		switch {
 		case isDenied(err):
-			r.ok("schema", "what a lock needs is there; which migrations were applied, this user may not read")
+			r.ok("schema", "all that a lock needs exists; this user may not read which migrations were applied")
 			return nil
 		case errors.Is(err, migrations.ErrMadeElsewhere):
 			r.madeElsewhere()
@@ -174,16 +176,16 @@ func (s database) schemaCheck(needed []privilege) check {
 		case slices.ContainsFunc(list, func(m migrations.MigrationStatus) bool { return m.Applied }):
 			r.schema(list, mend)
 		case denied:
-			r.warn("schema", "this user may not see whether the tables are there", "grant what is named under privileges, and run rowlock doctor again")
+			r.warn("schema", "this user may not see whether the tables exist", "grant the missing privileges, and run rowlock doctor again")
 		default:
-			r.madeElsewhere() // MySQL hides the list from a user who may neither read it nor the lease rows
+			r.madeElsewhere() // MySQL hides the list from a user that may read neither the list nor the lease rows
 		}
 		return nil
 	}}
 }
 
 func (r *Report) madeElsewhere() {
-	r.ok("schema", "what a lock needs is there; there is no list of migrations: others than rowlock's own have made it, or this user may not see it")
+	r.ok("schema", "all that a lock needs exists, without a list of migrations: others than rowlock's own have made it, or this user may not see the list")
 }
 
 func (r *Report) schema(list []migrations.MigrationStatus, mend string) {
@@ -201,14 +203,14 @@ func (r *Report) schema(list []migrations.MigrationStatus, mend string) {
 	}
 }
 
-// clockOf reads the server's clock by a statement.
+// clockOf reads the server's clock with a statement.
 func (s database) clockOf(ctx context.Context) (time.Time, error) {
 	var micros int64
 	err := s.DB.QueryRowContext(ctx, s.statement("clock")).Scan(&micros)
 	return time.UnixMicro(micros), err
 }
 
-// facts are the rows of a statement: a name and a value each.
+// facts returns the rows of a statement: a name and a value each.
 func (s database) facts(ctx context.Context, verb string, args ...any) (map[string]string, error) {
 	rows, err := s.query(ctx, verb, args...)
 	if err != nil {
@@ -226,7 +228,7 @@ func (s database) facts(ctx context.Context, verb string, args ...any) (map[stri
 	return facts, errorsOf(rows)
 }
 
-// statement is the text of sql/<dialect>/<verb>.sql.
+// statement returns the text of sql/<dialect>/<verb>.sql.
 func (s database) statement(verb string) string {
 	return s.StatementIn(factFiles, "sql/"+s.At.Dialect.String(), verb)
 }

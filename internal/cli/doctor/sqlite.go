@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// examineFile makes the report of a SQLite file. It opens it for reading, and makes none.
+// examineFile returns the report of a SQLite file. It opens the file for reading, and never creates one.
 func examineFile(ctx context.Context, r *Report, at store.Location, table sqltable.Table, namespace string) error {
 	if !r.examinePath(at) {
 		return nil
@@ -34,7 +34,7 @@ func examineFile(ctx context.Context, r *Report, at store.Location, table sqltab
 	return nil
 }
 
-// examinePath looks at the file from outside, and reports whether there is one to be opened.
+// examinePath examines the file from outside, and reports whether there is a file to open.
 func (r *Report) examinePath(at store.Location) bool {
 	folder := filepath.Dir(at.Path)
 	info, err := os.Stat(at.Path)
@@ -44,48 +44,48 @@ func (r *Report) examinePath(at store.Location) bool {
 			r.problem("file", "there is no folder "+folder, "create it, or name another file in --store")
 			return false
 		}
-		r.ok("file", "there is none yet: the first command that takes a lock makes it")
+		r.ok("file", "the file does not exist yet: the first command that acquires a lock creates it")
 		return false
 	case err != nil:
 		r.problem("file", terminal.Plain(err), "let this user read it, or name another file in --store")
 		return false
 	case !info.Mode().IsRegular():
-		r.problem("file", at.Path+" is no file", "name a file in --store")
+		r.problem("file", at.Path+" is not a file", "name a file in --store")
 		return false
 	}
-	f, err := os.OpenFile(at.Path, os.O_RDWR, 0) // and nothing is written
+	f, err := os.OpenFile(at.Path, os.O_RDWR, 0) // opens it without writing
 	if err == nil {
 		_ = f.Close()
 		err = mayWriteTo(folder)
 	}
 	if err != nil {
-		r.problem("privileges", "this user may not write the file, or the log that SQLite keeps beside it: "+terminal.Plain(err), "let this user write the file and its folder")
+		r.problem("privileges", "this user may not write the file, or SQLite's log next to it: "+terminal.Plain(err), "allow this user to write the file and its folder")
 	}
 	if kind := networkFileSystem(at.Path); kind != "" {
-		r.problem("file", "the file is on "+kind+", over which SQLite's locks are not reliable", "put it on a disk of this machine, or keep locks in a server")
+		r.problem("file", "the file is on "+kind+", over which SQLite's locks are not reliable", "put it on a local disk of this machine, or keep locks in a server")
 	}
 	r.examineAccess(at.Path, info)
 	if !r.has(problem, "file") && !r.has(problem, "privileges") {
-		r.ok("file", "it is on a disk of this machine, and this user may write it")
+		r.ok("file", "the file is on a local disk, and this user may write it")
 	}
 	return true
 }
 
-// examineAccess looks for other users who can get at the file.
+// examineAccess looks for other users that can access the file.
 func (r *Report) examineAccess(path string, info fs.FileInfo) {
 	if link, err := os.Lstat(path); err == nil && link.Mode()&fs.ModeSymlink != 0 {
-		r.warn("privileges", path+" is a symbolic link: who can change the link decides which file holds the locks", "name the file itself in --store")
+		r.warn("privileges", path+" is a symbolic link: a user that can change the link decides which file holds the locks", "name the file itself in --store")
 	}
 	if uid, known := owner(info); known && uid != 0 && uid != os.Geteuid() {
 		r.warn("privileges", fmt.Sprintf("the file belongs to user %d, who can change or replace it", uid), "keep locks in a file of this user's or root's")
 	}
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o007 != 0 {
-		r.warn("privileges", fmt.Sprintf("every user of this machine may open the file (mode %#o): one who may only read it can keep all locks from being taken", mode),
+		r.warn("privileges", fmt.Sprintf("every user of this machine may open the file (mode %#o): even with read permission only, a user can block all locks", mode),
 			"chmod o-rwx "+terminal.ShellQuoted(path))
 	}
 }
 
-// fileSchema looks for the tables. A file of its own the command brings up to date itself.
+// fileSchema looks for the tables. The command migrates a file of its own by itself.
 func (s database) fileSchema(ctx context.Context, r *Report) error {
 	ready, others, err := s.TablesOfFile(ctx)
 	if err != nil {
@@ -95,10 +95,10 @@ func (s database) fileSchema(ctx context.Context, r *Report) error {
 	mend := "rowlock migrate up" + s.Flags()
 	switch {
 	case ready == 0 && others > 0:
-		r.problem("schema", "the file has tables of others, and none of "+s.Table.String(), mend)
+		r.problem("schema", "the file has other tables, and none of "+s.Table.String(), mend)
 		return nil
 	case ready == 0:
-		r.ok("file", "it is empty: the first command that takes a lock makes its tables")
+		r.ok("file", "it is empty: the first command that acquires a lock creates its tables")
 		return nil
 	}
 	list, err := migrations.Status(ctx, s.DB, s.At.Dialect, migrations.Table(s.Table.String()))
@@ -111,7 +111,7 @@ func (s database) fileSchema(ctx context.Context, r *Report) error {
 	}
 	old := slices.ContainsFunc(list, func(m migrations.MigrationStatus) bool { return !m.Applied })
 	if old && others == 0 {
-		r.warn("schema", "the tables are older than this version", "nothing: the next command that takes a lock brings them up to date")
+		r.warn("schema", "the tables are older than this version", "nothing: the next command that acquires a lock migrates them")
 		return nil
 	}
 	r.schema(list, mend)

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// minZooKeeper is the oldest release.
+// minZooKeeper is the oldest supported release.
 var minZooKeeper = [3]int{3, 6, 0}
 
 var (
@@ -29,20 +29,20 @@ func zookeeperChecks(servers []string, secure *tls.Config) []check {
 	}}}
 }
 
-// zookeeperServer asks one for its version and its part in the ensemble (srvr, which every server answers unless
-// 4lw.commands.whitelist leaves it out).
+// zookeeperServer asks a server for its version and its role in the ensemble. Every server answers srvr, unless
+// 4lw.commands.whitelist omits it.
 func zookeeperServer(ctx context.Context, r *Report, name string, secure *tls.Config) {
 	text, err := srvr(ctx, name, secure)
 	if err != nil {
-		r.warn("server", name+" does not tell how it is: "+terminal.Plain(err), "")
+		r.warn("server", name+" does not report its status: "+terminal.Plain(err), "")
 		return
 	}
 	version, mode := submatch(zookeeperVersion, text), submatch(zookeeperMode, text)
 	switch {
 	case strings.Contains(text, "not currently serving"):
-		r.warn("server", name+" has no part in the ensemble now", "start a majority of the servers, and see to the network between them")
+		r.warn("server", name+" does not belong to an ensemble now", "start a majority of the servers, and check the network between them")
 	case version == "":
-		r.ok("connection", name+" answers, and does not tell its version (4lw.commands.whitelist)")
+		r.ok("connection", name+" answers, and does not report its version (4lw.commands.whitelist)")
 	default:
 		r.ok("connection", strings.TrimSuffix(name+" answers: ZooKeeper "+version+", "+mode, ", "))
 	}
@@ -50,7 +50,7 @@ func zookeeperServer(ctx context.Context, r *Report, name string, secure *tls.Co
 		r.problem("version", "ZooKeeper "+version+" of "+name+" is too old", "update it to ZooKeeper 3.6 or newer")
 	}
 	if mode == "read-only" {
-		r.warn("server", name+" is cut off from the majority (read-only)", "see to the network between the servers")
+		r.warn("server", name+" is cut off from the majority (read-only)", "check the network between the servers")
 	}
 }
 
@@ -81,7 +81,7 @@ func srvr(ctx context.Context, server string, secure *tls.Config) (string, error
 		return "", err
 	}
 	if len(text) == 0 {
-		return "", errors.New("it hung up")
+		return "", errors.New("it closed the connection")
 	}
 	return string(text), nil
 }

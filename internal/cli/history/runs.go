@@ -1,4 +1,4 @@
-// Package history keeps what became of the last runs under a lock, in a table beside the locks.
+// Package history records the outcomes of the last runs under a lock, in a table beside the locks.
 package history
 
 import (
@@ -16,37 +16,37 @@ import (
 )
 
 const (
-	// recordTimeout bounds what a job's end may wait for its record.
+	// recordTimeout limits how long the end of a job waits for its record.
 	recordTimeout = 5 * time.Second
-	// lostRecordTimeout bounds it where the store may be what was lost.
+	// lostRecordTimeout is that limit if the lock was lost, because the store may be unreachable.
 	lostRecordTimeout = time.Second
 	// Kept is how many runs of a name are kept, and how many refusals.
 	Kept = 100
 )
 
-// Record is what is kept of a run, or of a refusal, whose token is zero.
+// Record is the row of a run, or of a refusal, whose token is zero.
 type Record struct {
 	Key           driver.Key
-	id            string // that of a run which was written down at its start
+	id            string // of the row that was written at the start of the run
 	Outcome       string
 	Code          int
 	Token         rowlock.Token
 	Holder, Note  string
 	HeldBy        string
 	Waited, Took  time.Duration
-	StartedMicros int64 // since 1970, when it is read
+	StartedMicros int64 // since 1970, set when the row is read
 }
 
 //go:embed sql
 var statementFiles embed.FS
 
-// Runs is the table of what became of runs.
+// Runs is the table of runs.
 type Runs struct{ in *store.Store }
 
-// Of returns the table of a store; a store without tables keeps nothing.
+// Of returns the table of a store. A store without tables keeps no runs.
 func Of(s *store.Store) Runs { return Runs{s} }
 
-// exec returns how many rows were changed.
+// exec returns the number of changed rows.
 func (s Runs) exec(ctx context.Context, verb string, args ...any) (int64, error) {
 	result, err := s.in.DB.ExecContext(ctx, s.statement(verb), args...)
 	if err != nil {
@@ -55,12 +55,13 @@ func (s Runs) exec(ctx context.Context, verb string, args ...any) (int64, error)
 	return result.RowsAffected()
 }
 
-// statement is the text of sql/<dialect>/<verb>.sql.
+// statement returns the text of sql/<dialect>/<verb>.sql.
 func (s Runs) statement(verb string) string {
 	return s.in.StatementIn(statementFiles, "sql/"+s.in.At.Dialect.String(), verb)
 }
 
-// text is how a text is given to a statement: to MySQL in hexadecimal digits, whatever the connection's character set.
+// text encodes a text for a statement: for MySQL in hexadecimal digits, so that the connection's character set does not
+// matter.
 func (s Runs) text(t string) string {
 	if s.in.At.Dialect == migrations.MySQL {
 		return hex.EncodeToString([]byte(t))
@@ -68,10 +69,10 @@ func (s Runs) text(t string) string {
 	return t
 }
 
-// Begin writes a run down as it starts, beside what the caller does. The returned channel is closed when that is done or has
-// failed, after recordTimeout at most, and the function writes down how the run ended.
-// Both are without promise: nothing is said of a table that is missing, or older, or may not be written to, and the job's
-// exit code is not touched. "rowlock doctor" tells.
+// Begin records the start of a run in the background. The returned channel is closed when that has succeeded or failed,
+// after recordTimeout at most. The returned function records the end of the run. Both are best effort: a table that is
+// missing, outdated or read-only causes no error, and does not change the job's exit code. "rowlock doctor" reports
+// such a table.
 func (s Runs) Begin(r Record) (recorded <-chan struct{}, end func(Record)) {
 	written := make(chan struct{})
 	if s.in.DB == nil {
@@ -108,7 +109,7 @@ func (s Runs) Begin(r Record) (recorded <-chan struct{}, end func(Record)) {
 	}
 }
 
-// record keeps what has ended.
+// record records a run that has ended.
 func (s Runs) record(r Record) {
 	if s.in.DB == nil {
 		return
@@ -119,7 +120,7 @@ func (s Runs) record(r Record) {
 	s.insert(ctx, r)
 }
 
-// insert adds a row, and deletes the oldest if there are too many.
+// insert adds a row, and deletes the oldest rows above the limit.
 func (s Runs) insert(ctx context.Context, r Record) {
 	namespace, name := s.text(r.Key.Namespace), s.text(r.Key.Name)
 	running, code := 0, any(r.Code)
@@ -138,7 +139,7 @@ func (s Runs) insert(ctx context.Context, r Record) {
 	_, _ = s.exec(ctx, "run_trim", trim...)
 }
 
-// Prune deletes the rows of names that are forgotten. A table that is missing has none.
+// Prune deletes the rows of names whose locks were pruned. It does nothing if the table is missing.
 func (s Runs) Prune(ctx context.Context, unused time.Duration) error {
 	if s.in.DB == nil {
 		return nil
@@ -150,7 +151,7 @@ func (s Runs) Prune(ctx context.Context, unused time.Duration) error {
 	return err
 }
 
-// Refused keeps that somebody else had the lock, if that is what err says.
+// Refused records that another process holds the lock, if err says so.
 func (s Runs) Refused(r Record, err error) {
 	var held *rowlock.HeldError
 	if errors.As(err, &held) {
@@ -159,7 +160,7 @@ func (s Runs) Refused(r Record, err error) {
 	}
 }
 
-// List is what is kept of a name, the newest first.
+// List returns the rows of a name, the newest first.
 func (s Runs) List(ctx context.Context, key driver.Key) ([]Record, error) {
 	rows, err := s.in.DB.QueryContext(ctx, s.statement("run_list"), s.text(key.Namespace), s.text(key.Name))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package job runs a command under a lease: it tells the command its lock, stops it when the lock is lost or its time is
-// over, and releases when nobody of its process group is left.
+// Package job runs a command under a lease. It tells the command its lock, and stops the command when the lock is lost
+// or its time is over. It releases the lease when no process of the command's group is left.
 package job
 
 import (
@@ -21,28 +21,28 @@ import (
 type Job struct {
 	Log            *terminal.Messages
 	Lease          *rowlock.Lease
-	Outer          Outer           // what the lock is inside of the command
-	Slot           string          // the number of the slot that the lease is on; empty if it is on none
-	Recorded       <-chan struct{} // closed when the start of the run has been written down
+	Outer          Outer           // the lock as a run inside the command sees it
+	Slot           string          // the number of the lease's slot; empty if the lock is not a slot
+	Recorded       <-chan struct{} // closed when the start of the run has been recorded
 	Signals        *system.Signals
 	Timeout, Grace time.Duration
-	GraceWhenLost  time.Duration // and its end is when the lease ends, not when its loss was noticed
+	GraceWhenLost  time.Duration // counted back from the end of the lease, and not from when its loss was noticed
 
-	Outcome string // of the run, once it has ended
+	Outcome string // of the run, after it has ended
 
 	child      *child.Process
 	foreground child.Foreground
-	killAt     time.Time     // zero while the group was not asked to end
-	given      time.Duration // until then
+	killAt     time.Time     // zero until the group has received TERM
+	given      time.Duration // the grace period until killAt
 }
 
-// Run starts the command, stays with it until nobody of its group is left, and releases.
+// Run starts the command, supervises it until no process of its group is left, and releases the lease.
 func (j *Job) Run(path string, argv []string, std system.Stdio) (int, error) {
-	j.Signals.ForwardStops() // before there is a command that shows that it runs
+	j.Signals.ForwardStops() // before the command can be seen to run
 	child, err := child.Start(path, argv, under(std.Env, j.Lease, j.Outer, j.Slot), std)
 	if err != nil {
 		j.Outcome = Failed
-		_ = j.Lease.Release(context.Background()) // its failure is not what went wrong
+		_ = j.Lease.Release(context.Background()) // the start's own error is returned instead
 		return 0, err
 	}
 	j.child, j.Outcome = child, Exited
@@ -52,7 +52,7 @@ func (j *Job) Run(path string, argv []string, std system.Stdio) (int, error) {
 	return j.release(code), nil
 }
 
-// supervise returns the exit code: the command's own, or why it was stopped.
+// supervise returns the exit code: the command's own, or the reason why it was stopped.
 func (j *Job) supervise() int {
 	var (
 		code, stopped            int
@@ -104,21 +104,21 @@ func (j *Job) supervise() int {
 
 var errSuspended = errors.New("rowlock was suspended")
 
-// suspendTimeout bounds what rowlock waits for before it is suspended.
+// suspendTimeout limits how long rowlock waits for its own writes before it is suspended.
 const suspendTimeout = 5 * time.Second
 
-// suspend stops rowlock until it is continued, and says whether the lease is trusted then. It waits for what rowlock is
-// writing, because a process that stops inside a transaction keeps a SQLite file locked for every other process, and no
-// TTL ends that.
+// suspend stops rowlock until it is continued, and reports whether the lease is then still trusted. It first waits
+// until rowlock's own writes are done. A process that is suspended inside a transaction keeps a SQLite file locked for
+// every other process, and no TTL ends that.
 func (j *Job) suspend() (trusted bool) {
 	<-j.Recorded
 	ctx, cancel := context.WithTimeout(context.Background(), suspendTimeout)
 	defer cancel()
 	suspended := false
-	_ = j.Lease.ReleaseWith(ctx, func(context.Context) error { // between two renewals
+	_ = j.Lease.ReleaseWith(ctx, func(context.Context) error { // runs between two renewals
 		suspended = true
 		j.Signals.Suspend()
-		return errSuspended // so the lease goes on
+		return errSuspended // so the lease is kept
 	})
 	if !suspended { // the lease has ended, or the store does not answer
 		j.Signals.Suspend()
@@ -126,8 +126,8 @@ func (j *Job) suspend() (trusted bool) {
 	return j.Lease.Err() == nil
 }
 
-// stop asks the group to end, and returns when to kill it, which is no later than decided before. Without any time left
-// it is not asked: a process that was stopped would be continued, and take a step without the lock.
+// stop tells the group to end, and returns when to kill it, which is never later than decided before. If no time is
+// left, it does not send TERM: a suspended process would be continued, and run without the lock.
 func (j *Job) stop(grace time.Duration) (kill <-chan time.Time) {
 	if at := time.Now().Add(grace); j.killAt.IsZero() || at.Before(j.killAt) {
 		j.killAt, j.given = at, max(grace, 0)
@@ -138,7 +138,7 @@ func (j *Job) stop(grace time.Duration) (kill <-chan time.Time) {
 	return time.After(time.Until(j.killAt))
 }
 
-// release ends the lease, after the whole group has, and returns the exit code that is left.
+// release ends the lease after the whole group has ended, and returns the final exit code.
 func (j *Job) release(code int) int {
 	err := j.Lease.Release(context.Background())
 	switch {
@@ -149,7 +149,7 @@ func (j *Job) release(code int) int {
 		j.Outcome = Lost
 		return exit.Lost
 	default:
-		j.say(terminal.Warn, "not released", fmt.Sprintf("the command has ended; its lock frees itself when its time is over: %s", terminal.Plain(err)))
+		j.say(terminal.Warn, "not released", fmt.Sprintf("the command has ended, and its lock becomes free when the lease expires: %s", terminal.Plain(err)))
 		return code
 	}
 }

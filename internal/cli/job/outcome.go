@@ -1,8 +1,8 @@
 package job
 
-// What became of a run.
+// The outcomes of a run.
 const (
-	Running  = "running" // it has started, and no end was written
+	Running  = "running" // it has started, and no end was recorded
 	Exited   = "exited"
 	TimedOut = "timeout"
 	Lost     = "lost"

@@ -19,18 +19,19 @@ const (
 	EnvHolder    = "ROWLOCK_HOLDER"
 	envExpiresAt = "ROWLOCK_EXPIRES_AT"
 	envSlot      = "ROWLOCK_SLOT"
-	envLocks     = "ROWLOCK_LOCKS" // all of them, for "rowlock run" inside the command
+	envLocks     = "ROWLOCK_LOCKS" // all of these locks, for a "rowlock run" inside the command
 )
 
-// Outer is a lock that this process runs under: its own "rowlock run" waits for it to end.
+// Outer is a lock that this process runs under. Its "rowlock run" waits for this process to end.
 type Outer struct {
-	store           string // a hash of what names it
+	store           string // a hash that identifies it
 	namespace, name string
 	holder          string
 	token           rowlock.Token
 }
 
-// Outers are those that the environment tells of, the outermost first. What is malformed was not written by us.
+// Outers returns the locks that the environment names, the outermost first. It skips malformed entries, which another
+// program has written.
 func Outers(e system.Environment) []Outer {
 	var list []Outer
 	for entry := range strings.FieldsSeq(e.Get(envLocks)) {
@@ -49,7 +50,7 @@ func Outers(e system.Environment) []Outer {
 	return list
 }
 
-// String is how it stands in the environment.
+// String returns the entry in the environment.
 func (o Outer) String() string {
 	words := []string{o.store, o.namespace, o.name, o.holder, o.token.String()}
 	for i := range words {
@@ -58,45 +59,45 @@ func (o Outer) String() string {
 	return strings.Join(words, ":")
 }
 
-// OuterOf is what the lock of a lease in a store is to the command that runs under it.
+// OuterOf returns the Outer of a lease in a store, for the command that runs under it.
 func OuterOf(store string, lease *rowlock.Lease) Outer {
 	return Outer{store, lease.Namespace(), lease.Name(), lease.Holder(), lease.Token()}
 }
 
-// Itself is the error of waiting for a lock that this process runs under; nil if held tells of another. A store that does
-// not tell the token is known by its name.
+// Itself returns an error if this process waits for a lock that it runs under, and nil if held names another lock. If
+// the store does not report the token, the name decides.
 func Itself(list []Outer, store string, held *rowlock.HeldError) error {
 	for _, o := range list {
 		if held == nil || o.namespace != held.Namespace || o.name != held.Name {
 			continue
 		}
 		if o.token == held.Token && o.holder == held.Holder || held.Token == 0 && o.store == store {
-			return exit.Usagef("%q is held by the \"rowlock run\" that this command is part of (token %s), and would wait for itself: leave it out, or name another lock",
+			return exit.Usagef("%q is held by the \"rowlock run\" that started this command (token %s), so this wait would never end: remove it, or name another lock",
 				held.Name, o.token)
 		}
 	}
 	return nil
 }
 
-// locks is the variable for a command that runs under one more.
+// locks returns the variable for a command that runs under one more lock.
 func locks(e system.Environment, o Outer) string {
 	return strings.TrimSpace(fmt.Sprint(e.Get(envLocks), " ", o))
 }
 
-// Within is a usage error if this process runs under one of the names in that store; else nil. A run that waits for such a name can
-// wait for itself.
+// Within returns a usage error if this process runs under one of the names in that store, and nil otherwise. A run that
+// waits for such a name may wait for itself.
 func Within(list []Outer, store, namespace string, names []string) error {
 	for _, o := range list {
 		if o.store == store && o.namespace == namespace && slices.Contains(names, o.name) {
-			return exit.Usagef("the \"rowlock run\" that this command is part of holds %q (token %s), which is one of these slots, and would wait for itself: leave it out, or name another lock",
+			return exit.Usagef("the \"rowlock run\" that started this command holds %q (token %s), which is one of these slots, so this wait might never end: remove it, or name another lock",
 				o.name, o.token)
 		}
 	}
 	return nil
 }
 
-// under is the environment of a command that runs under lease. What is inherited from an outer run
-// is taken out, not only overridden: programs differ in which of two duplicates they read.
+// under returns the environment of a command that runs under lease. It removes variables of an outer run instead of
+// only overriding them: programs differ in which of two duplicates they read.
 func under(e system.Environment, lease *rowlock.Lease, o Outer, slot string) system.Environment {
 	const layout = "2006-01-02T15:04:05.000Z07:00"
 	inner := []string{
@@ -112,5 +113,5 @@ func under(e system.Environment, lease *rowlock.Lease, o Outer, slot string) sys
 	return append(e.Without(envName, envToken, EnvHolder, envExpiresAt, envLocks, envSlot), inner...)
 }
 
-// Nested says whether the environment is that of a command under a lock.
+// Nested reports whether the environment is that of a command under a lock.
 func Nested(e system.Environment) bool { return e.Get(envToken) != "" }

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// silence is how long a connection to etcd may say nothing before it is tried, the least that gRPC permits.
+// silence is how long a connection to etcd may be idle before the client tests it: the least that gRPC permits.
 const silence = 10 * time.Second
 
 func etcdKind(form string, secure bool) kind {

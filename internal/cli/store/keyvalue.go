@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// KeyValue is where a store without tables is.
+// KeyValue is the address of a store without tables.
 type KeyValue struct {
 	kind
 	Scheme         string
@@ -21,8 +21,8 @@ type KeyValue struct {
 	query          url.Values
 }
 
-// keyValueLocation reads SCHEME://USER:PASSWORD@HOST:PORT,HOST:PORT/PATH?OPTION=VALUE. Its errors repeat
-// nothing of it: a password may be anywhere.
+// keyValueLocation parses SCHEME://USER:PASSWORD@HOST:PORT,HOST:PORT/PATH?OPTION=VALUE. Its errors repeat nothing of
+// it, because a password may be anywhere.
 func keyValueLocation(scheme, rest string) (Location, error) {
 	at := &KeyValue{kind: kinds[scheme], Scheme: scheme}
 	authority, tail := strings.TrimPrefix(rest, "//"), ""
@@ -52,7 +52,7 @@ func keyValueLocation(scheme, rest string) (Location, error) {
 	return Location{KeyValue: at, Shown: at.shown(servers, u), ByName: true}, nil
 }
 
-// readServers reads HOST or HOST:PORT, and several with commas between them.
+// readServers parses HOST or HOST:PORT, or several of them with commas in between.
 func (at *KeyValue) readServers(list string) error {
 	servers := strings.Split(list, ",")
 	if len(servers) > 1 && !at.several {
@@ -72,7 +72,7 @@ func (at *KeyValue) readServers(list string) error {
 	return nil
 }
 
-// readOptions takes what the kind knows, each once.
+// readOptions parses the options of the kind, each at most once.
 func (at *KeyValue) readOptions(query string) error {
 	known := slices.Clone(at.options)
 	if at.Secure {
@@ -86,15 +86,15 @@ func (at *KeyValue) readOptions(query string) error {
 		}
 	}
 	if err != nil && len(known) == 0 {
-		return fmt.Errorf("%s:// has no options behind a ?", at.Scheme)
+		return fmt.Errorf("%s:// has no options after a ?", at.Scheme)
 	}
 	if err != nil {
-		return fmt.Errorf("the options of %s:// behind the ? are %s, each at most once", at.Scheme, strings.Join(known, "=…&")+"=…")
+		return fmt.Errorf("the options of %s:// after the ? are %s, each at most once", at.Scheme, strings.Join(known, "=…&")+"=…")
 	}
 	return nil
 }
 
-// shown is the location without its password.
+// shown returns the location without its password.
 func (at *KeyValue) shown(servers string, u *url.URL) string {
 	shown := at.Scheme + "://"
 	if _, ok := u.User.Password(); ok {
@@ -110,10 +110,10 @@ func (at *KeyValue) shown(servers string, u *url.URL) string {
 	return shown
 }
 
-// option is the value of one; empty if it is not given.
+// option returns the value of an option, or an empty text if it is not given.
 func (at *KeyValue) option(name string) string { return at.query.Get(name) }
 
-// Prefix is what the keys of all locks begin with.
+// Prefix returns the text with which the keys of all locks begin.
 func (at *KeyValue) Prefix(unlessGiven string) string {
 	if at.query.Has("prefix") {
 		return at.option("prefix")

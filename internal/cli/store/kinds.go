@@ -8,23 +8,23 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// kind is a sort of store without tables.
+// kind is a kind of store without tables.
 type kind struct {
-	form    string // how it is written
-	port    string // unless another is given
-	several bool   // servers may be named
-	reaches string // the processes that a lock excludes use that
+	form    string // how its address is written
+	port    string // the default port
+	several bool   // an address may have several servers
+	reaches string // a lock excludes the processes that use this
 	Secure  bool   // TLS
 	options []string
-	check   func(*KeyValue) error // of path and options
+	check   func(*KeyValue) error // of the path and the options
 	open    func(context.Context, *Store) error
-	// forgets says that nothing is kept of a lock that nobody holds: so no name can be kept closed.
+	// forgets says that the store keeps nothing about a free lock. So it cannot keep a name closed.
 	forgets bool
-	// untimed says that a lock is held for as long as its session lives, and nobody can see how long that is.
+	// untimed says that a lock is held as long as its session lives, and that its end cannot be predicted.
 	untimed bool
 }
 
-// kinds are all of them, by their schemes.
+// kinds maps schemes to kinds.
 var kinds = map[string]kind{
 	"redis":          redisKind("redis://HOST:PORT/DATABASE", false, false),
 	"rediss":         redisKind("rediss://HOST:PORT/DATABASE", false, true),
@@ -53,7 +53,7 @@ func (s *Store) openKeyValue(ctx context.Context) error {
 	return nil
 }
 
-// RefuseKeyValue refuses what is done with tables.
+// RefuseKeyValue returns an error for a command that needs tables.
 func (at Location) RefuseKeyValue(format string) error {
 	if at.KeyValue == nil {
 		return nil
@@ -61,10 +61,10 @@ func (at Location) RefuseKeyValue(format string) error {
 	return exit.Usagef("--store: "+format, at.KeyValue.Scheme+"://")
 }
 
-// withoutPath is the error of a path that a kind has no use for.
+// withoutPath returns an error if there is a path, which this kind does not have.
 func (at *KeyValue) withoutPath() error {
 	if at.path != "" {
-		return fmt.Errorf("nothing but options can stand behind the servers of %s://: write %s", at.Scheme, at.form)
+		return fmt.Errorf("only options may follow the servers of %s://: write %s", at.Scheme, at.form)
 	}
 	return nil
 }

@@ -16,26 +16,26 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Location is where a store is, as --store says it.
+// Location is the address of a store, from --store.
 type Location struct {
 	Dialect     migrations.Dialect
 	Path        string        // of a SQLite file
 	PostgresURL string        // of a Postgres server, for pgx
 	MySQL       *mysql.Config // of a MySQL or MariaDB server
 	Shown       string        // for people: without its password
-	ByName      bool          // it was asked for, not the default
-	Session     string        // the scheme of a store of session locks; empty: lease rows
+	ByName      bool          // it was given, and is not the default
+	Session     string        // the scheme of a store of session locks; empty for lease rows
 
-	KeyValue *KeyValue // of a store without tables; it has neither dialect nor session
+	KeyValue *KeyValue // of a store without tables, which has neither dialect nor session
 }
 
-// masked stands where a password was.
+// masked replaces a password.
 const masked = "xxxxx"
 
 var errMySQL = errors.New("it is not a MySQL address: write USER:PASSWORD@tcp(HOST:PORT)/DATABASE")
 
-// parseLocation reads the value of --store. Its errors never repeat the value, which may hold a
-// password anywhere if it is malformed.
+// parseLocation parses the value of --store. Its errors never repeat the value. If the value is malformed, a password
+// may be anywhere in it.
 func parseLocation(s string) (Location, error) {
 	scheme, rest, _ := strings.Cut(s, ":")
 	_, keyValue := kinds[scheme]
@@ -65,7 +65,7 @@ func parseLocation(s string) (Location, error) {
 	}
 }
 
-// Locate reads the value of --store; without one, or with "local", it is the file of this user.
+// Locate parses the value of --store. Without a value, or with "local", it returns the file of this user.
 func Locate(value string, env system.Environment) (Location, error) {
 	if value == "" || value == Local {
 		return defaultLocation(env)
@@ -77,10 +77,10 @@ func Locate(value string, env system.Environment) (Location, error) {
 	return at, nil
 }
 
-// word is what a scheme consists of. What is none may be part of a password.
+// word matches a scheme. Any other text may be part of a password.
 var word = regexp.MustCompile(`^[a-z][a-z0-9+-]{0,20}$`)
 
-// unknownStore says what is wrong with the value. It repeats nothing of it but a scheme.
+// unknownStore says what is wrong with the value. It repeats only the scheme.
 func unknownStore(scheme, rest string) error {
 	forms := map[string]string{
 		"postgres": "postgres://USER@HOST/DATABASE", "postgresql": "postgres://USER@HOST/DATABASE", "mysql": "mysql://USER@HOST/DATABASE", "mariadb": "mysql://USER@HOST/DATABASE",
@@ -92,7 +92,7 @@ func unknownStore(scheme, rest string) error {
 	}
 	switch {
 	case form != "":
-		return fmt.Errorf("%q is followed by no //: write %s", scheme+":", form)
+		return fmt.Errorf("%q is not followed by //: write %s", scheme+":", form)
 	case strings.HasPrefix(rest, "//") && word.MatchString(scheme):
 		return fmt.Errorf("there is no kind of store %q: write postgres://…, mysql://…, sqlite:PATH, redis://…, etcd://… or zk://… (rowlock --help has all)", scheme)
 	default:
@@ -100,15 +100,14 @@ func unknownStore(scheme, rest string) error {
 	}
 }
 
-// cutPassword says whether an @ stands behind the part of a URL in which it ends the password. A password with a
-// bare slash, question mark or hash ends that part early: its rest would be read as the path, and shown as such.
+// cutPassword reports whether an @ follows the part of a URL in which it ends the password. A bare slash, question mark
+// or hash in a password ends that part early. The rest of the password would then be read and shown as the path.
 func cutPassword(body string) bool {
 	end := strings.IndexAny(body, "/?#")
 	return end >= 0 && strings.Contains(body[end:], "@")
 }
 
-// sqliteLocation takes everything behind "sqlite:" for the path; three slashes are one, as in a URL
-// without a host.
+// sqliteLocation uses everything after "sqlite:" as the path. Three slashes count as one, as in a URL without a host.
 func sqliteLocation(rest string) (Location, error) {
 	if strings.HasPrefix(rest, "//") && !strings.HasPrefix(rest, "///") {
 		return Location{}, errors.New("a SQLite file has no host: write sqlite:PATH")
@@ -118,7 +117,7 @@ func sqliteLocation(rest string) (Location, error) {
 	case path == "":
 		return Location{}, errors.New("the path of the SQLite file is missing: write sqlite:PATH")
 	case strings.HasPrefix(path, ":memory:"):
-		return Location{}, errors.New("a SQLite database in memory is shared with nobody: write sqlite:PATH")
+		return Location{}, errors.New("no other process can use a SQLite database in memory: write sqlite:PATH")
 	}
 	return Location{Dialect: migrations.SQLite, Path: filepath.Clean(path), Shown: "sqlite:" + path, ByName: true}, nil
 }
@@ -151,7 +150,7 @@ func mysqlLocation(s string) (Location, error) {
 	if u.RawQuery != "" {
 		dsn += "?" + u.RawQuery
 	}
-	cfg, err := mysql.ParseDSN(dsn) // holds no password
+	cfg, err := mysql.ParseDSN(dsn) // the address has no password
 	if err != nil {
 		return Location{}, err
 	}
@@ -169,7 +168,7 @@ func mysqlDSN(s string) (Location, error) {
 		return Location{}, errors.New("the database is missing: write USER@tcp(HOST)/DATABASE")
 	}
 	if strings.Contains(cfg.DBName, "@") {
-		return Location{}, errMySQL // what stands there is a user and a password
+		return Location{}, errMySQL // the text there is a user and a password
 	}
 	hidden := cfg.Clone()
 	if hidden.Passwd != "" {
@@ -178,7 +177,7 @@ func mysqlDSN(s string) (Location, error) {
 	return Location{Dialect: migrations.MySQL, MySQL: cfg, Shown: hidden.FormatDSN(), ByName: true}, nil
 }
 
-// parseURL reads a URL; its error does not quote it.
+// parseURL parses a URL. Its error does not quote the URL.
 func parseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -187,7 +186,7 @@ func parseURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// redact is u without passwords, wherever pgx would read one from.
+// redact returns u without passwords, wherever pgx would read one.
 func redact(u *url.URL) string {
 	hidden := *u
 	if _, ok := u.User.Password(); ok {
@@ -203,7 +202,7 @@ func redact(u *url.URL) string {
 	return hidden.String()
 }
 
-// Excludes says how far a lock in this store reaches.
+// Excludes says which processes a lock in this store excludes.
 func (at Location) Excludes() string {
 	switch {
 	case at.KeyValue != nil:

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// No store that is written wrongly makes its password show, nor the command crash.
+// No malformed store address shows its password or crashes the command.
 func FuzzParseLocation(f *testing.F) {
 	const secret = "s3cr3t-p4ss"
 	for _, s := range []string{

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Each way to write a store is understood, and shown without its password.
+// Every form of a store address is parsed, and shown without its password.
 func TestLocationIsShownWithoutItsPassword(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]struct {
@@ -53,7 +53,7 @@ func TestLocationIsShownWithoutItsPassword(t *testing.T) {
 	}
 }
 
-// What the servers, the account and the options of a store without tables are.
+// The parts of the address of a store without tables: servers, account and options.
 func TestKeyValueLocation(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]KeyValue{
@@ -93,7 +93,7 @@ func TestMySQLURLIsTranslated(t *testing.T) {
 	}
 }
 
-// A store of session locks is the server and the options of the plain scheme.
+// The address of a store of session locks has the server and the options of the plain scheme.
 func TestSessionLocationIsThatOfTheLeaseRows(t *testing.T) {
 	t.Parallel()
 	for store, plain := range map[string]string{
@@ -113,7 +113,7 @@ func TestSessionLocationIsThatOfTheLeaseRows(t *testing.T) {
 	}
 }
 
-// What cannot be understood is refused without being repeated: a password may be anywhere in it.
+// An address that cannot be parsed is rejected without being repeated, because it may contain a password anywhere.
 func TestBadLocationIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, store := range []string{
@@ -134,7 +134,7 @@ func TestBadLocationIsNotRepeated(t *testing.T) {
 	}
 }
 
-// What only the library finds wrong is a wrong use of the command.
+// An error that only the library finds is a usage error of the command.
 func TestBadKeyValueStoreIsUsage(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]string{
@@ -156,7 +156,7 @@ func TestBadKeyValueStoreIsUsage(t *testing.T) {
 	}
 }
 
-// What only pgx finds wrong is told without the password, too.
+// An error that only pgx finds does not show the password either.
 func TestBadPostgresOptionIsToldWithoutThePassword(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{
@@ -172,7 +172,7 @@ func TestBadPostgresOptionIsToldWithoutThePassword(t *testing.T) {
 	}
 }
 
-// The default store is in the state directory of the user.
+// The default store is in the user's state directory.
 func TestDefaultLocation(t *testing.T) {
 	t.Parallel()
 	at, err := defaultLocation(system.Environment{"XDG_STATE_HOME=/state", "HOME=/home/u"})
@@ -183,7 +183,7 @@ func TestDefaultLocation(t *testing.T) {
 	assert.Empty(t, (&Store{At: at, Table: table}).Flags(), "a message need not name it")
 }
 
-// openValue opens what the value of --store names.
+// openValue opens the store of a value of --store.
 func openValue(t *testing.T, value string) (*Store, error) {
 	t.Helper()
 	at, err := Locate(value, nil)
@@ -195,7 +195,7 @@ func openValue(t *testing.T, value string) (*Store, error) {
 	return Open(t.Context(), at, table)
 }
 
-// Each store has a sentence for how far it reaches.
+// For each store, a sentence says which processes it excludes.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]string{

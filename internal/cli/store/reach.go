@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// reach returns as soon as one of the servers takes a connection, and else with the reason of each. It is for
-// clients that would wait for one until ctx ends, and not say why they found none.
+// reach returns as soon as one of the servers accepts a connection. If none does, it returns the reason of each. It is
+// for clients that would wait until ctx ends, and not say why they found no server.
 func (at Location) reach(ctx context.Context, secure *tls.Config) error {
 	servers := at.KeyValue.Servers
 	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
@@ -39,7 +39,7 @@ func (at Location) reach(ctx context.Context, secure *tls.Config) error {
 	return exit.Failf(exit.Unavailable, "connect to %s: %w", at.Shown, oneline.Join(failed...))
 }
 
-// Dial connects to a server, HOST:PORT; without TLS if secure is nil.
+// Dial connects to a server, HOST:PORT. If secure is nil, it does not use TLS.
 func Dial(ctx context.Context, server string, secure *tls.Config) (net.Conn, error) {
 	if secure == nil {
 		return new(net.Dialer).DialContext(ctx, "tcp", server)

@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// redisPort is the usual one.
+// redisPort is the default port.
 const redisPort = "6379"
 
 func redisKind(form string, cluster, secure bool) kind {
@@ -46,19 +46,19 @@ func checkRedis(at *KeyValue) error {
 	return err
 }
 
-// database is the number of the logical database.
+// database returns the number of the logical database.
 func (at *KeyValue) database() (int, error) {
 	if at.path == "" {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(at.path)
 	if err != nil || n < 0 {
-		return 0, errors.New("what stands behind the server is the number of a database: write " + at.form)
+		return 0, errors.New("only the number of a database may follow the server: write " + at.form)
 	}
 	return n, nil
 }
 
-// redisOptions are those of the library.
+// redisOptions returns the options for the library.
 func (at *KeyValue) redisOptions() ([]redislock.Option, error) {
 	var opts []redislock.Option
 	if at.query.Has("prefix") {
@@ -74,11 +74,11 @@ func (at *KeyValue) redisOptions() ([]redislock.Option, error) {
 	if at.query.Has("replicas") || at.query.Has("replica_wait") {
 		n, err := strconv.Atoi(at.option("replicas"))
 		if err != nil {
-			return nil, errors.New("replicas: write how many must confirm a grant, and with replica_wait within what time")
+			return nil, errors.New("replicas: write how many must confirm a grant, and set replica_wait, the time limit")
 		}
 		wait, err := time.ParseDuration(at.option("replica_wait"))
 		if err != nil {
-			return nil, errors.New("replica_wait: write within what time the replicas must confirm a grant, such as 200ms")
+			return nil, errors.New("replica_wait: write the time limit for the replicas to confirm a grant, such as 200ms")
 		}
 		opts = append(opts, redislock.Replicated(n, wait))
 	}
@@ -112,7 +112,7 @@ func openRedis(_ context.Context, s *Store) error {
 	return nil
 }
 
-// redisClient is how one server is talked to.
+// redisClient returns the client options for one server.
 func (at *KeyValue) redisClient(server string) (*redis.Options, error) {
 	beSilent()
 	secure, err := at.tls()
@@ -126,19 +126,19 @@ func (at *KeyValue) redisClient(server string) (*redis.Options, error) {
 	return &redis.Options{
 		Addr: server, Username: at.user, Password: at.password, DB: number, TLSConfig: secure,
 		DialTimeout: ConnectTimeout, PoolSize: storeConns, ContextTimeoutEnabled: true, IdentitySuffix: system.Program,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // a question less for each connection
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // saves a request for each connection
 	}, nil
 }
 
-// beSilent has the client write no log: every error is reported once, by us.
+// beSilent disables the client's log: the command reports every error once.
 var beSilent = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
 
-// silent writes no log.
+// silent discards log lines.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// CommandTerms says of the advice that the library gives to programmers what it means here.
+// CommandTerms replaces the library's advice to programmers with advice for the command line.
 var CommandTerms = strings.NewReplacer(
 	"use redis.NewClusterClient", "write redis+cluster://HOST:PORT for --store",
 	"give the client the address of its primary, or use redis.NewFailoverClient", "name its primary in --store",

@@ -25,7 +25,7 @@ func redlockKind(form string, secure bool) kind {
 	}
 }
 
-// redlockOptions are those of the library.
+// redlockOptions returns the options for the library.
 func (at *KeyValue) redlockOptions() ([]redlock.Option, error) {
 	var opts []redlock.Option
 	if at.query.Has("prefix") {
@@ -46,7 +46,7 @@ func (at *KeyValue) redlockOptions() ([]redlock.Option, error) {
 	return opts, nil
 }
 
-// longestTTL is what the store grants for at most; zero: no limit of its own.
+// longestTTL returns the longest TTL that the store grants, or zero if it has no limit of its own.
 func (at *KeyValue) longestTTL() time.Duration {
 	switch d, err := terminal.ParseDuration(at.option("max_ttl")); {
 	case err == nil:

@@ -10,15 +10,15 @@ import (
 	"github.com/rowlock/rowlock/mysqlock"
 )
 
-// The schemes of stores whose locks live in a server's memory for as long as a connection does.
-// Behind them stands what the lease rows of that server take, and so does their table, because its
-// migrations make what counts the tokens.
+// The schemes of stores whose locks live in a server's memory, as long as a connection does. The rest of the address is
+// that of the lease rows of the same server. They also need the table, because the same migrations create the source of the
+// tokens.
 const (
 	advisoryScheme = "postgres-advisory"
 	getLockScheme  = "mysql-getlock"
 )
 
-// sessionLocation reads the location as the one of lease rows, which has the scheme plain.
+// sessionLocation parses the location like one of lease rows, which has the scheme plain.
 func sessionLocation(scheme, plain, rest string, parse func(string) (Location, error)) (Location, error) {
 	prefix := ""
 	if plain != "" {
@@ -33,7 +33,7 @@ func sessionLocation(scheme, plain, rest string, parse func(string) (Location, e
 	return at, nil
 }
 
-// CheckTimes refuses what would have to outlast the holder in a store that then has nothing more of the lock.
+// CheckTimes rejects options for which the store would have to keep something about a free lock, if it cannot.
 func (at Location) CheckTimes(ttl, minHold, handover time.Duration) error {
 	option, forgetful := "", at.KeyValue != nil && at.KeyValue.forgets
 	switch {
@@ -50,14 +50,14 @@ func (at Location) CheckTimes(ttl, minHold, handover time.Duration) error {
 	case option == "":
 		return nil
 	case forgetful:
-		return exit.Usagef("%s: %s:// keeps nothing of a lock that nobody holds, and so cannot keep it closed: leave the option out, or keep the lock in Redis or as a lease row (--store postgres://…)",
+		return exit.Usagef("%s: %s:// keeps nothing about a free lock, so it cannot keep a lock closed: omit the option, or keep the lock in Redis or as a lease row (--store postgres://…)",
 			option, at.KeyValue.Scheme)
 	}
-	return exit.Usagef("%s: a lock of %s is free as soon as it is released or its connection ends: leave the option out, or keep the lock as a lease row (--store %s)",
+	return exit.Usagef("%s: a lock of %s is free as soon as it is released or its connection ends: omit the option, or keep the lock as a lease row (--store %s)",
 		option, at.Session, at.LeaseRows())
 }
 
-// LeaseRows is how the store of lease rows in the same server is written.
+// LeaseRows returns the address of the lease rows in the same server.
 func (at Location) LeaseRows() string {
 	if at.Session == advisoryScheme {
 		return "postgres://…"
@@ -65,7 +65,7 @@ func (at Location) LeaseRows() string {
 	return "mysql://…"
 }
 
-// missingToken is what the token of a session lock would come from, if that is what err says is missing.
+// missingToken returns the source of the tokens of session locks, if err says that it is missing.
 func missingToken(err error) string {
 	var sequence *advisory.SchemaError
 	if errors.As(err, &sequence) {

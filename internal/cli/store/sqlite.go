@@ -28,12 +28,11 @@ import (
 //go:embed sql/tables_of_file.sql
 var tablesOfFile string
 
-// Local names the default file on purpose.
+// Local is the value of --store that names the default file explicitly.
 const Local = "local"
 
-// defaultLocation is a file in the user's state directory: $XDG_STATE_HOME or ~/.local/state (XDG
-// Base Directory Specification 0.8, which says to ignore a relative path), and where the system
-// keeps such files elsewhere.
+// defaultLocation is a file in the user's state directory: $XDG_STATE_HOME or ~/.local/state (XDG Base Directory
+// Specification 0.8, which says to ignore a relative path). On other systems it is where the system keeps such files.
 func defaultLocation(env system.Environment) (Location, error) {
 	dir := env.Get("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
@@ -77,8 +76,8 @@ func (s *Store) openSQLite(table sqllock.Option) error {
 	return nil
 }
 
-// makePrivate makes a file that only this user may open, unless there is one: a user who may only read a SQLite file
-// can still lock it, and so keep every lock from being taken. SQLite gives the log beside it the same permissions.
+// makePrivate creates a file that only this user may open, unless the file exists. A user that may only read a SQLite
+// file can still lock it, and so block every acquire. SQLite gives the log next to it the same permissions.
 func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err == nil {
@@ -93,8 +92,8 @@ func makePrivate(path string) error {
 	return nil
 }
 
-// sqliteDSN asks for what a lock needs: a grant that is durable when it is answered, readers that
-// do not wait for writers, and transactions that wait for the write lock when they begin.
+// sqliteDSN sets what a lock needs: a grant is durable before the reply, readers do not wait for writers, and a
+// transaction waits for the write lock when it begins.
 func sqliteDSN(path string) string {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -102,7 +101,7 @@ func sqliteDSN(path string) string {
 	}
 	slashed := filepath.ToSlash(absolute)
 	if !strings.HasPrefix(slashed, "/") {
-		slashed = "/" + slashed // a drive letter follows a slash in a file URL
+		slashed = "/" + slashed // in a file URL, a slash precedes a drive letter
 	}
 	u := url.URL{Scheme: "file", Path: slashed}
 	u.RawQuery = url.Values{
@@ -112,8 +111,8 @@ func sqliteDSN(path string) string {
 	return u.String()
 }
 
-// PrepareSQLite creates the lock table in a file that holds nothing else, and brings it up to date: another process
-// may be at it just now. An application's database is left as it is: its owner runs migrate up.
+// PrepareSQLite creates or migrates the lock table in a file that has no other tables. Another process may be doing the
+// same. It does not change an application's database: its owner runs migrate up.
 func (s *Store) PrepareSQLite(ctx context.Context) error {
 	ready, others, err := s.TablesOfFile(ctx)
 	if err != nil {
@@ -137,17 +136,17 @@ func (s *Store) PrepareSQLite(ctx context.Context) error {
 func (s *Store) migrated(ctx context.Context) (bool, error) {
 	list, err := migrations.Status(ctx, s.DB, migrations.SQLite, migrations.Table(s.Table.String()))
 	if errors.Is(err, migrations.ErrMadeElsewhere) {
-		return true, nil // as far as those migrations go
+		return true, nil // for these migrations, it is up to date
 	}
 	if err != nil {
-		return false, exit.Failf(exit.Unavailable, "look at the lock table in %s: %w", s.At.Shown, err)
+		return false, exit.Failf(exit.Unavailable, "inspect the lock table in %s: %w", s.At.Shown, err)
 	}
 	return !slices.ContainsFunc(list, func(m migrations.MigrationStatus) bool { return !m.Applied }), nil
 }
 
-// TablesOfFile counts the lock table, and the tables of others. Opening a new file makes it a WAL
-// one, and SQLite does not wait there for another process that does the same, whatever its
-// busy_timeout (https://sqlite.org/c3ref/busy_handler.html), so it is tried until ctx ends.
+// TablesOfFile counts the lock table, and other tables. Opening a new file switches it to WAL mode. If another process
+// does the same, SQLite does not wait, whatever its busy_timeout (https://sqlite.org/c3ref/busy_handler.html). So
+// TablesOfFile retries until ctx ends.
 func (s *Store) TablesOfFile(ctx context.Context) (ready, others int, err error) {
 	for {
 		err = s.DB.QueryRowContext(ctx, tablesOfFile, s.Table.Name()).Scan(&ready, &others)
@@ -162,14 +161,14 @@ func (s *Store) TablesOfFile(ctx context.Context) (ready, others int, err error)
 	}
 }
 
-// isBusy says whether another process had the file locked; the low byte is the primary result code
+// isBusy reports whether another process had locked the file. The low byte is the primary result code
 // (https://sqlite.org/rescode.html).
 func isBusy(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// OpenReadOnly opens a SQLite file for reading, and makes none.
+// OpenReadOnly opens a SQLite file for reading, and never creates one.
 func OpenReadOnly(at Location, table sqltable.Table) (*Store, error) {
 	db, err := sql.Open("sqlite", readOnlyDSN(at.Path))
 	if err != nil {
@@ -181,10 +180,10 @@ func OpenReadOnly(at Location, table sqltable.Table) (*Store, error) {
 	return s, nil
 }
 
-// readOnlyDSN opens a file for reading.
+// readOnlyDSN returns the address that opens a file for reading.
 func readOnlyDSN(path string) string {
 	dsn, query, _ := strings.Cut(sqliteDSN(path), "?")
-	values, _ := url.ParseQuery(query) // it is ours
+	values, _ := url.ParseQuery(query) // the library wrote the query
 	values.Set("mode", "ro")
 	values["_pragma"] = []string{"busy_timeout(2000)", "query_only(1)"}
 	values.Del("_txlock")

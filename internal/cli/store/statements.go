@@ -7,7 +7,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// StatementIn is the text of FOLDER/VERB.sql for the store's table.
+// StatementIn returns the text of FOLDER/VERB.sql for the store's table.
 func (s *Store) StatementIn(files embed.FS, folder, verb string) string {
 	quote := `"`
 	if s.At.Dialect == migrations.MySQL {

@@ -1,5 +1,5 @@
-// Package store makes of the value of --store a backend: where it is (Location), what it is reached by (Store), and what an
-// error of it means to somebody at a command line. A database is opened with TLS, bounds and privileges that a lock needs.
+// Package store opens the store that --store names. Location is the address, and Store the open store with its backend.
+// Explain adds what a user of the command line needs to an error. A database is opened with TLS and time limits.
 package store
 
 import (
@@ -25,38 +25,38 @@ import (
 )
 
 const (
-	// ConnectTimeout bounds a connect, so that a server that hangs is reported and not waited for.
+	// ConnectTimeout limits a connect, so that a server that hangs is reported.
 	ConnectTimeout = 5 * time.Second
 	closeTimeout   = time.Second
-	// storeConns is enough for a renewal, a release and a wake-up at the same moment.
+	// storeConns is enough for a renewal, a release and a notification at the same time.
 	storeConns = 4
 )
 
-// Store is an opened database with a lock table, or with none yet.
+// Store is an open database, with or without a lock table.
 type Store struct {
 	At      Location
 	Table   sqltable.Table
 	Backend Backend
-	Leases  Backend // the lease rows of the same database, which are Backend unless sessions hold the locks
-	DB      *sql.DB // for migrations; nil without tables
-	// What a store without tables is reached by: one of them, and none of ZooKeeper.
+	Leases  Backend // the lease rows of the same database; equal to Backend unless sessions hold the locks
+	DB      *sql.DB // for migrations; nil for a store without tables
+	// The clients of a store without tables. One of them is set, and none for ZooKeeper.
 	Etcd   *clientv3.Client
 	Redis  redis.UniversalClient
 	Nodes  []*redis.Client // of Redlock
 	Secure *tls.Config     // nil: without TLS
-	// Unbounded are the settings that bound a connect and that the address does not have.
+	// Unbounded lists the settings of a time limit that the address lacks.
 	Unbounded []string
 	closers   []func()
 }
 
-// Backend is what the command needs of a backend.
+// Backend is the part of a backend that the command needs.
 type Backend interface {
 	driver.Backend
 	driver.Operator
 }
 
-// Open makes the handle of a store. It does no I/O but for a SQLite file, which is created, and for etcd and ZooKeeper,
-// to which it connects. ctx bounds that.
+// Open opens a store. It does no I/O, with two exceptions: it creates a SQLite file, and it connects to etcd and
+// ZooKeeper. ctx limits that.
 func Open(ctx context.Context, at Location, table sqltable.Table) (*Store, error) {
 	s := &Store{At: at, Table: table}
 	if err := s.open(ctx); err != nil {
@@ -83,7 +83,7 @@ func (s *Store) open(ctx context.Context) error {
 	}
 }
 
-// Close closes what was opened. It does not wait long for a server that hangs: the process ends.
+// Close closes what was opened. It does not wait long for a server that hangs, because the process ends.
 func (s *Store) Close() {
 	done := make(chan struct{})
 	go func() {
@@ -98,7 +98,7 @@ func (s *Store) Close() {
 	}
 }
 
-// Explain says where the store is that could not be asked, and how a missing table is mended.
+// Explain adds the store's address to an error, and says how to create a missing table.
 func (s *Store) Explain(err error) error {
 	var schema *sqllock.SchemaError
 	if errors.As(err, &schema) {
@@ -120,7 +120,7 @@ func (s *Store) Explain(err error) error {
 	return err
 }
 
-// Line is a command line for a message: one command for one lock of this store.
+// Line returns a command line for a message: a command for one lock of this store.
 func (s *Store) Line(command string, key driver.Key) string {
 	line := "rowlock " + command + s.Flags()
 	if key.Namespace != "" {
@@ -132,7 +132,7 @@ func (s *Store) Line(command string, key driver.Key) string {
 	return line + " " + terminal.ShellQuoted(key.Name)
 }
 
-// Look says, of a request whose outcome is unknown, how to find it out.
+// Look adds a command line to the error of a request with an unknown outcome. The command shows the outcome.
 func (s *Store) Look(key driver.Key, err error) error {
 	if exit.Code(err) != exit.Unknown {
 		return err
@@ -140,12 +140,12 @@ func (s *Store) Look(key driver.Key, err error) error {
 	return exit.Failf(exit.Unknown, "%w; look with: %s", s.Explain(err), s.Line("status", key))
 }
 
-// Flags are those that name this store, for a command line in a message.
+// Flags returns the options that name this store, for a command line in a message.
 func (s *Store) Flags() string {
 	var flags string
 	if s.At.ByName {
 		flags = " --store " + terminal.ShellQuoted(s.At.Shown)
-		if strings.Contains(s.At.Shown, masked) { // which could not be pasted
+		if strings.Contains(s.At.Shown, masked) { // a masked address could not be pasted
 			flags = ` --store "$ROWLOCK_STORE"`
 		}
 	}
@@ -155,13 +155,13 @@ func (s *Store) Flags() string {
 	return flags
 }
 
-// Hash tells stores apart in an environment, and nothing of them.
+// Hash identifies a store in an environment, and reveals nothing about it.
 func (s *Store) Hash() string {
 	sum := sha256.Sum256([]byte(s.At.Shown + " " + s.Table.String()))
 	return hex.EncodeToString(sum[:8])
 }
 
-// EndsWith is what a lock ends with where nobody can see when it does.
+// EndsWith returns what ends a lock whose end cannot be predicted.
 func (s *Store) EndsWith() string {
 	switch {
 	case s.At.Session != "":
@@ -173,10 +173,10 @@ func (s *Store) EndsWith() string {
 	}
 }
 
-// Nameless says whether the store keeps of a lock only that it is held, and by which connection.
+// Nameless reports whether the store knows of a lock only that it is held, and by which connection.
 func (s *Store) Nameless() bool { return s.Backend.Capabilities().Anonymous }
 
-// Guard is the fence of the store.
+// Guard returns the fence of the store.
 func (s *Store) Guard() *fence.Guard {
 	open := map[migrations.Dialect]func(*sql.DB, ...fence.Option) *fence.Guard{
 		migrations.SQLite: fence.SQLite, migrations.Postgres: fence.Postgres, migrations.MySQL: fence.MySQL,

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// An explanation keeps the code.
+// Explain keeps the exit code.
 func TestExplanationKeepsTheCode(t *testing.T) {
 	t.Parallel()
 	s := &Store{At: Location{Shown: "sqlite:x"}}
@@ -19,7 +19,7 @@ func TestExplanationKeepsTheCode(t *testing.T) {
 	assert.NoError(t, s.Explain(nil))
 }
 
-// A command that is suggested can be pasted: a masked password is not in it.
+// A suggested command can be pasted: it contains no masked password.
 func TestSuggestedCommandsCanBePasted(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]string{

@@ -8,12 +8,12 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// tlsOptions are those of every kind with TLS: files in PEM form, and the name in the servers' certificates
-// where it is not the one that they are reached by.
+// tlsOptions are the options of every kind with TLS: files in PEM form, and the name in the servers' certificates if it
+// differs from the address.
 var tlsOptions = []string{"ca", "cert", "key", "server_name"}
 
-// tls is how the servers are to be talked to; nil: without TLS. Without ca, the system's authorities are
-// trusted.
+// tls returns the TLS settings for the servers, or nil without TLS. Without the option ca, it trusts the system's
+// authorities.
 func (at *KeyValue) tls() (*tls.Config, error) {
 	if !at.Secure {
 		return nil, nil

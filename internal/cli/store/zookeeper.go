@@ -13,7 +13,7 @@ func zookeeperKind(form string, secure bool) kind {
 	return kind{
 		form: form, port: "2181", several: true, Secure: secure, forgets: true, untimed: true, reaches: "this ensemble and root",
 		check: func(at *KeyValue) error {
-			if strings.Contains(at.path, "@") { // what stands there is a password
+			if strings.Contains(at.path, "@") { // the text there is a password
 				return errors.New("special characters in user and password are written %XX: write " + at.form)
 			}
 			return nil
@@ -22,7 +22,7 @@ func zookeeperKind(form string, secure bool) kind {
 	}
 }
 
-// openZooKeeper makes the backend, which connects again with its first request.
+// openZooKeeper makes the backend. Its first request connects again.
 func openZooKeeper(ctx context.Context, s *Store) error {
 	at := s.At.KeyValue
 	secure, err := at.tls()

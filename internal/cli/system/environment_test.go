@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Of an environment with duplicates the last one counts, as for the programs that get it.
+// Of duplicates in an environment the last one counts, as in the programs that get it.
 func TestEnvironmentTakesTheLast(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "2", Environment{"A=1", "A=2", "AB=3"}.Get("A"))

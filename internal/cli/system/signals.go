@@ -8,21 +8,22 @@ import (
 	"syscall"
 )
 
-// Signals are those sent to rowlock that are meant for the command.
+// Signals are the signals sent to rowlock that are meant for the command.
 type Signals struct {
 	C     chan os.Signal
-	pipes chan os.Signal // nobody reads it
+	pipes chan os.Signal // never read
 }
 
-// CatchSignals catches what is forwarded. What is ignored, as HUP is under nohup, stays ignored.
+// CatchSignals catches the signals that are forwarded. A signal that was ignored, such as HUP under nohup, stays
+// ignored.
 func CatchSignals() *Signals {
 	s := &Signals{
-		C:     make(chan os.Signal, 32), // more than a person sends while nobody looks
+		C:     make(chan os.Signal, 32), // more signals than a person sends before they are read
 		pipes: make(chan os.Signal, 1),
 	}
 	s.catch(forwarded...)
-	// A message that nobody reads any more is no reason to die and leave the command alone. Caught,
-	// and not ignored, because the command would inherit that.
+	// SIGPIPE must not end rowlock while its command runs, if the reader of a message has gone. It is caught, and not
+	// ignored, because the command would inherit that.
 	signal.Notify(s.pipes, syscall.SIGPIPE)
 	return s
 }
@@ -35,11 +36,11 @@ func (s *Signals) catch(which ...os.Signal) {
 	}
 }
 
-// Release gives the signals back to the system, but not SIGPIPE, because the last message has yet to be written.
+// Release stops catching the signals, except SIGPIPE, because the last message has not been written yet.
 func (s *Signals) Release() { signal.Stop(s.C) }
 
-// During returns a context that ends with the first signal that ends a wait; others have nobody to
-// go to and are dropped. The function ends that and returns the signal, nil if there was none.
+// During returns a context that ends with the first signal that ends a wait. Other signals are dropped, because there
+// is no command yet. The returned function ends that and returns the signal, or nil if there was none.
 func (s *Signals) During(ctx context.Context) (context.Context, func() os.Signal) {
 	ctx, cancel := context.WithCancel(ctx)
 	var got os.Signal
@@ -66,7 +67,7 @@ func (s *Signals) During(ctx context.Context) (context.Context, func() os.Signal
 	}
 }
 
-// Number is the signal's number in an exit code.
+// Number returns the signal's number for an exit code.
 func Number(sig os.Signal) int {
 	if s, ok := sig.(syscall.Signal); ok {
 		return int(s)

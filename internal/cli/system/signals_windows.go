@@ -5,15 +5,14 @@ import (
 	"syscall"
 )
 
-// forwarded goes to the command. Windows knows no other signals; TERM stands for the closing of the
-// console.
+// forwarded are the signals that go to the command. Windows knows no others. TERM means that the console is closed.
 var forwarded = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
-// ending is what ends the waiting for a lock.
+// ending are the signals that end the wait for a lock.
 var ending = forwarded
 
-// ForwardStops does nothing: nothing suspends a program here.
+// ForwardStops does nothing: Windows does not suspend programs.
 func (s *Signals) ForwardStops() {}
 
-// Suspend is never called: nothing suspends a program here.
+// Suspend is never called: Windows does not suspend programs.
 func (s *Signals) Suspend() {}

@@ -8,17 +8,17 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// LeaseAttrs tell programs of a lease.
+// LeaseAttrs returns the attributes of a lease, for programs.
 func LeaseAttrs(l rowlock.LeaseInfo) []slog.Attr {
 	return append(KeyAttrs(driver.Key{Namespace: l.Namespace, Name: l.Name}, l.Token), slog.String("holder", l.Holder))
 }
 
-// KeyAttrs tell programs of a lock and its token.
+// KeyAttrs returns the attributes of a lock and its token, for programs.
 func KeyAttrs(key driver.Key, token rowlock.Token) []slog.Attr {
 	return []slog.Attr{slog.String("namespace", key.Namespace), slog.String("name", key.Name), slog.Int64("token", int64(token))}
 }
 
-// HeldAttrs tell programs who has a lock; none if e is nil.
+// HeldAttrs returns attributes for programs that say who holds a lock. It returns none if e is nil.
 func HeldAttrs(e *rowlock.HeldError) []slog.Attr {
 	if e == nil {
 		return nil
@@ -36,5 +36,5 @@ func HeldAttrs(e *rowlock.HeldError) []slog.Attr {
 	return append(attrs, SecondsAttr("waited_seconds", e.Waited))
 }
 
-// SecondsAttr is a duration for programs.
+// SecondsAttr returns a duration as an attribute for programs.
 func SecondsAttr(key string, d time.Duration) slog.Attr { return slog.Float64(key, Seconds(d)) }

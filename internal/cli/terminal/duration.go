@@ -12,10 +12,10 @@ import (
 // Forever is the duration that is written inf.
 const Forever = time.Duration(math.MaxInt64)
 
-// ErrDuration says how a duration is written.
+// ErrDuration says how to write a duration.
 var ErrDuration = errors.New("write a number with a unit, such as 500ms, 30s, 5m, 2h or 30d")
 
-// ParseDuration reads what time.ParseDuration does, and whole days before it: 30d, 1d12h.
+// ParseDuration accepts the format of time.ParseDuration, and whole days before it: 30d, 1d12h.
 func ParseDuration(s string) (time.Duration, error) {
 	days, rest, found := strings.Cut(s, "d")
 	if !found {
@@ -37,10 +37,10 @@ func ParseDuration(s string) (time.Duration, error) {
 	return d + more, nil
 }
 
-// Seconds is a duration for programs, in whole microseconds: Duration.Seconds adds up to 2.2800000000000002.
+// Seconds returns a duration for programs, in whole microseconds. Duration.Seconds would give 2.2800000000000002.
 func Seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
 
-// Span is a duration for people: two units at most.
+// Span returns a duration for people, with two units at most.
 func Span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A time in JSON is written with the digits that it has.
+// A time in JSON has no rounding digits.
 func TestSecondsOfJSON(t *testing.T) {
 	t.Parallel()
 	for micros := range int64(5_000_000) {

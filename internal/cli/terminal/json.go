@@ -19,17 +19,17 @@ func WriteJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// NewEncoder writes values of JSON, one a line.
+// NewEncoder returns an encoder that writes one JSON value a line.
 func NewEncoder(w io.Writer) *json.Encoder {
 	e := json.NewEncoder(jsonWriter{w})
 	e.SetEscapeHTML(false)
 	return e
 }
 
-// jsonWriter writes JSON on which a terminal does nothing but print: encoding/json leaves U+009B and U+202E as they are.
+// jsonWriter writes JSON that a terminal can only print. encoding/json does not escape U+009B and U+202E.
 type jsonWriter struct{ io.Writer }
 
-// Write takes whole values. Outside of strings JSON is ASCII, so that an escape can stand for any other character.
+// Write accepts whole values only. Outside of strings JSON is ASCII, so every other character can be escaped.
 func (w jsonWriter) Write(value []byte) (int, error) {
 	var b strings.Builder
 	for _, r := range string(value) {

@@ -17,8 +17,8 @@ const (
 	FormatJSON = "json"
 )
 
-// Levels of what is said on stderr. Text shows notices and worse, JSON all of them, --quiet only
-// errors: what explains an exit code that is not the command's own.
+// Levels of messages on stderr. Text shows notices and above, JSON shows all levels, and --quiet only errors. An error
+// explains an exit code that is not the command's own.
 const (
 	Event  = slog.LevelInfo
 	Notice = slog.LevelInfo + 2
@@ -26,8 +26,8 @@ const (
 	Error  = slog.LevelError
 )
 
-// Messages writes what people and collectors are told: sentences or JSON lines on stderr, never
-// stdout, which belongs to the command. It is safe for concurrent use.
+// Messages writes messages for people and log collectors: sentences or JSON lines on stderr. It never writes to stdout,
+// which belongs to the command. It is safe for concurrent use.
 type Messages struct{ handler slog.Handler }
 
 // NewMessages writes to w, in one of the formats.
@@ -45,8 +45,8 @@ func NewMessages(w io.Writer, format string, quiet bool) *Messages {
 	return &Messages{textHandler{w, least}}
 }
 
-// Say writes one message. The event and the keys of the attributes are for programs and do not
-// change; the sentence is for people, and may.
+// Say writes one message. The event and the keys of the attributes are for programs and do not change. The sentence is
+// for people and may change.
 func (m *Messages) Say(level slog.Level, event, sentence string, attrs ...slog.Attr) {
 	if !m.handler.Enabled(context.Background(), level) {
 		return
@@ -55,10 +55,10 @@ func (m *Messages) Say(level slog.Level, event, sentence string, attrs ...slog.A
 	log.LogAttrs(context.Background(), level, sentence, append([]slog.Attr{slog.String("event", event)}, attrs...)...)
 }
 
-// Event tells programs of something that people need not know.
+// Event writes a message that only programs need.
 func (m *Messages) Event(event string, attrs ...slog.Attr) { m.Say(Event, event, event, attrs...) }
 
-// Fail says what has ended the command.
+// Fail writes the error that has ended the command.
 func (m *Messages) Fail(err error) {
 	m.Say(Error, eventOf(exit.Code(err)), Plain(err), slog.Int("exit_code", exit.Code(err)))
 }
@@ -81,7 +81,8 @@ func eventOf(code int) string {
 	}
 }
 
-// Plain is the text of err in one line, without the prefix of the library, which the command writes in front of each line.
+// Plain returns the text of err in one line, without the library's prefix. The command writes its own prefix before
+// each line.
 func Plain(err error) string { return strings.TrimPrefix(oneline.Text(err), "rowlock: ") }
 
 func wordLevel(_ []string, a slog.Attr) slog.Attr {
@@ -95,7 +96,7 @@ func wordLevel(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// textHandler writes the sentence alone.
+// textHandler writes only the sentence.
 type textHandler struct {
 	w     io.Writer
 	least slog.Level

@@ -1,4 +1,4 @@
 package terminal
 
-// ClearScreen moves the cursor of a terminal to its first place and clears what is there.
+// ClearScreen moves the cursor of a terminal to the top left and clears the screen.
 const ClearScreen = "\x1b[H\x1b[J"

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Width is how many columns the terminal has that f is; zero if it is none.
+// Width returns the number of columns of the terminal f, and zero if f is not a terminal.
 func Width(f *os.File) int {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	switch {
 	case err != nil:
 		return 0
-	case size.Col == 0: // one that does not say
+	case size.Col == 0: // a terminal that does not report its size
 		return 80
 	}
 	return int(size.Col)

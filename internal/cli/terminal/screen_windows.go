@@ -2,5 +2,5 @@ package terminal
 
 import "os"
 
-// Width is zero: not every console there knows the sequences that redraw a line.
+// Width returns zero: not every Windows console supports the sequences that redraw a line.
 func Width(*os.File) int { return 0 }

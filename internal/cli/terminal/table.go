@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Write writes a text for people to stdout, if there is one.
+// Write writes a text for people to stdout. It does nothing if the text is empty.
 func Write(w io.Writer, text string) error {
 	if text == "" {
 		return nil

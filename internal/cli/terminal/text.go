@@ -1,5 +1,5 @@
-// Package terminal writes for people, and for programs that read what the command writes: texts of others that a terminal
-// only prints, durations, tables, JSON, messages on stderr, and the line of somebody who waits.
+// Package terminal writes output for people, and for programs that read the command's output. It has texts that a
+// terminal can only print, durations, tables, JSON, messages on stderr, and the line of a command that waits.
 package terminal
 
 import (
@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Names, holders and notes come from other programs. They must not move the cursor of a terminal, change the order
-// in which a line is read, or run in a shell into which a suggested command is pasted.
+// Names, holders and notes come from other programs. They must not move the cursor of a terminal or change the order in
+// which a line is read. They must not be executed when a suggested command is pasted into a shell.
 
-// Still is a line with a question mark for each character that is not printed: control characters, and those that
-// change the direction of what follows.
+// Still replaces each character that is not printed with a question mark: control characters, and those that change the
+// writing direction.
 func Still(line string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
@@ -22,7 +22,7 @@ func Still(line string) string {
 	}, line)
 }
 
-// Quoted is s as it is if it is a plain word, and in Go's quotes otherwise.
+// Quoted returns s unchanged if it is a plain word, and in Go's quotes otherwise.
 func Quoted(s string) string {
 	q := strconv.Quote(s)
 	if s == "" || strings.Contains(s, " ") || q[1:len(q)-1] != s {
@@ -31,8 +31,8 @@ func Quoted(s string) string {
 	return s
 }
 
-// ShellQuoted is s as one word of a command that can be pasted into a shell. Characters that are not printed are
-// written in the form $'\x1b', which bash, zsh and ksh read.
+// ShellQuoted returns s as one word of a command that can be pasted into a shell. Unprintable characters get the form
+// $'\x1b', which bash, zsh and ksh read.
 func ShellQuoted(s string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
 	switch {
@@ -59,7 +59,7 @@ func ShellQuoted(s string) string {
 	return b.String()
 }
 
-// Cell is a text in a table: quoted where it would break the table, or the terminal.
+// Cell returns a text for a table. It quotes a text that would break the table or the terminal.
 func Cell(s string) string {
 	if s == "" {
 		return "-"
@@ -67,7 +67,7 @@ func Cell(s string) string {
 	return Quoted(s)
 }
 
-// Note is the last cell of a line, in which spaces do no harm.
+// Note returns a text for the last cell of a line, where spaces are harmless.
 func Note(s string) string {
 	if q := Quoted(s); s != "" && q != s && q != `"`+s+`"` {
 		return q

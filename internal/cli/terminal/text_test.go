@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// odd moves the cursor, ends the line, reverses the direction of reading, and is a command to a shell.
+// odd moves the cursor, ends the line, reverses the writing direction, and contains a shell command.
 const odd = "a\x1b[2J\r\nb\u009b31m\u202ec\U000e0041 'd' \\$(touch${IFS}pwn)"
 
-// What is shown is one word or quoted, so that it can be read off and typed.
+// A text is shown as one word or in quotes, so that it can be read and typed.
 func TestQuoted(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{"job": "job", "tägliches/job": "tägliches/job", "": `""`, "a b": `"a b"`, "a\x1b[2J": `"a\x1b[2J"`, "x\n": `"x\n"`} {
@@ -20,7 +20,7 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// A command that is suggested can be pasted: a shell gives the program the very text, and runs nothing in it.
+// A suggested command can be pasted: the shell passes exactly this text to the program, and executes nothing in it.
 func TestShellQuotedIsOneWord(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{odd, "", "plain", "-", "$(touch${IFS}pwn)", "it's", "a b", "`id`", "ä€", "~", "a\nb", "a;b", "!!"} {

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Waiting tells whom a command waits for: once, and on a terminal for how long, in a line that is drawn again
-// every second.
+// Waiting shows who holds the lock that a command waits for. It writes one message. On a terminal it also draws a line
+// that is updated every second and says how long the wait has lasted.
 type Waiting struct {
 	log    *Messages
-	screen io.Writer // nil where nothing is drawn
+	screen io.Writer // nil if nothing is drawn
 	width  int
-	limit  time.Duration // of the wait; forever without one, zero if there is none
+	limit  time.Duration // on the wait; forever without one, zero if the command does not wait
 
 	mu      sync.Mutex
 	began   time.Time // zero before the first refusal
@@ -24,7 +24,7 @@ type Waiting struct {
 	drawing sync.WaitGroup
 }
 
-// NewWaiting draws on screen if that is a terminal; nil: it draws nothing.
+// NewWaiting draws on screen if that is a terminal. If screen is nil, it draws nothing.
 func NewWaiting(log *Messages, screen *os.File, limit time.Duration) *Waiting {
 	w := &Waiting{log: log, limit: limit}
 	if screen != nil {
@@ -35,7 +35,7 @@ func NewWaiting(log *Messages, screen *os.File, limit time.Duration) *Waiting {
 	return w
 }
 
-// Refused is told of every refusal: a sentence, and the same for collectors.
+// Refused handles a refusal: it writes a sentence for people, and attributes for log collectors.
 func (w *Waiting) Refused(sentence string, attrs []slog.Attr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *Waiting) draw() {
 	}
 }
 
-// End clears the line away, so that others can be written. Nothing is told afterwards.
+// End clears the line, so that other output can follow. It ignores later refusals.
 func (w *Waiting) End() {
 	w.mu.Lock()
 	stop := w.stop
@@ -86,7 +86,7 @@ func (w *Waiting) End() {
 	}
 }
 
-// fit cuts a line to what a terminal shows in one.
+// fit shortens a line to the width of the terminal.
 func fit(line string, width int) string {
 	shown := Still(line)
 	if runes := []rune(shown); len(runes) > width {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A line that is drawn fits into the terminal and moves its cursor nowhere, whatever a holder calls himself.
+// A drawn line fits into the terminal and does not move its cursor, whatever the name of the holder.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

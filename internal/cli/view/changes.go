@@ -9,23 +9,23 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Changes writes what became different from one list to the next.
+// Changes writes the differences between one list and the next.
 type Changes struct {
 	w      io.Writer
 	before map[driver.Key]Lock
 }
 
-// NewChanges writes to w, a line of JSON for each change.
+// NewChanges writes to w, one line of JSON for each change.
 func NewChanges(w io.Writer) *Changes { return &Changes{w: w} }
 
-// change is a lock and what happened to it.
+// change is a lock and how it changed.
 type change struct {
 	Time   time.Time `json:"time"`
 	Change string    `json:"change"` // new, changed or gone
 	Lock
 }
 
-// Show writes what became different since the list before.
+// Show writes the differences from the previous list.
 func (c *Changes) Show(views []Lock) error {
 	now := make(map[driver.Key]Lock, len(views))
 	var lines strings.Builder

@@ -1,4 +1,4 @@
-// Package view shows locks: as JSON, in a table, in a sentence, and as what has changed since the last list.
+// Package view shows locks: as JSON, in a table, in a sentence, and as changes since the last list.
 package view
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Lock is what ls and status show of a lock. Times are by the store's clock.
+// Lock is the output of ls and status for one lock. Times are by the store's clock.
 type Lock struct {
 	Namespace string   `json:"namespace"`
 	Name      string   `json:"name"`
@@ -21,17 +21,17 @@ type Lock struct {
 	Token     int64    `json:"token"`
 	Holder    string   `json:"holder"`
 	Note      string   `json:"note"`
-	Age       *float64 `json:"age_seconds"`        // since the grant, or of the session where nothing else is known; null: not known
-	ExpiresIn *float64 `json:"expires_in_seconds"` // until the lease ends unless renewed; null: a session's, which ends with it, or a pause
+	Age       *float64 `json:"age_seconds"`        // since the grant, or of the session if only that is known; null: unknown
+	ExpiresIn *float64 `json:"expires_in_seconds"` // until the lease ends unless renewed; null: a session lock, which ends with its session, or a pause
 	FreeIn    float64  `json:"free_in_seconds"`    // until the lock can be granted
 
-	Status   driver.Status `json:"-"` // of which it is made
-	ends     string        // what it ends with, if nobody can see when; empty: with a time
-	nameless bool          // the store knows neither names nor the past
-	forgets  bool          // the store knows no past
+	Status   driver.Status `json:"-"` // the source of the other fields
+	ends     string        // what ends the lock, if its end cannot be predicted; empty: a time
+	nameless bool          // the store knows neither names nor earlier holders
+	forgets  bool          // the store knows no earlier holders
 }
 
-// Of is what is shown of a lock in a store.
+// Of returns the view of a lock in a store.
 func Of(s *store.Store, status driver.Status) Lock {
 	v := Lock{
 		Namespace: status.Key.Namespace, Name: status.Key.Name, State: status.State.String(), Token: int64(status.Token),
@@ -48,7 +48,7 @@ func Of(s *store.Store, status driver.Status) Lock {
 	return v
 }
 
-// Held is the lock as a refusal shows it; nil if nobody holds it.
+// Held returns the lock in the form of a refusal, or nil if the lock is free.
 func (v Lock) Held() *rowlock.HeldError {
 	if v.Status.State != driver.StateHeld {
 		return nil
@@ -56,12 +56,12 @@ func (v Lock) Held() *rowlock.HeldError {
 	return &rowlock.HeldError{Namespace: v.Namespace, Name: v.Name, Holder: v.Holder, Token: v.Status.Token}
 }
 
-// Available says whether the lock can be granted now.
+// Available reports whether the lock can be granted now.
 func (v Lock) Available() bool {
 	return v.Status.State != driver.StateHeld && v.Status.State != driver.StatePaused && v.Status.FreeIn <= 0
 }
 
-// WriteTable writes locks in columns, the namespace only where there may be several.
+// WriteTable writes locks in columns. It shows the namespace only if the list may contain several.
 func WriteTable(w io.Writer, locks []Lock, namespaces bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	head := []string{"NAME", "STATE", "HOLDER", "AGE", "EXPIRES IN", "TOKEN", "NOTE"}
@@ -82,7 +82,7 @@ func WriteTable(w io.Writer, locks []Lock, namespaces bool) error {
 	return nil
 }
 
-// age is how long ago the lock was granted, as far as that is known.
+// age returns how long ago the lock was granted, if that is known.
 func (v Lock) age() string {
 	if v.Age == nil {
 		return "-"
@@ -90,7 +90,7 @@ func (v Lock) age() string {
 	return terminal.Span(v.Status.Age)
 }
 
-// end is when the lock ends to be taken.
+// end returns when the lock stops being unavailable.
 func (v Lock) end() string {
 	switch v.Status.State {
 	case driver.StateHeld:

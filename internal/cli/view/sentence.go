@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Sentence says all that is known of a lock.
+// Sentence describes all that is known about a lock.
 func (v Lock) Sentence() string {
 	name := fmt.Sprintf("%q", v.Status.Key.String())
 	tail := ""
@@ -42,7 +42,7 @@ func (v Lock) Sentence() string {
 	}
 }
 
-// heldFor says how long somebody has had the lock, or its session has been there, as far as that is known.
+// heldFor says for how long the lock has been held, or for how long its session has existed, if that is known.
 func (v Lock) heldFor() string {
 	switch {
 	case v.Age == nil:
@@ -54,7 +54,7 @@ func (v Lock) heldFor() string {
 	}
 }
 
-// Attrs is what collectors are told of a lock that is not free.
+// Attrs returns attributes of a lock that is not free, for log collectors.
 func (v Lock) Attrs() []slog.Attr {
 	return []slog.Attr{
 		slog.String("namespace", v.Namespace), slog.String("name", v.Name), slog.String("state", v.State),

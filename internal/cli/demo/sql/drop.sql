@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: drops what create.sql has made.
+-- Promise: drops the table of create.sql.
 DROP TABLE rowlock_demo

@@ -1,4 +1,4 @@
--- KEYS[1]: a key as a lock's. Result: those of the commands that scripts run for a lock which this user may not.
+-- KEYS[1]: a key in the form of a lock's key. Result: the commands of the scripts for a lock that this user may not run.
 -- Promise: runs none of them.
 local missing = {}
 local function may(name, ...)

@@ -1,6 +1,6 @@
 -- Parameters: $1 name.
 -- Result: one row, amount.
--- Promise: locks nothing: the lock and the fence keep others out.
+-- Promise: takes no locks: the lock and the fence exclude other workers.
 SELECT amount
   FROM rowlock_demo
  WHERE name::text = $1::text

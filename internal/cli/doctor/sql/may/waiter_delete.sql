@@ -1,4 +1,4 @@
 -- Parameters: none.
--- Result: a plan, or the error of a privilege, a table or a column that is missing.
--- Promise: carries nothing out.
+-- Result: a plan, or the error about a missing privilege, table or column.
+-- Promise: executes nothing.
 EXPLAIN DELETE FROM rowlock_lease_waiter WHERE name = ''

@@ -1,6 +1,6 @@
 -- Parameters: a schema (empty: those on the search_path); the table of locks.
--- Result: one row a schema that has the table and that this user may not use: its quoted name, and this user's. Such a schema is passed over by the search_path, as if the table were missing.
--- Promise: reads only. What may be read of pg_class and pg_namespace needs no privilege.
+-- Result: one row for each schema that contains the table and that this user may not use: its quoted name, and that of this user. The search_path skips such a schema, as if the table were missing.
+-- Promise: reads only. Reading pg_class and pg_namespace needs no privilege.
 SELECT pg_catalog.quote_ident(n.nspname::text), pg_catalog.quote_ident(current_user::text)
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

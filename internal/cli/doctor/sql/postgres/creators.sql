@@ -1,6 +1,6 @@
 -- Parameters: none.
--- Result: one row a schema on the search_path in which others may create, in the order of the path: its quoted name, whether the path names it before pg_catalog, and the quoted roles, or PUBLIC.
--- Promise: reads only. Others are all roles but superusers, this one, and those of the schema's owner.
+-- Result: one row for each schema on the search_path in which other roles may create objects, in the order of the path: its quoted name, whether the path names it before pg_catalog, and the quoted roles, or PUBLIC.
+-- Promise: reads only. Other roles are all except superusers, this role, and those of the schema's owner.
 WITH path AS MATERIALIZED (
     SELECT p.schema, p.place
       FROM pg_catalog.unnest(pg_catalog.current_schemas(true)) WITH ORDINALITY p(schema, place)

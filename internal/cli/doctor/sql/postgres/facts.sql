@@ -1,5 +1,5 @@
 -- Parameters: none.
--- Result: rows of a name and a value: settings as this session has them, and what this server is.
+-- Result: rows of a name and a value: the settings of this session, and the type of the server.
 -- Promise: reads only.
 SELECT name, setting AS value
   FROM pg_settings

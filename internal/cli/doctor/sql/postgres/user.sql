@@ -1,4 +1,4 @@
 -- Parameters: none.
--- Result: one row: this user, quoted as a statement needs it.
+-- Result: one row: this user, quoted for a statement.
 -- Promise: reads only.
 SELECT pg_catalog.quote_ident(current_user::text)

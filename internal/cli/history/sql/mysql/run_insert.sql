@@ -1,4 +1,4 @@
--- Parameters: namespace, name in hexadecimal digits; id; how long ago it started in microseconds; 1 if it runs, 0 if it has ended; how long it waited before that; outcome; exit code, NULL if it runs; token; holder, note, who had the lock in hexadecimal digits.
+-- Parameters: namespace, name in hexadecimal digits; id; how long ago it started in microseconds; 1 if it runs, 0 if it has ended; how long it waited before that; outcome; exit code, NULL if it runs; token; holder, note, other holder in hexadecimal digits.
 -- Result: none.
 -- Promise: adds one row, by the server's clock; changes no lock.
 INSERT INTO rowlock_lease_run (namespace, name, id, started_at, ended_at, waited_us, outcome, exit_code, token, holder, note, held_by)

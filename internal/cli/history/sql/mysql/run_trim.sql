@@ -1,6 +1,6 @@
--- Parameters: namespace, name in hexadecimal digits, the token of a run of the sort that is trimmed: zero for those that were refused; the same three again; how many rows stand before the oldest that is kept.
+-- Parameters: namespace, name in hexadecimal digits, zero to trim refusals, another number to trim runs; the same three again; the number of rows to keep, minus one.
 -- Result: none.
--- Promise: deletes all but the newest of that sort.
+-- Promise: deletes all but the newest rows of that sort.
 DELETE FROM rowlock_lease_run
  WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND (token = 0) = (? = 0)
    AND started_at < (SELECT oldest.started_at FROM

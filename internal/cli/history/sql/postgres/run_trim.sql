@@ -1,6 +1,6 @@
--- Parameters: $1 namespace, $2 name, $3 the token of a run of the sort that is trimmed: zero for those that were refused, $4 how many are kept.
+-- Parameters: $1 namespace, $2 name, $3 zero to trim refusals, another number to trim runs, $4 how many are kept.
 -- Result: none.
--- Promise: deletes all but the newest of that sort.
+-- Promise: deletes all but the newest rows of that sort.
 DELETE FROM rowlock_lease_run
  WHERE namespace = $1::text AND name = $2::text AND (token = 0) = ($3::bigint = 0)
    AND started_at < (SELECT r.started_at FROM rowlock_lease_run r

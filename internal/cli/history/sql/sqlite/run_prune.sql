@@ -1,6 +1,6 @@
--- Parameters: ?1 for how many microseconds nothing must have run under a name.
+-- Parameters: ?1 for how many microseconds a name must not have had a run.
 -- Result: none.
--- Promise: deletes the history of names that are not in the lock table and that nothing ran under for so long; changes no lock.
+-- Promise: deletes the history of names that are not in the lock table and had no run for that time; changes no lock.
 DELETE FROM rowlock_lease_run
  WHERE NOT EXISTS (SELECT 1 FROM rowlock_lease_run AS n
                     WHERE n.namespace = rowlock_lease_run.namespace AND n.name = rowlock_lease_run.name
