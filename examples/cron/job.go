@@ -1,4 +1,4 @@
-// Package cron lets several processes share one schedule of robfig/cron: each run of a job is one process's.
+// Package cron lets several processes share one schedule of robfig/cron: one process does each run of a job.
 package cron
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// Job is a job that does its work while it holds the lock of that name, and nothing while another process does. The ctx of work
-// ends with ctx and when the lock is lost, and carries the lease for package fence.
+// Job returns a job that does its work while it holds the lock name. If another process holds the lock, it does
+// nothing. The ctx of work ends with ctx and when the lock is lost, and carries the lease for package fence.
 //
-// The options should have a MinHold of about the schedule's interval, less the time by which the processes' clocks differ. Without
-// it a process whose clock is behind comes to the same run when the first one is through.
+// The options should have a MinHold of about the schedule's interval, minus the difference between the processes'
+// clocks. Without it, a process whose clock is slow repeats the run after the first process has finished.
 //
-// cron has no place for a job's error: it is logged, and that another process was first is not an error.
+// cron cannot return a job's error, so Job logs it. It is not an error if another process was first.
 func Job(ctx context.Context, locker *rowlock.Locker, name string, log *slog.Logger, work func(ctx context.Context, lease *rowlock.Lease) error, opts ...rowlock.Option) cron.Job {
 	return cron.FuncJob(func() {
 		err := locker.TryDo(ctx, name, work, opts...)

@@ -30,7 +30,7 @@ func locker(t *testing.T, store *memlock.Backend) *rowlock.Locker {
 	return l
 }
 
-// Five processes come to the same run, one after the other: one runs it, and nobody calls that an error.
+// Five processes start the same run, one after another. One does it, and the others return no error.
 func TestOneProcessRunsAJob(t *testing.T) {
 	store, schedule := memlock.New(), upstream.New()
 	var said bytes.Buffer
@@ -47,7 +47,7 @@ func TestOneProcessRunsAJob(t *testing.T) {
 	assert.Empty(t, said.String())
 }
 
-// On its own schedule a job runs under its lock, is told of a loss, and its error is in the log.
+// On its own schedule a job runs under its lock. Its ctx ends when the lock is lost, and its error is logged.
 func TestALossIsToldAndLogged(t *testing.T) {
 	store := memlock.New()
 	schedule := upstream.New(upstream.WithSeconds())
@@ -70,7 +70,7 @@ func TestALossIsToldAndLogged(t *testing.T) {
 	case err := <-cause:
 		require.ErrorIs(t, err, rowlock.ErrLost)
 	case <-time.After(20 * time.Second):
-		t.Fatal("it was not told")
+		t.Fatal("its ctx did not end")
 	}
 	<-schedule.Stop().Done()
 	mu.Lock()

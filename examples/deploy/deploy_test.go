@@ -1,4 +1,5 @@
-// Package deploy has the files by which systemd and Kubernetes run a command under a lock. Its tests read them, and run what they say.
+// Package deploy has the files with which systemd and Kubernetes run a command under a lock. Its tests read them, and
+// run their commands.
 package deploy_test
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// command is rowlock, built once.
+// command builds rowlock once.
 var command = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "deploy")
 	if err != nil {
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// run runs a command line of one of the files with a job of the test's own, on a store of its own, and returns the exit code.
+// run runs a command line from one of the files, with a test job on a new store, and returns the exit code.
 func run(t *testing.T, dir string, line []string, job ...string) int {
 	t.Helper()
 	built, err := command()
@@ -56,7 +57,7 @@ func run(t *testing.T, dir string, line []string, job ...string) int {
 	return 0
 }
 
-// unit reads a unit file: its settings, each with all of its values.
+// unit reads the settings of a unit file, each with all of its values.
 func unit(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	file, err := os.Open(name)
@@ -85,8 +86,8 @@ func codes(t *testing.T, text string) (all []int) {
 	return all
 }
 
-// The unit's command works: the job's exit code is the unit's, a lock that another machine has or had a moment ago is a success
-// to systemd, and what no other try mends is not tried again.
+// The unit's command works. The job's exit code is the unit's. If another machine holds the lock or has just released
+// it, systemd sees a success. An error that a retry cannot fix is not retried.
 func TestTheServiceRuns(t *testing.T) {
 	service := unit(t, "nightly.service")
 	line := strings.Fields(service["ExecStart"][0])
@@ -105,7 +106,7 @@ func TestTheServiceRuns(t *testing.T) {
 	assert.Contains(t, never, run(t, t.TempDir(), slices.Insert(slices.Clone(line), 3, "--no-such-option"), "true"))
 }
 
-// systemd itself finds nothing wrong with the units, where it is there to be asked.
+// systemd-analyze, if installed, finds no fault in the units.
 func TestSystemdTakesTheUnits(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -129,8 +130,8 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 	}
 }
 
-// The CronJob has no field that Kubernetes does not know; its command works; and the exit codes that end the job are those that no
-// other try mends, as for systemd.
+// Kubernetes knows every field of the CronJob, and its command works. The exit codes that end the job are those that a
+// retry cannot fix, as for systemd.
 func TestTheCronJobRuns(t *testing.T) {
 	job := readCronJob(t).Spec.JobTemplate.Spec
 	pod := job.Template.Spec
@@ -140,7 +141,7 @@ func TestTheCronJobRuns(t *testing.T) {
 	assert.Zero(t, run(t, dir, line, "true"))
 	assert.Zero(t, run(t, dir, line, "false"), "it is kept for --min-hold, so it is skipped")
 	assert.Greater(t, pod.TerminationGracePeriodSeconds, 10, "--grace")
-	assert.Equal(t, "Never", pod.RestartPolicy, "which a podFailurePolicy wants")
+	assert.Equal(t, "Never", pod.RestartPolicy, "required by a podFailurePolicy")
 	rule := job.PodFailurePolicy.Rules[1]
 	require.Equal(t, "FailJob", rule.Action)
 	assert.Equal(t, pod.Containers[0].Name, rule.OnExitCodes.ContainerName)

@@ -8,13 +8,14 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// Elector is a gocron.Elector: one process runs all jobs, until it ends or loses its lease; then another does.
+// Elector is a gocron.Elector: one process runs all jobs until it ends or loses its lease. Then another process does.
 type Elector struct{ term atomic.Pointer[rowlock.Lease] }
 
-// ErrNoLeader is what IsLeader answers in a process that does not lead.
-var ErrNoLeader = errors.New("gocron: another process leads, or none yet")
+// ErrNoLeader is the error of IsLeader in a process that does not lead.
+var ErrNoLeader = errors.New("gocron: this process does not lead")
 
-// Campaign has this process stand for name until ctx ends, and returns what rowlock.Lead does. Run it in a goroutine.
+// Campaign makes this process a candidate for name until ctx ends, and returns the result of rowlock.Lead. Run it in a
+// goroutine.
 func (e *Elector) Campaign(ctx context.Context, locker *rowlock.Locker, name string, opts ...rowlock.Option) error {
 	return rowlock.Lead(ctx, locker, name, func(ctx context.Context, lease *rowlock.Lease) error {
 		e.term.Store(lease)
@@ -24,7 +25,7 @@ func (e *Elector) Campaign(ctx context.Context, locker *rowlock.Locker, name str
 	}, opts...)
 }
 
-// IsLeader asks no store: it looks at the lease's clocks, and so is right after a pause, too.
+// IsLeader sends no request. It reads the lease's clocks, so its answer is also right after the process was suspended.
 func (e *Elector) IsLeader(context.Context) error {
 	lease := e.term.Load()
 	if lease == nil {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// process is one of several that share a store: a scheduler and a locker.
+// process returns a scheduler and a locker, for one of several processes that share a store.
 func process(t *testing.T, store *memlock.Backend, opts ...upstream.SchedulerOption) (upstream.Scheduler, *rowlock.Locker) {
 	t.Helper()
 	locker, err := rowlock.New(store)
@@ -42,7 +42,8 @@ func start(t *testing.T, s upstream.Scheduler, task upstream.Task, opts ...upstr
 	return job
 }
 
-// Of two processes that come to the same run, one runs it, however short it is; the other is told that the lock is held.
+// Two processes start the same run. One does it, however short it is, and the other gets the error that the lock is
+// held.
 func TestOneProcessRunsAJob(t *testing.T) {
 	store := memlock.New()
 	var ran atomic.Int32
@@ -66,7 +67,7 @@ func TestOneProcessRunsAJob(t *testing.T) {
 	assert.Equal(t, int32(1), ran.Load())
 }
 
-// A task's ctx ends when its lock is lost, and with the lock's error.
+// When its lock is lost, a task's ctx ends with the lock's error.
 func TestATaskIsToldOfALoss(t *testing.T) {
 	store := memlock.New()
 	s, locker := process(t, store)
@@ -81,13 +82,13 @@ func TestATaskIsToldOfALoss(t *testing.T) {
 	require.ErrorIs(t, wait(t, cause), rowlock.ErrLost)
 }
 
-// told is a gocron.Monitor: it hears of each run, and of each that was skipped.
+// told is a gocron.Monitor that receives each run, including skipped ones.
 type told chan upstream.JobStatus
 
 func (c told) IncrementJob(_ uuid.UUID, _ string, _ []string, status upstream.JobStatus) { c <- status }
 func (c told) RecordJobTiming(_, _ time.Time, _ uuid.UUID, _ string, _ []string)         {}
 
-// One process of two leads and runs the jobs; the other skips them, until the first one ends.
+// One process of two leads and runs the jobs. The other skips them until the first one ends.
 func TestOneProcessLeads(t *testing.T) {
 	store := memlock.New()
 	type candidate struct {
@@ -133,7 +134,7 @@ func wait[T any, C ~chan T](t *testing.T, c C) (v T) {
 	select {
 	case v = <-c:
 	case <-time.After(10 * time.Second):
-		require.NoError(t, errors.New("nothing came for ten seconds"))
+		require.NoError(t, errors.New("no job ran for ten seconds"))
 	}
 	return v
 }

@@ -1,4 +1,4 @@
-// Package goose runs the migrations of an application once, however many of its processes start at the same time.
+// Package goose runs the migrations of an application once, even if many of its processes start at the same time.
 package goose
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Up applies what is pending in that folder, and returns how much it was. The others wait for the one that migrates, and find the
-// work done; whoever looks at the locks sees who migrates.
+// Up applies the pending migrations of a folder, and returns how many. Other processes wait, and then find nothing to
+// do. The list of locks shows which process migrates.
 //
-// Where the server has locks of sessions and is reached directly, goose.WithSessionLocker(migrations.SessionLocker(dialect, "shop"))
-// does the same without a table.
+// If the server has session locks and there is no pooler in between, you need no lock table: use
+// goose.WithSessionLocker(migrations.SessionLocker(dialect, "shop")).
 func Up(ctx context.Context, dialect goose.Dialect, db *sql.DB, folder fs.FS, locker *rowlock.Locker) (int, error) {
 	turns := migrations.Locker(locker, "migrations of the shop", rowlock.Note("goose up"))
 	provider, err := goose.NewProvider(dialect, db, folder, goose.WithLocker(turns))

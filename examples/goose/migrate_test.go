@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Five processes migrate one database at once: each migration is applied once, and nobody fails.
+// Five processes migrate one database at once. Each migration is applied once, and no process fails.
 func TestAFleetMigratesOnce(t *testing.T) {
 	folder := fstest.MapFS{
 		"00001_shop.sql":   {Data: []byte("-- +goose Up\nCREATE TABLE shop (id int);\n")},

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Locks, fence and orders in one file. With Postgres it is sqllock.Postgres(db) and
-// fence.Postgres(db), with MySQL and MariaDB sqllock.MySQL(db) and fence.MySQL(db).
+// Locks, fence and orders are in one file. Use sqllock.Postgres(db) and fence.Postgres(db) with Postgres, and
+// sqllock.MySQL(db) and fence.MySQL(db) with MySQL and MariaDB.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "orders")

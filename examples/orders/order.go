@@ -1,11 +1,11 @@
-// Package orders is an example to copy: a repository on database/sql whose writes the database refuses
-// when their author has lost the lock without knowing it. Callers hold a lock and pass its context;
-// the repository's methods have no parameter for it.
+// Package orders is an example to copy: a repository on database/sql. The database rejects the writes of a caller that
+// has lost its lock without noticing. Callers hold a lock and pass its context. The repository's methods have no
+// parameter for it.
 package orders
 
 import "embed"
 
-// Order is what a customer has ordered. Its total is that of its lines.
+// Order is a customer's order. Its total is the sum of its lines.
 type Order struct {
 	ID       int64
 	Customer string
@@ -17,11 +17,11 @@ type Order struct {
 type Line struct {
 	Product  string
 	Quantity int64
-	Price    int64 // in cents, of one
+	Price    int64 // in cents, for one item
 }
 
-// Migrations are the tables of this package, for goose. Those of the fence come from package
-// migrations of rowlock.
+// Migrations contains the tables of this package, for goose. The tables of the fence come from rowlock's package
+// migrations.
 //
 //go:embed migrations/*.sql
 var Migrations embed.FS

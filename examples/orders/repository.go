@@ -8,21 +8,21 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// OrderRepository keeps orders. It is safe for concurrent use.
+// OrderRepository stores orders. It is safe for concurrent use.
 type OrderRepository struct {
 	db    *sql.DB
 	guard *fence.Guard
 	bind  func(string) string
 }
 
-// NewOrderRepository keeps orders in db, which guard guards. bind writes the parameters of a statement,
-// each a "?", as the driver wants them: on Postgres as $1, $2.
+// NewOrderRepository stores orders in db, with guard as the fence. bind replaces each "?" in a statement with the
+// driver's form of a parameter: on Postgres $1, $2.
 func NewOrderRepository(db *sql.DB, guard *fence.Guard, bind func(string) string) *OrderRepository {
 	return &OrderRepository{db: db, guard: guard, bind: bind}
 }
 
-// Place writes a new order with its lines. ctx must be that of a lease; a lease that is not the newest
-// gets fence.ErrStale, and nothing is written.
+// Place writes a new order with its lines. ctx must come from a lease. If that lease is not the newest, the error is
+// fence.ErrStale, and nothing is written.
 func (r *OrderRepository) Place(ctx context.Context, o Order) error {
 	return r.guard.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := r.exec(ctx, tx, "INSERT INTO orders (id, customer, total) VALUES (?, ?, 0)", o.ID, o.Customer); err != nil {
@@ -44,8 +44,8 @@ func (r *OrderRepository) AddLine(ctx context.Context, id int64, line Line) erro
 	})
 }
 
-// addLine reads a total, and writes what it computed from it: without the fence a holder that was
-// paused in between would undo what its successor wrote.
+// addLine reads a total, and writes a total that it computed from it. Without the fence, a holder that was suspended in
+// between would overwrite its successor's total.
 func (r *OrderRepository) addLine(ctx context.Context, tx *sql.Tx, id int64, line Line) error {
 	var total, lines int64
 	row := tx.QueryRowContext(ctx, r.bind("SELECT total, (SELECT count(*) FROM order_lines WHERE order_id = orders.id) FROM orders WHERE id = ?"), id)
@@ -64,7 +64,7 @@ func (r *OrderRepository) exec(ctx context.Context, tx *sql.Tx, statement string
 	return err
 }
 
-// Find reads an order as it is committed. It needs no lock, and sql.ErrNoRows says that there is none.
+// Find reads a committed order. It needs no lock. If there is no such order, the error is sql.ErrNoRows.
 func (r *OrderRepository) Find(ctx context.Context, id int64) (Order, error) {
 	o := Order{ID: id}
 	if err := r.db.QueryRowContext(ctx, r.bind("SELECT customer, total FROM orders WHERE id = ?"), id).Scan(&o.Customer, &o.Total); err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// migrate makes the tables of the orders, and those of the locks and the fence.
+// migrate creates the tables of the orders, and those of the locks and the fence.
 func migrate(ctx context.Context, db *sql.DB, dialect migrations.Dialect) error {
 	files, err := fs.Sub(orders.Migrations, "migrations")
 	if err != nil {
@@ -46,7 +46,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect migrations.Dialect) error 
 
 func questionMarks(statement string) string { return statement }
 
-// dollars writes parameters as Postgres wants them.
+// dollars writes parameters in the form of Postgres.
 func dollars(statement string) string {
 	parts := strings.Split(statement, "?")
 	for i := range len(parts) - 1 {
@@ -55,8 +55,8 @@ func dollars(statement string) string {
 	return strings.Join(parts, "")
 }
 
-// A holder that was paused, and has not heard that it lost its lock, places no order and adds no line:
-// its calls say ErrStale, nothing of them is there, and its successor's order is whole.
+// A holder was suspended, and has not noticed that it lost its lock. It places no order and adds no line: its calls
+// return ErrStale and write nothing, and its successor's order is complete.
 func TestAStaleHolderWritesNothing(t *testing.T) {
 	t.Parallel()
 	for _, db := range []struct {
@@ -84,7 +84,7 @@ func TestAStaleHolderWritesNothing(t *testing.T) {
 			acquire := func() context.Context {
 				locker, err := rowlock.New(locks, rowlock.Fenced(guard))
 				require.NoError(t, err)
-				t.Cleanup(func() { _ = locker.Close() }) // of a lease that was taken away it says so
+				t.Cleanup(func() { _ = locker.Close() }) // Close returns an error for a lease that was lost
 				lease, err := locker.Acquire(t.Context(), "orders")
 				require.NoError(t, err)
 				return lease.Context()
@@ -97,7 +97,7 @@ func TestAStaleHolderWritesNothing(t *testing.T) {
 			successor := acquire()
 			require.NoError(t, repository.AddLine(successor, 1, plum))
 
-			require.NoError(t, paused.Err(), "it has not heard of it")
+			require.NoError(t, paused.Err(), "the holder has not noticed")
 			require.ErrorIs(t, repository.AddLine(paused, 1, pear), fence.ErrStale)
 			require.ErrorIs(t, repository.Place(paused, orders.Order{ID: 2, Customer: "Bob", Lines: []orders.Line{pear}}), fence.ErrStale)
 			require.ErrorIs(t, repository.AddLine(t.Context(), 1, pear), fence.ErrNoLease)
@@ -109,7 +109,7 @@ func TestAStaleHolderWritesNothing(t *testing.T) {
 			require.ErrorIs(t, err, sql.ErrNoRows)
 
 			wrong := orders.Order{ID: 3, Customer: "Eve", Lines: []orders.Line{pear, {Product: strings.Repeat("x", 300)}}}
-			if db.dialect != migrations.SQLite { // which knows no lengths
+			if db.dialect != migrations.SQLite { // SQLite has no limits on lengths
 				require.Error(t, repository.Place(successor, wrong))
 				_, err = repository.Find(t.Context(), 3)
 				require.ErrorIs(t, err, sql.ErrNoRows, "an order and its lines are one transaction")

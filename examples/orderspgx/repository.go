@@ -1,5 +1,5 @@
-// Package orderspgx is an example to copy: the repository of examples/orders on a pgx pool. The tables
-// and the types are those.
+// Package orderspgx is an example to copy: the repository of examples/orders on a pgx pool. It uses the same tables and
+// types.
 package orderspgx
 
 import (
@@ -13,19 +13,19 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// OrderRepository keeps orders in Postgres. It is safe for concurrent use.
+// OrderRepository stores orders in Postgres. It is safe for concurrent use.
 type OrderRepository struct {
 	pool  *pgxpool.Pool
 	guard *fence.Guard
 }
 
-// NewOrderRepository keeps orders in the database of pool, which guard guards: fence.Pgx(pool).
+// NewOrderRepository stores orders in the database of pool, with guard as the fence: fence.Pgx(pool).
 func NewOrderRepository(pool *pgxpool.Pool, guard *fence.Guard) *OrderRepository {
 	return &OrderRepository{pool: pool, guard: guard}
 }
 
-// Place writes a new order with its lines, in one batch. ctx must be that of a lease; a lease that is
-// not the newest gets fence.ErrStale, and nothing is written.
+// Place writes a new order with its lines, in one batch. ctx must come from a lease. If that lease is not the newest,
+// the error is fence.ErrStale, and nothing is written.
 func (r *OrderRepository) Place(ctx context.Context, o orders.Order) error {
 	return r.guard.TxPgx(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		var batch pgx.Batch
@@ -55,7 +55,7 @@ func (r *OrderRepository) AddLine(ctx context.Context, id int64, line orders.Lin
 	})
 }
 
-// Find reads an order as it is committed. It needs no lock, and pgx.ErrNoRows says that there is none.
+// Find reads a committed order. It needs no lock. If there is no such order, the error is pgx.ErrNoRows.
 func (r *OrderRepository) Find(ctx context.Context, id int64) (orders.Order, error) {
 	o := orders.Order{ID: id}
 	if err := r.pool.QueryRow(ctx, "SELECT customer, total FROM orders WHERE id = $1", id).Scan(&o.Customer, &o.Total); err != nil {

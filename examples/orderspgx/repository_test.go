@@ -23,7 +23,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// migrate makes the tables of the orders, and those of the locks and the fence, through a pgx pool.
+// migrate creates the tables of the orders, and those of the locks and the fence, through a pgx pool.
 func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close() // the pool stays open
@@ -41,8 +41,8 @@ func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	return migrations.Up(ctx, db, migrations.Postgres)
 }
 
-// A holder that was paused, and has not heard that it lost its lock, places no order and adds no line:
-// its calls say ErrStale, nothing of them is there, and its successor's order is whole.
+// A holder was suspended, and has not noticed that it lost its lock. It places no order and adds no line: its calls
+// return ErrStale and write nothing, and its successor's order is complete.
 func TestAStaleHolderWritesNothing(t *testing.T) {
 	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), testenv.Postgres(t))
@@ -54,7 +54,7 @@ func TestAStaleHolderWritesNothing(t *testing.T) {
 	acquire := func() context.Context {
 		locker, err := rowlock.New(locks, rowlock.Fenced(guard))
 		require.NoError(t, err)
-		t.Cleanup(func() { _ = locker.Close() }) // of a lease that was taken away it says so
+		t.Cleanup(func() { _ = locker.Close() }) // Close returns an error for a lease that was lost
 		lease, err := locker.Acquire(t.Context(), "orders")
 		require.NoError(t, err)
 		return lease.Context()
@@ -67,7 +67,7 @@ func TestAStaleHolderWritesNothing(t *testing.T) {
 	successor := acquire()
 	require.NoError(t, repository.AddLine(successor, 1, plum))
 
-	require.NoError(t, paused.Err(), "it has not heard of it")
+	require.NoError(t, paused.Err(), "the holder has not noticed")
 	require.ErrorIs(t, repository.AddLine(paused, 1, pear), fence.ErrStale)
 	require.ErrorIs(t, repository.Place(paused, orders.Order{ID: 2, Customer: "Bob", Lines: []orders.Line{pear}}), fence.ErrStale)
 	require.ErrorIs(t, repository.AddLine(t.Context(), 1, pear), fence.ErrNoLease)

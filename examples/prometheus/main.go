@@ -1,5 +1,5 @@
-// Command prometheus is a worker whose locks can be watched: it serves their metrics to Prometheus. The alerts and the
-// dashboard of docs/observability are made for what it serves.
+// Command prometheus is a worker that serves the metrics of its locks to Prometheus. The alerts and the dashboard of
+// docs/observability use these metrics.
 package main
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/otellock"
 )
 
-// observed returns a locker on backend, and what serves its metrics.
+// observed returns a locker on backend, and a handler that serves its metrics.
 func observed(backend driver.Backend, opts ...rowlock.Option) (*rowlock.Locker, http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo())
@@ -31,8 +31,8 @@ func observed(backend driver.Backend, opts ...rowlock.Option) (*rowlock.Locker, 
 	return locker, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), err
 }
 
-// class is the attribute for a lock's name. This program has few jobs, and each is to be seen; of names that it does
-// not know there may be any number.
+// class returns the attribute for a lock's name. This program has few jobs, and shows each of them. Unknown names share
+// one attribute, because there may be any number of them.
 func class(_, name string) string {
 	switch name {
 	case "report", "invoices":

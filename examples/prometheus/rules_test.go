@@ -28,8 +28,8 @@ func (s scrape) value(t *testing.T, series string) (value float64, found bool) {
 	return value, true
 }
 
-// Alerts and dashboard ask for what is there: each expression is valid, and each of its selectors selects something
-// in a scrape.
+// Alerts and dashboard use existing metrics: each expression is valid, and each of its selectors matches a series of a
+// scrape.
 func TestRulesAndDashboardNameWhatIsScraped(t *testing.T) {
 	scraped := lively(t)
 	expressions := append(alerts(t), panels(t)...)
@@ -51,7 +51,7 @@ func TestRulesAndDashboardNameWhatIsScraped(t *testing.T) {
 	}
 }
 
-// The table of metrics is complete and has no more than there is.
+// The table of metrics lists all metrics, and no others.
 func TestDocumentedMetricsAreScraped(t *testing.T) {
 	text, err := os.ReadFile("../../docs/observability.md")
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestDocumentedMetricsAreScraped(t *testing.T) {
 	t.Log(len(all), "series")
 }
 
-// alerts is the expressions of the alert rules, each of which says what it means, and what to do.
+// alerts returns the expressions of the alert rules. Each rule says what it means, and what to do.
 func alerts(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/observability/alerts.yaml")
@@ -103,7 +103,7 @@ func alerts(t *testing.T) []string {
 	return all
 }
 
-// panels is the expressions of the dashboard, with the variables that Grafana puts in.
+// panels returns the expressions of the dashboard, with Grafana's variables replaced.
 func panels(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/observability/dashboard.json")

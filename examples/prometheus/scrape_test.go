@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// watched is what an operator of locks watches (waiting, failures, renewal delay, session expiries, tokens that rise,
-// partitions), each series with the least that it counts after what happens in lively.
+// watched are the series that an operator of locks watches: waiting, failures, renewal delay, session expiries, tokens
+// that rise, partitions. Each has the smallest count after the events in lively.
 var watched = map[string]float64{
 	`rowlock_acquire_duration_seconds_count{rowlock_name="report", rowlock_outcome="acquired"}`:    2, // wait time
 	`rowlock_acquire_duration_seconds_count{rowlock_name="report", rowlock_outcome="held"}`:        1, // failure rate
@@ -48,12 +48,12 @@ var watched = map[string]float64{
 	`rowlock_token_regressions_total{rowlock_name="report"}`:                                       0,
 }
 
-// Everything that is watched is in the scrape, and each series counts what happened.
+// The scrape has every watched series, and each counts what happened.
 func TestScrapeShowsEveryMetric(t *testing.T) {
 	lively(t).counts(t, t)
 }
 
-// counts asserts all that is watched.
+// counts asserts all watched series.
 func (s scrape) counts(t *testing.T, c assert.TestingT) {
 	for series, least := range watched {
 		value, found := s.value(t, series)
@@ -62,7 +62,7 @@ func (s scrape) counts(t *testing.T, c assert.TestingT) {
 	}
 }
 
-// lively is what is scraped from a worker to which most things have happened.
+// lively returns a scrape of a worker for which most events have happened.
 func lively(t *testing.T) scrape {
 	t.Helper()
 	store := memlock.New()
@@ -74,7 +74,7 @@ func lively(t *testing.T) scrape {
 	require.NoError(t, err)
 
 	require.NoError(t, locker.Do(ctx, "report", func(held context.Context, lease *rowlock.Lease) error {
-		_, err := locker.TryAcquire(ctx, "report") // with held it would be refused without a request, as nested
+		_, err := locker.TryAcquire(ctx, "report") // with held it would be rejected without a request, as nested
 		require.ErrorIs(t, err, rowlock.ErrHeld)
 		return lease.Renew(held)
 	}))
@@ -89,8 +89,8 @@ func lively(t *testing.T) scrape {
 	store.Intercept(nil)
 	require.ErrorIs(t, lease.Release(ctx), rowlock.ErrLost)
 
-	// A loss is told by the goroutine that sees it, one series after the other, and what an unanswered request left
-	// behind is freed in the background.
+	// The goroutine that notices a loss counts it in one series after another. The janitor releases an unanswered grant
+	// in the background.
 	var s scrape
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		s = scrapeOf(t, metrics)
@@ -124,7 +124,7 @@ func scrapeOf(t *testing.T, metrics http.Handler) scrape {
 	return s
 }
 
-// matching is the samples that a selector selects.
+// matching returns the samples that match a selector.
 func (s scrape) matching(selector []*labels.Matcher) scrape {
 	var found scrape
 	for _, one := range s {

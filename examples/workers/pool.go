@@ -1,5 +1,5 @@
-// Package workers divides work among the processes of a fleet: each shard is one process's at a time, and a process that dies
-// leaves its shards to the others.
+// Package workers divides work among the processes of a fleet. One process at a time works on each shard. When a
+// process dies, the others work on its shards.
 package workers
 
 import (
@@ -11,12 +11,13 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// Work does one shard's work. Its ctx ends with the pass, and when the shard's lock is lost; it carries the lease for package fence.
+// Work does the work of one shard. Its ctx ends with the pass, and when the shard's lock is lost. The ctx carries the
+// lease for package fence.
 type Work func(ctx context.Context, shard string) error
 
-// Pass goes through all shards with as many workers as limit, and does the work of those that no other process is at. It returns
-// how many those were. The first error ends the pass; that another process has a shard is none, and a shard that is lost on the
-// way is left to whoever has it.
+// Pass does the work of all shards that no other process is working on, with at most limit workers. It returns the
+// number of these shards. The first error ends the pass. It is not an error if another process has a shard. A shard
+// that is lost during its work is left to its new holder.
 func Pass(ctx context.Context, locker *rowlock.Locker, limit int, shards []string, work Work) (done int, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(limit)

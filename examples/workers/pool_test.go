@@ -27,7 +27,7 @@ func locker(t *testing.T, store *memlock.Backend) *rowlock.Locker {
 	return l
 }
 
-// Three processes go through twenty shards at once: each shard is worked at once, by one of them.
+// Three processes run a pass over twenty shards at once. No shard has two workers at a time.
 func TestEachShardIsOneProcesss(t *testing.T) {
 	store := memlock.New()
 	shards := make([]string, 20)
@@ -63,7 +63,7 @@ func TestEachShardIsOneProcesss(t *testing.T) {
 	}
 }
 
-// A shard that is lost is left alone, and an error ends the pass.
+// A lost shard is skipped, and an error ends the pass.
 func TestAPassEnds(t *testing.T) {
 	store := memlock.New()
 	l := locker(t, store)

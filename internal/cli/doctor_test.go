@@ -29,5 +29,5 @@ func TestEncryptionIsToldOfEveryHost(t *testing.T) {
 	require.NoError(t, err)
 	several.Host += ",db.invalid:5432"
 	_, stdout, stderr := call(t, nil, "doctor", "--store", several.String())
-	assert.Contains(t, stdout, "the connection is not encrypted: everybody", stderr)
+	assert.Contains(t, stdout, "the connection is not encrypted: others", stderr)
 }

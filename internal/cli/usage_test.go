@@ -15,8 +15,8 @@ func TestWrongStoresAreNamed(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]string{
 		"mongodb://db/app":    `--store: there is no kind of store "mongodb": write postgres://…, mysql://…, sqlite:PATH, redis://…, etcd://… or zk://… (rowlock --help has all)`,
-		"postgres:db/app":     `--store: "postgres:" is followed by no //: write postgres://USER@HOST/DATABASE`,
-		"redis:6379":          `--store: "redis:" is followed by no //: write redis://HOST:PORT/DATABASE`,
+		"postgres:db/app":     `--store: "postgres:" is not followed by //: write postgres://USER@HOST/DATABASE`,
+		"redis:6379":          `--store: "redis:" is not followed by //: write redis://HOST:PORT/DATABASE`,
 		"locks.db":            `--store: it names no kind of store: write sqlite:PATH for a file, or SCHEME://…`,
 		"u:SECRET@tcp(db":     `--store: it is not a MySQL address: write USER:PASSWORD@tcp(HOST:PORT)/DATABASE`,
 		"SECRET word@x:y://z": `--store: it names no kind of store: write sqlite:PATH for a file, or SCHEME://…`,

@@ -18,14 +18,15 @@ import (
 
 const hour = rowlock.Token(time.Hour / time.Microsecond)
 
-// A database whose clock is set forward ends leases early: a second holder gets the name while the first trusts its
-// lease. Its token is larger, what is fenced takes nothing from the first any more, and the first hears of it with its
-// next renewal.
+// If a database's clock is set forward, leases end early: a second holder acquires the name while the first still
+// trusts its lease. The second has a larger token. The fence rejects all further writes of the first, which notices
+// with its next renewal.
 //
-// One that is set back ends nothing early and revives nothing: who holds a lock renews it, for as long as was asked
-// for by the clock as it is now; nobody else gets it; tokens rise, also of names whose rows were forgotten. What is released is free at
-// once, whether that was before the step or is after it. The name of a dead holder, and one with a minimum hold, may stay closed for as long
-// as the clock was set back, and a forced release opens them.
+// If the clock is set back, nothing ends early and nothing is revived. A holder renews its lease for the requested
+// time, counted from the clock's new time. No other process acquires the name. Tokens rise, also for names whose rows
+// were pruned. A released name is free at once, whether it was released before the step or after. The name of a dead
+// holder, and one with a minimum hold, may stay unavailable for as long as the clock was set back. A forced release
+// ends that.
 func TestClockSteps(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store) {
 		t.Run("forward", s.forward)
@@ -50,7 +51,7 @@ func (s *store) forward(t *testing.T) {
 	s.step(t, time.Hour)
 	second, err := s.locker(t, guard).TryAcquire(t.Context(), "forward")
 	require.NoError(t, err, "by the store's clock the lease is over")
-	require.NoError(t, first.Err(), "it cannot know yet")
+	require.NoError(t, first.Err(), "the holder cannot know yet")
 	assert.Greater(t, second.Token(), first.Token()+hour/2)
 
 	require.NoError(t, s.write(t, guard, second))
@@ -58,11 +59,11 @@ func (s *store) forward(t *testing.T) {
 	require.ErrorIs(t, first.Renew(t.Context()), rowlock.ErrLost)
 	require.ErrorIs(t, first.Release(t.Context()), rowlock.ErrLost)
 	require.NoError(t, second.Renew(t.Context()))
-	assert.LessOrEqual(t, time.Until(second.ExpiresAt()), s.left(t, "forward"), "nobody trusts longer than the store grants")
+	assert.LessOrEqual(t, time.Until(second.ExpiresAt()), s.left(t, "forward"), "no holder trusts its lease longer than the store grants it")
 	require.NoError(t, second.Release(t.Context()))
 }
 
-// write is a transaction of a holder.
+// write runs one transaction of a holder.
 func (s *store) write(t *testing.T, guard *fence.Guard, lease *rowlock.Lease) error {
 	t.Helper()
 	tx, err := s.db.BeginTx(t.Context(), &sql.TxOptions{})
@@ -73,7 +74,7 @@ func (s *store) write(t *testing.T, guard *fence.Guard, lease *rowlock.Lease) er
 	return tx.Commit()
 }
 
-// left is for how long the store has a lock leased.
+// left returns how long the store's lease of a lock still lasts.
 func (s *store) left(t *testing.T, name string) time.Duration {
 	t.Helper()
 	status, err := s.backend(s.db).Inspect(t.Context(), driver.Key{Name: name})
@@ -105,13 +106,13 @@ func (s *store) back(t *testing.T) {
 	s.step(t, 0)
 	n, err = b.Prune(t.Context(), 0)
 	require.NoError(t, err)
-	require.Zero(t, n, "by the clock nothing has been unused for any time")
+	require.Zero(t, n, "by the clock no name has been unused for any time")
 	assert.Greater(t, s.acquire(t, b, "forgotten").Token, forgotten.Token)
 	outcomes, err := b.Renew(t.Context(), []driver.Grant{kept})
 	require.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
-	assert.InDelta(t, 30, s.left(t, "kept").Seconds(), 20, "a lease is as long as it was asked for")
-	assert.Less(t, s.freeIn(t, "kept"), time.Minute, "and closes the name for no longer")
+	assert.InDelta(t, 30, s.left(t, "kept").Seconds(), 20, "a lease is as long as requested")
+	assert.Less(t, s.freeIn(t, "kept"), time.Minute, "and keeps the name unavailable no longer")
 	for _, g := range []driver.Grant{kept, crashed, closed} {
 		_, err := b.Acquire(t.Context(), request(g.Key.Name))
 		var held *driver.Held
@@ -120,15 +121,15 @@ func (s *store) back(t *testing.T) {
 	}
 	require.NoError(t, b.Release(t.Context(), kept))
 	require.NoError(t, b.Release(t.Context(), late))
-	assert.InDelta(t, time.Minute.Seconds(), s.freeIn(t, "late").Seconds(), 20, "a minimum hold gets no longer than it was asked for")
+	assert.InDelta(t, time.Minute.Seconds(), s.freeIn(t, "late").Seconds(), 20, "a minimum hold is no longer than requested")
 	for _, g := range []driver.Grant{kept, released, forced, committed} {
 		assert.Greater(t, s.acquire(t, b, g.Key.Name).Token, g.Token, g.Key.Name)
 	}
 	s.inTx(t, b, "never granted")
 	s.acquire(t, b, "never granted")
 	require.Positive(t, s.freeIn(t, "reserved"))
-	require.NoError(t, b.ForceRelease(t.Context(), reserved.Key, reserved.Token, true), "nobody comes for it")
-	require.Eventually(t, func() bool { // the waiter was seen at a time that is to come
+	require.NoError(t, b.ForceRelease(t.Context(), reserved.Key, reserved.Token, true), "the waiter never acquires it")
+	require.Eventually(t, func() bool { // the waiter was last seen in the future
 		g, err := b.Acquire(t.Context(), request("reserved"))
 		return err == nil && g.Token > reserved.Token
 	}, 10*time.Second, 5*time.Millisecond)
@@ -137,7 +138,7 @@ func (s *store) back(t *testing.T) {
 	}
 }
 
-// releasedOnCommit is a grant that the transaction of its data has ended.
+// releasedOnCommit returns a grant that was released by the transaction of its data.
 func (s *store) releasedOnCommit(t *testing.T, name string) driver.Grant {
 	t.Helper()
 	guard := s.guard(s.db)
@@ -147,7 +148,7 @@ func (s *store) releasedOnCommit(t *testing.T, name string) driver.Grant {
 	return driver.Grant{Key: driver.Key{Name: name}, Token: lease.Token()}
 }
 
-// reserved is a grant that was released for a waiter who does not come.
+// reserved returns a grant that was released for a waiter that never acquires the name.
 func (s *store) reserved(t *testing.T, b *sqllock.Backend, name string) driver.Grant {
 	t.Helper()
 	g := s.acquire(t, b, name)
@@ -173,7 +174,7 @@ func (s *store) inTx(t *testing.T, b *sqllock.Backend, name string) {
 	require.NoError(t, tx.Commit())
 }
 
-// freeIn is for how long the store keeps a name closed.
+// freeIn returns how long the store keeps a name unavailable.
 func (s *store) freeIn(t *testing.T, name string) time.Duration {
 	t.Helper()
 	status, err := s.backend(s.db).Inspect(t.Context(), driver.Key{Name: name})
@@ -187,7 +188,7 @@ func withMinHold(name string) driver.Request {
 	return r
 }
 
-// open acquires a name, by force if it is closed.
+// open acquires a name, with a forced release if it is unavailable.
 func (s *store) open(t *testing.T, b *sqllock.Backend, name string) driver.Grant {
 	t.Helper()
 	g, err := b.Acquire(t.Context(), request(name))

@@ -1,5 +1,5 @@
-// Package clockstep_test steps the clock of each database that keeps lease rows. It is a package of its own because the
-// clock of SQLite is the process's.
+// Package clockstep_test sets the clock of each database that stores lease rows. It is a package of its own because
+// SQLite's clock is that of the process.
 package clockstep_test
 
 import (
@@ -65,7 +65,7 @@ func eachStore(t *testing.T, test func(t *testing.T, s *store)) {
 func server(engine, driverName string) func(*testing.T, *store) {
 	return func(t *testing.T, s *store) {
 		t.Helper()
-		testenv.DSN(t, engine) // is that engine wanted here?
+		testenv.DSN(t, engine) // skips an engine that is not tested here
 		server, err := testserver.Start(t.Context(), engine, testserver.Options{Clock: true})
 		require.NoError(t, err)
 		t.Cleanup(server.Stop)
@@ -75,11 +75,12 @@ func server(engine, driverName string) func(*testing.T, *store) {
 	}
 }
 
-// julianday is SQLite's only source of the time in our statements; the builtin asks the process's clock.
-var julianday atomic.Int64 // how far ahead it is, in nanoseconds
+// julianday is how far ahead SQLite's clock is, in nanoseconds. The function julianday is the only source of time in
+// our SQLite statements, and the builtin reads the process's clock.
+var julianday atomic.Int64
 
 func init() {
-	_ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) // it reports each connection that is cut
+	_ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) // the driver logs each connection that is cut
 	sqlite.MustRegisterScalarFunction("julianday", 1, func(_ *sqlite.FunctionContext, args []sqldriver.Value) (sqldriver.Value, error) {
 		if args[0] != "now" {
 			return nil, fmt.Errorf("julianday(%v): this one tells the time of now", args[0])
@@ -98,7 +99,7 @@ func file(t *testing.T, s *store) {
 	s.set = func(ahead time.Duration) error { julianday.Store(int64(ahead)); return nil }
 }
 
-// step sets the clock, and sees to it that statements tell the new time.
+// step sets the clock, and waits until statements see the new time.
 func (s *store) step(t *testing.T, ahead time.Duration) {
 	t.Helper()
 	require.NoError(t, s.set(ahead))

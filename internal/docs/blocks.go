@@ -1,5 +1,5 @@
-// Package docs reads the project's pages, so that tests can hold them to what they say: every block of code is compiled or
-// run, every figure is that of the benchmarks, every test that is named exists.
+// Package docs reads the project's pages for tests. The tests compile or run every block of code, compare every figure
+// with the benchmarks, and verify that every named test exists.
 package docs
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Block is a fenced block of code of a page.
+// Block is a fenced block of code on a page.
 type Block struct {
 	Page     string // its path below the root, with slashes
 	Line     int    // of its first line of code
@@ -22,11 +22,11 @@ type Block struct {
 
 func (b Block) String() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
-// named is the first line of a block that is a whole file of the reader's.
+// named matches the first line of a block that is a whole file of the reader.
 var named = regexp.MustCompile(`^(?://|--|#) ([\w./-]+\.(?:go|sql|sh))\n`)
 
-// File is the path of the file that the block is; empty if it is only a part of one. What is in such a file is used by the
-// console of its page.
+// File returns the path of the file that the block contains, or an empty text if it is only a part of a file. The
+// console of the page uses such a file.
 func (b Block) File() string {
 	if m := named.FindStringSubmatch(b.Text); m != nil {
 		return m[1]
@@ -34,8 +34,8 @@ func (b Block) File() string {
 	return ""
 }
 
-// Pages are the Markdown files that people write: those of the root, of examples and of the folder docs, without the reports of single
-// torture runs.
+// Pages returns the Markdown files that people write: those of the root, of examples and of the folder docs, without
+// the reports of single torture runs.
 func Pages(root string) ([]string, error) {
 	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md"}
 	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
@@ -51,8 +51,8 @@ func Pages(root string) ([]string, error) {
 	return pages, err
 }
 
-// Blocks are the fenced blocks of one page. A fence that does not end is an error, and so is code that is only indented,
-// which says no language.
+// Blocks returns the fenced blocks of a page. A fence without an end is an error. So is code that is only indented,
+// because it has no language.
 func Blocks(root, page string) ([]Block, error) {
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
 	if err != nil {
@@ -76,12 +76,12 @@ func Blocks(root, page string) ([]Block, error) {
 		blank = line == ""
 	}
 	if open != nil {
-		return nil, fmt.Errorf("%s: it does not end", open)
+		return nil, fmt.Errorf("%s: the block does not end", open)
 	}
 	return blocks, nil
 }
 
-// AllBlocks are those of all pages.
+// AllBlocks returns the blocks of all pages.
 func AllBlocks(root string) ([]Block, error) {
 	pages, err := Pages(root)
 	if err != nil {

@@ -21,15 +21,15 @@ const root = "../.."
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testedBy says which test compiles or runs the blocks of each language: all of them, but for what that test names.
+// testedBy says which test compiles or runs the blocks of each language. That test names its own exceptions.
 var testedBy = map[string]string{
 	"go":      "TestGoIsCompiled",
 	"sql":     "TestSQLRuns",
 	"console": "TestConsolesRun",
-	"text":    "", // drawings and what other programs print: nothing to run
+	"text":    "", // drawings and output of other programs
 }
 
-// Every block of every page has a language, and a test that compiles or runs all blocks of it.
+// Every block of every page has a language, and a test that compiles or runs all blocks of that language.
 func TestEveryBlockIsTested(t *testing.T) {
 	t.Parallel()
 	tests := testsOfTheProject(t)
@@ -68,7 +68,7 @@ func TestEveryGuaranteeNamesItsTest(t *testing.T) {
 	require.Greater(t, lines, 20)
 }
 
-// Links between the pages lead to what exists, headings included.
+// Every link between pages leads to an existing file and heading.
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
@@ -101,7 +101,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// The drawings are whole SVG, say in words what they show, and are shown on a page.
+// The drawings are valid SVG, describe their content in words, and are shown on a page.
 func TestDrawingsAreWhole(t *testing.T) {
 	t.Parallel()
 	drawings, err := filepath.Glob(root + "/docs/diagrams/*.svg")
@@ -126,7 +126,7 @@ func TestDrawingsAreWhole(t *testing.T) {
 	}
 }
 
-// blocks are those of all pages in one language, or in any.
+// blocks returns the blocks of all pages in one language, or in any.
 func blocks(t *testing.T, language string) []docs.Block {
 	t.Helper()
 	all, err := docs.AllBlocks(root)
@@ -141,7 +141,7 @@ func blocks(t *testing.T, language string) []docs.Block {
 	return found
 }
 
-// pages are the texts of all pages.
+// pages returns the texts of all pages.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := docs.Pages(root)
@@ -155,7 +155,7 @@ func pages(t *testing.T) map[string]string {
 	return texts
 }
 
-// testsOfTheProject are the names of all tests and examples in all modules.
+// testsOfTheProject returns the names of all tests and examples in all modules.
 func testsOfTheProject(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
@@ -168,7 +168,7 @@ func testsOfTheProject(t *testing.T) map[string]bool {
 	return found
 }
 
-// sources are the project's files whose names end so.
+// sources returns the project's files whose names have that ending.
 func sources(t *testing.T, end string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -194,7 +194,7 @@ func TestEveryFileThatIsNamedExists(t *testing.T) {
 	}
 }
 
-// Every promise that a test names by its number is one of the page.
+// Every promise that a test names by its number is on the page.
 func TestEveryPromiseThatIsNamedExists(t *testing.T) {
 	t.Parallel()
 	guarantees, found := pages(t)["docs/guarantees.md"], 0
@@ -213,7 +213,8 @@ func TestEveryPromiseThatIsNamedExists(t *testing.T) {
 	require.Greater(t, found, 50)
 }
 
-// The README is for a stranger with three minutes: short, narrow, and with a whole program that needs no scrolling.
+// The README is for a stranger with three minutes: it is short and narrow, and has a whole program that fits on a
+// screen.
 func TestTheReadmeIsShort(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")

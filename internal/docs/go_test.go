@@ -25,7 +25,7 @@ import (
 	"github.com/rowlock/rowlock/internal/docs"
 )
 
-// imported is what the pages take for granted; a whole file says its own imports, from among these.
+// imported are the packages that the pages may use. A whole file has its own imports, from this list.
 var imported = strings.Fields(`
 	context crypto/tls crypto/x509 database/sql embed errors fmt io/fs log log/slog net net/http os os/signal strings sync syscall time testing
 	github.com/go-sql-driver/mysql github.com/jackc/pgx/v5 github.com/jackc/pgx/v5/pgxpool github.com/jackc/pgx/v5/stdlib
@@ -36,7 +36,7 @@ var imported = strings.Fields(`
 	github.com/rowlock/rowlock/advisory github.com/rowlock/rowlock/mysqlock github.com/rowlock/rowlock/otellock
 	github.com/rowlock/rowlock/kvlock/redislock github.com/rowlock/rowlock/kvlock/redlock github.com/rowlock/rowlock/kvlock/etcdlock github.com/rowlock/rowlock/kvlock/zklock`)
 
-// given are the names that the pages use without saying where they come from.
+// given are the names that the pages use without declaring them.
 const given = `
 	ctx context.Context
 	err error
@@ -59,14 +59,14 @@ const given = `
 	logger *slog.Logger
 `
 
-// givenOn are names whose meaning depends on the page.
+// givenOn are names whose type depends on the page.
 var givenOn = map[string]string{
 	"docs/redis.md": "client *redis.Client",
 	"docs/etcd.md":  "client *clientv3.Client",
 }
 
-// Every block of Go is in the source of an example that is compiled and tested, or it is compiled here: a whole file as it
-// stands, anything else as the statements of a function. What it leaves out, it says by an ellipsis.
+// Every block of Go is part of an example that is compiled and tested, or the test compiles it: a whole file as it is,
+// anything else as the statements of a function. An ellipsis marks omitted code.
 func TestGoIsCompiled(t *testing.T) {
 	t.Parallel()
 	var shown strings.Builder
@@ -76,7 +76,7 @@ func TestGoIsCompiled(t *testing.T) {
 		}
 	}
 	compiler := newCompiler(t)
-	programs := map[string][]docs.Block{} // of several files, which belong together
+	programs := map[string][]docs.Block{} // of several files of one program
 	for _, b := range blocks(t, "go") {
 		switch {
 		case strings.Contains(shown.String(), b.Text):
@@ -91,7 +91,7 @@ func TestGoIsCompiled(t *testing.T) {
 	}
 }
 
-// Every block of the page that builds a backend is in the backend that its tests run.
+// Every block of the page that builds a backend is part of the tested backend.
 func TestTheBackendPageShowsTheBackend(t *testing.T) {
 	t.Parallel()
 	var source strings.Builder
@@ -110,7 +110,7 @@ func TestTheBackendPageShowsTheBackend(t *testing.T) {
 	require.NotZero(t, shown)
 }
 
-// A block that does not compile is found, so that the test above can fail.
+// The test above can fail: it finds a block that does not compile.
 func TestGoThatIsWrongIsFound(t *testing.T) {
 	t.Parallel()
 	compiler := newCompiler(t)
@@ -127,7 +127,7 @@ func TestGoThatIsWrongIsFound(t *testing.T) {
 	}
 }
 
-// compiler checks types against what the go command has built of the imports.
+// compiler checks types against the packages that the go command has built.
 type compiler struct {
 	files *token.FileSet
 	types types.Importer
@@ -146,7 +146,7 @@ func newCompiler(t *testing.T) *compiler {
 	})}
 }
 
-// exported are the files in which the go command keeps the types of each package.
+// exported returns the files with the exported types of each package.
 var exported = sync.OnceValues(func() (map[string]string, error) {
 	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Export"}, imported...)...)
 	cmd.Dir, cmd.Stderr = root, os.Stderr
@@ -185,7 +185,7 @@ func (c *compiler) check(blocks ...docs.Block) error {
 	var errs []error
 	config := types.Config{Importer: c.types, Error: func(err error) {
 		var e types.Error
-		if errors.As(err, &e) && (!e.Soft || whole) { // soft: something is declared or imported and not used
+		if errors.As(err, &e) && (!e.Soft || whole) { // a soft error: something is declared or imported and not used
 			errs = append(errs, err)
 		}
 	}}
@@ -208,7 +208,7 @@ func imports() string {
 	return b.String() + ")\n"
 }
 
-// elided has a statement where the text has an ellipsis outside of comments and strings.
+// elided puts a statement in place of each ellipsis outside of comments and strings.
 func elided(text string) string {
 	var s scanner.Scanner
 	files := token.NewFileSet()

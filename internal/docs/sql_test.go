@@ -20,7 +20,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// servers are those that a block of a page is for. A block that begins with a comment that names one is for that one.
+// servers maps each name in the first comment of a block to the servers on which the block runs.
 var servers = map[string][]string{
 	"docs/postgres.md": {"PostgreSQL"},
 	"docs/advisory.md": {"PostgreSQL"},
@@ -29,11 +29,11 @@ var servers = map[string][]string{
 	"docs/fencing.md":  {"PostgreSQL", "MySQL", "MariaDB"},
 }
 
-// ofOne is a block for one server, or for both that are much alike.
+// ofOne matches the first line of a block for one server, or for two similar ones.
 var ofOne = regexp.MustCompile(`^-- (PostgreSQL|MySQL and MariaDB|SQLite)\b`)
 
-// Every block of SQL runs on each server that it is for, in a database of its own with all tables of the migrations. What is
-// granted is granted to an account of the test's own.
+// Every block of SQL runs on each of its servers, in a new database with all tables of the migrations. A test account
+// gets the privileges that a block grants.
 func TestSQLRuns(t *testing.T) {
 	t.Parallel()
 	for _, b := range blocks(t, "sql") {
@@ -44,7 +44,7 @@ func TestSQLRuns(t *testing.T) {
 		if m := ofOne.FindStringSubmatch(b.Text); m != nil {
 			on = strings.Split(m[1], " and ")
 		}
-		require.NotEmpty(t, on, "%s: its first line says for which server it is", b)
+		require.NotEmpty(t, on, "%s: its first line has to name its server", b)
 		for _, server := range on {
 			t.Run(b.String()+" on "+server, func(t *testing.T) {
 				t.Parallel()
@@ -66,7 +66,7 @@ func run(t *testing.T, server string, b docs.Block) {
 	}
 }
 
-// statements are those of a script, without its comments.
+// statements returns the statements of a script, without its comments.
 func statements(text string) (all []string) {
 	text = regexp.MustCompile(`(?m)--.*$`).ReplaceAllString(text, "")
 	for _, s := range strings.Split(text, ";") {
@@ -77,7 +77,7 @@ func statements(text string) (all []string) {
 	return all
 }
 
-// database is a fresh one with all tables, and an account to grant something to.
+// database returns a new database with all tables, and an account for grants.
 func database(t *testing.T, server string) (db *sql.DB, dsn, account string) {
 	t.Helper()
 	account = "app_" + driver.NewNonce().String()[:8]

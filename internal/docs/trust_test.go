@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostile is what somebody tries with the grants that he has.
+// hostile are statements of an attacker who has these privileges.
 var hostile = map[string]string{
 	"look":         "SELECT count(*) FROM rowlock_lease",
 	"marks":        "SELECT count(*) FROM rowlock_lease_fence",
@@ -26,7 +26,8 @@ var hostile = map[string]string{
 	"empty":        "TRUNCATE TABLE rowlock_lease",
 }
 
-// What SECURITY.md grants to a program and to an observer is what they may do, and nobody may do what the page says he may not.
+// With the privileges that SECURITY.md grants, a program and an observer can do what the page says, and nothing that it
+// rules out.
 func TestGrantsAreWhatTheySay(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{"a stranger": nil, "an observer": {"look", "marks"}, "a program": {"look", "hold"}}
@@ -57,7 +58,7 @@ func TestGrantsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// granted are the statements of that block of the page.
+// granted returns the statements of that block of the page.
 func granted(t *testing.T, server, who, account string) []string {
 	t.Helper()
 	if who == "a stranger" {
@@ -73,7 +74,7 @@ func granted(t *testing.T, server, who, account string) []string {
 	return nil
 }
 
-// enter lets the account into the database, and no further.
+// enter lets the account connect to the database, and grants nothing else.
 func enter(t *testing.T, owner *sql.DB, server, account string) {
 	t.Helper()
 	statement := "ALTER ROLE " + account + " LOGIN"
@@ -84,7 +85,7 @@ func enter(t *testing.T, owner *sql.DB, server, account string) {
 	require.NoError(t, err)
 }
 
-// as is a connection of that account.
+// as returns a connection of that account.
 func as(t *testing.T, server, dsn, account string) *sql.DB {
 	t.Helper()
 	name := "pgx"

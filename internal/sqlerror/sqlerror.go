@@ -1,5 +1,4 @@
-// Package sqlerror reads the codes that the errors of SQL drivers carry, so that an error is told by
-// its code and never by its text.
+// Package sqlerror reads the codes in errors of SQL drivers, so that errors are identified by codes and never by texts.
 package sqlerror
 
 import (
@@ -9,7 +8,7 @@ import (
 	mysqldriver "github.com/go-sql-driver/mysql"
 )
 
-// State is the SQLSTATE that a Postgres driver's error carries (pgx, lib/pq), or "".
+// State returns the SQLSTATE of a Postgres driver's error (pgx, lib/pq), or "".
 func State(err error) string {
 	var e interface{ SQLState() string }
 	if errors.As(err, &e) {
@@ -18,7 +17,7 @@ func State(err error) string {
 	return ""
 }
 
-// MySQL is the number of a MySQL or MariaDB server's error, or 0.
+// MySQL returns the number of a MySQL or MariaDB server's error, or 0.
 func MySQL(err error) uint16 {
 	var e *mysqldriver.MySQLError
 	if errors.As(err, &e) {
@@ -27,9 +26,8 @@ func MySQL(err error) uint16 {
 	return 0
 }
 
-// SQLite is the extended result code that err or one of its causes carries, or 0. Drivers have it
-// as a method (modernc, ncruces) or as a field (mattn) called ExtendedCode or Code, of some integer
-// type.
+// SQLite returns the extended result code of err or one of its causes, or 0. Drivers provide it as a method (modernc,
+// ncruces) or as a field (mattn). It is called ExtendedCode or Code, and has some integer type.
 func SQLite(err error) int {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -52,7 +50,8 @@ func SQLite(err error) int {
 	return 0
 }
 
-// field is a field of a struct, or of what a pointer points to; the zero Value if there is none.
+// field returns a field of a struct, or of the struct that a pointer points to. If there is none, it returns the zero
+// Value.
 func field(v reflect.Value, name string) reflect.Value {
 	if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
 		return reflect.Value{}
@@ -60,7 +59,7 @@ func field(v reflect.Value, name string) reflect.Value {
 	return v.FieldByName(name)
 }
 
-// integer is the integer that v is, or that v as a method without parameters returns; else 0.
+// integer returns v if it is an integer, or the integer that v returns as a method without parameters, and 0 otherwise.
 func integer(v reflect.Value) int {
 	if v.Kind() == reflect.Func && v.Type().NumIn() == 0 && v.Type().NumOut() == 1 {
 		v = v.Call(nil)[0]

@@ -1,5 +1,5 @@
-// Package sqlitefile is what all statements on a SQLite file have to reckon with: it has one writer at
-// a time, and says by a result code that somebody else has it.
+// Package sqlitefile handles what all statements on a SQLite file have in common. A file has one writer at a time, and
+// a result code says that another connection has locked it.
 package sqlitefile
 
 import (
@@ -23,23 +23,23 @@ const (
 	CodeBusySnapshot = 517 // of CodeBusy
 )
 
-// Busy recognises that another connection has the file, or had it since this one began to read. The
+// Busy reports whether another connection has locked the file, or has changed it since this one began to read. The
 // statement had no effect.
 func Busy(err error) bool {
 	code := sqlerror.SQLite(err) & 0xff
 	return code == CodeBusy || code == CodeLocked
 }
 
-// slice is the busy time-out of one statement. A driver's wait does not end with ctx, so it must be
-// short; and not zero: with a rollback journal it is a writer's waiting that keeps new readers out
-// until he can commit.
+// slice is the busy timeout of one statement. It must be short, because a driver's wait does not end with ctx. It must
+// not be zero: with a rollback journal, only a waiting writer keeps new readers out until it can commit.
 const slice = 50 * time.Millisecond
 
-// WithBusySlice gives a connection a short busy time-out, and returns what puts its own one back.
-// pragma runs a statement on it and scans its answer, which is the time-out that holds then. Pragmas
-// touch no file, and so they are not interrupted by the end of ctx.
+// WithBusySlice sets a short busy timeout on a connection, and returns a function that restores the old one. pragma
+// runs a statement on the connection and scans its result, which is the timeout then in force. Pragmas access no file,
+// so the end of ctx does not interrupt them.
 //
-// Where the connection is in a transaction of the caller's, pool is where it goes when that ends meanwhile; else it is nil.
+// If the connection is in a transaction of the caller, pool is the pool to which it returns if that transaction ends
+// meanwhile. Otherwise pool is nil.
 func WithBusySlice(ctx context.Context, pool *sql.DB, pragma func(ctx context.Context, statement string, ms *int) error) (restore func() error, err error) {
 	wait := slice
 	if deadline, ok := ctx.Deadline(); ok {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// inotifyEye is told by the kernel: https://man7.org/linux/man-pages/man7/inotify.7.html
+// inotifyEye is notified by the kernel: https://man7.org/linux/man-pages/man7/inotify.7.html
 type inotifyEye struct {
 	paths       [2]string
 	events      *os.File
@@ -16,7 +16,7 @@ type inotifyEye struct {
 
 func open(path string) eye {
 	fd, err := syscall.InotifyInit1(syscall.IN_CLOEXEC | syscall.IN_NONBLOCK)
-	if err != nil { // a user has 128 of them, if nothing else is configured
+	if err != nil { // by default a user has 128 of them
 		return newStatEye(path)
 	}
 	e := &inotifyEye{paths: [2]string{path, path + "-wal"}, events: os.NewFile(uintptr(fd), "inotify")}
@@ -27,7 +27,8 @@ func open(path string) eye {
 	return e
 }
 
-// watch follows the files that have these names now: the log is deleted with the last connection, and made again with the next.
+// watch watches the files that have these names now. SQLite deletes the log with the last connection, and creates it
+// again with the next.
 func (e *inotifyEye) watch() (ok bool) {
 	raw, err := e.events.SyscallConn()
 	if err != nil {

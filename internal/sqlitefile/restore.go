@@ -9,12 +9,13 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// restoreLimit is how long a connection is looked for whose transaction has ended: by then it is in its pool again, or closed.
+// restoreLimit is how long restoreIn searches for a connection whose transaction has ended. By then it is in its pool
+// again, or closed.
 const restoreLimit = time.Second
 
-// restoreIn gives a connection its own busy time-out back that cannot be reached any more: its transaction has ended with the context it
-// was begun with, and database/sql takes the connection back to the pool as it is, unless its driver gives it up. There it is told from
-// the others by the time-out that it was given.
+// restoreIn restores the busy timeout of a connection that the caller can no longer use: its transaction has ended
+// together with its context. database/sql returns the connection to the pool unchanged, unless its driver gives it up.
+// restoreIn recognises it by the timeout that it was given.
 func restoreIn(pool *sql.DB, given, before int) {
 	ctx, cancel := context.WithTimeout(context.Background(), restoreLimit)
 	defer cancel()
@@ -27,7 +28,7 @@ func restoreIn(pool *sql.DB, given, before int) {
 	}
 }
 
-// restored looks at so many connections of the pool.
+// restored checks idle connections of the pool.
 func restored(ctx context.Context, pool *sql.DB, idle, given, before int) bool {
 	for range idle {
 		conn, err := pool.Conn(ctx)

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	hotTick  = time.Millisecond      // between two looks at a file that has just changed
-	calmTick = 10 * time.Millisecond // at one that has not for hotFor
+	hotTick  = time.Millisecond      // between two checks of a file that has just changed
+	calmTick = 10 * time.Millisecond // of a file that has not changed for hotFor
 	hotFor   = 100 * time.Millisecond
 )
 
-// statEye looks at the size and the time of a file again and again.
+// statEye polls the size and the modification time of a file.
 type statEye struct {
 	path   string
 	last   state
@@ -23,7 +23,8 @@ type statEye struct {
 	cancel context.CancelFunc
 }
 
-// state is what a write changes, but for two writes of the same size within one step of the file system's clock.
+// state is what a write changes. The exception is two writes of the same size within one step of the file system's
+// clock.
 type state struct {
 	size    int64
 	written time.Time
@@ -56,7 +57,7 @@ func (e *statEye) wait(until time.Time) bool {
 	}
 }
 
-// look is at the write-ahead log, or at the file itself if there is none.
+// look returns the state of the write-ahead log, or of the file itself if there is no log.
 func (e *statEye) look() state {
 	info, err := os.Stat(e.path + "-wal")
 	if err != nil {

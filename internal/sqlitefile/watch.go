@@ -10,14 +10,13 @@ import (
 )
 
 const (
-	// firstEcho is how soon after a change the file is taken to have changed again, and the least time
-	// between two calls.
+	// firstEcho is the delay before changed is called again after a change, and the least time between two calls.
 	firstEcho = time.Millisecond
-	// lastEcho is how often it is taken to have changed when nothing is seen.
+	// lastEcho is the time between two calls when no change is seen.
 	lastEcho = time.Second
 )
 
-// Watchable reports why a database file cannot be watched.
+// Watchable returns an error if a database file cannot be watched.
 func Watchable(path string) error {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("watch: %w", err)
@@ -25,12 +24,12 @@ func Watchable(path string) error {
 	return nil
 }
 
-// Watch calls changed at once, and whenever somebody has written to the database file, until ctx ends: on Linux
-// within a millisecond, by inotify; elsewhere, and where there are no more watches to be had, within some, by
-// the file's size and time.
+// Watch calls changed at once, and after each write to the database file by any process, until ctx ends. On Linux it
+// uses inotify and calls within a millisecond. On other systems, and if no more inotify watches are available, it polls
+// the file's size and time, which takes some milliseconds.
 //
-// It calls changed again after twice the time each, and no more often than once in a millisecond: a write can be seen before it
-// counts, which it does when it has been flushed, and two writes can be of the same size and time.
+// It calls changed again after delays that double each time, and at most once in a millisecond. There are two reasons:
+// a write can be visible before it is flushed and counts, and two writes can have the same size and time.
 func Watch(ctx context.Context, path string, changed func()) { watch(ctx, open(path), changed) }
 
 func watch(ctx context.Context, e eye, changed func()) {
@@ -52,9 +51,9 @@ func watch(ctx context.Context, e eye, changed func()) {
 	}
 }
 
-// eye sees that a database file was written.
+// eye notices writes to a database file.
 type eye interface {
-	// wait returns true when it was, and false when it is time or interrupted.
+	// wait returns true after a write, and false at the time until or after interrupt.
 	wait(until time.Time) bool
 	// interrupt ends wait, now and from now on.
 	interrupt()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// writes stands in for a file, in a bubble: it is written at these times.
+// writes replaces a file under virtual time: it is written at these times.
 type writes struct {
 	at   []time.Time
 	stop chan struct{}
@@ -36,8 +36,8 @@ func (w *writes) wait(until time.Time) bool {
 func (w *writes) interrupt() { close(w.stop) }
 func (w *writes) close()     {}
 
-// A change is told at once, and again with pauses that double up to a second; a file that is written
-// all the time is told of once in a millisecond.
+// A change is reported at once, and again with delays that double up to a second. A file that is written all the time
+// is reported once in a millisecond.
 func TestWatchEchoesAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -69,7 +69,7 @@ func TestWatchEchoesAChange(t *testing.T) {
 	})
 }
 
-// A write to the log, to the file if there is none, and to a log that was made since, is seen, in both ways of seeing.
+// Both ways of watching notice a write to the log, to the file if there is no log, and to a log that was created later.
 func TestAWriteIsSeen(t *testing.T) {
 	for name, see := range map[string]func(string) eye{"kernel": open, "stat": func(p string) eye { return newStatEye(p) }} {
 		t.Run(name, func(t *testing.T) {
@@ -89,10 +89,10 @@ func TestAWriteIsSeen(t *testing.T) {
 
 			e := see(path)
 			defer e.close()
-			e.wait(time.Now()) // what was there before
+			e.wait(time.Now()) // earlier writes
 			for _, written := range []string{path, path + "-wal", path + "-wal"} {
 				if written != path {
-					write(written) // it may be the one that makes the log
+					write(written) // the first write may create the log
 					e.wait(time.Now())
 				}
 				write(written)

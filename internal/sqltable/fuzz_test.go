@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Whatever is taken as a table's name cannot end the quotes that it is put into.
+// No accepted table name can end the quotes around it.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"rowlock_lease", "ops.jobs", `a"b`, "a`; DROP TABLE x", "a.b.c", ""} {
 		f.Add(s)

@@ -5,27 +5,25 @@ import (
 	"strings"
 )
 
-// The names that stand for somebody else's table and two of its columns in the SQL files of this
-// module.
+// Placeholders in this module's SQL files for a table of the user and two of its columns.
 const (
 	rowTable = "guarded_row"
 	rowKey   = "guarded_key"
 	rowToken = "guarded_token"
 )
 
-// maxIdentifier is the longest that one of the databases takes.
+// maxIdentifier is the longest identifier of the databases, in bytes.
 const maxIdentifier = 64
 
-// Row is the validated names of a table that keeps a token in each of its rows, of its key column
-// and of its token column.
+// Row has the validated names of a table that stores a token in each row, of its key column, and of its token column.
 type Row struct {
 	table      Table
 	key, token string
 }
 
-// ParseRow reads a table, as "table" or "schema.table", and two columns of it. Each name is a plain
-// identifier: letters, digits and underscores, not starting with a digit, at most 64 bytes. The
-// error names the field, as in "Row.Key".
+// ParseRow parses a table, as "table" or "schema.table", and two of its columns. Each name is a plain identifier:
+// letters, digits and underscores, not starting with a digit, at most 64 bytes. The error names the field, as in
+// "Row.Key".
 func ParseRow(table, key, token string) (Row, error) {
 	schema, name, qualified := strings.Cut(table, ".")
 	if !qualified {
@@ -45,7 +43,7 @@ func ParseRow(table, key, token string) (Row, error) {
 
 func identifier(s string) bool { return len(s) <= maxIdentifier && part.MatchString(s) }
 
-// Rewrite puts the names, quoted with quote, in place of the default ones in a statement.
+// Rewrite replaces the default names in a statement with these names, quoted with quote.
 func (r Row) Rewrite(statement, quote string) string {
 	return strings.NewReplacer(
 		rowTable, r.table.qualify(r.table.name, "", quote),

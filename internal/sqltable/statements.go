@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Statements are the files of a folder by verb: "acquire" is the text of acquire.sql, with the
-// table's names, quoted with quote, in place of the default ones. A verb without a file is an empty
-// text, which the tests of whoever embeds the files look for.
+// Statements maps verbs to the files of a folder: "acquire" is the text of acquire.sql. The table's names, quoted with
+// quote, replace the default ones. A verb without a file is an empty text, which tests of the packages that embed the
+// files detect.
 func (t Table) Statements(files fs.FS, folder, quote string) map[string]string {
 	statements := map[string]string{}
 	entries, _ := fs.ReadDir(files, folder)
@@ -19,8 +19,8 @@ func (t Table) Statements(files fs.FS, folder, quote string) map[string]string {
 	return statements
 }
 
-// withoutComments drops the lines that hold a comment only: they are for the reader of the file,
-// and a statement that is not prepared would carry them over the wire on each call.
+// withoutComments removes lines that are only a comment. A statement that is not prepared would send them to the server
+// on each call.
 func withoutComments(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
