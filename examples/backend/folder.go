@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// change runs one transaction on the row of key: lock, read, decide, write. If decide fails, nothing is written.
+// change is one transaction on the row of key: lock, read, decide, write. If decide fails, nothing is written.
 func (s *Store) change(ctx context.Context, key driver.Key, decide func(l *row, now time.Time) error) error {
 	folder, err := s.enter(key)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Store) change(ctx context.Context, key driver.Key, decide func(l *row, 
 	return write(filepath.Join(folder, "row"), l)
 }
 
-// enter returns the folder of key, and creates it if it is missing. No key contains NUL, so no two keys share a folder.
+// enter returns the folder of key, and makes it if it is missing. No key contains NUL, so no two keys share a folder.
 func (s *Store) enter(key driver.Key) (string, error) {
 	sum := sha256.Sum256([]byte(key.Namespace + "\x00" + key.Name))
 	folder := filepath.Join(s.folder, hex.EncodeToString(sum[:16]))

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// harness opens clients of the store in a folder, and causes the faults that the suite cannot cause.
+// harness opens clients of the store in a folder, and brings about what the suite cannot.
 type harness struct{ folder string }
 
 // Open implements [locktest.Harness].
@@ -42,7 +42,7 @@ func (h harness) Crash(b driver.Backend) error { return h.Cut(b) }
 // DropReply implements [locktest.ReplyDropper].
 func (h harness) DropReply(b driver.Backend) error { return b.(*client).set(false, true) }
 
-// client is one process's connection to the store, on which requests and replies can be lost.
+// client is the way of one process to the store, on which requests and replies can be lost.
 type client struct {
 	*Store
 	mu       sync.Mutex
@@ -57,7 +57,7 @@ func (c *client) set(cut, dropNext bool) error {
 	return nil
 }
 
-// next returns what happens to the next request.
+// next says what happens to the next request.
 func (c *client) next() (cut, drop bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *client) next() (cut, drop bool) {
 	return cut, drop
 }
 
-// carry sends a request to the store and returns its reply, unless one of them is lost.
+// carry brings a request to the store and its reply back, unless one of them is lost.
 func carry[T any](ctx context.Context, c *client, send func() (T, error)) (T, error) {
 	cut, drop := c.next()
 	if !cut {

@@ -1,7 +1,7 @@
 //go:build unix && !aix && !solaris
 
-// Command backend is a backend of rowlock for a store without a server, as small as possible. docs/backend.md builds it
-// step by step. It is not a package, because it is for reading and not for production.
+// Command backend is a backend of rowlock for a store that needs no server, as small as it can be. docs/backend.md builds it
+// step by step. It is no package, because it is for reading and not for production.
 //
 //	go run ./examples/backend FOLDER NAME
 //

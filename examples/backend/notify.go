@@ -16,8 +16,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// patience is how long a release waits for a subscriber whose socket is full. Such a subscriber has enough
-// notifications.
+// patience is how long a release waits for a subscriber whose socket is full, which has enough wake-ups.
 const patience = 10 * time.Millisecond
 
 // Notify implements [driver.Notifier]. A subscriber is a socket in the folder of the key.

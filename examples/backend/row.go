@@ -17,22 +17,22 @@ type row struct {
 	Note     string
 	Granted  time.Time
 	Expires  time.Time // the lease ends unless it is renewed
-	Free     time.Time // another process can be granted the key from then on
+	Free     time.Time // the key can be granted to another from then on
 	Released bool
 }
 
-// heldBy reports whether the current grant has this nonce and token. Zero matches any token.
+// heldBy reports whether the present grant has this nonce and token. Zero matches any token.
 func (l *row) heldBy(nonce driver.Nonce, token driver.Token) bool {
 	return !l.Released && l.Nonce == nonce && (token == 0 || l.Token == token)
 }
 
-// grant makes r's grant the current one. The token also follows the clock, in case the row was deleted.
+// grant makes the grant of r the present one. The token follows the clock, too, in case the row was deleted.
 func (l *row) grant(r driver.Request, now time.Time) {
 	token := max(l.Token+1, driver.Token(now.UnixMicro()))
 	*l = row{Key: r.Key, Nonce: r.Nonce, Token: token, Holder: r.Holder, Note: r.Note, Granted: now}
 }
 
-// extend counts the times of the current grant from now.
+// extend counts the times of the present grant from now.
 func (l *row) extend(g driver.Grant, now time.Time) {
 	l.Expires = now.Add(g.TTL)
 	l.Free = l.Expires.Add(g.HandoverDelay)

@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// asCommand is set in the environment of a test binary that runs as the command.
+// asCommand is set in the environment of a test binary that is to be the command.
 const asCommand = "ROWLOCK_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -63,10 +63,10 @@ func TestTwoProcesses(t *testing.T) {
 	if lease.Token() <= token {
 		t.Fatalf("token %d was granted after %d", lease.Token(), token)
 	}
-	_ = holder.Wait() // its error says that it was interrupted
+	_ = holder.Wait() // it says that it was interrupted
 }
 
-// For a missing folder, the error is one that a retry cannot fix. New accepts any path but an empty one.
+// A folder that is missing is an error that a retry cannot fix, and New finds an empty path.
 func TestAMissingFolderIsPermanent(t *testing.T) {
 	s := New(filepath.Join(t.TempDir(), "missing"))
 	_, err := s.Acquire(t.Context(), driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: time.Minute})
