@@ -51,8 +51,8 @@ func Pages(root string) ([]string, error) {
 	return pages, err
 }
 
-// Blocks returns the fenced blocks of a page. A fence without an end is an error. So is code that is only indented,
-// because it has no language.
+// Blocks returns the fenced blocks of a page. A fence without an end is an error. Code that is only
+// indented is an error, too, because it has no language.
 func Blocks(root, page string) ([]Block, error) {
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
 	if err != nil {
