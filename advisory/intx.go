@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// TxOption configures one call of [InTx] or [InPgxTx].
+// TxOption configures one call of [InTx] or [InTxPgx].
 type TxOption func(*txOptions)
 
 type txOptions struct {
@@ -59,10 +59,10 @@ func InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxOption) error 
 	})
 }
 
-// InPgxTx is [InTx] for a transaction of pgx.
-func InPgxTx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) error {
+// InTxPgx is [InTx] for a transaction of pgx.
+func InTxPgx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) error {
 	if tx == nil {
-		return driver.Permanent(errors.New("advisory: InPgxTx: the transaction is nil"))
+		return driver.Permanent(errors.New("advisory: InTxPgx: the transaction is nil"))
 	}
 	return inTx(ctx, name, opts, func(statement string, id int64, dest ...any) error {
 		return tx.QueryRow(ctx, statement, pgx.QueryExecModeExec, id).Scan(dest...)

@@ -49,7 +49,7 @@ func eachTx(t *testing.T, test func(t *testing.T, dsn string, lock inTx)) {
 			return func(name string, opts ...advisory.TxOption) (func(), error) {
 				tx, err := pool.Begin(t.Context())
 				require.NoError(t, err)
-				err = advisory.InPgxTx(t.Context(), tx, name, opts...)
+				err = advisory.InTxPgx(t.Context(), tx, name, opts...)
 				_, failed := tx.Exec(t.Context(), "SELECT 1")
 				require.NoError(t, failed, "the transaction is still usable")
 				end := func() { _ = tx.Rollback(context.Background()) }
@@ -154,7 +154,7 @@ func TestInTxContextEndsTheConnection(t *testing.T) {
 func TestInTxChecksItsInput(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, advisory.InTx(t.Context(), nil, "a"), "transaction is nil")
-	require.ErrorContains(t, advisory.InPgxTx(t.Context(), nil, "a"), "transaction is nil")
+	require.ErrorContains(t, advisory.InTxPgx(t.Context(), nil, "a"), "transaction is nil")
 	for want, name := range map[string]string{"0 bytes": "", "NUL": "a\x00b", "UTF-8": "\xff"} {
 		require.ErrorContains(t, advisory.InTx(t.Context(), new(sql.Tx), name), want)
 	}

@@ -49,7 +49,7 @@
 // # Locks without a token
 //
 // Redlock and a plain GET_LOCK have no reliable token. [Guard.Claim] replaces the seal for them: the
-// resource's own database generates the token. Use rowlock.Fenced(guard.Claims()). Claim locks the mark,
+// resource's own database generates the token. Use rowlock.Fenced(guard.Claimer()). Claim locks the mark,
 // renews the lease while it has that lock, and only then raises the mark. If a holder has lost its lock and
 // claims late, its own store rejects the renewal. If a holder is suspended after the renewal, it has the
 // mark locked, so its successor comes after it.

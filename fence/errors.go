@@ -55,7 +55,7 @@ const howToSeal = "pass the option rowlock.Fenced(guard) to rowlock.New, or call
 func (e *StaleError) Error() string {
 	switch {
 	case e.Token == 0 && e.Newest == 0:
-		return fmt.Sprintf("fence: stale: %q was never claimed, by this lease or any other: pass the option rowlock.Fenced(guard.Claims()) to rowlock.New", e.Resource)
+		return fmt.Sprintf("fence: stale: %q was never claimed, by this lease or any other: pass the option rowlock.Fenced(guard.Claimer()) to rowlock.New", e.Resource)
 	case e.Token == 0:
 		return fmt.Sprintf("fence: stale: %q was claimed last by another holder, with token %d", e.Resource, e.Newest)
 	case e.Ahead && e.Newest > e.Token:

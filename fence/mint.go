@@ -81,12 +81,12 @@ func (g *Guard) Claim(ctx context.Context, lease *rowlock.Lease, resources ...st
 	return c.waited(ctx, "claim", err)
 }
 
-// Claims returns a Sealer that calls [Guard.Claim], for the option rowlock.Fenced: rowlock.Fenced(guard.Claims()).
-func (g *Guard) Claims() rowlock.Sealer { return claiming{g} }
+// Claimer returns a Sealer that calls [Guard.Claim], for the option rowlock.Fenced: rowlock.Fenced(guard.Claimer()).
+func (g *Guard) Claimer() rowlock.Sealer { return claimer{g} }
 
-type claiming struct{ guard *Guard }
+type claimer struct{ guard *Guard }
 
-func (c claiming) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
+func (c claimer) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	return c.guard.Claim(ctx, lease, resources...)
 }
 

@@ -219,7 +219,7 @@ func TestClaimAtAnyIsolationLevel(t *testing.T) {
 				for _, sch := range schedules {
 					t.Run(fmt.Sprintf("%s/%s", level, sch.name), func(t *testing.T) {
 						s := e.fresh(t)
-						s.seals = s.guard.Claims()
+						s.seals = s.guard.Claimer()
 						err := sch.run(t, s, level, patterns[0])
 						assert.False(t, s.violated(t), "the old holder's error: %v", err)
 						if err != nil {
@@ -235,7 +235,7 @@ func TestClaimAtAnyIsolationLevel(t *testing.T) {
 // With the option Fenced, the lock is claimed before the work begins.
 func TestDoFencedByClaims(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
-		locker, err := rowlock.New(tokenless{memlock.New()}, rowlock.Fenced(s.guard.Claims()))
+		locker, err := rowlock.New(tokenless{memlock.New()}, rowlock.Fenced(s.guard.Claimer()))
 		require.NoError(t, err)
 		defer func() { require.NoError(t, locker.Close()) }()
 		for range 3 {

@@ -51,7 +51,7 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 		return err
 	}
 	if c.token == 0 {
-		return fmt.Errorf("fence: seal %q: the lease has no token, because its store (%s) grants none: use Claim, or Fenced(guard.Claims())", c.resources, lease.Backend())
+		return fmt.Errorf("fence: seal %q: the lease has no token, because its store (%s) grants none: use Claim, or Fenced(guard.Claimer())", c.resources, lease.Backend())
 	}
 	if err := lease.Err(); err != nil {
 		return c.wrap(ctx, "seal", err)

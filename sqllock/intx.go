@@ -53,13 +53,13 @@ func (b *Backend) InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxO
 	return b.inTx(ctx, sqlbase.On(tx), name, opts)
 }
 
-// InPgxTx is [Backend.InTx] for a transaction of pgx. The backend must be one for Postgres.
-func (b *Backend) InPgxTx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) error {
+// InTxPgx is [Backend.InTx] for a transaction of pgx. The backend must be one for Postgres.
+func (b *Backend) InTxPgx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) error {
 	if tx == nil {
-		return driver.Permanent(errors.New("sqllock: InPgxTx: the transaction is nil"))
+		return driver.Permanent(errors.New("sqllock: InTxPgx: the transaction is nil"))
 	}
 	if _, ok := b.dialect.(*postgres.Backend); !ok && b.err == nil {
-		return driver.Permanent(errors.New("sqllock: InPgxTx: the backend is not one for Postgres"))
+		return driver.Permanent(errors.New("sqllock: InTxPgx: the backend is not one for Postgres"))
 	}
 	return b.inTx(ctx, postgres.On(tx), name, opts)
 }

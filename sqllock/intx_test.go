@@ -144,7 +144,7 @@ func TestInTxRefusesBadNames(t *testing.T) {
 		long := sqllock.TxNamespace(strings.Repeat("x", driver.MaxNamespace+1))
 		require.True(t, driver.IsPermanent(b.InTx(t.Context(), tx, "job", long)))
 		require.True(t, driver.IsPermanent(b.InTx(t.Context(), nil, "job")))
-		require.True(t, driver.IsPermanent(b.InPgxTx(t.Context(), nil, "job")))
+		require.True(t, driver.IsPermanent(b.InTxPgx(t.Context(), nil, "job")))
 		require.NoError(t, b.InTx(t.Context(), tx, strings.Repeat("x", driver.MaxName)))
 	})
 }

@@ -421,13 +421,13 @@ func TestPostgresNeedsFewPrivileges(t *testing.T) {
 }
 
 // A lock in a transaction of pgx, with the lock_timeout as it was before.
-func TestPostgresInPgxTx(t *testing.T) {
+func TestPostgresInTxPgx(t *testing.T) {
 	p := newPostgresTest(t)
 	conn := session(t, with(t, p.dsn, "lock_timeout=12345ms"))
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)
 	for range 2 { // the row is created, then it is there
-		require.NoError(t, p.InPgxTx(t.Context(), tx, "job", sqllock.TxNamespace("ns")))
+		require.NoError(t, p.InTxPgx(t.Context(), tx, "job", sqllock.TxNamespace("ns")))
 		var timeout string
 		require.NoError(t, tx.QueryRow(t.Context(), "SHOW lock_timeout").Scan(&timeout))
 		assert.Equal(t, "12345ms", timeout)
@@ -441,7 +441,7 @@ func TestPostgresInPgxTx(t *testing.T) {
 	sqlite := sqllock.SQLite(openSQLite(t, ":memory:"))
 	tx, err = conn.Begin(t.Context())
 	require.NoError(t, err)
-	require.True(t, driver.IsPermanent(sqlite.InPgxTx(t.Context(), tx, "job")))
+	require.True(t, driver.IsPermanent(sqlite.InTxPgx(t.Context(), tx, "job")))
 	require.NoError(t, tx.Rollback(t.Context()))
 }
 
@@ -453,7 +453,7 @@ func TestPostgresInTxDoesNotWaitForAnInsert(t *testing.T) {
 	require.NoError(t, p.InTx(t.Context(), first, "job"))
 	second, err := session(t, with(t, p.dsn, "lock_timeout=12345ms")).Begin(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, driver.Contended, held(t, p.InPgxTx(t.Context(), second, "job")).Reason)
+	require.Equal(t, driver.Contended, held(t, p.InTxPgx(t.Context(), second, "job")).Reason)
 	var timeout string
 	require.NoError(t, second.QueryRow(t.Context(), "SHOW lock_timeout").Scan(&timeout))
 	assert.Equal(t, "12345ms", timeout)

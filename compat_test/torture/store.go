@@ -78,7 +78,7 @@ func (c *client) guarded(d *data, opts ...fence.Option) *client {
 // claimed is guarded by claims.
 func (c *client) claimed(d *data) *client {
 	c.guarded(d)
-	c.sealer, c.pair = c.guard.Claims(), seals(c.guard.Claim)
+	c.sealer, c.pair = c.guard.Claimer(), seals(c.guard.Claim)
 	return c
 }
 

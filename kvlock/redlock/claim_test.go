@@ -38,7 +38,7 @@ func ExampleNew() {
 	locks := redlock.New(nodes, redlock.NodeTimeout(time.Second))
 	defer locks.Close()
 	guard := fence.SQLite(db)
-	locker, err := rowlock.New(locks, rowlock.Fenced(guard.Claims()))
+	locker, err := rowlock.New(locks, rowlock.Fenced(guard.Claimer()))
 	if err != nil {
 		panic(err)
 	}
@@ -71,7 +71,7 @@ func TestClaim(t *testing.T) {
 	f := newFleet(t, 3)
 	hold := func(holder string) *rowlock.Lease {
 		b, _ := f.client(t, steadily)
-		lease, err := redistest.LockerOn(t, b, rowlock.Fenced(guard.Claims()), rowlock.Holder(holder)).Acquire(ctx, "x")
+		lease, err := redistest.LockerOn(t, b, rowlock.Fenced(guard.Claimer()), rowlock.Holder(holder)).Acquire(ctx, "x")
 		require.NoError(t, err)
 		b.Settle()
 		return lease
