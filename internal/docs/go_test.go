@@ -57,6 +57,7 @@ const given = `
 	report func(context.Context, rowlock.Token) error
 	old func(context.Context, string, func(context.Context) error) error
 	logger *slog.Logger
+	must func(error)
 `
 
 // givenOn are names whose type depends on the page.
