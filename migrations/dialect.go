@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Dialect is a family of databases. The zero value is none, and every function answers it with an
-// error that says so.
+// Dialect is a family of databases. The zero value is invalid: every function returns an error for it.
 type Dialect uint8
 
 const (
@@ -20,7 +19,7 @@ const (
 
 var dialectNames = map[Dialect]string{Postgres: "postgres", MySQL: "mysql", SQLite: "sqlite"}
 
-// String is the dialect's name in lower case, which [Dialect.UnmarshalText] reads.
+// String returns the dialect's name in lower case, which [Dialect.UnmarshalText] reads.
 func (d Dialect) String() string {
 	if name, ok := dialectNames[d]; ok {
 		return name
@@ -28,7 +27,7 @@ func (d Dialect) String() string {
 	return fmt.Sprintf("Dialect(%d)", uint8(d))
 }
 
-// MarshalText is the dialect's name. A dialect that is none of the constants is an error.
+// MarshalText returns the dialect's name. It returns an error if d is not one of the constants.
 func (d Dialect) MarshalText() ([]byte, error) {
 	if err := d.check(); err != nil {
 		return nil, err
@@ -36,7 +35,7 @@ func (d Dialect) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText reads a dialect's name, in any case. "mariadb" is MySQL, "postgresql" is Postgres.
+// UnmarshalText reads a dialect's name, in any case. "mariadb" means MySQL, and "postgresql" means Postgres.
 func (d *Dialect) UnmarshalText(text []byte) error {
 	switch name := strings.ToLower(string(text)); name {
 	case "postgres", "postgresql":
@@ -58,7 +57,7 @@ func (d Dialect) check() error {
 	return nil
 }
 
-// quote encloses identifiers.
+// quote returns the character that encloses identifiers.
 func (d Dialect) quote() string {
 	if d == MySQL {
 		return "`"

@@ -15,9 +15,8 @@ import (
 //go:embed postgres/*.sql mysql/*.sql sqlite/*.sql
 var migrationFiles embed.FS
 
-// FS is the migrations of d as files in goose's format, named NNNNN_what.sql, with the table's name
-// put in: for those who copy them into a folder of migrations of their own, or hand them to their
-// own goose provider.
+// FS returns the migrations of d as files in goose's format, named NNNNN_what.sql. They contain the name of the table.
+// Copy them into your own folder of migrations, or pass them to your own goose provider.
 func FS(d Dialect, opts ...Option) (fs.FS, error) {
 	table, err := tableOf(d, opts)
 	if err != nil {
@@ -26,8 +25,8 @@ func FS(d Dialect, opts ...Option) (fs.FS, error) {
 	return files(d, table)
 }
 
-// files is an archive in memory: of the standard library's file systems, the one that takes files
-// whose text is only known now.
+// files returns an archive in memory. Of the standard library's file systems, only an archive accepts files whose text
+// is computed at run time.
 func files(d Dialect, table sqltable.Table) (fs.FS, error) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
@@ -48,8 +47,8 @@ func files(d Dialect, table sqltable.Table) (fs.FS, error) {
 	return zip.NewReader(bytes.NewReader(archive.Bytes()), int64(archive.Len()))
 }
 
-// SQL is all migrations of d, upwards, as one script without a word of goose's: statements that end
-// with a semicolon each, for any other tool.
+// SQL returns all up migrations of d as one script for any other tool. It contains no goose annotations, and each
+// statement ends with a semicolon.
 func SQL(d Dialect, opts ...Option) (string, error) {
 	table, err := tableOf(d, opts)
 	if err != nil {
@@ -66,7 +65,7 @@ func SQL(d Dialect, opts ...Option) (string, error) {
 	return script.String(), err
 }
 
-// each hands over the migrations of d in their order.
+// each calls do with each migration of d, in order.
 func each(d Dialect, do func(name, text string) error) error {
 	entries, err := migrationFiles.ReadDir(d.String())
 	if err != nil {
@@ -84,7 +83,7 @@ func each(d Dialect, do func(name, text string) error) error {
 	return nil
 }
 
-// upwards is the part of a migration between goose's Up and Down, without goose's own lines.
+// upwards returns the part of a migration between goose's Up and Down, without goose's annotations.
 func upwards(text string) string {
 	var b strings.Builder
 	up := false

@@ -12,24 +12,23 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// SessionLocker lets the processes of a fleet run any goose migrations once: hand it to
-// goose.WithSessionLocker. It needs no table. The lock is the one session's that migrates: on Postgres
-// an advisory lock, on MySQL and MariaDB GET_LOCK; so the migrations need a direct connection, or a
-// pooler in session mode. name keeps different folders of migrations apart; it is this database's own.
+// SessionLocker lets the processes of a fleet run any goose migrations once. Pass it to goose.WithSessionLocker. It
+// needs no table. The lock belongs to the session that migrates: on Postgres it is an advisory lock, on MySQL and
+// MariaDB GET_LOCK. So the migrations need a direct connection, or a pooler in session mode. name distinguishes
+// folders of migrations. The lock is local to this database.
 //
-// goose (3.29) looks whether anything is pending before it takes the lock, and creates its version table
-// then. MySQL and MariaDB have no transaction around that: a process that looks in between fails with
-// "missing zero version migration", once, and has to be started again.
+// goose (3.29) checks for pending migrations before it acquires the lock, and creates its version table then. MySQL
+// and MariaDB have no transaction around that. A process that checks in between fails once with "missing zero version
+// migration", and must be started again.
 //
-// A process that waits asks every 50 ms and holds no snapshot meanwhile, so that an index that is built
-// concurrently is not stalled; it waits for as long as the ctx of goose's call lasts. When the process
-// that migrates dies, the server ends its session, and the next one goes on. A session that cannot be
-// unlocked is closed. The server's errors are returned; SQLite has no session locks, and gets
-// lock.ErrLockNotImplemented: use [Locker] there.
+// A waiting process polls every 50 ms until the ctx of goose's call ends. It holds no snapshot between polls, so it
+// does not stall CREATE INDEX CONCURRENTLY. When the migrating process dies, the server ends its session, and the next
+// process continues. If a session cannot be unlocked, it is closed. The server's errors are returned. SQLite has no
+// session locks, and returns lock.ErrLockNotImplemented: use [Locker] there.
 //
-// With lib/pq, which heeds no context, goose's call waits on a silent network for as long as the connection stands, because goose itself
-// closes the connection at the end. Set tcp_user_timeout on the machine, or use pgx's driver. [Up], [Down] and [Status] end with their ctx
-// with any driver.
+// goose itself closes the connection at the end. With lib/pq, which ignores contexts, that call waits on a silent
+// network until the connection fails. Set tcp_user_timeout on the machine, or use pgx's driver. [Up], [Down] and
+// [Status] end with their ctx with any driver.
 func SessionLocker(d Dialect, name string) lock.SessionLocker {
 	return fleetSession{turns{d, "goose:" + name}} // no table's name has a colon
 }
@@ -50,11 +49,11 @@ func (s fleetSession) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	return s.give(ctx, conn)
 }
 
-// Locker lets the processes of a fleet run any goose migrations once, by a lock of any backend: hand it
-// to goose.WithLocker. Lock waits as [rowlock.Locker.Acquire] does, with these options, and Unlock
-// releases. goose cannot be told that the lease was lost while it migrated; Unlock then returns an
-// rowlock.ErrLost, which goose reports as the failure of the call. The locker stays the caller's to
-// close; its store must exist before (for lease rows: call [Up] first).
+// Locker lets the processes of a fleet run any goose migrations once, using a lock of any backend. Pass it to
+// goose.WithLocker. Lock waits as [rowlock.Locker.Acquire] does, with these options, and Unlock releases. goose cannot
+// be notified during a migration that the lease was lost. Unlock then returns a rowlock.ErrLost, and goose reports it
+// as the failure of the call. The caller closes the locker. The locker's store must exist before (for lease rows: call
+// [Up] first).
 func Locker(locker *rowlock.Locker, name string, opts ...rowlock.Option) lock.Locker {
 	return &fleetLocker{locker: locker, name: name, opts: opts}
 }
@@ -82,7 +81,8 @@ func (l *fleetLocker) Lock(ctx context.Context, _ *sql.DB) error {
 	return nil
 }
 
-// Unlock is called by whoever has locked: the lock itself keeps two calls of Lock apart.
+// Unlock releases the lock. Only the process that holds it may call Unlock. The lock itself excludes concurrent calls
+// of Lock.
 func (l *fleetLocker) Unlock(ctx context.Context, _ *sql.DB) error {
 	l.mu.Lock()
 	lease := l.lease

@@ -14,22 +14,20 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// ErrMadeElsewhere is the error of [Up], [Down] and [Status] where the tables are there and no version table is: other
-// migrations have made them, of a folder of your own or from the script of [SQL]. Those must bring them up to date as
-// well. Nothing was changed. A user of MySQL who may not see the version table gets it, too.
+// ErrMadeElsewhere is the error of [Up], [Down] and [Status] if the tables exist and the version table does not. Other
+// migrations created the tables: a folder of your own, or the script of [SQL]. The same migrations must also update
+// them. Nothing was changed. A MySQL user that lacks the privilege to see the version table gets this error, too.
 var ErrMadeElsewhere = errors.New("the tables were made by other migrations, which must bring them up to date as well")
 
-// Up brings the tables to the newest version. It may be called by any number of processes at the
-// same time, and again at every start of a program: one of them migrates, the others wait for it,
-// and all find the same tables.
+// Up brings the tables to the newest version. Any number of processes may call it at the same time, and again at every
+// start: one process migrates, the others wait for it, and all find the same tables.
 //
-// An Up that was interrupted goes on where it stopped, on MySQL and MariaDB as well, where no DDL is undone.
+// An Up that was interrupted continues where it stopped. This includes MySQL and MariaDB, which cannot roll back DDL.
 //
-// ctx bounds the waiting and the migrating, with any driver; with one that heeds no context, what is under way then goes on
-// until the connection ends. On Postgres and MySQL the turns are taken with a lock
-// of the session, so db must reach the server directly or through a pooler in session mode. db
-// stays the caller's to close. Errors are those of the database, with the migration's name; where ctx
-// has ended, its error is among them.
+// ctx bounds the waiting and the migrating, with any driver. If the driver ignores contexts, the statement that is
+// running continues until the connection ends. On Postgres and MySQL a lock of the session serialises the processes,
+// so db must reach the server directly or through a pooler in session mode. The caller closes db. Errors are those of
+// the database, with the migration's name. If ctx has ended, the error wraps ctx's error, too.
 func Up(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	return migrate(ctx, db, d, opts, "up", func(p *goose.Provider) error {
 		for _, source := range p.ListSources() {
@@ -42,9 +40,9 @@ func Up(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	})
 }
 
-// Down takes back the migration that was applied last, one step, as goose does. The marks of package
-// fence, or the locks, are lost with their table. With nothing left to take back it does nothing. The
-// version table stays. [DownAll] takes back all.
+// Down rolls back the migration that was applied last, one step, as goose does. It drops the tables of that migration
+// with their rows: the marks of package fence, or the locks. If no migration is applied, Down does nothing. The
+// version table remains. [DownAll] rolls back all migrations.
 func Down(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	return migrate(ctx, db, d, opts, "down", func(p *goose.Provider) error {
 		_, err := p.Down(ctx)
@@ -55,8 +53,8 @@ func Down(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	})
 }
 
-// DownAll takes back all migrations, the newest first, and so drops every table but the version table. On MySQL and MariaDB,
-// which undo no DDL, a DownAll or a [Down] that was interrupted has to be run again before an [Up].
+// DownAll rolls back all migrations, the newest first, and so drops every table except the version table. MySQL and
+// MariaDB cannot roll back DDL: repeat a DownAll or a [Down] that was interrupted before you call [Up].
 func DownAll(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	return migrate(ctx, db, d, opts, "down", func(p *goose.Provider) error {
 		_, err := p.DownTo(ctx, 0)
@@ -67,7 +65,7 @@ func DownAll(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	})
 }
 
-// MigrationStatus is one migration of this version of the library, and whether it was applied.
+// MigrationStatus describes one migration of this version of the library, and whether it was applied.
 type MigrationStatus struct {
 	Version   int64
 	Name      string // of its file
@@ -75,7 +73,7 @@ type MigrationStatus struct {
 	AppliedAt time.Time // UTC, in whole seconds; zero if not applied
 }
 
-// Status lists the migrations in their order. It reads only.
+// Status lists the migrations in order. It only reads.
 func Status(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) ([]MigrationStatus, error) {
 	table, err := tableOf(d, opts)
 	if err != nil {
@@ -114,12 +112,11 @@ func Status(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) ([]Migra
 
 var errNoDB = errors.New("migrations: the database handle is nil")
 
-// raceTries bounds how often a SQLite migration is tried: there it is not a lock that makes
-// processes take turns, but that the losers of a race look again and find the work done.
+// raceTries bounds how often a SQLite migration is tried. SQLite has no lock for whole migrations. A process that
+// loses a race checks again and finds the work done.
 const raceTries = 10
 
-// migrate runs work with a provider. goose creates nothing of its own accord, logs nothing, and
-// knows no migrations but these.
+// migrate runs work with a provider. goose creates nothing by itself, logs nothing, and uses no global migrations.
 func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, direction string, work func(*goose.Provider) error) error {
 	table, err := tableOf(d, opts)
 	if err != nil {
@@ -150,8 +147,9 @@ func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, directio
 	}
 }
 
-// inTime ends work with ctx, whatever the driver does: lib/pq waits for an answer for as long as its connection stands, and
-// go-sql-driver/mysql for that to a commit. What was left behind ends with the connection. SQLite has no network.
+// inTime runs work until ctx ends, even if the driver ignores ctx. lib/pq waits for a reply until its connection ends,
+// and go-sql-driver/mysql does so for the reply to a commit. The abandoned work ends with the connection. SQLite has
+// no network.
 func inTime[T any](ctx context.Context, db *sql.DB, d Dialect, work func() (T, error)) (T, error) {
 	if d == SQLite || bounded.IsPgx(db) {
 		return work()

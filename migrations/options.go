@@ -6,16 +6,16 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Option changes what is migrated.
+// Option configures a migration.
 type Option func(*options)
 
 type options struct {
 	table string
 }
 
-// Table names the lease table, as sqllock.Table does: "table" or "schema.table". The default is
-// "rowlock_lease". The schema must exist. The other tables have the same name with "_meta",
-// "_fence" and "_version" behind it, among others: a name that ends so is refused.
+// Table sets the name of the lease table, as sqllock.Table does: "table" or "schema.table". The default is
+// "rowlock_lease". The schema must exist. The other tables have the same name with a suffix such as "_meta", "_fence"
+// or "_version". A name that ends with one of these suffixes is refused.
 func Table(name string) Option {
 	return func(o *options) { o.table = name }
 }

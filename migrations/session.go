@@ -10,8 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlserver"
 )
 
-// busyTimeout is how long SQLite waits for another process's migration before it says that the file
-// is busy.
+// busyTimeout is how long SQLite waits for another process's migration before it reports that the file is busy.
 const busyTimeout = 5 * time.Second
 
 // session prepares the one connection that migrates the tables of this module. It is goose's
@@ -23,8 +22,8 @@ type session struct {
 	pathBefore        *string // Postgres; nil unless the path is pinned
 }
 
-// SessionLock waits for its turn until ctx ends, and sees to the version table, which goose would
-// create without taking turns. On Postgres nothing is found meanwhile in a schema in which others may create.
+// SessionLock waits for the lock until ctx ends, and creates the version table, which goose would otherwise create
+// without a lock. On Postgres it also keeps names from resolving to a schema in which other roles may create objects.
 func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	err := s.checkServer(ctx, conn)
 	if err == nil {
@@ -50,7 +49,7 @@ func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// SessionUnlock gives the turn to the next.
+// SessionUnlock releases the lock.
 func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	if s.dialect == SQLite {
 		_, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", s.busyTimeoutBefore))
@@ -64,7 +63,7 @@ func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	return s.turns().give(ctx, conn)
 }
 
-// unpin puts the search_path back. A session that it cannot put right is thrown away, and its turn with it.
+// unpin restores the search_path. If that fails, it closes the session, which also releases the lock.
 func (s *session) unpin(ctx context.Context, conn *sql.Conn) error {
 	if s.pathBefore == nil {
 		return nil
@@ -90,7 +89,8 @@ func (s *session) waitWhileBusy(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// checkServer refuses a server that only imitates PostgreSQL or MySQL: packages sqllock, advisory, mysqlock and fence do as well.
+// checkServer refuses a server that only imitates PostgreSQL or MySQL. Packages sqllock, advisory, mysqlock and fence
+// do the same.
 func (s *session) checkServer(ctx context.Context, conn *sql.Conn) error {
 	if s.dialect == SQLite {
 		return nil

@@ -15,20 +15,21 @@ import (
 )
 
 const (
-	// lockPoll is the mean pause between two tries to lock.
+	// lockPoll is the mean delay between two attempts to lock.
 	lockPoll = 50 * time.Millisecond
-	// unlockLimit bounds the unlocking, for which goose gives a context that never ends.
+	// unlockLimit bounds the unlock, because goose passes a context that never ends.
 	unlockLimit = 5 * time.Second
 )
 
-// turns makes processes that migrate at the same time take turns, by a lock that the server keeps for
-// the one session that migrates: on Postgres an advisory lock, on MySQL and MariaDB GET_LOCK.
+// turns serialises processes that migrate at the same time. The lock belongs to the server session that migrates: on
+// Postgres an advisory lock, on MySQL and MariaDB GET_LOCK.
 type turns struct {
 	dialect Dialect
 	name    string
 }
 
-// take waits until the session's turn has come, or ctx ends. A session in doubt is thrown away.
+// take waits until the session has the lock, or ctx ends. If it is unknown whether the session has the lock, take
+// closes the session.
 func (t turns) take(ctx context.Context, conn *sql.Conn) error {
 	for {
 		n, err := t.ask(ctx, conn, "lock")
@@ -44,8 +45,8 @@ func (t turns) take(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// give gives the turn to the next. A session that it cannot unlock is thrown away, because a pool
-// would keep it together with its lock.
+// give releases the lock. If a session cannot be unlocked, give closes it, because a pool would keep the session with
+// its lock.
 func (t turns) give(ctx context.Context, conn *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, unlockLimit)
 	defer cancel()
@@ -68,7 +69,7 @@ func (t turns) ask(ctx context.Context, conn *sql.Conn, verb string) (n int, err
 	return n, err
 }
 
-// key names the lock. Postgres takes a number: the first eight bytes of a SHA-256, big-endian.
+// key returns the lock's name. Postgres needs a number: the first eight bytes of a SHA-256, big-endian.
 func (t turns) key() any {
 	if t.dialect == MySQL {
 		return t.name
@@ -77,8 +78,8 @@ func (t turns) key() any {
 	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // every bit pattern is a key
 }
 
-// ended adds ctx's end to what a driver makes of it: a bad connection, or a dial that timed out, which it
-// does by the deadline and may so do a moment before ctx itself has noticed.
+// ended adds ctx's error to a driver's error: a bad connection, or a dial time-out. A driver dials with ctx's deadline
+// and may time out a moment before ctx ends.
 func ended(ctx context.Context, err error) error {
 	end := ctx.Err()
 	if deadline, ok := ctx.Deadline(); ok && end == nil && !time.Now().Before(deadline) {
@@ -90,7 +91,7 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", end, err)
 }
 
-// discard closes the session itself instead of giving it back to its pool.
+// discard closes the session instead of returning it to its pool.
 func discard(conn *sql.Conn) error {
 	err := conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 	if errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {

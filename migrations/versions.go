@@ -15,9 +15,8 @@ import (
 //go:embed version
 var versionFiles embed.FS
 
-// versions is the table in which goose keeps what was applied. It is goose's own table; the
-// statements are ours because goose does not quote its name, and cannot read its times from MySQL
-// without parseTime.
+// versions is the table in which goose records the applied migrations. The table is goose's. The statements are ours,
+// because goose does not quote the table's name, and cannot read its times from MySQL without parseTime.
 type versions struct {
 	dialect Dialect
 	table   sqltable.Table
@@ -25,13 +24,13 @@ type versions struct {
 
 var _ database.Store = versions{}
 
-// statement is the text of version/<dialect>/<verb>.sql.
+// statement returns the text of version/<dialect>/<verb>.sql.
 func (v versions) statement(verb string) string {
 	text, _ := versionFiles.ReadFile(path.Join("version", v.dialect.String(), verb+".sql"))
 	return v.table.Rewrite(string(text), v.dialect.quote())
 }
 
-// count runs a statement that answers with one number.
+// count runs a statement that returns one number.
 func (v versions) count(ctx context.Context, db database.DBTxConn, verb string, args ...any) (int, error) {
 	n := 0
 	err := db.QueryRowContext(ctx, v.statement(verb), args...).Scan(&n)
@@ -43,13 +42,13 @@ func (v versions) exec(ctx context.Context, db database.DBTxConn, verb string, a
 	return err
 }
 
-// applied is one migration that was applied.
+// applied is one applied migration.
 type applied struct {
 	version int64
 	at      time.Time
 }
 
-// list returns what was applied, the last one first. goose's own version 0 is among it.
+// list returns the applied migrations, the last one first. The list includes goose's own version 0.
 func (v versions) list(ctx context.Context, db database.DBTxConn) ([]applied, error) {
 	rows, err := db.QueryContext(ctx, v.statement("list"))
 	if err != nil {
@@ -67,7 +66,7 @@ func (v versions) list(ctx context.Context, db database.DBTxConn) ([]applied, er
 	return all, rows.Err()
 }
 
-// ensure creates the table unless it exists, with the version 0 that goose expects in it.
+// ensure creates the table unless it exists, and inserts the version 0 that goose expects.
 func (v versions) ensure(ctx context.Context, db database.DBTxConn) error {
 	exists, err := v.tableExists(ctx, db)
 	if err != nil {
@@ -85,10 +84,10 @@ func (v versions) ensure(ctx context.Context, db database.DBTxConn) error {
 	return v.exec(ctx, db, "insert", 0)
 }
 
-// Tablename is the name without quotes: goose only wants to see that there is one.
+// Tablename returns the name without quotes. goose only checks that it is not empty.
 func (v versions) Tablename() string { return v.table.Version() }
 
-// TableExists is an optional method of goose's store.
+// TableExists implements an optional method of goose's store.
 func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
 	_, name, qualified := strings.Cut(v.table.Version(), ".")
 	if !qualified {
@@ -97,7 +96,7 @@ func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (bool, 
 	return v.exists(ctx, db, "exists", name)
 }
 
-// exists asks for a table, which on Postgres the statement names.
+// exists reports whether a table exists. On Postgres the name is part of the statement.
 func (v versions) exists(ctx context.Context, db database.DBTxConn, verb, name string) (bool, error) {
 	var args []any
 	if v.dialect != Postgres {
@@ -107,8 +106,8 @@ func (v versions) exists(ctx context.Context, db database.DBTxConn, verb, name s
 	return n > 0, err
 }
 
-// tableExists is TableExists, and [ErrMadeElsewhere] where there are locks all the same. The lease table is looked for first:
-// the version table is older wherever it was made here.
+// tableExists is TableExists, but returns [ErrMadeElsewhere] if the lease table exists and the version table does not.
+// It checks the lease table first: if these migrations made the tables, the version table is older.
 func (v versions) tableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
 	made, err := v.exists(ctx, db, "made", v.table.Name())
 	if err != nil {

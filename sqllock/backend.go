@@ -16,16 +16,16 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlite"
 )
 
-// Backend keeps locks as lease rows in a SQL database. It is safe for concurrent use and owns
-// nothing: the pool stays the caller's to close.
+// Backend stores locks as lease rows in a SQL database. It is safe for concurrent use. It does not own the pool: the
+// caller closes it.
 type Backend struct {
 	dialect
 	table   sqltable.Table
 	sealsAt driver.Place
-	err     error // why it cannot work
+	err     error // why the backend cannot work
 }
 
-// dialect is one family of databases: the mechanics differ, not only the words.
+// dialect is the implementation for one family of databases.
 type dialect interface {
 	driver.Backend
 	driver.Operator
@@ -39,13 +39,13 @@ var (
 	_ driver.Notifier = (*Backend)(nil)
 )
 
-// Postgres keeps locks in a PostgreSQL database reached through database/sql, with any driver
-// that speaks $1 parameters (pgx's stdlib, lib/pq). Where the driver is pgx's, and not wrapped, the
-// connections are the pool's and the statements pgx's own, which is nearly as fast as [Pgx].
-// A call ends with its ctx also where the driver does not heed one, as lib/pq does while it opens a
-// connection or hears nothing from the server; the pool gets the connection back when that has ended.
+// Postgres returns a backend for a PostgreSQL database reached through database/sql, with any driver that accepts $1
+// parameters (pgx's stdlib, lib/pq). If the driver is pgx's and is not wrapped, the backend borrows connections from
+// db and uses pgx directly on them, which is nearly as fast as [Pgx]. If db was made by stdlib.OpenDBFromPool, the
+// backend uses that pool, as [Pgx] does.
 //
-// Of a handle that stdlib.OpenDBFromPool has made the pool is used, as [Pgx] does.
+// A call ends with its ctx even if the driver ignores the ctx. lib/pq does so while it opens a connection or waits for
+// a silent server. The pool then gets the connection back when the driver's call has ended.
 func Postgres(db *sql.DB, opts ...Option) *Backend {
 	if db != nil {
 		if pool := sqlhandle.PgxPool(db); pool != nil {
@@ -55,20 +55,19 @@ func Postgres(db *sql.DB, opts ...Option) *Backend {
 	return build(db == nil, opts, func(t sqltable.Table) dialect { return postgres.OverSQL(db, t) }).sealing(db)
 }
 
-// Pgx keeps locks in a PostgreSQL database reached through a pgx pool: the fastest way to it.
+// Pgx returns a backend for a PostgreSQL database reached through a pgx pool. It is the fastest backend for Postgres.
 func Pgx(pool *pgxpool.Pool, opts ...Option) *Backend {
 	return build(pool == nil, opts, func(t sqltable.Table) dialect { return postgres.OverPgx(pool, t) }).sealing(pool)
 }
 
-// MySQL keeps locks in a MySQL (8.0 or newer) or MariaDB (10.6 or newer) database reached through
-// go-sql-driver/mysql. Which of the two it is is asked once, at the first call.
+// MySQL returns a backend for a MySQL (8.0 or newer) or MariaDB (10.6 or newer) database reached through
+// go-sql-driver/mysql. The server type is detected on first use.
 func MySQL(db *sql.DB, opts ...Option) *Backend {
 	return build(db == nil, opts, func(t sqltable.Table) dialect { return mysql.New(db, t) })
 }
 
-// SQLite keeps locks in a SQLite (3.35 or newer) database file on a local disk, reached through
-// any driver for database/sql. The locks reach as far as the file does: the processes of one
-// machine.
+// SQLite returns a backend for a SQLite (3.35 or newer) database file on a local disk, reached through any driver for
+// database/sql. The locks exclude the processes of one machine that use this file.
 func SQLite(db *sql.DB, opts ...Option) *Backend {
 	return build(db == nil, opts, func(t sqltable.Table) dialect { return sqlite.New(db, t) }).sealing(db)
 }
@@ -88,15 +87,15 @@ func build(missing bool, opts []Option, open func(sqltable.Table) dialect) *Back
 	return &Backend{dialect: open(table), table: table}
 }
 
-// CloseIdle implements [driver.Idler]: a connection that listened for releases is closed, if nobody waits any more.
+// CloseIdle implements [driver.Idler]. It closes the connection that listened for releases if there is no waiter.
 func (b *Backend) CloseIdle(ctx context.Context) {
 	if i, ok := b.dialect.(driver.Idler); ok {
 		i.CloseIdle(ctx)
 	}
 }
 
-// Notify implements [driver.Notifier] where the dialect does. On MySQL and MariaDB it wakes nobody: it has a
-// waiter served in its turn.
+// Notify implements [driver.Notifier] if the dialect does. On MySQL and MariaDB it never calls wake: it only lets the
+// store serve waiters in order.
 func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	if n, ok := b.dialect.(driver.Notifier); ok {
 		return n.Notify(ctx, key, wake)
@@ -104,17 +103,17 @@ func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	return nil, errors.ErrUnsupported
 }
 
-// Capabilities implements [driver.Backend]. SealsAt is the database and table by which a guard of package fence is recognised
-// as one whose marks a grant can raise in its own step: made with the same handle and the same [Table]. It is the zero
-// Place on MySQL and MariaDB, where no statement changes both rows without the server's own wait for
-// locks, during which the lock's row would be closed to everybody.
+// Capabilities implements [driver.Backend]. SealsAt identifies the database and table. A guard of package fence that
+// was made with the same handle and the same [Table] has an equal SealsAt, and a grant can raise its marks in the same
+// statement. SealsAt is the zero Place on MySQL and MariaDB. No statement changes both rows there without the server's
+// own lock wait, and the lock's row would be locked for everybody during that wait.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := b.dialect.Capabilities()
 	c.SealsAt = b.sealsAt
 	return c
 }
 
-// sealing makes b honour driver.Request.Seal for guards of the same handle.
+// sealing lets b honour driver.Request.Seal for guards of the same handle.
 func (b *Backend) sealing(db any) *Backend {
 	if b.err == nil {
 		b.sealsAt = driver.Place{DB: db, Table: b.table.String()}

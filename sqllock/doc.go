@@ -3,84 +3,86 @@
 //
 //	locker, err := rowlock.New(sqllock.Postgres(db))
 //
-// Locks share the pool of the application. Renewals and releases do not wait for it: while every connection of a pool for a
-// server is in use, they go through one more, which is opened as those of the pool are and closed soon after. docs/postgres.md and
-// docs/mysql.md say how large a pool should be.
+// Locks use the application's connection pool. If every connection of the pool is in use, renewals and releases do not
+// wait: the backend opens one additional connection for them, with the pool's settings, and closes it soon afterwards.
+// docs/postgres.md and docs/mysql.md say how large a pool should be.
 //
-// The tables come from package migrations; nothing is created at run time. A missing or outdated
-// table is a [SchemaError].
+// Package migrations creates the tables; nothing is created at run time. If a table is missing or outdated, calls fail
+// with a [SchemaError].
 //
 // # How it works
 //
-// One row is one lock: who holds it, since when, until when, and a token. All times are the
-// database's. An acquire is one statement that grants the lock if nobody has it, and says in the
-// same answer who has it otherwise; one that is refused writes nothing. A renewal is one statement
-// for any number of leases. A release is one statement; the row stays, because the next token must
-// be larger. (MySQL and MariaDB take two to refuse, because no statement of MySQL both changes a row and
-// reads one; a waiter's later attempts are one again, and a grant is two where nothing was looked up for ten seconds.
-// SQLite has no network between, and takes two small statements where that is faster.)
-// No statement needs a transaction around it, so a pooler in transaction mode is fine.
+// Each lock has one row: its holder, when it was granted, when it expires, and its token. All times come from the
+// database's clock. An acquire is one statement. It grants the lock if it is free, and otherwise returns the holder
+// without writing anything. A renewal is one statement for any number of leases. A release is one statement. It keeps
+// the row, because the next token must be larger. No statement needs a transaction around it, so a pooler in
+// transaction mode works.
 //
-// A token is the largest of: the last token of that lock plus one, the floor that Prune raises plus
-// one, and the database's clock in microseconds. So tokens rise through release, expiry, Prune,
-// a restored backup and a failover that lost the last grants, as long as the clock of the new server is
-// not behind that of the old one by more than the failover took.
+// MySQL and MariaDB need a second statement to report the holder, because no MySQL statement both changes and returns
+// a row. A waiter's later attempts are one statement. A grant takes two statements if the backend has read nothing for
+// ten seconds. SQLite has no network round trips, so the backend uses two small statements where that is faster.
 //
-// When the database is another than the one that granted last, nothing is granted for as long as
-// the longest lease ever granted: the other may have granted leases that are still trusted. Postgres
-// is recognised by its system identifier and timeline, MySQL and MariaDB by what they have of that
-// kind. A mere restart closes nothing.
+// A token is the largest of three numbers: the lock's last token plus one, the floor that Prune raises plus one, and
+// the database's clock in microseconds. So tokens rise across release, expiry, Prune, a restored backup, and a
+// failover that lost the last grants. The failover case has one condition: the new server's clock may be behind the
+// old one's by no more than the failover took.
+//
+// If the database server is not the one that granted last, nothing is granted for as long as the longest lease ever
+// granted: the previous server may have granted leases that are still valid. Postgres is recognised by its system
+// identifier and timeline, MySQL and MariaDB by their corresponding identifiers. A restart alone does not delay
+// grants.
 //
 // # Postgres
 //
-// Grants and renewals are durable even where sessions commit asynchronously; releases are not, because a
-// release that is lost in a crash costs one TTL and no more. With synchronous replication, do not
-// cancel a server process that waits for its standby: the grant is then reported although only the
-// primary has it.
+// Grants and renewals are durable even if sessions commit asynchronously. Releases are not: a release that is lost in
+// a crash delays the next grant by at most one TTL. With synchronous replication, do not cancel a server process that
+// waits for its standby. The grant would be reported although only the primary has it.
 //
-// Waiters are woken. Whoever waits has a row in the table of waiters, and one connection of the pool listens for as
-// long as a backend has waiters, and five seconds longer. A release, in its one statement, notifies the one process that
-// has waited longest, and keeps the lock for it for 50 ms, or, where many want it, grants it to the request that was left
-// with the row; a release that finds no waiter notifies nobody. A notification is a hint, because every role may send one:
-// the waiter believes the row of the lock. What is lost
-// on the way is found by the poll. Through a pooler nobody listens, nor with another driver than pgx, nor on a
-// pool of database/sql that is limited to one connection: there waiters poll, and Capabilities say so.
+// Waiters are notified. Each waiting process has a row in the table of waiters. One connection of the pool listens
+// while a backend has waiters, and for five seconds afterwards. A release, in its one statement, notifies the process
+// that has waited longest and reserves the lock for it for 50 ms. If many processes compete, the release instead
+// grants the lock to the request that the waiter stored in its row. A release that finds no waiter notifies nobody.
+// Every role may send a notification, so a waiter treats it as a hint and verifies the row of the lock. If a
+// notification is lost, the waiter finds the lock with its next poll.
 //
-// With rowlock.Fenced and a guard on the same handle and table, the statement that grants also raises
-// the fence mark, after the transactions of older holders; see package fence. A lock that is acquired without
-// a guard runs another statement, which knows of no marks.
+// Nothing listens through a pooler, with a driver other than pgx, or on a database/sql pool that is limited to one
+// connection. Waiters poll there, and Capabilities reports it.
 //
-// Any default isolation level works: serialization failures are repeated inside a call until its
-// context's deadline is near. READ COMMITTED has none.
+// With rowlock.Fenced and a guard on the same handle and table, the statement that grants the lock also raises the
+// fence mark. It first waits for the transactions of older holders; see package fence. Without a guard, an acquire
+// runs a statement that ignores fence marks.
 //
-// [Pgx] and [Postgres] with pgx's driver notice a pooler that mixes up prepared statements (PgBouncer
-// before 1.21), and go on without preparing any. A transaction of the caller's own needs
-// default_query_exec_mode=exec there, as all his statements do.
+// Any default isolation level works. A call retries serialization failures until its context's deadline is near. READ
+// COMMITTED causes none.
+//
+// [Pgx], and [Postgres] with pgx's driver, detect a pooler that mixes up prepared statements (PgBouncer before 1.21),
+// and then stop preparing statements. Your own transactions need default_query_exec_mode=exec there, as all your
+// statements do.
 //
 // # MySQL and MariaDB
 //
-// Neither server can notify a client, so waiters poll: after a quarter of the time for which the lock has
-// been held, at least 4 ms and a second at most. The row has a queue of the processes that wait, in the order in which they
-// came. A release reserves the lock for the first of them for 50 ms. Another process is refused meanwhile.
+// Neither server can notify a client, so waiters poll. The delay is a quarter of the time for which the lock has been
+// held, at least 4 ms and at most one second. The lock's row contains a queue of the waiting processes, in order of
+// arrival. A release reserves the lock for the first of them for 50 ms. Other processes are refused during that time.
 //
-// A release is durable like every other commit: innodb_flush_log_at_trx_commit is the server's.
-// It waits a second at most for another transaction that has locked the row. No other statement waits for a transaction.
+// A release is as durable as every other commit: the server's innodb_flush_log_at_trx_commit decides. A release waits
+// at most one second for another transaction that has locked the row. No other statement waits for a transaction.
 // docs/mysql.md says more, and what to run with several writers or behind a proxy.
 //
 // # SQLite
 //
-// A file has one writer at a time, so every other writer of the file delays grants, renewals and
-// releases: keep locks in a file of their own, in WAL mode, unless data and lock must change in one
-// transaction. An acquire that finds a writer at work for a quarter of a second answers that the
-// lock is contended, because that writer may have it in a transaction. The clock is the machine's.
-// Tokens are as durable as PRAGMA synchronous says. Network file systems do not lock reliably.
+// A file has one writer at a time, so every other writer of the file delays grants, renewals and releases. Keep locks
+// in a file of their own, in WAL mode, unless data and lock must change in one transaction. If another writer is
+// active for a quarter of a second, an acquire answers that the lock is contended, because that writer may hold it in
+// a transaction. The clock is the machine's. Tokens are as durable as PRAGMA synchronous says. Network file systems do
+// not lock reliably.
 //
-// With a write-ahead log a release is not flushed: one that is lost when the machine crashes costs one TTL.
-// It reserves the lock for 50 ms for the waiter that has waited longest. Waiters of other processes
-// notice it because they watch the file.
+// With a write-ahead log a release is not flushed: a release that is lost when the machine crashes costs one TTL. It
+// reserves the lock for 50 ms for the process that has waited longest. Waiters of other processes detect the release
+// because they watch the file.
 //
 // # Locks in a transaction
 //
-// [Backend.InTx] takes a lock of the same names for as long as a transaction of the caller's lasts:
-// for work that is one transaction, it needs no lease at all.
+// [Backend.InTx] holds a lock until the caller's transaction ends. It uses the same names as leases. Work that is one
+// transaction needs no lease.
 package sqllock

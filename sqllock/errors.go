@@ -2,6 +2,6 @@ package sqllock
 
 import "github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 
-// SchemaError says that the lease table is missing or older than this version of the library. Its message names the
-// command and the call that mend it; Table is the table's name, and Err, which Unwrap returns, what the database said.
+// SchemaError reports that the lease table is missing or older than this version of the library. Its message names the
+// command and the call that fix it. Table is the table's name. Err, which Unwrap returns, is the database's error.
 type SchemaError = sqlbase.SchemaError

@@ -21,31 +21,30 @@ type txOptions struct {
 	wait      time.Duration
 }
 
-// TxNamespace is the namespace of the lock's name. The default is the empty one.
+// TxNamespace sets the namespace of the lock's name. The default is the empty namespace.
 func TxNamespace(namespace string) TxOption {
 	return func(o *txOptions) { o.namespace = namespace }
 }
 
-// TxWait is how long InTx goes on asking while the lock is held. The default is to answer at once.
-// The transaction stays open meanwhile.
+// TxWait sets how long InTx retries while the lock is held. By default InTx makes one attempt. The transaction stays
+// open while InTx waits.
 func TxWait(d time.Duration) TxOption {
 	return func(o *txOptions) { o.wait = d }
 }
 
-// InTx takes the lock called name until tx ends, whether by commit or by rollback: as row lock on
-// the lock's row, without lease, renewal or token. It excludes every other InTx of that name, and
-// every lease: none is granted meanwhile, and a lease that is alive makes InTx fail.
+// InTx acquires the lock called name until tx commits or rolls back. It locks the lock's row and creates no lease,
+// renewal or token. It excludes every other InTx of that name, and every lease: no lease is granted until tx ends, and
+// InTx fails while a lease is held.
 //
-// The error wraps a [*driver.Held] while somebody else has the lock; tx can then go on without it.
-// Any other error is to be treated as the failure of any other statement of tx. ctx bounds the
-// waiting and the statements.
+// The error wraps a [*driver.Held] if the lock is held; tx stays usable then. Treat any other error as you treat the
+// failure of any other statement of tx. ctx bounds the waiting and the statements.
 //
-// On MySQL and MariaDB a second connection of the backend's pool looks first, and makes the row of a
-// name that has none, so that the snapshot of tx is not taken before its lock: the pool must allow
-// two connections, and the row, which nobody holds, outlives a rollback of tx.
+// On MySQL and MariaDB a second connection of the backend's pool first reads the row, and inserts it if it is missing.
+// This keeps the snapshot of tx from being taken before its lock. So the pool must allow two connections. The inserted
+// row has no holder, and remains after a rollback of tx.
 //
-// On SQLite, where a transaction locks the whole file, every other writer of the file waits for tx.
-// Begin it IMMEDIATE there, or call InTx before anything else is read.
+// On SQLite, where a transaction locks the whole file, every other writer of the file waits for tx. Begin tx IMMEDIATE
+// there, or call InTx before you read anything else.
 func (b *Backend) InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxOption) error {
 	if tx == nil {
 		return driver.Permanent(errors.New("sqllock: InTx: the transaction is nil"))

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// invalid answers every call of a backend whose options cannot work with the reason.
+// invalid is a backend whose options cannot work. Every call returns the reason.
 type invalid struct{ err error }
 
 func (i invalid) fail() error { return driver.Permanent(i.err) }

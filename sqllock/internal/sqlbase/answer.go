@@ -1,5 +1,5 @@
-// Package sqlbase has what the lease rows of all databases share: how a statement is sent, what it answers, when it is repeated, and the
-// connection beside a full pool.
+// Package sqlbase contains what the lease rows of all databases share: sending statements, reading their results,
+// retries, and the additional connection that is used while the pool is full.
 package sqlbase
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// Verdict is the word in which a statement says what it did, or why it did nothing.
+// Verdict is the word by which a statement reports what it did, or why it did nothing.
 type Verdict string
 
 const (
@@ -22,15 +22,15 @@ const (
 	NotHeld    Verdict = "not held"
 	Missing    Verdict = "missing"
 	Again      Verdict = "again"
-	OtherEpoch Verdict = "epoch" // the server is not the one seen last
+	OtherEpoch Verdict = "epoch" // the server is not the one that granted last
 	LongerTTL  Verdict = "ttl"   // the lease would be longer than any before
 	Leased     Verdict = "leased"
 	MinHold    Verdict = "min hold"
 	Handover   Verdict = "handover"
 	Quarantine Verdict = "quarantine"
 	Contended  Verdict = "contended"
-	Draining   Verdict = "draining" // a transaction has checked the mark that was to be raised
-	Reserved   Verdict = "reserved" // released, and kept for a waiter
+	Draining   Verdict = "draining" // a transaction that has checked the fence mark is still open
+	Reserved   Verdict = "reserved" // released, and reserved for a waiter
 )
 
 var reasons = map[Verdict]driver.Reason{
@@ -44,25 +44,24 @@ var reasons = map[Verdict]driver.Reason{
 	OtherEpoch: driver.Quarantine,
 }
 
-// Answer is the one row that the statements for one lock give. Durations are the store's, in
-// microseconds.
+// Answer is the one row that a statement for one lock returns. Durations are in microseconds and come from the store.
 type Answer struct {
 	Verdict       Verdict
 	Token         int64
 	holder, note  string
 	since, freeIn int64
-	Ahead         int    // waiters that are before this one, as far as the store knows any
-	Missed        string // the waiter whom a grant was kept for and who did not come; only grants of a waiter have it
-	Pending       bool   // a release may grant the request by itself
-	Sealed        bool   // only grants that were to be sealed have it
+	Ahead         int    // how many waiters are before this one, as far as the store knows
+	Missed        string // the waiter that the lock was reserved for and that did not acquire it; set only for a waiter's grant
+	Pending       bool   // a later release may grant the request
+	Sealed        bool   // the grant raised the fence mark; set only if the request asked for it
 }
 
-// Dest is where a row is scanned to, in the order of the statements' columns.
+// Dest returns the destinations for a row scan, in the order of the statements' columns.
 func (a *Answer) Dest() []any {
 	return []any{&a.Verdict, &a.Token, &a.holder, &a.note, &a.since, &a.freeIn}
 }
 
-// Held is the refusal that the row tells of.
+// Held returns the refusal that the row describes.
 func (a *Answer) Held() *driver.Held {
 	return (&driver.Held{
 		Reason: reasons[a.Verdict], Holder: a.holder, Note: a.note, Token: driver.Token(a.Token),
@@ -70,7 +69,7 @@ func (a *Answer) Held() *driver.Held {
 	}).KnowPause()
 }
 
-// GrantOf is the grant that answers r.
+// GrantOf returns the grant that a makes to r.
 func GrantOf(r driver.Request, a Answer) driver.Grant {
 	return driver.Grant{
 		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.Token),
@@ -80,17 +79,17 @@ func GrantOf(r driver.Request, a Answer) driver.Grant {
 
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
 
-// Bounds of asking again within one attempt.
+// These bound the retries within one attempt.
 const (
-	looks     = 3                    // while the lock looks free and is not granted
-	lookPause = 2 * time.Millisecond // between two of them
-	mends     = 5                    // of what stands in the way of every grant
+	looks     = 3                    // how often an attempt retries while the lock looks free and is not granted
+	lookDelay = 2 * time.Millisecond // the delay between these retries
+	mends     = 5                    // how often an attempt repairs what prevents every grant
 )
 
 var errUnsettled = errors.New("the epoch of the lock table keeps changing: are there two primaries?")
 
-// Settle asks until the answer is one for the caller: it asks again when somebody came in between,
-// and does first what stands in the way of a grant.
+// Settle calls ask until its answer is final for the caller. It retries if another process intervened, and first
+// repairs what prevents every grant.
 func Settle(ctx context.Context, ask func() (Answer, error), mend map[Verdict]func() error) (Answer, error) {
 	mended := 0
 	for look := 1; ; {
@@ -111,18 +110,18 @@ func Settle(ctx context.Context, ask func() (Answer, error), mend map[Verdict]fu
 			return a, nil
 		}
 		look++
-		if !backoff.Sleep(ctx, backoff.Jitter(lookPause)) {
+		if !backoff.Sleep(ctx, backoff.Jitter(lookDelay)) {
 			return a, driver.NotApplied(ctx.Err())
 		}
 	}
 }
 
-// againLimit bounds how long a grant is tried to be ended while its row keeps changing.
+// againLimit bounds the retries to end a grant whose row keeps changing.
 const againLimit = time.Second
 
-var errChanging = errors.New("the row changes whenever it is looked at")
+var errChanging = errors.New("the row changes whenever it is read")
 
-// Ended asks until the answer is what became of a grant that was to be ended.
+// Ended calls ask until the answer says what became of a grant that was to be ended.
 func Ended(ctx context.Context, ask func(*Answer) error) error {
 	again := func(err error) bool { return errors.Is(err, errChanging) }
 	return RetryWithin(ctx, againLimit, again, func() error {
@@ -184,12 +183,12 @@ func Statuses(ctx context.Context, q Querier, statement string, args ...any) (li
 	return list, nil
 }
 
-// outcomes are the words of renew.sql.
+// outcomes maps the words of renew.sql to outcomes.
 var outcomes = map[string]driver.Outcome{
 	"renewed": driver.Renewed, "lost": driver.Lost, "unknown": driver.Unknown,
 }
 
-// OutcomesInto puts the rows of renew.sql in their places.
+// OutcomesInto stores the rows of renew.sql in result.
 func OutcomesInto(result []driver.Outcome) func(Rows) error {
 	return func(r Rows) error {
 		for r.Next() {

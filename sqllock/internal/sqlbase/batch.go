@@ -8,8 +8,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// asked is one grant of a batch as the renew statements read it. N is its position; durations are
-// microseconds. The token is a string: JSON numbers lose digits beyond 2^53 in some servers.
+// asked is one grant of a batch, as renew.sql reads it. N is its position; durations are in microseconds. The token is
+// a string because some servers lose digits of JSON numbers beyond 2^53.
 type asked struct {
 	N             int    `json:"n"`
 	Namespace     Text   `json:"namespace"`
@@ -21,7 +21,7 @@ type asked struct {
 	HandoverDelay int64  `json:"handover_delay"`
 }
 
-// EncodeGrants is the one parameter of renew.sql: a JSON array with an object a grant.
+// EncodeGrants returns the one parameter of renew.sql: a JSON array with one object for each grant.
 func EncodeGrants(grants []driver.Grant) (string, error) {
 	batch := make([]asked, len(grants))
 	for i, g := range grants {
@@ -33,7 +33,7 @@ func EncodeGrants(grants []driver.Grant) (string, error) {
 	return Encode(batch)
 }
 
-// Encode is v in JSON, with each text as it is.
+// Encode returns v in JSON. It does not escape characters for HTML.
 func Encode(v any) (string, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -44,11 +44,11 @@ func Encode(v any) (string, error) {
 	return b.String(), nil
 }
 
-// Text is a JSON string without escapes beyond ASCII. Package json escapes U+2028 and U+2029, and PostgreSQL refuses the
-// whole batch for that in a database that is not UTF-8.
+// Text is encoded in JSON without escapes for characters beyond ASCII. Package json escapes U+2028 and U+2029.
+// PostgreSQL rejects the whole batch because of such an escape if the database's encoding is not UTF-8.
 type Text string
 
-// MarshalJSON is for package json.
+// MarshalJSON implements [json.Marshaler].
 func (t Text) MarshalJSON() ([]byte, error) {
 	quoted := []byte{'"'}
 	for _, b := range []byte(t) {

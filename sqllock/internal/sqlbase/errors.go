@@ -9,32 +9,32 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// SchemaError says that the lease table is missing or older than this version of the library. The
-// message names the command and the call that mend it.
+// SchemaError reports that the lease table is missing or older than this version of the library. The message names the
+// command and the call that fix it.
 type SchemaError struct {
 	Table string
-	Err   error // what the database said
+	Err   error // the database's error
 }
 
 func (e *SchemaError) Error() string {
 	return fmt.Sprintf("sqllock: table %s is missing or out of date: run `rowlock migrate up`, or call migrations.Up: %v", e.Table, e.Err)
 }
 
-// Unwrap returns what the database said.
+// Unwrap returns the database's error.
 func (e *SchemaError) Unwrap() error { return e.Err }
 
-// MetaMissing is the error of a lock table without the row that the migration puts into it.
+// MetaMissing returns the error for a lease table whose meta table lacks the row that the migration inserts.
 func MetaMissing(t sqltable.Table) error {
 	return driver.Permanent(&SchemaError{Table: t.String(), Err: errors.New("the row of its meta table is missing")})
 }
 
-// Settled reports whether err is an answer of the driver contract already, or none at all.
+// Settled reports whether err is nil or already one of the errors of the driver contract.
 func Settled(err error) bool {
 	var held *driver.Held
 	return err == nil || errors.Is(err, driver.ErrNotHeld) || errors.As(err, &held)
 }
 
-// Describe says what was being done, and keeps the end of ctx as a cause where the driver lost it.
+// Describe adds the operation and the key to err. It adds the cause of ctx's end if the driver lost it.
 func Describe(ctx context.Context, operation string, key driver.Key, err error) error {
 	if key.Name != "" {
 		operation = fmt.Sprintf("%s %q", operation, key)

@@ -6,8 +6,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// HandOver asks until it is settled whether from has become a grant to r. It repairs nothing that
-// stands in the way of every grant: the holder then releases, and the next acquire repairs it.
+// HandOver calls ask until it is certain whether from was replaced by a grant to r. It repairs nothing that prevents
+// every grant. In that case the holder releases, and the next acquire repairs it.
 func HandOver(ctx context.Context, r driver.Request, ask func() (Answer, error)) (driver.Grant, error) {
 	a, err := Settle(ctx, ask, nil)
 	switch {
@@ -21,7 +21,7 @@ func HandOver(ctx context.Context, r driver.Request, ask func() (Answer, error))
 	return GrantOf(r, a), nil
 }
 
-// HandOverArgs are the parameters of hand_over.sql of Postgres and SQLite.
+// HandOverArgs returns the parameters of hand_over.sql for Postgres and SQLite.
 func HandOverArgs(from driver.Grant, r driver.Request) []any {
 	return []any{
 		from.Key.Namespace, from.Key.Name, from.Nonce.String(), int64(from.Token), from.MinHold.Microseconds(),

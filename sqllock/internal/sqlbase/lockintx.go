@@ -13,20 +13,20 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Pauses between two questions of a waiting InTx.
+// These bound the delay between two attempts of a waiting InTx.
 const (
 	firstTxPause = 5 * time.Millisecond
 	longTxPause  = 100 * time.Millisecond
 )
 
-// TxLocker is what locks in a transaction of the caller's.
+// TxLocker locks in the caller's transaction.
 type TxLocker interface {
-	// LockInTx takes the row lock of key in the caller's transaction, or answers *driver.Held
-	// at once. It never waits for another transaction and never leaves tx unusable.
+	// LockInTx locks the row of key in the caller's transaction, or returns *driver.Held at once. It never waits for
+	// another transaction and never leaves tx unusable.
 	LockInTx(ctx context.Context, tx Querier, key driver.Key) error
 }
 
-// LockInTx asks for the lock until it has it, or has waited for as long as the caller is ready to wait.
+// LockInTx retries until it has the lock or has waited for wait.
 func LockInTx(ctx context.Context, l TxLocker, tx Querier, key driver.Key, wait time.Duration) error {
 	if err := checkKey(key); err != nil {
 		return driver.Permanent(fmt.Errorf("sqllock: InTx: %w", err))
@@ -49,8 +49,7 @@ func LockInTx(ctx context.Context, l TxLocker, tx Querier, key driver.Key, wait 
 	}
 }
 
-// checkKey holds the names that a caller gives straight to this package to the rules that the
-// engine holds its own to.
+// checkKey applies the engine's rules for names to names that a caller passes directly to this package.
 func checkKey(key driver.Key) error {
 	switch {
 	case key.Name == "" || len(key.Name) > driver.MaxName:

@@ -12,23 +12,23 @@ import (
 	"github.com/rowlock/rowlock/internal/bounded"
 )
 
-// Querier runs one statement: the slice of database/sql and of pgx that lease rows need. An error
-// marked [driver.NotApplied] means that the statement was never sent.
+// Querier runs one statement. It is the part of database/sql and of pgx that lease rows need. An error marked
+// [driver.NotApplied] means that the statement was never sent.
 type Querier interface {
-	// Query has the rows read by read, and whatever it leaves of them is skipped.
+	// Query passes the rows to read, and skips the rows that read leaves.
 	Query(ctx context.Context, statement string, args []any, read func(Rows) error) error
 	Exec(ctx context.Context, statement string, args ...any) (Result, error)
 }
 
-// Rows are what a statement answers.
+// Rows are the result of a statement.
 type Rows = bounded.Rows
 
-// Result is what was changed, and on MySQL the value of LAST_INSERT_ID.
+// Result is the number of changed rows, and on MySQL also the value of LAST_INSERT_ID.
 type Result struct {
 	Affected, LastID int64
 }
 
-// QueryOne runs a statement that answers with one row at most, and reports whether it did.
+// QueryOne runs a statement that returns at most one row, and reports whether it returned one.
 func QueryOne(ctx context.Context, q Querier, statement string, args []any, dest ...any) (found bool, err error) {
 	err = q.Query(ctx, statement, args, func(r Rows) error {
 		if found = r.Next(); found {
@@ -39,7 +39,7 @@ func QueryOne(ctx context.Context, q Querier, statement string, args []any, dest
 	return found, err
 }
 
-// Finish reads the rows to their end: a statement that returns what it wrote is committed when its last row has been read.
+// Finish reads all rows. A statement that returns what it wrote is committed only when its last row has been read.
 func Finish(r Rows, read func(Rows) error) error {
 	if err := read(r); err != nil {
 		return err
@@ -61,13 +61,13 @@ var (
 	_ sqlConn = (*sql.Tx)(nil)
 )
 
-// On is a querier on a pool, a connection or a transaction of database/sql.
+// On returns a querier on a pool, a connection or a transaction of database/sql.
 func On(conn sqlConn) Querier { return sqlQuerier{conn} }
 
 type sqlQuerier struct{ conn sqlConn }
 
-// checkout takes a connection of its own from a pool, so that waiting for one in vain is not taken
-// for a statement of unknown outcome. It may be given back more than once. A *sql.Conn or *sql.Tx is used as it is.
+// checkout takes a connection from a pool. If no connection becomes available, the error says that no statement was
+// sent. giveBack may be called more than once. A *sql.Conn or *sql.Tx is used as it is.
 func (q sqlQuerier) checkout(ctx context.Context) (conn sqlConn, giveBack func(), err error) {
 	db, pooled := q.conn.(*sql.DB)
 	if !pooled {
@@ -77,7 +77,7 @@ func (q sqlQuerier) checkout(ctx context.Context) (conn sqlConn, giveBack func()
 	if err != nil {
 		return nil, nil, driver.NotApplied(UsageOf(db).Unlent(ctx, err))
 	}
-	return own, func() { _ = own.Close() }, nil // back to the pool, which reports nothing of use
+	return own, func() { _ = own.Close() }, nil // back to the pool; Close reports no useful error
 }
 
 func (q sqlQuerier) Query(ctx context.Context, statement string, args []any, read func(Rows) error) error {
@@ -122,7 +122,7 @@ func (q sqlQuerier) Exec(ctx context.Context, statement string, args ...any) (Re
 	return Result{Affected: affected, LastID: lastID}, nil
 }
 
-// Unsent marks the errors by which a driver says that it has sent nothing.
+// Unsent marks the errors by which a driver reports that it has sent nothing.
 func Unsent(err error) error {
 	if errors.Is(err, sqldriver.ErrBadConn) || pgconn.SafeToRetry(err) {
 		return driver.NotApplied(err)
@@ -130,7 +130,7 @@ func Unsent(err error) error {
 	return err
 }
 
-// Flag is a boolean as the statements take it: drivers differ in how they send one.
+// Flag returns b as a parameter of a statement. Drivers differ in how they send a boolean.
 func Flag(b bool) int64 {
 	if b {
 		return 1
@@ -138,13 +138,13 @@ func Flag(b bool) int64 {
 	return 0
 }
 
-// ClosedFor is how long a grant closes a lock for others if nothing is heard of its holder, in
-// microseconds.
+// ClosedFor returns for how many microseconds a grant may keep the lock from others if its holder sends nothing
+// further.
 func ClosedFor(r driver.Request) int64 {
 	return max(r.TTL+r.HandoverDelay, r.MinHold).Microseconds()
 }
 
-// Discard closes a connection whose session may not be as the pool lent it, instead of giving it back.
+// Discard closes a connection instead of returning it to the pool, because its session state may have changed.
 func Discard(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// RenewAll renews with once. It asks again, a few times, for the grants whose rows another statement had locked: a renewal of the same
-// grant, or an acquire that was refused. It fails
-// only if nothing is known of any grant.
+// RenewAll renews grants with once. It retries, a few times, the grants whose rows another statement had locked: a
+// renewal of the same grant, or an acquire that was refused. It fails only if the outcome of every grant is unknown.
 func RenewAll(ctx context.Context, grants []driver.Grant, once func(context.Context, []driver.Grant) ([]driver.Outcome, error)) ([]driver.Outcome, error) {
 	result, err := once(ctx, grants)
 	if err != nil {
@@ -24,12 +23,12 @@ func RenewAll(ctx context.Context, grants []driver.Grant, once func(context.Cont
 				places, unknown = append(places, i), append(unknown, grants[i])
 			}
 		}
-		if len(unknown) == 0 || !backoff.Sleep(ctx, backoff.Jitter(lookPause)) {
+		if len(unknown) == 0 || !backoff.Sleep(ctx, backoff.Jitter(lookDelay)) {
 			break
 		}
 		outcomes, err := once(ctx, unknown)
 		if err != nil {
-			break // what is known is known
+			break // report the outcomes that are known
 		}
 		for i, place := range places {
 			result[place] = outcomes[i]
@@ -38,7 +37,7 @@ func RenewAll(ctx context.Context, grants []driver.Grant, once func(context.Cont
 	return result, nil
 }
 
-// RenewalOf names what failed, in an error that is reported for each of the grants.
+// RenewalOf names the failed renewal, for an error that is reported for each of the grants.
 func RenewalOf(grants []driver.Grant) string {
 	if len(grants) == 1 {
 		return fmt.Sprintf("renew %q", grants[0].Key)

@@ -12,36 +12,37 @@ import (
 )
 
 const (
-	IdleLimit    = 5 * time.Second // a connection that nobody uses is kept for as long
-	ConnectLimit = 5 * time.Second // for opening one
+	IdleLimit    = 5 * time.Second // how long an unused connection stays open
+	ConnectLimit = 5 * time.Second // how long opening a connection may take
 )
 
-// Reserve is one connection beside the application's pool, for what must not wait until the application gives one
-// back. It is opened when the pool is full, and closed when it was not needed for a while.
+// Reserve is one connection in addition to the application's pool. Renewals and releases use it while the pool is
+// full, because they must not wait for the application. It is opened on demand, and closed when it has been idle for
+// [IdleLimit].
 type Reserve struct {
-	open      func() (*Spare, error) // nil if the handle does not tell how
+	open      func() (*Spare, error) // nil if the handle does not reveal how to connect
 	releasing chan struct{}          // full while a release uses it
 
 	mu  sync.Mutex
-	now *Spare // nil while there is none
+	now *Spare // nil while there is no connection
 }
 
 // Spare is a pool of one connection.
 type Spare struct {
 	Q     Querier
-	Close func() // returns when nothing of it is left
+	Close func() // returns when the connection is closed
 
 	users   int
-	dropped bool // closed by the last user
+	dropped bool // the last user closes it
 	idle    *time.Timer
 }
 
-// NewReserve is a reserve that open opens.
+// NewReserve returns a reserve that connects with open.
 func NewReserve(open func() (*Spare, error)) *Reserve {
 	return &Reserve{open: open, releasing: make(chan struct{}, 1)}
 }
 
-// ReserveFor is for a handle of database/sql, on which by makes a querier.
+// ReserveFor returns a reserve for a handle of database/sql. by makes a querier of the handle.
 func ReserveFor(db *sql.DB, by func(*sql.DB) Querier) *Reserve {
 	if sqlhandle.Connector(db) == nil {
 		return &Reserve{}
@@ -52,7 +53,7 @@ func ReserveFor(db *sql.DB, by func(*sql.DB) Querier) *Reserve {
 	})
 }
 
-// WarningsOf is what weakens the promises in the way that db is set up.
+// WarningsOf returns the settings of db that weaken the promises.
 func WarningsOf(db *sql.DB) []string {
 	if sqlhandle.Connector(db) == nil {
 		return []string{"renewals share the connections of the application, because this release of Go does not tell how the handle opens one: give the locks a handle of their own"}
@@ -60,7 +61,7 @@ func WarningsOf(db *sql.DB) []string {
 	return sqlhandle.Warnings(db)
 }
 
-// lend runs work on the reserve. Releases use it one after the other, so that a renewal waits for one of them and not for all.
+// lend runs work on the reserve. Releases use it one at a time, so a renewal waits for at most one release.
 func (r *Reserve) lend(ctx context.Context, renews bool, work func(Querier) error) error {
 	if !renews {
 		waits, cancel := HalfOf(ctx)
@@ -98,8 +99,7 @@ func (r *Reserve) take() (*Spare, error) {
 	return r.now, nil
 }
 
-// giveBack ends a take. What is in doubt is lent to nobody else: its connection may be busy until the network gives
-// it up.
+// giveBack ends the use of u. A doubtful connection is closed, because it may be busy until the network gives up.
 func (r *Reserve) giveBack(u *Spare, doubtful bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +116,7 @@ func (r *Reserve) giveBack(u *Spare, doubtful bool) {
 	}
 }
 
-// drop has nobody take u any more. The caller holds mu.
+// drop prevents further use of u. The caller holds mu.
 func (r *Reserve) drop(u *Spare) {
 	u.dropped = true
 	if r.now == u {
@@ -124,7 +124,7 @@ func (r *Reserve) drop(u *Spare) {
 	}
 }
 
-// expire closes u if nobody uses it.
+// expire closes u if it is unused.
 func (r *Reserve) expire(u *Spare) {
 	r.mu.Lock()
 	over := r.now == u && u.users == 0
@@ -137,7 +137,7 @@ func (r *Reserve) expire(u *Spare) {
 	}
 }
 
-// CloseIdle closes what nobody uses, and returns when that is done or ctx ends.
+// CloseIdle closes unused connections, and returns when that is done or ctx ends.
 func (r *Reserve) CloseIdle(ctx context.Context) {
 	r.mu.Lock()
 	u := r.now
@@ -156,12 +156,12 @@ func (r *Reserve) CloseIdle(ctx context.Context) {
 	}
 }
 
-// ForRenewals is a querier that sends statements through pool, and through the reserve while the pool is full.
+// ForRenewals returns a querier that sends statements through pool, and through the reserve while the pool is full.
 func (r *Reserve) ForRenewals(pool Querier, usage func() Usage) Querier {
 	return reservedQuerier{pool, usage, r, true}
 }
 
-// ForReleases is as ForRenewals, for statements that wait while a renewal needs the reserve.
+// ForReleases is like ForRenewals, but its statements wait while a renewal needs the reserve.
 func (r *Reserve) ForReleases(pool Querier, usage func() Usage) Querier {
 	return reservedQuerier{pool, usage, r, false}
 }
@@ -170,7 +170,7 @@ type reservedQuerier struct {
 	pool    Querier
 	usage   func() Usage
 	reserve *Reserve
-	renews  bool // goes before releases
+	renews  bool // has priority over releases
 }
 
 func (q reservedQuerier) Query(ctx context.Context, statement string, args []any, read func(Rows) error) error {
@@ -185,8 +185,8 @@ func (q reservedQuerier) Exec(ctx context.Context, statement string, args ...any
 	return r, err
 }
 
-// lend runs work through the pool, or through the reserve while the pool is full. Where the reserve is not had in half of the time, because
-// the server takes no further connection, the pool may still lend one.
+// lend runs work through the pool, or through the reserve while the pool is full. If the reserve cannot connect within
+// half of the time, because the server accepts no further connection, lend tries the pool again.
 func (q reservedQuerier) lend(ctx context.Context, work func(Querier) error) error {
 	if q.reserve.open == nil || !q.usage().full() {
 		return work(q.pool)

@@ -8,8 +8,8 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// Bounds of repeating a statement that had no effect: a serialization failure, a deadlock, a lock
-// time-out, a busy file.
+// These bound the retries of a statement that had no effect: after a serialization failure, a deadlock, a lock
+// time-out or a busy file.
 const (
 	firstPause = time.Millisecond
 	longPause  = 10 * time.Millisecond
@@ -17,14 +17,14 @@ const (
 	LongRetry = 10 * time.Second
 )
 
-// Retry runs once again and again, for as long as again says that its error left no effect, with a
-// jittered pause between two tries. It gives up shortly before ctx's deadline, and after [LongRetry]
-// at the latest, with the last error marked [driver.NotApplied].
+// Retry calls once, and retries while again reports that its error left no effect. The delay between two tries has
+// jitter. Retry gives up shortly before ctx's deadline, and after [LongRetry] at the latest, with the last error
+// marked [driver.NotApplied].
 func Retry(ctx context.Context, again func(error) bool, once func() error) error {
 	return RetryWithin(ctx, LongRetry, again, once)
 }
 
-// RetryWithin is [Retry] with another limit than [LongRetry].
+// RetryWithin is [Retry] with limit in place of [LongRetry].
 func RetryWithin(ctx context.Context, limit time.Duration, again func(error) bool, once func() error) error {
 	end := time.Now().Add(limit)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// Usage is how many connections a pool has lent, or is opening, and how many it may have; zero: any number.
+// Usage is how many connections a pool has lent or is opening, and how many it may have. Zero Most means no limit.
 type Usage struct{ InUse, Most int }
 
-// UsageOf is the usage of a pool of database/sql.
+// UsageOf returns the usage of a pool of database/sql.
 func UsageOf(db *sql.DB) Usage {
 	s := db.Stats()
 	return Usage{s.InUse, s.MaxOpenConnections}
@@ -17,7 +17,7 @@ func UsageOf(db *sql.DB) Usage {
 
 func (u Usage) full() bool { return u.Most > 0 && u.InUse >= u.Most }
 
-// Unlent says why a pool lent no connection before ctx ended.
+// Unlent returns an error that says why a pool lent no connection before ctx ended.
 func (u Usage) Unlent(ctx context.Context, err error) error {
 	if ctx.Err() == nil || !u.full() {
 		return err
