@@ -1,4 +1,4 @@
-// Package postgres keeps locks as lease rows in PostgreSQL.
+// Package postgres stores locks as lease rows in PostgreSQL.
 package postgres
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// Backend is the dialect of PostgreSQL 12 and newer.
+// Backend is the implementation for PostgreSQL 12 and newer.
 type Backend struct {
 	runner // through the application's pool
 
@@ -40,13 +40,13 @@ func newBackend(h handle, t sqltable.Table) *Backend {
 	return p
 }
 
-// Capabilities says what lease rows in Postgres promise.
+// Capabilities returns the guarantees of lease rows in Postgres.
 func (p *Backend) Capabilities() driver.Capabilities {
 	silence := p.waiters.listener.silent()
 	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: silence == notSilent, Pauses: true}
 	c.Warnings = slices.Clip(p.warnings)
 	if silence == pooler {
-		c.Warnings = append(c.Warnings, "waiters poll, because a pooler stands before the server, through which nobody can be notified: give the locks a pool of their own that reaches the server directly")
+		c.Warnings = append(c.Warnings, "waiters poll, because a pooler before the server cannot forward notifications: give the locks a pool of their own that reaches the server directly")
 	}
 	return c
 }
@@ -55,7 +55,7 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	if g, found, err := p.passed(ctx, r); found || err != nil {
 		return g, p.classify(ctx, "acquire", r.Key, err)
 	}
-	var deposited *sqlbase.Answer // to the try that deposited the request with its row
+	var deposited *sqlbase.Answer // to the attempt that deposited the request in the waiter's row
 	a, err := sqlbase.Settle(ctx,
 		func() (sqlbase.Answer, error) {
 			a, err := p.ask(ctx, r)
@@ -74,29 +74,29 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		case deposited == nil || !driver.IsNotApplied(err):
 			return driver.Grant{}, err
 		case driver.IsPermanent(err):
-			return driver.Grant{}, p.takeBack(ctx, r, err)
+			return driver.Grant{}, p.withdrawAfter(ctx, r, err)
 		}
-		a = *deposited // what came then had no effect, and this had one
+		a = *deposited // the later attempts had no effect, and this one had
 	}
 	if a.Verdict != sqlbase.Granted {
-		a.Pending = a.Pending || deposited != nil // also if the last try could not deposit it anew
+		a.Pending = a.Pending || deposited != nil // even if the last attempt could not deposit the request again
 		return driver.Grant{}, a.Held()
 	}
 	return sqlbase.GrantOf(r, a), nil
 }
 
-// takeBack undoes that r was left with its row, for why, which says that nothing had an effect. It does not say so if that
-// fails.
-func (p *Backend) takeBack(ctx context.Context, r driver.Request, why error) error {
+// withdrawAfter withdraws r, which was deposited in the waiter's row, and returns why, which says that nothing had an
+// effect. If the withdrawal fails, the returned error does not say so.
+func (p *Backend) withdrawAfter(ctx context.Context, r driver.Request, why error) error {
 	err := p.Release(ctx, driver.Grant{Key: r.Key, Nonce: r.Nonce})
 	if err == nil || errors.Is(err, driver.ErrNotHeld) {
 		return why
 	}
-	return fmt.Errorf("%v; and the request was not taken back: %v", why, err) //nolint:errorlint // what they are marked as is not true of both
+	return fmt.Errorf("%v; and the waiting request was not withdrawn: %v", why, err) //nolint:errorlint // their marks do not hold for both
 }
 
-// ask makes one attempt. Somebody's uncommitted insert of the same name, or an older holder's
-// transaction, is waited for no longer than the statement says.
+// ask makes one attempt. The statement bounds how long it waits for an uncommitted insert of the same name, or for an
+// older holder's transaction.
 func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, error) {
 	args := []any{
 		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
@@ -164,7 +164,7 @@ func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 	return p.classify(ctx, "release", g.Key, err)
 }
 
-// HandOver takes one round trip.
+// HandOver replaces from with a grant to r in one round trip.
 func (p *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	args := append(sqlbase.HandOverArgs(from, r), p.waiters.callable(r.Key))
 	g, err := sqlbase.HandOver(ctx, r, func() (sqlbase.Answer, error) {
@@ -206,13 +206,12 @@ func (p *Backend) renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return result, err
 }
 
-// decision bounds how long a first waiter waits to be heard of by way of a notification.
+// decision bounds how long the first waiter waits until it is known whether notifications arrive.
 const decision = 100 * time.Millisecond
 
-// Notify implements [driver.Notifier]. A release tells one waiter, the one that has waited longest, and
-// keeps the name for it for a moment; an expiry tells nobody. All waiters of a backend share one
-// connection. Where a pooler swallows what it hears, or the driver is not pgx, the waiter is
-// registered all the same, and finds out by its poll.
+// Notify implements [driver.Notifier]. A release notifies the waiter that has waited longest, and reserves the lock
+// for it briefly. An expiry notifies nobody. All waiters of a backend share one listening connection. If a pooler
+// swallows notifications, or the driver is not pgx, the waiter is registered nevertheless, and polls.
 func (p *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	w := &waiter{wake}
 	row, write, first := p.waiters.join(key, w)
@@ -237,7 +236,8 @@ func (p *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	return stop, nil
 }
 
-// write writes the row of one who waits, from now on if first says so, once nobody else writes it.
+// write writes the row of a waiter after any concurrent write of it. If first is true, the waiter's time in the queue
+// starts now.
 func (p *Backend) write(ctx context.Context, r *row, channel string, first bool) error {
 	select {
 	case r.writing <- struct{}{}:
@@ -248,8 +248,8 @@ func (p *Backend) write(ctx context.Context, r *row, channel string, first bool)
 	return p.exec(ctx, "wait", encodeRows([]*row{r}), channel, sqlbase.Flag(first))
 }
 
-// passed returns the grant that a release has made to r. It reads the row once for each notification that claims such a grant, and believes
-// only the row.
+// passed returns the grant that a release has made to r. It reads the lock's row once for each notification that
+// claims such a grant. Only the row proves the grant.
 func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant, found bool, err error) {
 	if !r.Waiting || !p.waiters.promised(r.Key) {
 		return g, false, nil
@@ -265,8 +265,8 @@ func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant,
 	return g, true, nil
 }
 
-// withdraw has no release grant the request of g's nonce any more, and reports whether it had been left and not
-// granted: then there is nothing to release.
+// withdraw withdraws the pending request of g's nonce, so that no release can grant it. It reports whether the request
+// was deposited and not granted. In that case there is nothing to release.
 func (p *Backend) withdraw(ctx context.Context, g driver.Grant) (withdrawn bool, err error) {
 	if !p.waiters.anyDeposited() {
 		return false, nil
@@ -280,8 +280,8 @@ func (p *Backend) withdraw(ctx context.Context, g driver.Grant) (withdrawn bool,
 	return withdrawn, err
 }
 
-// drainLimit is how long a grant waits for the transactions of older holders: half of the TTL, so that
-// what is then left of the lease is of use, and no longer than ctx leaves time for another statement.
+// drainLimit returns how long a grant waits for the transactions of older holders. It is at most half of the TTL, so
+// that the remaining lease is long enough. It also leaves time before ctx's deadline for another statement.
 func drainLimit(ctx context.Context, ttl time.Duration) time.Duration {
 	limit := min(ttl/2, sqlbase.LongRetry)
 	if deadline, ok := ctx.Deadline(); ok {
@@ -290,8 +290,9 @@ func drainLimit(ctx context.Context, ttl time.Duration) time.Duration {
 	return max(limit, time.Millisecond)
 }
 
-// draining returns why a sealed grant timed out: a transaction that has checked the mark, or an insert of the same name. Nothing was
-// granted. Without an answer it reports the mark, which is waited for longer.
+// draining returns why a sealed grant timed out: a transaction that has checked the fence mark, or an insert of the
+// same name. Nothing was granted. If the server does not answer, draining reports the mark, because waits for a mark
+// last longer.
 func (p *Backend) draining(ctx context.Context, key driver.Key) sqlbase.Answer {
 	var a sqlbase.Answer
 	if found, err := p.one(ctx, "draining", []any{key.Namespace, key.Name}, a.Dest()...); err != nil || !found {
@@ -300,14 +301,14 @@ func (p *Backend) draining(ctx context.Context, key driver.Key) sqlbase.Answer {
 	return a
 }
 
-// timedOut recognises a statement that the server has undone at the statement_timeout of the caller's own, and not
-// because ctx ended.
+// timedOut reports whether the server undid a statement because of the caller's own statement_timeout, and not because
+// ctx ended.
 func timedOut(ctx context.Context, err error) bool {
 	return sqlerror.State(err) == "57014" && ctx.Err() == nil
 }
 
-// unsealable recognises a mark's table that is missing, outdated, or closed to the role. That is for the
-// guard to say: a lock needs no such table.
+// unsealable reports whether the mark's table is missing, outdated, or not accessible to the role. The guard reports
+// that error, because a lock does not need the table.
 func unsealable(err error) bool {
 	switch sqlerror.State(err) {
 	case "42P01", "42703", "3F000", "42501":
@@ -317,8 +318,8 @@ func unsealable(err error) bool {
 	}
 }
 
-// adopt records the server as the one that grants, which happens once for each start of a server and each table. It asks for the version
-// first, so that a server which only imitates PostgreSQL is never adopted and grants nothing.
+// adopt records the server as the one that grants. This happens once for each start of a server and each table. It
+// reads the version first, so that a server that only imitates PostgreSQL is never adopted and grants nothing.
 func (p *Backend) adopt(ctx context.Context) error {
 	if err := p.supported(ctx); err != nil {
 		return err
@@ -326,7 +327,7 @@ func (p *Backend) adopt(ctx context.Context) error {
 	return p.exec(ctx, "adopt_epoch")
 }
 
-// supported is a permanent error if the server only imitates PostgreSQL.
+// supported returns a permanent error if the server only imitates PostgreSQL.
 func (p *Backend) supported(ctx context.Context) error {
 	var version string
 	if _, err := p.one(ctx, "version", nil, &version); err != nil {
@@ -338,7 +339,7 @@ func (p *Backend) supported(ctx context.Context) error {
 	return nil
 }
 
-// named replaces the error of a statement that the server does not understand if it only imitates PostgreSQL.
+// named replaces err if the server did not understand a statement because it only imitates PostgreSQL.
 func (p *Backend) named(ctx context.Context, err error) error {
 	switch state := sqlerror.State(err); {
 	case len(state) != 5 || state[:2] != "42" && state[:2] != "0A": // syntax error or access rule violation, feature not supported
@@ -357,7 +358,8 @@ func (p *Backend) CloseIdle(ctx context.Context) {
 	p.reserve.CloseIdle(ctx)
 }
 
-// Listens reports whether there is a connection that listens, or is about to be, and whether there is a row of a waiter.
+// Listens reports whether a connection listens or is about to, and whether the table contains a row of a waiter of
+// this backend.
 func (p *Backend) Listens() (listens, rows bool) {
 	_, rows = p.waiters.count()
 	return p.waiters.listener.runs(), rows

@@ -8,14 +8,14 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// boundedPool is a querier on a pool whose driver may not heed a context: a call ends with its context all the same. The connection is
-// lent to nobody before what was left behind has ended.
+// boundedPool is a querier on a pool whose driver may ignore contexts. A call ends with its context nevertheless. The
+// pool does not lend the connection again until the abandoned call has ended.
 type boundedPool struct{ db *sql.DB }
 
 func (q boundedPool) Query(ctx context.Context, statement string, args []any, read func(sqlbase.Rows) error) error {
 	return lend(ctx, q.db, q.conn, func(conn *sql.Conn) error {
 		return bounded.Query(ctx, func(feed func(sqlbase.Rows) error) error {
-			defer conn.Close() // before the caller asks for the next one
+			defer conn.Close() // before the caller takes the next connection
 			return sqlbase.On(conn).Query(ctx, statement, args, feed)
 		}, read)
 	})

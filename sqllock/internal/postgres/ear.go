@@ -16,27 +16,27 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ear is what a listener sends its statements through, and hears calls by. It is for one
-// goroutine, but for poke.
+// ear is the connection on which a listener sends its statements and receives notifications. Only poke may be called
+// from another goroutine.
 type ear interface {
 	exec(ctx context.Context, statement string, args ...any) error
-	// wait returns the payload of the next notification; it answers false at the deadline, or when it was poked.
+	// wait returns the payload of the next notification. heard is false at the deadline, and after a poke.
 	wait(until time.Time) (payload string, heard bool, err error)
 	poke()
 	close()
 }
 
-// pgxEar is a connection of pgx, from either kind of pool.
+// pgxEar is a pgx connection from either kind of pool.
 type pgxEar struct {
 	raw   *pgx.Conn
 	with  func(func(*pgx.Conn) error) error // lends raw
-	end   func()                            // gives the place in the pool back, if it has one
+	end   func()                            // frees the connection's place in the pool, if it has one
 	mu    sync.Mutex
 	waits bool // the goroutine reads from the socket
 	poked bool
 }
 
-// openPgx takes a connection out of the pool, whose limit does not count it any more.
+// openPgx removes a connection from the pool. It no longer counts towards the pool's limit.
 func openPgx(pool *pgxpool.Pool) func(context.Context) (ear, error) {
 	return func(ctx context.Context) (ear, error) {
 		conn, err := pool.Acquire(ctx)
@@ -52,7 +52,7 @@ func openPgx(pool *pgxpool.Pool) func(context.Context) (ear, error) {
 	}
 }
 
-// openSQL borrows a connection of the pool, if it is one of pgx and not the only one.
+// openSQL borrows a connection from the pool, if the driver is pgx and the pool may have a second connection.
 func openSQL(db *sql.DB) func(context.Context) (ear, error) {
 	return func(ctx context.Context) (ear, error) {
 		if db.Stats().MaxOpenConnections == 1 {
@@ -72,28 +72,29 @@ func openSQL(db *sql.DB) func(context.Context) (ear, error) {
 			return direct(ctx, raw)
 		})
 		if err != nil {
-			_ = conn.Close() // back to the pool: nobody has listened on it
+			_ = conn.Close() // back to the pool: it has not executed LISTEN
 			return nil, err
 		}
 		return &pgxEar{
 			raw:  raw,
 			with: func(f func(*pgx.Conn) error) error { return conn.Raw(func(any) error { return f(raw) }) },
 			end: func() {
-				_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) // the pool throws it away
-				_ = conn.Close()                                              // says that it is closed
+				_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) // the pool discards it
+				_ = conn.Close()                                              // reports that it is closed
 			},
 		}, nil
 	}
 }
 
 var (
-	errDeaf   = errors.New("the driver lends no connection of pgx, or the pool has no second one to lend")
-	errPooler = errors.New("a pooler stands before the server")
+	errDeaf   = errors.New("the driver is not pgx, or the pool is limited to one connection")
+	errPooler = errors.New("there is a pooler between this process and the server")
 )
 
-// direct asks which server process runs the statements: a pooler tells its clients of another. Through one
-// nobody listens. In transaction mode nothing would be heard; and PgBouncer 1.18, when a notification
-// reaches a connection that it has just handed to a client, was seen to hand it to the next one too early.
+// direct checks which server process runs the statements: a pooler reports another process to its clients. The
+// listener does not listen through a pooler. In transaction mode no notification would arrive. PgBouncer 1.18 also has
+// a fault: when a notification reached a connection that it had just assigned to a client, it assigned the connection
+// to the next client too early.
 func direct(ctx context.Context, raw *pgx.Conn) error {
 	var pid uint32
 	if err := raw.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid); err != nil {
@@ -112,8 +113,8 @@ func (e *pgxEar) exec(ctx context.Context, statement string, args ...any) error 
 	})
 }
 
-// wait is bounded and poked by a deadline of the socket and not by a context, because pgx can be set up
-// to answer the end of a context with a request to cancel, which might hit the next statement.
+// wait uses a deadline of the socket and no context. pgx can be configured to send a cancel request when a context
+// ends, and that request might hit the next statement.
 func (e *pgxEar) wait(until time.Time) (id string, heard bool, err error) {
 	err = e.with(func(raw *pgx.Conn) error {
 		socket := raw.PgConn().Conn()
@@ -140,7 +141,7 @@ func (e *pgxEar) wait(until time.Time) (id string, heard bool, err error) {
 		}
 		if err == nil {
 			heard = true
-			if n != nil { // else the pool's user has a handler of his own, and everybody is woken
+			if n != nil { // nil if the pool's user has a notification handler: then wake every waiter
 				id = n.Payload
 			}
 			return reset
@@ -159,18 +160,18 @@ func (e *pgxEar) poke() {
 	}
 }
 
-// goodbye is how long the end of a connection may take.
+// goodbye bounds the closing of a connection.
 const goodbye = 250 * time.Millisecond
 
-// close ends the connection, whatever state it is in: it listens, and is nothing for a pool.
+// close closes the connection in any state. It is not returned to the pool, because it listens.
 func (e *pgxEar) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
-	_ = e.raw.Close(ctx) // it is over either way
+	_ = e.raw.Close(ctx) // closed even after an error
 	e.end()
 }
 
-// deaf sends statements through the pool and hears nothing.
+// deaf sends statements through the pool and receives no notification.
 type deaf struct {
 	q     sqlbase.Querier
 	pokes chan struct{} // holds one

@@ -11,12 +11,12 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// lockNotAvailable is the SQLSTATE of an ended lock_timeout.
+// lockNotAvailable is the SQLSTATE of an expired lock_timeout.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const lockNotAvailable = "55P03"
 
-// transient recognises what the server undid, and what may succeed when it is sent again: a
-// serialization failure, a deadlock, an ended lock time-out.
+// transient reports whether the server undid the statement and a retry may succeed: after a serialization failure, a
+// deadlock, or an expired lock_timeout.
 func transient(err error) bool {
 	switch sqlerror.State(err) {
 	case "40001", "40P01", lockNotAvailable:
@@ -26,7 +26,7 @@ func transient(err error) bool {
 	}
 }
 
-// classify turns an error into one of the answers of the driver contract.
+// classify turns an error into one of the errors of the driver contract.
 func (p *Backend) classify(ctx context.Context, operation string, key driver.Key, err error) error {
 	if sqlbase.Settled(err) {
 		return err
@@ -52,10 +52,11 @@ func (p *Backend) classify(ctx context.Context, operation string, key driver.Key
 	}
 }
 
-// unencodable is untranslatable_character and character_not_in_repertoire.
+// unencodable reports whether state is untranslatable_character or character_not_in_repertoire.
 func unencodable(state string) bool { return state == "22P05" || state == "22021" }
 
-// withFields says which fields of r the database's encoding may have no form for, where err is that: the server does not.
+// withFields adds the fields of r that the database's encoding may be unable to represent, because the server's error
+// does not name them.
 func withFields(r driver.Request, err error) error {
 	if !unencodable(sqlerror.State(err)) {
 		return err
@@ -69,9 +70,8 @@ func withFields(r driver.Request, err error) error {
 	return fmt.Errorf("%s: %w", strings.Join(fields, ", "), err)
 }
 
-// refused reports whether the server undid the statement for certain. Not so where the connection
-// broke (08), an operator or a shutdown intervened (57), or the server itself failed (58, XX): the
-// commit may have happened before.
+// refused reports whether the server certainly undid the statement. The statement may have been committed if the
+// connection broke (08), an operator or a shutdown intervened (57), or the server itself failed (58, XX).
 func refused(state string) bool {
 	if state == "" {
 		return false

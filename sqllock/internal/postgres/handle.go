@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// handle is what differs from one kind of handle to the other.
+// handle contains what differs between the two kinds of handle.
 type handle struct {
 	q       sqlbase.Querier
 	usage   func() sqlbase.Usage
@@ -22,7 +22,7 @@ type handle struct {
 	warnings []string
 }
 
-// OverSQL keeps locks through a handle of database/sql.
+// OverSQL returns a backend that uses a handle of database/sql.
 func OverSQL(db *sql.DB, t sqltable.Table) *Backend {
 	return newBackend(handle{
 		q: querierOn(db), usage: func() sqlbase.Usage { return sqlbase.UsageOf(db) }, reserve: sqlbase.ReserveFor(db, querierOn),
@@ -30,7 +30,7 @@ func OverSQL(db *sql.DB, t sqltable.Table) *Backend {
 	}, t)
 }
 
-// OverPgx keeps locks through a pool of pgx.
+// OverPgx returns a backend that uses a pool of pgx.
 func OverPgx(pool *pgxpool.Pool, t sqltable.Table) *Backend {
 	return newBackend(handle{
 		q: pgxPool{pool: pool}, usage: func() sqlbase.Usage { return usageOf(pool) }, reserve: reserveFor(pool),

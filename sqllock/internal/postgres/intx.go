@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// adoptLimit bounds what an InTx that meets a new server does outside of the caller's transaction:
-// the pool may have no second connection.
+// adoptLimit bounds the statements that InTx runs outside the caller's transaction when it meets a new server: the
+// pool may have no second connection.
 const adoptLimit = time.Second
 
 func (p *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) error {
@@ -26,8 +26,8 @@ func (p *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.K
 	return nil
 }
 
-// askInTx makes one attempt inside the caller's transaction, which it never repeats after an error:
-// the transaction is over then.
+// askInTx makes one attempt inside the caller's transaction. It never retries after an error, because the error has
+// aborted the transaction.
 func (p *Backend) askInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) (sqlbase.Answer, error) {
 	var a sqlbase.Answer
 	found, err := sqlbase.QueryOne(ctx, tx, p.sql["lock_in_tx"], p.args([]any{key.Namespace, key.Name}), a.Dest()...)
@@ -43,8 +43,8 @@ func (p *Backend) askInTx(ctx context.Context, tx sqlbase.Querier, key driver.Ke
 	}
 }
 
-// createInTx inserts the row of a lock that has none, which locks it as well. What goes wrong is
-// undone to a savepoint, and with it the lock_timeout.
+// createInTx inserts the missing row of a lock, which also locks it. After an error it rolls back to a savepoint,
+// which also restores the lock_timeout.
 func (p *Backend) createInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) (sqlbase.Answer, error) {
 	if _, err := tx.Exec(ctx, "SAVEPOINT rowlock_in_tx", p.args(nil)...); err != nil {
 		return sqlbase.Answer{}, err
@@ -68,8 +68,8 @@ func (p *Backend) createInTx(ctx context.Context, tx sqlbase.Querier, key driver
 	return sqlbase.Answer{}, err
 }
 
-// adoptOutside begins the quarantine of a new server in a transaction of its own, because the
-// caller will roll back its own.
+// adoptOutside begins the quarantine of a new server in a separate transaction, because the caller will roll back its
+// own.
 func (p *Backend) adoptOutside(ctx context.Context, key driver.Key) error {
 	bounded, cancel := context.WithTimeout(ctx, adoptLimit)
 	defer cancel()

@@ -14,58 +14,58 @@ import (
 )
 
 const (
-	refreshEvery   = time.Second            // how often rows are written; releases pass over those of 3 s ago
-	sweepEvery     = time.Minute            // how often rows of the dead are looked for
-	listenLimit    = 2 * time.Second        // for a statement of the listener
-	helloLimit     = 5 * time.Second        // for a notification to oneself
-	reconnectPause = 100 * time.Millisecond // before the next connection
-	retryListening = time.Second            // after a connection could not be made
-	retryMute      = time.Minute            // after a pooler has swallowed what was to be heard
-	hello          = "hello"                // the payload to oneself
+	refreshEvery   = time.Second            // how often rows are written; releases pass over a row that is older than 3 s
+	sweepEvery     = time.Minute            // how often the rows of dead processes are deleted
+	listenLimit    = 2 * time.Second        // bounds a statement of the listener
+	helloLimit     = 5 * time.Second        // bounds the wait for the listener's own notification
+	reconnectPause = 100 * time.Millisecond // delay before the next connection
+	retryListening = time.Second            // delay after a connection failed
+	retryMute      = time.Minute            // delay after a pooler has swallowed the listener's own notification
+	hello          = "hello"                // the payload of the listener's own notification
 )
 
-// listener is the goroutine that writes the rows of those who wait and hears the notifications that call them, on a connection of its own.
-// It runs while there are rows.
+// listener writes the rows of waiters, and receives their notifications on a connection of its own. It is a goroutine
+// that runs while there are rows.
 type listener struct {
 	pg   *Backend
-	open func(ctx context.Context) (ear, error) // nil if the driver lends nothing that hears
+	open func(ctx context.Context) (ear, error) // nil if the driver has no connection that can listen
 
 	mu      sync.Mutex
 	state   listening
-	ear     ear           // nil while there is none
-	channel string        // of the ear
-	decided chan struct{} // closed once it is known whether the first ear hears
-	ended   chan struct{} // closed when the goroutine that runs has ended
+	ear     ear           // nil while there is no connection
+	channel string        // on which the ear listens
+	decided chan struct{} // closed once it is known whether the first ear receives notifications
+	ended   chan struct{} // closed when the running goroutine has ended
 	unpark  *time.Timer
-	keep    bool // what is not used any more, for those who come back
+	keep    bool // keep an unused connection and unused rows for the next waiter
 
 	silence  silence
-	deafTill time.Time // nobody tries to listen before
+	deafTill time.Time // no attempt to listen before this time
 	written  time.Time // when the rows were last written
-	swept    time.Time // when those of the dead were last forgotten
+	swept    time.Time // when the rows of dead processes were last deleted
 }
 
-// listening is what a listener does.
+// listening is the state of a listener.
 type listening int
 
 const (
-	listenOff        listening = iota // nobody waits
+	listenOff        listening = iota // there is no waiter
 	listenConnecting                  // it has no connection, or has not listened on it yet
 	listenHearing                     // notifications arrive
 	listenPolling                     // no notification arrives, and rows are written through the pool
-	listenParked                      // nobody waits, and a connection that hears is kept for the next who does
+	listenParked                      // there is no waiter, and a connection that listens is kept for the next waiter
 )
 
-// silence is why notifications are known not to arrive.
+// silence is the known reason why no notifications arrive.
 type silence int
 
 const (
 	notSilent silence = iota // they arrive, or it is not known yet
-	mute                     // the driver lends no connection that hears, or what was sent did not arrive
-	pooler                   // a pooler stands before the server
+	mute                     // the driver has no connection that can listen, or the listener's own notification did not arrive
+	pooler                   // there is a pooler before the server
 )
 
-// start has the goroutine run.
+// start starts the goroutine.
 func (l *listener) start(s *waiters) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func (l *listener) start(s *waiters) {
 	go l.run(s, l.ear, l.ended)
 }
 
-// run serves with one connection after the other until nobody waits.
+// run serves one connection after another until there is no waiter.
 func (l *listener) run(s *waiters, e ear, ended chan<- struct{}) {
 	defer close(ended)
 	for {
@@ -103,7 +103,7 @@ func (l *listener) run(s *waiters, e ear, ended chan<- struct{}) {
 	}
 }
 
-// connect opens a connection and listens on it. Without one the goroutine goes on deaf.
+// connect opens a connection and listens on it. If that fails, the goroutine continues without notifications.
 func (l *listener) connect() ear {
 	e := ear(newDeaf(l.pg.q))
 	if l.mayListen() {
@@ -146,7 +146,7 @@ func (l *listener) listen(ctx context.Context, channel string) (ear, error) {
 	return e, nil
 }
 
-// turnDeaf has nobody listen for a while.
+// turnDeaf prevents attempts to listen for d.
 func (l *listener) turnDeaf(why silence, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,10 +159,10 @@ func (l *listener) mayListen() bool {
 	return l.open != nil && !time.Now().Before(l.deafTill)
 }
 
-// serve works with one connection, and reports whether another is wanted.
+// serve works with one connection, and reports whether to open another.
 func (l *listener) serve(s *waiters, e ear, fresh bool) (another bool) {
 	_, isDeaf := e.(*deaf)
-	var greetedBy time.Time // zero once a notification was heard
+	var greetedBy time.Time // zero once a notification has arrived
 	if fresh {
 		if !isDeaf {
 			greetedBy = time.Now().Add(helloLimit)
@@ -204,8 +204,8 @@ func (l *listener) serve(s *waiters, e ear, fresh bool) (another bool) {
 	}
 }
 
-// begin lets first waiters go on. The rows of those who were there before are written anew, and they are woken: what came before this
-// connection was not heard.
+// begin lets the first waiters proceed. It writes the rows of earlier waiters again, and wakes these waiters, because
+// notifications sent before this connection listened were lost.
 func (l *listener) begin(s *waiters, e ear, hears bool) error {
 	l.mu.Lock()
 	if hears {
@@ -231,17 +231,19 @@ func (l *listener) begin(s *waiters, e ear, hears bool) error {
 	return err
 }
 
-// greet notifies the listener by way of the pool: what comes from another session must be heard.
+// greet notifies the listener through the pool. Only a notification from another session proves that notifications
+// arrive.
 func (l *listener) greet() {
 	l.mu.Lock()
 	channel := l.channel
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), helloLimit)
 	defer cancel()
-	_ = l.pg.exec(ctx, "call", channel, hello) // without it, it is taken that nothing is heard
+	_ = l.pg.exec(ctx, "call", channel, hello) // if this fails, the listener assumes that no notifications arrive
 }
 
-// tick reports whether it is time to write the rows, and to look for those of the dead, and whether rows are kept for who comes back.
+// tick reports whether it is time to write the rows, whether to delete those of dead processes, and whether to keep
+// rows for waiters that return.
 func (l *listener) tick() (tick, sweep, keep bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,7 +260,7 @@ func (l *listener) nextTick() time.Time {
 	return l.written.Add(refreshEvery)
 }
 
-// tell writes what is due.
+// tell writes the rows that are due.
 func (l *listener) tell(s *waiters, e ear, w work) error {
 	ctx, cancel := context.WithTimeout(context.Background(), listenLimit)
 	defer cancel()
@@ -285,7 +287,7 @@ func (l *listener) tell(s *waiters, e ear, w work) error {
 	return err
 }
 
-// poke has the goroutine look at once for what is to be done.
+// poke makes the goroutine check at once what it has to do.
 func (l *listener) poke() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -301,7 +303,7 @@ func (l *listener) hears() bool {
 	return l.state == listenHearing
 }
 
-// heardOn is the channel on which notifications arrive; empty if they do not.
+// heardOn returns the channel on which notifications arrive. It is empty if they do not.
 func (l *listener) heardOn() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -311,7 +313,7 @@ func (l *listener) heardOn() string {
 	return ""
 }
 
-// silent is why nobody is called, as far as is known before anybody has waited.
+// silent returns why no notifications arrive, as far as that is known before the first wait.
 func (l *listener) silent() silence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -321,14 +323,15 @@ func (l *listener) silent() silence {
 	return l.silence
 }
 
-// isDecided is closed once it is known whether the first connection hears.
+// isDecided returns a channel that is closed once it is known whether the first connection receives notifications.
 func (l *listener) isDecided() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.decided
 }
 
-// end notes that the goroutine ends, and reports whether e, if it hears, is kept for the next waiter, for a while.
+// end records that the goroutine ends. It reports whether e receives notifications and is kept for the next waiter for
+// a while.
 func (l *listener) end(e ear, greeted bool) (kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -341,7 +344,7 @@ func (l *listener) end(e ear, greeted bool) (kept bool) {
 	return true
 }
 
-// closeParked closes e, unless somebody waits with it again.
+// closeParked closes e, unless a new waiter uses it.
 func (l *listener) closeParked(e ear) {
 	l.mu.Lock()
 	mine := l.state == listenParked && l.ear == e
@@ -355,13 +358,13 @@ func (l *listener) closeParked(e ear) {
 	}
 }
 
-// closeIdle closes what is kept for the next waiter, and has the goroutine keep nothing if nobody waits. It returns when that is done or
-// ctx ends.
+// closeIdle closes the connection that is kept for the next waiter. If there is no waiter, the goroutine then keeps
+// nothing. closeIdle returns when that is done or ctx ends.
 func (l *listener) closeIdle(ctx context.Context, waits bool) {
 	l.mu.Lock()
 	state, e, ended := l.state, l.ear, l.ended
 	if state != listenOff && state != listenParked {
-		l.keep = false // also of those who are about to leave
+		l.keep = false // applies also to waiters that are about to leave
 		if e != nil {
 			e.poke()
 		}
@@ -378,18 +381,19 @@ func (l *listener) closeIdle(ctx context.Context, waits bool) {
 	}
 }
 
-// runs reports whether there is a connection that listens, or is about to be.
+// runs reports whether a connection listens or is about to.
 func (l *listener) runs() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state != listenOff
 }
 
-// grantedWord is what release_passing.sql writes behind the id of a row whose request it has granted.
+// grantedWord follows the id of a row in the notification of release_passing.sql if the release has granted the row's
+// request.
 const grantedWord = "granted"
 
-// parse reads what release.sql and release_passing.sql notify. Every role of the database may send such a text, so it is a hint: the
-// row of the lock proves a grant.
+// parse parses the notification of release.sql or release_passing.sql. Every role of the database may send such a
+// text, so it is a hint. Only the row of the lock proves a grant.
 func parse(payload string) (id string, what heard) {
 	id, word, _ := strings.Cut(payload, " ")
 	if word == grantedWord {

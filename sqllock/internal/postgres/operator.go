@@ -37,7 +37,7 @@ func (p *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return list[0], nil
 }
 
-// ForceRelease ends what holds key with this token, and fences it.
+// ForceRelease ends the grant of key with this token, and raises the token so that its holder is fenced.
 func (p *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	args := []any{key.Namespace, key.Name, int64(token), sqlbase.Flag(live)}
 	err := sqlbase.Ended(ctx, func(a *sqlbase.Answer) error {
@@ -47,11 +47,11 @@ func (p *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	return p.classify(ctx, "force release", key, err)
 }
 
-// pruneBatch bounds how long one statement of Prune keeps new names from being inserted.
+// pruneBatch bounds how long one statement of Prune blocks inserts of new names.
 const pruneBatch = 10_000
 
-// Prune forgets locks that have been free for so long, a batch a statement. After an error it
-// reports how many it had forgotten until then.
+// Prune deletes the rows of locks that have been free for unused, one batch per statement. After an error it reports
+// how many rows it has deleted.
 func (p *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	total := 0
 	for {
@@ -66,7 +66,7 @@ func (p *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) 
 	}
 }
 
-// Pause takes one round trip.
+// Pause replaces the grant g with a pause in one round trip.
 func (p *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	var done string
 	found, err := p.one(ctx, "pause", []any{

@@ -23,10 +23,10 @@ var (
 	_ Conn = (pgx.Tx)(nil)
 )
 
-// pgxPool is a querier that takes a connection for each statement.
+// pgxPool is a querier that acquires a connection for each statement.
 type pgxPool struct {
 	pool *pgxpool.Pool
-	half bool // waits for a connection for half of the time only
+	half bool // waits for a connection for only half of the time
 }
 
 func (q pgxPool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
@@ -64,7 +64,7 @@ func (q pgxPool) Exec(ctx context.Context, statement string, args ...any) (sqlba
 	return On(conn).Exec(ctx, statement, args...)
 }
 
-// On is a querier on one connection or transaction of pgx.
+// On returns a querier on one connection or transaction of pgx.
 func On(conn Conn) sqlbase.Querier { return pgxQuerier{conn} }
 
 type pgxQuerier struct{ conn Conn }
@@ -91,7 +91,7 @@ func usageOf(pool *pgxpool.Pool) sqlbase.Usage {
 	return sqlbase.Usage{InUse: int(s.TotalConns() - s.IdleConns()), Most: int(s.MaxConns())}
 }
 
-// reserveFor is for a pool of pgx's. The connection is set up by the hooks of the pool, as all others of it.
+// reserveFor returns the reserve for a pool of pgx. The pool's hooks configure the connection as they do every other.
 func reserveFor(pool *pgxpool.Pool) *sqlbase.Reserve {
 	return sqlbase.NewReserve(func() (*sqlbase.Spare, error) {
 		config := pool.Config()

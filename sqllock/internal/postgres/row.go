@@ -5,21 +5,21 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// row is what this process knows of its row in the table of waiters. A process has one row for each name that it waits for,
-// however many of its goroutines wait. The mutex of waiters guards it.
+// row is what this process knows of its row in the table of waiters. A process has one row for each name that it waits
+// for, and all its waiting goroutines share the row. The mutex of waiters guards it.
 type row struct {
 	key   driver.Key
 	id    string
 	state rowState
 	heard heard
 
-	waiters  map[*waiter]struct{} // empty in the states that have none
-	writing  chan struct{}        // full while a statement writes the row: two that found none would both insert one
-	gone     chan struct{}        // of a row without waiters: closed once it is deleted, or somebody waits with it again
-	replaces string               // the id of a row of the same name that was being deleted when this one was made, if there was one
+	waiters  map[*waiter]struct{} // empty in the states without waiters
+	writing  chan struct{}        // full while a statement writes the row: two concurrent statements would both insert one
+	gone     chan struct{}        // of a row without waiters: closed once the row is deleted or has a waiter again
+	replaces string               // the id of the row of the same name that was being deleted when this one was made, or empty
 }
 
-// waiter is one goroutine that waits. Its address tells it from others.
+// waiter is one waiting goroutine. Its address identifies it.
 type waiter struct{ wake func() }
 
 // rowState says whether anybody waits with a row, and whether a release may call it.
@@ -35,22 +35,22 @@ type waiter struct{ wake func() }
 type rowState int
 
 const (
-	unwritten  rowState = iota // somebody waits, and the row is being written
-	listed                     // somebody waits, and a release may call the row
-	aside                      // somebody waits, and no release calls the row: its process was granted the lock
-	passedOver                 // nobody waits, and no release calls the row: it stays for a moment, for who comes back
-	expected                   // nobody waits yet, and a release may call the row: a request was deposited with it
-	unwanted                   // nobody waits, and a release may call the row: it is deleted at once
+	unwritten  rowState = iota // has a waiter, and is being written
+	listed                     // has a waiter, and a release may notify it
+	aside                      // has a waiter, and no release notifies it, because its process was granted the lock
+	passedOver                 // has no waiter, and no release notifies it; it is kept briefly for a waiter that returns
+	expected                   // has no waiter yet, and a release may notify it, because a request was deposited in it
+	unwanted                   // has no waiter, and a release may notify it, so it is deleted at once
 	deleting                   // a statement that deletes the row is under way
 )
 
-// heard is what a notification has said of a row, for who waits with it or comes back to it.
+// heard is what a notification has said about a row, for its present waiters or the next one.
 type heard int
 
 const (
 	heardNothing heard = iota
 	heardCall          // the lock may be free
-	heardGrant         // a release says that it has granted the lock to the request that was deposited with the row
+	heardGrant         // a release claims that it has granted the lock to the request in the row
 )
 
 func newRow(key driver.Key, replaces string) *row {
@@ -59,10 +59,11 @@ func newRow(key driver.Key, replaces string) *row {
 	}
 }
 
-// hasWaiters says whether somebody of this process waits.
+// hasWaiters reports whether a goroutine of this process waits with the row.
 func (r *row) hasWaiters() bool { return r.state <= aside }
 
-// join adds a waiter, and wakes it if the row was called while nobody waited. It reports whether the row has to be written.
+// join adds a waiter, and wakes it if the row was notified while it had no waiter. It reports whether the caller must
+// write the row.
 func (r *row) join(w *waiter) (write bool) {
 	r.waiters[w] = struct{}{}
 	if r.hasWaiters() {
@@ -80,8 +81,8 @@ func (r *row) join(w *waiter) (write bool) {
 	return true
 }
 
-// leave removes a waiter. The channel that it returns is closed when no release can call the row any more; it is nil if none
-// can now, or others wait.
+// leave removes a waiter. It returns a channel that is closed when no release can notify the row any longer. The
+// channel is nil if that is so already, or if the row has other waiters.
 func (r *row) leave(w *waiter) (gone <-chan struct{}) {
 	delete(r.waiters, w)
 	if len(r.waiters) > 0 || !r.hasWaiters() {
@@ -96,14 +97,15 @@ func (r *row) leave(w *waiter) (gone <-chan struct{}) {
 	return r.gone
 }
 
-// wrote notes that the row was written for those who wait with it.
+// wrote records that the row was written for its waiters.
 func (r *row) wrote() {
 	if r.state == unwritten || r.state == aside {
 		r.state = listed
 	}
 }
 
-// granted notes that this process has been granted the lock. A row that is unwanted stays so, because the waiter that left waits for its deletion.
+// granted records that this process was granted the lock. An unwanted row stays unwanted, because the waiter that left
+// waits for its deletion.
 func (r *row) granted() {
 	switch r.state {
 	case unwritten, listed:
@@ -114,8 +116,9 @@ func (r *row) granted() {
 	}
 }
 
-// refused notes that this process was refused; deposited says whether the statement wrote the request into the row, which it does not if
-// the same request is there already, or the row is not. It reports whether the row has to be written anew, because no release calls it.
+// refused records that this process was refused. deposited reports whether the statement wrote the request into the
+// row. It does not do so if the row already contains the request, or is missing. refused reports whether the row must
+// be written again, because no release notifies it.
 func (r *row) refused(deposited bool) (anew bool) {
 	switch {
 	case r.state == aside && deposited:
@@ -130,8 +133,8 @@ func (r *row) refused(deposited bool) (anew bool) {
 	return false
 }
 
-// forsake has a row deleted at once that a request was deposited with. The channel that it returns is closed then. It is nil if no
-// release can call the row, or somebody waits with it.
+// forsake marks a row for immediate deletion in which a request was deposited. It returns a channel that is closed
+// after the deletion. The channel is nil if no release can notify the row, or if the row has waiters.
 func (r *row) forsake() (gone <-chan struct{}) {
 	switch r.state {
 	case expected:
@@ -144,7 +147,8 @@ func (r *row) forsake() (gone <-chan struct{}) {
 	}
 }
 
-// refresh has the row written for those who wait with it, from when on it can be called, unless somebody writes it now.
+// refresh marks the row as notifiable and reports whether to write it for its waiters. It does nothing while another
+// statement writes it.
 func (r *row) refresh() (write bool) {
 	if r.state != listed && r.state != aside {
 		return false
@@ -158,7 +162,8 @@ func (r *row) refresh() (write bool) {
 	}
 }
 
-// remove has the row deleted if nobody waits with it: at once, or with the next tick if somebody may come back.
+// remove reports whether to delete the row, because it has no waiter: at once, or at the next tick if a waiter may
+// return.
 func (r *row) remove(tick bool) bool {
 	due := r.state == unwanted || tick && (r.state == passedOver || r.state == expected)
 	if due {
@@ -167,7 +172,7 @@ func (r *row) remove(tick bool) bool {
 	return due
 }
 
-// hear takes note of a notification and wakes those who wait.
+// hear records a notification and wakes the waiters.
 func (r *row) hear(what heard) {
 	r.heard = max(r.heard, what)
 	for w := range r.waiters { // they never block
@@ -175,7 +180,7 @@ func (r *row) hear(what heard) {
 	}
 }
 
-// waiterRow is a row as wait.sql and leave.sql read it.
+// waiterRow is a row in the JSON parameter of wait.sql and leave.sql.
 type waiterRow struct {
 	Namespace sqlbase.Text `json:"namespace"`
 	Name      sqlbase.Text `json:"name"`
@@ -187,6 +192,6 @@ func encodeRows(rows []*row) string {
 	for i, r := range rows {
 		list[i] = waiterRow{sqlbase.Text(r.key.Namespace), sqlbase.Text(r.key.Name), r.id}
 	}
-	text, _ := sqlbase.Encode(list) // strings are always encoded
+	text, _ := sqlbase.Encode(list) // encoding strings never fails
 	return text
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// runner runs the statements for PostgreSQL through one querier.
+// runner runs the PostgreSQL statements through one querier.
 type runner struct {
 	q   sqlbase.Querier
 	sql map[string]string
 
-	// unprepared is set once a server has answered that it does not know, or knows already, a
-	// statement that pgx had prepared: there is a pooler in between that mixes up sessions.
+	// unprepared is set once a server has reported a statement that pgx had prepared as unknown or as a duplicate. The
+	// cause is a pooler that mixes up sessions.
 	unprepared *atomic.Bool
 }
 
-// run calls once with the arguments that suit the connection, and again for as long as the server
-// answers that the statement had no effect and may be sent again.
+// run calls once with arguments that suit the connection. It retries while the server reports that the statement had
+// no effect and may be sent again.
 func (r runner) run(ctx context.Context, args []any, once func(args []any) error) error {
 	return sqlbase.Retry(ctx, transient, func() error {
 		prepared := !r.unprepared.Load()
@@ -35,7 +35,7 @@ func (r runner) run(ctx context.Context, args []any, once func(args []any) error
 	})
 }
 
-// args puts the mode in front that makes pgx send statements without preparing them.
+// args prepends the mode in which pgx sends statements without preparing them.
 func (r runner) args(args []any) []any {
 	if !r.unprepared.Load() {
 		return args
@@ -43,15 +43,15 @@ func (r runner) args(args []any) []any {
 	return append([]any{pgx.QueryExecModeExec}, args...)
 }
 
-// mixedUp recognises a transaction pooler that does not follow prepared statements (PgBouncer
-// before 1.21): duplicate_prepared_statement and invalid_sql_statement_name. Nothing has run. Other
-// drivers than pgx have no mode to fall back to.
+// mixedUp detects a transaction pooler that does not track prepared statements (PgBouncer before 1.21):
+// duplicate_prepared_statement and invalid_sql_statement_name. The statement did not run. Other drivers than pgx have
+// no mode without prepared statements.
 func mixedUp(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (e.Code == "42P05" || e.Code == "26000")
 }
 
-// one runs a statement that answers with one row at most, and reports whether it did.
+// one runs a statement that returns at most one row, and reports whether it returned one.
 func (r runner) one(ctx context.Context, verb string, args []any, dest ...any) (found bool, err error) {
 	err = r.run(ctx, args, func(args []any) error {
 		found, err = sqlbase.QueryOne(ctx, r.q, r.sql[verb], args, dest...)
@@ -60,7 +60,7 @@ func (r runner) one(ctx context.Context, verb string, args []any, dest ...any) (
 	return found, err
 }
 
-// exec runs a statement that answers nothing.
+// exec runs a statement that returns nothing.
 func (r runner) exec(ctx context.Context, verb string, args ...any) error {
 	return r.run(ctx, args, func(args []any) error {
 		_, err := r.q.Exec(ctx, r.sql[verb], args...)

@@ -13,9 +13,9 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// stdlibPool is a querier on a pool of database/sql whose driver is pgx's. It has the pool lend the connection for each
-// statement and talks pgx to it: that is faster, because database/sql starts a goroutine for each answer and converts
-// each value twice.
+// stdlibPool is a querier on a database/sql pool whose driver is pgx's. It borrows a connection for each statement and
+// uses pgx directly on it. That is faster, because database/sql starts a goroutine for each result and converts each
+// value twice.
 type stdlibPool struct{ db *sql.DB }
 
 func querierOn(db *sql.DB) sqlbase.Querier {
@@ -48,7 +48,7 @@ func (q stdlibPool) lend(ctx context.Context, work func(sqlbase.Querier) error) 
 			raw := of.Conn()
 			err = work(On(raw))
 			if raw.IsClosed() {
-				return sqldriver.ErrBadConn // the pool throws it away
+				return sqldriver.ErrBadConn // the pool discards it
 			}
 			return nil
 		})
@@ -59,8 +59,8 @@ func (q stdlibPool) lend(ctx context.Context, work func(sqlbase.Querier) error) 
 	})
 }
 
-// lend has work done on a connection of db, and again on another if the first turns out to have ended before anything was sent:
-// the pool knows of no such end until then. Work gives the connection back.
+// lend runs work on a connection of db. If that connection had broken before anything was sent, lend runs work again
+// on another one: the pool does not detect a broken connection earlier. work returns the connection to the pool.
 func lend(ctx context.Context, db *sql.DB, take func(context.Context) (*sql.Conn, error), work func(*sql.Conn) error) error {
 	for again := true; ; again = false {
 		conn, err := take(ctx)

@@ -8,19 +8,20 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// waiters are the rows of this process in the table of waiters, by way of one backend. While there are any, a listener writes
-// once a second that they still wait, and hears the notifications that call one of them.
+// waiters are the rows of one backend and this process in the table of waiters. While there are any, a listener
+// refreshes them once a second, and receives the notifications for them.
 type waiters struct {
 	listener listener
 
 	mu   sync.Mutex // taken before the listener's
 	rows map[driver.Key]*row
-	dead map[string]driver.Key // rows of other processes that a release called without effect, by id
+	dead map[string]driver.Key // rows of other processes that a release notified without effect, by id
 
-	deposited bool // a request was ever deposited with a row
+	deposited bool // whether a request was ever deposited in a row
 }
 
-// join adds a waiter for key. It returns the row, whether that has to be written, and whether it waits from now on.
+// join adds a waiter for key. It returns the row, whether the caller must write it, and whether the process starts to
+// wait now.
 func (s *waiters) join(key driver.Key, w *waiter) (r *row, write, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,8 +46,8 @@ func (s *waiters) join(key driver.Key, w *waiter) (r *row, write, first bool) {
 	return r, write, first
 }
 
-// leave removes a waiter with r. The channel that it returns is closed when no release can reserve the lock for r any more. It is
-// nil if none can now.
+// leave removes a waiter from r. It returns a channel that is closed when no release can reserve the lock for r any
+// longer. The channel is nil if that is so already.
 func (s *waiters) leave(r *row, w *waiter) (gone <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +58,7 @@ func (s *waiters) leave(r *row, w *waiter) (gone <-chan struct{}) {
 	return gone
 }
 
-// wrote notes that r was written with a channel, and reports whether that is still the one on which notifications arrive.
+// wrote records that r was written with channel. It returns the present channel, and whether that is still the same.
 func (s *waiters) wrote(r *row, channel string) (now string, same bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,14 +67,14 @@ func (s *waiters) wrote(r *row, channel string) (now string, same bool) {
 	return now, now == channel
 }
 
-// asking is how a request is sent on behalf of a row.
+// asking says how a request is sent for a row.
 type asking struct {
 	row      *row
-	revives  bool // a row that is passed over is written anew, to wait from now on
-	deposits bool // a release may grant the request later on
+	revives  bool // writes a row that is passed over again; its time in the queue starts now
+	deposits bool // a later release may grant the request
 }
 
-// id is the row as a parameter: NULL where there is none.
+// id returns the row's id as a parameter, or NULL without a row.
 func (a asking) id() any {
 	if a.row == nil {
 		return nil
@@ -81,10 +82,11 @@ func (a asking) id() any {
 	return a.row.id
 }
 
-// mode is the parameter of acquire_waiting.sql.
+// mode returns the mode parameter of acquire_waiting.sql.
 func (a asking) mode() int64 { return sqlbase.Flag(a.deposits) + 2*sqlbase.Flag(a.revives) }
 
-// asks finds the row on whose behalf r is sent: of who waits, of who is expected to, or of who waited a moment ago and may again.
+// asks returns the row for which r is sent: it has a waiter, or is expected to, or had one a moment ago and may have
+// one again.
 func (s *waiters) asks(r driver.Request) (a asking) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,9 +105,10 @@ func (s *waiters) asks(r driver.Request) (a asking) {
 	return a
 }
 
-// answered notes the answer to a request on behalf of a row; deposited says whether the statement wrote the request into the row. It
-// reports whether the row has to be written anew, because no release calls it. The row of another process that was called without effect
-// is deleted: that process may be dead. If it lives, it writes its row anew before long.
+// answered records the answer to a request for the row by. deposited reports whether the statement wrote the request
+// into the row. answered reports whether the row must be written again, because no release notifies it. If a release
+// notified a row of another process without effect, that row is deleted: the process may be dead. If it lives, it soon
+// writes its row again.
 func (s *waiters) answered(by *row, a sqlbase.Answer, deposited bool) (anew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +123,7 @@ func (s *waiters) answered(by *row, a sqlbase.Answer, deposited bool) (anew bool
 	return by.refused(deposited)
 }
 
-// granted notes that this process has been granted the lock of key, by a hand-over within it or by a release.
+// granted records that this process was granted the lock of key, by a hand-over within the process or by a release.
 func (s *waiters) granted(key driver.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +132,8 @@ func (s *waiters) granted(key driver.Key) {
 	}
 }
 
-// promised reports whether a notification has claimed that a release granted the lock to the request of who waits for key. It reports
-// that once for each notification.
+// promised reports whether a notification has claimed that a release granted the lock of key to a waiter's request. It
+// reports each notification once.
 func (s *waiters) promised(key driver.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +145,7 @@ func (s *waiters) promised(key driver.Key) bool {
 	return true
 }
 
-// callable is the id of the row by which who waits for key here may be called, else nil.
+// callable returns the id of the row by which a release may notify this process's waiters for key, or nil.
 func (s *waiters) callable(key driver.Key) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +155,9 @@ func (s *waiters) callable(key driver.Key) any {
 	return nil
 }
 
-// released is the id of the row that a release of key passes over: of a process that has been granted the lock, or does not wait any
-// more. It is empty if there is none. Where somebody waited here, or does, others do as well, most likely: crowded.
+// released returns the id of the row that a release of key passes over, or "". That row belongs to this process, which
+// was granted the lock or no longer waits. crowded reports that this process waits or waited for key: other processes
+// then probably wait, too.
 func (s *waiters) released(key driver.Key) (pass string, crowded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,15 +172,15 @@ func (s *waiters) released(key driver.Key) (pass string, crowded bool) {
 	}
 }
 
-// anyDeposited reports whether a request was ever deposited with a row.
+// anyDeposited reports whether a request was ever deposited in a row.
 func (s *waiters) anyDeposited() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.deposited
 }
 
-// forsake deletes the row that a request was deposited with and whose waiter was expected. The channel that it returns is closed then; it
-// is nil if there is no such row.
+// forsake deletes the row in which a request was deposited and whose waiter did not arrive. It returns a channel that
+// is closed after the deletion, or nil if there is no such row.
 func (s *waiters) forsake(key driver.Key) (gone <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,8 +207,8 @@ func awaitGone(gone <-chan struct{}) {
 	}
 }
 
-// hear takes note of what a notification says of the row id, or of every row if it is of none in particular. A row that was being deleted
-// may have been called instead of the one that replaces it.
+// hear records what a notification says about the row id, or about every row if id is empty. A release may have
+// notified a row that was being deleted instead of the row that replaces it.
 func (s *waiters) hear(id string, what heard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,15 +219,16 @@ func (s *waiters) hear(id string, what heard) {
 	}
 }
 
-// work is what the listener has to write.
+// work is what the listener must write.
 type work struct {
 	stay, remove []*row
 	dead         []*row // of other processes
 	sweep        bool
 }
 
-// due is what is to be written now: at a tick the rows of all who wait. Rows that somebody may come back to are deleted at a tick, or at
-// once if nothing is to be kept. idle says that there is nothing left at all; the listener has ended then, as far as the next waiter sees.
+// due returns what to write now. At a tick these are the rows of all waiters. Rows that are kept for a waiter that
+// returns are deleted at a tick, or at once if keep is false. idle reports that no row is left. The next waiter then
+// starts a new listener.
 func (s *waiters) due(tick, keep bool, end func()) (w work, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,7 +250,7 @@ func (s *waiters) due(tick, keep bool, end func()) (w work, idle bool) {
 	return w, false
 }
 
-// again is what a new connection has to write: the rows of those who waited before it.
+// again returns what a new connection must write: the rows of earlier waiters.
 func (s *waiters) again() (w work) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,7 +262,7 @@ func (s *waiters) again() (w work) {
 	return w
 }
 
-// done notes that w was written. If that failed, releases pass over the rows before long.
+// done records that w was written. After a failure, releases soon pass over the rows.
 func (s *waiters) done(w work) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,7 +277,7 @@ func (s *waiters) done(w work) {
 	}
 }
 
-// count says whether anybody waits, and whether there is any row at all.
+// count reports whether there are waiters, and whether there are rows.
 func (s *waiters) count() (waits, rows bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

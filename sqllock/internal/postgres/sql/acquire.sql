@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace, $2 name, $3 nonce, $4 holder, $5 note; in microseconds $6 TTL, $7 minimum hold, $8 hand-over delay.
--- Result: one row, or none if the meta row is missing: verdict, token, and of whoever has the lock: holder, note, microseconds since the grant and until it is free.
--- Promise: one statement; waits for nobody but an insert of the same name (25 ms); writes nothing unless it grants; a grant is durable.
+-- Result: one row, or none if the meta row is missing: verdict, token, and of the lock's holder: holder, note, microseconds since the grant and until it is free.
+-- Promise: one statement; waits at most 25 ms, and only for an insert of the same name; writes nothing unless it grants; a grant is durable.
 WITH seen AS MATERIALIZED (
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
@@ -21,8 +21,8 @@ WITH seen AS MATERIALIZED (
        AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid)
        FOR UPDATE OF l SKIP LOCKED
 ), unpruned AS MATERIALIZED (
-    -- A name without a row may have been forgotten a moment ago, with a token that this snapshot
-    -- does not know. So the floor is read again, and nobody raises it until this insert is visible.
+    -- Prune may have deleted the name's row a moment ago, with a token that this snapshot does not contain. So the
+    -- floor is read again, under a lock that keeps Prune from raising it until this insert is visible.
     SELECT m.floor, clock_timestamp() AS now,
            set_config('lock_timeout', '25ms', true),
            CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END

@@ -1,8 +1,8 @@
--- Parameters: those of acquire.sql, $9 the id of the waiter that asks, or NULL, $10 the domain of the lock's tokens, $11 the longest wait for older holders' transactions in milliseconds.
+-- Parameters: those of acquire.sql, $9 the id of the waiter, or NULL, $10 the domain of the lock's tokens, $11 the longest wait for older holders' transactions in milliseconds.
 -- Result: the row of acquire_waiting.sql, and whether the mark of the lock's own name is this grant's now.
--- Promise: that of acquire_waiting.sql; and a grant raises the mark, if its token is smaller and of the same domain, as raise.sql of package fence does, after every transaction that has checked it has ended. While it waits, this lock is contended for others, and nothing else is.
+-- Promise: that of acquire_waiting.sql. A grant also raises the mark if its token is smaller and of the same domain, as raise.sql of package fence does, after every transaction that has checked the mark has ended. While the statement waits, this lock is contended for other processes; other locks are not affected.
 WITH seen AS MATERIALIZED (
-    -- All that is not commented is explained in acquire.sql and acquire_waiting.sql.
+    -- Comments in acquire.sql and acquire_waiting.sql explain the rest.
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
@@ -34,13 +34,13 @@ WITH seen AS MATERIALIZED (
        AND s.token IS NULL
        FOR SHARE OF m SKIP LOCKED
 ), turn AS MATERIALIZED (
-    -- No check that comes later is let in: see check.sql of package fence.
+    -- Later checks of the mark are blocked: see check.sql of package fence.
     SELECT k.token, pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
                $2::text COLLATE pg_catalog."C",
                pg_catalog.hashtextextended($1::text COLLATE pg_catalog."C", 'rowlock_lease_fence'::pg_catalog.regclass::pg_catalog.oid::pg_catalog.int8)))
       FROM locked k
 ), raised AS (
-    -- A mark that is ahead stays as it is, and the grant is made all the same: the guard refuses it.
+    -- A larger mark stays as it is, and the lock is granted nevertheless: the guard refuses the grant.
     INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
     SELECT $1::text, $2::text, k.token, $3::text::uuid, $10::text, clock_timestamp()
       FROM turn k
@@ -50,7 +50,7 @@ WITH seen AS MATERIALIZED (
        AND (f.token < excluded.token OR f.token = excluded.token AND f.nonce = excluded.nonce)
  RETURNING f.token
 ), drained AS MATERIALIZED (
-    -- The count is known when the wait is over: the lease is counted from then on.
+    -- The count of waiters is known when the wait is over. The lease starts then.
     SELECT r.marks = 1 AS sealed, clock_timestamp() AS now
       FROM (SELECT count(*) AS marks FROM raised) r
 ), won AS (
@@ -80,8 +80,8 @@ WITH seen AS MATERIALIZED (
         ON CONFLICT (namespace, name) DO NOTHING
  RETURNING l.token
 ), begun AS (
-    -- Nobody may be waited for here, because that would hold the floor, which all locks share: a name
-    -- that has a mark and no row is left to the guard.
+    -- This must not wait, because the wait would hold the floor, which all locks share. If a name has a mark and no
+    -- row, the guard raises the mark.
     INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
     SELECT $1::text, $2::text, i.token, $3::text::uuid, $10::text, clock_timestamp()
       FROM inserted i

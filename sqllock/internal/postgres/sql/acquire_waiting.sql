@@ -1,8 +1,8 @@
--- Parameters: those of acquire.sql, $9 the id of the waiter that asks, $10 1 if a release may grant it the lock later on, else 0, and 2 more if its process did not wait before, $11 the channel on which it listens, or an empty text.
--- Result: the row of acquire.sql, how many waiters have waited longer, the id of another for whom the lock was kept and who did not come, or an empty text, and whether the waiter's row was written.
--- Promise: that of acquire.sql, but that a waiter who is refused leaves its request with its row; a lock that was released and is kept for this waiter is granted to it.
+-- Parameters: those of acquire.sql, $9 the id of the waiter, $10 1 if a release may grant the request later, else 0, and 2 more if the process did not wait before, $11 the channel on which it listens, or an empty text.
+-- Result: the row of acquire.sql, how many waiters have waited longer, the id of the waiter that the lock was reserved for and that did not acquire it, or an empty text, and whether the waiter's row was written.
+-- Promise: that of acquire.sql, except that a refused waiter's request is deposited in its row. A lock that is reserved for this waiter is granted to it.
 WITH seen AS MATERIALIZED (
-    -- All that is not commented is explained in acquire.sql.
+    -- Comments in acquire.sql explain the rest.
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
@@ -70,8 +70,8 @@ WITH seen AS MATERIALIZED (
 ), granted AS (
     SELECT token FROM won UNION ALL SELECT token FROM inserted
 ), moved AS (
-    -- The process is called no more, until it asks again for whoever waits behind: he waits from now on. A grant takes
-    -- its request back, also that of a row which was pruned meanwhile.
+    -- A release does not notify the process until it sends a request again for a goroutine that still waits. That wait
+    -- starts then. A grant withdraws the deposited request, also if the lock's row was pruned meanwhile.
     UPDATE rowlock_lease_waiter w
        SET since = clock_timestamp(), callable = false, nonce = NULL
       FROM granted

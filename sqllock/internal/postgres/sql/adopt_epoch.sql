@@ -1,6 +1,6 @@
 -- Parameters: none.
--- Result: no rows; one row changed if the server is not the one seen last.
--- Promise: nothing is granted for one longest TTL after a change of system identifier or timeline; a mere restart of the server closes nothing. No longer than 14 days, whatever the row says: no lock is closed for longer, which is the longest TTL and the longest hand-over delay of the options.
+-- Result: no rows; one row changed if the server is not the one that granted last.
+-- Promise: after a change of system identifier or timeline, nothing is granted for one longest TTL. A restart alone delays nothing. The quarantine is at most 14 days, whatever the row says: that is the longest TTL plus the longest hand-over delay that the options permit.
 WITH present AS MATERIALIZED (
     SELECT system_identifier::text || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) AS server,
            encode(timestamptz_send(pg_postmaster_start_time()), 'hex') AS started,

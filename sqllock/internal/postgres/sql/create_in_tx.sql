@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace, $2 name.
--- Result: one row: whether the row was created, and the lock_timeout that stood before, which the caller puts back.
--- Promise: a row that was never granted, visible to others when the transaction commits; waits at most 25 ms for another who creates it.
+-- Result: one row: whether the row was created, and the previous lock_timeout, which the caller restores.
+-- Promise: inserts a row that was never granted, visible to others when the transaction commits; waits at most 25 ms for another transaction that inserts it.
 WITH before AS MATERIALIZED (
     SELECT current_setting('lock_timeout') AS lock_timeout
 ), bounded AS MATERIALIZED (

@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace, $2 name.
--- Result: one row in the form of acquire.sql's: verdict 'draining' if a transaction holds the mark of the lock's own name, else 'contended'; of whoever had the lock last: token, holder, note, microseconds since the grant; zero.
--- Promise: changes nothing, and waits for nobody.
+-- Result: one row with acquire.sql's columns: verdict 'draining' if a transaction holds the mark of the lock's own name, else 'contended'; of the last holder: token, holder, note, microseconds since the grant; zero.
+-- Promise: changes nothing, and waits for no other transaction.
 WITH free AS MATERIALIZED (
     SELECT f.resource
       FROM rowlock_lease_fence f

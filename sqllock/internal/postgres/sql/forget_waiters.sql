@@ -1,6 +1,6 @@
 -- Parameters: none.
 -- Result: no rows.
--- Promise: waiters that have not been seen for a minute are forgotten: their processes have died; waits for nobody; needs no flush.
+-- Promise: deletes waiters that were not seen for a minute, because their processes have died; waits for no other transaction; needs no flush.
 DELETE FROM rowlock_lease_waiter
  WHERE ctid = ANY (ARRAY(
        SELECT w.ctid

@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace, $2 name.
 -- Result: no row, or one: namespace, name, state, token, holder, note; in microseconds the age of the grant, until the lease ends, until it is free.
--- Promise: reads only, and waits for nobody.
+-- Promise: reads only, and waits for no other transaction.
 SELECT l.namespace, l.name,
        CASE WHEN l.nonce IS NOT NULL AND l.expires_at > c.now THEN 'held'
             WHEN l.held_until > c.now THEN 'closed'

@@ -1,6 +1,6 @@
 -- Parameters: $1 waiters, a JSON array of objects {namespace, name, id}.
 -- Result: no rows.
--- Promise: no release finds them any more; needs no flush; waits at most 1 s.
+-- Promise: releases no longer find these waiters; needs no flush; waits at most 1 s.
 WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', true), set_config('synchronous_commit', 'off', true)
 )

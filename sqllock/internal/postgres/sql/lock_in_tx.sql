@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace, $2 name.
--- Result: one row, or none if the meta row is missing: verdict 'locked', 'missing', 'epoch' or why it is closed; token, holder, note, microseconds since the grant and until it is free.
--- Promise: locks the row of a lock that nobody holds to the end of the transaction; waits for nobody; a lease that is alive is not locked.
+-- Result: one row, or none if the meta row is missing: verdict 'locked', 'missing', 'epoch' or why the lock is not free; token, holder, note, microseconds since the grant and until it is free.
+-- Promise: locks the row until the end of the transaction if nobody holds the lock; waits for no other transaction; does not lock the row of a lease that is alive.
 WITH seen AS MATERIALIZED (
     SELECT m.epoch = '' OR rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.quarantined_until,

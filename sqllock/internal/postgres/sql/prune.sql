@@ -1,8 +1,8 @@
 -- Parameters: $1 for how many microseconds a lock must have been free, $2 how many rows at most.
--- Result: one row: how many were forgotten.
--- Promise: forgets free rows only, skips those in use, and raises the floor to the largest token forgotten in the same statement; waits at most 1 s.
+-- Result: one row: how many rows were deleted.
+-- Promise: deletes rows of free locks only, skips those in use, and raises the floor to the largest deleted token in the same statement; waits at most 1 s.
 WITH meta AS MATERIALIZED (
-    -- First of all: an acquire that inserts a row holds the floor where it is until it has committed.
+    -- This comes first: an acquire that inserts a row locks the floor until it has committed.
     SELECT clock_timestamp() AS now, set_config('lock_timeout', '1s', true)
       FROM rowlock_lease_meta
      WHERE id = 1

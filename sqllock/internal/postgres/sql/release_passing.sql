@@ -1,15 +1,15 @@
--- Parameters: those of release.sql, $6 the id of a waiter who waits no more, or NULL.
+-- Parameters: those of release.sql, $6 the id of a waiter that no longer waits, or NULL.
 -- Result: that of release.sql.
--- Promise: that of release.sql; the waiter $6 is not called; and if the one that is called has left a request and its session lives, the lock is granted to that request in the same step, which is then durable, and the call says so.
+-- Promise: that of release.sql. The waiter $6 is not notified. If the notified waiter has deposited a request and its session lives, the same statement grants the lock to that request. The grant is durable, and the notification reports it.
 WITH ours AS MATERIALIZED (
-    -- Lease before waiter, as everywhere: so there are no deadlocks.
+    -- The lease is locked before the waiter, as in every statement: this prevents deadlocks.
     SELECT least(l.acquired_at, clock_timestamp()) + $5::bigint::float8 * interval '1 microsecond' AS min_held_until, clock_timestamp() AS now
       FROM rowlock_lease l, (SELECT set_config('lock_timeout', '1s', true)) bounded
      WHERE l.namespace = $1::text AND l.name = $2::text
        AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
        FOR UPDATE OF l
 ), next AS MATERIALIZED (
-    -- Whoever takes his request back meanwhile is waited for.
+    -- This waits for a process that is withdrawing its request.
     SELECT w.id, w.channel, w.nonce, w.holder, w.note, w.ttl_us, w.min_hold_us, w.handover_us
       FROM ours o, rowlock_lease_waiter w
      WHERE w.namespace = $1::text AND w.name = $2::text
@@ -18,8 +18,8 @@ WITH ours AS MATERIALIZED (
      LIMIT 1
        FOR UPDATE OF w
 ), fit AS MATERIALIZED (
-    -- The time of the grant is read when both rows are locked: what the request says is older. The epoch is
-    -- looked at as acquire.sql does. A session that listens holds the advisory lock of its channel.
+    -- The time of the grant is read after both rows are locked, so it is later than the request. The epoch is compared
+    -- as in acquire.sql. A session that listens holds the advisory lock of its channel.
     SELECT o.min_held_until, n.*, m.floor, clock_timestamp() AS now,
            CASE WHEN n.nonce IS NOT NULL AND n.channel <> '' AND o.min_held_until <= clock_timestamp()
                      AND m.quarantined_until <= clock_timestamp()

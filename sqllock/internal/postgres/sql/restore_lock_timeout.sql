@@ -1,4 +1,4 @@
 -- Parameters: $1 the value.
 -- Result: one row: the value.
--- Promise: for the rest of the transaction only.
+-- Promise: applies to the rest of the transaction only.
 SELECT set_config('lock_timeout', $1::text, true)

@@ -1,6 +1,6 @@
 -- Parameters: $1 the waiters of one process, a JSON array of objects {namespace, name, id}, $2 the channel on which it listens, or an empty text, $3 1 if they wait from now on, else 0.
 -- Result: no rows.
--- Promise: releases find them for three seconds; needs no flush; waits at most 1 s.
+-- Promise: releases find these waiters for three seconds; needs no flush; waits at most 1 s.
 WITH asked AS MATERIALIZED (
     SELECT a.namespace, a.name, a.id, clock_timestamp() AS now,
            set_config('lock_timeout', '1s', true),

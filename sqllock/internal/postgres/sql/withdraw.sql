@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace, $2 name, $3 nonce.
--- Result: one row, 'withdrawn', if a waiter had left the request of this nonce, which was not granted, else none.
--- Promise: no release grants this request from now on; needs no flush; waits at most 1 s.
+-- Result: one row, 'withdrawn', if a waiter had deposited the request of this nonce and it was not granted, else none.
+-- Promise: no release grants this request any longer; needs no flush; waits at most 1 s.
 UPDATE rowlock_lease_waiter w
    SET nonce = NULL
   FROM (SELECT set_config('lock_timeout', '1s', true), set_config('synchronous_commit', 'off', true)) bounded
