@@ -1,5 +1,5 @@
-// Package check decides from the history of a run, and from nothing else, whether the promises were kept: each property
-// has a verdict of its own. What cannot be decided counts as a failure, and so does a run that saw too little.
+// Package check decides from the history of a run alone whether the library kept its promises. Each property has its own verdict.
+// An undecidable case is a failure, and so is a run that did not observe enough.
 package check
 
 import (
@@ -11,30 +11,30 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// attempt is one acquisition, and the lease that came of it. Instants are those of the history; 0 is never.
+// attempt is one acquisition and its lease, if it was granted. Instants are those of the history; 0 means never.
 type attempt struct {
 	try, name string
 	worker    int
 	asked     int64
 	refused   history.Event
 
-	held     bool // it was granted, and its worker knew
+	held     bool // it was granted, and its worker received the grant
 	token    int64
 	nonce    string
 	granted  int64
 	grant    history.Event
-	until    int64 // the latest end of trust that it was ever told
+	until    int64 // the latest end of trust that its worker recorded
 	lost     history.Event
 	release  int64
 	released history.Event
 	trust    []history.Event // grants and renewals
 	seen     []history.Event
-	evicted  int64 // when it was ended by force, or may have been
+	evicted  int64 // when it was, or may have been, released by force
 	era      int
 	placed   bool // its era is known
 }
 
-// fault is one of the supervisor's.
+// fault is one fault that the supervisor caused.
 type fault struct {
 	kind       string
 	begin, end int64
@@ -42,17 +42,17 @@ type fault struct {
 	hit        bool
 }
 
-// book is a history, sorted by what the properties ask for.
+// book is a history, indexed for checking the properties.
 type book struct {
 	*history.Run
 	attempts []*attempt
 	byTry    map[string]*attempt
-	grants   map[string][]*attempt // by name, those that were held, by the time of the grant
+	grants   map[string][]*attempt // by name, only those that were held, in the order of their grants
 	deaths   map[int]int64
 	faults   []fault
 	healed   int64
 	ended    int64
-	tryOf    map[string]string // the holder of a nonce, by the audit
+	tryOf    map[string]string // the holder of each nonce, according to the audit
 }
 
 func newBook(r *history.Run) *book {
@@ -61,7 +61,7 @@ func newBook(r *history.Run) *book {
 		name  string
 		token int64
 	}
-	sent, evicted := map[key]int64{}, map[key]int64{} // what was sent and not answered counts as done
+	sent, evicted := map[key]int64{}, map[key]int64{} // a request without an answer counts as carried out
 	for _, e := range r.Events {
 		b.ended = max(b.ended, e.At)
 		switch e.Kind {
@@ -110,7 +110,7 @@ func newBook(r *history.Run) *book {
 	return b
 }
 
-// add sorts an event of a worker.
+// add indexes an event of a worker.
 func (b *book) add(e history.Event) {
 	if e.Try == "" {
 		return
@@ -140,8 +140,8 @@ func (b *book) add(e history.Event) {
 	}
 }
 
-// end is when a holder's own view that it holds the lock is over at the latest. That is before its answer came if its worker stood still
-// meanwhile.
+// end returns the latest instant at which a holder believes that it holds the lock. If its worker was suspended, that can be before the
+// worker received the grant.
 func (b *book) end(a *attempt) int64 {
 	end := a.until
 	for _, at := range []int64{a.lost.At, a.release, b.deaths[a.worker]} {
@@ -152,8 +152,8 @@ func (b *book) end(a *attempt) int64 {
 	return max(end, a.asked)
 }
 
-// yields is when the store may give the name away at the earliest: when the holder's view is over, or by something
-// that the store is not promised to withstand.
+// yields returns the earliest instant at which the store may grant the name again: the end of the holder's trust, or a fault that the store
+// does not promise to withstand.
 func (b *book) yields(a *attempt) int64 {
 	at := b.end(a)
 	if a.evicted != 0 {
@@ -163,15 +163,15 @@ func (b *book) yields(a *attempt) int64 {
 		if f.end < a.asked || f.begin >= at || f.victim != 0 && f.victim != a.worker {
 			continue
 		}
-		if slices.Contains(b.Meta.Expect.Overlap, f.kind) || f.kind == faultKill { // whose death is noted when it is over
+		if slices.Contains(b.Meta.Expect.Overlap, f.kind) || f.kind == faultKill { // a killed worker's death is recorded when the fault ends
 			at = f.begin
 		}
 	}
 	return at
 }
 
-// era is how many of the faults after which tokens may fall came before a, and whether that is known: what was under way
-// meanwhile may have been granted by the store before or after.
+// era returns how many faults that may reset tokens came before a, and whether that is known. During such a fault, the store
+// may have granted a before or after it.
 func (b *book) era(a *attempt) (n int, known bool) {
 	known = true
 	for _, f := range b.faults {
@@ -186,14 +186,14 @@ func (b *book) era(a *attempt) (n int, known bool) {
 	return n, known
 }
 
-// inOrder are the grants of a name whose era is known, in the order of eras and tokens.
+// inOrder returns the grants of a name whose era is known, ordered by era and token.
 func (b *book) inOrder(name string) []*attempt {
 	of := slices.DeleteFunc(slices.Clone(b.grants[name]), func(a *attempt) bool { return !a.placed })
 	slices.SortStableFunc(of, func(x, y *attempt) int { return cmp.Or(cmp.Compare(x.era, y.era), cmp.Compare(x.token, y.token)) })
 	return of
 }
 
-// disturbed is for how long something was done between two instants.
+// disturbed returns for how long faults lasted between two instants.
 func (b *book) disturbed(from, to int64) (sum int64) {
 	for _, f := range b.faults {
 		sum += max(0, min(to, f.end)-max(from, f.begin))
@@ -201,10 +201,10 @@ func (b *book) disturbed(from, to int64) (sum int64) {
 	return sum
 }
 
-// fenced says whether the chain of a resource is behind the fence.
+// fenced reports whether writes to a resource's chain are fenced.
 func fenced(resource string) bool { return resource != control }
 
-// Names that the checker knows.
+// Names of locks and resources that the checker treats specially.
 const (
 	control = "control"
 	relay   = "relay"
@@ -213,7 +213,7 @@ const (
 
 const never = math.MaxInt64
 
-// names are those of all locks, sorted.
+// names returns the names of all locks, sorted.
 func (b *book) names() (names []string) {
 	for name := range b.grants {
 		names = append(names, name)
@@ -222,7 +222,7 @@ func (b *book) names() (names []string) {
 	return names
 }
 
-// of is what the store has written down of one kind of step.
+// of returns the audited changes of one kind.
 func (b *book) of(kind history.Step) iter.Seq[history.Change] {
 	return func(yield func(history.Change) bool) {
 		for _, c := range b.Audit {
@@ -233,7 +233,7 @@ func (b *book) of(kind history.Step) iter.Seq[history.Change] {
 	}
 }
 
-// audited is a verdict that needs what the store writes down, and whether there is any.
+// audited returns a verdict that needs the store's audit, and whether there is one.
 func (b *book) audited(id, property, instead string) (v *Verdict, ok bool) {
 	v = &Verdict{ID: id, Property: property, Need: true}
 	if !b.Meta.Expect.Audited {

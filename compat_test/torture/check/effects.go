@@ -4,7 +4,7 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// staleWrites: once a newer holder has written, an older one never does.
+// staleWrites checks that an older holder never writes after a newer holder has written.
 func (b *book) staleWrites() *Verdict {
 	v := &Verdict{ID: "S5", Property: "no stale write is committed", Need: true}
 	type end struct {
@@ -34,7 +34,7 @@ func (b *book) staleWrites() *Verdict {
 	return v
 }
 
-// noLostUpdate: whoever wrote had read what was written before.
+// noLostUpdate checks that each writer had read the write before its own.
 func (b *book) noLostUpdate() *Verdict {
 	v := &Verdict{ID: "S5'", Property: "no update is lost", Need: true}
 	last := map[string]int64{}
@@ -51,7 +51,7 @@ func (b *book) noLostUpdate() *Verdict {
 	return v
 }
 
-// controlLosses counts the updates that the chain without a fence has lost.
+// controlLosses counts the updates that were lost on the chain without a fence.
 func (b *book) controlLosses() (lost, total int) {
 	last := int64(0)
 	for _, l := range b.Ledger {
@@ -67,7 +67,7 @@ func (b *book) controlLosses() (lost, total int) {
 	return lost, total
 }
 
-// oneSealer: a token of a resource is one holder's.
+// oneSealer checks that each token of a resource belongs to one holder.
 func (b *book) oneSealer() *Verdict {
 	v := &Verdict{ID: "S9", Property: "a token writes for one holder only", Need: true}
 	type key struct {
@@ -89,8 +89,8 @@ func (b *book) oneSealer() *Verdict {
 	return v
 }
 
-// answers: what was told to be committed is there, once and in each of its resources; what was told not to be is not.
-// A write whose answer is missing is settled by the ledger either way. undecided counts those.
+// answers checks that each write reported as committed is in the ledger, exactly once in each of its resources. A write reported as not
+// committed must be absent. The ledger decides about a write without an answer; undecided counts these, and applied those in the ledger.
 func (b *book) answers() (v *Verdict, undecided, applied int) {
 	v = &Verdict{ID: "W", Property: "a write is committed if and only if its holder was told so", Need: true}
 	found := map[int64]map[string]int{}
@@ -121,9 +121,9 @@ func (b *book) answers() (v *Verdict, undecided, applied int) {
 			}
 			v.whole(e, at, want)
 		case e.Outcome == history.OK && len(at) != want:
-			v.broken("%s: worker %d was told that a write is committed, and it is not there", e.Resource, e.Worker)
+			v.broken("%s: a write of worker %d was reported as committed, but is not in the ledger", e.Resource, e.Worker)
 		case e.Outcome != history.OK && len(at) > 0:
-			v.broken("%s: worker %d was told that a write was not committed (%s), and it is there", e.Resource, e.Worker, e.Outcome)
+			v.broken("%s: a write of worker %d was reported as not committed (%s), but is in the ledger", e.Resource, e.Worker, e.Outcome)
 		default:
 			v.whole(e, at, want)
 		}
@@ -135,19 +135,19 @@ func (b *book) answers() (v *Verdict, undecided, applied int) {
 	return v, undecided, applied
 }
 
-// whole: all of a transaction is there, once, or nothing.
+// whole checks that the ledger has all writes of a transaction exactly once, or none of them.
 func (v *Verdict) whole(e history.Event, at map[string]int, want int) {
 	if len(at) != 0 && len(at) != want {
-		v.broken("%s: half of a transaction of worker %d is there", e.Resource, e.Worker)
+		v.broken("%s: the ledger has only part of a transaction of worker %d", e.Resource, e.Worker)
 	}
 	for resource, n := range at {
 		if n != 1 {
-			v.broken("%s: one write of worker %d is there %d times", resource, e.Worker, n)
+			v.broken("%s: the ledger has one write of worker %d %d times", resource, e.Worker, n)
 		}
 	}
 }
 
-// width is how many resources a transaction writes whose first one this is.
+// width returns how many resources a transaction writes if resource is its first.
 func width(resource string) int {
 	if resource == "left" {
 		return 2

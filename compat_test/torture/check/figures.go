@@ -9,15 +9,15 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// Figures are what a run is told by.
+// Figures are the counts and durations that summarise a run.
 type Figures struct {
 	Granted, Held, Unknown, Unavailable, Unsealed, Cancelled, Failed int
-	UnknownGranted                                                   int // by the audit
+	UnknownGranted                                                   int // according to the audit
 	Renewed, Lost                                                    int
 	Faults, Effective                                                map[string]int
 	Evictions                                                        int
-	LiveExpiries                                                     int // losses of holders that were alive
-	Steals                                                           int // of them, those whose name another had before they had said so
+	LiveExpiries                                                     int // leases lost by live holders
+	Steals                                                           int // those of LiveExpiries whose name was granted to another process before the loss was reported
 	StaleRefused, StaleKnown, StaleCommitted                         int
 	Overlaps, Explained                                              int
 	ControlLost, ControlTotal                                        int
@@ -101,7 +101,7 @@ func quantiles(d []time.Duration) string {
 	return fmt.Sprintf("%s / %s / %s of %d", at(50), at(99), at(100), len(d))
 }
 
-// lines are the figures by name.
+// lines returns pairs of a figure's name and its value.
 func (f *Figures) lines() [][2]string {
 	kinds := make([]string, 0, len(f.Faults))
 	for kind, n := range f.Faults {

@@ -8,7 +8,7 @@ import (
 
 const microsecond = 1000
 
-// containment: the trust of a holder ends before the store's lease does.
+// containment checks that a holder stops trusting its lease before the lease ends in the store.
 func (b *book) containment() *Verdict {
 	v, ok := b.audited("S3", "trust ends before the store's lease", "; see S4")
 	if !ok {
@@ -25,7 +25,7 @@ func (b *book) containment() *Verdict {
 			v.Judged++
 			end, known := int64(0), false
 			for _, c := range granted[a.nonce] {
-				if c.At*microsecond <= e.Wall+clockGrain*microsecond { // what came later this answer did not know of
+				if c.At*microsecond <= e.Wall+clockGrain*microsecond { // this answer cannot know of later changes
 					end, known = max(end, c.Expires), true
 				}
 			}
@@ -41,7 +41,7 @@ func (b *book) containment() *Verdict {
 	return v
 }
 
-// ownRelease: nothing but the holder, the janitor, or force ends a grant.
+// ownRelease checks that only its holder, the janitor or a forced release ends a grant.
 func (b *book) ownRelease() *Verdict {
 	v, ok := b.audited("S6", "nobody's grant is ended by another's release", "")
 	if !ok {
@@ -52,24 +52,24 @@ func (b *book) ownRelease() *Verdict {
 		a := b.byTry[b.tryOf[c.OldNonce]]
 		switch {
 		case a == nil:
-			v.broken("%s: token %d was released, and nobody asked for it", c.Name, c.OldToken)
-		case a.evicted == 0 && !a.letGo(c.At):
+			v.broken("%s: token %d was released, and no acquisition received it", c.Name, c.OldToken)
+		case a.evicted == 0 && !a.releaseSent(c.At):
 			v.broken("%s: token %d was released before its holder %s did", c.Name, c.OldToken, a.try)
 		}
 	}
 	return v
 }
 
-// letGo says whether the holder had asked by then for the end of its lease, which it does also with one that was lost. What
-// was given up is taken back by the library.
-func (a *attempt) letGo(at int64) bool {
+// releaseSent reports whether the holder had sent its release by then. It also releases a lease that it lost, and the library
+// withdraws a request whose caller gave up.
+func (a *attempt) releaseSent(at int64) bool {
 	return !a.held || a.release != 0 && a.release-a.grant.At+a.grant.Wall <= (at+clockGrain)*microsecond
 }
 
-// The clock of SQLite counts milliseconds, and rounds. Microseconds.
+// SQLite's clock rounds to milliseconds. The unit is microseconds.
 const clockGrain = 2000
 
-// ownRenewal: a renewal revives nothing, and a loss that was told is never taken back.
+// ownRenewal checks that no renewal revives an expired lease, and that a lease reported as lost stays lost.
 func (b *book) ownRenewal() *Verdict {
 	v := &Verdict{ID: "S7", Property: "nothing revives a lease that has ended", Need: true}
 	ttl := b.Meta.TTL.Microseconds()
@@ -80,8 +80,8 @@ func (b *book) ownRenewal() *Verdict {
 		if c.OldExpires > sent || a == nil {
 			continue
 		}
-		// A request to acquire that was sent twice may arrive late, and count its own lease anew: nobody has had the name
-		// since, and its holder trusts in it no longer, or has had no answer yet. A renewal must not.
+		// A duplicate of an acquire request may arrive late and extend its own lease. That is harmless: nobody else has held the name
+		// since, and the holder no longer trusts the lease, or has no answer yet. A renewal must not extend an expired lease.
 		if slices.IndexFunc(a.trust, func(e history.Event) bool { return e.Wall <= sent*microsecond }) < 0 {
 			continue
 		}
@@ -103,14 +103,14 @@ func (b *book) ownRenewal() *Verdict {
 			case e.Outcome == history.Ended:
 				told = min(told, e.At)
 			case e.At > told:
-				v.broken("%s: token %d was trusted again after its holder %s had been told of its loss", a.name, a.token, a.try)
+				v.broken("%s: token %d was trusted again after the library had reported its loss to its holder %s", a.name, a.token, a.try)
 			}
 		}
 	}
 	return v
 }
 
-// noLateTrust: a lease that is asked after its deadline says so.
+// noLateTrust checks that a lease reports its loss to any caller that asks after its deadline.
 func (b *book) noLateTrust() *Verdict {
 	v := &Verdict{ID: "S8", Property: "a lease that is asked after its deadline says that it is lost", Need: true}
 	for _, a := range b.attempts {
@@ -124,7 +124,7 @@ func (b *book) noLateTrust() *Verdict {
 	return v
 }
 
-// pruned: rows were deleted and made again; S2 says that the tokens went on.
+// pruned checks that only rows of free locks are deleted. S2 checks that tokens still rise when such a row is inserted again.
 func (b *book) pruned() *Verdict {
 	v := &Verdict{ID: "S10", Property: "rows of free locks are forgotten, those of held ones are not", Need: true}
 	if !b.Meta.Expect.Pruned || !b.Meta.Expect.Audited {
@@ -140,7 +140,7 @@ func (b *book) pruned() *Verdict {
 	return v
 }
 
-// honesty: the backend claims what is expected of it, and no more.
+// honesty checks that the backend claims exactly the capabilities that are expected of it.
 func (b *book) honesty() *Verdict {
 	v := &Verdict{ID: "S12", Property: "the backend claims what it keeps", Need: true}
 	for _, e := range b.Events {
@@ -149,7 +149,7 @@ func (b *book) honesty() *Verdict {
 		}
 		v.Judged++
 		if e.Name != b.Meta.Expect.Claims || e.Outcome != b.Meta.Expect.Tokens {
-			v.broken("%q claims %s tokens; expected were %s ones of %q", e.Name, e.Outcome, b.Meta.Expect.Tokens, b.Meta.Expect.Claims)
+			v.broken("%q claims %s tokens, but %s tokens of %q were expected", e.Name, e.Outcome, b.Meta.Expect.Tokens, b.Meta.Expect.Claims)
 		}
 	}
 	return v

@@ -9,10 +9,10 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// Bounds of what happens without a fault are for a loaded machine: they fail where nothing happens at all.
+// Time limits where no fault interferes. They are wide enough for a loaded machine, and detect only that nothing happens at all.
 const patience = 10 * time.Second
 
-// Kinds of faults that the checker knows.
+// Kinds of faults that the checker distinguishes.
 const (
 	faultKill     = "kill"
 	faultHalfOpen = "half-open"
@@ -21,8 +21,8 @@ const (
 	faultCut      = "black hole"
 )
 
-// afterCrash: what a killed worker held is free within the TTL and what the store needs to notice; longer only by as
-// long as something else was done to the store.
+// afterCrash checks that a killed worker's locks become free within the TTL plus the time the store needs to detect the crash.
+// Only other faults in that time extend this limit, by their duration.
 func (b *book) afterCrash() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "L1", Property: "a crash frees what was held", Need: true}
 	bound := int64(b.Meta.TTL + b.Meta.Expect.Crash)
@@ -47,7 +47,7 @@ func (b *book) afterCrash() (v *Verdict, took []time.Duration) {
 		}
 		v.Judged++
 		if late {
-			v.broken("%s: token %d of a worker that crashed was not followed in time", a.name, a.token)
+			v.broken("%s: after a worker with token %d crashed, the lock was not granted again in time", a.name, a.token)
 			continue
 		}
 		took = append(took, time.Duration(next.granted-died))
@@ -55,8 +55,8 @@ func (b *book) afterCrash() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// unwanted says that a name needs no next holder by limit, because no request for it was refused. Only names of the dense mode have times
-// in which nobody asks for them. A request whose outcome is in doubt may have held the name meanwhile.
+// unwanted reports that a name needs no next holder by limit, because no request for it was refused. Only the names of the dense mode are
+// sometimes not requested. A request whose outcome is unknown may have held the name in between.
 func (b *book) unwanted(name string, from, limit int64, next *attempt) bool {
 	if !strings.HasPrefix(name, dense) {
 		return false
@@ -77,8 +77,8 @@ func (b *book) unwanted(name string, from, limit int64, next *attempt) bool {
 	return vain == never || vain > doubt
 }
 
-// crash is from when on a store can know that a worker is gone: one that vanished behind a cut leaves connections that
-// only end with the cut.
+// crash returns from when on a store can detect that a worker is gone. If the worker's network was cut, its connections stay open
+// until the cut ends.
 func (b *book) crash(worker int) (at int64, crashed bool) {
 	for _, f := range b.faults {
 		if f.victim != worker {
@@ -94,7 +94,7 @@ func (b *book) crash(worker int) (at int64, crashed bool) {
 	return 0, false
 }
 
-// next is the first grant of a name after an instant.
+// next returns the first grant of a name after an instant.
 func (b *book) next(name string, after int64) *attempt {
 	of := b.grants[name]
 	i, _ := slices.BinarySearchFunc(of, after, func(a *attempt, at int64) int {
@@ -109,7 +109,7 @@ func (b *book) next(name string, after int64) *attempt {
 	return of[i]
 }
 
-// wakeUps: after a release, one of those who wait is granted the name. took is of those that nothing disturbed.
+// wakeUps checks that after a release a waiter is granted the name. took has the hand-overs that no fault disturbed.
 func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "L2", Property: "a release lets the next one in", Need: true}
 	for _, a := range b.grants[relay] {
@@ -128,7 +128,7 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 			continue
 		}
 		if next.asked > a.release || b.deaths[next.worker] != 0 && b.deaths[next.worker] < from {
-			continue // nobody waited who came to have it
+			continue // the next holder was not waiting then
 		}
 		v.Judged++
 		if b.disturbed(from-int64(b.Meta.TTL), next.granted) == 0 {
@@ -138,7 +138,7 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// waiting is somebody who had asked for a name by one instant, and was without an answer at the other; nil if nobody was.
+// waiting returns a request for name that was sent before asked and had no answer at at, or nil.
 func (b *book) waiting(name string, asked, at int64) *attempt {
 	for _, a := range b.attempts {
 		end := b.ended
@@ -154,7 +154,7 @@ func (b *book) waiting(name string, asked, at int64) *attempt {
 	return nil
 }
 
-// abandoned: an acquisition that its caller gave up keeps the name no longer than a lease and its last request.
+// abandoned checks that an acquisition whose caller gave up holds the name for at most one lease after its last request.
 func (b *book) abandoned() *Verdict {
 	v := &Verdict{ID: "L3", Property: "a request that was given up frees the name"}
 	if !b.Meta.Expect.Audited {
@@ -172,41 +172,41 @@ func (b *book) abandoned() *Verdict {
 		v.Judged++
 		bound := a.refused.Wall + int64(b.Meta.TTL+patience) + b.disturbed(a.refused.At, a.refused.At+int64(patience))
 		if c.Expires*microsecond > bound {
-			v.broken("%s: token %d of %s, who had given up, was kept", c.Name, c.Token, a.try)
+			v.broken("%s: token %d of %s was kept after its caller had given up", c.Name, c.Token, a.try)
 		}
 	}
 	return v
 }
 
-// recovery: when all is healed, every lock is granted again.
+// recovery checks that every lock is granted again after all faults have ended.
 func (b *book) recovery() *Verdict {
 	v := &Verdict{ID: "L0", Property: "when all is healed, every lock is granted again", Need: true}
 	if b.healed == 0 {
 		v.Unknown++
 		return v
 	}
-	asked := map[string]bool{} // those that nobody was ever granted, too
+	asked := map[string]bool{} // includes names that were never granted
 	for _, a := range b.attempts {
 		asked[a.name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		v.Judged++
 		if b.next(name, b.healed) == nil {
-			v.broken("%s was not granted any more", name)
+			v.broken("%s was not granted again", name)
 		}
 	}
 	return v
 }
 
-// reported: a loss is told when it happens. Those of workers that could not run do not count.
+// reported checks that the library reports a loss when it happens. Losses of workers that could not run do not count.
 func (b *book) reported() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "S8'", Property: "a loss is reported", Need: true}
 	for _, a := range b.attempts {
 		if !a.held {
-			continue // or lost before its worker had heard of it, as while it was sealed
+			continue // or lost before its worker received it, for example during the seal
 		}
 		told := a.lost.At
-		if told == 0 { // it was none until somebody else ended the hold
+		if told == 0 { // not lost until another process ended the hold
 			told = b.ended
 			for _, at := range []int64{a.release, b.deaths[a.worker], a.evicted} {
 				if at != 0 {
@@ -229,7 +229,7 @@ func (b *book) reported() (v *Verdict, took []time.Duration) {
 			}
 		}
 		if late > stopped+int64(patience) {
-			v.broken("%s: the loss of token %d was not told for %s", a.name, a.token, time.Duration(late))
+			v.broken("%s: the loss of token %d was reported %s too late", a.name, a.token, time.Duration(late))
 		}
 		if stopped == 0 && a.lost.At != 0 {
 			took = append(took, time.Duration(late))

@@ -7,9 +7,9 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// serverOrder: a grant follows a release, which may make it in the same step, an expiry by the store's clock, or a forced release. The store's own words
-// are taken where there are some; and everywhere the grants, in the order of their tokens, must find each a moment
-// between its request and its answer, after the one before may have ended.
+// serverOrder checks that each grant follows the end of the grant before: a release, which may make the grant in the same step, an expiry by
+// the store's clock, or a forced release. It reads the store's audit if there is one. For every store it also orders the grants by token:
+// each needs an instant between its request and its answer at which the grant before may have ended.
 func (b *book) serverOrder() *Verdict {
 	v := &Verdict{ID: "S1", Property: "grants of a name do not overlap in the store's order", Need: true}
 	for _, c := range b.Audit {
@@ -17,7 +17,7 @@ func (b *book) serverOrder() *Verdict {
 			continue
 		}
 		v.Judged++
-		if before := b.byTry[b.tryOf[c.OldNonce]]; c.OldNonce != "" && c.OldExpires > c.At && (before == nil || !before.letGo(c.At)) {
+		if before := b.byTry[b.tryOf[c.OldNonce]]; c.OldNonce != "" && c.OldExpires > c.At && (before == nil || !before.releaseSent(c.At)) {
 			v.broken("%s: token %d was granted %d µs before token %d had expired", c.Name, c.Token, c.OldExpires-c.At, c.OldToken)
 		}
 	}
@@ -36,7 +36,7 @@ func (b *book) serverOrder() *Verdict {
 	return v
 }
 
-// tokenOrder: tokens rise strictly, for ever, and no token has two holders.
+// tokenOrder checks that tokens always rise strictly, and that no token has two holders.
 func (b *book) tokenOrder() *Verdict {
 	v := &Verdict{ID: "S2", Property: "tokens rise with each grant, through pruning and restarts", Need: true}
 	newest := map[string]int64{}
@@ -64,7 +64,7 @@ func (b *book) tokenOrder() *Verdict {
 	return v
 }
 
-// realTime: who asked after another was answered has the larger token.
+// realTime checks that a request sent after another request was granted gets the larger token.
 func (b *book) realTime() *Verdict {
 	v := &Verdict{ID: "S2'", Property: "who asks after a grant gets a larger token", Need: true}
 	for _, name := range b.names() {
@@ -85,14 +85,14 @@ func (b *book) realTime() *Verdict {
 			}
 			v.Judged++
 			if a.token <= newest.token {
-				v.broken("%s: %s got token %d when %s had had %d", name, a.try, a.token, newest.try, newest.token)
+				v.broken("%s: %s got token %d after %s had got token %d", name, a.try, a.token, newest.try, newest.token)
 			}
 		}
 	}
 	return v
 }
 
-// holderView: no two holders believe at the same moment. explained counts those that had to be expected.
+// holderView checks that no two holders trust their leases at the same moment. explained counts the overlaps that the faults account for.
 func (b *book) holderView() (v *Verdict, explained int) {
 	v = &Verdict{ID: "S4", Property: "no two holders trust at the same moment", Need: true}
 	for _, name := range b.names() {
@@ -100,7 +100,7 @@ func (b *book) holderView() (v *Verdict, explained int) {
 		for _, a := range b.grants[name] {
 			v.Judged++
 			if longest != nil && b.end(longest) > a.granted {
-				// The name was taken from whoever has the smaller token, who may have heard of his grant after it had ended.
+				// The holder of the smaller token lost the name. It may have received its grant after that grant had ended.
 				yields := b.yields(longest)
 				if a.token < longest.token && a.era == longest.era {
 					yields = b.yields(a)

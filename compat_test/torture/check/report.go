@@ -8,16 +8,16 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// Report is what a run has shown.
+// Report is the result of checking a run.
 type Report struct {
 	Meta     history.Meta
 	Verdicts []*Verdict
 	Figures  *Figures
-	Missing  []string // what a run must have seen
+	Missing  []string // required observations that the run did not make
 	Took     time.Duration
 }
 
-// Check judges a run.
+// Check checks every property of a run.
 func Check(r *history.Run) *Report {
 	begin := time.Now()
 	b := newBook(r)
@@ -62,7 +62,7 @@ func Check(r *history.Run) *Report {
 	return report
 }
 
-// missing is what a run that says something has seen.
+// missing returns the required observations that the run did not make. Without them a success proves too little.
 func (f *Figures) missing(told bool) (missing []string) {
 	refused := f.StaleRefused
 	if told {
@@ -87,7 +87,7 @@ func (f *Figures) missing(told bool) (missing []string) {
 	return missing
 }
 
-// OK says whether every property holds and enough was seen.
+// OK reports whether every property holds and the run made all required observations.
 func (r *Report) OK() bool {
 	for _, v := range r.Verdicts {
 		if !v.OK() {
@@ -97,7 +97,7 @@ func (r *Report) OK() bool {
 	return len(r.Missing) == 0 && r.Figures.Failed == 0
 }
 
-// Page is the name of the file of the page.
+// Page returns the file name of the report's page.
 func (r *Report) Page() string { return r.name() + ".md" }
 
 func (r *Report) name() string {
@@ -111,7 +111,7 @@ func (r *Report) title() string {
 	return fmt.Sprintf("%s, seed %d, TTL %s, %d workers, %s", r.name(), r.Meta.Seed, r.Meta.TTL, r.Meta.Workers, r.Meta.Took.Round(time.Second))
 }
 
-// String is the figures and the verdicts as text.
+// String returns the figures and the verdicts as text.
 func (r *Report) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "== %s\n", r.title())
@@ -134,7 +134,7 @@ func (r *Report) String() string {
 	return s.String()
 }
 
-// Markdown is the same as a page.
+// Markdown returns the figures and the verdicts as a Markdown page.
 func (r *Report) Markdown() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "# Torture: %s\n\nSeed %d, TTL %s, %d workers, %s. Again:\n\n    %s\n\n", r.name(), r.Meta.Seed, r.Meta.TTL, r.Meta.Workers, r.Meta.Took.Round(time.Second), r.Meta.Repeat)

@@ -6,7 +6,7 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// inFlight is a write that had been sent and not been answered: its transaction may have the mark.
+// inFlight is a write that was sent and not answered. Its transaction may hold the row of the fence.
 type inFlight struct {
 	of       *attempt
 	from, to int64
@@ -33,8 +33,8 @@ func (b *book) inFlight() (all []inFlight) {
 	return all
 }
 
-// held up: a transaction whose worker is stopped, cut off or killed in the middle keeps the next holder from sealing no longer than that
-// lasts. took is from the beginning of the fault.
+// heldUp checks transactions whose worker is suspended, cut off or killed in the middle. Such a transaction may block the next holder's seal
+// only while the fault lasts. took counts from the beginning of the fault.
 func (b *book) heldUp() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "L4", Property: "a transaction that stands still holds up the next holder no longer"}
 	for _, w := range b.inFlight() {
@@ -52,7 +52,7 @@ func (b *book) heldUp() (v *Verdict, took []time.Duration) {
 			}
 			v.Judged++
 			if late {
-				v.broken("%s: nobody had it in time after token %d, whose transaction was under way when its worker met: %s", w.of.name, w.of.token, f.kind)
+				v.broken("%s: no next holder in time after token %d, whose transaction was open when this fault hit its worker: %s", w.of.name, w.of.token, f.kind)
 				continue
 			}
 			took = append(took, time.Duration(next.granted-f.begin))
@@ -61,7 +61,7 @@ func (b *book) heldUp() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// overtaken is, for each waiter of the relay that nothing disturbed, by how many it was overtaken who had asked later.
+// overtaken returns, for each undisturbed waiter of the relay, how many later requests were granted before it.
 func (b *book) overtaken() (counts []int) {
 	of := b.grants[relay]
 	for i, a := range of {
@@ -79,7 +79,7 @@ func (b *book) overtaken() (counts []int) {
 	return counts
 }
 
-// calm says whether nothing was done to anybody but single holders between two instants.
+// calm reports whether there were only faults of single holders between two instants.
 func (b *book) calm(from, to int64) bool {
 	for _, f := range b.faults {
 		if f.kind != faultEvict && f.begin < to && f.end > from {
@@ -89,7 +89,7 @@ func (b *book) calm(from, to int64) bool {
 	return true
 }
 
-// inTurn: nobody who waits is overtaken again and again.
+// inTurn checks that no undisturbed waiter is overtaken more often than the store allows.
 func (b *book) inTurn() *Verdict {
 	v := &Verdict{ID: "L5", Property: "nobody who waits undisturbed is overtaken again and again"}
 	if b.Meta.Expect.Overtaken == 0 {
@@ -98,7 +98,7 @@ func (b *book) inTurn() *Verdict {
 	}
 	for _, n := range b.overtaken() {
 		if v.Judged++; n > b.Meta.Expect.Overtaken {
-			v.broken("%s: %d others had it who had asked later", relay, n)
+			v.broken("%s: %d later requests were granted first", relay, n)
 		}
 	}
 	return v

@@ -2,15 +2,15 @@ package check
 
 import "fmt"
 
-// Verdict is what was found of one property.
+// Verdict is the result of checking one property.
 type Verdict struct {
 	ID, Property string
-	Judged       int      // things looked at
-	Broken       int      // of them
-	Unknown      int      // could not be decided
-	Examples     []string // of what is broken
-	NotSeen      string   // why nothing can be judged here
-	Need         bool     // a run in which nothing was judged says too little
+	Judged       int      // number of cases checked
+	Broken       int      // of these, violations
+	Unknown      int      // of these, undecidable
+	Examples     []string // of violations
+	NotSeen      string   // why this run cannot check the property
+	Need         bool     // a run that checked no case fails
 }
 
 const examples = 3
@@ -22,7 +22,7 @@ func (v *Verdict) broken(format string, args ...any) {
 	}
 }
 
-// OK says whether the property holds, and whether enough was seen to say so.
+// OK reports whether the property holds and enough cases were checked.
 func (v *Verdict) OK() bool {
 	return v.Broken == 0 && v.Unknown == 0 && (v.Judged > 0 || !v.Need || v.NotSeen != "")
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Porcupine needs memory with the square of the length, and time beyond measure for what is ambiguous: so the history of
-// a name is cut into windows, each with the last grant of the one before, and no operation is left open.
+// Porcupine's memory grows with the square of the history's length, and its time grows without limit if much is ambiguous. So each name's
+// history is cut into windows, each of which begins with the last grant of the window before. No operation is left open.
 const (
 	window       = 500
 	windowLimit  = 10 * time.Second
 	undecidedFor = "a window of the history could not be decided in time"
 )
 
-// lockState is a lock in the specification: the token of its holder, or 0, and the largest token granted.
+// lockState is the specification's state of a lock: its holder's token, or 0, and the largest token granted.
 type lockState struct{ holder, newest int64 }
 
 type lockInput struct {
@@ -22,7 +22,7 @@ type lockInput struct {
 	frees bool
 }
 
-// lockModel is the specification: a free lock can be granted with a larger token, and its holder's grant ends once.
+// lockModel returns the specification: a free lock can be granted with a larger token, and each grant ends once.
 func lockModel(newest int64) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return lockState{newest: newest} },
@@ -43,14 +43,14 @@ func lockModel(newest int64) porcupine.Model {
 	}
 }
 
-// linearizable asks Porcupine, which knows nothing of tokens' order but by the specification, whether the grants and
-// their ends can be put into one order that fits in with when they were asked for and answered.
+// linearizable asks Porcupine whether the grants and their ends have an order that fits the instants of their requests and answers.
+// Porcupine knows the order of tokens only from the specification.
 func (b *book) linearizable() (v *Verdict) {
 	v = &Verdict{ID: "P", Property: "windows of each name are linearizable (Porcupine)", Need: true}
 	for _, name := range b.names() {
 		for of := b.inOrder(name); len(of) > 0; {
 			n := min(window, len(of))
-			for i := range n { // tokens begin anew with an era
+			for i := range n { // tokens start again in each era
 				if of[i].era != of[0].era {
 					n = i
 					break
@@ -77,8 +77,8 @@ func (b *book) linearizable() (v *Verdict) {
 	return v
 }
 
-// operations are two for each grant: it, and its end, which is a release, or at the store's discretion from when on it
-// may yield until somebody else has the name.
+// operations returns two for each grant: the grant and its end. The end is a release, or any instant between the earliest at which the store
+// may grant the name again and the next grant.
 func (b *book) operations(of []*attempt) (all []porcupine.Operation) {
 	for i, a := range of {
 		all = append(all, porcupine.Operation{ClientId: a.worker, Input: lockInput{token: a.token}, Call: a.asked, Return: a.granted})
@@ -89,7 +89,7 @@ func (b *book) operations(of []*attempt) (all []porcupine.Operation) {
 		if a.release != 0 && a.release <= from && a.released.Outcome == "ok" {
 			to = min(to, a.released.At)
 		}
-		// What began after its successor was granted is a second holder: it is left to the specification to refuse it.
+		// A grant that began after its successor was granted is a second holder, which the specification rejects.
 		all = append(all, porcupine.Operation{ClientId: a.worker, Input: lockInput{token: a.token, frees: true}, Call: from, Return: max(from, to)})
 	}
 	return all
