@@ -18,12 +18,12 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The statements of the version before waiters had rows of their own, as they were.
+// before has the unchanged statements of the last version in which waiters had no rows of their own.
 //
 //go:embed testdata/before_waiters
 var before embed.FS
 
-// earlier is a client of that version: what its Go code did with these statements, and no more.
+// earlier is a client of that version. It runs these statements as that version's Go code did, and does nothing else.
 type earlier struct {
 	db     *sql.DB
 	server string // the folder of the statements
@@ -45,7 +45,7 @@ func (e *earlier) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Backend: "earlier", Token: driver.LinearizableToken}
 }
 
-// hexed is how the statements for MySQL and MariaDB take texts.
+// hexed encodes s in hexadecimal digits for MySQL and MariaDB, whose statements expect texts in that form.
 func (e *earlier) hexed(s string) string {
 	if e.server == "mysql" || e.server == "mariadb" {
 		return hex.EncodeToString([]byte(s))
@@ -88,7 +88,7 @@ func (e *earlier) row(ctx context.Context, verb string, dest []any, args ...any)
 	return e.db.QueryRowContext(ctx, e.sql[verb], args...).Scan(dest...)
 }
 
-// rowLocked is how MariaDB says that another transaction has the row.
+// rowLocked reports whether err is MariaDB's error for a row that another transaction has locked.
 func rowLocked(err error) bool {
 	var e *mysql.MySQLError
 	return errors.As(err, &e) && e.Number == 1205
@@ -120,7 +120,7 @@ func (e *earlier) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, nil
 }
 
-// notRenewed tells a lease that is lost from one whose row another transaction had just then.
+// notRenewed distinguishes a lost lease from one whose row another transaction had locked at that moment.
 func (e *earlier) notRenewed(ctx context.Context, g driver.Grant) (driver.Outcome, error) {
 	now := map[string]string{"postgres": "clock_timestamp()", "mysql": "UTC_TIMESTAMP(6)", "mariadb": "UTC_TIMESTAMP(6)", "sqlite": "(julianday('now') - 2440587.5) * 86400000000"}
 	alive := 0
@@ -169,7 +169,7 @@ func (e *earlier) changed(ctx context.Context, verb string, args ...any) (bool, 
 	found := false
 	for rows.Next() {
 		found = true
-		if columns, err := rows.Columns(); err == nil && len(columns) == 2 { // Postgres tells of what it did not renew, too
+		if columns, err := rows.Columns(); err == nil && len(columns) == 2 { // Postgres also returns rows for leases that it did not renew
 			var n int
 			var outcome string
 			if err := rows.Scan(&n, &outcome); err != nil {

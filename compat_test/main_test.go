@@ -1,4 +1,4 @@
-// Package compat_test runs rowlock with what its users may bring along, and what it does not depend on itself.
+// Package compat_test tests rowlock with drivers and versions that its users may have and that rowlock itself does not depend on.
 package compat_test
 
 import (

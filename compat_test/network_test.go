@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// network is a Postgres database whose clients, of lib/pq, each have a misbehaving network of their own.
+// network is a Postgres database with lib/pq clients. Each client has its own faulty network.
 type network struct {
 	dsn string
 	raw *sql.DB
@@ -30,8 +30,8 @@ type client struct {
 	db    *sql.DB
 }
 
-// It drops no replies: lib/pq goes on waiting for one when the call's context has ended, for as long as
-// the connection stands (TestSilenceWithPQ).
+// It drops no replies: lib/pq ignores the end of the call's context and waits for a reply until the connection ends
+// (TestSilenceWithPQ).
 var (
 	_ locktest.Closer      = (*network)(nil)
 	_ locktest.Expirer     = (*network)(nil)
@@ -39,7 +39,7 @@ var (
 	_ locktest.Partitioner = (*network)(nil)
 )
 
-// backend remembers what it was granted, so that the harness can have it ask.
+// backend remembers its grants, so that the harness can make it check them.
 type backend struct {
 	*advisory.Backend
 
@@ -90,13 +90,13 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 	return b, nil
 }
 
-// with does something to the network of a client.
+// with applies a change to the network of a client.
 func (n *network) with(b driver.Backend, do func(*client)) error {
 	n.mu.Lock()
 	c := n.clients[b]
 	n.mu.Unlock()
 	if c == nil {
-		return fmt.Errorf("%v is no client of this harness", b)
+		return fmt.Errorf("%v is not a client of this harness", b)
 	}
 	do(c)
 	return nil
@@ -108,7 +108,7 @@ func (n *network) Close(b driver.Backend) error {
 		delete(n.clients, b)
 		n.mu.Unlock()
 		c.proxy.Close()
-		_ = c.db.Close() // says that connections are broken
+		_ = c.db.Close() // returns an error because connections are broken
 	})
 }
 
@@ -122,8 +122,8 @@ func (n *network) Restore(b driver.Backend) error {
 	return n.with(b, func(c *client) { c.proxy.Restore() })
 }
 
-// Expire ends the session of whoever holds key, and returns when the server has and a heartbeat of the
-// holder has found out: until then, what he sends next would be in doubt.
+// Expire ends the session of key's holder. It returns when the server has ended the session and a heartbeat of the holder has
+// detected it. Before that, the outcome of the holder's next call would be unknown.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	if err := terminate(ctx, n.raw, advisory.Key(key.Namespace, key.Name)); err != nil {
 		return err

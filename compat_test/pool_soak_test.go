@@ -27,16 +27,16 @@ import (
 )
 
 const (
-	// soakVariable asks for a longer soak than that of a usual run, which has one fault of each kind.
+	// soakVariable sets how long the soak runs. Without it, the soak has one fault of each kind.
 	soakVariable = "ROWLOCK_TEST_SOAK" // such as 10m
 
 	soakPool    = 4
 	soakWorkers = 6
 	soakTTL     = 4 * time.Second
-	soakCalm    = 2 * soakTTL // between two faults, so that a loss in it has no excuse
+	soakCalm    = 2 * soakTTL // between two faults; no fault explains a loss in it
 )
 
-func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // it reports each connection that is cut
+func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // it would log each broken connection
 
 // A small pool that the application's transactions and the locks share lives through resets, black holes and restarts of the
 // server. No lease is lost that the network did not take: within the TTL before each loss nothing reached the server for a quarter
@@ -58,12 +58,12 @@ func TestASmallPoolIsSharedThroughFaults(t *testing.T) {
 	}
 }
 
-// soak is an application with a small pool, and its server behind a bad network.
+// soak is an application with a small pool, and its server behind a faulty network.
 type soak struct {
 	server *testserver.Server
 	proxy  *faultproxy.Proxy
 	direct *sql.DB
-	count  string // a statement: the application's sessions
+	count  string // a statement that counts the application's sessions
 
 	backend *sqllock.Backend
 	begin   func(context.Context) (transaction, error)
@@ -72,14 +72,14 @@ type soak struct {
 	mu       sync.Mutex
 	faults   []fault
 	losses   []loss
-	done     int // jobs to their end
-	failed   int // jobs that were not
+	done     int // completed jobs
+	failed   int // failed jobs
 	granted  int
 	renewed  int
-	sessions int // the most in any calm
+	sessions int // the maximum in any calm
 }
 
-// transaction is one of the application's.
+// transaction is one transaction of the application.
 type transaction interface {
 	work(context.Context) error
 	end()
@@ -100,7 +100,7 @@ func soakServer(t *testing.T, engine string) *soak {
 	testenv.DSN(t, engine)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	server, err := testserver.Start(ctx, engine, testserver.Options{Durable: true}) // one that is killed forgets no lease
+	server, err := testserver.Start(ctx, engine, testserver.Options{Durable: true}) // a killed server must lose no lease
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
 	proxy, err := faultproxy.New(server.Addr)
@@ -125,7 +125,7 @@ func soakServer(t *testing.T, engine string) *soak {
 	return s
 }
 
-// address is the server's, by way of the proxy, with further settings.
+// address returns the server's address through the proxy, with further settings.
 func (s *soak) address(t *testing.T, settings string) string {
 	t.Helper()
 	if s.server.Engine == testserver.Postgres {
@@ -234,12 +234,12 @@ func (s *soak) run(t *testing.T) {
 	}
 	stop()
 	workers.Wait()
-	_ = locker.Close() // may tell of a lease whose release was cut off
+	_ = locker.Close() // may return an error for a lease whose release failed
 	t.Logf("%s", s)
 	for _, l := range s.losses {
 		assert.True(t, s.excused(l), "lost %s after %s, but not to the network: %v", l.at.Sub(s.lastBefore(l).end), s.lastBefore(l).kind, l.err)
 	}
-	assert.NotZero(t, s.done, "no job came to its end")
+	assert.NotZero(t, s.done, "no job was completed")
 	s.free(t)
 }
 
@@ -289,7 +289,7 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// inflict does one fault, and returns when the network and the server are well again.
+// inflict causes one fault, and returns when the network and the server work again.
 func (s *soak) inflict(t *testing.T, kind int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -323,7 +323,7 @@ func (s *soak) calm(t *testing.T, length time.Duration) {
 	settled := false
 	for end := time.Now().Add(length); time.Now().Before(end) || !settled; {
 		n := 0
-		if err := s.direct.QueryRow(s.count).Scan(&n); err == nil { // after a restart the first attempt may meet the old connection
+		if err := s.direct.QueryRow(s.count).Scan(&n); err == nil { // after a restart the first attempt may use the old connection
 			switch {
 			case settled:
 				require.LessOrEqual(t, n, most, "sessions on the server")
@@ -332,8 +332,8 @@ func (s *soak) calm(t *testing.T, length time.Duration) {
 				settled = true
 			}
 		}
-		require.True(t, settled || time.Now().Before(end.Add(20*time.Second)), "%d sessions, long after the last fault", n)
-		time.Sleep(50 * time.Millisecond) // nobody tells
+		require.True(t, settled || time.Now().Before(end.Add(20*time.Second)), "still %d sessions long after the last fault", n)
+		time.Sleep(50 * time.Millisecond) // there is no event to wait for
 	}
 }
 
@@ -347,7 +347,7 @@ func (s *soak) excused(l loss) bool {
 	return false
 }
 
-// lastBefore is the last fault that had begun when l happened.
+// lastBefore returns the last fault that had begun before l.
 func (s *soak) lastBefore(l loss) (last fault) {
 	for _, f := range s.faults {
 		if f.begin.Before(l.at) {
@@ -357,16 +357,16 @@ func (s *soak) lastBefore(l loss) (last fault) {
 	return last
 }
 
-// free takes every place of the pool at the same time, once nobody uses any.
+// free takes every connection of the pool at the same time, after all are idle.
 func (s *soak) free(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.inUse() == 0 }, 30*time.Second, 10*time.Millisecond, "a place of the pool is stuck")
+	require.Eventually(t, func() bool { return s.inUse() == 0 }, 30*time.Second, 10*time.Millisecond, "a connection of the pool is never returned")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	var held []transaction
 	for range soakPool {
 		tx, err := s.begin(ctx)
-		require.NoError(t, err, "a place of the pool is stuck")
+		require.NoError(t, err, "a connection of the pool is never returned")
 		held = append(held, tx)
 	}
 	for _, tx := range held {

@@ -18,8 +18,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// With lib/pq a lease row keeps every promise, also when its clients die, are cut off, and lose replies: although lib/pq
-// opens a connection without a context, and waits for an answer for as long as the connection stands.
+// With lib/pq a lease row keeps every promise, even if its clients die, are cut off, or lose replies. lib/pq opens connections without a
+// context, and waits for an answer until the connection ends.
 func TestConformanceOfLeaseRowsWithPQ(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness {
@@ -28,7 +28,7 @@ func TestConformanceOfLeaseRowsWithPQ(t *testing.T) {
 	})
 }
 
-// leaseRows are those of a Postgres database whose clients, of lib/pq, each have a misbehaving network of their own.
+// leaseRows is a Postgres database with lease rows and lib/pq clients. Each client has its own faulty network.
 type leaseRows struct {
 	dsn string
 	raw *sql.DB
@@ -64,7 +64,7 @@ func (l *leaseRows) Open(context.Context) (driver.Backend, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		b.CloseIdle(ctx)
-		_ = db.Close() // says that connections are broken
+		_ = db.Close() // returns an error because connections are broken
 	}, proxy)
 	return b, nil
 }
@@ -76,8 +76,8 @@ func (l *leaseRows) Expire(ctx context.Context, key driver.Key) error {
 	return err
 }
 
-// lib/pq lends nothing that hears notifications: its waiter of a lease row is called in its turn all the same, finds
-// out by its poll, and the backend says so.
+// lib/pq exposes no connection that receives notifications. A release still reserves the lock for its waiter in turn. The waiter detects
+// that by polling, and the backend reports that it polls.
 func TestWaitingForALeaseRowWithPQ(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

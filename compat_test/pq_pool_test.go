@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// With lib/pq too, leases are renewed and released while the application's transactions hold the whole pool, and an acquire
-// says so.
+// With lib/pq, too, leases are renewed and released while the application's transactions use the whole pool. An acquire
+// reports that the pool has no free connection.
 func TestLeasesOutliveAFullPoolWithPQ(t *testing.T) {
 	t.Parallel()
 	db := open(t, "postgres", database(t)+"&connect_timeout=5")
@@ -34,7 +34,7 @@ func TestLeasesOutliveAFullPoolWithPQ(t *testing.T) {
 	require.NoError(t, err)
 	begin(t, db)
 	begin(t, db)
-	select { // of before, at most one
+	select { // at most one earlier event
 	case <-renewed:
 	default:
 	}
@@ -51,7 +51,7 @@ func TestLeasesOutliveAFullPoolWithPQ(t *testing.T) {
 	require.NoError(t, lease.Release(t.Context()))
 }
 
-// Of lib/pq it is known whether a connect is bounded, however the handle is opened.
+// With lib/pq the backend knows whether connecting has a timeout, however the handle was opened.
 func TestUnboundedConnectsWithPQ(t *testing.T) {
 	t.Parallel()
 	for dsn, warnings := range map[string]int{"postgres://app@db/app": 1, "postgres://app@db/app?connect_timeout=5": 0} {

@@ -21,15 +21,15 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// With lib/pq an advisory lock keeps every promise that a session lock can keep, also when its clients
-// die, are cut off, and lose replies.
+// With lib/pq an advisory lock keeps every promise that a session lock can keep, even if its clients die, are cut off, or lose
+// replies.
 func TestConformanceOfAdvisoryWithPQ(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb) })
 }
 
-// lib/pq lends no socket: a holder learns that his session has ended with the next heartbeat, and the
-// same locker can have the lock again, with a larger token.
+// lib/pq does not expose its socket, so a holder detects the end of its session only at the next heartbeat. The same locker can then
+// acquire the lock again, with a larger token.
 func TestLossWithPQ(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -46,7 +46,7 @@ func TestLossWithPQ(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		require.Fail(t, "the lease is still trusted, long after a heartbeat")
 	}
-	t.Logf("told after %s", time.Since(began).Round(time.Millisecond))
+	t.Logf("loss reported after %s", time.Since(began).Round(time.Millisecond))
 	require.ErrorIs(t, first.Release(t.Context()), rowlock.ErrLost)
 	second, err := locker.Acquire(t.Context(), "a")
 	require.NoError(t, err)
@@ -54,8 +54,8 @@ func TestLossWithPQ(t *testing.T) {
 	require.NoError(t, second.Release(t.Context()))
 }
 
-// A session of lib/pq that is in doubt is closed and not pooled: a call that is given up at any moment
-// leaves nothing locked once its grant is taken back.
+// A lib/pq session in an unknown state is closed and not returned to the pool. A call may be cancelled at any moment: after its grant
+// is released, no lock remains.
 func TestDoubtWithPQ(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -75,9 +75,8 @@ func TestDoubtWithPQ(t *testing.T) {
 	require.Eventually(t, func() bool { return db.Stats().InUse == 0 && locks(t, direct) == 0 }, 20*time.Second, 5*time.Millisecond)
 }
 
-// lib/pq does not give up a statement when its context ends and the server is silent. The calls end in
-// time all the same, the lease is not trusted for longer than its TTL, and the locker can be closed;
-// what waits for the server ends with the connection.
+// lib/pq does not cancel a statement when its context ends and the server is silent. The calls still end in time, the lease is not
+// trusted for longer than its TTL, and the locker can be closed. Statements that wait for the server end with the connection.
 func TestSilenceWithPQ(t *testing.T) {
 	t.Parallel()
 	direct := database(t)
@@ -118,8 +117,8 @@ func TestSilenceWithPQ(t *testing.T) {
 	require.Eventually(t, func() bool { return locks(t, open(t, "pgx", direct)) == 0 }, 20*time.Second, 5*time.Millisecond)
 }
 
-// A pooler in transaction mode, old or new, is refused through lib/pq too, and leaves nothing locked; a
-// lock that lives as long as a transaction works.
+// With lib/pq, too, the backend refuses an old or new pooler in transaction mode, and leaves nothing locked. A lock that lasts for one
+// transaction works.
 func TestTransactionPoolingWithPQ(t *testing.T) {
 	t.Parallel()
 	for pooler, fresh := range map[string]func(testing.TB) (pooled, direct string){
@@ -129,7 +128,7 @@ func TestTransactionPoolingWithPQ(t *testing.T) {
 			t.Parallel()
 			pooled, direct := fresh(t)
 			migrate(t, direct)
-			db := open(t, "postgres", pooled+"&binary_parameters=yes") // else lib/pq prepares on one server process and runs on another
+			db := open(t, "postgres", pooled+"&binary_parameters=yes") // without it, lib/pq prepares on one server process and executes on another
 			_, err := advisory.NewDB(db).Acquire(t.Context(), driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: time.Minute})
 			var found *advisory.PoolerError
 			require.ErrorAs(t, err, &found)
@@ -156,7 +155,7 @@ func begin(t *testing.T, db *sql.DB) *sql.Tx {
 	return tx
 }
 
-// database is a fresh one with the sequence of tokens.
+// database returns the DSN of a new database that has the sequence of tokens.
 func database(tb testing.TB) string {
 	tb.Helper()
 	dsn := testenv.Postgres(tb)
@@ -179,14 +178,14 @@ func open(tb testing.TB, driverName, dsn string) *sql.DB {
 
 const here = " FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 
-// locks is how many there are, as a second session sees it.
+// locks returns how many advisory locks a second session sees.
 func locks(tb testing.TB, db *sql.DB) (n int) {
 	tb.Helper()
 	require.NoError(tb, db.QueryRow("SELECT count(*)"+here).Scan(&n))
 	return n
 }
 
-// terminate ends the session that holds key, and returns when the server has.
+// terminate ends the session that holds key, and returns when the server has ended it.
 func terminate(ctx context.Context, db *sql.DB, key int64) error {
 	const holders = here + " AND (classid::bigint << 32) | objid::bigint = $1"
 	if _, err := db.ExecContext(ctx, "SELECT pg_terminate_backend(pid)"+holders, key); err != nil {
@@ -197,6 +196,6 @@ func terminate(ctx context.Context, db *sql.DB, key int64) error {
 		if err := db.QueryRowContext(ctx, "SELECT count(*)"+holders, key).Scan(&left); err != nil || left == 0 {
 			return err
 		}
-		time.Sleep(time.Millisecond) // nobody tells
+		time.Sleep(time.Millisecond) // there is no event to wait for
 	}
 }

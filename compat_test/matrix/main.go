@@ -1,9 +1,9 @@
-// Command matrix runs the conformance suite of every backend on every release of its servers that can be had here, and writes the table
+// Command matrix runs the conformance suite of every backend on every release of its servers that is available here. It writes the table
 // of docs/compatibility.md:
 //
 //	make compat
 //
-// What cannot be had is a row of the table, too, with the reason.
+// A release that is not available also has a row, with the reason.
 package main
 
 import (

@@ -21,11 +21,11 @@ const (
 	longestWait = 5 * time.Second
 )
 
-// stubborn is how often a holder goes on writing after it was refused.
+// stubborn is how often a holder tries to write again after a write was refused.
 const stubborn = 6
 
-// chain is a holder at work: it reads the ends of the chains once, and appends to all of them in one transaction, a few
-// times, mostly without asking its lease. One that is refused goes on trying.
+// chain does a holder's work. It reads the ends of the chains once, then appends to all of them in one transaction, a few times, mostly
+// without checking its lease. After a refusal it tries again.
 func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tempo, sealer rowlock.Sealer, fenced bool, resources ...string) {
 	var opts []rowlock.Option
 	if sealer != nil {
@@ -51,7 +51,7 @@ func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tem
 		}
 		for outcome := c.write(); outcome != history.OK; outcome = c.write() {
 			if refused++; refused > stubborn || outcome == history.Unknown {
-				return // who does not know whether he has written must read before he writes
+				return // the outcome is unknown: read again before the next write
 			}
 			time.Sleep(w.TTL / 50)
 		}
@@ -115,7 +115,7 @@ func (c *chained) within(ctx context.Context, fenced bool, fn func(context.Conte
 	if err != nil {
 		return errors.Join(errNotCommitted, err)
 	}
-	defer conn.Close() //nolint:errcheck // back to the pool
+	defer conn.Close() //nolint:errcheck // returns it to the pool
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: c.data.levels[c.random.IntN(len(c.data.levels))]})
 	if err != nil {
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // SQLite's may have begun all the same
@@ -136,7 +136,7 @@ func (c *chained) within(ctx context.Context, fenced bool, fn func(context.Conte
 	return tx.Commit()
 }
 
-// read reads the ends; that of an empty chain is 0. It tries again what the database has undone.
+// read reads the ends of the chains; an empty chain ends in 0. It retries a transaction that the database rolled back.
 func (c *chained) read() bool {
 	for range stubborn {
 		outcome, err := c.attempt(c.fenced && !c.mutant.unchecked && !c.mutant.blind, func(ctx context.Context, tx *sql.Tx) error {

@@ -14,8 +14,7 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// inflict does one fault of the plan, and returns when it is over. An error is the fault of the torture, not of the
-// library.
+// inflict causes one fault of the plan, and returns when it is over. An error means that the torture failed, not the library.
 func (r *run) inflict(ctx context.Context, s step) error {
 	e := history.Event{Kind: history.Fault, Outcome: s.Kind, Name: s.Name, Wall: time.Now().UnixNano(), At: history.Now()}
 	var err error
@@ -41,7 +40,7 @@ func (r *run) inflict(ctx context.Context, s step) error {
 	return nil
 }
 
-// hitHolder kills or stops whoever holds a lock just then.
+// hitHolder kills or suspends the current holder of a lock.
 func (r *run) hitHolder(s step, e *history.Event) error {
 	p, _ := r.fleet.awaitHolder(s.Name, r.ttl)
 	if p == nil {
@@ -157,8 +156,8 @@ func (r *run) hitNetwork(ctx context.Context, s step, e *history.Event) {
 	e.Hit = e.Hit || all.sent() > before
 }
 
-// evict ends a live lease, whose holder hears of it with his next renewal. With N he is stopped meanwhile, until somebody
-// else has the lock, and goes on while he may still believe in it.
+// evict ends a live lease; its holder detects that at its next renewal. With N the holder is suspended until another process has the lock,
+// and resumes while it may still trust its lease.
 func (r *run) evict(ctx context.Context, s step) {
 	p, held := r.fleet.awaitHolder(s.Name, r.ttl/4)
 	if p == nil {
@@ -179,7 +178,7 @@ func (r *run) evict(ctx context.Context, s step) {
 	e := history.Event{Kind: history.Evict, Name: held.Name, Token: held.Token, Victim: p.worker, Outcome: history.OK, Wall: time.Now().UnixNano(), At: history.Now()}
 	token := driver.Token(held.Token)
 	if r.anonymous {
-		token, e.Victim = 0, 0 // whoever it is
+		token, e.Victim = 0, 0 // any holder
 	}
 	// Written before as well: what is sent may arrive although its reply does not.
 	begin := e

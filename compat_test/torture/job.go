@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// job is what a worker process is told, on its command line.
+// job is a worker process's configuration, which it receives on its command line.
 type job struct {
 	Store  string   // by its name in the table of stores
 	Nodes  []string // host:port of each of the store's nodes, as this worker reaches them
@@ -21,7 +21,7 @@ type job struct {
 	Dense  bool
 }
 
-// The loops of each worker, by the names of their locks. Every name is a chain, too, but for the last two.
+// The loops of each worker, by the names of their locks. Every name except the last two is also a chain.
 const (
 	chains = 2 // chain-0, chain-1: read, work, write behind the fence
 	churns = 3 // churn-0…: acquire and release

@@ -99,7 +99,7 @@ func (c *replicated) stop() {
 	}
 }
 
-// postgresPair is Postgres with a standby. A commit waits for a synchronous one, and then nothing that was told is lost.
+// postgresPair is Postgres with a standby. A commit waits for a synchronous standby, so a failover loses no acknowledged commit.
 func postgresPair(ctx context.Context, synchronous bool) (cluster, error) {
 	var args []string
 	if synchronous {

@@ -93,8 +93,8 @@ var stores = []store{
 		expect:  history.Expect{Claims: "zklock", Tokens: linearizable, Overtaken: inTurn, Crash: 2*time.Second + crashBound},
 		network: true, crash: true, stop: true,
 	},
-	// What follows is of several nodes, or on a small disk. A synchronous standby has all that was told. Without that a failover may lose
-	// grants: the names stay closed until the leases that may have been lost are over.
+	// What follows is of several nodes, or on a small disk. A synchronous standby has every acknowledged commit. An asynchronous one
+	// may lose grants in a failover: no name is granted until the leases that may have been lost have expired.
 	{
 		name: "postgres-sync", cluster: func(ctx context.Context, _ string) (cluster, error) { return postgresPair(ctx, true) }, open: openPgx, settle: makeLocks,
 		expect: rows("sqllock/postgres"), network: true, own: []string{failover, failover},

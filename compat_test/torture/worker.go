@@ -44,7 +44,7 @@ type grantKey struct {
 	token rowlock.Token
 }
 
-// runWorker works until it is told to stop, or killed, or until the supervisor is gone.
+// runWorker works until the supervisor stops it, kills it, or is gone itself.
 func runWorker(text string) error {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
@@ -54,7 +54,7 @@ func runWorker(text string) error {
 	defer stop()
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(3) // nobody is left to end it
+		os.Exit(3) // the supervisor is gone and cannot end it
 	}()
 
 	s, err := findStore(j.Store)
@@ -77,7 +77,7 @@ func runWorker(text string) error {
 	if w.mutant.client != nil {
 		w.mutant.client(c)
 	}
-	// Renewed late, an evicted holder goes on for a while before it hears of it.
+	// Renewals are late, so that an evicted holder continues for a while before it detects the eviction.
 	w.locker, err = rowlock.New(c.backend, rowlock.TTL(j.TTL), rowlock.RenewEvery(j.TTL/2), rowlock.Tracing(w.trace()))
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func pause(ctx context.Context, r *rand.Rand, d time.Duration) {
 	}
 }
 
-// acquire asks for a lock, and writes down what came of it.
+// acquire requests a lock, and logs the outcome.
 func (w *worker) acquire(ctx context.Context, ask func(context.Context, string, ...rowlock.Option) (*rowlock.Lease, error), name string, opts ...rowlock.Option) (*hold, bool) {
 	try := fmt.Sprintf("w%d-%d", w.Worker, w.tries.Add(1))
 	w.log.Write(history.Event{Kind: history.Acquire, Try: try, Name: name})
@@ -159,7 +159,7 @@ func trustEnd(e *history.Event, lease *rowlock.Lease) int64 {
 	return e.At + int64(time.Until(lease.ExpiresAt()))
 }
 
-// refusal is why the lock was not to be had. One that was granted is given back if it cannot be sealed.
+// refusal returns why the lock was not acquired. A granted lock is released if it cannot be sealed.
 func refusal(ctx context.Context, granted bool, err error) string {
 	switch {
 	case errors.Is(err, rowlock.ErrHeld):
@@ -177,7 +177,7 @@ func refusal(ctx context.Context, granted bool, err error) string {
 	return history.Failed
 }
 
-// trace writes down what the library says by itself.
+// trace logs the events that the library reports unasked.
 func (w *worker) trace() *rowlock.Trace {
 	event := func(kind history.Kind, l rowlock.LeaseInfo) history.Event {
 		return history.Event{Kind: kind, Name: l.Name, Token: int64(l.Token), Try: l.Holder}

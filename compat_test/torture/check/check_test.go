@@ -55,7 +55,7 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 		{"S2", "the store grants a smaller token", func(f *forge) {
 			f.change(history.Change{Name: "chain-0", Token: 1, Nonce: "late", At: micros(f.now)})
 		}},
-		{"S2", "two holders are told one token", func(f *forge) {
+		{"S2", "two holders receive one token", func(f *forge) {
 			a, b := f.ask(1, "churn-0").granted(), f.ask(2, "churn-0")
 			a.released()
 			f.token--
@@ -126,11 +126,11 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 			f.event(history.Event{Kind: history.Seen, Worker: e.Worker, Try: e.Try, Name: e.Name, Token: e.Token, Outcome: history.Trusted})
 		}},
 		{"S8", "a lease says that it is held after its deadline", func(f *forge) { find(f, kind(history.Seen)).Late = 1 }},
-		{"S8'", "a loss is told much later", func(f *forge) {
+		{"S8'", "a loss is reported much later", func(f *forge) {
 			e := find(f, kind(history.Lost))
 			move(f, e, f.now+int64(time.Minute))
 		}},
-		{"S8'", "a loss is never told", func(f *forge) {
+		{"S8'", "a loss is never reported", func(f *forge) {
 			h := f.ask(1, "churn-0").granted()
 			f.now += int64(time.Minute)
 			h.released()
@@ -140,7 +140,7 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 			c := change(f, history.Prune)
 			c.OldExpires = c.At + 1
 		}},
-		{"S11", "the holder is told another token than the store granted", func(f *forge) { change(f, history.Grant).Token-- }},
+		{"S11", "the holder receives another token than the store granted", func(f *forge) { change(f, history.Grant).Token-- }},
 		{"S11", "an acquisition is granted again, and keeps that", func(f *forge) {
 			h := f.ask(1, "chain-1").granted()
 			h.released()
@@ -163,8 +163,8 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 			}
 		}},
 		{"S12", "the backend claims more than it keeps", func(f *forge) { f.Meta.Expect.Tokens = "best effort" }},
-		{"W", "what was told to be committed is not there", func(f *forge) { f.Ledger = f.Ledger[:len(f.Ledger)-1] }},
-		{"W", "what was told not to be committed is there", func(f *forge) {
+		{"W", "a write reported as committed is missing", func(f *forge) { f.Ledger = f.Ledger[:len(f.Ledger)-1] }},
+		{"W", "a write reported as not committed is there", func(f *forge) {
 			f.Ledger = append(f.Ledger, history.Link{Resource: "chain-0", Token: 1000, Nonce: "x", Read: 16, Value: 14})
 		}},
 		{"W", "half of a transaction is there", func(f *forge) {
@@ -215,7 +215,7 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 			}
 			waiter.granted().released()
 		}},
-		{"L0", "a lock is granted no more", func(f *forge) {
+		{"L0", "a lock is no longer granted", func(f *forge) {
 			healed := find(f, kind(history.Healed)).At
 			f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool { return e.Name == relay && e.At > healed })
 		}},
@@ -305,7 +305,7 @@ func TestOnlyAWantedNameIsFollowed(t *testing.T) {
 	}
 }
 
-// A holder's end is noted when he is dead: the store may have given the name away since he was hit.
+// A worker's death is recorded when its process is gone. The store may have granted the name again since the kill.
 func TestAKillIsNotedAfterItsEffect(t *testing.T) {
 	f := sound()
 	f.Meta.Expect.Audited = false
@@ -322,7 +322,7 @@ func TestAKillIsNotedAfterItsEffect(t *testing.T) {
 	assert.Zero(t, newBook(f.Run).serverOrder().Broken)
 }
 
-// A holder whose session has ended may hear of his grant when the next one has heard of his.
+// A holder whose session has ended may receive its grant after the next holder has received its own.
 func TestAnAnswerThatComesAfterTheSuccessors(t *testing.T) {
 	f := sound()
 	f.Meta.Expect.Audited, f.Meta.Expect.Overlap = false, []string{"reset"}

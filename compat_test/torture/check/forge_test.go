@@ -160,7 +160,7 @@ func sound() *forge {
 	twice.expires = f.now + ttl
 	twice.released()
 
-	// One whose request comes once more when it has released, and is taken back.
+	// A holder whose duplicate request is granted after its release, and is then released too.
 	early := f.ask(1, "chain-1").granted()
 	early.released()
 	again := f.late(early)

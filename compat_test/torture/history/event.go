@@ -1,5 +1,5 @@
-// Package history is what a run of the torture leaves behind: what every process wrote down of what it did, what the
-// store wrote down of the locks, and what became of the data. The checker reads nothing else.
+// Package history stores what a run of the torture leaves behind: the log of each process, the store's audit of the locks, and the
+// data's ledger. The checker reads nothing else.
 package history
 
 // Kind says what an event is of. What a worker does has one event before it is sent and one after it was answered, so
@@ -12,8 +12,8 @@ const (
 	Granted  Kind = "granted"  // Until: of the trust
 	Refused  Kind = "refused"  // Outcome: why
 	Renewed  Kind = "renewed"  // Until
-	Lost     Kind = "lost"     // the library said so by itself; Outcome: how
-	Seen     Kind = "seen"     // the lease was asked; At is before that; Outcome: Trusted or Ended
+	Lost     Kind = "lost"     // the library reported the loss unasked. Outcome: how
+	Seen     Kind = "seen"     // the worker checked its lease, after At. Outcome: Trusted or Ended
 	Release  Kind = "release"  // before it is sent
 	Released Kind = "released" // Outcome
 	Read     Kind = "read"     // Value: the end of the chain
@@ -21,9 +21,9 @@ const (
 	Wrote    Kind = "wrote"    // Outcome: what became of Value
 
 	// Of the supervisor.
-	Fault  Kind = "fault"  // Outcome: what kind; End: when it was over; Victim: whom it hit, or 0; Hit
+	Fault  Kind = "fault"  // Outcome: its kind. End: when it ended. Victim: the worker it hit, or 0. Hit
 	Death  Kind = "death"  // the worker is gone
-	Evict  Kind = "evict"  // a live lease was ended by force; End; Outcome: OK or an error
+	Evict  Kind = "evict"  // a live lease was released by force. End. Outcome: OK or an error
 	Healed Kind = "healed" // from here on nothing is disturbed
 )
 
@@ -35,7 +35,7 @@ const (
 	Held        = "held"
 	Unknown     = "unknown"
 	Unavailable = "unavailable"
-	Unsealed    = "unsealed" // granted, and given back because the data could not be sealed
+	Unsealed    = "unsealed" // granted, and released because the data could not be sealed
 	Cancelled   = "cancelled"
 	LeaseLost   = "lost"   // of a write: the lease knew, the database was not asked
 	Stale       = "stale"  // of a write: the database refused it
