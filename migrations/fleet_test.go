@@ -135,8 +135,8 @@ func TestSessionLockerTakesTurns(t *testing.T) {
 	})
 }
 
-// A locker over any backend takes turns too, says when the lease was lost meanwhile, and whoever does
-// not have the lock cannot unlock.
+// A locker over any backend serialises migrations, too. It reports a lease that was lost meanwhile, and a process
+// without the lock cannot unlock.
 func TestLockerOverABackend(t *testing.T) {
 	store := memlock.New()
 	locker, err := rowlock.New(store)

@@ -40,7 +40,7 @@ func TestInterruptedMigrationsGoOn(t *testing.T) {
 			on.isNewest(ctx, t, fmt.Sprintf("up%d", step), step)
 			ups = step
 		}
-		for step, cut := 1, true; cut; step += 3 { // a version is taken back in a few
+		for step, cut := 1, true; cut; step += 3 { // rolling back a version takes a few steps
 			table := migrations.Table(fmt.Sprintf("down%d", step))
 			require.NoError(t, migrations.Up(ctx, on.db, on.dialect, table))
 			cut = interrupted(t, proxy, connector, step, func(db *sql.DB) error { return migrations.DownAll(ctx, db, on.dialect, table) })

@@ -134,7 +134,7 @@ func TestUpAndDownAgain(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, migrations.MigrationStatus{Version: number, Name: name}, status()[i])
 		}
-		require.NoError(t, migrations.Down(ctx, on.db, on.dialect), "there is nothing to take back")
+		require.NoError(t, migrations.Down(ctx, on.db, on.dialect), "there is nothing to roll back")
 		for range 2 {
 			for range 2 {
 				require.NoError(t, migrations.Up(ctx, on.db, on.dialect))
@@ -286,7 +286,7 @@ func ownProvider(t *testing.T, on target, files fs.FS) *goose.Provider {
 	return p
 }
 
-// The files run in a goose provider of somebody else's, with his own version table.
+// The files run in a user's own goose provider, with the user's version table.
 func TestFSIsAFolderForGoose(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		fsys, err := migrations.FS(on.dialect, migrations.Table("jobs"))

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Promise 10: a server that says nothing any more does not hold up the end of a migration for ever. goose unlocks with a context that never
-// ends; the session, of which nobody knows whether it has the lock, is thrown away.
+// Promise 10: a silent server does not delay the end of a migration indefinitely. goose unlocks with a context that
+// never ends. The session is closed, because it is unknown whether it has the lock.
 func TestUnlockIsBounded(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		if on.dialect == migrations.SQLite {

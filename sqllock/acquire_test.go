@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Whoever is refused learns in the same answer who holds the lock, why, since when and until when.
+// A refused acquire reports the holder, the reason, when the lock was granted and when it becomes free.
 func TestARefusedAcquireSaysWhoHolds(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -81,7 +81,7 @@ func TestTokensRise(t *testing.T) {
 	})
 }
 
-// A lease that is not renewed is over by the store's clock, whoever looks.
+// A lease that is not renewed ends by the store's clock, whichever process checks it.
 func TestAnExpiredLeaseIsFree(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

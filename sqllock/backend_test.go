@@ -149,7 +149,7 @@ func limited(t *testing.T) context.Context {
 	return ctx
 }
 
-// refused asks for a lock that is not to be had, and returns the answer.
+// refused requests a lock that is not free, and returns the refusal.
 func refused(t *testing.T, b *sqllock.Backend, r driver.Request) *driver.Held {
 	t.Helper()
 	g, err := b.Acquire(t.Context(), r)

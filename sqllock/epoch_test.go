@@ -20,14 +20,14 @@ func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
 		long.TTL, long.HandoverDelay = 20*time.Minute, 10*time.Minute
 		g := acquire(t, b, long)
 		s.exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
-		b = s.open() // what the other has looked up of a server is of no use on another
+		b = s.open() // a new backend has no cached epoch
 		for range 2 {
 			h := refused(t, b, request("job"))
 			assert.Equal(t, driver.Quarantine, h.Reason)
 			near(t, 30*time.Minute, h.ExpiresIn, "one longest TTL, with its hand-over delay")
 		}
 		require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g), "who is known goes on")
-		require.Equal(t, driver.Leased, refused(t, b, request("long")).Reason, "who holds is told nevertheless")
+		require.Equal(t, driver.Leased, refused(t, b, request("long")).Reason, "the holder is reported nevertheless")
 		require.NoError(t, b.Release(t.Context(), g))
 		require.Equal(t, driver.Quarantine, refused(t, b, request("long")).Reason)
 		s.grow(t, 29*time.Minute)

@@ -79,8 +79,8 @@ func TestListIsOrdered(t *testing.T) {
 	})
 }
 
-// A forced release ends the grant it was told to, fences its holder, and spares a lease that is
-// alive unless told otherwise.
+// A forced release ends only the given grant, and fences its holder. It ends a lease that is alive only if live is
+// true.
 func TestForceRelease(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

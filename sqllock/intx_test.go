@@ -73,7 +73,7 @@ func TestInTxLeavesALeaseAlone(t *testing.T) {
 	})
 }
 
-// Two transactions: the second is told at once, can go on, and can wait.
+// With two transactions, the second is refused at once, can continue, and can wait.
 func TestInTxExcludesInTx(t *testing.T) {
 	for _, name := range []string{"seen", "unseen"} {
 		t.Run(name, func(t *testing.T) {

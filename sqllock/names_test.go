@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Names are exact, byte for byte: case, trailing space, accents and what merely looks alike make
-// other locks; no name is a prefix of another; nothing is cut off.
+// Names are compared byte for byte: names that differ in case, trailing space or accents, or only look alike, are
+// different locks. No name matches as a prefix of another, and no name is truncated.
 func TestNamesAreExact(t *testing.T) {
 	long := strings.Repeat("x", driver.MaxName-1)
 	keys := []driver.Key{

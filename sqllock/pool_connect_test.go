@@ -60,8 +60,9 @@ func swallowed(t *testing.T, db *sql.DB, proxy *faultproxy.Proxy) {
 	waiters.Wait()
 }
 
-// Without a bound a connect that is swallowed takes its place in the pool for ever, which the backend warns of and an acquire
-// tells; leases survive it. With the settings that the warning names the places come free.
+// Without a time-out, a connect whose packets are dropped keeps its place in the pool forever. The backend warns of
+// this, and the error of an acquire reports it. Leases survive it. The settings that the warning names free these
+// places.
 func TestSwallowedConnects(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

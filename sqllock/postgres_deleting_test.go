@@ -72,7 +72,8 @@ func TestPostgresAWaiterBesideARowThatIsBeingDeletedIsWoken(t *testing.T) {
 	}
 }
 
-// Promise 5: a request that was left with a waiter's row is taken back also if the listener broke before the last try of the acquire.
+// Promise 5: a deposited request is withdrawn even if the listener's connection broke before the acquire's last
+// attempt.
 func TestPostgresARequestIsTakenBackThoughTheListenerBroke(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)

@@ -46,8 +46,8 @@ func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
 	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce IS NOT NULL"), "leases that nobody knows of")
 }
 
-// The same with one that meets what asking again does not mend, such as a table that has just gone: the error says that
-// nothing had an effect, so nobody else takes the request back.
+// The same with an error that a retry cannot fix, such as a table that was just dropped. The error says that nothing
+// had an effect, so no later call withdraws the request.
 func TestPostgresARequestIsTakenBackBeforeAPermanentError(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)

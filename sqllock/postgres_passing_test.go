@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// passing is a lock whose holder waits for it again, as where many want it, and another one that waits before him.
+// passing is a contended lock: its holder waits for it again, and another process waits before the holder.
 type passing struct {
 	*crowd
 
@@ -59,7 +59,7 @@ func (p *passing) holds(t *testing.T, r driver.Request) bool {
 	return p.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce = '"+r.Nonce.String()+"' AND expires_at > clock_timestamp()") == 1
 }
 
-// A release grants the lock to the request that the waiter has left with its row, and tells him: he sends nothing.
+// A release grants the lock to the request in the waiter's row, and notifies the waiter. The waiter sends no acquire.
 func TestPostgresReleaseGrantsToWhoWaits(t *testing.T) {
 	t.Parallel()
 	p := newPassing(t, request("job"))
@@ -81,7 +81,7 @@ func TestPostgresReleaseGrantsToWhoWaits(t *testing.T) {
 	require.NoError(t, p.waiter.backend.Release(t.Context(), g))
 }
 
-// A request that is given up is granted no more, and one that was granted meanwhile is released.
+// A withdrawn request is not granted later. If it was granted before the withdrawal, the grant is released.
 func TestPostgresARequestIsTakenBack(t *testing.T) {
 	t.Parallel()
 	for name, granted := range map[string]bool{"before it is granted": false, "after that": true} {
@@ -105,7 +105,8 @@ func TestPostgresARequestIsTakenBack(t *testing.T) {
 	}
 }
 
-// Where a release must not grant, or whoever waits may be dead, it keeps the lock for him as if he had left no request.
+// If a release must not grant, or the waiter may be dead, the release reserves the lock as it does for a waiter
+// without a deposited request.
 func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
@@ -140,9 +141,9 @@ func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ change, session, want string }{
-		"grants":                              {"SELECT 1", "off", "on"},
-		"grants, where users chose another":   {"SELECT 1", "local", "local"},
-		"keeps the lock for whoever it calls": {"UPDATE rowlock_lease_waiter SET nonce = NULL", "on", "off"},
+		"grants":                            {"SELECT 1", "off", "on"},
+		"grants, where users chose another": {"SELECT 1", "local", "local"},
+		"reserves the lock for the waiter that it notifies": {"UPDATE rowlock_lease_waiter SET nonce = NULL", "on", "off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,7 +177,7 @@ func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 	}
 }
 
-// A call that is lost costs no more than the poll: whoever waits finds that he has the lock.
+// A lost notification costs at most one poll: the waiter then finds that it has the lock.
 func TestPostgresALostCallIsFoundByThePoll(t *testing.T) {
 	t.Parallel()
 	p := newPassing(t, request("job"))
@@ -228,8 +229,8 @@ func TestPostgresCloseEndsTheListener(t *testing.T) {
 	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter"))
 }
 
-// A waiter whose lock's row was pruned meanwhile is granted the lock by a row that is made anew. Its request is taken back by that, too,
-// and is not granted once more when the lock is released.
+// If the lock's row was pruned meanwhile, the grant to the waiter inserts a new row. The same statement withdraws the
+// deposited request, so the next release does not grant it again.
 func TestPostgresARequestIsGrantedOnce(t *testing.T) {
 	t.Parallel()
 	p := newPassing(t, request("job"))
@@ -275,8 +276,8 @@ func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), g))
 }
 
-// A waiter that comes back to its row leaves its request with its first statement, and does not ask again when it has said that it waits:
-// a release that has granted it the lock in between wakes it then.
+// A waiter that returns to its row deposits its request with its first statement, and does not send it again after it
+// has registered. If a release has granted the lock in between, the registration wakes the waiter.
 func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)

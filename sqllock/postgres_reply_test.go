@@ -35,8 +35,8 @@ func (u *unheard) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return g, err
 }
 
-// Promise 5: a request whose reply was lost may have been left with the row all the same. When a release grants the lock to
-// it, whoever waits takes that grant, and his wait does not fail.
+// Promise 5: a request whose reply was lost may have been deposited in the row nevertheless. When a release grants the
+// lock to it, the waiter takes that grant, and its wait does not fail.
 func TestPostgresAGrantToARequestWithoutReplyIsTaken(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)

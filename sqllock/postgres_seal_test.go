@@ -75,8 +75,8 @@ func TestASealedGrantDrains(t *testing.T) {
 	})
 }
 
-// While a grant waits, nobody else does: another contender is told at once, and other locks are
-// granted, sealed, renewed, released, forgotten and granted for longer than ever.
+// A sealed grant that waits for a transaction delays nothing else. Another process is refused at once. Other locks are
+// granted, sealed, renewed, released, pruned, and granted for a longer TTL than before.
 func TestADrainHoldsUpNobodyElse(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		old := sealed(t, s, b, sealing())
@@ -156,8 +156,8 @@ func TestADrainIsBounded(t *testing.T) {
 	})
 }
 
-// A statement_timeout of the session's own that is shorter ends the wait like a lock_timeout: the server has undone the
-// statement, so it is an answer, and whoever waits goes on waiting.
+// A statement_timeout of the caller's session that is shorter ends the wait like a lock_timeout. The server has undone
+// the statement, so the outcome is known, and the waiter continues to wait.
 func TestAStatementTimeoutBoundsADrain(t *testing.T) {
 	p := newPostgresTest(t)
 	b := p.recorded(t, with(t, p.dsn, "statement_timeout=100"))

@@ -445,8 +445,8 @@ func TestPostgresInTxPgx(t *testing.T) {
 	require.NoError(t, tx.Rollback(t.Context()))
 }
 
-// The row that somebody else creates in his transaction is contention, and leaves the transaction
-// and its lock_timeout as they were.
+// If another transaction has inserted the row and not committed, InTx reports contention. The transaction and its
+// lock_timeout are unchanged.
 func TestPostgresInTxDoesNotWaitForAnInsert(t *testing.T) {
 	p := newPostgresTest(t)
 	first := p.begin(t)
@@ -461,8 +461,8 @@ func TestPostgresInTxDoesNotWaitForAnInsert(t *testing.T) {
 	require.NoError(t, first.Commit())
 }
 
-// In a transaction with a snapshot that is too old to decide, the caller gets the serialization
-// failure that he has to expect anyway, and never a lock that another holds.
+// If the transaction's snapshot is too old to decide, the caller gets the serialization failure that it must expect
+// anyway, and never a lock that is held.
 func TestPostgresInTxWithAnOldSnapshot(t *testing.T) {
 	p := newPostgresTest(t)
 	require.NoError(t, p.Release(t.Context(), acquire(t, p.Backend, request("job"))))

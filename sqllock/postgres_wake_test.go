@@ -173,7 +173,7 @@ func TestPostgresReleaseWakesOne(t *testing.T) {
 		if i == 0 {
 			another := request("job")
 			another.Waiting = true
-			assert.Equal(t, driver.Reserved, refused(t, late, another).Reason, "it is kept for the first, and not for whoever waits")
+			assert.Equal(t, driver.Reserved, refused(t, late, another).Reason, "it is reserved for the first waiter only")
 			stopLate()
 		}
 		g = acquire(t, c.members[i].backend, r)
@@ -247,8 +247,8 @@ func TestPostgresReconnectWakesAll(t *testing.T) {
 	assert.Equal(t, "a", within(t, woken))
 }
 
-// Through a pooler nobody listens, and the backend says so; the poll finds the release, and whoever waits is still
-// served in turn.
+// Through a pooler the backend does not listen, and Capabilities reports it. Waiters find the release with their poll,
+// and are still granted the lock in order.
 func TestPostgresBehindAPoolerTheWaiterPolls(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range map[string]func(testing.TB) (pooled, direct string){"pgbouncer": testenv.PgBouncer, "pgbouncer_new": testenv.NewPgBouncer} {
@@ -330,7 +330,7 @@ func TestPostgresWithoutTheTableOfWaiters(t *testing.T) {
 	outdated(t, p.table, map[string]error{"acquire": err})
 }
 
-// Whoever releases by force calls the waiter, too.
+// A forced release notifies the waiter, too.
 func TestPostgresForceReleaseWakes(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)

@@ -44,8 +44,8 @@ func TestAReleaseEndsItsOwnGrantOnly(t *testing.T) {
 	})
 }
 
-// A zero token takes back whatever the nonce was granted, and nothing else: so is an acquire taken
-// back whose reply never came.
+// A release with token zero ends any grant of the nonce, and no other. So an acquire whose reply was lost can be
+// undone.
 func TestAReleaseWithoutTokenTakesBackWhatTheNonceWasGranted(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -55,7 +55,7 @@ func TestAReleaseWithoutTokenTakesBackWhatTheNonceWasGranted(t *testing.T) {
 		require.ErrorIs(t, b.Release(t.Context(), unknown), driver.ErrNotHeld)
 		g.Token = 0
 		require.NoError(t, b.Release(t.Context(), g))
-		require.ErrorIs(t, b.Release(t.Context(), g), driver.ErrNotHeld, "there is nothing left to take back")
+		require.ErrorIs(t, b.Release(t.Context(), g), driver.ErrNotHeld, "there is nothing left to release")
 		unknown.Key.Name = "unseen"
 		require.ErrorIs(t, b.Release(t.Context(), unknown), driver.ErrNotHeld)
 		acquire(t, b, request("job"))

@@ -11,8 +11,9 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// A transaction that ends with its context while InTx waits for another writer leaves the connection as patient as it was: it goes back
-// to the caller's pool, and his next statement must not find the file busy at once.
+// If a transaction ends with its context while InTx waits for another writer, the connection's busy timeout is
+// restored. The connection returns to the caller's pool, and the next statement must not fail at once because the file
+// is busy.
 func TestSQLiteInTxThatIsCutShortLeavesTheBusyTimeoutAlone(t *testing.T) {
 	s := sqliteTestWith(t, "DELETE")
 	db := openSQLite(t, fileOf(t, s)+"?_pragma=busy_timeout(4321)")

@@ -70,7 +70,7 @@ func TestSQLiteCallsEndWithTheirContextWhileTheFileIsBusy(t *testing.T) {
 	require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g))
 }
 
-// The caller's connections stay as he configured them.
+// The caller's connections keep their configured busy timeout.
 func TestSQLiteLeavesTheBusyTimeoutAlone(t *testing.T) {
 	s := newSQLiteTest(t)
 	s.raw.SetMaxOpenConns(1)
@@ -103,7 +103,8 @@ func TestSQLiteInTxBehindAReadIsToldToRunAgain(t *testing.T) {
 	require.NoError(t, tx.Rollback())
 }
 
-// A deferred transaction that has read nothing gets its lock, or is told who has it, whatever another writer of the file commits meanwhile.
+// A deferred transaction that has read nothing gets its lock, or learns the holder, whatever another writer of the
+// file commits meanwhile.
 func TestSQLiteInTxInADeferredTransactionUnderAWriter(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()

@@ -85,7 +85,7 @@ func TestSQLiteReleaseKeepsTheLockForWhoHasWaitedLongest(t *testing.T) {
 	require.NoError(t, tx.Rollback())
 
 	g = acquire(t, first, waiting("job"))
-	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_waiter"), "it waits no more")
+	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_waiter"), "it no longer waits")
 	assert.EqualValues(t, 0, s.int(t, "SELECT count(reserved_for) FROM rowlock_lease"))
 	refused(t, first, waiting("job")) // another of that process, who is behind the second
 	assert.Equal(t, 1, refused(t, first, waiting("job")).Ahead)
@@ -95,7 +95,7 @@ func TestSQLiteReleaseKeepsTheLockForWhoHasWaitedLongest(t *testing.T) {
 	acquire(t, second, waiting("job"))
 }
 
-// A minimum hold is not shortened, nor prolonged, for one who waits; a lease that is ended by force is kept for him.
+// A waiter neither shortens nor prolongs a minimum hold. A lease that is ended by force is reserved for the waiter.
 func TestSQLiteWaitersAndTheOtherEndsOfALease(t *testing.T) {
 	s := newSQLiteTest(t)
 	a, b := s.open(), s.open()
@@ -219,7 +219,7 @@ func (c counting) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return c.Backend.Acquire(ctx, r)
 }
 
-// The caller's connections stay as durable, and as patient, as he configured them.
+// The caller's connections keep their configured durability and busy timeout.
 func TestSQLiteLeavesSynchronousAlone(t *testing.T) {
 	for level, name := range []string{"OFF", "NORMAL", "FULL", "EXTRA"} {
 		t.Run(name, func(t *testing.T) {
@@ -242,7 +242,7 @@ func TestSQLiteLeavesSynchronousAlone(t *testing.T) {
 	}
 }
 
-// Tables from before waiters are told by name.
+// The error names tables that are older than the table of waiters.
 func TestSQLiteWithoutWaitersSaysWhatToDo(t *testing.T) {
 	for _, gone := range []string{"DROP TABLE rowlock_lease_waiter", "ALTER TABLE rowlock_lease DROP COLUMN reserved_for"} {
 		s := sqliteStore(t, "?_pragma=journal_mode(WAL)")

@@ -83,7 +83,7 @@ func TestMySQLSaysWhoIsNotLetIn(t *testing.T) {
 	})
 }
 
-// Tables that are not there, not up to date, or empty are told apart from everything else.
+// Missing, outdated or empty tables have an error of their own.
 func TestMySQLSchemaError(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		check := func(b *Backend) {
@@ -108,7 +108,7 @@ func TestMySQLSchemaError(t *testing.T) {
 	})
 }
 
-// A server that takes no writes is named as such, and not asked again.
+// A read-only server is named in the error, and the call is not retried.
 func TestMySQLReadOnly(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		mustAcquire(t, f, request("a"))

@@ -156,7 +156,7 @@ func requireHeld(t testing.TB, err error, reason driver.Reason) *driver.Held {
 	return held
 }
 
-// The failure to reach a server is not taken for an answer about it: the next call asks again.
+// If the server cannot be reached, its type stays unknown, and the next call detects it again.
 func TestMySQLAsksForTheVersionAgainAfterAFailure(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		ended, cancel := context.WithCancel(context.Background())

@@ -105,7 +105,7 @@ func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
 	})
 }
 
-// Whoever asks for longer than anybody before has it written down before he gets it.
+// The longest TTL is stored before a lease of that TTL is granted.
 func TestMySQLRemembersTheLongestTTL(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, r := range []driver.Request{

@@ -18,8 +18,8 @@ func begin(t *testing.T, db *sql.DB) *sql.Tx {
 	return tx
 }
 
-// InTx excludes leases and other transactions until its transaction ends, at every isolation level,
-// whether the row was there before or not; whoever is refused can go on with his transaction.
+// InTx excludes leases and other transactions until its transaction ends, at every isolation level, whether or not the
+// row existed before. A caller that is refused can continue its transaction.
 func TestMySQLInTxExcludes(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, level := range isolations {

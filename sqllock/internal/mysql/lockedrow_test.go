@@ -40,7 +40,7 @@ func TestMySQLAcquireWaitsForNobody(t *testing.T) {
 	})
 }
 
-// Who holds a lease is told even while its row is locked.
+// The holder of a lease is reported even while its row is locked.
 func TestMySQLTellsTheHolderOfALockedRow(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Nothing depends on what a caller has set for his sessions or in his DSN: every setting sees the
-// same life of a lock, and the same lock as a session with the defaults.
+// The caller's session settings and DSN have no effect: with every setting a lock works as with the defaults, and
+// sessions with different settings exclude each other.
 func TestMySQLSessionSettingsChangeNothing(t *testing.T) {
 	settings := map[string]map[string]string{
 		"client found rows":    {"clientFoundRows": "true"},

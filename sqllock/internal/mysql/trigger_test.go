@@ -37,8 +37,8 @@ func TestMySQLWorksUnderTriggers(t *testing.T) {
 	})
 }
 
-// A grant whose token could not be read, because a trigger hid it and the statement that reads it could not be sent, is in
-// doubt and not without effect: whoever gives up then takes it back.
+// A trigger hides a grant's token, and the statement that reads the token cannot be sent. The grant is then in doubt,
+// and a caller that gives up releases it.
 func TestMySQLAGrantWhoseTokenIsHiddenIsInDoubt(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		f.Exec(t, "CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, token BIGINT NOT NULL)")

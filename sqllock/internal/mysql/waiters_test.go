@@ -35,13 +35,15 @@ func (f *fixture) stretch(t *testing.T) {
 		WHERE name = 'a' AND nonce IS NULL AND held_until > expires_at`)
 }
 
-// seen lets whoever is next have been seen lately for an hour, so that a slow machine does not outlast the three seconds.
+// seen sets the time at which the first of the queue was last seen to an hour from now, so that a slow machine does
+// not exceed three seconds.
 func (f *fixture) seen(t *testing.T) {
 	t.Helper()
 	f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE name = 'a' AND waiters IS NOT NULL")
 }
 
-// A release, also one by force, keeps the name for the waiter that is next: others are told so, and that one is granted.
+// A release, also a forced one, reserves the lock for the first of the queue: other processes are refused, and the
+// first is granted the lock.
 func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, force := range []bool{false, true} {
@@ -84,15 +86,15 @@ func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
 	})
 }
 
-// Processes that wait are served in the order in which they came, each knows how many are before it, whoever comes
-// again stands behind all, and one that gives up in the middle keeps nobody behind it waiting.
+// Waiting processes are granted the lock in order of arrival, and each knows how many are before it. A process that
+// returns is last in the queue. A process that gives up in the middle of the queue does not delay those behind it.
 func TestMySQLServesInTheOrderInWhichTheyCame(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		processes := []*Backend{on(f.db), on(f.db), on(f.db), on(f.db)}
 		g := mustAcquire(t, f, request("a"))
 		var stops []func()
 		for i, b := range processes {
-			for range 2 { // asking again changes nothing
+			for range 2 { // a retry changes nothing
 				held, stop := waits(t, b, request("a"))
 				f.seen(t)
 				stop = sync.OnceFunc(stop)
@@ -130,7 +132,8 @@ func TestMySQLServesInTheOrderInWhichTheyCame(t *testing.T) {
 	})
 }
 
-// A line has room for a hundred processes. Whoever comes then is told how long it is, and asks all the same.
+// A queue holds at most 100 processes. A later process learns the length of the queue, and retries without an entry in
+// it.
 func TestMySQLALineThatIsFull(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))
@@ -244,7 +247,8 @@ func TestMySQLWhatHasExpiredIsKeptForNobody(t *testing.T) {
 	})
 }
 
-// A minimum hold is kept to, whoever waits, also by who was next; and nobody is next who came while it ran.
+// Waiters do not shorten a minimum hold, not even the first of the queue. A process that arrives during a minimum hold
+// gets no reservation.
 func TestMySQLAReservationDoesNotShortenAMinimumHold(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		r := request("a")

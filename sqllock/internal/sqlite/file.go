@@ -170,7 +170,7 @@ func (f *file) once(ctx context.Context, work func(*sql.Conn) error) (err error)
 	if err != nil {
 		return driver.NotApplied(err)
 	}
-	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+	defer conn.Close() //nolint:errcheck // back to the pool, which reports no useful error
 	q := sqlbase.On(conn)
 	restore, err := withBusySlice(ctx, nil, q)
 	if err != nil {

@@ -38,7 +38,7 @@ func prepare(owner *file, verbs ...string) *prepared {
 
 func closeAll(stmts map[string]*sql.Stmt) {
 	for _, stmt := range stmts {
-		_ = stmt.Close() // which reports nothing of use
+		_ = stmt.Close() // which reports no useful error
 	}
 }
 
