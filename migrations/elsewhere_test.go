@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// migrationOf is a folder with the script as a migration of one's own. On Postgres, where the bodies of functions have
-// semicolons, it is one statement to goose; the drivers of the others take one at a time.
+// migrationOf returns a folder with the script as a user's migration. Postgres functions contain semicolons, so the
+// script is one statement for goose there. The drivers of the other databases accept one statement at a time.
 func migrationOf(d migrations.Dialect, script string) fs.FS {
 	if d == migrations.Postgres {
 		script = "-- +goose StatementBegin\n" + script + "-- +goose StatementEnd\n"
@@ -20,8 +20,8 @@ func migrationOf(d migrations.Dialect, script string) fs.FS {
 	return fstest.MapFS{"00007_rowlock.sql": {Data: []byte("-- +goose Up\n" + script)}}
 }
 
-// Tables that a folder of somebody's own has made are left to it: neither are they said not to be there, nor is anything
-// created beside them.
+// Tables that a user's own migrations created are left alone: they are not reported as missing, and nothing else is
+// created.
 func TestTablesOfOtherMigrationsAreLeftAlone(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		ctx := t.Context()

@@ -23,12 +23,12 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// fleetVariable makes this test binary one process of a fleet, each of which migrates at its start: it
-// holds the kind of lock, dialect, driver and DSN.
+// fleetVariable makes this test binary one process of a fleet. Each process migrates at its start. The variable
+// contains the kind of lock, dialect, driver and DSN.
 const fleetVariable = "ROWLOCK_TEST_FLEET"
 
-// Twenty processes that start at once run a user's own goose migrations once, and all succeed; on MySQL
-// and MariaDB, if goose's own table is there already.
+// Twenty processes that start at once run a user's own goose migrations once, and all succeed. On MySQL and MariaDB
+// this requires that goose's own table exists already.
 func TestAFleetMigratesOnce(t *testing.T) {
 	require.Empty(t, os.Getenv(fleetVariable), "TestMain must have made this a process of a fleet: it would start another one")
 	eachDatabase(t, func(t *testing.T, on target) {
@@ -65,7 +65,7 @@ func TestAFleetMigratesOnce(t *testing.T) {
 	})
 }
 
-// migrateInFleet is what a user's program does at its start.
+// migrateInFleet does what a user's program does at its start.
 func migrateInFleet(job []string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -100,8 +100,8 @@ func migrateInFleet(job []string) (err error) {
 	return err
 }
 
-// A session locker waits for the session that has the lock, names keep folders of migrations apart,
-// and a session that does not have the lock is thrown away with an error.
+// A session locker waits for the session that has the lock. Different names have different locks. Unlocking a session
+// that does not have the lock closes it and returns an error.
 func TestSessionLockerTakesTurns(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		ctx := t.Context()

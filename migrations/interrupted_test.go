@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// An Up whose connection breaks, behind whatever it has sent, is finished by the next Up, and a Down by the next Down. MySQL and MariaDB undo
-// no DDL, so that what was interrupted is half done.
+// If the connection of an Up breaks after any of its statements, the next Up finishes it. The next Down finishes a
+// Down. MySQL and MariaDB cannot roll back DDL, so an interrupted migration is half done.
 func TestInterruptedMigrationsGoOn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		if on.dialect != migrations.MySQL {
@@ -53,7 +53,7 @@ func TestInterruptedMigrationsGoOn(t *testing.T) {
 	})
 }
 
-// isNewest brings the tables to the newest version, and looks whether they are.
+// isNewest brings the tables to the newest version, and checks them.
 func (on target) isNewest(ctx context.Context, t *testing.T, table string, step int) {
 	t.Helper()
 	require.NoError(t, migrations.Up(ctx, on.db, on.dialect, migrations.Table(table)), "cut at step %d", step)
@@ -69,7 +69,8 @@ func (on target) isNewest(ctx context.Context, t *testing.T, table string, step 
 	}
 }
 
-// interrupted does work on a connection that breaks when it has sent something for the step-th time, and reports whether it has sent that much.
+// interrupted runs work on a connection that breaks when it sends for the step-th time, and reports whether it sent
+// that often.
 func interrupted(t *testing.T, proxy *faultproxy.Proxy, connector driver.Connector, step int, work func(*sql.DB) error) (cut bool) {
 	t.Helper()
 	db := sql.OpenDB(connector)

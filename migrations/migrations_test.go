@@ -29,7 +29,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// migrateVariable makes this test binary a process that migrates: it holds dialect, driver and DSN.
+// migrateVariable makes this test binary a process that migrates. It contains dialect, driver and DSN.
 const migrateVariable = "ROWLOCK_TEST_MIGRATE"
 
 func TestMain(m *testing.M) {
@@ -105,7 +105,7 @@ func (on target) count(t *testing.T, query string) int {
 	return n
 }
 
-// shipped is the names of the dialect's migrations.
+// shipped returns the names of the dialect's migrations.
 func shipped(t *testing.T, d migrations.Dialect) []string {
 	t.Helper()
 	paths, err := filepath.Glob(d.String() + "/*.sql")
@@ -116,8 +116,7 @@ func shipped(t *testing.T, d migrations.Dialect) []string {
 	return paths
 }
 
-// Up, Down and Status can be called at any time and any number of times, on a pool of one
-// connection as well.
+// Up, Down and Status can be called at any time and any number of times, also on a pool of one connection.
 func TestUpAndDownAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		on.db.SetMaxOpenConns(1)
@@ -166,8 +165,7 @@ func TestUpAndDownAgain(t *testing.T) {
 	})
 }
 
-// Who has the lease table already, with locks in it, gets the fence table beside it, and loses
-// nothing.
+// If the lease table exists with locks in it, Up creates the fence table, and no lock is lost.
 func TestUpgradeFromTheFirstVersion(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		ctx := t.Context()
@@ -202,7 +200,7 @@ func TestTwentyProcessesMigrateAtOnce(t *testing.T) {
 	})
 }
 
-// Waiting for another process ends with ctx, and leaves nothing behind.
+// Waiting for another process ends with ctx, and leaves no lock or session state behind.
 func TestWaitingForAMigrationEndsWithTheContext(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		if on.dialect == migrations.SQLite {
@@ -210,7 +208,7 @@ func TestWaitingForAMigrationEndsWithTheContext(t *testing.T) {
 		}
 		first, second := on.holdLock(t), t.Context()
 		for after := time.Millisecond; after < 150*time.Millisecond; after += after/4 + time.Millisecond {
-			// Wherever it ends: before a statement, while the server answers one, and in a pause.
+			// The context ends at any point: before a statement, while the server runs one, and in a delay.
 			ctx, cancel := context.WithTimeout(second, after)
 			require.ErrorIs(t, migrations.Up(ctx, on.db, on.dialect), context.DeadlineExceeded, "after %s", after)
 			cancel()
@@ -220,7 +218,7 @@ func TestWaitingForAMigrationEndsWithTheContext(t *testing.T) {
 	})
 }
 
-// holdLock takes the lock by which migrations take turns, in a session of its own.
+// holdLock acquires the migrations' lock in a separate session.
 func (on target) holdLock(t *testing.T) (release func()) {
 	t.Helper()
 	conn, err := on.db.Conn(t.Context())
@@ -244,7 +242,7 @@ func (on target) holdLock(t *testing.T) (release func()) {
 	}
 }
 
-// postgresKey is published: other tools may take turns with us.
+// postgresKey is published: other tools may use the same lock.
 var postgresKey uint64 = 0xccd32e744a818de9
 
 // A table of any name, in any case, has its own version table, and its own history.
@@ -303,7 +301,7 @@ func TestFSIsAFolderForGoose(t *testing.T) {
 	})
 }
 
-// The script is plain SQL: each statement runs, and nothing in it is goose's.
+// The script is plain SQL: each statement runs, and it contains no goose annotations.
 func TestSQLIsAPlainScript(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		script, err := migrations.SQL(on.dialect, migrations.Table("jobs"))
@@ -329,7 +327,7 @@ func TestSQLIsAPlainScript(t *testing.T) {
 	})
 }
 
-// A dialect that is none, a table that cannot be one and a handle that is nil are refused by name.
+// An invalid dialect, an invalid table name and a nil handle are refused by name.
 func TestBadOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

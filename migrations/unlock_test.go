@@ -42,7 +42,7 @@ func TestUnlockIsBounded(t *testing.T) {
 	})
 }
 
-// through is a pool that reaches the database over a network that can be cut.
+// through returns a pool that reaches the database over a network that can be cut.
 func (on target) through(t *testing.T) (*sql.DB, *faultproxy.Proxy) {
 	t.Helper()
 	over := func(addr string) *faultproxy.Proxy {

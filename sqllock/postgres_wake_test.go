@@ -21,7 +21,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// crowd is a database, and lockers with backends, pools and recorders of their own, as so many processes.
+// crowd is a database with several lockers. Each has its own backend, pool and recorder, and so stands for one
+// process.
 type crowd struct {
 	*store
 
@@ -48,7 +49,7 @@ func newCrowd(t *testing.T, members int, opts ...rowlock.Option) *crowd {
 	return c
 }
 
-// join adds a member that reaches the database by dsn.
+// join adds a member that connects with dsn.
 func (c *crowd) join(t *testing.T, dsn string, opts ...rowlock.Option) *member {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(dsn)
@@ -66,13 +67,13 @@ func (c *crowd) join(t *testing.T, dsn string, opts ...rowlock.Option) *member {
 	return m
 }
 
-// waits until so many processes wait.
+// waits returns when this many processes wait.
 func (c *crowd) waits(t *testing.T, n int64) {
 	t.Helper()
 	until(t, "the waiters are registered", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter") == n })
 }
 
-// reservedFor makes a reservation longer than the 50 ms that a loaded machine may take for anything.
+// reservedFor extends reservations beyond the 50 ms, which a loaded machine may exceed.
 func (c *crowd) reservedFor(t *testing.T, d time.Duration) {
 	t.Helper()
 	c.exec(t, fmt.Sprintf("UPDATE rowlock_lease SET held_until = held_until + %d * interval '1 microsecond' WHERE reserved_for IS NOT NULL", d.Microseconds()))
@@ -89,7 +90,7 @@ func within[T any](t *testing.T, from <-chan T) (next T) {
 	return next
 }
 
-// contest has every member want one name until there were so many hand-overs.
+// contest lets every member compete for one name until there were this many hand-overs.
 func (c *crowd) contest(t *testing.T, grants int) contest.Result {
 	t.Helper()
 	var lockers []*rowlock.Locker
@@ -99,7 +100,7 @@ func (c *crowd) contest(t *testing.T, grants int) contest.Result {
 	return contest.Run(t, lockers, 1, grants, time.Minute)
 }
 
-// A release wakes a waiter of another process at once, and not with its poll.
+// A release wakes a waiter of another process at once, before its next poll.
 func TestPostgresReleaseWakesTheWaiterOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
@@ -126,15 +127,15 @@ func TestPostgresReleaseWakesTheWaiterOfAnotherProcess(t *testing.T) {
 	t.Logf("from the release to the next lease: median %s, most %s", took[5], took[9])
 }
 
-// The lock goes round: the least served of eight processes gets at least half of its fair share. It does not run beside the
-// other tests, which would take the time from one or the other; and it counts from when all are there.
+// Hand-overs are fair: the least served of eight processes gets at least half of its fair share. This test does not
+// run in parallel with the others, because they would slow each other. It counts from when all processes wait.
 func TestPostgresNobodyStarves(t *testing.T) {
 	c := newCrowd(t, 8)
 	r := c.contest(t, 400)
 	assert.GreaterOrEqual(t, r.Least(), 0.5)
 }
 
-// A release tells one of those who wait, the one that has waited longest, and asks nothing of the others.
+// A release notifies only the waiter that has waited longest. The others send nothing.
 func TestPostgresReleaseWakesOne(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 8)
@@ -194,11 +195,11 @@ func TestPostgresReleaseWakesOne(t *testing.T) {
 	acquire(t, c.members[7].backend, request("job"))
 }
 
-// A waiter that has died holds the others up for one reservation, and not for one at each release.
+// A dead waiter delays the others by one reservation in all, and not by one for each release.
 func TestPostgresADeadWaiterCostsOneReservation(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 3)
-	// It is registered for longer than all others, says again and again that it waits, and never asks.
+	// The dead waiter is registered for longer than all others, keeps refreshing its row, and never sends an acquire.
 	var called atomic.Int64
 	dead, err := c.members[2].backend.Notify(t.Context(), driver.Key{Name: contest.Name}, func() { called.Add(1) })
 	require.NoError(t, err)
@@ -218,8 +219,8 @@ func TestPostgresADeadWaiterCostsOneReservation(t *testing.T) {
 	assert.Less(t, calls, int64(r.All/4), "each release would call it if it was always the next")
 }
 
-// When the connection that listens is cut, another one is opened and everybody is woken; meanwhile the poll finds
-// what was released.
+// When the listening connection breaks, the backend opens another one and wakes all waiters. Until then the poll finds
+// releases.
 func TestPostgresReconnectWakesAll(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)
@@ -237,7 +238,7 @@ func TestPostgresReconnectWakesAll(t *testing.T) {
 	for len(seen) < 2 {
 		seen[within(t, woken)] = true
 	}
-	// And the new one hears.
+	// The new connection receives notifications, too.
 	other := c.join(t, c.dsn)
 	g := acquire(t, other.backend, request("a"))
 	for len(woken) > 0 {
@@ -290,7 +291,7 @@ func TestPostgresBehindAPoolerTheWaiterPolls(t *testing.T) {
 	}
 }
 
-// With the last waiter gone, its row is, and the connection that listened is closed before long.
+// When the last waiter leaves, its row is deleted, and the listening connection is closed soon afterwards.
 func TestPostgresNothingStaysOfWaiters(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)
@@ -305,7 +306,7 @@ func TestPostgresNothingStaysOfWaiters(t *testing.T) {
 	stop()
 	c.waits(t, 0)
 	until(t, "the connection is closed", func() bool { return listens() == 0 })
-	// A row that somebody left behind is passed over, and forgotten after a minute.
+	// A row without a living process is passed over, and deleted after a minute.
 	c.exec(t, "INSERT INTO rowlock_lease_waiter VALUES ('', 'job', now(), gen_random_uuid(), 'nobody', now() - interval '4 seconds'), "+
 		"('', 'old', now(), gen_random_uuid(), 'nobody', now() - interval '61 seconds')")
 	g := acquire(t, c.members[0].backend, request("job"))
@@ -318,7 +319,7 @@ func TestPostgresNothingStaysOfWaiters(t *testing.T) {
 	require.NoError(t, c.members[0].backend.Release(t.Context(), g))
 }
 
-// Without the table of waiters every call that needs it says what to run.
+// Without the table of waiters, every call that needs it names the command that creates it.
 func TestPostgresWithoutTheTableOfWaiters(t *testing.T) {
 	p := newPostgresTest(t)
 	g := acquire(t, p.Backend, request("job"))
@@ -350,7 +351,7 @@ func TestPostgresForceReleaseWakes(t *testing.T) {
 	acquire(t, c.members[0].backend, request("job"))
 }
 
-// A minimum hold is not shortened: nobody is called while it runs.
+// A minimum hold is not shortened: nobody is notified during it.
 func TestPostgresMinHoldIsKeptFromWaiters(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
@@ -371,7 +372,7 @@ func TestPostgresMinHoldIsKeptFromWaiters(t *testing.T) {
 	stop()
 }
 
-// The rows of waiters that were not seen for a minute are deleted, and those of no others: their processes may only be slow.
+// Only rows of waiters that were not seen for a minute are deleted: a process that was seen later may only be slow.
 func TestPostgresForgetsDeadWaitersOnly(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)

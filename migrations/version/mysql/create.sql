@@ -1,6 +1,6 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: the table that goose itself would create, so that its command can be pointed at it.
+-- Promise: the table that goose itself would create, so that its command can use it.
 CREATE TABLE rowlock_lease_version (
     id         bigint unsigned NOT NULL AUTO_INCREMENT PRIMARY KEY,
     version_id bigint NOT NULL,

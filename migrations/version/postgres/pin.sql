@@ -1,6 +1,6 @@
 -- Parameters: none.
--- Result: one row: the search_path that stood before.
--- Promise: until unpin.sql, the session looks for names in pg_catalog and in the schema of the tables, or in the one where they will be created, and in no other. The statement itself finds nothing by the path but the tables.
+-- Result: one row: the previous search_path.
+-- Promise: until unpin.sql, the session resolves names only in pg_catalog and in the schema that contains the tables or will contain them. The statement itself uses the previous search_path only to find the tables.
 WITH present AS MATERIALIZED (
     SELECT pg_catalog.current_setting('search_path') AS path,
            coalesce((SELECT n.nspname

@@ -1,4 +1,4 @@
 -- Parameters: none.
--- Result: one row: what the server says it is.
+-- Result: one row: the version text of the server.
 -- Promise: reads only.
 SELECT pg_catalog.version()

@@ -1,4 +1,4 @@
--- Parameters: $1 the search_path that stood before pin.sql.
+-- Parameters: $1 the search_path before pin.sql.
 -- Result: one row, to be ignored.
--- Promise: the session looks for names where it did before.
+-- Promise: restores the search_path of the session.
 SELECT pg_catalog.set_config('search_path', $1::text, false)

@@ -18,9 +18,10 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// BenchmarkMySQLCycle takes acquire and release apart: bare updates of one row, without a bound and with one, for which the
-// driver wakes a goroutine twice; the statements alone; and the backend, whose release has a bound on MySQL. All on one
-// connection and in turn, so that a busy machine slows all; the figures are medians.
+// BenchmarkMySQLCycle measures acquire and release separately, for bare updates, the statements alone, and the
+// backend. A bare update of one row runs with and without a deadline, for which the driver wakes a goroutine twice. On
+// MySQL the backend's release has a deadline. All use one connection and take turns, so that a busy machine slows all.
+// The figures are medians.
 func BenchmarkMySQLCycle(b *testing.B) {
 	for name, dsn := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
 		b.Run(name, func(b *testing.B) {

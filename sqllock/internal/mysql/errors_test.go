@@ -10,9 +10,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Promise 6: what a proxy says of a server that it has lost, or of itself, does not say what became of the statement. The errors come
-// from a trigger here: 2013 is what ProxySQL passes on when the server dies behind a statement, 2003 what MaxScale says then, and 9001
-// what ProxySQL says when it finds no other server to ask.
+// Promise 6: the outcome of a statement is unknown if a proxy reports that it lost the server, or reports its own
+// failure. A trigger produces the errors here. ProxySQL returns 2013 when the server dies after a statement was sent,
+// and MaxScale returns 2003. ProxySQL returns 9001 when it finds no other server.
 func TestMySQLAProxysErrorLeavesTheOutcomeUnknown(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))

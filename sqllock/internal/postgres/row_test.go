@@ -12,7 +12,8 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// in returns a row in a state, with a waiter if the state has any, and counts how often that is woken.
+// in returns a row in the given state. If the state has a waiter, it also returns the waiter and counts how often it
+// is woken.
 func in(state rowState) (r *row, w *waiter, woken *int) {
 	r, woken = newRow(driver.Key{Name: "a"}, ""), new(int)
 	w = &waiter{func() { *woken++ }}
@@ -34,7 +35,7 @@ func ended(c <-chan struct{}) bool {
 	}
 }
 
-// Each event leads from each state to the one that is written here, as in the table of row.go.
+// Each event changes each state to the state listed here, as in the table of row.go.
 func TestStatesOfARow(t *testing.T) {
 	events := map[string]func(*row, *waiter){
 		"is written":            func(r *row, _ *waiter) { r.wrote() },
@@ -71,7 +72,7 @@ func TestStatesOfARow(t *testing.T) {
 	}
 }
 
-// A row is written anew by who was refused only if no release would call it otherwise.
+// After a refusal, the process writes its row again only if otherwise no release would notify it.
 func TestARowIsWrittenAnew(t *testing.T) {
 	for from := unwritten; from <= deleting; from++ {
 		for _, deposited := range []bool{false, true} {
@@ -81,7 +82,8 @@ func TestARowIsWrittenAnew(t *testing.T) {
 	}
 }
 
-// Who comes back to a row that was called meanwhile is woken, and one that was expected writes nothing.
+// A waiter that returns to a row that was notified meanwhile is woken. A waiter that returns to an expected row writes
+// nothing.
 func TestWhoComesBackToARow(t *testing.T) {
 	for from, writes := range map[rowState]bool{passedOver: true, expected: false, unwanted: true} {
 		r, _, _ := in(from)
@@ -94,7 +96,8 @@ func TestWhoComesBackToARow(t *testing.T) {
 	}
 }
 
-// The last who leaves waits for the deletion of a row that a release may call, and nobody waits for that of another.
+// The last waiter that leaves waits for the row's deletion if a release may notify the row, and otherwise does not
+// wait.
 func TestWhoLeavesARow(t *testing.T) {
 	for from, waits := range map[rowState]bool{unwritten: true, listed: true, aside: false} {
 		r, w, woken := in(from)
@@ -108,7 +111,7 @@ func TestWhoLeavesARow(t *testing.T) {
 	}
 }
 
-// Who withdraws a request waits until no release can grant it, also where the row is being deleted already.
+// A waiter that withdraws its request waits until no release can grant it, even if the row is being deleted already.
 func TestWhoWithdrawsWaitsForTheDeletion(t *testing.T) {
 	for from := unwritten; from <= deleting; from++ {
 		r, _, _ := in(from)
@@ -116,8 +119,8 @@ func TestWhoWithdrawsWaitsForTheDeletion(t *testing.T) {
 	}
 }
 
-// A row that is being deleted can still be called by a release. The row of the next who waits stands for it: a release of this process
-// passes the dying one over, and a notification for it wakes who waits.
+// A release can still notify a row that is being deleted. The next waiter gets a new row in its place. A release by
+// this process passes over the old row, and a notification for the old row wakes the waiter.
 func TestTheRowBesideOneThatIsBeingDeleted(t *testing.T) {
 	var s waiters
 	s.listener.state = listenPolling // nothing is to be started

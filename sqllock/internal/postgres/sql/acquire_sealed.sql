@@ -50,7 +50,8 @@ WITH seen AS MATERIALIZED (
        AND (f.token < excluded.token OR f.token = excluded.token AND f.nonce = excluded.nonce)
  RETURNING f.token
 ), drained AS MATERIALIZED (
-    -- The count of waiters is known when the wait is over. The lease starts then.
+    -- Counting the raised marks waits until the mark is raised. So this reads the clock after the wait, and the lease
+    -- starts then.
     SELECT r.marks = 1 AS sealed, clock_timestamp() AS now
       FROM (SELECT count(*) AS marks FROM raised) r
 ), won AS (

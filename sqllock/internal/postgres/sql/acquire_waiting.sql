@@ -70,8 +70,9 @@ WITH seen AS MATERIALIZED (
 ), granted AS (
     SELECT token FROM won UNION ALL SELECT token FROM inserted
 ), moved AS (
-    -- A release does not notify the process until it sends a request again for a goroutine that still waits. That wait
-    -- starts then. A grant withdraws the deposited request, also if the lock's row was pruned meanwhile.
+    -- After this grant, releases do not notify the process until it sends a request again for another waiting
+    -- goroutine. Its waiting time restarts now. A grant withdraws the deposited request, also if the lock's row was
+    -- pruned meanwhile.
     UPDATE rowlock_lease_waiter w
        SET since = clock_timestamp(), callable = false, nonce = NULL
       FROM granted
