@@ -27,7 +27,7 @@ SELECT pg_notify(holder, '') FROM passed WHERE holder IS NOT NULL`
 // expiry, no token, and nobody who may be dead. Every session that listens is signalled, whomever the call is for:
 // https://www.postgresql.org/docs/current/sql-notify.html
 func passedByNotify() lock {
-	return lock{name: "a row passed on by NOTIFY, pgx", kind: report.Floor, only: true, most: 16,
+	return lock{name: "a row handed over by NOTIFY, pgx", kind: report.Floor, only: true, most: 16,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {
 			var conns []*pgx.Conn
 			leave := func() {
