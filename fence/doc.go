@@ -42,9 +42,9 @@
 //
 // # Lock and data in one database
 //
-// Where package sqllock keeps the lock in the same database and table as the marks,
-// [Guard.CheckHeld] is a check that also asks the database whether the lease is alive now, and
-// [Guard.ReleaseOnCommit] ends the lease in the commit of its last transaction.
+// Two more methods are available if package sqllock keeps the lock in the same database and table as the
+// marks. [Guard.CheckHeld] is a check that also asks the database whether the lease is alive now.
+// [Guard.ReleaseOnCommit] releases the lease in the commit of the holder's last transaction.
 //
 // # Locks without a token
 //

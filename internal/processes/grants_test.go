@@ -14,18 +14,18 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// grant is what one process reported of one lease.
+// grant is one lease, as its process reported it.
 type grant struct {
 	token          rowlock.Token
 	worker         int
 	asked, granted int64
-	trusted        int64 // when it was last seen to be trusted
+	trusted        int64 // when the worker last found its lease valid
 }
 
-// enough grants are needed for a run to say anything.
+// enough is the number of grants that a run must exceed. A run with fewer proves nothing.
 const enough = 50
 
-// check finds in what the processes told and in the tables whether the promises were kept.
+// check compares the events of the processes and the tables with the promises.
 func check(t *testing.T, d database, db *sql.DB, all []*process) {
 	t.Helper()
 	grants := make(map[int][]*grant)
@@ -55,18 +55,19 @@ func check(t *testing.T, d database, db *sql.DB, all []*process) {
 		for i := 1; i < len(of); i++ {
 			a, b := of[i-1], of[i]
 			require.Less(t, a.token, b.token, "name %d: a token was granted twice, to workers %d and %d", name, a.worker, b.worker)
-			assert.LessOrEqual(t, a.asked, b.granted, "name %d: token %d was granted before token %d was asked for", name, b.token, a.token)
+			assert.LessOrEqual(t, a.asked, b.granted, "name %d: token %d was granted before token %d was requested", name, b.token, a.token)
 			assert.LessOrEqual(t, a.trusted, b.granted, "name %d: token %d was trusted after token %d was granted", name, a.token, b.token)
 		}
 		total += len(of)
 	}
 	inLedger := checkLedger(t, d, db)
-	assert.GreaterOrEqual(t, inLedger, counts, "a count that was acknowledged is in the ledger")
-	t.Logf("%d grants, %d counts, %d stale writes refused", total, inLedger, refused)
-	assert.Greater(t, total, enough, "too little happened for this to say anything")
+	assert.GreaterOrEqual(t, inLedger, counts, "an acknowledged count is missing from the ledger")
+	t.Logf("%d grants, %d counts, %d stale writes rejected", total, inLedger, refused)
+	assert.Greater(t, total, enough, "too few grants to prove anything")
 }
 
-// checkLedger looks for a count that is missing, a token that fell, a token of two workers.
+// checkLedger fails if a count is missing, a token decreases, or two workers have the same token. It returns the
+// number of counts.
 func checkLedger(t *testing.T, d database, db *sql.DB) int {
 	t.Helper()
 	total := 0
@@ -93,7 +94,7 @@ func checkLedger(t *testing.T, d database, db *sql.DB) int {
 		require.NoError(t, rows.Close())
 		var newest, counter int64
 		require.NoError(t, db.QueryRowContext(t.Context(), d.bind("SELECT token, n FROM counter WHERE id = ?"), name).Scan(&newest, &counter))
-		require.Equal(t, n, counter, "the counter is the length of the ledger")
+		require.Equal(t, n, counter, "the counter differs from the length of the ledger")
 		total += int(n)
 	}
 	return total

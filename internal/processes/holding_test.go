@@ -12,18 +12,18 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// limit bounds what a worker does in one transaction.
+// limit is the timeout of one transaction of a worker.
 const limit = 10 * time.Second
 
-// holding is one lease of a worker, and what it knows of the chain.
+// holding is one lease of a worker, and the end of the chain as the worker knows it.
 type holding struct {
 	worker
 	lease *rowlock.Lease
 	last  int64
 }
 
-// attempt runs one transaction, and tells if it failed. Its context has the lease and does not end
-// with it, so nothing but the fence keeps a stale holder from writing.
+// attempt runs one transaction, and reports an error as an event. The context contains the lease, but does not end
+// with the lease. So only the fence can reject the writes of a stale holder.
 func (h *holding) attempt(transaction func(context.Context) error) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.lease.Context()), limit)
 	defer cancel()
@@ -34,7 +34,7 @@ func (h *holding) attempt(transaction func(context.Context) error) bool {
 	return err == nil
 }
 
-// read reads the end of the chain; that of an empty one is 0.
+// read reads the end of the chain. The end of an empty chain is 0.
 func (h *holding) read(ctx context.Context) error {
 	return h.within(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, h.d.bind("SELECT new_val FROM ledger WHERE id = ? ORDER BY seq DESC LIMIT 1"), h.name()).Scan(&h.last)
@@ -45,8 +45,8 @@ func (h *holding) read(ctx context.Context) error {
 	})
 }
 
-// write writes one link, or three in one transaction. Values are random: no two writers agree by
-// chance.
+// write writes one or three links in one transaction. The values are random, so that two writers never write the
+// same value.
 func (h *holding) write(ctx context.Context) error {
 	links := 1 + 2*rand.IntN(2)
 	var next int64
@@ -75,7 +75,7 @@ func (h *holding) write(ctx context.Context) error {
 	return err
 }
 
-// within runs a transaction with the fence, in both ways that the guard offers; or without.
+// within runs a transaction. With the fence, it chooses at random between [fence.Guard.Tx] and [fence.Guard.Check].
 func (h *holding) within(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
 	if h.fenced && rand.IntN(2) == 0 {
 		return h.guard.Tx(ctx, fn)

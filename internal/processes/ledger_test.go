@@ -18,10 +18,10 @@ type link struct {
 	readVal, newVal int64
 }
 
-// follows says whether the writer of l knew the link before it.
+// follows reports whether the writer of l had read the link before it.
 func (l link) follows(before link) bool { return l.readVal == before.newVal }
 
-// prepareChains makes an empty ledger.
+// prepareChains creates an empty ledger.
 func prepareChains(t *testing.T, d database, dsn string) *sql.DB {
 	return d.prepare(t, dsn,
 		"CREATE TABLE ledger (seq "+d.seq+", id integer NOT NULL, token bigint NOT NULL, nonce char(36) NOT NULL, worker integer NOT NULL, read_val bigint NOT NULL, new_val bigint NOT NULL)",
@@ -29,7 +29,7 @@ func prepareChains(t *testing.T, d database, dsn string) *sql.DB {
 	)
 }
 
-// acknowledged is the ends of the chains that were reported as committed.
+// acknowledged returns the ends of the chains that the workers reported as committed.
 func acknowledged(all []*process) map[int64]bool {
 	acked := make(map[int64]bool)
 	for _, p := range all {
@@ -42,7 +42,7 @@ func acknowledged(all []*process) map[int64]bool {
 	return acked
 }
 
-// ledger is the chain of one name, in the order in which it was written.
+// ledger returns the chain of one name, in the order of the writes.
 func (d database) ledger(t *testing.T, db *sql.DB, id int) (links []link) {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), d.bind("SELECT seq, token, nonce, worker, read_val, new_val FROM ledger WHERE id = ? ORDER BY seq"), id)
@@ -57,7 +57,8 @@ func (d database) ledger(t *testing.T, db *sql.DB, id int) (links []link) {
 	return links
 }
 
-// lostUpdates counts the links of all chains whose writers did not know the link before.
+// lostUpdates counts the links whose writers had not read the link before. It returns that number and the number of
+// all links.
 func (d database) lostUpdates(t *testing.T, db *sql.DB) (lostUpdates, total int) {
 	t.Helper()
 	for id := range names {
@@ -73,8 +74,8 @@ func (d database) lostUpdates(t *testing.T, db *sql.DB) (lostUpdates, total int)
 	return lostUpdates, total
 }
 
-// requireUnbroken proves from the table alone that no stale holder has written and that none has
-// read what was not the newest, and that all that was reported as committed is there.
+// requireUnbroken fails if a stale holder has written, if a writer had not read the newest link, or if a link that
+// was reported as committed is missing. It returns the number of links.
 func (d database) requireUnbroken(t *testing.T, db *sql.DB, acked map[int64]bool) (total int) {
 	t.Helper()
 	type holder struct {
@@ -100,6 +101,6 @@ func (d database) requireUnbroken(t *testing.T, db *sql.DB, acked map[int64]bool
 			total++
 		}
 	}
-	assert.Equal(t, len(acked), found, "what was reported as committed is in the ledger")
+	assert.Equal(t, len(acked), found, "links that were reported as committed are missing from the ledger")
 	return total
 }

@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// process is one worker, as its fleet knows it.
+// process is one worker process of a fleet.
 type process struct {
 	job
 	cmd  *exec.Cmd
-	log  []event    // what it told; guarded by the fleet's mu
-	done chan error // how it ended, after its last event; then closed
+	log  []event    // the events it reported; guarded by the fleet's mu
+	done chan error // receives the result of Wait after the last event, and is then closed
 }
 
-// launch starts a worker. hear is called with each of its events.
+// launch starts a worker, and calls hear with each of its events.
 func launch(j job, hear func(*process, event)) (*process, error) {
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -49,7 +49,7 @@ func launch(j job, hear func(*process, event)) (*process, error) {
 	return p, nil
 }
 
-// told is the newest event, if there is any.
+// told returns the newest event, or a zero event if there is none.
 func (p *process) told() (e event) {
 	if n := len(p.log); n > 0 {
 		e = p.log[n-1]
@@ -57,7 +57,7 @@ func (p *process) told() (e event) {
 	return e
 }
 
-// held is the last grant, and whether it was not released.
+// held returns the last grant, and reports whether the worker still has it.
 func (p *process) held() (last event, held bool) {
 	for _, e := range p.log {
 		switch e.What {
@@ -74,7 +74,7 @@ func (p *process) suspend() error   { return p.cmd.Process.Signal(syscall.SIGSTO
 func (p *process) resume() error    { return p.cmd.Process.Signal(syscall.SIGCONT) }
 func (p *process) terminate() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 
-// kill returns when the last event was heard.
+// kill kills the worker, and returns after its last event has been read.
 func (p *process) kill() error {
 	err := p.cmd.Process.Kill()
 	<-p.done

@@ -18,12 +18,12 @@ import (
 type job struct {
 	Program    string
 	Store, DSN string
-	Worker     int // each process has a number of its own
+	Worker     int // a different number for each process
 }
 
 const jobVariable = "ROWLOCK_TEST_JOB"
 
-// name is the number of the lock that the worker uses.
+// name returns the number of the lock that the worker uses.
 func (j job) name() int { return j.Worker % names }
 
 // program is what a worker does.
@@ -46,7 +46,7 @@ var programs = map[string]program{
 	unfenced: {hold: worker.extend, options: renewedLate},
 }
 
-// renewedLate lets an evicted holder go on for a while before it learns of it.
+// renewedLate makes renewals rare, so that an evicted holder continues for a while before it notices.
 var renewedLate = []rowlock.Option{rowlock.RenewEvery(ttl / 2)}
 
 // worker is the process that does a job.
@@ -58,7 +58,7 @@ type worker struct {
 	guard *fence.Guard
 }
 
-// work does a job until SIGTERM. It also ends when nothing reads its output.
+// work does a job until SIGTERM, or until nothing reads its output.
 func work(text string) {
 	var j job
 	must(json.Unmarshal([]byte(text), &j))
@@ -84,7 +84,7 @@ func work(text string) {
 	}
 }
 
-// tell reports e, as of now unless it says otherwise.
+// tell reports e. It sets e.At to the current time if it is 0.
 func (w worker) tell(e event) {
 	if e.At == 0 {
 		e.At = now()
@@ -95,7 +95,7 @@ func (w worker) tell(e event) {
 	must(err)
 }
 
-// must ends a worker that cannot go on, so that its fleet sees that it failed.
+// must panics if err is not nil, so that the fleet sees that the worker failed.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -1,4 +1,4 @@
-// Package exit says how the command ends: its exit codes, and errors that have one.
+// Package exit has the exit codes of the command, and errors that carry one.
 package exit
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The exit codes of the command. Those from 64 to 78 are of sysexits(3), 124 to 127 those of
-// timeout(1) and the shell. Held, lost, unknown and unavailable are four different codes.
+// The exit codes of the command. 64 to 78 come from sysexits(3), and 124 to 127 from timeout(1) and the shell.
+// Held, lost, unknown and unavailable are four different codes.
 const (
 	OK            = 0
 	NotHeld       = 1
@@ -22,7 +22,7 @@ const (
 	Unavailable   = 69 // EX_UNAVAILABLE
 	Unknown       = 74 // EX_IOERR
 	Held          = 75 // EX_TEMPFAIL
-	Lost          = 79 // the first that sysexits(3) leaves free
+	Lost          = 79 // the first code after those of sysexits(3)
 	Timeout       = 124
 	Internal      = 125
 	NotExecutable = 126
@@ -30,7 +30,7 @@ const (
 	Signal        = 128 // plus the number of the signal
 )
 
-// Codes is what each code means: the table of "rowlock help exit-codes", of the manual page and of docs/command.md.
+// Codes lists what each code means. "rowlock help exit-codes", the manual page and docs/command.md show this table.
 var Codes = []struct {
 	Code    string
 	Meaning string
@@ -49,7 +49,7 @@ var Codes = []struct {
 	{"128+N", "signal N killed the command, or stopped rowlock while it waited"},
 }
 
-// Table is the table of exit codes for a help text.
+// Table returns the table of exit codes for a help text.
 func Table() string {
 	var b strings.Builder
 	for _, c := range Codes {
@@ -58,31 +58,31 @@ func Table() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Error is an error with the exit code that it ends the command with.
+// Error is an error with the exit code of the command.
 type Error struct {
 	code int
 	err  error
 }
 
-// Error is the text of the error itself.
+// Error returns the text of the wrapped error.
 func (f *Error) Error() string { return f.err.Error() }
 
-// Unwrap is for errors.Is and errors.As.
+// Unwrap returns the wrapped error.
 func (f *Error) Unwrap() error { return f.err }
 
-// With is err with an exit code.
+// With returns err with an exit code.
 func With(code int, err error) error { return &Error{code, err} }
 
-// Failf is an error with an exit code.
+// Failf returns an error with an exit code.
 func Failf(code int, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// Usagef is the error of a command line that cannot work.
+// Usagef returns the error of an invalid command line.
 func Usagef(format string, args ...any) error { return Failf(Usage, format, args...) }
 
-// OfAcquire gives an error of New or Acquire its code. What is none of the outcomes is an
-// option or a name that cannot work.
+// OfAcquire adds the exit code to an error of New or Acquire. An error that is none of the outcomes means an
+// invalid option or name.
 func OfAcquire(err error) error {
 	switch {
 	case errors.Is(err, rowlock.ErrUnavailable):
@@ -96,10 +96,10 @@ func OfAcquire(err error) error {
 	}
 }
 
-// ofLibrary is an option of the library as its errors write it.
+// ofLibrary matches an option of the library in its errors.
 var ofLibrary = regexp.MustCompile(`^rowlock: (TTL|Wait|MinHold|MaxHold|HandoverDelay)\(([^)]*)\): `)
 
-// inFlags names the flag in place of the library's option.
+// inFlags replaces the library's option with the flag.
 func inFlags(err error) error {
 	m := ofLibrary.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -109,8 +109,8 @@ func inFlags(err error) error {
 	return fmt.Errorf("--%s=%s: %s", flag, m[2], strings.TrimPrefix(err.Error(), m[0]))
 }
 
-// OfInspect gives an error of a [driver.Operator] its code; unanswered is the one for a
-// request that may have been carried out.
+// OfInspect adds the exit code to an error of a [driver.Operator]. unanswered is the code for a request that may
+// have taken effect.
 func OfInspect(err error, unanswered int) error {
 	var held *driver.Held
 	switch {
@@ -125,7 +125,7 @@ func OfInspect(err error, unanswered int) error {
 	}
 }
 
-// OfPause gives an error of Pause or Resume its code.
+// OfPause adds the exit code to an error of Pause or Resume.
 func OfPause(err error) error {
 	switch {
 	case errors.Is(err, rowlock.ErrUnknown):
@@ -139,7 +139,7 @@ func OfPause(err error) error {
 	}
 }
 
-// Code is the code that err ends the command with.
+// Code returns the exit code for err.
 func Code(err error) int {
 	var f *Error
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Held, lost, unknown and unavailable never share an exit code, whatever they are wrapped in.
+// Held, lost, unknown and unavailable never share an exit code, however they are wrapped.
 func TestOutcomesHaveCodesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	held := &rowlock.HeldError{Name: "job"}
