@@ -14,12 +14,12 @@ import (
 const (
 	durationVariable = "ROWLOCK_TEST_CHAIN" // such as 60s
 	shortRun         = 8 * time.Second
-	longestCoverage  = time.Minute // how much longer, until every kind of refusal was seen
+	longestCoverage  = time.Minute // added at most, until each kind of rejection has occurred
 	fullControl      = 15 * time.Second
-	longestControl   = time.Minute // until something was lost
+	longestControl   = time.Minute // at most, until an update is lost
 )
 
-// duration is how long the fenced run takes, and whether somebody asked for that.
+// duration returns the length of the fenced run, and reports whether the environment set it.
 func duration(t *testing.T) (d time.Duration, asked bool) {
 	t.Helper()
 	text := os.Getenv(durationVariable)
@@ -31,10 +31,9 @@ func duration(t *testing.T) (d time.Duration, asked bool) {
 	return d, true
 }
 
-// Eight processes on two names, suspended for longer than their lease between read and write, evicted
-// there, suspended inside their transactions and killed: every link of a chain was written by a worker that knew
-// the link before it, tokens never go down, and each has one holder. Stale writes are attempted and
-// rejected, by the lease and by the database.
+// Promise: the writer of each link had read the link before it, tokens never decrease, and each token has one holder.
+// Eight processes use two names. Faults suspend them beyond their TTL, evict them and kill them between read and
+// write, or suspend them inside their transactions. Stale writes are attempted; the lease and the database reject them.
 func TestFencedChainIsUnbroken(t *testing.T) {
 	long, _ := duration(t)
 	for name, d := range databases {
@@ -52,16 +51,16 @@ func TestFencedChainIsUnbroken(t *testing.T) {
 			})
 			f.stop()
 			total := d.requireUnbroken(t, db, acknowledged(f.all))
-			t.Logf("%d holds, %d links written in %d transactions; refused: %d by the database, %d by the lease", f.events[granted], total, f.events[wrote], f.events[stale], f.events[lost])
+			t.Logf("%d holds, %d links written in %d transactions; rejected: %d by the database, %d by the lease", f.events[granted], total, f.events[wrote], f.events[stale], f.events[lost])
 			t.Log(n)
-			assert.Positive(t, f.events[stale], "no stale write reached the database: the run says too little")
-			assert.Positive(t, f.events[lost], "nobody wrote after its lease: the run says too little")
+			assert.Positive(t, f.events[stale], "no stale write reached the database: the run proves too little")
+			assert.Positive(t, f.events[lost], "no worker wrote after its lease ended: the run proves too little")
 		})
 	}
 }
 
-// The control: the same without the fence loses updates, so the faults are strong enough for the
-// fenced run to say something.
+// Control: the same run without the fence loses updates. So the faults are strong enough for the fenced run to prove
+// something.
 func TestUnfencedChainBreaks(t *testing.T) {
 	_, full := duration(t)
 	for name, d := range databases {
@@ -84,7 +83,7 @@ func TestUnfencedChainBreaks(t *testing.T) {
 			lostUpdates, total := d.lostUpdates(t, db)
 			t.Logf("%d lost updates in %d links after %s", lostUpdates, total, time.Since(begin).Round(time.Millisecond))
 			t.Log(n)
-			assert.Positive(t, lostUpdates, "the control lost nothing: the faults are too weak for the fenced run to say something")
+			assert.Positive(t, lostUpdates, "the control lost nothing: the faults are too weak for the fenced run to prove something")
 		})
 	}
 }

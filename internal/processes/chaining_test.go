@@ -13,11 +13,11 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// chainName is the lock of a chain.
+// chainName returns the name of the lock of a chain.
 func chainName(id int) string { return fmt.Sprint("chain-", id) }
 
-// extend acquires the lock, reads the end of the chain once and writes a few times. It never asks the lease
-// whether it is still held.
+// extend acquires the lock, reads the end of the chain once and writes a few times. It never checks whether the lease
+// is still valid.
 func (w worker) extend(ctx context.Context, locker *rowlock.Locker) {
 	lease, err := locker.Acquire(ctx, chainName(w.name()))
 	if err != nil {
@@ -45,7 +45,7 @@ func (w worker) extend(ctx context.Context, locker *rowlock.Locker) {
 	}
 }
 
-// think is the work between reading and writing.
+// think sleeps in place of work between read and write.
 func think() {
 	longest := 10 * time.Millisecond
 	if rand.IntN(4) == 0 {
@@ -54,7 +54,7 @@ func think() {
 	time.Sleep(rand.N(longest))
 }
 
-// refusal is why the lock was not acquired.
+// refusal returns the event for an error of Acquire.
 func refusal(err error) string {
 	switch {
 	case errors.Is(err, rowlock.ErrUnavailable):
@@ -66,7 +66,7 @@ func refusal(err error) string {
 	}
 }
 
-// outcome is what became of a transaction that failed.
+// outcome returns the event for a failed transaction.
 func outcome(err error) string {
 	switch {
 	case errors.Is(err, fence.ErrStale):

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Eight processes on each database, killed by -9 and suspended for longer than their TTL: tokens rise,
-// each belongs to one process, no two processes trust at once, no count is lost, and the name of a killed
-// holder is free within its TTL and a second.
+// Promise: tokens increase, each token belongs to one process, no two processes trust their leases at the same time, and
+// no count is lost. The lock of a killed holder is granted again within its TTL and a second. On each database, eight
+// processes are killed (kill -9) and suspended for longer than their TTL.
 func TestCounterUnderFaults(t *testing.T) {
 	for name, d := range databases {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestCounterUnderFaults(t *testing.T) {
 			c.awaitGrants(enough)
 			c.stop()
 			check(t, d, db, c.all)
-			t.Logf("%d killed, %d of them holders whose names were taken over after %s at most", c.killed, 3, slowest.Round(time.Millisecond))
+			t.Logf("%d killed, %d of them holders; the locks of those were granted again within %s", c.killed, 3, slowest.Round(time.Millisecond))
 		})
 	}
 }
@@ -40,7 +40,7 @@ func faultsPerRun() int {
 	return 18
 }
 
-// prepareCounters makes the counters, which are 0, and an empty ledger.
+// prepareCounters creates the counters with the value 0, and an empty ledger.
 func prepareCounters(t *testing.T, d database, dsn string) *sql.DB {
 	statements := []string{
 		"CREATE TABLE counter (id integer PRIMARY KEY, token bigint NOT NULL, n bigint NOT NULL)",
@@ -52,7 +52,7 @@ func prepareCounters(t *testing.T, d database, dsn string) *sql.DB {
 	return d.prepare(t, dsn, statements...)
 }
 
-// counters disturbs workers that count.
+// counters is a fleet of workers that count, with faults.
 type counters struct {
 	*fleet
 	killed int
@@ -74,7 +74,7 @@ func (c *counters) disturb(faults int) {
 	}
 }
 
-// victim is mostly a worker that holds a lock, and else any.
+// victim returns the index of a worker, usually of one that holds a lock.
 func (c *counters) victim() int {
 	for _, i := range rand.Perm(workers) {
 		if _, last := c.at(i); last.Token != 0 && last.What != released && rand.IntN(8) > 0 {
@@ -84,7 +84,7 @@ func (c *counters) victim() int {
 	return rand.IntN(workers)
 }
 
-// kill kills the worker at place i, starts another one there, and returns the dead one.
+// kill kills worker i, starts another worker at that index, and returns the dead worker.
 func (c *counters) kill(i int) *process {
 	p, _ := c.at(i)
 	require.NoError(c.t, p.kill())
@@ -93,8 +93,8 @@ func (c *counters) kill(i int) *process {
 	return p
 }
 
-// killHolders kills workers that hold a lock, and measures how soon their names are granted again while nothing else
-// goes wrong.
+// killHolders kills n workers that hold a lock. It returns the longest time until such a lock was granted again. There
+// are no other faults meanwhile.
 func (c *counters) killHolders(n int) (slowest time.Duration) {
 	for n > 0 {
 		i := c.awaitHolder()
@@ -123,11 +123,11 @@ func (c *counters) awaitHolder() (i int) {
 			}
 		}
 		return held
-	}), "nobody holds a lock")
+	}), "no worker holds a lock")
 	return i
 }
 
-// awaitGrantAfter waits until the name of p is granted after the grant last.
+// awaitGrantAfter waits until the lock of p is granted again after last.
 func (c *counters) awaitGrantAfter(p *process, last event) (by *process, next event) {
 	c.t.Helper()
 	require.True(c.t, c.await(time.Minute, func() bool {
@@ -143,7 +143,7 @@ func (c *counters) awaitGrantAfter(p *process, last event) (by *process, next ev
 	return by, next
 }
 
-// awaitGrants waits until more than n leases were granted.
+// awaitGrants waits until more than n leases have been granted.
 func (c *counters) awaitGrants(n int) {
 	c.t.Helper()
 	require.True(c.t, c.await(time.Minute, func() bool { return c.events[granted] > n }), "no more than %d leases are granted", n)

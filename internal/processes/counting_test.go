@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// count holds the lock for a while and counts a few times, sometimes without asking the lease.
+// count holds the lock for a while and counts a few times. After the lease is lost, it sometimes continues.
 func (w worker) count(ctx context.Context, locker *rowlock.Locker) {
 	w.tell(event{What: asked})
 	lease, err := locker.Acquire(ctx, fmt.Sprint("counter-", w.name()))
@@ -31,7 +31,7 @@ func (w worker) count(ctx context.Context, locker *rowlock.Locker) {
 		if at := now(); lease.Err() == nil {
 			w.tell(event{What: trusted, Token: lease.Token(), At: at})
 		} else if rand.IntN(2) == 0 {
-			break // half of them continue to write after the loss, which the token must stop
+			break // half of them continue after the loss; the token must reject their writes
 		}
 		w.add(lease.Token())
 		time.Sleep(rand.N(10 * time.Millisecond)) // the work between two writes

@@ -29,9 +29,9 @@ type database struct {
 	backend   func(*sql.DB, string) (*sqllock.Backend, func())
 	guard     func(*sql.DB, ...fence.Option) *fence.Guard
 	levels    []sql.IsolationLevel
-	seq       string // the type of a column that counts the rows
-	lock      string // after a SELECT that locks the row
-	immediate string // after the DSN, where a SELECT locks no row: locks the database from the start of a transaction
+	seq       string // the type of a column that numbers the rows
+	lock      string // the suffix of a SELECT that locks the row
+	immediate string // the suffix of the DSN if a SELECT cannot lock rows: a transaction locks the database when it begins
 }
 
 var sqlLevels = []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
@@ -71,7 +71,7 @@ func openSQLite(db *sql.DB, _ string) (*sqllock.Backend, func()) {
 	return sqllock.SQLite(db), func() {}
 }
 
-// prepare makes the tables of the lock and those of statements in a fresh database.
+// prepare creates the lock tables in an empty database, and runs statements.
 func (d database) prepare(t *testing.T, dsn string, statements ...string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(d.driver, dsn)
@@ -85,7 +85,7 @@ func (d database) prepare(t *testing.T, dsn string, statements ...string) *sql.D
 	return db
 }
 
-// bind writes the parameters of a statement as the driver wants them.
+// bind returns the statement with the driver's syntax for parameters.
 func (d database) bind(statement string) string {
 	if d.dialect == migrations.Postgres {
 		return sqlbind.Dollars(statement)

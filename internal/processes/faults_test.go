@@ -13,18 +13,18 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// fault is what is done to a worker at a point where it hurts.
+// fault is a failure of a worker at a critical point.
 type fault int
 
 const (
-	stop  fault = iota // between read and write, beyond the TTL
-	evict              // between read and write; the victim still trusts when its successor has sealed
-	halt               // within a transaction that was checked, beyond the TTL
-	kill               // between read and write
+	stop  fault = iota // suspend between read and write, for longer than the TTL
+	evict              // force the release between read and write; the victim still trusts its lease when its successor has sealed
+	halt               // suspend inside a transaction that has passed the check, for longer than the TTL
+	kill               // kill between read and write
 	faultKinds
 )
 
-// deck is what a supervisor does, in any order, before it begins anew.
+// deck is the set of faults that a supervisor causes in random order, again and again.
 var deck = []fault{stop, stop, stop, evict, evict, evict, halt, kill}
 
 // supervisor disturbs the workers of one chain, one at a time.
@@ -44,7 +44,7 @@ func (n faults) String() string {
 		n[stop]+n[evict]+n[halt]+n[kill], n[stop], n[evict], n[halt], n[kill])
 }
 
-// disturb lets a supervisor disturb each chain until it is enough.
+// disturb runs a supervisor for each chain until enough returns true. It returns the faults that hit.
 func disturb(f *fleet, locks driver.Operator, enough func() bool) (done faults) {
 	f.t.Helper()
 	ended := make(chan struct{})
@@ -82,8 +82,8 @@ func (s *supervisor) disturbUntil(ended <-chan struct{}) error {
 	}
 }
 
-// next does one fault, or none if no worker comes to where it hurts. An error is the fault of the
-// test, not of a worker.
+// next causes one fault, or none if no worker reaches the critical point in time. An error is a defect of the test, not
+// of a worker.
 func (s *supervisor) next() error {
 	if len(s.cards) == 0 {
 		for _, i := range rand.Perm(len(deck)) {
@@ -107,11 +107,11 @@ func (s *supervisor) next() error {
 	return err
 }
 
-// victim is a worker that has just told that it is at some point.
+// victim returns the index of a worker whose newest event is at.
 func (s *supervisor) victim(at string) (i int, ok bool) {
 	ok = s.await(2*ttl, func() bool {
 		for _, i = range rand.Perm(workers) {
-			if i%names == s.id && s.running[i].told().What == at {
+			if i%names == s.id && s.running[i].newest().What == at {
 				return true
 			}
 		}
@@ -120,7 +120,7 @@ func (s *supervisor) victim(at string) (i int, ok bool) {
 	return i, ok
 }
 
-// inflict does the fault, unless the worker had gone on before it stopped.
+// inflict causes the fault, unless the worker had continued before it was suspended.
 func (s *supervisor) inflict(kind fault, i int, at string) (hit bool, err error) {
 	p, _ := s.at(i)
 	if kind == kill {
@@ -132,19 +132,19 @@ func (s *supervisor) inflict(kind fault, i int, at string) (hit bool, err error)
 	if err := p.suspend(); err != nil {
 		return false, err
 	}
-	if !s.await(20*time.Millisecond, func() bool { return p.told().What != at }) { // nothing was told before it stopped
+	if !s.await(20*time.Millisecond, func() bool { return p.newest().What != at }) { // it sent no other event before it was suspended
 		if kind == evict {
 			hit = s.evict(i)
 		} else {
-			time.Sleep(ttl + rand.N(ttl/2)) // the fault itself: a pause beyond the TTL
+			time.Sleep(ttl + rand.N(ttl/2)) // the fault itself: longer than the TTL
 			hit = true
 		}
 	}
 	return hit, p.resume()
 }
 
-// evict ends the lease of a stopped worker, who does not hear of it, and waits until another one has
-// sealed; not for so long that the victim must have lost its trust.
+// evict forces the release of the lock of a suspended worker, which is not notified. Then it waits until another worker
+// has sealed, but not for so long that the victim no longer trusts its lease.
 func (s *supervisor) evict(i int) bool {
 	_, told := s.at(i)
 	ctx, cancel := context.WithTimeout(s.t.Context(), ttl/2)
@@ -154,7 +154,7 @@ func (s *supervisor) evict(i int) bool {
 	}
 	return s.await(ttl/2, func() bool {
 		for other, p := range s.running {
-			if other%names == s.id && p.told().Token > told.Token {
+			if other%names == s.id && p.newest().Token > told.Token {
 				return true
 			}
 		}

@@ -12,16 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fleet is the worker processes of one run.
+// fleet is the set of worker processes of one run.
 type fleet struct {
 	t   *testing.T
 	job job
 
 	mu      sync.Mutex
 	changed chan struct{}     // closed and replaced at each event
-	running []*process        // one at each place
+	running []*process        // the current worker of each index
 	all     []*process        // also those that were killed
-	events  map[string]int    // how often each thing was told
+	events  map[string]int    // the number of events of each kind
 	detail  map[string]string // the first error of each kind
 }
 
@@ -41,7 +41,7 @@ func newFleet(t *testing.T, j job) *fleet {
 	return f
 }
 
-// start starts a worker at place i.
+// start starts a worker at index i.
 func (f *fleet) start(i int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,21 +87,22 @@ func (f *fleet) await(limit time.Duration, cond func() bool) bool {
 	}
 }
 
-// at is the worker at place i, and what it told last.
+// at returns the worker at index i, and its newest event.
 func (f *fleet) at(i int) (*process, event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.running[i], f.running[i].told()
+	return f.running[i], f.running[i].newest()
 }
 
-// heard is how often what was told.
+// heard returns the number of events of the kind what.
 func (f *fleet) heard(what string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.events[what]
 }
 
-// stop terminates every worker that can handle the signal, and requires that all end well and that none has failed.
+// stop sends SIGTERM to all workers, after each has sent its first event. It requires that all exit with code 0, and
+// that none has reported a failure.
 func (f *fleet) stop() {
 	f.t.Helper()
 	require.True(f.t, f.await(time.Minute, func() bool {

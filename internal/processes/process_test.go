@@ -49,8 +49,8 @@ func launch(j job, hear func(*process, event)) (*process, error) {
 	return p, nil
 }
 
-// told returns the newest event, or a zero event if there is none.
-func (p *process) told() (e event) {
+// newest returns the newest event, or a zero event if there is none.
+func (p *process) newest() (e event) {
 	if n := len(p.log); n > 0 {
 		e = p.log[n-1]
 	}

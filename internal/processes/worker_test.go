@@ -46,7 +46,8 @@ var programs = map[string]program{
 	unfenced: {hold: worker.extend, options: renewedLate},
 }
 
-// renewedLate makes renewals rare, so that an evicted holder continues for a while before it notices.
+// renewedLate delays renewals (the default is a third of the TTL), so that an evicted holder continues for a while
+// before it notices.
 var renewedLate = []rowlock.Option{rowlock.RenewEvery(ttl / 2)}
 
 // worker is the process that does a job.
