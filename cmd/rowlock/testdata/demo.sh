@@ -9,7 +9,7 @@ rowlock demo ${ROWLOCK_STORE:+--store "$ROWLOCK_STORE"} >story 2>err &
 demo=$!
 exec 3<story
 line=
-until case $line in *'is paused'*) true ;; *) false ;; esac; do read -r line <&3; done
+until case $line in *'is suspended'*) true ;; *) false ;; esac; do read -r line <&3; done
 kill -TERM $demo
 code=0; wait $demo || code=$?
 test $code = 143
