@@ -78,7 +78,7 @@ func loadAverage() (load float64) {
 	return load
 }
 
-// processor is the model of the machine's, where it is told.
+// processor returns the model of the processor, if the system reports one.
 func processor() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

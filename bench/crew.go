@@ -18,8 +18,8 @@ type event struct {
 	text   string
 }
 
-// crew is the processes of one crowd, and what they have told. While it is polite, whoever has released the lock stands in
-// line again when the next one has it, so that each hand-over is from one to another.
+// crew is the processes of one crowd, and what they have reported. While it is polite, a process that has released the lock
+// waits again only when the next holder has it, so that each hand-over is between two processes.
 type crew struct {
 	mu        sync.Mutex
 	events    []event

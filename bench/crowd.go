@@ -22,10 +22,10 @@ type crowd struct {
 	lock       lock
 	contenders int
 	processes  int
-	greedily   bool // measure, too, what happens if whoever has released stands in line again at once
+	greedily   bool // measure, too, what happens if a process waits again at once after its release
 }
 
-// crowds measures all in turn, repeat by repeat, and returns the medians. One that fails is tried no more. If before is not nil it
+// crowds measures all in turn, repeat by repeat, and returns the medians. A crowd that fails is not tried again. If before is not nil it
 // measures, for as long as a round lasts, what a crowd is compared with.
 func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []crowd, before func(context.Context, crowd, time.Duration)) ([]report.Row, error) {
 	repeats, failed := make([][]map[string]float64, len(all)), make([]error, len(all))
@@ -104,7 +104,7 @@ func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c cr
 	if err := crew.failure(); err != nil {
 		return nil, err
 	}
-	crew.dismiss() // now everything has been told
+	crew.dismiss() // now every report has arrived
 	figures, err := relayFigures(crew.since(began, ended), ended.Sub(began))
 	if err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// deaths is how soon another one has the lock when its holder's process is killed, and when the holder's network becomes a black
-// hole; and how soon the holder is told of that.
+// deaths measures how soon another process has the lock when the holder's process is killed, and when the holder's network becomes a
+// black hole. It also measures how soon the holder learns of that.
 func (b *bench) deaths(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.world.ready(ctx, s)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *bench) holderAndWaiter(ctx context.Context, s store, at, from []string,
 	return holder, waiter, err
 }
 
-// first is when that was told first.
+// first returns when an event of the kind was first reported.
 func (b *bench) first(ctx context.Context, c *crew, kind string) (at time.Time, err error) {
 	limit := 3*b.plan.ttl/2 + 2*time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)

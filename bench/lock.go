@@ -16,7 +16,7 @@ type lock struct {
 	floor string        // the lock of the same store whose cycle is the least that this one can do
 	alone bool          // it knows of no waiting, so there is nothing to hand over
 	half  bool          // acquire and release are a bare durable update each
-	only  bool          // it can be passed on, and nothing else is measured of it
+	only  bool          // only its hand-over is measured
 	most  int           // members at most, as each has a connection; 0: any number
 	keeps bool          // a peer that renews what it holds, so that its TTL can be short
 	ttl   time.Duration // 0: the default; of ours
@@ -30,7 +30,7 @@ type lock struct {
 type task struct {
 	Name    string
 	Members int
-	TTL     time.Duration // 0: what the library takes if it is told nothing
+	TTL     time.Duration // 0: the default of the library
 }
 
 // party is what one process has: clients of its own, and members that want the same lock.
@@ -45,7 +45,7 @@ type acquirer func(context.Context) (held, error)
 // held is the lock in one's hand.
 type held struct {
 	release func(context.Context) error
-	lost    <-chan struct{} // closed when its holder is told that it is lost; nil if it never is
+	lost    <-chan struct{} // closed when the holder learns that it is lost; nil if it never does
 }
 
 func (l lock) join(ctx context.Context, at []string, t task) (*party, error) {

@@ -23,8 +23,8 @@ RETURNING holder = $2`
 SELECT pg_notify(holder, '') FROM passed WHERE holder IS NOT NULL`
 )
 
-// passedByNotify is the least that it takes to pass a row on by NOTIFY: one update, in which a queue in the same row says whom to call, with no
-// expiry, no token, and nobody who may be dead. Every session that listens is signalled, whomever the call is for:
+// passedByNotify is the least that it takes to hand a row over by NOTIFY: one update, in which a queue in the same row names the next process, with no
+// expiry, no token, and no dead process. PostgreSQL signals every session that listens:
 // https://www.postgresql.org/docs/current/sql-notify.html
 func passedByNotify() lock {
 	return lock{name: "a row handed over by NOTIFY, pgx", kind: report.Floor, only: true, most: 16,

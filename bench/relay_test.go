@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A hand-over is from the last call of a release to the next one's return, whoever tells first; two holders at once are seen.
+// A hand-over lasts from the call of the release to the return of the next acquire, in whatever order they are reported. Two holders at once are found.
 func TestPasses(t *testing.T) {
 	began := time.Unix(0, 0)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }

@@ -15,7 +15,7 @@ const (
 	bareTable     = "CREATE TABLE IF NOT EXISTS bench_bare (id bigint PRIMARY KEY, n bigint NOT NULL)"
 )
 
-// peerConnections is how many connections a process gives to all waiters of a library that asks again and again.
+// peerConnections is how many connections a process gives to all waiters of a library that polls.
 const peerConnections = 16
 
 // migrate makes our tables and that of the bare updates.

@@ -46,7 +46,7 @@ func sqliteDSN(path string) string {
 	return "file:" + path + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(60000)"
 }
 
-// immediate is the lock of the file itself, which SQLite waits for by asking again and again.
+// immediate is the lock of the file itself, which SQLite polls for.
 func immediate() lock {
 	return lock{name: waitingImmediate, kind: report.Floor, floor: waitingImmediate, most: 150,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {

@@ -14,7 +14,7 @@ import (
 // store is one kind of server, or a file, and the locks in it that are measured.
 type store struct {
 	id, title    string
-	product      string // whose version is told
+	product      string // whose version is reported
 	nodes        int    // of a cluster; 0: one
 	apart        bool   // its clients stay with one server of a cluster, which they choose by chance
 	locks        []lock

@@ -8,7 +8,7 @@ import (
 )
 
 // three is how long three bare durable updates take, one after the other, by each kind of connection: what a hand-over of a lease
-// row might cost if nobody had to be told. They are measured just before each crowd of ours that they are compared with, since one
+// row might cost if no process had to be notified. They are measured just before each crowd of ours that they are compared with, since one
 // disk was seen to flush twice as fast as an hour before. Once one right after the other, and once each after a rest as long as a
 // hold, because a machine that has rested is slower, and a hand-over comes after a hold.
 type three []*threeUpdate

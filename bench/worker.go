@@ -17,7 +17,7 @@ import (
 // workerVariable makes this program one of the processes of a crowd.
 const workerVariable = "ROWLOCK_BENCH_WORKER"
 
-// hold is how long whoever has the lock keeps it.
+// hold is how long each holder keeps the lock.
 const hold = time.Millisecond
 
 // The roles of a worker's members.
@@ -37,8 +37,8 @@ type job struct {
 	First       int // number of its first member
 }
 
-// worker is one process of a crowd. It tells what happens in lines: the kind of event, the member and the time. It
-// reads commands: start; go and a member's number, for which the lock has been passed on; greedy; stop.
+// worker is one process of a crowd. It reports what happens in lines: the kind of event, the member and the time. It
+// reads the commands start, go, greedy and stop. "go" has the number of the member to which the lock was handed over.
 type worker struct {
 	job    job
 	out    io.Writer
@@ -87,7 +87,7 @@ func work(in io.Reader, out io.Writer) error {
 	return w.run(ctx, p)
 }
 
-// obey reads commands until it is told to stop, or whoever gives them is gone.
+// obey reads commands until one of them is stop, or their sender is gone.
 func (w *worker) obey(commands *bufio.Scanner, cancel, start func()) {
 	greedy := sync.OnceFunc(func() { close(w.greedy) })
 	for commands.Scan() {

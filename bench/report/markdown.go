@@ -143,7 +143,7 @@ func Bytes(v float64) string {
 	return fmt.Sprintf("%.1f MiB", v/(1<<20))
 }
 
-// Tenths is a number whose tenths are told where they matter.
+// Tenths formats a number, with tenths where they matter.
 func Tenths(v float64) string {
 	if v >= 100 {
 		return Count(v)

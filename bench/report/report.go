@@ -35,7 +35,7 @@ type Section struct {
 	How      string            `json:"how"` // how often and how long
 	Quick    bool              `json:"quick,omitempty"`
 	Machine  string            `json:"machine"`
-	Load     float64           `json:"load,omitempty"` // average of the minute before, where it is told: what else the machine had to do
+	Load     float64           `json:"load,omitempty"` // average of the minute before, if the system reports it: what else the machine had to do
 	Versions map[string]string `json:"versions"`       // of the server and of the libraries
 	Rows     []Row             `json:"-"`
 }

@@ -26,7 +26,7 @@ type mutant struct {
 // mutants are run on SQLite: the defects are not the store's.
 var mutants = []mutant{
 	{name: "renewals are never sent", caughtBy: []string{"S3"}, backend: func(b driver.Backend) driver.Backend { return forgetful{bare{b}} }},
-	{name: "a release ends whoever holds the lock", caughtBy: []string{"S6"}, backend: func(b driver.Backend) driver.Backend { return rude{bare{b}} }},
+	{name: "a release ends any grant of the lock", caughtBy: []string{"S6"}, backend: func(b driver.Backend) driver.Backend { return rude{bare{b}} }},
 	{name: "a lock that is held is granted", caughtBy: []string{"S4"}, backend: func(b driver.Backend) driver.Backend { return generous{bare{b}} }},
 	{name: "tokens are seconds", caughtBy: []string{"S2"}, backend: func(b driver.Backend) driver.Backend { return &coarse{bare: bare{b}} }},
 	{name: "a crash frees nothing", caughtBy: []string{"L1"}, backend: func(b driver.Backend) driver.Backend { return patient{bare{b}} }},
@@ -36,7 +36,7 @@ var mutants = []mutant{
 		c.guard, c.sealer, c.pair = c.data.guard(c.data.DB, fence.Lazy()), nil, nil
 	}},
 	{name: "a write is acknowledged before its commit", caughtBy: []string{"W"}, rash: true},
-	{name: "a loss that was told is forgotten", caughtBy: []string{"S7"}, deaf: true},
+	{name: "a reported loss is forgotten", caughtBy: []string{"S7"}, deaf: true},
 }
 
 func findMutant(name string) *mutant {

@@ -46,7 +46,7 @@ var kinds = []string{
 type step struct {
 	At   time.Duration // since the workers were started; later if the steps before took longer
 	Kind string
-	Name string        // whoever holds this lock is hit
+	Name string        // the holder of this lock is hit
 	Slot int           // or else this worker; -1: all, of what can hit all
 	Node int           // of the store
 	For  time.Duration // how long it lasts

@@ -188,8 +188,8 @@ func TestDemoTouchesNothingOfOthers(t *testing.T) {
 	require.NoError(t, err, "it is as it was")
 }
 
-// A database with the table of the locks and without that of the fence is told of, too, and the
-// demonstration's own table is dropped again.
+// The demonstration also reports a database that has the lock table and no fence table. It drops its
+// own table again.
 func TestDemoWithoutFenceTable(t *testing.T) {
 	t.Parallel()
 	file := "sqlite:" + filepath.Join(t.TempDir(), "locks.db")

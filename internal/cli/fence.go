@@ -14,9 +14,9 @@ func (a *app) fenceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fence ls|reset|prune",
 		Short: "List and mend the marks by which data refuses stale holders",
-		Long: `Lists and mends the marks of the fence. A mark says which holder of a lock has sealed a resource last;
-whoever is not that holder is refused by the resource's own transactions. They are in the database of the
-data: --store names that one. Programs set marks with the Go package fence; "rowlock run" does not.`,
+		Long: `Lists and mends the marks of the fence. A mark names the holder that sealed a resource last.
+The transactions of the resource reject every other holder. Marks are in the database of the data, which
+--store names. Programs set marks with the Go package fence. "rowlock run" sets none.`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.hint = cmd.CommandPath() + " --help"

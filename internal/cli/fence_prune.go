@@ -19,10 +19,10 @@ func (a *app) fencePrune() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune --unused DURATION",
 		Short: "Forget the marks that were not sealed for a long time",
-		Long: `Forgets the marks of every namespace that were sealed longer ago than --unused, which is at least 1d. Those
-of a lease that is alive in the lock table of the same database stay, and those that an open transaction
-has checked. Whoever holds a lock of another store for longer than that is refused afterwards, until it
-seals again.`,
+		Long: `Forgets the marks of every namespace that were sealed longer ago than --unused, which is at least 1d. Two
+kinds of marks stay: those of a lease that is alive in the lock table of the same database, and those that
+an open transaction has checked. A holder of a lock in another store is rejected after that if it sealed
+longer ago. It has to seal again.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

@@ -21,16 +21,16 @@ func (a *app) fenceReset() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset [OPTIONS] --token N RESOURCE | --all",
 		Short: "Give a resource whose mark no lease can raise any more to the next holder",
-		Long: `Takes a mark back that no holder can raise any more: because the lock has moved to another store, or
-because its store has lost its history and grants smaller tokens than before. Everybody who sealed
-before is refused, and the next one to seal is taken, whoever that is. So see to it first that nobody
+		Long: `Resets a mark that no holder can raise any more: because the lock has moved to another store, or
+because its store has lost its history and grants smaller tokens than before. After the reset, every
+earlier holder is rejected, and the next holder that seals is accepted. So first make sure that no process
 works under the old lock.
 
 The token is the one that the error or "rowlock fence ls" shows: if the mark has another by now, nothing
-is done. Transactions that have checked the mark are waited for.
+is done. The reset waits for transactions that have checked the mark.
 
-With --all every mark of every namespace is taken back, or of the one that --namespace names. That is for
-a database that was restored from a backup: its marks let a holder of that time pass.`,
+With --all it resets every mark: of the namespace that --namespace names, or of all. Use that for a
+database that was restored from a backup, because its marks accept a holder of that time.`,
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if all {

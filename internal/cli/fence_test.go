@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// Whether a mark was reset is told by the exit code, and one that may have been is told apart.
+// The exit code tells whether a mark was reset, was not reset, or may have been.
 func TestNotReset(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[int]error{

@@ -29,7 +29,7 @@ type historyView struct {
 // runView is one run, or one refusal. Times are by the store's clock.
 type runView struct {
 	StartedAt time.Time `json:"started_at"`   // of the grant, or of the refused request
-	Outcome   string    `json:"outcome"`      // exited, timeout, lost or failed; running or unfinished without an end; held or skipped if it was refused
+	Outcome   string    `json:"outcome"`      // exited, timeout, lost or failed. Without an end: running or unfinished. If it was refused: held or skipped
 	ExitCode  *int      `json:"exit_code"`    // of rowlock run; null without an end
 	Took      *float64  `json:"took_seconds"` // null without an end
 	Waited    float64   `json:"waited_seconds"`

@@ -72,7 +72,7 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	if err != nil {
 		return 0, exit.OfAcquire(err)
 	}
-	defer func() { _ = locker.Close() }() // what it could not release was told of by then
+	defer func() { _ = locker.Close() }() // a failed release was reported before
 
 	asked := time.Now()
 	lease, err := locker.AcquireAny(in.wait, names)

@@ -49,7 +49,7 @@ func (a *app) migrateUp() *cobra.Command {
 func (a *app) migrateDown() *cobra.Command {
 	var live, all bool
 	cmd := &cobra.Command{
-		Use: "down", Short: "Take back the migration that was applied last; the first one takes the locks with it", Args: a.noArgs,
+		Use: "down", Short: "Roll back the migration that was applied last (the first one holds the locks)", Args: a.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.migrate(cmd.Context(), func(ctx context.Context, s *store.Store) error {
 				if !live {
@@ -61,16 +61,16 @@ func (a *app) migrateDown() *cobra.Command {
 				if all {
 					down = migrations.DownAll
 				}
-				return a.tellMigrations(ctx, s, "took back", func() error { return down(ctx, s.DB, s.At.Dialect, migrations.Table(a.table)) })
+				return a.tellMigrations(ctx, s, "rolled back", func() error { return down(ctx, s.DB, s.At.Dialect, migrations.Table(a.table)) })
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "take back every migration, and so drop every table")
+	cmd.Flags().BoolVar(&all, "all", false, "roll back every migration, and so drop every table")
 	cmd.Flags().BoolVar(&live, "live", false, "even while locks are held")
 	return cmd
 }
 
-// tellMigrations says which migrations work has applied or taken back.
+// tellMigrations says which migrations work has applied or rolled back.
 func (a *app) tellMigrations(ctx context.Context, s *store.Store, did string, work func() error) error {
 	applied := func() (map[string]bool, []string, error) {
 		list, err := migrations.Status(ctx, s.DB, s.At.Dialect, migrations.Table(a.table))
@@ -198,7 +198,7 @@ func (a *app) migrate(ctx context.Context, do func(context.Context, *store.Store
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
 	defer cancel()
-	// A server that cannot be reached is told of sooner than a migration that takes its time.
+	// An unreachable server is reported sooner than a slow migration.
 	connect, done := context.WithTimeout(ctx, inspectTimeout)
 	defer done()
 	if err := s.DB.PingContext(connect); err != nil {

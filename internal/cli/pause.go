@@ -23,10 +23,10 @@ func (a *app) pauseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause [OPTIONS] --reason TEXT NAME",
 		Short: "Keep a lock from everybody until it is resumed",
-		Long: `Closes a lock until "rowlock resume": nobody gets it, and whoever asks is told who has paused it, since
-when, and the reason. The pause is kept in the store, and outlasts this machine.
+		Long: `Closes a lock until "rowlock resume": no process gets it, and a refused process learns who
+paused it, since when, and why. The store keeps the pause, so it outlasts this machine.
 
-Whoever holds the lock now finishes first: rowlock waits for that, --wait at most, and has the lock next.
+A present holder finishes first: rowlock waits for it, at most for --wait, and pauses the lock then.
 With --wait=0 it does not wait, and exits with 75 if the lock is held.
 
 Where a lock ends with a connection (mysql-getlock, postgres-advisory), and where servers may forget it
@@ -35,7 +35,7 @@ Where a lock ends with a connection (mysql-getlock, postgres-advisory), and wher
 		Args:                  a.key,
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
-	cmd.Flags().Var(durationValue{&f.wait, true}, "wait", "wait for who holds it for so long, 0 for not at all, inf for ever")
+	cmd.Flags().Var(durationValue{&f.wait, true}, "wait", "how long to wait for the present holder: 0 is not at all, inf is without a limit")
 	cmd.Flags().StringVar(&f.holder, "holder", "", "who pauses it, for people (default USER@host; $ROWLOCK_HOLDER, but not inside a run)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if reason == "" {
@@ -103,7 +103,7 @@ func checkPauses(s *store.Store) error {
 	case s.At.Session != "":
 		return exit.Usagef("a lock of %s ends with its connection, so nothing can be paused: keep the lock as a lease row (--store %s)", s.At.Session, s.At.LeaseRows())
 	case !s.Backend.Capabilities().Pauses:
-		return exit.Usagef("the servers of this store may forget what they are told, so nothing can be paused: keep the lock in one Redis, etcd or ZooKeeper, or as a lease row (--store postgres://…)")
+		return exit.Usagef("the servers of this store may forget a pause, so nothing can be paused: keep the lock in one Redis, etcd or ZooKeeper, or as a lease row (--store postgres://…)")
 	}
 	return nil
 }

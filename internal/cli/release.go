@@ -30,7 +30,7 @@ ended by "rowlock resume" and not by this.
 
 Of a lock of a session (mysql-getlock, postgres-advisory) --live ends the connection that holds it, and
 with it every other lock that lives on it; the holder finds out at once. The token is 0 where ls and
-status show none: then whoever holds the lock by now is ended.`,
+status show none: then the lease of the present holder ends, whichever that is.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
@@ -67,7 +67,7 @@ func spared(ctx context.Context, s *store.Store, key driver.Key, token driver.To
 	}
 	now, err := s.Backend.Inspect(ctx, key)
 	if err != nil || now.State != driver.StatePaused || now.Token != token {
-		return nil // an error is told by what follows
+		return nil // what follows reports an error
 	}
 	return &driver.Held{Reason: driver.Paused, Holder: now.Holder, Note: now.Note, Token: now.Token}
 }

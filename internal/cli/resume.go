@@ -18,9 +18,9 @@ func (a *app) resumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume [OPTIONS] NAME",
 		Short: "End the pause of a lock",
-		Long: `Ends the pause of a lock, so that whoever waits gets it. A lock that is not paused is left as it is,
-whoever holds it. With --token only the pause is ended that has it, as ls and status show it, and none that
-was made since.`,
+		Long: `Ends the pause of a lock, so that a waiter gets it. If the lock is not paused, nothing is done.
+With --token only the pause with that token ends, as ls and status show it, and no pause that was made
+since.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}

@@ -40,7 +40,7 @@ stdout and stderr untouched, and in its environment:
 
   ROWLOCK_NAME        the lock
   ROWLOCK_TOKEN       the fencing token: larger with each grant of the name
-  ROWLOCK_HOLDER      who holds it, as others are told
+  ROWLOCK_HOLDER      the holder, as others see it
   ROWLOCK_EXPIRES_AT  until when the lock is certain at the start; it is renewed from then on
   ROWLOCK_SLOT        with --slots: the number of the slot, from 0
   ROWLOCK_LOCKS       all locks that it runs under: a lock inside itself is refused at once (exit code 64)
@@ -85,7 +85,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Var(choiceValue{&f.onConflict, []string{onConflictWait, onConflictSkip, onConflictFail}}, "on-conflict", "what to do when the lock is held")
 	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exit.Held, "the exit code when the lock is held")
 	flags.IntVar(&f.slots, "slots", 0, "run up to so many commands at a time, each in a slot of its own")
-	flags.Var(durationValue{&f.wait, true}, "wait", "wait for the lock for so long, 0 for not at all, inf for ever")
+	flags.Var(durationValue{&f.wait, true}, "wait", "how long to wait for the lock: 0 is not at all, inf is without a limit")
 	flags.Var(durationValue{&f.ttl, false}, "ttl", "how soon a crash frees the lock")
 	flags.Var(durationValue{&f.minHold, false}, "min-hold", "keep the lock closed so long from the start, without staying")
 	flags.Var(durationValue{&f.maxHold, false}, "max-hold", "lose the lock, and stop the command, after so long")

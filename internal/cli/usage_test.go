@@ -43,7 +43,7 @@ func TestCommandLinesThatPeopleTry(t *testing.T) {
 	assert.Contains(t, stderr, "for which database? write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
 }
 
-// migrate up and down say what they have done, and down --all takes back everything.
+// migrate up and down say what they have done, and down --all rolls back everything.
 func TestMigrateSaysWhatItDid(t *testing.T) {
 	t.Parallel()
 	store := "sqlite:" + filepath.Join(t.TempDir(), "locks.db")
@@ -55,10 +55,10 @@ func TestMigrateSaysWhatItDid(t *testing.T) {
 	assert.Equal(t, "rowlock: nothing to do: the tables of rowlock_lease are up to date in "+store+"\n", stderr)
 	code, _, stderr = call(t, nil, "migrate", "down", "--store", store)
 	require.Zero(t, code, stderr)
-	assert.Regexp(t, "^rowlock: took back 0000[0-9]_[a-z_]+.sql\n$", stderr)
+	assert.Regexp(t, "^rowlock: rolled back 0000[0-9]_[a-z_]+.sql\n$", stderr)
 	code, _, stderr = call(t, nil, "migrate", "down", "--all", "--store", store)
 	require.Zero(t, code, stderr)
-	assert.Contains(t, stderr, "rowlock: took back 00001_lease.sql\n")
+	assert.Contains(t, stderr, "rowlock: rolled back 00001_lease.sql\n")
 	code, stdout, stderr = call(t, nil, "migrate", "status", "--store", store)
 	require.Zero(t, code, stderr)
 	assert.NotContains(t, stdout, " UTC")

@@ -39,7 +39,7 @@ func call(t *testing.T, env []string, args ...string) (code int, stdout, stderr 
 	return code, read("out"), read("err")
 }
 
-// commands are all that the command can be told to do, with the path of words that say so.
+// commands returns every subcommand, by the words that call it.
 func commands(t *testing.T) map[string]*cobra.Command {
 	t.Helper()
 	all := map[string]*cobra.Command{}

@@ -25,12 +25,12 @@ func (a *app) waitCommand() *cobra.Command {
 got it by then: to do something under the lock, use "rowlock run --wait". After --timeout it exits with 75 and
 says who holds the lock.
 
-Redis tells when a lock may be free; other stores are asked, once a second at the least. Whoever waits for
-the lock to take it is not held up.`,
+Redis notifies when a lock may be free. Other stores are polled, at least once a second. This wait does
+not delay processes that wait to take the lock.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
-	cmd.Flags().Var(durationValue{&limit, true}, "timeout", "wait for so long, 0 for not at all, inf for ever")
+	cmd.Flags().Var(durationValue{&limit, true}, "timeout", "how long to wait: 0 is not at all, inf is without a limit")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write the state of the lock at the end, a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := a.openStore(cmd.Context())

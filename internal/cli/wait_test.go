@@ -52,5 +52,5 @@ func TestAWaitEndsWhileTheStoreIsAway(t *testing.T) {
 	_, err = a.awaitFree(ctx, &store.Store{Backend: away}, driver.Key{Name: "job"}, limit, a.newWaiting(limit))
 	require.ErrorContains(t, err, "away")
 	assert.Equal(t, exit.Unavailable, exit.Code(err))
-	assert.NoError(t, ctx.Err(), "it asked again and again without a pause")
+	assert.NoError(t, ctx.Err(), "it polled without a delay")
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// cacheFolder keeps what is worth keeping from one run to the next. Whoever wants newer servers removes it.
+// cacheFolder keeps what is worth keeping from one run to the next. Remove it to get newer servers.
 func cacheFolder() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil { // no home, as in some CI containers

@@ -91,8 +91,8 @@ func (e *etcd) identify(ctx context.Context, dsn string, f *folder) (bool, error
 	return false, nil
 }
 
-// askEtcd makes one request of the JSON gateway. Who answers is told by the answer, not by a certificate; the
-// server may want one of us.
+// askEtcd makes one request of the JSON gateway. The reply, and no certificate, shows which server answered.
+// The server may ask for a certificate of ours.
 func askEtcd(ctx context.Context, own []tls.Certificate, url, body string, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 const folderPrefix = "rowlock-server-"
 
 // folder is a server's private place on the disk. The file "owner" in it is locked for as long as we live, so that
-// whoever comes later can tell a folder in use from one whose owner was killed.
+// a later process can tell a folder in use from one whose owner was killed.
 type folder struct {
 	path  string
 	owner *os.File

@@ -13,7 +13,7 @@ import (
 )
 
 // pgbouncer pools in front of a Postgres server. Any database of that server can be reached under its own name, without
-// a password, and as the user of Options.Postgres whoever the client says it is.
+// a password, and as the user of Options.Postgres, whatever user the client names.
 type pgbouncer struct {
 	newest   bool // from Debian sid instead of this machine
 	unpacked *unpacked

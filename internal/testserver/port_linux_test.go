@@ -33,7 +33,7 @@ func TestPortIsKeptForAServerThatIsDown(t *testing.T) {
 		}
 	}
 	const ipLocalPortRange = 51                                          // linux/in.h, since 6.3
-	onlyPort := set(syscall.IPPROTO_IP, ipLocalPortRange, port|port<<16) // whoever asks the kernel for any port gets this one or none
+	onlyPort := set(syscall.IPPROTO_IP, ipLocalPortRange, port|port<<16) // a process that asks the kernel for any port gets this one or none
 	listen := net.ListenConfig{Control: onlyPort}
 	stranger := net.ListenConfig{Control: set(syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 0)}
 	_, err = listen.Listen(t.Context(), "tcp4", "127.0.0.1:0")

@@ -46,7 +46,7 @@ func (p *process) awaitReady(ctx context.Context, e engine, dsn string, f *folde
 	}
 }
 
-// ask bounds a question, and takes it back when our server is dead: whoever has the port then may never answer.
+// ask limits the time of a question, and cancels it when our server is dead: another process may have the port then, and never answer.
 func (p *process) ask(ctx context.Context, question func(context.Context) (bool, error)) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -1,10 +1,9 @@
 // Package testserver starts real database servers for tests: private ones, on a free loopback port, with data in a
-// temporary folder, gone when the process that started them is gone, whatever way it went.
+// temporary folder, removed when the process that started them ends, in whatever way.
 //
 // A server's program is looked for on this machine first. What is missing is installed with apt where that is possible
-// (Debian or Ubuntu, as root); MySQL, Valkey and a newer PgBouncer, which this stable suite of Debian does not have, are
-// unpacked beside the host instead, and so is a newer ZooKeeper beside the suite's own; etcd is built from its Go module.
-// These are kept in the user's cache folder.
+// (Debian or Ubuntu, as root). MySQL, Valkey and newer releases of PgBouncer and ZooKeeper are not in this stable suite
+// of Debian: they are unpacked into the user's cache folder instead. etcd is built from its Go module, and kept there, too.
 package testserver
 
 import (
@@ -37,8 +36,8 @@ const (
 // SentinelMaster is the name by which Sentinel knows its primary.
 const SentinelMaster = "primary"
 
-// Engines is all that a test may find running, so neither Galera nor Sentinel, which single tests start; whoever starts them in
-// this order has what the next one needs.
+// Engines are the servers that a test may find running. Galera and Sentinel are not among them, because single tests start
+// those. In this order, each server finds what it needs already running.
 var Engines = []string{Postgres, PgBouncer, NewPgBouncer, MySQL, MariaDB, Redis, Valkey, Etcd, ZooKeeper}
 
 const (
@@ -61,8 +60,8 @@ type Options struct {
 	// SessionPooling makes PgBouncer keep a server connection for each client until it leaves; else for each transaction.
 	SessionPooling bool
 
-	// Version is a release other than the usual one: of etcd, see [EtcdVersion]; of Postgres, one of [PostgresVersions]; of Redis and MariaDB
-	// the suite of Debian that has it. The other servers come as they come.
+	// Version is a release other than the usual one. For etcd see [EtcdVersion]. For Postgres it is one of [PostgresVersions]. For Redis
+	// and MariaDB it is the suite of Debian that has it. The other servers have one release only.
 	Version string
 
 	// Config is what the configuration of a ZooKeeper server has besides: lines that count instead of its own.
@@ -85,7 +84,7 @@ type Options struct {
 	// Args are added to the server's command line; they win over ours. PgBouncer takes none.
 	Args []string
 
-	// Logf is told of steps that take long, such as an installation. Default: nobody.
+	// Logf reports steps that take long, such as an installation. By default nothing is reported.
 	Logf func(format string, args ...any)
 }
 

@@ -21,8 +21,8 @@ func unpack(ctx context.Context, o Options, suite, pkg string) (*unpacked, error
 	return &unpacked{root}, err
 }
 
-// unpackTo returns the folder in the cache that a package was unpacked into. complete says whether all is there. The
-// script may be told more.
+// unpackTo returns the folder in the cache that a package was unpacked into. complete reports whether all is there. more are
+// further arguments of the script.
 func unpackTo(ctx context.Context, o Options, suite, pkg string, complete func(root string) bool, more ...string) (string, error) {
 	if cache, err := cacheFolder(); err == nil { // do not wait for the lock when there is nothing to do
 		if root := filepath.Join(cache, pkg); complete(root) {

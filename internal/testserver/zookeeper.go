@@ -83,8 +83,8 @@ func (e *zookeeper) commandWith(f *folder, port int, o Options, ensemble string)
 }
 
 // A tick is the unit of the server's time: the least session is two of them. A node that is silent for syncLimit of them
-// is given up, which must not be a pause of a slow machine. A leader waits for followers for initLimit, in vain if one
-// came before it listened and was not refused but lost, as by a proxy.
+// is given up, so syncLimit must be longer than the delays of a slow machine. A leader waits for followers for initLimit.
+// It waits that long for nothing if a follower connected before it listened and the connection was lost, as by a proxy.
 const zookeeperConfig = `dataDir=%s
 clientPort=%d
 clientPortAddress=127.0.0.1

@@ -92,7 +92,7 @@ func (b *book) oneSealer() *Verdict {
 // answers checks that each write reported as committed is in the ledger, exactly once in each of its resources. A write reported as not
 // committed must be absent. The ledger decides about a write without an answer; undecided counts these, and applied those in the ledger.
 func (b *book) answers() (v *Verdict, undecided, applied int) {
-	v = &Verdict{ID: "W", Property: "a write is committed if and only if its holder was told so", Need: true}
+	v = &Verdict{ID: "W", Property: "a write is committed if and only if its holder got that answer", Need: true}
 	found := map[int64]map[string]int{}
 	for _, l := range b.Ledger {
 		if found[l.Value] == nil {

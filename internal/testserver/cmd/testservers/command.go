@@ -47,8 +47,8 @@ func exitCode(err error) int {
 	return exit.ExitCode()
 }
 
-// watchParent makes a signal of the death of "go run", which hands an interrupt on to us but no other signal: without
-// this, whoever terminates it would leave us behind.
+// watchParent sends a signal when "go run" dies, which forwards an interrupt to us but no other signal. Without
+// it, this process would survive a "go run" that was terminated.
 func watchParent(signals chan<- os.Signal) {
 	parent := os.Getppid()
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))

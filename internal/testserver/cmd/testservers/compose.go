@@ -21,7 +21,7 @@ var errNoDocker = errors.New("no Docker engine with compose here")
 type compose struct {
 	mu      sync.Mutex
 	checked bool
-	file    string // empty: not to be had
+	file    string // empty: not available
 	used    bool
 }
 
