@@ -23,10 +23,10 @@ import (
 //go:embed testdata/before_waiters
 var before embed.FS
 
-// earlier is a client of that version. It runs these statements as that version's Go code did, and does nothing else.
+// earlier is a client of that version. The client runs these statements as that version's Go code did, and does nothing else.
 type earlier struct {
 	db     *sql.DB
-	server string // the folder of the statements
+	server string // the folder that contains the statements
 	sql    map[string]string
 }
 
@@ -45,7 +45,7 @@ func (e *earlier) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Backend: "earlier", Token: driver.LinearizableToken}
 }
 
-// hexed encodes s in hexadecimal digits for MySQL and MariaDB, whose statements expect texts in that form.
+// hexed encodes s in hexadecimal digits, because the statements for MySQL and MariaDB expect texts in that form.
 func (e *earlier) hexed(s string) string {
 	if e.server == "mysql" || e.server == "mariadb" {
 		return hex.EncodeToString([]byte(s))
@@ -94,7 +94,7 @@ func rowLocked(err error) bool {
 	return errors.As(err, &e) && e.Number == 1205
 }
 
-// Renew sends one grant at a time.
+// Renew sends the renewal of each grant separately.
 func (e *earlier) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	outcomes := make([]driver.Outcome, len(grants))
 	for i, g := range grants {
@@ -140,7 +140,7 @@ func (e *earlier) Release(ctx context.Context, g driver.Grant) error {
 	case "mariadb":
 		args = []any{g.MinHold.Microseconds(), namespace, name, nonce, token}
 	}
-	for end := time.Now().Add(time.Second); ; time.Sleep(time.Millisecond) { // while another transaction has the row
+	for end := time.Now().Add(time.Second); ; time.Sleep(time.Millisecond) { // retries while another transaction has locked the row
 		released, err := e.changed(ctx, "release", args...)
 		if released || err != nil && !rowLocked(err) {
 			return err
@@ -165,11 +165,11 @@ func (e *earlier) changed(ctx context.Context, verb string, args ...any) (bool, 
 	if err != nil {
 		return false, err
 	}
-	defer rows.Close() //nolint:errcheck // Err tells
+	defer rows.Close() //nolint:errcheck // the error of rows.Err is checked
 	found := false
 	for rows.Next() {
 		found = true
-		if columns, err := rows.Columns(); err == nil && len(columns) == 2 { // Postgres also returns rows for leases that it did not renew
+		if columns, err := rows.Columns(); err == nil && len(columns) == 2 { // on Postgres, the statement also returns rows for leases that it did not renew
 			var n int
 			var outcome string
 			if err := rows.Scan(&n, &outcome); err != nil {

@@ -1,4 +1,5 @@
-// Package compat_test tests rowlock with drivers and versions that its users may have and that rowlock itself does not depend on.
+// Package compat_test tests rowlock with drivers and versions that users of rowlock may have. rowlock itself does not depend on
+// them.
 package compat_test
 
 import (

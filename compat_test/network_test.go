@@ -30,7 +30,7 @@ type client struct {
 	db    *sql.DB
 }
 
-// It drops no replies: lib/pq ignores the end of the call's context and waits for a reply until the connection ends
+// The network drops no replies. lib/pq ignores the end of a call's context, and waits for a reply until the connection ends
 // (TestSilenceWithPQ).
 var (
 	_ locktest.Closer      = (*network)(nil)
@@ -39,7 +39,7 @@ var (
 	_ locktest.Partitioner = (*network)(nil)
 )
 
-// backend remembers its grants, so that the harness can make it check them.
+// backend remembers its grants, so that the harness can make the backend check them.
 type backend struct {
 	*advisory.Backend
 
@@ -122,8 +122,8 @@ func (n *network) Restore(b driver.Backend) error {
 	return n.with(b, func(c *client) { c.proxy.Restore() })
 }
 
-// Expire ends the session of key's holder. It returns when the server has ended the session and a heartbeat of the holder has
-// detected it. Before that, the outcome of the holder's next call would be unknown.
+// Expire ends the session of key's holder. The method returns after the server has ended the session and a heartbeat of the
+// holder has detected the end. Before that, the outcome of the holder's next call would be unknown.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	if err := terminate(ctx, n.raw, advisory.Key(key.Namespace, key.Name)); err != nil {
 		return err

@@ -33,15 +33,15 @@ const (
 	soakPool    = 4
 	soakWorkers = 6
 	soakTTL     = 4 * time.Second
-	soakCalm    = 2 * soakTTL // between two faults; no fault explains a loss in it
+	soakCalm    = 2 * soakTTL // the time between two faults, in which no fault explains a lost lease
 )
 
-func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // it would log each broken connection
+func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // the driver would log each broken connection
 
-// A small pool that the application's transactions and the locks share lives through resets, black holes and restarts of the
-// server. No lease is lost that the network did not take: within the TTL before each loss nothing reached the server for a quarter
-// of it, and a reset alone takes none. At the end no place of the pool is stuck, and in each calm the server's sessions are the
-// pool's and two more at most.
+// The application's transactions and the locks share a small pool. The pool survives connection resets, black holes and restarts
+// of the server. A lease may be lost only if, within the TTL before the loss, nothing reached the server for a quarter of the
+// TTL. A connection reset alone ends no lease. At the end, every connection of the pool can be used. Between two faults the
+// server has at most two sessions more than the pool.
 func TestASmallPoolIsSharedThroughFaults(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *soak{
@@ -76,7 +76,7 @@ type soak struct {
 	failed   int // failed jobs
 	granted  int
 	renewed  int
-	sessions int // the maximum in any calm
+	sessions int // the largest number of sessions between two faults
 }
 
 // transaction is one transaction of the application.
@@ -100,7 +100,7 @@ func soakServer(t *testing.T, engine string) *soak {
 	testenv.DSN(t, engine)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	server, err := testserver.Start(ctx, engine, testserver.Options{Durable: true}) // a killed server must lose no lease
+	server, err := testserver.Start(ctx, engine, testserver.Options{Durable: true}) // a server that is killed must not lose a lease
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
 	proxy, err := faultproxy.New(server.Addr)
@@ -249,8 +249,9 @@ func (s *soak) note(what func()) {
 	what()
 }
 
-// works does jobs until ctx ends: each is a transaction under a lock, longer than a lease without renewals would last, as
-// often as not. There are as many names as places in the pool, which the transactions can fill, and some have two workers.
+// works runs jobs until ctx ends. Each job is a transaction under a lock. Half of the jobs take longer than the TTL, so their
+// leases must be renewed. There are as many names as connections in the pool, so the transactions can use the whole pool. Some
+// names have two workers.
 func (s *soak) works(ctx context.Context, locker *rowlock.Locker, i int) {
 	for ctx.Err() == nil {
 		err := locker.Do(ctx, fmt.Sprintf("job %d", i%soakPool), func(ctx context.Context, _ *rowlock.Lease) error { return s.job(ctx) })
@@ -315,8 +316,8 @@ func (s *soak) inflict(t *testing.T, kind int) {
 	s.note(func() { s.faults = append(s.faults, f) })
 }
 
-// calm lasts until a loss in it has no excuse. The sessions of connections that a fault has broken are given time to end; from
-// then on there are never more than the pool's and two.
+// calm waits until no fault can explain a loss any more. First it waits until the server has ended the sessions of broken
+// connections. After that, the server must never have more than two sessions beyond the size of the pool.
 func (s *soak) calm(t *testing.T, length time.Duration) {
 	t.Helper()
 	const most = soakPool + 2
@@ -333,11 +334,12 @@ func (s *soak) calm(t *testing.T, length time.Duration) {
 			}
 		}
 		require.True(t, settled || time.Now().Before(end.Add(20*time.Second)), "still %d sessions long after the last fault", n)
-		time.Sleep(50 * time.Millisecond) // there is no event to wait for
+		time.Sleep(50 * time.Millisecond) // polls, because there is no event to wait for
 	}
 }
 
-// excused reports whether the network took the lease: whether nothing reached the server for long within the TTL before l.
+// excused reports whether a fault explains the lost lease: within the TTL before l, nothing reached the server for a quarter of
+// the TTL.
 func (s *soak) excused(l loss) bool {
 	for _, f := range s.faults {
 		if f.begin.Before(l.at) && f.end.After(l.at.Add(-soakTTL)) && f.end.Sub(f.begin) >= soakTTL/4 {
@@ -347,7 +349,7 @@ func (s *soak) excused(l loss) bool {
 	return false
 }
 
-// lastBefore returns the last fault that had begun before l.
+// lastBefore returns the last fault that began before l.
 func (s *soak) lastBefore(l loss) (last fault) {
 	for _, f := range s.faults {
 		if f.begin.Before(l.at) {
@@ -357,7 +359,7 @@ func (s *soak) lastBefore(l loss) (last fault) {
 	return last
 }
 
-// free takes every connection of the pool at the same time, after all are idle.
+// free waits until all connections of the pool are idle, and then uses all of them at the same time.
 func (s *soak) free(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool { return s.inUse() == 0 }, 30*time.Second, 10*time.Millisecond, "a connection of the pool is never returned")

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// With lib/pq, too, a guard's own calls end with their context, at whatever point the server stops answering.
+// With lib/pq, too, a guard's calls end when their context ends, at whatever point the server stops answering.
 func TestASilentServerHoldsNoGuardUpWithPQ(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -46,7 +46,7 @@ func TestASilentServerHoldsNoGuardUpWithPQ(t *testing.T) {
 				db, err := sql.Open("postgres", u.String())
 				require.NoError(t, err)
 				return proxy, func(ctx context.Context) error { return call(ctx, fence.Postgres(db)) }, func() {
-					proxy.Close() // first, because a hanging call would delay the other Close
+					proxy.Close() // closed first, because a hanging call would delay the other Close
 					_ = db.Close()
 				}
 			})

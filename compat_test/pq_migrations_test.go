@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Promise 10: with lib/pq, too, Up, Down and Status end with their context, at whatever point the server stops answering. The next Up
-// continues where an interrupted one stopped.
+// Promise 10: with lib/pq, too, Up, Down and Status end when their context ends, at whatever point the server stops answering.
+// After an interrupted Up, the next Up continues at the point of interruption.
 func TestASilentServerHoldsNoMigrationUpWithPQ(t *testing.T) {
 	t.Parallel()
 	up := func(ctx context.Context, db *sql.DB) error { return migrations.Up(ctx, db, migrations.Postgres) }
@@ -47,7 +47,7 @@ func TestASilentServerHoldsNoMigrationUpWithPQ(t *testing.T) {
 				db, err := sql.Open("postgres", u.String())
 				require.NoError(t, err)
 				return proxy, func(ctx context.Context) error { return c.call(ctx, db) }, func() {
-					proxy.Close() // first, because a hanging call would delay the other Close
+					proxy.Close() // closed first, because a hanging call would delay the other Close
 					_ = db.Close()
 				}
 			})

@@ -21,8 +21,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// With lib/pq an advisory lock keeps every promise that a session lock can keep, even if its clients die, are cut off, or lose
-// replies.
+// With lib/pq, an advisory lock keeps every promise that a session lock can keep, even if the lock's clients die, are cut off, or
+// lose replies.
 func TestConformanceOfAdvisoryWithPQ(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb) })
@@ -54,8 +54,8 @@ func TestLossWithPQ(t *testing.T) {
 	require.NoError(t, second.Release(t.Context()))
 }
 
-// A lib/pq session in an unknown state is closed and not returned to the pool. A call may be cancelled at any moment: after its grant
-// is released, no lock remains.
+// A lib/pq session in an unknown state is closed and not returned to the pool. A call may be cancelled at any moment. After the
+// call's grant is released, no lock remains.
 func TestDoubtWithPQ(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -64,7 +64,7 @@ func TestDoubtWithPQ(t *testing.T) {
 	b := advisory.NewDB(db)
 	for i := range 50 {
 		r := driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: time.Minute}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*40*time.Microsecond) // anywhere within the calls
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*40*time.Microsecond) // the timeout may end the call at any point
 		if g, err := b.Acquire(ctx, r); err == nil {
 			_ = b.Release(ctx, g)
 		}
@@ -75,8 +75,9 @@ func TestDoubtWithPQ(t *testing.T) {
 	require.Eventually(t, func() bool { return db.Stats().InUse == 0 && locks(t, direct) == 0 }, 20*time.Second, 5*time.Millisecond)
 }
 
-// lib/pq does not cancel a statement when its context ends and the server is silent. The calls still end in time, the lease is not
-// trusted for longer than its TTL, and the locker can be closed. Statements that wait for the server end with the connection.
+// lib/pq does not cancel a statement when the statement's context ends and the server is silent. The library's calls still end in
+// time. The lease is not trusted for longer than its TTL, and the locker can be closed. Statements that wait for the server end
+// when the connection is closed.
 func TestSilenceWithPQ(t *testing.T) {
 	t.Parallel()
 	direct := database(t)
@@ -117,8 +118,8 @@ func TestSilenceWithPQ(t *testing.T) {
 	require.Eventually(t, func() bool { return locks(t, open(t, "pgx", direct)) == 0 }, 20*time.Second, 5*time.Millisecond)
 }
 
-// With lib/pq, too, the backend refuses an old or new pooler in transaction mode, and leaves nothing locked. A lock that lasts for one
-// transaction works.
+// With lib/pq, too, the backend refuses a pooler in transaction mode, whether the pooler is old or new, and leaves nothing
+// locked. A lock that lasts for one transaction works.
 func TestTransactionPoolingWithPQ(t *testing.T) {
 	t.Parallel()
 	for pooler, fresh := range map[string]func(testing.TB) (pooled, direct string){
@@ -128,7 +129,7 @@ func TestTransactionPoolingWithPQ(t *testing.T) {
 			t.Parallel()
 			pooled, direct := fresh(t)
 			migrate(t, direct)
-			db := open(t, "postgres", pooled+"&binary_parameters=yes") // without it, lib/pq prepares on one server process and executes on another
+			db := open(t, "postgres", pooled+"&binary_parameters=yes") // without binary_parameters, lib/pq prepares a statement on one server process and executes it on another
 			_, err := advisory.NewDB(db).Acquire(t.Context(), driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: time.Minute})
 			var found *advisory.PoolerError
 			require.ErrorAs(t, err, &found)
@@ -155,7 +156,7 @@ func begin(t *testing.T, db *sql.DB) *sql.Tx {
 	return tx
 }
 
-// database returns the DSN of a new database that has the sequence of tokens.
+// database creates a database with the sequence of tokens, and returns its DSN.
 func database(tb testing.TB) string {
 	tb.Helper()
 	dsn := testenv.Postgres(tb)
@@ -178,14 +179,14 @@ func open(tb testing.TB, driverName, dsn string) *sql.DB {
 
 const here = " FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 
-// locks returns how many advisory locks a second session sees.
+// locks returns how many advisory locks another session sees.
 func locks(tb testing.TB, db *sql.DB) (n int) {
 	tb.Helper()
 	require.NoError(tb, db.QueryRow("SELECT count(*)"+here).Scan(&n))
 	return n
 }
 
-// terminate ends the session that holds key, and returns when the server has ended it.
+// terminate ends the session that holds key, and returns after the server has ended the session.
 func terminate(ctx context.Context, db *sql.DB, key int64) error {
 	const holders = here + " AND (classid::bigint << 32) | objid::bigint = $1"
 	if _, err := db.ExecContext(ctx, "SELECT pg_terminate_backend(pid)"+holders, key); err != nil {
@@ -196,6 +197,6 @@ func terminate(ctx context.Context, db *sql.DB, key int64) error {
 		if err := db.QueryRowContext(ctx, "SELECT count(*)"+holders, key).Scan(&left); err != nil || left == 0 {
 			return err
 		}
-		time.Sleep(time.Millisecond) // there is no event to wait for
+		time.Sleep(time.Millisecond) // polls, because there is no event to wait for
 	}
 }

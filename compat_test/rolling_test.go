@@ -21,7 +21,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// fleet is a database, and clients of two versions.
+// fleet is a database with clients of two versions.
 type fleet struct {
 	dialect migrations.Dialect
 	open    func() *sql.DB
@@ -52,7 +52,7 @@ func eachFleet(t *testing.T, do func(t *testing.T, f fleet)) {
 func (f fleet) earlier(t *testing.T) driver.Backend { return newEarlier(t, f.open(), f.server) }
 func (f fleet) present() driver.Backend             { return f.now(f.open()) }
 
-// ready makes the tables and grants once: a first grant needs statements that the version before does not have here.
+// ready creates the tables and grants one lock. In this test, clients of the version before have no statements for a first grant.
 func (f fleet) ready(t *testing.T) *sql.DB {
 	db := f.open()
 	require.NoError(t, migrations.Up(t.Context(), db, f.dialect))
@@ -65,9 +65,9 @@ func (f fleet) ready(t *testing.T) *sql.DB {
 	return db
 }
 
-// While a fleet is upgraded, clients of the version before and of this one use one table. No two hold a lock at a time, tokens rise, and
-// a client gets no other error than that the lock is held. Clients of the version before poll, and no release notifies them: they
-// acquire the lock less often.
+// While a fleet is upgraded, clients of the version before and clients of this version use the same table. No two clients hold a
+// lock at the same time, and tokens rise. A client gets no error except that the lock is held. Clients of the version before
+// poll, and no release notifies them, so they acquire the lock less often.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {
@@ -138,14 +138,15 @@ func (r *relay) run(ctx context.Context, t *testing.T, b driver.Backend, count *
 		assert.NoError(t, lease.Err())
 		r.inside.Add(-1)
 		assert.NoError(t, lease.Release(context.Background()))
-		// It does something else, too. A release of the version before notifies nobody. Without a delay its clients would acquire the
-		// lock again at once, while clients of this version poll seldom.
+		// The delay stands for other work of the client. A release of the version before notifies nobody. Without the delay, a
+		// client of that version would acquire the lock again at once, while clients of this version poll seldom.
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// A minimum hold of a client of the version before closes the lock to clients of this one. On Postgres and SQLite it does not close it
-// to a waiter that missed its reservation just before (docs/compatibility.md).
+// If a client of the version before releases with a minimum hold, no client of this version can acquire the lock during that
+// time. On Postgres and SQLite there is an exception for a waiter that missed its reservation just before
+// (docs/compatibility.md).
 func TestRollingMinHold(t *testing.T) {
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {
@@ -157,13 +158,13 @@ func TestRollingMinHold(t *testing.T) {
 		require.NoError(t, err)
 		present, err := rowlock.New(f.present())
 		require.NoError(t, err)
-		defer present.Close() //nolint:errcheck // nothing is held
+		defer present.Close() //nolint:errcheck // this locker holds no lease
 		waited := make(chan error, 1)
 		go func() {
 			_, err := present.Acquire(t.Context(), "job", rowlock.Wait(2*time.Second))
 			waited <- err
 		}()
-		if f.dialect == migrations.MySQL { // the waiter stands in the queue that the release of this version reads
+		if f.dialect == migrations.MySQL { // the release of this version reads the queue that contains the waiter
 			require.Eventually(t, func() bool {
 				n := 0
 				return db.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease WHERE waiters IS NOT NULL").Scan(&n) == nil && n == 1
@@ -174,7 +175,7 @@ func TestRollingMinHold(t *testing.T) {
 	})
 }
 
-// When a client of one version dies, a client of the other is granted the lock after the lease has expired.
+// When a client of one version dies, a client of the other version acquires the lock after the lease has expired.
 func TestRollingCrash(t *testing.T) {
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Other SQLite drivers keep every promise that modernc's keeps. One takes a minute to build, and two register the same name. So each has
-// its own build tag, and only make compat builds them.
+// Other SQLite drivers keep every promise that modernc's driver keeps. One of these drivers takes a minute to build, and two
+// drivers register the same name. So each driver has its own build tag, and only make compat builds them.
 func TestConformanceOfSQLiteDrivers(t *testing.T) {
 	locktest.Run(t, func(tb testing.TB) locktest.Harness {
 		path := filepath.Join(tb.TempDir(), "locks.db")

@@ -1,7 +1,7 @@
-// Command matrix runs the conformance suite of every backend on every release of its servers that is available here. It writes the table
-// of docs/compatibility.md:
+// Command matrix runs the conformance suite of every backend on every release of its servers that is available here. The command
+// writes the table of docs/compatibility.md:
 //
-//	make compat
+// make compat
 //
 // A release that is not available also has a row, with the reason.
 package main
@@ -56,7 +56,7 @@ func run() int {
 	return 0
 }
 
-// The table is between these two lines of the page.
+// These two lines of the page enclose the table.
 const begin, end = "<!-- make compat: begin -->", "<!-- end -->"
 
 func write(page string, lines []string) error {

@@ -18,14 +18,14 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// server is one release of a server, and what is run on it.
+// server is one release of a server, and the suites that run on that release.
 type server struct {
 	name    string
-	engine  string // none: nothing is started
-	version string // as testserver wants it
-	as      string // the engine that the tests know it by, if that is another
+	engine  string // if none, the command starts no server
+	version string // in the form that the package testserver expects
+	as      string // the engine's name in the tests, if that name differs from engine
 	suites  []suite
-	absent  string // why it cannot be had
+	absent  string // why the release is not available
 }
 
 var (
@@ -70,7 +70,7 @@ func all() (list []server) {
 	return list
 }
 
-// run starts the server, and runs its suites.
+// run starts the server, and runs the server's suites.
 func (s server) run(ctx context.Context, all *suites) (rows []result) {
 	row := result{server: s.name, version: s.version}
 	if s.absent != "" {
@@ -104,7 +104,7 @@ func (s server) run(ctx context.Context, all *suites) (rows []result) {
 		if v := release(server); v != "" {
 			row.version = v
 		}
-	} else if s.name == "ZooKeeper, three servers" { // which start their own
+	} else if s.name == "ZooKeeper, three servers" { // their suite starts the three servers
 		environment = append(environment, testserver.Variable(testserver.ZooKeeper)+"=none")
 	}
 	for _, of := range s.suites {
@@ -114,7 +114,7 @@ func (s server) run(ctx context.Context, all *suites) (rows []result) {
 	return rows
 }
 
-// release is what a server calls itself; empty if it is known by its program.
+// release returns the version that the server reports, or an empty text if the version is known from the server's program.
 func release(s *testserver.Server) (v string) {
 	switch s.Engine {
 	case testserver.Postgres:
@@ -123,7 +123,7 @@ func release(s *testserver.Server) (v string) {
 	case testserver.MySQL, testserver.MariaDB:
 		v = ask("mysql", s.DSN, "SELECT VERSION()")
 		v, _, _ = strings.Cut(v, "-")
-	case testserver.PgBouncer, testserver.NewPgBouncer: // which says it when it starts
+	case testserver.PgBouncer, testserver.NewPgBouncer: // PgBouncer reports its version when it starts
 		text, _ := os.ReadFile(filepath.Join(s.Folder, "log"))
 		v = first(`PgBouncer ([0-9.]+)`, string(text))
 	case testserver.Redis, testserver.Valkey:
@@ -142,18 +142,18 @@ func ask(driver, dsn, query string) (answer string) {
 	if err != nil {
 		return ""
 	}
-	defer db.Close() //nolint:errcheck // nothing of it is kept
+	defer db.Close() //nolint:errcheck // the handle is no longer needed
 	_ = db.QueryRow(query).Scan(&answer)
 	return answer
 }
 
-// talk sends a line and reads what comes within a second.
+// talk sends a line, and returns the bytes that arrive within a second.
 func talk(addr, line string) string {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return ""
 	}
-	defer conn.Close() //nolint:errcheck // nothing of it is kept
+	defer conn.Close() //nolint:errcheck // the connection is no longer needed
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
 	_, _ = io.WriteString(conn, line)
 	text, _ := io.ReadAll(conn)

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// suites are the test programs of packages, built once.
+// suites holds the test programs of packages. Each program is built once.
 type suites struct {
 	folder string
 	built  map[string]string
 }
 
-// suite is the conformance tests of a package for one server.
+// suite names the conformance tests that a package has for one server.
 type suite struct {
-	pkg  string // its folder in the module
-	run  string // as -run wants it
+	pkg  string // the package's folder in the module
+	run  string // the pattern for the flag -run
 	tags string
 }
 
@@ -31,7 +31,7 @@ type result struct {
 	suite
 	passed, skipped, failed int
 	problem                 string
-	absent                  bool // and that is no surprise
+	absent                  bool // the release is not available, which is expected
 	took                    time.Duration
 }
 
@@ -62,12 +62,12 @@ func (s *suites) build(ctx context.Context, of suite) (string, error) {
 	return path, nil
 }
 
-// here is the package of this module.
+// here names the package of this module.
 const here = "compat_test"
 
 var verdict = regexp.MustCompile(`(?m)^ *--- (PASS|SKIP|FAIL): (\S+)`)
 
-// do runs a suite with these variables.
+// do runs a suite with the given environment variables.
 func (s *suites) do(ctx context.Context, r result, environment []string) result {
 	path, err := s.build(ctx, r.suite)
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// longestTx bounds what a worker does in one transaction, and wait how long it waits for a lock.
+// longestTx limits the duration of a worker's transaction. wait limits how long a worker waits for a lock.
 const (
 	longestTx   = 5 * time.Second
 	longestWait = 5 * time.Second
 )
 
-// stubborn is how often a holder tries to write again after a write was refused.
+// stubborn is how often a holder retries a write that was refused.
 const stubborn = 6
 
-// chain does a holder's work. It reads the ends of the chains once, then appends to all of them in one transaction, a few times, mostly
-// without checking its lease. After a refusal it tries again.
+// chain does the work of a holder. It reads the ends of the chains once. Then it runs a few transactions that append to all
+// chains, mostly without checking the lease. After a refused write it retries.
 func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tempo, sealer rowlock.Sealer, fenced bool, resources ...string) {
 	var opts []rowlock.Option
 	if sealer != nil {
@@ -41,7 +41,7 @@ func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tem
 		return
 	}
 	if w.mutant.blind {
-		time.Sleep(w.TTL / 10) // the window between the first read and the first write, which the defect leaves open
+		time.Sleep(w.TTL / 10) // this defect leaves a window between the first read and the first write
 	}
 	refused := 0
 	for range 1 + r.IntN(4) {
@@ -51,7 +51,7 @@ func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tem
 		}
 		for outcome := c.write(); outcome != history.OK; outcome = c.write() {
 			if refused++; refused > stubborn || outcome == history.Unknown {
-				return // the outcome is unknown: read again before the next write
+				return // the outcome is unknown, so the worker must read again before the next write
 			}
 			time.Sleep(w.TTL / 50)
 		}
@@ -62,7 +62,7 @@ func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tem
 	h.look()
 }
 
-// chained is a hold, and what it knows of the chains.
+// chained is a hold, with the ends of the chains that the hold has read.
 type chained struct {
 	*hold
 	random    *rand.Rand
@@ -72,7 +72,7 @@ type chained struct {
 	ends      []int64
 }
 
-// work is what takes time between reading and writing.
+// work waits as long as an application would work between reading and writing.
 func (c *chained) work() {
 	longest := c.usual.hold / 2
 	if c.random.IntN(4*c.usual.seldom) == 0 {
@@ -81,8 +81,8 @@ func (c *chained) work() {
 	time.Sleep(time.Duration(c.random.Int64N(int64(longest))))
 }
 
-// attempt runs one transaction. Its context has the lease and does not end with it, so that nothing but the fence keeps
-// a stale holder from writing.
+// attempt runs one transaction. The transaction's context carries the lease, but does not end with the lease. So only the fence
+// can stop a stale holder from writing.
 func (c *chained) attempt(fenced bool, fn func(context.Context, *sql.Tx) error) (outcome string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.lease.Context()), longestTx)
 	defer cancel()
@@ -104,21 +104,21 @@ func (c *chained) attempt(fenced bool, fn func(context.Context, *sql.Tx) error) 
 	case definite, errors.Is(err, errNotCommitted):
 		return history.Undone, err
 	}
-	return history.Unknown, err // at the commit
+	return history.Unknown, err // the commit may have failed or succeeded
 }
 
 var errNotCommitted = errors.New("before the commit")
 
-// within is a transaction by hand, at any isolation level.
+// within runs a transaction without a helper of the library, at any isolation level.
 func (c *chained) within(ctx context.Context, fenced bool, fn func(context.Context, *sql.Tx) error) error {
 	conn, err := c.data.Conn(ctx)
 	if err != nil {
 		return errors.Join(errNotCommitted, err)
 	}
-	defer conn.Close() //nolint:errcheck // returns it to the pool
+	defer conn.Close() //nolint:errcheck // Close returns the connection to the pool
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: c.data.levels[c.random.IntN(len(c.data.levels))]})
 	if err != nil {
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // SQLite's may have begun all the same
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // SQLite may have begun the transaction despite the error
 		return errors.Join(errNotCommitted, err)
 	}
 	defer func() { _ = tx.Rollback() }()
@@ -136,7 +136,7 @@ func (c *chained) within(ctx context.Context, fenced bool, fn func(context.Conte
 	return tx.Commit()
 }
 
-// read reads the ends of the chains; an empty chain ends in 0. It retries a transaction that the database rolled back.
+// read reads the ends of the chains. The end of an empty chain is 0. read retries a transaction that the database rolled back.
 func (c *chained) read() bool {
 	for range stubborn {
 		outcome, err := c.attempt(c.fenced && !c.mutant.unchecked && !c.mutant.blind, func(ctx context.Context, tx *sql.Tx) error {
@@ -164,7 +164,7 @@ func (c *chained) read() bool {
 	return false
 }
 
-// write appends one link to each chain. Values are random: no two writers agree by chance.
+// write appends one link to each chain. The values are random, so two writers never write the same value.
 func (c *chained) write() (outcome string) {
 	next := c.random.Int64()
 	e := c.event(history.Write)
@@ -179,7 +179,7 @@ func (c *chained) write() (outcome string) {
 			}
 		}
 		if c.random.IntN(8) == 0 {
-			time.Sleep(time.Duration(c.random.Int64N(int64(c.usual.hold)))) // the work before the commit
+			time.Sleep(time.Duration(c.random.Int64N(int64(c.usual.hold)))) // stands for the application's work before the commit
 		}
 		return nil
 	})

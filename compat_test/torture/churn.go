@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// churn acquires and releases; sometimes it gives up in the middle, and sometimes it holds beyond a few renewals.
+// churn acquires and releases a lock. Sometimes it gives up while it waits, and sometimes it holds the lock for several renewals.
 func (w *worker) churn(ctx context.Context, r *rand.Rand, name string, usual tempo) {
 	ask := w.locker.TryAcquire
 	if r.IntN(2) == 0 {
@@ -38,10 +38,11 @@ func (w *worker) churn(ctx context.Context, r *rand.Rand, name string, usual tem
 	}
 }
 
-// relayWait is longer than the checker lets a waiter wait who sleeps through a release: who gives up before shows nothing.
+// relayWait is longer than the time that the checker allows a waiter that was suspended during a release. If a waiter gave up
+// earlier, the checker could not judge it.
 const relayWait = 30 * time.Second
 
-// relay waits with all the others for one name, and hands it on.
+// relay competes with all other workers for one name, and releases the name after each grant.
 func (w *worker) relay(ctx context.Context, r *rand.Rand) {
 	h, ok := w.acquire(ctx, w.locker.Acquire, relayName, rowlock.Wait(relayWait))
 	if !ok {

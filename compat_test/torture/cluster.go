@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// cluster is a store of several nodes that breaks in ways of its own.
+// cluster is a store of several nodes that has its own kinds of faults.
 type cluster interface {
-	addrs() []string // host:port of each node that clients know
-	// hit does one of the store's own faults, and returns when it is over and the store is whole again.
+	addrs() []string // host:port of each node to which clients connect
+	// hit causes one of the store's own faults. The method returns when the fault has ended and the store is complete again.
 	hit(ctx context.Context, s step) error
 	stop()
 }
 
-// repairLimit bounds what makes a store whole again.
+// repairLimit limits how long the repair of a store may take.
 const repairLimit = time.Minute
 
-// unhurried is for what must be done although the run is over.
+// unhurried returns a context for work that must finish even if the run has ended.
 func unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), repairLimit)
 }

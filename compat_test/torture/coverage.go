@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// seen counts what a run must have seen before it may end.
+// seen counts the events that must happen before a run may end.
 type seen struct{ stale, known, lost, kills, evicted int }
 
 func (s *seen) add(e history.Event) {
@@ -22,9 +22,9 @@ func (s *seen) add(e history.Event) {
 	}
 }
 
-// enough says whether the checker will find something to judge. A slow machine takes longer to see it.
+// enough reports whether the run has seen enough for the checker. On a slow machine this takes longer.
 func (r *run) enough(ctx context.Context) bool {
-	r.fleet.holder("") // reads the logs
+	r.fleet.holder("") // holder reads the workers' logs
 	r.fleet.mu.Lock()
 	s := r.fleet.seen
 	r.fleet.mu.Unlock()
@@ -34,7 +34,7 @@ func (r *run) enough(ctx context.Context) bool {
 	return s.stale > 0 && s.known > 0 && s.lost > 0 && s.kills > 1 && s.evicted > 0 && r.controlLost(ctx)
 }
 
-// controlLost says whether the chain without a fence has lost an update.
+// controlLost reports whether an update was lost on the chain without a fence.
 func (r *run) controlLost(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, longestTx)
 	defer cancel()
@@ -42,7 +42,7 @@ func (r *run) controlLost(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	defer rows.Close() //nolint:errcheck // it is asked again
+	defer rows.Close() //nolint:errcheck // on an error, the caller runs this query again later
 	for last := int64(0); rows.Next(); {
 		var read, value int64
 		if rows.Scan(&read, &value) == nil && read != last {

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// The dense mode adds loops to each worker. They hold hundreds of names for about a millisecond each, so that a run sees ten times as
-// many acquisitions under the same faults. Each of these names is a chain behind the fence.
+// The dense mode adds loops to each worker. These loops hold hundreds of names for about a millisecond each, so a run makes ten
+// times as many acquisitions under the same faults. Each of these names has a chain behind the fence.
 const (
 	denseNames = 300
-	denseLoops = 10      // of each worker
-	crowded    = 10      // of the names, for which half of the requests compete
-	denseName  = "dense" // dense-000 and so on; as the target of a fault, any of them
+	denseLoops = 10      // number of loops of each worker
+	crowded    = 10      // number of names that get half of the requests
+	denseName  = "dense" // names are dense-000 and so on; as the target of a fault, dense means any of these names
 )
 
-// tempo is how long a loop holds a lock.
+// tempo determines how long a loop holds a lock.
 type tempo struct {
-	hold   time.Duration // at most; longer holds are the exception
-	seldom int           // how much rarer the exceptions are
+	hold   time.Duration // the longest usual hold; a few holds are longer
+	seldom int           // how much rarer the longer holds are
 }
 
-// dense acquires one of many names. Every other request walks through all names, so that each of them is granted again and
-// again. One hold in ten appends to the chain of its name.
+// dense acquires one of many names. Every other request goes through all names in order, so each name is granted repeatedly. One
+// hold in ten appends to the chain of its name.
 func (w *worker) dense(ctx context.Context, r *rand.Rand) {
 	n := r.IntN(crowded)
 	if turn := w.walked.Add(1); turn%2 == 0 {
@@ -40,7 +40,7 @@ func (w *worker) dense(ctx context.Context, r *rand.Rand) {
 	w.churn(ctx, r, name, brief)
 }
 
-// lockNames are all names that the workers take.
+// lockNames returns the names of all locks that the workers acquire.
 func (o settings) lockNames() []string {
 	all := []string{"chain-0", "chain-1", pairName, controlName, relayName, "churn-0", "churn-1", "churn-2"}
 	for n := range o.denseNames() {
@@ -56,7 +56,7 @@ func (o settings) denseNames() int {
 	return 0
 }
 
-// isOf says whether a lock is the one that a fault is to find, which may be any of the dense ones.
+// isOf reports whether the parameter lock is the target of a fault. If the target is dense, any lock of the dense mode matches.
 func isOf(lock, target string) bool {
 	return lock == target || target == denseName && strings.HasPrefix(lock, denseName)
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// dialect is what differs between the databases that keep the data.
+// dialect contains the differences between the databases that store the data.
 type dialect struct {
 	driver    string
 	migration migrations.Dialect
-	folder    string // of its statements
+	folder    string // folder of the database's statements
 	guard     func(*sql.DB, ...fence.Option) *fence.Guard
 	levels    []sql.IsolationLevel
 }
@@ -42,7 +42,7 @@ func (d dialect) open(dsn string) (*data, error) {
 	return &data{db, d}, err
 }
 
-// prepare makes the tables of the locks and of the fence, the ledger and, if wanted, the audit.
+// prepare creates the tables of the locks and of the fence, the ledger and, if wanted, the audit.
 func (d *data) prepare(ctx context.Context, audited bool) error {
 	if err := migrations.Up(ctx, d.DB, d.migration); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (d *data) prepare(ctx context.Context, audited bool) error {
 	return nil
 }
 
-// bind writes the parameters of a statement as the driver wants them.
+// bind writes the parameters of a statement in the form that the driver expects.
 func (d dialect) bind(statement string) string {
 	if d.migration == migrations.Postgres {
 		return sqlbind.Dollars(statement)

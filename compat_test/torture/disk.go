@@ -9,7 +9,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// fullDisk is a small file system that is filled. A server that ends by itself on it is started again when there is room.
+// fullDisk is a small file system that the torture fills. If a server exits because the file system is full, the torture starts
+// the server again when there is room.
 type fullDisk struct {
 	disk   *testserver.Disk
 	server *testserver.Server // nil for a SQLite file
@@ -25,7 +26,7 @@ func postgresOnDisk(ctx context.Context) (cluster, error) {
 	return &fullDisk{s.Disk, s}, nil
 }
 
-// sqliteOnDisk is the folder in which the file of the data is.
+// sqliteOnDisk puts the file with the data into folder, on the small file system.
 func sqliteOnDisk(folder string) (cluster, error) {
 	d, err := testserver.NewDisk(filepath.Join(folder, "disk"), diskSize)
 	if err != nil {

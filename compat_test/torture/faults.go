@@ -14,7 +14,8 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// inflict causes one fault of the plan, and returns when it is over. An error means that the torture failed, not the library.
+// inflict causes one fault of the plan, and returns when the fault is over. An error means that the torture failed, not that the
+// library failed.
 func (r *run) inflict(ctx context.Context, s step) error {
 	e := history.Event{Kind: history.Fault, Outcome: s.Kind, Name: s.Name, Wall: time.Now().UnixNano(), At: history.Now()}
 	var err error
@@ -68,7 +69,8 @@ func (r *run) hitHolder(s step, e *history.Event) error {
 	return p.cmd.Process.Signal(syscall.SIGCONT)
 }
 
-// halfOpen makes a worker vanish without a word, as a machine does that loses its power. Its connections stay.
+// halfOpen makes a worker vanish without closing its connections, as in a power failure. The server still sees the connections as
+// open.
 func (r *run) halfOpen(ctx context.Context, s step, e *history.Event) error {
 	p := r.fleet.places[s.Slot]
 	e.Victim = p.worker
@@ -139,7 +141,7 @@ func (r *run) hitNetwork(ctx context.Context, s step, e *history.Event) {
 		all.each((*faultproxy.Proxy).Cut)
 		wait(ctx, s.For)
 		all.each((*faultproxy.Proxy).Restore)
-		e.Hit = true // what was sent meanwhile is not counted as sent
+		e.Hit = true // the proxies do not count the bytes that vanished
 	case slow:
 		all.each(func(p *faultproxy.Proxy) { p.Delay(time.Duration(s.N) * time.Millisecond) })
 		wait(ctx, s.For)
@@ -156,8 +158,8 @@ func (r *run) hitNetwork(ctx context.Context, s step, e *history.Event) {
 	e.Hit = e.Hit || all.sent() > before
 }
 
-// evict ends a live lease; its holder detects that at its next renewal. With N the holder is suspended until another process has the lock,
-// and resumes while it may still trust its lease.
+// evict releases a live lease by force. The holder detects the release at its next renewal. If s.N is set, the holder is
+// suspended until another process has acquired the lock. The holder resumes while it may still trust its lease.
 func (r *run) evict(ctx context.Context, s step) {
 	p, held := r.fleet.awaitHolder(s.Name, r.ttl/4)
 	if p == nil {
@@ -168,7 +170,7 @@ func (r *run) evict(ctx context.Context, s step) {
 	if s.N > 0 && p.frozen.TryLock() {
 		defer p.frozen.Unlock()
 		_ = p.cmd.Process.Signal(syscall.SIGSTOP)
-		defer p.cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // it may have been killed
+		defer p.cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // Signal fails if the process was killed meanwhile
 		if now, holds := r.fleet.heldBy(p, s.Name); holds {
 			held = now
 		}
@@ -178,9 +180,9 @@ func (r *run) evict(ctx context.Context, s step) {
 	e := history.Event{Kind: history.Evict, Name: held.Name, Token: held.Token, Victim: p.worker, Outcome: history.OK, Wall: time.Now().UnixNano(), At: history.Now()}
 	token := driver.Token(held.Token)
 	if r.anonymous {
-		token, e.Victim = 0, 0 // any holder
+		token, e.Victim = 0, 0 // releases the lease of any holder
 	}
-	// Written before as well: what is sent may arrive although its reply does not.
+	// The event is also written before the request: the request may arrive although its reply gets lost.
 	begin := e
 	begin.Outcome = history.Unknown
 	r.log.Write(begin)
@@ -197,7 +199,7 @@ func (r *run) evict(ctx context.Context, s step) {
 	r.log.Write(e)
 	for end := time.Now().Add(r.ttl / 2); s.N > 0 && err == nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if _, now := r.fleet.holder(held.Name); now.Token > held.Token {
-			time.Sleep(r.ttl / 100) // it reads, and has not written yet
+			time.Sleep(r.ttl / 100) // the new holder reads the chain first, and has not written yet
 			return
 		}
 	}

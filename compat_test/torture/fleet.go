@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// fleet is the worker processes of one run, each at a place of its own.
+// fleet is the worker processes of one run. Each process has its own slot.
 type fleet struct {
 	world *world
 	log   *history.Log
@@ -26,10 +26,10 @@ type fleet struct {
 	places  []*process
 	started int
 	seen    seen
-	died    error // a worker that nobody killed
+	died    error // the error of a worker that ended although the torture did not kill it
 }
 
-// process is one worker, as far as its log tells.
+// process is one worker. The state of its leases is read from its log.
 type process struct {
 	cmd     *exec.Cmd
 	stdin   io.Closer
@@ -39,15 +39,15 @@ type process struct {
 	addrs   []string
 	done    chan struct{}
 	killed  bool
-	frozen  sync.Mutex // held by who has stopped it
+	frozen  sync.Mutex // locked by the goroutine that has suspended the process
 
 	tail  *os.File
 	part  []byte
-	holds map[string]history.Event // by name: the newest event of the lease that it holds
-	since map[string]int64         // by name: its last grant
+	holds map[string]history.Event // by name: the newest event of the lease that the worker holds
+	since map[string]int64         // by name: when the worker was last granted the name
 }
 
-// start starts a worker at a place, by the network that is given or a new one.
+// start starts a worker in a slot. If n is nil, the worker gets a new network.
 func (f *fleet) start(slot int, n network, addrs []string) (err error) {
 	if n == nil {
 		if n, addrs, err = f.world.newNetwork(); err != nil {
@@ -77,7 +77,7 @@ func (f *fleet) start(slot int, n network, addrs []string) (err error) {
 	}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // whose end would be the worker's
+		runtime.LockOSThread() // Pdeathsig would kill the worker when this thread ends
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()
 		started <- err
@@ -111,7 +111,8 @@ func (f *fleet) kill(p *process) {
 	<-p.done
 }
 
-// holder is the worker that holds what a fault is to find, and its lease, by what the logs say by now.
+// holder returns the worker that holds the target of a fault, and the newest event of the lease. It uses what the workers have
+// logged so far.
 func (f *fleet) holder(target string) (found *process, newest history.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,7 +125,7 @@ func (f *fleet) holder(target string) (found *process, newest history.Event) {
 	return found, newest
 }
 
-// heldBy is the same of one worker. Of one that can do nothing more it is the last word.
+// heldBy does the same for one worker. If the worker is suspended, the answer stays correct.
 func (f *fleet) heldBy(p *process, target string) (history.Event, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,7 +133,8 @@ func (f *fleet) heldBy(p *process, target string) (history.Event, bool) {
 	return p.newest(target)
 }
 
-// newest is the lease of p with the largest token that a fault is to find.
+// newest returns the newest event of a lease of p that matches target. If several leases match, it returns the one with the
+// largest token.
 func (p *process) newest(target string) (newest history.Event, held bool) {
 	for name, e := range p.holds {
 		if isOf(name, target) && (!held || e.Token > newest.Token) {
@@ -142,7 +144,7 @@ func (p *process) newest(target string) (newest history.Event, held bool) {
 	return newest, held
 }
 
-// grantedSince says whether anybody was granted a name after an instant.
+// grantedSince reports whether any worker was granted a name after an instant.
 func (f *fleet) grantedSince(name string, at int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,7 +156,7 @@ func (f *fleet) grantedSince(name string, at int64) bool {
 	return false
 }
 
-// awaitHolder waits until somebody holds a name; nil if nobody does for that long.
+// awaitHolder waits until a worker holds a name. If no worker acquires the name within limit, awaitHolder returns nil.
 func (f *fleet) awaitHolder(name string, limit time.Duration) (*process, history.Event) {
 	for end := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
 		if p, e := f.holder(name); p != nil || time.Now().After(end) {
@@ -163,10 +165,10 @@ func (f *fleet) awaitHolder(name string, limit time.Duration) (*process, history
 	}
 }
 
-// read reads what was added to the log of a worker; the caller holds mu.
+// read reads the new lines of a worker's log. The caller must hold mu.
 func (f *fleet) read(p *process) {
 	if p.tail == nil {
-		p.tail, _ = os.Open(history.LogFile(f.world.folder, p.worker)) // there is none yet
+		p.tail, _ = os.Open(history.LogFile(f.world.folder, p.worker)) // the worker may not have created the log yet
 	}
 	if p.tail == nil {
 		return
@@ -191,21 +193,21 @@ func (f *fleet) read(p *process) {
 		case history.Granted, history.Seen, history.Read, history.Write, history.Wrote:
 			p.holds[e.Name] = e
 		case history.Release, history.Released:
-			if p.holds[e.Name].Try == e.Try { // another loop may have it by then
+			if p.holds[e.Name].Try == e.Try { // another loop of the worker may have acquired the name meanwhile
 				delete(p.holds, e.Name)
 			}
 		}
 	}
 }
 
-// saw counts something that the workers cannot.
+// saw counts an event that the workers cannot count.
 func (f *fleet) saw(what func(*seen)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	what(&f.seen)
 }
 
-// end lets every worker end in good order.
+// end asks every worker to end, and waits until all have ended.
 func (f *fleet) end(limit time.Duration) error {
 	for _, p := range f.places {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -215,7 +217,7 @@ func (f *fleet) end(limit time.Duration) error {
 		select {
 		case <-p.done:
 		case <-late:
-			_ = p.cmd.Process.Signal(syscall.SIGQUIT) // it prints where it hangs
+			_ = p.cmd.Process.Signal(syscall.SIGQUIT) // on SIGQUIT the worker prints its goroutines
 			return fmt.Errorf("worker %d does not end", p.worker)
 		}
 	}
@@ -224,7 +226,7 @@ func (f *fleet) end(limit time.Duration) error {
 	return f.died
 }
 
-// abandon ends what is left, by force.
+// abandon kills the remaining workers.
 func (f *fleet) abandon() {
 	for _, p := range f.places {
 		if p == nil {

@@ -8,30 +8,30 @@ import (
 
 // job is a worker process's configuration, which it receives on its command line.
 type job struct {
-	Store  string   // by its name in the table of stores
-	Nodes  []string // host:port of each of the store's nodes, as this worker reaches them
-	Data   string   // the file of the data, where they are not in the store
-	Folder string   // of the logs
-	Slot   int      // its place in the fleet, which decides its chain
-	Worker int      // each process has a number of its own, from 1
+	Store  string   // the store's name in the table of stores
+	Nodes  []string // host:port of each of the store's nodes, as this worker reaches the node
+	Data   string   // the path of the file with the data, if the data are not in the store
+	Folder string   // the folder for the logs
+	Slot   int      // the worker's slot in the fleet, which determines its chain
+	Worker int      // each process has its own number, from 1
 	Seed   uint64
 	TTL    time.Duration
-	Mutant string        // a defect that it has; mostly none
-	Pace   time.Duration // mean pause between two turns of a loop
+	Mutant string        // the defect that this worker has; usually empty
+	Pace   time.Duration // the mean delay between two runs of a loop
 	Dense  bool
 }
 
-// The loops of each worker, by the names of their locks. Every name except the last two is also a chain.
+// Each worker runs these loops, which are named after their locks. Every name except the last two also has a chain.
 const (
-	chains = 2 // chain-0, chain-1: read, work, write behind the fence
-	churns = 3 // churn-0…: acquire and release
+	chains = 2 // the names chain-0 and chain-1: read, work, and write behind the fence
+	churns = 3 // the names churn-0 and so on: acquire and release
 )
 
 const (
-	pairName    = "pair"    // one lock, two resources, one transaction
+	pairName    = "pair"    // one lock, with two resources in one transaction
 	controlName = "control" // a chain without a fence
-	relayName   = "relay"   // all wait for it
+	relayName   = "relay"   // all workers wait for this lock
 )
 
-// Resources of the pair.
+// left and right are the two resources of the pair.
 const left, right = "left", "right"

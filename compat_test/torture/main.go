@@ -1,12 +1,12 @@
 //go:build linux
 
-// Command torture runs a store's locks under faults, with many processes, and checks what they wrote down:
+// Command torture runs a store's locks under faults, with many processes, and checks the history that the processes wrote:
 //
-//	make torture BACKEND=postgres SEED=42 FOR=10m
+// make torture BACKEND=postgres SEED=42 FOR=10m
 //
-// All faults are laid out from the seed before the first one; -plan prints them. Processes and servers are real, so that
-// a run with the same plan is not the same run. The history stays in its folder when the check fails, and -check checks
-// it again.
+// The seed determines all faults before the first fault happens; the flag -plan prints them. Processes and servers are real, so a
+// second run with the same plan has a different history. If the check fails, the history stays in its folder. The flag -check
+// checks a history again.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// settings are those of one run.
+// settings are the settings of one run.
 type settings struct {
 	seed      uint64
 	workers   int
@@ -37,11 +37,11 @@ type settings struct {
 	pace      time.Duration
 	dense     bool
 	mutant    string
-	only      []string // kinds of faults besides kill and stop; none: all
+	only      []string // kinds of faults besides kill and stop; if empty, all kinds
 }
 
 func main() {
-	_ = mysql.SetLogger(&mysql.NopLogger{}) // these two tell of each broken connection
+	_ = mysql.SetLogger(&mysql.NopLogger{}) // these two libraries would log each broken connection
 	redis.SetLogger(quiet{})
 	if len(os.Args) == 3 && os.Args[1] == workerArgument {
 		if err := runWorker(os.Args[2]); err != nil {
@@ -53,7 +53,7 @@ func main() {
 	os.Exit(command())
 }
 
-// quiet is a log of the Redis client that nobody reads.
+// quiet is a logger that drops the messages of the Redis client.
 type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}
@@ -132,7 +132,7 @@ func command() int {
 	return exit(good)
 }
 
-// one tortures one store, and prints the verdict.
+// one runs the torture on one store, and prints the result of the check.
 func one(ctx context.Context, s store, o settings, parent, markdown string, mu *sync.Mutex) bool {
 	folder, err := newFolder(parent, s.name)
 	if err == nil {
@@ -156,7 +156,7 @@ func one(ctx context.Context, s store, o settings, parent, markdown string, mu *
 	return ok && err == nil
 }
 
-// report checks a history, and says what it found.
+// report checks a history and prints the result.
 func report(folder, markdown string) (bool, error) {
 	r, err := history.Open(folder)
 	if err != nil {

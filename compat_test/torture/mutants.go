@@ -12,18 +12,18 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// mutant is a defect that a library, a backend or its user may have, and the properties of which one at least must be
-// found broken.
+// mutant is a defect that the library, a backend or a user's program may have. The checker must find at least one of the
+// properties in caughtBy violated.
 type mutant struct {
 	name     string
 	caughtBy []string
 	backend  func(driver.Backend) driver.Backend
 	client   func(*client)
 
-	unchecked, blind, rash, deaf bool // see there
+	unchecked, blind, rash, deaf bool // for their meaning, see the places where the worker uses these fields
 }
 
-// mutants are run on SQLite: the defects are not the store's.
+// mutants are run on SQLite, because their defects do not depend on the store.
 var mutants = []mutant{
 	{name: "renewals are never sent", caughtBy: []string{"S3"}, backend: func(b driver.Backend) driver.Backend { return forgetful{bare{b}} }},
 	{name: "a release ends any grant of the lock", caughtBy: []string{"S6"}, backend: func(b driver.Backend) driver.Backend { return rude{bare{b}} }},
@@ -48,10 +48,10 @@ func findMutant(name string) *mutant {
 	return new(mutant)
 }
 
-// bare is a backend that says what it can do, and can do no more than it must.
+// bare is a backend without the optional methods of the backend that it wraps.
 type bare struct{ driver.Backend }
 
-// forgetful sends no renewal, and says that all were successful.
+// forgetful sends no renewals, and reports that all renewals were successful.
 type forgetful struct{ bare }
 
 func (f forgetful) Renew(_ context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
@@ -62,7 +62,7 @@ func (f forgetful) Renew(_ context.Context, grants []driver.Grant) ([]driver.Out
 	return outcomes, nil
 }
 
-// rude looks at the name only.
+// rude releases the lock's present grant, whether or not the caller holds it.
 type rude struct{ bare }
 
 func (r rude) Release(ctx context.Context, g driver.Grant) error {
@@ -74,7 +74,7 @@ func (r rude) Release(ctx context.Context, g driver.Grant) error {
 	return store.ForceRelease(ctx, g.Key, now.Token, true)
 }
 
-// generous refuses nobody.
+// generous grants a lock even if it is held.
 type generous struct{ bare }
 
 func (y generous) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -86,10 +86,10 @@ func (y generous) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return g, err
 }
 
-// coarse hands out tokens that are the same for a second.
+// coarse issues tokens that stay the same for a second.
 type coarse struct {
 	bare
-	real sync.Map // nonce: token
+	real sync.Map // by nonce: the token in the store
 }
 
 func (c *coarse) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -120,7 +120,7 @@ func (c *coarse) Release(ctx context.Context, g driver.Grant) error {
 	return c.Backend.Release(ctx, c.restore(g))
 }
 
-// patient asks for an hour, whatever the TTL.
+// patient requests a TTL of one hour, whatever TTL the caller wants.
 type patient struct{ bare }
 
 func (p patient) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -128,7 +128,7 @@ func (p patient) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	return p.Backend.Acquire(ctx, r)
 }
 
-// humble says that its tokens are not to be relied on.
+// humble claims that its tokens are only best-effort.
 type humble struct{ driver.Backend }
 
 func (h humble) Capabilities() driver.Capabilities {

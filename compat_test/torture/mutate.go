@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// killMutants runs every mutant and reports whether each was caught by a property that is named for it. The table is added
-// to mutants.md in the folder page, unless that is empty.
+// killMutants runs every mutant. It reports whether each mutant violated a property that the mutant names. If page is not empty,
+// killMutants adds the table to mutants.md in the folder page.
 func killMutants(ctx context.Context, o settings, together int, page string) bool {
 	s, err := findStore("sqlite")
 	if err != nil {
@@ -68,7 +68,7 @@ func appendTo(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// mutate is the properties that a run of a mutant finds broken.
+// mutate returns the properties that a run of a mutant violated.
 func mutate(ctx context.Context, s store, o settings) (broken []string, err error) {
 	folder, err := newFolder("", "mutant")
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// openApart has the locks in Postgres and the data in a SQLite file: a failover that loses the last writes must not lose the data's.
+// openApart keeps the locks in Postgres and the data in a SQLite file. So a failover that loses the last writes of the locks does
+// not lose writes of the data.
 func openApart(j job) (*client, error) {
 	c, db, err := newClient(sqliteData, sqliteDSN(j.Data))
 	if err != nil {
@@ -27,14 +28,14 @@ func openApart(j job) (*client, error) {
 	return c.guarded(db), nil
 }
 
-// makeLocks makes the tables of the locks, and says that no lease was ever granted yet: a failover closes all names for as long as the
-// longest was, a minute unless it is known better, in which nothing would be tested.
+// makeLocks creates the tables of the locks, and records that no lease was ever granted. After a failover, no name is granted for
+// as long as the longest lease. Without this record the wait would be a minute, in which nothing would be tested.
 func makeLocks(ctx context.Context, addrs []string) error {
 	db, err := sql.Open("pgx", postgresDSN(addrs[0]))
 	if err != nil {
 		return err
 	}
-	defer db.Close() //nolint:errcheck // nothing of it is kept
+	defer db.Close() //nolint:errcheck // the handle is no longer needed
 	if err := migrations.Up(ctx, db, migrations.Postgres); err != nil {
 		return err
 	}

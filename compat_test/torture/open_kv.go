@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// The data of those that are no database are in a SQLite file, behind its fence.
+// If the store is not a database, the data are in a SQLite file, behind its fence.
 
 func connectRedis(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, DialTimeout: 3 * time.Second})
@@ -35,7 +35,7 @@ func openRedis(j job) (*client, error) {
 	return c.guarded(db), nil
 }
 
-// openRedlock claims, because a Redlock has no token to rely on.
+// openRedlock guards the data by claims, because the tokens of a Redlock are not reliable.
 func openRedlock(j job) (*client, error) {
 	c, db, err := newClient(sqliteData, sqliteDSN(j.Data))
 	if err != nil {
@@ -47,17 +47,17 @@ func openRedlock(j job) (*client, error) {
 		c.then(func() { _ = node.Close() })
 		nodes = append(nodes, node)
 	}
-	locks := redlock.New(nodes, redlock.MaxTTL(j.TTL), redlock.NodeTimeout(j.TTL/5)) // for a loaded machine
+	locks := redlock.New(nodes, redlock.MaxTTL(j.TTL), redlock.NodeTimeout(j.TTL/5)) // long enough for a loaded machine
 	c.then(func() { _ = locks.Close() })
 	c.backend = locks
 	return c.claimed(db), nil
 }
 
-// giveVotes lets the nodes of a Redlock vote at once: nobody has ever locked there.
+// giveVotes lets the nodes of a Redlock vote at once, because nobody has ever locked anything on these nodes.
 func giveVotes(ctx context.Context, addrs []string) error {
 	for _, addr := range addrs {
 		node := connectRedis(addr)
-		defer node.Close() //nolint:errcheck // nothing of it is kept
+		defer node.Close() //nolint:errcheck // the client is no longer needed
 		text, err := node.Info(ctx, "server").Result()
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ func postgresDSN(addr string) string {
 	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable&connect_timeout=3", addr)
 }
 
-// go-sql-driver waits for a commit without regard to any context: its own limits must.
+// For a commit, go-sql-driver ignores every context. So the driver's own timeouts must limit the wait.
 func mysqlDSN(addr string) string {
 	return fmt.Sprintf("root@tcp(%s)/rowlock?timeout=3s&readTimeout=4s&writeTimeout=4s", addr)
 }
@@ -33,13 +33,13 @@ func newClient(d dialect, dsn string) (*client, *data, error) {
 		return nil, nil, err
 	}
 	db.SetMaxOpenConns(16)
-	db.SetMaxIdleConns(16) // with 2, the default, most connections are made anew for each call
+	db.SetMaxIdleConns(16) // with the default of 2, most calls would open a new connection
 	c := new(client)
 	c.then(func() { _ = db.Close() })
 	return c, db, nil
 }
 
-// onOneHandle has one handle for locks and data: where the store can, a grant seals in its own step.
+// onOneHandle uses one handle for locks and data. If the store supports it, a grant also seals in the same step.
 func onOneHandle(d dialect, dsn func(job) string, backend func(*sql.DB, ...sqllock.Option) *sqllock.Backend) func(job) (*client, error) {
 	return func(j job) (*client, error) {
 		c, db, err := newClient(d, dsn(j))
@@ -57,7 +57,7 @@ var (
 	openSQLite   = onOneHandle(sqliteData, func(j job) string { return sqliteDSN(j.Data) }, sqllock.SQLite)
 )
 
-// openPgx has two: the guard seals by itself.
+// openPgx uses two handles, so the guard seals in its own transaction.
 func openPgx(j job) (*client, error) {
 	c, db, err := newClient(postgresData, postgresDSN(j.Nodes[0]))
 	if err != nil {

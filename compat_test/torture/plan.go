@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// Kinds of faults.
+// These are the kinds of faults.
 const (
-	kill          = "kill"           // a worker, by SIGKILL
-	stop          = "stop"           // a worker, for longer than its lease
-	halfOpen      = "half-open"      // a worker is cut off and killed: its connections stay
-	evict         = "evict"          // a holder, who is not told
-	reset         = "reset"          // of connections
+	kill          = "kill"           // a worker is killed by SIGKILL
+	stop          = "stop"           // a worker is suspended for longer than its lease
+	halfOpen      = "half-open"      // a worker is cut off and killed, and its connections stay open
+	evict         = "evict"          // a lease is released by force without notice to its holder
+	reset         = "reset"          // connections are reset
 	cut           = "black hole"     // bytes vanish
-	dropHang      = "reply dropped"  // and then silence
-	dropReset     = "reply reset"    // the reply is dropped and the connection reset
+	dropHang      = "reply dropped"  // the reply is dropped, and the connection stays silent
+	dropReset     = "reply reset"    // the reply is dropped, and the connection is reset
 	slow          = "slow link"      //
-	serverKill    = "server kill"    // and start again
-	serverRestart = "server restart" // in good order
-	serverStop    = "server stop"    // for a while
-	clockForward  = "clock forward"  // of the server, and back
-	clockBack     = "clock back"     // and forward again
+	serverKill    = "server kill"    // a server is killed and started again
+	serverRestart = "server restart" // a server is shut down properly and started again
+	serverStop    = "server stop"    // a server is suspended for a while
+	clockForward  = "clock forward"  // a server's clock is set forward, and then back
+	clockBack     = "clock back"     // a server's clock is set back, and then forward
 
-	// Of stores of several nodes; see cluster.go.
-	failover   = "failover"       // the primary dies, and the standby takes its place
-	lossy      = "lossy failover" // a standby that has not got the last writes
-	leaderKill = "leader kill"    // and start again
-	leaderStop = "leader stop"    // for a while
-	partition  = "partition"      // the leader is cut off from its peers, and not from its clients
-	diskFull   = "disk full"      // for a while
+	// The following faults are for stores of several nodes and for small disks; see cluster.go.
+	failover   = "failover"       // the primary dies, and the standby replaces it
+	lossy      = "lossy failover" // the same, but the standby has not received the last writes
+	leaderKill = "leader kill"    // the leader is killed and started again
+	leaderStop = "leader stop"    // the leader is suspended for a while
+	partition  = "partition"      // the leader is cut off from its peers, but not from its clients
+	diskFull   = "disk full"      // the disk is full for a while
 )
 
-// kinds are all that can be asked for.
+// kinds are all kinds of faults that the flag -fault accepts.
 var kinds = []string{
 	kill, stop, halfOpen, reset, cut, dropHang, dropReset, slow, serverKill, serverRestart, serverStop, clockForward, clockBack,
 	failover, lossy, leaderKill, leaderStop, partition, diskFull,
@@ -44,13 +44,13 @@ var kinds = []string{
 
 // step is one fault of the plan.
 type step struct {
-	At   time.Duration // since the workers were started; later if the steps before took longer
+	At   time.Duration // time since the workers started; the step begins later if earlier steps took longer
 	Kind string
-	Name string        // the holder of this lock is hit
-	Slot int           // or else this worker; -1: all, of what can hit all
-	Node int           // of the store
-	For  time.Duration // how long it lasts
-	N    int           // how many replies
+	Name string        // the lock whose holder is hit
+	Slot int           // otherwise the worker in this slot; -1 means all workers
+	Node int           // index of the store's node
+	For  time.Duration // duration of the fault
+	N    int           // for example the number of replies
 }
 
 func (s step) String() string {
@@ -71,10 +71,11 @@ func (s step) String() string {
 	return fmt.Sprintf("%8s  %-14s %-24s for %s", s.At.Round(time.Millisecond), s.Kind, whom, s.For.Round(time.Millisecond))
 }
 
-// plan is two lists: what is done one after the other, and evictions, which go on beside.
+// plan has two lists: the faults, which happen one after the other, and the evictions, which happen at the same time as the
+// faults.
 type plan struct{ faults, evictions []step }
 
-// targets are the locks whose holders are hit, and evictable those that are ended by force.
+// targets returns the locks whose holders are hit. It also returns the locks whose leases may be released by force.
 func (o settings) targets() (targets, evictable []string) {
 	targets = []string{"chain-0", "chain-1", pairName, controlName, "chain-0", pairName, "churn-0", relayName}
 	evictable = []string{"chain-0", "chain-1", pairName, controlName}
@@ -85,7 +86,7 @@ func (o settings) targets() (targets, evictable []string) {
 	return targets, evictable
 }
 
-// newPlan lays out all faults of a run. It depends on nothing but its arguments.
+// newPlan plans all faults of a run. The plan depends only on the parameters.
 func newPlan(s store, o settings, long time.Duration) plan {
 	var p plan
 	ttl, workers := o.ttl, o.workers
@@ -95,7 +96,7 @@ func newPlan(s store, o settings, long time.Duration) plan {
 		return least + time.Duration(r.Int64N(int64(most-least)))
 	}
 	deck := s.deck()
-	first := slices.Concat([]string{kill, stop}, slices.Compact(slices.Sorted(slices.Values(s.dealt(s.own)))), []string{kill, stop}) // so that a short run has them
+	first := slices.Concat([]string{kill, stop}, slices.Compact(slices.Sorted(slices.Values(s.dealt(s.own)))), []string{kill, stop}) // a short run also has these faults
 	for at := ttl; at < long; first = nil {
 		dealt := slices.Clone(first)
 		for _, i := range r.Perm(len(deck)) {
@@ -109,7 +110,7 @@ func newPlan(s store, o settings, long time.Duration) plan {
 			calm := between(ttl/10, ttl/2)
 			switch f.Kind {
 			case kill:
-				calm += 2 * ttl // to see when its locks are free
+				calm += 2 * ttl // long enough to observe that the worker's locks become free
 			case stop:
 				f.For = between(ttl+ttl/10, 3*ttl)
 			case serverStop, cut, halfOpen, leaderStop, partition, diskFull:
@@ -140,7 +141,7 @@ func newPlan(s store, o settings, long time.Duration) plan {
 	return p
 }
 
-// deck is what can be done to a store, in no order; it is dealt again and again.
+// deck returns the faults that a store can have, in no particular order. The plan shuffles them repeatedly.
 func (s store) deck() []string {
 	deck := []string{kill, kill, stop, stop, stop}
 	if s.network {
@@ -161,20 +162,21 @@ func (s store) deck() []string {
 	return s.dealt(append(deck, s.own...))
 }
 
-// dealt are those of some kinds that this run deals.
+// dealt returns those faults in deck that this run uses.
 func (s store) dealt(deck []string) []string {
 	return slices.DeleteFunc(slices.Clone(deck), func(kind string) bool {
 		return len(s.only) > 0 && kind != kill && kind != stop && !slices.Contains(s.only, kind)
 	})
 }
 
-// under is the store with these kinds of faults only, besides those of the workers without which a run shows nothing.
+// under returns the store with only these kinds of faults. The faults kill and stop are always included, because a run without
+// them proves nothing.
 func (s store) under(only []string) store {
 	s.only = only
 	return s
 }
 
-// crashable are the nodes that may be killed and stopped: not a pooler, which keeps nothing.
+// crashable returns the nodes that may be killed and suspended. A pooler is not among these nodes, because it stores nothing.
 func (s store) crashable() []server {
 	if i := slices.IndexFunc(s.servers, func(n server) bool { return n.behind }); i >= 0 {
 		return s.servers[i : i+1]

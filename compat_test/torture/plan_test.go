@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/internal/leaks"
 )
 
-// A test that starts workers re-executes its own binary: they must not run the tests.
+// A test that starts workers re-executes the test binary. The workers must not run the tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == workerArgument {
 		fmt.Fprintln(os.Stderr, runWorker(os.Args[2]))
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	leaks.Main(m)
 }
 
-// The plan depends on the seed and on nothing else, and begins with what a short run must have.
+// The plan depends only on the seed, and begins with the faults that a short run must have.
 func TestThePlanComesFromTheSeed(t *testing.T) {
 	for _, s := range stores {
 		t.Run(s.name, func(t *testing.T) {
@@ -47,14 +47,16 @@ func TestThePlanComesFromTheSeed(t *testing.T) {
 	}
 }
 
-// A short run torn down early is the beginning of a long one: repeating it with a longer time adds to the plan.
+// The plan of a short run is the beginning of the plan of a long run. Repeating a run with a longer time only adds faults to the
+// plan.
 func TestALongerPlanBeginsLikeAShortOne(t *testing.T) {
 	o := settings{seed: 1, workers: 3, ttl: time.Second}
 	short, long := newPlan(stores[0], o, 20*time.Second), newPlan(stores[0], o, time.Minute)
 	assert.Equal(t, short.faults, long.faults[:len(short.faults)])
 }
 
-// In the dense mode, half of the faults find the holder of any dense name, and every name of the fleet is waited for at the end.
+// In the dense mode, half of the faults hit the holder of any dense name. At the end, the run waits until every name of the fleet
+// is granted again.
 func TestTheDenseModeHasNamesAndFaultsOfItsOwn(t *testing.T) {
 	o := settings{seed: 42, workers: 4, ttl: time.Second}
 	assert.Len(t, o.lockNames(), 8)
@@ -76,7 +78,7 @@ func TestTheDenseModeHasNamesAndFaultsOfItsOwn(t *testing.T) {
 	assert.False(t, isOf("dense-007", "dense-008"))
 }
 
-// A mistaken name of a store is an error that names those that there are.
+// If the name of a store is wrong, the error lists the valid names.
 func TestStoresHaveNames(t *testing.T) {
 	_, err := findStore("oracle")
 	require.ErrorIs(t, err, errNoStore)

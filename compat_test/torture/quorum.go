@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// quorum is three nodes that elect a leader.
+// quorum is a store of three nodes that elect a leader.
 type quorum struct {
 	members []member
 	known   []string
@@ -31,7 +31,7 @@ type member interface {
 func (q *quorum) addrs() []string { return q.known }
 func (q *quorum) stop()           { q.end() }
 
-// hit breaks the leader.
+// hit causes a fault of the leader.
 func (q *quorum) hit(ctx context.Context, s step) error {
 	patient, cancel := unhurried(ctx)
 	defer cancel()
@@ -54,7 +54,7 @@ func (q *quorum) hit(ctx context.Context, s step) error {
 		q.rejoin()
 	}
 	if err == nil {
-		_, err = q.leader(patient) // else the next fault would be two
+		_, err = q.leader(patient) // without this wait, two nodes could be faulty at the same time
 	}
 	return err
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// replicated is a primary and its standby behind one address, as a proxy or a virtual address gives it. The old primary is always dead
-// before the standby takes its place: two primaries at a time are not what is tested here.
+// replicated is a primary and its standby behind one address, like a proxy or a virtual address. The old primary is always dead
+// before the standby replaces it. The torture does not test two primaries at the same time.
 type replicated struct {
-	start   func(ctx context.Context, primary string) (*testserver.Server, error) // a standby, or the first primary if that is empty
+	start   func(ctx context.Context, primary string) (*testserver.Server, error) // starts a standby, or the first primary if the parameter primary is empty
 	inStep  func(ctx context.Context, primary string) (bool, error)
 	promote func(ctx context.Context, standby string) error
 
-	front            *faultproxy.Proxy // what clients know
-	stream           *faultproxy.Proxy // by which the standby knows its primary
+	front            *faultproxy.Proxy // clients connect to the primary through this proxy
+	stream           *faultproxy.Proxy // the standby connects to the primary through this proxy
 	primary, standby *testserver.Server
 }
 
@@ -44,7 +44,7 @@ func (c *replicated) begin(ctx context.Context) (_ cluster, err error) {
 	return c, c.attach(ctx)
 }
 
-// attach gives the primary a standby, and returns when it is in step.
+// attach starts a standby for the primary, and returns when the standby has all writes of the primary.
 func (c *replicated) attach(ctx context.Context) (err error) {
 	if c.stream, err = faultproxy.New(c.primary.Addr); err != nil {
 		return err
@@ -65,13 +65,13 @@ func (c *replicated) attach(ctx context.Context) (err error) {
 
 func (c *replicated) addrs() []string { return []string{c.front.Addr()} }
 
-// hit lets the standby take the place of the primary, which dies. With a lossy one the last writes have not reached it.
+// hit kills the primary and promotes the standby. In a lossy failover, the standby has not received the last writes.
 func (c *replicated) hit(ctx context.Context, s step) error {
 	if s.Kind == lossy {
 		c.stream.Cut()
 		wait(ctx, s.For)
 	}
-	signalAll(c.primary, syscall.SIGKILL) // those who serve its clients, too
+	signalAll(c.primary, syscall.SIGKILL) // also kills the server's processes that serve clients
 	c.primary.Kill()
 	c.front.Reset()
 	ctx, cancel := unhurried(ctx)
@@ -99,7 +99,8 @@ func (c *replicated) stop() {
 	}
 }
 
-// postgresPair is Postgres with a standby. A commit waits for a synchronous standby, so a failover loses no acknowledged commit.
+// postgresPair is Postgres with a standby. If synchronous is true, a commit waits for the standby, so a failover loses no
+// acknowledged commit.
 func postgresPair(ctx context.Context, synchronous bool) (cluster, error) {
 	var args []string
 	if synchronous {
@@ -129,11 +130,11 @@ func askPostgres(ctx context.Context, addr, query string, answer any) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close() //nolint:errcheck // nothing of it is kept
+	defer db.Close() //nolint:errcheck // the handle is no longer needed
 	return db.QueryRowContext(ctx, query).Scan(answer)
 }
 
-// redisPair is Redis with a replica, which is never waited for.
+// redisPair is Redis with a replica. Redis does not wait for the replica.
 func redisPair(ctx context.Context) (cluster, error) {
 	return (&replicated{
 		start: func(ctx context.Context, primary string) (*testserver.Server, error) {
@@ -145,13 +146,13 @@ func redisPair(ctx context.Context) (cluster, error) {
 		},
 		inStep: func(ctx context.Context, primary string) (bool, error) {
 			c := connectRedis(primary)
-			defer c.Close() //nolint:errcheck // nothing of it is kept
+			defer c.Close() //nolint:errcheck // the client is no longer needed
 			text, err := c.Info(ctx, "replication").Result()
 			return strings.Contains(text, "state=online"), err
 		},
 		promote: func(ctx context.Context, standby string) error {
 			c := redis.NewClient(&redis.Options{Addr: standby})
-			defer c.Close() //nolint:errcheck // nothing of it is kept
+			defer c.Close() //nolint:errcheck // the client is no longer needed
 			return c.ReplicaOf(ctx, "NO", "ONE").Err()
 		},
 	}).begin(ctx)

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// run is one store under torture.
+// run is the torture of one store.
 type run struct {
 	settings
 	store     store
@@ -24,11 +24,11 @@ type run struct {
 	log       *history.Log
 	inspector driver.Operator
 	data      *data
-	anonymous bool // the store does not tell holders apart
+	anonymous bool // the store cannot distinguish holders
 }
 
-// torture runs the plan and leaves the history in the folder. An error is that of the torture itself: what the library
-// did wrong is the checker's to find.
+// torture executes the plan and leaves the history in the folder. An error means that the torture itself failed. The checker
+// finds errors of the library.
 func torture(ctx context.Context, s store, o settings, folder string) (err error) {
 	s = s.under(o.only)
 	r := &run{settings: o, store: s}
@@ -78,7 +78,7 @@ func torture(ctx context.Context, s store, o settings, folder string) (err error
 	return result.Write(folder)
 }
 
-// disturb goes through the plan, for as long as was asked for, and longer if too little was seen by then.
+// disturb executes the plan for the requested time. It continues for longer if the run has not seen enough by then.
 func (r *run) disturb(ctx context.Context, p plan, begin time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, begin.Add(r.long+r.grace))
 	defer cancel()
@@ -100,7 +100,7 @@ func (r *run) disturb(ctx context.Context, p plan, begin time.Time) error {
 	if r.store.expect.Pruned {
 		beside.Go(func() {
 			for ; ctx.Err() == nil; wait(ctx, 100*time.Millisecond) {
-				_, _ = r.inspector.Prune(ctx, 0) // the store may be away
+				_, _ = r.inspector.Prune(ctx, 0) // the store may be unreachable at this moment
 			}
 		})
 	}
@@ -116,8 +116,8 @@ func (r *run) disturb(ctx context.Context, p plan, begin time.Time) error {
 	return nil
 }
 
-// heal lets everything work again, and wants every lock granted once more: who survives all faults and then stands
-// still has not survived.
+// heal ends all faults and waits until every lock has been granted once more. A system that survives all faults but then makes no
+// progress has failed.
 func (r *run) heal(ctx context.Context) error {
 	for _, p := range r.fleet.places {
 		for _, n := range p.network {
@@ -128,7 +128,7 @@ func (r *run) heal(ctx context.Context) error {
 	r.log.Write(healed)
 	limit := time.Now().Add(2*r.ttl + 30*time.Second)
 	for _, name := range r.lockNames() {
-		for !r.fleet.grantedSince(name, healed.At) && time.Now().Before(limit) { // else the checker says so
+		for !r.fleet.grantedSince(name, healed.At) && time.Now().Before(limit) { // if a name is not granted by limit, the checker reports it
 			if wait(ctx, 20*time.Millisecond); ctx.Err() != nil {
 				return ctx.Err()
 			}

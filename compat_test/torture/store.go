@@ -15,30 +15,30 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// store is a kind of store, how to start it, how a worker opens it, and what it promises.
+// store is a kind of store: how to start it, how a worker opens it, and what it promises.
 type store struct {
 	name    string
 	servers []server
 	open    func(j job) (*client, error)
 	expect  history.Expect
-	// kinds of faults besides those of the workers, of which a SQLite file has no others
+	// kinds of faults that the store can have besides the faults of workers; a SQLite file has none of these
 	network, crash, stop, clock bool
 	shutdown                    bool
-	place                       string                                                    // of the data's file in the folder of the run
-	own                         []string                                                  // kinds that only this store knows
-	only                        []string                                                  // if any, these kinds and no others
-	settle                      func(ctx context.Context, addrs []string) error           // once, before the first worker
-	cluster                     func(ctx context.Context, folder string) (cluster, error) // in place of servers
+	place                       string                                                    // name of the data's file in the folder of the run
+	own                         []string                                                  // kinds of faults that only this store has
+	only                        []string                                                  // if not empty, only these kinds of faults are used
+	settle                      func(ctx context.Context, addrs []string) error           // runs once before the first worker starts
+	cluster                     func(ctx context.Context, folder string) (cluster, error) // replaces servers, if set
 }
 
 // server is one node of a store.
 type server struct {
 	engine  string
 	options testserver.Options
-	behind  bool // it is Postgres behind the next one, a pooler
+	behind  bool // the server is Postgres behind the next server, a pooler
 }
 
-// client is what a worker has of a store and of the data.
+// client is a worker's access to a store and to the data.
 type client struct {
 	backend driver.Backend
 	data    *data
@@ -60,14 +60,14 @@ type data struct {
 	dialect
 }
 
-// seals calls a guard for two resources instead of the lock's own.
+// seals seals the given resources instead of the lock's own resource.
 type seals func(ctx context.Context, lease *rowlock.Lease, resources ...string) error
 
 func (s seals) Seal(ctx context.Context, lease *rowlock.Lease, _ ...string) error {
 	return s(ctx, lease, left, right)
 }
 
-// guarded finishes a client whose data are guarded by seals.
+// guarded completes a client whose data are guarded by seals.
 func (c *client) guarded(d *data, opts ...fence.Option) *client {
 	c.data = d
 	c.guard = d.guard(d.DB, opts...)
@@ -75,7 +75,7 @@ func (c *client) guarded(d *data, opts ...fence.Option) *client {
 	return c
 }
 
-// claimed is guarded by claims.
+// claimed completes a client whose data are guarded by claims.
 func (c *client) claimed(d *data) *client {
 	c.guarded(d)
 	c.sealer, c.pair = c.guard.Claimer(), seals(c.guard.Claim)
@@ -84,10 +84,10 @@ func (c *client) claimed(d *data) *client {
 
 func (c *client) then(f func()) { c.closers = append(c.closers, f) }
 
-// What may end a session before its holder knows, and with it all locks that live on it.
+// sessionEnd lists the faults that may end a session before its holder detects the end. All locks of the session end with it.
 var sessionEnd = []string{evict, reset, cut, dropReset, dropHang, slow, halfOpen, serverKill, serverRestart, serverStop}
 
-const crashBound = 10 * time.Second // besides the TTL: for a loaded machine
+const crashBound = 10 * time.Second // allowed in addition to the TTL, for a loaded machine
 
 var errNoStore = errors.New("no such backend")
 

@@ -15,30 +15,32 @@ const (
 	bestEffort   = "best effort"
 )
 
-// inTurn is by how many a waiter may be overtaken where requests are served in their order: those that were on their way when its own was.
+// inTurn is how many later requests may overtake a waiter in a store that serves requests in order. These requests were already
+// in transit when the waiter's request was sent.
 const inTurn = 16
 
-// A server that is killed must lose nothing that it acknowledged: what it wrote is in the system's memory, and that
-// is not lost. MySQL would keep it in its own for a second.
+// A killed server must not lose any write that it acknowledged. With this setting, MySQL writes each commit to the operating
+// system's memory, which survives the kill. Otherwise MySQL could keep a commit in its own memory for a second.
 var mysqlArgs = []string{"--innodb-flush-log-at-trx-commit=2"}
 
-// rows is what is expected of a lease row.
+// rows returns the expectations for a lease row.
 func rows(claims string) history.Expect {
 	return history.Expect{Claims: claims, Tokens: linearizable, Audited: true, Pruned: true, Crash: crashBound}
 }
 
-// unaudited is what is expected of a lease row where nothing can be written down: what a failover loses is lost there, too.
+// unaudited returns the expectations for a lease row without an audit. A failover that loses changes would also lose the audit of
+// these changes.
 func unaudited(e history.Expect) history.Expect {
 	e.Audited = false
 	return e
 }
 
-// stores are all that can be tortured.
+// stores are all stores that the torture can test.
 //
-// A lock of a session ends with it, at the server's side first: that it may have a second holder before the first one
-// knows is its declared weakness, and the tokens' business. A Redis that keeps nothing on the disk forgets all when it
-// is killed, and its clock decides; a Redlock must bear the loss of one of its nodes. No store may ever commit a stale
-// write.
+// A lock of a session ends with the session, and the server ends the session before the holder detects this. So such a lock may
+// have a second holder for a while. This is its declared weakness, and tokens protect against it. A Redis without persistence
+// loses all locks when it is killed, and leases depend on its clock. A Redlock must withstand the loss of one of its nodes. No
+// store may ever commit a stale write.
 var stores = []store{
 	{
 		name: "postgres", servers: []server{{engine: testserver.Postgres}}, open: openPostgres,
@@ -93,8 +95,9 @@ var stores = []store{
 		expect:  history.Expect{Claims: "zklock", Tokens: linearizable, Overtaken: inTurn, Crash: 2*time.Second + crashBound},
 		network: true, crash: true, stop: true,
 	},
-	// What follows is of several nodes, or on a small disk. A synchronous standby has every acknowledged commit. An asynchronous one
-	// may lose grants in a failover: no name is granted until the leases that may have been lost have expired.
+	// The following stores have several nodes, or a small disk. A synchronous standby has every acknowledged commit. An
+	// asynchronous standby may lose grants in a failover. So no name is granted until the leases that may have been lost have
+	// expired.
 	{
 		name: "postgres-sync", cluster: func(ctx context.Context, _ string) (cluster, error) { return postgresPair(ctx, true) }, open: openPgx, settle: makeLocks,
 		expect: rows("sqllock/postgres"), network: true, own: []string{failover, failover},

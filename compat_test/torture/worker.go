@@ -23,10 +23,10 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// workerArgument makes a worker of this program; the job follows it.
+// workerArgument makes this program a worker. The next argument is the job.
 const workerArgument = "-worker"
 
-// worker is one process: some loops on one locker.
+// worker is one process: several loops that use one locker.
 type worker struct {
 	job
 	*client
@@ -34,9 +34,9 @@ type worker struct {
 	mutant *mutant
 	locker *rowlock.Locker
 	tries  atomic.Int64
-	walked atomic.Int64 // requests of the dense loops
-	leases sync.Map     // Name and token: *rowlock.Lease
-	grants sync.Map     // what has been granted, by try; Acquire has not returned yet
+	walked atomic.Int64 // number of requests of the dense loops
+	leases sync.Map     // by name and token: *rowlock.Lease
+	grants sync.Map     // by try: grants whose Acquire has not returned yet
 }
 
 type grantKey struct {
@@ -44,7 +44,7 @@ type grantKey struct {
 	token rowlock.Token
 }
 
-// runWorker works until the supervisor stops it, kills it, or is gone itself.
+// runWorker works until the supervisor ends. Before that, the supervisor may stop or kill the worker.
 func runWorker(text string) error {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
@@ -54,7 +54,7 @@ func runWorker(text string) error {
 	defer stop()
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(3) // the supervisor is gone and cannot end it
+		os.Exit(3) // the supervisor has ended, so it cannot end this worker
 	}()
 
 	s, err := findStore(j.Store)
@@ -77,7 +77,7 @@ func runWorker(text string) error {
 	if w.mutant.client != nil {
 		w.mutant.client(c)
 	}
-	// Renewals are late, so that an evicted holder continues for a while before it detects the eviction.
+	// Renewals are late, so an evicted holder continues for a while before it detects the eviction.
 	w.locker, err = rowlock.New(c.backend, rowlock.TTL(j.TTL), rowlock.RenewEvery(j.TTL/2), rowlock.Tracing(w.trace()))
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func runWorker(text string) error {
 	return ignoreUnknown(w.locker.Close())
 }
 
-// ignoreUnknown lets a locker end that could not release everything: the store may be away.
+// ignoreUnknown ignores the error of a locker that could not release all leases: the store may be unreachable.
 func ignoreUnknown(err error) error {
 	if errors.Is(err, rowlock.ErrUnknown) || errors.Is(err, rowlock.ErrUnavailable) || errors.Is(err, rowlock.ErrLost) {
 		return nil
@@ -106,7 +106,7 @@ func ignoreUnknown(err error) error {
 	return err
 }
 
-// loops are what a worker does all the time.
+// loops returns the loops that a worker runs all the time.
 func (w *worker) loops() []func(context.Context, *rand.Rand) {
 	mine := "chain-" + strconv.Itoa(w.Slot%chains)
 	usual := tempo{w.TTL / 50, 1}
@@ -123,7 +123,7 @@ func (w *worker) loops() []func(context.Context, *rand.Rand) {
 	return all
 }
 
-// pause is about d.
+// pause waits for about d.
 func pause(ctx context.Context, r *rand.Rand, d time.Duration) {
 	if d <= 0 {
 		return
@@ -152,14 +152,15 @@ func (w *worker) acquire(ctx context.Context, ask func(context.Context, string, 
 	return h, true
 }
 
-// trustEnd sets the instants of an event, and returns the end of the trust, never too late: the clocks are read before.
+// trustEnd sets the instants of an event, and returns the end of trust. This end is never too late, because the clocks are read
+// before the lease.
 func trustEnd(e *history.Event, lease *rowlock.Lease) int64 {
 	e.Wall = time.Now().UnixNano()
 	e.At = history.Now()
 	return e.At + int64(time.Until(lease.ExpiresAt()))
 }
 
-// refusal returns why the lock was not acquired. A granted lock is released if it cannot be sealed.
+// refusal returns why the lock was not acquired. A granted lock is released if its data cannot be sealed.
 func refusal(ctx context.Context, granted bool, err error) string {
 	switch {
 	case errors.Is(err, rowlock.ErrHeld):
@@ -177,7 +178,7 @@ func refusal(ctx context.Context, granted bool, err error) string {
 	return history.Failed
 }
 
-// trace logs the events that the library reports unasked.
+// trace returns a Trace that logs the events that the library reports unasked.
 func (w *worker) trace() *rowlock.Trace {
 	event := func(kind history.Kind, l rowlock.LeaseInfo) history.Event {
 		return history.Event{Kind: kind, Name: l.Name, Token: int64(l.Token), Try: l.Holder}

@@ -18,12 +18,12 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// world is the servers of one run, and the data.
+// world contains the servers of one run, and the data.
 type world struct {
 	store
 	running []*testserver.Server
-	whole   cluster // nil unless the store is one
-	direct  job     // how the supervisor reaches the store, past the proxies
+	whole   cluster // nil unless the store is a cluster
+	direct  job     // how the supervisor reaches the store without the proxies
 	folder  string
 }
 
@@ -90,7 +90,7 @@ func (w *world) stop() {
 	group.Wait()
 }
 
-// network is one place of a worker: proxies of its own before each node.
+// network is the network of one worker: one proxy before each node, used by this worker only.
 type network []*faultproxy.Proxy
 
 func (w *world) newNetwork() (n network, addrs []string, err error) {
@@ -117,14 +117,14 @@ func (n network) sent() (sum int) {
 	return sum
 }
 
-// signalAll signals a server with all processes that it has started.
+// signalAll sends a signal to a server and to all processes that the server has started.
 func signalAll(s *testserver.Server, what syscall.Signal) {
 	for _, pid := range family(s.PID) {
 		_ = syscall.Kill(pid, what)
 	}
 }
 
-// family is a process and its descendants, who may be in process groups of their own.
+// family returns a process and its descendants, which may belong to other process groups.
 func family(pid int) []int {
 	parents := map[int]int{}
 	entries, _ := os.ReadDir("/proc")
@@ -153,7 +153,7 @@ func family(pid int) []int {
 	return all
 }
 
-// harvest reads what the store has written down.
+// harvest reads the records that the store has written.
 func (w *world) harvest(ctx context.Context, r *history.Run) error {
 	c, err := w.open(w.direct)
 	if err != nil {
@@ -164,7 +164,7 @@ func (w *world) harvest(ctx context.Context, r *history.Run) error {
 	if err != nil {
 		return err
 	}
-	defer rows.Close() //nolint:errcheck // Err tells
+	defer rows.Close() //nolint:errcheck // the error of rows.Err is checked
 	for rows.Next() {
 		var l history.Link
 		if err := rows.Scan(&l.Seq, &l.Resource, &l.Token, &l.Nonce, &l.Worker, &l.Read, &l.Value); err != nil {
@@ -179,7 +179,7 @@ func (w *world) harvest(ctx context.Context, r *history.Run) error {
 	if err != nil {
 		return err
 	}
-	defer audit.Close() //nolint:errcheck // Err tells
+	defer audit.Close() //nolint:errcheck // the error of audit.Err is checked
 	for audit.Next() {
 		var a history.Change
 		if err := audit.Scan(&a.Seq, &a.Name, &a.Gone, &a.Holder, &a.OldToken, &a.OldNonce, &a.OldExpires, &a.Token, &a.Nonce, &a.Expires, &a.At); err != nil {

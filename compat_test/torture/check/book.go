@@ -1,5 +1,5 @@
-// Package check decides from the history of a run alone whether the library kept its promises. Each property has its own verdict.
-// An undecidable case is a failure, and so is a run that did not observe enough.
+// Package check decides from the history of a run whether the library kept its promises. It uses nothing else. Each property has
+// its own verdict. An undecidable case is a failure, and so is a run with too few observations.
 package check
 
 import (
@@ -11,27 +11,28 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// attempt is one acquisition and its lease, if it was granted. Instants are those of the history; 0 means never.
+// attempt is one acquisition, with its lease if the acquisition was granted. All instants are on the clock of the history, and 0
+// means never.
 type attempt struct {
 	try, name string
 	worker    int
 	asked     int64
 	refused   history.Event
 
-	held     bool // it was granted, and its worker received the grant
+	held     bool // the acquisition was granted, and the worker received the grant
 	token    int64
 	nonce    string
 	granted  int64
 	grant    history.Event
-	until    int64 // the latest end of trust that its worker recorded
+	until    int64 // the latest end of trust that the worker recorded
 	lost     history.Event
 	release  int64
 	released history.Event
-	trust    []history.Event // grants and renewals
+	trust    []history.Event // the events of the grant and of its renewals
 	seen     []history.Event
-	evicted  int64 // when it was, or may have been, released by force
+	evicted  int64 // the instant of a forced release that ended the lease or may have ended it
 	era      int
-	placed   bool // its era is known
+	placed   bool // the era of the attempt is known
 }
 
 // fault is one fault that the supervisor caused.
@@ -47,12 +48,12 @@ type book struct {
 	*history.Run
 	attempts []*attempt
 	byTry    map[string]*attempt
-	grants   map[string][]*attempt // by name, only those that were held, in the order of their grants
+	grants   map[string][]*attempt // by name: only grants that were held, in the order in which they were granted
 	deaths   map[int]int64
 	faults   []fault
 	healed   int64
 	ended    int64
-	tryOf    map[string]string // the holder of each nonce, according to the audit
+	tryOf    map[string]string // by nonce: the holder, according to the audit
 }
 
 func newBook(r *history.Run) *book {
@@ -61,7 +62,7 @@ func newBook(r *history.Run) *book {
 		name  string
 		token int64
 	}
-	sent, evicted := map[key]int64{}, map[key]int64{} // a request without an answer counts as carried out
+	sent, evicted := map[key]int64{}, map[key]int64{} // a request without an answer counts as executed
 	for _, e := range r.Events {
 		b.ended = max(b.ended, e.At)
 		switch e.Kind {
@@ -140,8 +141,8 @@ func (b *book) add(e history.Event) {
 	}
 }
 
-// end returns the latest instant at which a holder believes that it holds the lock. If its worker was suspended, that can be before the
-// worker received the grant.
+// end returns the latest instant at which a holder believes that it holds the lock. If the holder's worker was suspended, this
+// instant can be before the worker received the grant.
 func (b *book) end(a *attempt) int64 {
 	end := a.until
 	for _, at := range []int64{a.lost.At, a.release, b.deaths[a.worker]} {
@@ -152,8 +153,8 @@ func (b *book) end(a *attempt) int64 {
 	return max(end, a.asked)
 }
 
-// yields returns the earliest instant at which the store may grant the name again: the end of the holder's trust, or a fault that the store
-// does not promise to withstand.
+// yields returns the earliest instant at which the store may grant the name again. This is the end of the holder's trust, or an
+// earlier fault that the store does not promise to withstand.
 func (b *book) yields(a *attempt) int64 {
 	at := b.end(a)
 	if a.evicted != 0 {
@@ -170,8 +171,8 @@ func (b *book) yields(a *attempt) int64 {
 	return at
 }
 
-// era returns how many faults that may reset tokens came before a, and whether that is known. During such a fault, the store
-// may have granted a before or after it.
+// era returns how many faults that may reset tokens came before a, and whether that number is known. If a was requested during
+// such a fault, the store may have granted a before or after the fault.
 func (b *book) era(a *attempt) (n int, known bool) {
 	known = true
 	for _, f := range b.faults {
@@ -186,14 +187,14 @@ func (b *book) era(a *attempt) (n int, known bool) {
 	return n, known
 }
 
-// inOrder returns the grants of a name whose era is known, ordered by era and token.
+// inOrder returns those grants of a name whose era is known, ordered by era and token.
 func (b *book) inOrder(name string) []*attempt {
 	of := slices.DeleteFunc(slices.Clone(b.grants[name]), func(a *attempt) bool { return !a.placed })
 	slices.SortStableFunc(of, func(x, y *attempt) int { return cmp.Or(cmp.Compare(x.era, y.era), cmp.Compare(x.token, y.token)) })
 	return of
 }
 
-// disturbed returns for how long faults lasted between two instants.
+// disturbed returns the total duration of the faults between two instants.
 func (b *book) disturbed(from, to int64) (sum int64) {
 	for _, f := range b.faults {
 		sum += max(0, min(to, f.end)-max(from, f.begin))
@@ -208,7 +209,7 @@ func fenced(resource string) bool { return resource != control }
 const (
 	control = "control"
 	relay   = "relay"
-	dense   = "dense-" // and a number
+	dense   = "dense-" // followed by a number
 )
 
 const never = math.MaxInt64
@@ -222,7 +223,7 @@ func (b *book) names() (names []string) {
 	return names
 }
 
-// of returns the audited changes of one kind.
+// of returns the changes of one kind in the audit.
 func (b *book) of(kind history.Step) iter.Seq[history.Change] {
 	return func(yield func(history.Change) bool) {
 		for _, c := range b.Audit {
@@ -233,7 +234,7 @@ func (b *book) of(kind history.Step) iter.Seq[history.Change] {
 	}
 }
 
-// audited returns a verdict that needs the store's audit, and whether there is one.
+// audited returns a verdict for a property that needs the store's audit. It also reports whether the run has an audit.
 func (b *book) audited(id, property, instead string) (v *Verdict, ok bool) {
 	v = &Verdict{ID: id, Property: property, Need: true}
 	if !b.Meta.Expect.Audited {

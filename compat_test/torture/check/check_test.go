@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// A sound history passes, and every property has been judged.
+// A sound history passes, and every property is checked at least once.
 func TestASoundHistoryPasses(t *testing.T) {
 	r := Check(sound().Run)
 	assert.True(t, r.OK(), "%s", r)
@@ -21,7 +21,7 @@ func TestASoundHistoryPasses(t *testing.T) {
 	assert.Contains(t, r.Markdown(), "| S5' | no update is lost |")
 }
 
-// find returns the first event that matches, to be spoilt.
+// find returns the first matching event, so that the test can falsify the event.
 func find(f *forge, match func(history.Event) bool) *history.Event {
 	return &f.Events[slices.IndexFunc(f.Events, match)]
 }
@@ -41,7 +41,7 @@ func move(f *forge, e *history.Event, at int64) {
 	slices.SortStableFunc(f.Events, func(a, b history.Event) int { return int(a.At - b.At) })
 }
 
-// Each property refuses the history in which it is broken.
+// For each property, the checker rejects a history that violates the property.
 func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 	for _, forgery := range []struct {
 		id, what string
@@ -236,7 +236,7 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 	}
 }
 
-// overlap grants a lock to a second holder while the first one trusts.
+// overlap grants a lock to a second holder while the first holder still trusts its lease.
 func overlap(f *forge) {
 	first := f.ask(1, "churn-0").granted()
 	second := f.ask(2, "churn-0").granted()
@@ -244,8 +244,8 @@ func overlap(f *forge) {
 	second.released()
 }
 
-// What was to be expected is no violation: a lease that was ended by force, one that a fault of the store ended that it
-// is not promised to withstand, and a token that falls with the store's memory.
+// Declared exceptions are not violations: a lease that ended by a forced release, a lease that a fault of the store ended
+// although the store does not promise to withstand that fault, and a token that is smaller because the store lost its memory.
 func TestWhatIsDeclaredIsExplained(t *testing.T) {
 	f := sound()
 	f.Meta.Expect.Overlap, f.Meta.Expect.Regress = []string{"server kill"}, []string{"server kill"}
@@ -263,8 +263,8 @@ func TestWhatIsDeclaredIsExplained(t *testing.T) {
 	assert.Equal(t, 2, r.Figures.Explained)
 }
 
-// With hundreds of names, nobody asks for some of them, and these need no next holder. A name is stuck if a request for it is
-// refused after its lease has ended, unless another process may have held it meanwhile.
+// With hundreds of names, some names are not requested, so they need no next holder. A name is stuck if a request for the name is
+// refused after the lease has ended. The exception is a name that another process may have held in between.
 func TestOnlyAWantedNameIsFollowed(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -305,7 +305,8 @@ func TestOnlyAWantedNameIsFollowed(t *testing.T) {
 	}
 }
 
-// A worker's death is recorded when its process is gone. The store may have granted the name again since the kill.
+// A worker's death is recorded after its process has ended. The store may already have granted the name again between the kill
+// and that record.
 func TestAKillIsNotedAfterItsEffect(t *testing.T) {
 	f := sound()
 	f.Meta.Expect.Audited = false
@@ -322,7 +323,7 @@ func TestAKillIsNotedAfterItsEffect(t *testing.T) {
 	assert.Zero(t, newBook(f.Run).serverOrder().Broken)
 }
 
-// A holder whose session has ended may receive its grant after the next holder has received its own.
+// A holder whose session has ended may receive the answer with its grant after the next holder has received its own grant.
 func TestAnAnswerThatComesAfterTheSuccessors(t *testing.T) {
 	f := sound()
 	f.Meta.Expect.Audited, f.Meta.Expect.Overlap = false, []string{"reset"}
@@ -343,7 +344,8 @@ func TestAnAnswerThatComesAfterTheSuccessors(t *testing.T) {
 	assert.Equal(t, 1, v.Broken)
 }
 
-// What is under way while a server is killed may have been granted by it before or after, and is not asked for its token's order.
+// If a request is in progress while a server is killed, the server may have granted the request before or after the kill. So the
+// checker does not check the order of the request's token.
 func TestAGrantDuringAKillHasNoPlace(t *testing.T) {
 	f := sound()
 	f.Meta.Expect.Overlap, f.Meta.Expect.Regress = []string{"server kill"}, []string{"server kill"}
@@ -364,7 +366,7 @@ func TestAGrantDuringAKillHasNoPlace(t *testing.T) {
 	assert.Positive(t, newBook(f.Run).realTime().Broken)
 }
 
-// A fault that hit another worker, or that the store must withstand, explains nothing.
+// A fault explains no violation if it hit another worker, or if the store must withstand the fault.
 func TestOtherFaultsExplainNothing(t *testing.T) {
 	for _, e := range []history.Event{
 		{Kind: history.Fault, Outcome: "reset"},
@@ -383,7 +385,7 @@ func TestOtherFaultsExplainNothing(t *testing.T) {
 	}
 }
 
-// An eviction that found nothing explains nothing, and takes nothing back of one before.
+// A forced release that found no lease explains nothing. It also does not cancel the effect of an earlier forced release.
 func TestAnEvictionThatFoundNothing(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		f := sound()
@@ -404,7 +406,7 @@ func TestAnEvictionThatFoundNothing(t *testing.T) {
 	}
 }
 
-// A run that saw too little fails, whatever it did see.
+// A run with too few observations fails, even if all observations are correct.
 func TestTooLittleIsAFailure(t *testing.T) {
 	for what, spoil := range map[string]func(*forge){
 		"the control without fence": func(f *forge) { f.Ledger[4].Read = f.Ledger[3].Value },
@@ -429,7 +431,7 @@ func TestTooLittleIsAFailure(t *testing.T) {
 	assert.False(t, Check(new(history.Run)).OK())
 }
 
-// What Porcupine cannot decide in its time is a failure, and so is an error that nothing explains.
+// If Porcupine cannot decide in time, the run fails. A run with an unexplained error also fails.
 func TestUndecidedIsAFailure(t *testing.T) {
 	v := &Verdict{Judged: 10, Unknown: 1, Need: true}
 	assert.False(t, v.OK())
@@ -438,8 +440,8 @@ func TestUndecidedIsAFailure(t *testing.T) {
 	assert.False(t, Check(f.Run).OK())
 }
 
-// A request that was sent twice may wait in the store behind the release of what it was granted first. Some stores stamp a change with the
-// instant at which its statement began, and their order shows that the release came first.
+// A request that was sent twice may have a duplicate that waits in the store until the first grant is released. Some stores stamp
+// a change with the instant at which its statement began. The store's order of changes shows that the release came first.
 func TestADuplicateThatWaitsBehindTheRelease(t *testing.T) {
 	for _, taken := range []bool{true, false} {
 		f := sound()
@@ -457,8 +459,8 @@ func TestADuplicateThatWaitsBehindTheRelease(t *testing.T) {
 	}
 }
 
-// A worker that is stopped between the store's grant and its own event hears of a lease that has ended, when the next holder has
-// the name.
+// A worker may be suspended between the store's grant and the worker's own event. The worker then receives a lease that has
+// already ended, while the next holder has the name.
 func TestAnAnswerThatComesAfterItsLease(t *testing.T) {
 	f := sound()
 	late := f.ask(1, "churn-0")
@@ -480,7 +482,7 @@ func TestAnAnswerThatComesAfterItsLease(t *testing.T) {
 	assert.True(t, r.OK(), "%s", r)
 }
 
-// A release may make the next grant in the same step, but no sooner than it was asked for.
+// A release may make the next grant in the same step, but not before the next holder has sent its request.
 func TestAReleaseMayGrant(t *testing.T) {
 	for _, early := range []int64{0, 5 * ms} {
 		f := sound()

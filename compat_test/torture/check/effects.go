@@ -89,8 +89,9 @@ func (b *book) oneSealer() *Verdict {
 	return v
 }
 
-// answers checks that each write reported as committed is in the ledger, exactly once in each of its resources. A write reported as not
-// committed must be absent. The ledger decides about a write without an answer; undecided counts these, and applied those in the ledger.
+// answers checks that each write reported as committed is in the ledger, exactly once for each resource of the write. A write
+// reported as not committed must be absent. For a write without an answer, the ledger decides. undecided counts the writes
+// without an answer, and applied counts those of them that are in the ledger.
 func (b *book) answers() (v *Verdict, undecided, applied int) {
 	v = &Verdict{ID: "W", Property: "a write is committed if and only if its holder got that answer", Need: true}
 	found := map[int64]map[string]int{}
@@ -128,14 +129,14 @@ func (b *book) answers() (v *Verdict, undecided, applied int) {
 			v.whole(e, at, want)
 		}
 	}
-	for value, e := range open { // killed before the answer
+	for value, e := range open { // the worker was killed before it received the answer
 		v.Judged++
 		v.whole(e, found[value], width(e.Resource))
 	}
 	return v, undecided, applied
 }
 
-// whole checks that the ledger has all writes of a transaction exactly once, or none of them.
+// whole checks that the ledger has either all writes of a transaction, each exactly once, or none of them.
 func (v *Verdict) whole(e history.Event, at map[string]int, want int) {
 	if len(at) != 0 && len(at) != want {
 		v.broken("%s: the ledger has only part of a transaction of worker %d", e.Resource, e.Worker)
@@ -147,7 +148,7 @@ func (v *Verdict) whole(e history.Event, at map[string]int, want int) {
 	}
 }
 
-// width returns how many resources a transaction writes if resource is its first.
+// width returns how many resources a transaction writes if its first resource is the parameter resource.
 func width(resource string) int {
 	if resource == "left" {
 		return 2

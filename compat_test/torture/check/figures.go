@@ -12,12 +12,12 @@ import (
 // Figures are the counts and durations that summarise a run.
 type Figures struct {
 	Granted, Held, Unknown, Unavailable, Unsealed, Cancelled, Failed int
-	UnknownGranted                                                   int // according to the audit
+	UnknownGranted                                                   int // counted from the store's audit
 	Renewed, Lost                                                    int
 	Faults, Effective                                                map[string]int
 	Evictions                                                        int
-	LiveExpiries                                                     int // leases lost by live holders
-	Steals                                                           int // those of LiveExpiries whose name was granted to another process before the loss was reported
+	LiveExpiries                                                     int // leases that expired although the holder was alive
+	Steals                                                           int // the number of LiveExpiries whose name was granted to another process before the loss was reported
 	StaleRefused, StaleKnown, StaleCommitted                         int
 	Overlaps, Explained                                              int
 	ControlLost, ControlTotal                                        int

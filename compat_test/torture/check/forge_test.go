@@ -8,10 +8,10 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// forge writes a history as a sound run leaves it, for tests to spoil.
+// forge writes the history of a sound run. Tests then falsify the history.
 type forge struct {
 	*history.Run
-	now   int64 // of the machine's clock; the wall clock is wall ahead
+	now   int64 // on the machine's monotonic clock; the wall clock is ahead by the constant wall
 	token int64
 	seq   int64
 	tries int
@@ -53,7 +53,7 @@ func (f *forge) event2(h held, kind history.Kind, outcome string) *history.Event
 	return f.event(history.Event{Kind: kind, Worker: h.worker, Try: h.try, Name: h.name, Token: h.token, Nonce: h.nonce, Outcome: outcome})
 }
 
-// ask is a request.
+// ask adds a request.
 func (f *forge) ask(worker int, name string) held {
 	f.tries++
 	h := held{forge: f, name: name, try: fmt.Sprintf("w%d-%d", worker, f.tries), worker: worker}
@@ -61,7 +61,7 @@ func (f *forge) ask(worker int, name string) held {
 	return h
 }
 
-// granted answers it.
+// granted adds the answer that grants the request h.
 func (h held) granted() held {
 	h.forge.token++
 	h.token, h.nonce = h.forge.token, "nonce of "+h.try
@@ -73,7 +73,7 @@ func (h held) granted() held {
 	return h
 }
 
-// refused answers it, too.
+// refused adds the answer that refuses the request h.
 func (f *forge) refused(h held, outcome string) { f.event2(h, history.Refused, outcome) }
 
 func (h held) write(read, value int64, outcome string) held {
@@ -96,7 +96,7 @@ func (h held) released() {
 	h.event2(h, history.Released, history.OK)
 }
 
-// sound is a small history in which everything was seen that a run must see, and nothing is wrong.
+// sound returns a small history without violations. The history contains every observation that a run must make.
 func sound() *forge {
 	f := &forge{Run: &history.Run{Meta: history.Meta{Backend: "forged", TTL: time.Duration(ttl), Expect: history.Expect{
 		Claims: "sqllock/forged", Tokens: "linearizable", Audited: true, Pruned: true, Crash: 10 * time.Second, Overtaken: 3,
@@ -107,12 +107,12 @@ func sound() *forge {
 	f.ask(1, "chain-0").granted().write(0, 11, history.OK).released()
 	f.ask(2, "chain-0").granted().write(11, 12, history.OK).write(12, 13, history.OK).released()
 	f.ask(1, control).granted().write(0, 21, history.OK).released()
-	f.ask(2, control).granted().write(0, 22, history.OK).released() // a lost update
+	f.ask(2, control).granted().write(0, 22, history.OK).released() // this write loses the update before it
 	first, second := f.ask(1, relay).granted(), f.ask(2, relay)
 	first.released()
 	second.granted().released()
 
-	// One that gave up, and was granted all the same.
+	// The caller of this request gave up, and the store granted the request nevertheless.
 	up := f.ask(1, "churn-0")
 	granted := up.granted()
 	f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool {
@@ -121,7 +121,8 @@ func sound() *forge {
 	f.event(history.Event{Kind: history.Refused, Worker: 1, Try: up.try, Name: "churn-0", Outcome: history.Unknown})
 	f.change(history.Change{Name: "churn-0", Holder: up.try, OldToken: granted.token, OldNonce: granted.nonce, OldExpires: micros(granted.expires), Token: granted.token, Expires: micros(granted.expires), At: micros(f.now)})
 
-	// A holder who is evicted, goes on, and is refused; and hears of it.
+	// This holder's lease is released by force. The holder continues, the database refuses its write, and the holder then detects
+	// the loss.
 	victim := f.ask(1, "chain-0").granted()
 	at := f.now
 	f.event(history.Event{Kind: history.Evict, Victim: 1, Name: victim.name, Token: victim.token, Outcome: history.Unknown, At: at})
@@ -134,7 +135,7 @@ func sound() *forge {
 	victim.write(13, 15, history.LeaseLost)
 	next.write(13, 16, history.OK).released()
 
-	// One that renews, is killed, and is followed after its lease.
+	// This holder renews its lease and is killed. The next holder acquires the name after the lease has expired.
 	dead := f.ask(3, "chain-0").granted()
 	f.now += 500 * ms
 	dead.renewed()
@@ -146,7 +147,7 @@ func sound() *forge {
 	f.change(history.Change{Name: "chain-0", Gone: true, OldToken: dead.token, OldNonce: dead.nonce, OldExpires: micros(f.now - 2*ms), At: micros(f.now)})
 	waiter.granted().released()
 
-	// One whose first answer was lost, and whose second request comes when what the first was granted is over.
+	// The first answer to this request was lost. The second request arrives after the lease of the first grant has expired.
 	twice := f.ask(1, "chain-1")
 	twice.token, twice.nonce = f.token+1, "nonce of "+twice.try
 	f.token++
@@ -160,13 +161,13 @@ func sound() *forge {
 	twice.expires = f.now + ttl
 	twice.released()
 
-	// A holder whose duplicate request is granted after its release, and is then released too.
+	// The duplicate request of this holder is granted after the holder's release. This second grant is then also released.
 	early := f.ask(1, "chain-1").granted()
 	early.released()
 	again := f.late(early)
 	f.change(history.Change{Name: again.name, Holder: again.try, OldToken: again.token, OldNonce: again.nonce, OldExpires: micros(again.expires), Token: again.token, Expires: micros(f.now), At: micros(f.now)})
 
-	// One that is stopped in the middle of a transaction, and who comes after.
+	// This holder is suspended in the middle of a transaction. The next holder acquires the name meanwhile.
 	still := f.ask(1, "chain-1").granted()
 	f.event2(still, history.Write, "").Value = 31
 	f.event(history.Event{Kind: history.Fault, Outcome: faultStop, Victim: 1, Hit: true, At: f.now + ms, End: f.now + 2*ttl})
@@ -182,7 +183,7 @@ func sound() *forge {
 	return f
 }
 
-// late is a grant of a request of h's that comes once more. It returns what was granted.
+// late adds the grant of a late duplicate of h's request, and returns that grant.
 func (f *forge) late(h held) held {
 	f.token++
 	f.now += ms
@@ -192,7 +193,7 @@ func (f *forge) late(h held) held {
 	return h
 }
 
-// renewed counts a lease anew.
+// renewed adds a renewal of the lease h.
 func (h held) renewed() {
 	h.now += ms
 	h.change(history.Change{Name: h.name, Holder: h.try, OldToken: h.token, OldNonce: h.nonce, OldExpires: micros(h.expires), Token: h.token, Nonce: h.nonce, Expires: micros(h.now + ttl), At: micros(h.now)})

@@ -25,7 +25,7 @@ func (b *book) containment() *Verdict {
 			v.Judged++
 			end, known := int64(0), false
 			for _, c := range granted[a.nonce] {
-				if c.At*microsecond <= e.Wall+clockGrain*microsecond { // this answer cannot know of later changes
+				if c.At*microsecond <= e.Wall+clockGrain*microsecond { // this answer was recorded before the change
 					end, known = max(end, c.Expires), true
 				}
 			}
@@ -41,7 +41,7 @@ func (b *book) containment() *Verdict {
 	return v
 }
 
-// ownRelease checks that only its holder, the janitor or a forced release ends a grant.
+// ownRelease checks that a grant is ended only by its holder, by the janitor or by a forced release.
 func (b *book) ownRelease() *Verdict {
 	v, ok := b.audited("S6", "nobody's grant is ended by another's release", "")
 	if !ok {
@@ -60,13 +60,13 @@ func (b *book) ownRelease() *Verdict {
 	return v
 }
 
-// releaseSent reports whether the holder had sent its release by then. It also releases a lease that it lost, and the library
-// withdraws a request whose caller gave up.
+// releaseSent reports whether the holder of a had sent its release at the instant at. The holder also releases a lease that it
+// has lost. The library withdraws a request whose caller gave up.
 func (a *attempt) releaseSent(at int64) bool {
 	return !a.held || a.release != 0 && a.release-a.grant.At+a.grant.Wall <= (at+clockGrain)*microsecond
 }
 
-// SQLite's clock rounds to milliseconds. The unit is microseconds.
+// SQLite's clock rounds to milliseconds. clockGrain is in microseconds.
 const clockGrain = 2000
 
 // ownRenewal checks that no renewal revives an expired lease, and that a lease reported as lost stays lost.
@@ -76,12 +76,13 @@ func (b *book) ownRenewal() *Verdict {
 	for c := range b.of(history.Renew) {
 		v.Judged++
 		a := b.byTry[b.tryOf[c.Nonce]]
-		sent := c.Expires - ttl // by the store's clock, as the statement read it
+		sent := c.Expires - ttl // on the store's clock, as the statement read this clock
 		if c.OldExpires > sent || a == nil {
 			continue
 		}
-		// A duplicate of an acquire request may arrive late and extend its own lease. That is harmless: nobody else has held the name
-		// since, and the holder no longer trusts the lease, or has no answer yet. A renewal must not extend an expired lease.
+		// A duplicate of an acquire request may arrive late and extend the lease of the first request. This is harmless: no other
+		// process has held the name since. The holder has no answer yet, or no longer trusts the lease. A renewal must not extend
+		// an expired lease.
 		if slices.IndexFunc(a.trust, func(e history.Event) bool { return e.Wall <= sent*microsecond }) < 0 {
 			continue
 		}
@@ -110,7 +111,7 @@ func (b *book) ownRenewal() *Verdict {
 	return v
 }
 
-// noLateTrust checks that a lease reports its loss to any caller that asks after its deadline.
+// noLateTrust checks that a lease reports its loss to any caller that asks after the lease's deadline.
 func (b *book) noLateTrust() *Verdict {
 	v := &Verdict{ID: "S8", Property: "a lease that is asked after its deadline says that it is lost", Need: true}
 	for _, a := range b.attempts {
@@ -124,7 +125,8 @@ func (b *book) noLateTrust() *Verdict {
 	return v
 }
 
-// pruned checks that only rows of free locks are deleted. S2 checks that tokens still rise when such a row is inserted again.
+// pruned checks that only rows of free locks are deleted. The property S2 checks that tokens still rise when such a row is
+// inserted again.
 func (b *book) pruned() *Verdict {
 	v := &Verdict{ID: "S10", Property: "rows of free locks are forgotten, those of held ones are not", Need: true}
 	if !b.Meta.Expect.Pruned || !b.Meta.Expect.Audited {
@@ -140,7 +142,7 @@ func (b *book) pruned() *Verdict {
 	return v
 }
 
-// honesty checks that the backend claims exactly the capabilities that are expected of it.
+// honesty checks that the backend claims exactly the expected capabilities.
 func (b *book) honesty() *Verdict {
 	v := &Verdict{ID: "S12", Property: "the backend claims what it keeps", Need: true}
 	for _, e := range b.Events {

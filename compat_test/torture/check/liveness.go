@@ -9,7 +9,8 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// Time limits where no fault interferes. They are wide enough for a loaded machine, and detect only that nothing happens at all.
+// patience limits waits that no fault disturbs. The limit is long enough for a loaded machine, so only a wait without any
+// progress exceeds it.
 const patience = 10 * time.Second
 
 // Kinds of faults that the checker distinguishes.
@@ -21,8 +22,8 @@ const (
 	faultCut      = "black hole"
 )
 
-// afterCrash checks that a killed worker's locks become free within the TTL plus the time the store needs to detect the crash.
-// Only other faults in that time extend this limit, by their duration.
+// afterCrash checks that a killed worker's locks become free within a limit: the TTL plus the time that the store needs to detect
+// the crash. Other faults in that time extend the limit by their duration.
 func (b *book) afterCrash() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "L1", Property: "a crash frees what was held", Need: true}
 	bound := int64(b.Meta.TTL + b.Meta.Expect.Crash)
@@ -55,15 +56,15 @@ func (b *book) afterCrash() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// unwanted reports that a name needs no next holder by limit, because no request for it was refused. Only the names of the dense mode are
-// sometimes not requested. A request whose outcome is unknown may have held the name in between.
+// unwanted reports that a name needs no next holder by limit, because no request for the name was refused. Only the names of the
+// dense mode are sometimes not requested. A request with an unknown outcome may have held the name in between.
 func (b *book) unwanted(name string, from, limit int64, next *attempt) bool {
 	if !strings.HasPrefix(name, dense) {
 		return false
 	}
 	vain, doubt := int64(never), int64(never)
 	if next != nil && next.asked < limit-int64(b.Meta.TTL) {
-		vain = limit // it waited until then
+		vain = limit // the request waited until then
 	}
 	for _, a := range b.attempts {
 		switch {
@@ -77,8 +78,8 @@ func (b *book) unwanted(name string, from, limit int64, next *attempt) bool {
 	return vain == never || vain > doubt
 }
 
-// crash returns from when on a store can detect that a worker is gone. If the worker's network was cut, its connections stay open
-// until the cut ends.
+// crash returns the instant from which a store can detect that a worker has died, and whether the worker died. If the worker's
+// network was cut, the connections stay open until the cut ends.
 func (b *book) crash(worker int) (at int64, crashed bool) {
 	for _, f := range b.faults {
 		if f.victim != worker {
@@ -109,7 +110,8 @@ func (b *book) next(name string, after int64) *attempt {
 	return of[i]
 }
 
-// wakeUps checks that after a release a waiter is granted the name. took has the hand-overs that no fault disturbed.
+// wakeUps checks that a waiter is granted the name after a release. took contains the durations of the hand-overs that no fault
+// disturbed.
 func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "L2", Property: "a release lets the next one in", Need: true}
 	for _, a := range b.grants[relay] {
@@ -128,7 +130,7 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 			continue
 		}
 		if next.asked > a.release || b.deaths[next.worker] != 0 && b.deaths[next.worker] < from {
-			continue // the next holder was not waiting then
+			continue // the next holder did not wait yet at that time
 		}
 		v.Judged++
 		if b.disturbed(from-int64(b.Meta.TTL), next.granted) == 0 {
@@ -154,7 +156,8 @@ func (b *book) waiting(name string, asked, at int64) *attempt {
 	return nil
 }
 
-// abandoned checks that an acquisition whose caller gave up holds the name for at most one lease after its last request.
+// abandoned checks acquisitions whose caller gave up. Such an acquisition holds the name for at most one TTL after its last
+// request.
 func (b *book) abandoned() *Verdict {
 	v := &Verdict{ID: "L3", Property: "a request that was given up frees the name"}
 	if !b.Meta.Expect.Audited {
@@ -185,7 +188,7 @@ func (b *book) recovery() *Verdict {
 		v.Unknown++
 		return v
 	}
-	asked := map[string]bool{} // includes names that were never granted
+	asked := map[string]bool{} // also contains names that were never granted
 	for _, a := range b.attempts {
 		asked[a.name] = true
 	}
@@ -198,15 +201,16 @@ func (b *book) recovery() *Verdict {
 	return v
 }
 
-// reported checks that the library reports a loss when it happens. Losses of workers that could not run do not count.
+// reported checks that the library reports a loss when the loss happens. Losses of workers that could not run at that time do not
+// count.
 func (b *book) reported() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "S8'", Property: "a loss is reported", Need: true}
 	for _, a := range b.attempts {
 		if !a.held {
-			continue // or lost before its worker received it, for example during the seal
+			continue // or the lease was lost before its worker received the grant, for example during the seal
 		}
 		told := a.lost.At
-		if told == 0 { // not lost until another process ended the hold
+		if told == 0 { // the lease was not lost until another process ended the hold
 			told = b.ended
 			for _, at := range []int64{a.release, b.deaths[a.worker], a.evicted} {
 				if at != 0 {
@@ -220,7 +224,7 @@ func (b *book) reported() (v *Verdict, took []time.Duration) {
 		v.Judged++
 		late := told - a.until
 		if late < 0 {
-			continue // known before the deadline
+			continue // the loss was known before the deadline
 		}
 		stopped := int64(0)
 		for _, f := range b.faults {

@@ -7,9 +7,10 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// serverOrder checks that each grant follows the end of the grant before: a release, which may make the grant in the same step, an expiry by
-// the store's clock, or a forced release. It reads the store's audit if there is one. For every store it also orders the grants by token:
-// each needs an instant between its request and its answer at which the grant before may have ended.
+// serverOrder checks that each grant follows the end of the grant before. A grant ends by a release, by a forced release, or by
+// expiry on the store's clock. A release may make the next grant in the same step. If the store has an audit, serverOrder reads
+// it. For every store, serverOrder also orders the grants by token. Each grant needs an instant between its request and its
+// answer at which the grant before may have ended.
 func (b *book) serverOrder() *Verdict {
 	v := &Verdict{ID: "S1", Property: "grants of a name do not overlap in the store's order", Need: true}
 	for _, c := range b.Audit {
@@ -36,7 +37,7 @@ func (b *book) serverOrder() *Verdict {
 	return v
 }
 
-// tokenOrder checks that tokens always rise strictly, and that no token has two holders.
+// tokenOrder checks that every token is larger than all earlier tokens, and that no token has two holders.
 func (b *book) tokenOrder() *Verdict {
 	v := &Verdict{ID: "S2", Property: "tokens rise with each grant, through pruning and restarts", Need: true}
 	newest := map[string]int64{}
@@ -64,7 +65,8 @@ func (b *book) tokenOrder() *Verdict {
 	return v
 }
 
-// realTime checks that a request sent after another request was granted gets the larger token.
+// realTime checks the tokens of two requests: if the second was sent after the first was granted, the second gets the larger
+// token.
 func (b *book) realTime() *Verdict {
 	v := &Verdict{ID: "S2'", Property: "who asks after a grant gets a larger token", Need: true}
 	for _, name := range b.names() {
@@ -92,7 +94,8 @@ func (b *book) realTime() *Verdict {
 	return v
 }
 
-// holderView checks that no two holders trust their leases at the same moment. explained counts the overlaps that the faults account for.
+// holderView checks that no two holders trust their leases at the same moment. explained counts the overlaps that are explained
+// by faults.
 func (b *book) holderView() (v *Verdict, explained int) {
 	v = &Verdict{ID: "S4", Property: "no two holders trust at the same moment", Need: true}
 	for _, name := range b.names() {
@@ -100,7 +103,8 @@ func (b *book) holderView() (v *Verdict, explained int) {
 		for _, a := range b.grants[name] {
 			v.Judged++
 			if longest != nil && b.end(longest) > a.granted {
-				// The holder of the smaller token lost the name. It may have received its grant after that grant had ended.
+				// The holder of the smaller token lost the name. The answer with its grant may have arrived after the grant had
+				// ended.
 				yields := b.yields(longest)
 				if a.token < longest.token && a.era == longest.era {
 					yields = b.yields(a)

@@ -62,7 +62,7 @@ func Check(r *history.Run) *Report {
 	return report
 }
 
-// missing returns the required observations that the run did not make. Without them a success proves too little.
+// missing returns the required observations that the run did not make. Without these observations a success proves too little.
 func (f *Figures) missing(told bool) (missing []string) {
 	refused := f.StaleRefused
 	if told {

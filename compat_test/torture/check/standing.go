@@ -6,7 +6,7 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// inFlight is a write that was sent and not answered. Its transaction may hold the row of the fence.
+// inFlight is a write without an answer yet. The write's transaction may have locked the row of the fence.
 type inFlight struct {
 	of       *attempt
 	from, to int64
@@ -33,8 +33,8 @@ func (b *book) inFlight() (all []inFlight) {
 	return all
 }
 
-// heldUp checks transactions whose worker is suspended, cut off or killed in the middle. Such a transaction may block the next holder's seal
-// only while the fault lasts. took counts from the beginning of the fault.
+// heldUp checks transactions whose worker is suspended, cut off or killed before the commit. Such a transaction may block the
+// next holder's seal only while the fault lasts. took contains durations that begin with the fault.
 func (b *book) heldUp() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "L4", Property: "a transaction that stands still holds up the next holder no longer"}
 	for _, w := range b.inFlight() {
@@ -61,7 +61,8 @@ func (b *book) heldUp() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// overtaken returns, for each undisturbed waiter of the relay, how many later requests were granted before it.
+// overtaken returns one number for each waiter of the relay that no fault disturbed: how many later requests were granted before
+// that waiter.
 func (b *book) overtaken() (counts []int) {
 	of := b.grants[relay]
 	for i, a := range of {
@@ -79,7 +80,7 @@ func (b *book) overtaken() (counts []int) {
 	return counts
 }
 
-// calm reports whether there were only faults of single holders between two instants.
+// calm reports whether all faults between two instants were faults of single holders.
 func (b *book) calm(from, to int64) bool {
 	for _, f := range b.faults {
 		if f.kind != faultEvict && f.begin < to && f.end > from {
@@ -89,7 +90,7 @@ func (b *book) calm(from, to int64) bool {
 	return true
 }
 
-// inTurn checks that no undisturbed waiter is overtaken more often than the store allows.
+// inTurn checks the order of waiters. No undisturbed waiter may be overtaken more often than the store allows.
 func (b *book) inTurn() *Verdict {
 	v := &Verdict{ID: "L5", Property: "nobody who waits undisturbed is overtaken again and again"}
 	if b.Meta.Expect.Overtaken == 0 {

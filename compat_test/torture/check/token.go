@@ -2,14 +2,14 @@ package check
 
 import "github.com/rowlock/rowlock/compat_test/torture/history"
 
-// oneToken checks that an acquisition gets one token, however often its request was sent.
+// oneToken checks that an acquisition gets one token, even if its request was sent several times.
 func (b *book) oneToken() *Verdict {
 	v := &Verdict{ID: "S11", Property: "one acquisition gets one token", Need: true}
 	type lease struct {
 		nonce string
 		token int64
 	}
-	grants, freed := map[string][]history.Change{}, map[lease]int64{} // when each lease ended, in the store's order of changes to its name
+	grants, freed := map[string][]history.Change{}, map[lease]int64{} // freed: when each lease ended, in the store's order of changes to the lease's name
 	for _, c := range b.Audit {
 		switch c.Step() {
 		case history.Grant:
@@ -18,7 +18,7 @@ func (b *book) oneToken() *Verdict {
 			freed[lease{c.OldNonce, c.OldToken}] = c.Seq
 		}
 	}
-	// A change may carry the instant at which its statement began to wait for the release.
+	// A change may have the time at which its statement began to wait for the release.
 	releasedBefore := func(a *attempt, c history.Change) bool {
 		at := freed[lease{a.nonce, a.token}]
 		return a.release != 0 && a.evicted == 0 && at != 0 && at < c.Seq
@@ -41,7 +41,7 @@ func (b *book) oneToken() *Verdict {
 			switch {
 			case c.Token == a.token:
 				told = true
-			case c.Token < a.token: // unanswered, and ended before the next request: S1 checks that
+			case c.Token < a.token: // this grant had no answer and ended before the next request, so property S1 checks it
 			case a.lost.At == 0 && !a.releaseSent(c.At) && !releasedBefore(a, c):
 				v.broken("%s: %s received token %d, but the store granted it %d", a.name, a.try, a.token, c.Token)
 			case freed[lease{c.Nonce, c.Token}] == 0 && b.undisturbed(a, c):
@@ -55,8 +55,8 @@ func (b *book) oneToken() *Verdict {
 	return v
 }
 
-// undisturbed reports whether no fault prevented the release of c, the grant of a late duplicate of a's request. The store cannot tell a
-// duplicate that arrives after its lease has ended from a new request.
+// undisturbed reports whether no fault prevented the release of c, which granted a late duplicate of a's request. The store
+// cannot distinguish a new request from a duplicate that arrives after its lease has ended.
 func (b *book) undisturbed(a *attempt, c history.Change) bool {
 	from := c.At*microsecond - a.grant.Wall + a.grant.At
 	death, died := b.deaths[a.worker]

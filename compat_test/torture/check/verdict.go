@@ -6,11 +6,11 @@ import "fmt"
 type Verdict struct {
 	ID, Property string
 	Judged       int      // number of cases checked
-	Broken       int      // of these, violations
-	Unknown      int      // of these, undecidable
-	Examples     []string // of violations
+	Broken       int      // number of the checked cases that are violations
+	Unknown      int      // number of the checked cases that are undecidable
+	Examples     []string // examples of violations
 	NotSeen      string   // why this run cannot check the property
-	Need         bool     // a run that checked no case fails
+	Need         bool     // a run that checked no case of this property fails
 }
 
 const examples = 3

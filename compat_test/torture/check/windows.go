@@ -6,15 +6,16 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Porcupine's memory grows with the square of the history's length, and its time grows without limit if much is ambiguous. So each name's
-// history is cut into windows, each of which begins with the last grant of the window before. No operation is left open.
+// Porcupine's memory grows with the square of the history's length. Its time grows without limit if many orders are possible. So
+// each name's history is cut into windows. Each window begins with the last grant of the window before, and each operation ends
+// in its window.
 const (
 	window       = 500
 	windowLimit  = 10 * time.Second
 	undecidedFor = "a window of the history could not be decided in time"
 )
 
-// lockState is the specification's state of a lock: its holder's token, or 0, and the largest token granted.
+// lockState is the specification's state of a lock: the token of the holder, or 0, and the largest token granted so far.
 type lockState struct{ holder, newest int64 }
 
 type lockInput struct {
@@ -22,7 +23,7 @@ type lockInput struct {
 	frees bool
 }
 
-// lockModel returns the specification: a free lock can be granted with a larger token, and each grant ends once.
+// lockModel returns the specification: a free lock can be granted, each time with a larger token, and each grant ends once.
 func lockModel(newest int64) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return lockState{newest: newest} },
@@ -43,14 +44,14 @@ func lockModel(newest int64) porcupine.Model {
 	}
 }
 
-// linearizable asks Porcupine whether the grants and their ends have an order that fits the instants of their requests and answers.
-// Porcupine knows the order of tokens only from the specification.
+// linearizable asks Porcupine whether the grants and their ends can be ordered so that the order fits the instants of all
+// requests and answers. Porcupine knows the order of tokens only from the specification.
 func (b *book) linearizable() (v *Verdict) {
 	v = &Verdict{ID: "P", Property: "windows of each name are linearizable (Porcupine)", Need: true}
 	for _, name := range b.names() {
 		for of := b.inOrder(name); len(of) > 0; {
 			n := min(window, len(of))
-			for i := range n { // tokens start again in each era
+			for i := range n { // in each era, tokens start again from the beginning
 				if of[i].era != of[0].era {
 					n = i
 					break
@@ -77,8 +78,8 @@ func (b *book) linearizable() (v *Verdict) {
 	return v
 }
 
-// operations returns two for each grant: the grant and its end. The end is a release, or any instant between the earliest at which the store
-// may grant the name again and the next grant.
+// operations returns two operations for each grant: the grant and the grant's end. The end is a release. Without a release, the
+// end is any instant between the earliest possible next grant and the actual next grant.
 func (b *book) operations(of []*attempt) (all []porcupine.Operation) {
 	for i, a := range of {
 		all = append(all, porcupine.Operation{ClientId: a.worker, Input: lockInput{token: a.token}, Call: a.asked, Return: a.granted})
@@ -89,7 +90,7 @@ func (b *book) operations(of []*attempt) (all []porcupine.Operation) {
 		if a.release != 0 && a.release <= from && a.released.Outcome == "ok" {
 			to = min(to, a.released.At)
 		}
-		// A grant that began after its successor was granted is a second holder, which the specification rejects.
+		// If a grant began after the next holder was granted the name, it is a second holder, which the specification rejects.
 		all = append(all, porcupine.Operation{ClientId: a.worker, Input: lockInput{token: a.token, frees: true}, Call: from, Return: max(from, to)})
 	}
 	return all

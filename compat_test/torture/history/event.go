@@ -1,33 +1,33 @@
-// Package history stores what a run of the torture leaves behind: the log of each process, the store's audit of the locks, and the
-// data's ledger. The checker reads nothing else.
+// Package history stores the results of a torture run: the log of each process, the store's audit of the locks, and the ledger of
+// the data. The checker reads nothing else.
 package history
 
-// Kind says what an event is of. What a worker does has one event before it is sent and one after it was answered, so
-// that a worker that is killed between the two leaves the first.
+// Kind is the type of an event. For each action, a worker records one event before it sends the request and one after it has
+// received the answer. If the worker is killed between the two, the first event remains.
 type Kind string
 
 const (
-	Start    Kind = "start"    // of a worker; Detail says what the backend claims
-	Acquire  Kind = "acquire"  // before it is asked
-	Granted  Kind = "granted"  // Until: of the trust
-	Refused  Kind = "refused"  // Outcome: why
-	Renewed  Kind = "renewed"  // Until
-	Lost     Kind = "lost"     // the library reported the loss unasked. Outcome: how
+	Start    Kind = "start"    // a worker starts; Detail is the list of the backend's capabilities
+	Acquire  Kind = "acquire"  // before the request
+	Granted  Kind = "granted"  // Until: the end of trust
+	Refused  Kind = "refused"  // Outcome: the reason
+	Renewed  Kind = "renewed"  // Until: the new end of trust
+	Lost     Kind = "lost"     // the library reported the loss unasked. Outcome: how the lease was lost
 	Seen     Kind = "seen"     // the worker checked its lease, after At. Outcome: Trusted or Ended
-	Release  Kind = "release"  // before it is sent
-	Released Kind = "released" // Outcome
+	Release  Kind = "release"  // before the request
+	Released Kind = "released" // Outcome: the answer
 	Read     Kind = "read"     // Value: the end of the chain
-	Write    Kind = "write"    // before it begins; Value is to follow Read
-	Wrote    Kind = "wrote"    // Outcome: what became of Value
+	Write    Kind = "write"    // before the write begins; Value is to follow Read in the chain
+	Wrote    Kind = "wrote"    // Outcome: whether Value was written
 
-	// Of the supervisor.
-	Fault  Kind = "fault"  // Outcome: its kind. End: when it ended. Victim: the worker it hit, or 0. Hit
-	Death  Kind = "death"  // the worker is gone
-	Evict  Kind = "evict"  // a live lease was released by force. End. Outcome: OK or an error
-	Healed Kind = "healed" // from here on nothing is disturbed
+	// The supervisor writes the following events.
+	Fault  Kind = "fault"  // Outcome: the kind of fault. End: when the fault ended. Victim: the worker that was hit, or 0. Hit
+	Death  Kind = "death"  // the worker's process has ended
+	Evict  Kind = "evict"  // a live lease was released by force, by the time End. Outcome: OK or an error
+	Healed Kind = "healed" // after this event there are no more faults
 )
 
-// Outcomes.
+// These are the values of Outcome.
 const (
 	OK          = "ok"
 	Trusted     = "trusted"
@@ -35,32 +35,32 @@ const (
 	Held        = "held"
 	Unknown     = "unknown"
 	Unavailable = "unavailable"
-	Unsealed    = "unsealed" // granted, and released because the data could not be sealed
+	Unsealed    = "unsealed" // the lock was granted, and released because the data could not be sealed
 	Cancelled   = "cancelled"
-	LeaseLost   = "lost"   // of a write: the lease knew, the database was not asked
-	Stale       = "stale"  // of a write: the database refused it
-	Undone      = "undone" // of a write: certainly not applied
-	Failed      = "failed" // what nothing of this explains
+	LeaseLost   = "lost"   // a write that the library refused without asking the database, because the lease was lost
+	Stale       = "stale"  // a write that the database refused
+	Undone      = "undone" // a write that was certainly not applied
+	Failed      = "failed" // no other outcome explains the result
 )
 
-// Event is one line of a log. Instants are nanoseconds of CLOCK_MONOTONIC, which is one clock for all processes of a
-// machine; Wall is the wall clock at the same moment, for comparing with the store's.
+// Event is one line of a log. Instants are nanoseconds of CLOCK_MONOTONIC, a clock that all processes of a machine share. Wall is
+// the wall clock at the same moment, for comparing with the store's clock.
 type Event struct {
 	At     int64  `json:"at"`
 	Wall   int64  `json:"wall,omitempty"`
 	End    int64  `json:"end,omitempty"`
-	Worker int    `json:"w,omitempty"` // each process has a number of its own, from 1
+	Worker int    `json:"w,omitempty"` // each process has its own number, from 1
 	Kind   Kind   `json:"k"`
-	Try    string `json:"try,omitempty"` // the acquisition, as its holder is called in the store
-	Name   string `json:"n,omitempty"`   // of the lock
+	Try    string `json:"try,omitempty"` // the acquisition, by the name of its holder in the store
+	Name   string `json:"n,omitempty"`   // the name of the lock
 	Token  int64  `json:"t,omitempty"`
 	Nonce  string `json:"x,omitempty"`
-	Until  int64  `json:"u,omitempty"` // the end of trust, never too late
-	// Late is by how much the end of trust was over when a lease was asked that said it was held. At most zero unless
-	// the library is wrong.
+	Until  int64  `json:"u,omitempty"` // the end of trust; never later than the library reports
+	// Late is how long after the end of trust the lease still reported that it was held. If the library is correct, Late is at
+	// most zero.
 	Late     int64  `json:"late,omitempty"`
 	Victim   int    `json:"victim,omitempty"`
-	Hit      bool   `json:"hit,omitempty"` // it found what it was to disturb
+	Hit      bool   `json:"hit,omitempty"` // the fault hit what it was meant to disturb
 	Resource string `json:"r,omitempty"`
 	Read     int64  `json:"rv,omitempty"`
 	Value    int64  `json:"v,omitempty"`
@@ -68,5 +68,5 @@ type Event struct {
 	Detail   string `json:"d,omitempty"`
 }
 
-// UntilWall is the end of trust by the wall clock.
+// UntilWall is the end of trust on the wall clock.
 func (e Event) UntilWall() int64 { return e.Wall + e.Until - e.At }

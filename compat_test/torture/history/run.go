@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Run is a whole run.
+// Run is the complete history of a run.
 type Run struct {
 	Meta   Meta
-	Events []Event // of all processes, by At
+	Events []Event // events of all processes, ordered by At
 	Audit  []Change
 	Ledger []Link
 }
 
-// Meta is what was run, and what may be expected of it.
+// Meta describes a run and what the checker may expect of it.
 type Meta struct {
 	Backend string
 	Seed    uint64
@@ -29,22 +29,22 @@ type Meta struct {
 	Workers int
 	Dense   bool
 	Took    time.Duration
-	Repeat  string // the command that lays out the same plan
+	Repeat  string // the command that repeats the run with the same plan
 	Expect  Expect
 }
 
-// Expect is what a store promises, as this test understands it: not as the library claims.
+// Expect is what a store promises, as this test understands the promise. The library's own claims are not used.
 type Expect struct {
-	Claims  string   // name of the backend by its capabilities
-	Tokens  string   // their quality, as the capabilities must say it
-	Audited bool     // the store writes every change down
+	Claims  string   // the backend's name in its capabilities
+	Tokens  string   // the quality of tokens that the capabilities must report
+	Audited bool     // the store records every change
 	Pruned  bool     // rows of free locks are deleted all the time
-	Minted  bool     // the data mint the token: those of the ledger are not those of the lock
-	Told    bool     // a holder hears of its loss at once, so that its stale writes may not reach the data
-	Overlap []string // faults that may give a name to a second holder while the first one trusts
-	Regress []string // faults after which a token may be smaller than one before
+	Minted  bool     // the database of the data issues tokens, so the tokens in the ledger differ from the lock's tokens
+	Told    bool     // a holder detects its loss at once, so its stale writes may not reach the database
+	Overlap []string // faults after which a name may have a second holder while the first holder trusts its lease
+	Regress []string // faults after which a token may be smaller than an earlier token
 	Crash   time.Duration
-	// Overtaken is by how many others that asked later a waiter may be overtaken; 0: by any number.
+	// Overtaken is how many later requests may be granted before a waiter. 0 means any number.
 	Overtaken int
 }
 
@@ -55,12 +55,12 @@ const (
 	logs       = "log-*.jsonl"
 )
 
-// LogFile is the log of a process in the folder of a run; 0 is the supervisor.
+// LogFile returns the path of a process's log in the folder of a run. The number 0 means the supervisor.
 func LogFile(folder string, worker int) string {
 	return filepath.Join(folder, fmt.Sprintf("log-%04d.jsonl", worker))
 }
 
-// Write writes all but the logs, which the processes have written.
+// Write writes the history without the logs, which the processes have written themselves.
 func (r *Run) Write(folder string) error {
 	text, err := json.MarshalIndent(r.Meta, "", "\t")
 	return errors.Join(err,
@@ -69,7 +69,7 @@ func (r *Run) Write(folder string) error {
 		writeLines(filepath.Join(folder, ledgerFile), r.Ledger))
 }
 
-// Open reads a run.
+// Open reads the history of a run.
 func Open(folder string) (*Run, error) {
 	r := new(Run)
 	text, err := os.ReadFile(filepath.Join(folder, metaFile))
@@ -122,7 +122,7 @@ func readLines[T any](path string) (lines []T, err error) {
 	for from := json.NewDecoder(bufio.NewReaderSize(file, 1<<20)); ; {
 		var line T
 		switch err := from.Decode(&line); {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // the latter: killed as it wrote
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // an unexpected end means that the process was killed while it wrote
 			return lines, nil
 		case err != nil:
 			return nil, fmt.Errorf("%s, line %d: %w", path, len(lines)+1, err)

@@ -1,11 +1,11 @@
 package history
 
-// Change is one change of a lease's row, as a trigger of the store wrote it down in the same transaction. The instants
-// are microseconds of the store's wall clock. A zero token or an empty nonce is one that there is not.
+// Change is one change of a lease's row. A trigger of the store recorded the change in the same transaction. The instants are
+// microseconds of the store's wall clock. A zero token or an empty nonce means that there is none.
 type Change struct {
 	Seq    int64  `json:"seq"` // rises for each name
 	Name   string `json:"n"`
-	Gone   bool   `json:"gone,omitempty"` // the row was pruned; only the old values are there
+	Gone   bool   `json:"gone,omitempty"` // the row was deleted by pruning; only the old values are set
 	Holder string `json:"h,omitempty"`
 
 	OldToken   int64  `json:"ot,omitempty"`
@@ -17,18 +17,18 @@ type Change struct {
 	At         int64  `json:"at"`
 }
 
-// Step says what a change was.
+// Step is the kind of a change.
 type Step string
 
 const (
 	Grant Step = "grant"
 	Renew Step = "renew"
-	Free  Step = "free"  // by release or by force
-	Prune Step = "prune" // of the row
+	Free  Step = "free"  // the lease was released, by its holder or by force
+	Prune Step = "prune" // the row was pruned
 	Other Step = "other"
 )
 
-// Step tells a grant, a renewal and a release apart.
+// Step returns whether the change is a grant, a renewal, a release or a pruned row.
 func (c Change) Step() Step {
 	switch {
 	case c.Gone:
@@ -43,7 +43,7 @@ func (c Change) Step() Step {
 	return Other
 }
 
-// Link is one write that the database accepted, in the order of the resource.
+// Link is one write that the database accepted. Links are in the order of their resource's chain.
 type Link struct {
 	Seq      int64  `json:"seq"`
 	Resource string `json:"r"`
