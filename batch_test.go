@@ -15,9 +15,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// loaded is a store that needs the time work to renew a thousand leases. It applies all requests at the same
-// time, so that each slows down the others. Like a server, it also finishes requests whose callers have given
-// up.
+// loaded is a store that needs the duration work to renew a thousand leases. The store applies all requests at the same time, so
+// each request slows down the others. Like a server, the store also finishes requests whose callers have given up.
 type loaded struct {
 	driver.Backend
 
@@ -63,8 +62,8 @@ func (s *loaded) asked() int {
 	return s.calls
 }
 
-// Promise 11: one request for at least 500 leases renews ten thousand leases in each interval, in whatever
-// order they were acquired. They stay held even if the store needs most of the interval.
+// Promise 11: one request for at least 500 leases renews ten thousand leases in each interval, in whatever order the leases were
+// acquired. The leases stay held even if the store needs most of the interval.
 func TestTenThousandLeasesOnALoadedStore(t *testing.T) {
 	const leases = 10_000
 	for work, apart := range map[time.Duration]time.Duration{20 * time.Millisecond: 5 * time.Millisecond, 800 * time.Millisecond: 0} {

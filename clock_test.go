@@ -37,8 +37,8 @@ func heldOn(t *testing.T, clock *skewed) *Lease {
 	return lease
 }
 
-// Promise 2: a wall clock past the deadline ends trust, and each getter reports that at once. A machine that
-// was suspended or restored from a snapshot shows this if the monotonic clock has stopped.
+// Promise 2: a wall clock past the deadline ends trust, and each getter reports the loss at once. If the monotonic clock stops
+// while a machine is suspended or restored from a snapshot, the wall clock shows the missing time.
 func TestWallClockPastTheDeadlineEndsTrust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
@@ -65,7 +65,7 @@ func TestClockJumpIsNoticedWithoutAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
 		lease := heldOn(t, clock)
-		synctest.Wait() // the scheduler sleeps
+		synctest.Wait() // waits until the scheduler sleeps
 		clock.asleep.Store(int64(time.Minute))
 		start := time.Now()
 		<-lease.Context().Done()
@@ -73,7 +73,7 @@ func TestClockJumpIsNoticedWithoutAsking(t *testing.T) {
 	})
 }
 
-// Promise 2: the same holds if the lease that is renewed next is another one.
+// Promise 2: the same holds if another lease is the next to be renewed.
 func TestClockJumpIsNoticedBehindAnotherLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
@@ -98,7 +98,7 @@ func TestWallClockSetBackChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := clock.System()
 		back := start
-		back.At = back.At.Add(time.Second) // both readings
+		back.At = back.At.Add(time.Second) // sets back both parts of the reading
 		earlier := clock.Instant{At: start.At.Round(0).Add(-time.Hour)}
 		assert.Equal(t, time.Second, back.Since(start))
 		assert.Negative(t, earlier.Since(start))

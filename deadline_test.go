@@ -19,7 +19,7 @@ const (
 	trust = ttl - ttl/10 // the margin for a store with a wall clock
 )
 
-// Promise 2: a store that hangs does not delay a loss, because a local timer ends the trust.
+// Promise 2: a store that hangs does not delay the report of a loss, because a local timer ends the trust.
 func TestHangingStoreDelaysNoLoss(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
@@ -30,7 +30,7 @@ func TestHangingStoreDelaysNoLoss(t *testing.T) {
 	})
 }
 
-// A LostError has the error of the last renewal, but does not match it.
+// A LostError contains the error of the last renewal, but errors.Is does not match that error.
 func TestALossSaysHowTheLastRenewalFailed(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
@@ -45,7 +45,7 @@ func TestALossSaysHowTheLastRenewalFailed(t *testing.T) {
 	})
 }
 
-// Promise 2: the deadline counts from before the request was sent, not from its reply.
+// Promise 2: the deadline is counted from an instant before the request was sent, and not from the reply.
 func TestDeadlineCountsFromBeforeTheSend(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		const slow = 700 * time.Millisecond
@@ -58,7 +58,7 @@ func TestDeadlineCountsFromBeforeTheSend(t *testing.T) {
 	})
 }
 
-// Promise 2: a reply after the deadline revives nothing, even if the store has renewed the lease.
+// Promise 2: a reply after the deadline does not revive the lease, even if the store has renewed the lease.
 func TestLateReplyRevivesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -74,7 +74,7 @@ func TestLateReplyRevivesNothing(t *testing.T) {
 	})
 }
 
-// Promise 6: a renewal whose reply was lost is retried, and loses nothing.
+// Promise 6: if the reply to a renewal is lost, the renewal is retried, and no lease is lost.
 func TestLostRenewalRepliesAreTriedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var failed, renewed int
@@ -123,7 +123,7 @@ func TestTakenLeaseIsLostWithTheNextRenewal(t *testing.T) {
 	})
 }
 
-// A loss that only the release notices is reported once, by the release.
+// If only the release notices a loss, the release reports that loss once.
 func TestReleaseReportsALossThatItNotices(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var lost []rowlock.LostEvent
@@ -136,7 +136,7 @@ func TestReleaseReportsALossThatItNotices(t *testing.T) {
 
 		late := acquire(t, l, "b", rowlock.TTL(ttl))
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
-		time.Sleep(trust) // the release and the scheduler notice the loss at the same instant
+		time.Sleep(trust) // now the release and the scheduler notice the loss at the same instant
 		require.ErrorIs(t, late.Release(background), rowlock.ErrLost)
 		synctest.Wait()
 		require.Len(t, lost, 2)
@@ -144,8 +144,7 @@ func TestReleaseReportsALossThatItNotices(t *testing.T) {
 	})
 }
 
-// The error of Renew says why no reply came. It also does so if the store replied without an outcome for the
-// lease.
+// The error of Renew says why no reply came. The error also says so if the store replied without an outcome for the lease.
 func TestRenewReportsItsCause(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")
@@ -166,7 +165,7 @@ func (u untold) Renew(_ context.Context, grants []driver.Grant) ([]driver.Outcom
 	return make([]driver.Outcome, len(grants)), nil
 }
 
-// MaxHold ends a lease although it is renewed.
+// MaxHold ends a lease even if the lease is renewed.
 func TestMaxHoldEndsTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lost := make(chan rowlock.LostEvent, 1)
@@ -186,7 +185,7 @@ func TestLeasesAreRenewedInBatches(t *testing.T) {
 		for i := range 10_000 {
 			acquire(t, l, string(rune('a'+i/1000))+time.Duration(i).String())
 			if i%100 == 0 {
-				time.Sleep(25 * time.Millisecond) // they arrive within 2.5 seconds
+				time.Sleep(25 * time.Millisecond) // the leases are acquired over 2.5 seconds
 			}
 		}
 		time.Sleep(time.Minute)

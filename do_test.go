@@ -56,8 +56,8 @@ func TestContextOfDo(t *testing.T) {
 	})
 }
 
-// The context of Do ends with Do, so that goroutines which fn has started stop, and the caller's context
-// keeps no reference.
+// When Do returns, the context of Do ends. So goroutines that fn has started stop, and the caller's context keeps no reference to
+// the context of Do.
 func TestContextOfDoEndsWithDo(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var scope context.Context
@@ -69,7 +69,8 @@ func TestContextOfDoEndsWithDo(t *testing.T) {
 	})
 }
 
-// Do reports a lost lock even if the work does not. A release of unknown outcome is no error of Do.
+// If the lock was lost, Do reports the loss even if the work returned no error. If only the outcome of the release is unknown, Do
+// returns no error.
 func TestResultOfDo(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -140,7 +141,7 @@ func TestHandoverDelay(t *testing.T) {
 	})
 }
 
-// The same name in two namespaces is two locks, also if namespace and name joined give the same text.
+// The same name in two namespaces means two locks. This is also true if the joined texts of namespace and name are equal.
 func TestNamespacesKeepNamesApart(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.Namespace("a"), rowlock.Wait(0))

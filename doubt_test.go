@@ -30,7 +30,7 @@ func TestARepeatedAcquireReturnsTheSameGrant(t *testing.T) {
 	})
 }
 
-// Promise 5: an acquire that gives up while its reply is missing leaves nothing behind.
+// Promise 5: if a caller gives up while the reply to its acquire is missing, the name does not stay held.
 func TestAnAcquireThatGaveUpIsReleased(t *testing.T) {
 	for name, fault := range map[string]memlock.Fault{
 		"reply lost":            {LoseReply: true},
@@ -78,7 +78,7 @@ func TestAReleaseInTheBackgroundOutlastsAnOutage(t *testing.T) {
 	})
 }
 
-// Promise 5: a late duplicate of an acquire does not hold the name after the release.
+// Promise 5: after a release, a late duplicate of the acquire does not keep the name held.
 func TestALateDuplicateIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -88,7 +88,7 @@ func TestALateDuplicateIsReleased(t *testing.T) {
 			}
 			return memlock.Fault{}
 		})
-		lease, _ := acquireWithin(t, 6*time.Second, l, "a") // by the second request
+		lease, _ := acquireWithin(t, 6*time.Second, l, "a") // the second request of this call acquires the lease
 		require.NoError(t, lease.Release(background))
 		time.Sleep(6 * time.Second)
 		_, err := locker(t, store).TryAcquire(background, "a")
@@ -135,7 +135,7 @@ func TestAReleaseWithoutAReplyIsRetried(t *testing.T) {
 	})
 }
 
-// Promise 7: a release that was applied but whose reply was lost is no loss when it is repeated.
+// Promise 7: a release may be applied although its reply is lost. When such a release is repeated, it does not count as a loss.
 func TestAReleaseIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -150,8 +150,8 @@ func TestAReleaseIsRepeated(t *testing.T) {
 	})
 }
 
-// Promise 7: it is no loss either if another process has acquired the name meanwhile. Then the outcome is
-// unknown.
+// Promise 7: the repeated release also does not count as a loss if another process has acquired the name meanwhile. Then the
+// outcome is unknown.
 func TestAReleaseDoesNotReportItsOwnEffectAsALoss(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")

@@ -23,8 +23,8 @@ func grantOf(lease *rowlock.Lease) driver.Grant {
 	return driver.Grant{Key: driver.Key{Name: lease.Name()}, Nonce: lease.Nonce(), Token: lease.Token(), MinHold: lease.MinHold()}
 }
 
-// After its function has ended the lease, the lease is released: Err says so, its context has ended, the next
-// waiter acquires the name, and no release is sent.
+// If the function of ReleaseWith succeeds, the lease is released. Err reports the release, the context of the lease has ended,
+// and the next waiter acquires the name. The library sends no release.
 func TestReleaseWithIsARelease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var released []rowlock.ReleasedEvent
@@ -53,7 +53,7 @@ func TestReleaseWithIsARelease(t *testing.T) {
 	})
 }
 
-// If its function fails, the lease is renewed at once and continues.
+// If the function of ReleaseWith fails, the lease is renewed at once and continues.
 func TestAFailedReleaseWithKeepsTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
@@ -69,7 +69,7 @@ func TestAFailedReleaseWithKeepsTheLease(t *testing.T) {
 	})
 }
 
-// If its function has ended the lease and failed afterwards, the renewal detects that.
+// The function of ReleaseWith may end the lease and then fail. In that case the next renewal detects that the lease has ended.
 func TestARenewalDetectsAReleaseWithOfUnknownOutcome(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")
@@ -78,7 +78,7 @@ func TestARenewalDetectsAReleaseWithOfUnknownOutcome(t *testing.T) {
 			return errEnd
 		})
 		require.ErrorIs(t, err, errEnd)
-		if err != errEnd { // only this error, or also the loss if it was already noticed
+		if err != errEnd { // either only errEnd, or errEnd and the loss, if the loss was already noticed
 			require.Equal(t, oneline.Join(errEnd, lease.Err()), err)
 		}
 		synctest.Wait()
@@ -86,8 +86,8 @@ func TestARenewalDetectsAReleaseWithOfUnknownOutcome(t *testing.T) {
 	})
 }
 
-// No renewal is in progress while the function runs. ReleaseWith waits for a renewal in progress, and none
-// begins.
+// No renewal is in progress while the function of ReleaseWith runs. ReleaseWith waits for a renewal in progress, and no new
+// renewal begins.
 func TestReleaseWithRacesWithNoRenewal(t *testing.T) {
 	for name, renew := range map[string]func(*rowlock.Lease){
 		"background": func(*rowlock.Lease) { time.Sleep(ttl/3 + time.Millisecond) },
@@ -116,7 +116,7 @@ func TestReleaseWithRacesWithNoRenewal(t *testing.T) {
 	}
 }
 
-// The wait for a renewal ends with ctx, or with the renewal's own limit.
+// ReleaseWith stops waiting for a renewal when ctx ends, or when the renewal reaches its own time limit.
 func TestReleaseWithWaitsWithinABound(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")
@@ -133,8 +133,8 @@ func TestReleaseWithWaitsWithinABound(t *testing.T) {
 	})
 }
 
-// The deadline still holds: if the lease is lost meanwhile, the context of the function ends, and ReleaseWith
-// reports the loss whatever the function returns.
+// The lease's deadline still holds during ReleaseWith. If the lease is lost meanwhile, the context of the function ends, and
+// ReleaseWith reports the loss whatever the function returns.
 func TestLostDuringReleaseWith(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -159,14 +159,14 @@ func TestLostDuringReleaseWith(t *testing.T) {
 	})
 }
 
-// Release and Close end the context of a ReleaseWith and wait for its function for a limited time. They send
-// a release unless the function has ended the lease.
+// Release and Close end the context of a ReleaseWith, and wait for its function for a limited time. They send a release unless
+// the function has already ended the lease.
 func TestReleaseDuringReleaseWith(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		said  error
-		takes time.Duration // after its context has ended
-		calls int           // of the store's Release
+		takes time.Duration // how long the function runs after its context has ended
+		calls int           // expected calls of the store's Release
 	}{{"ends it", nil, time.Millisecond, 0}, {"fails", errEnd, time.Millisecond, 1}, {"hangs", errEnd, time.Hour, 1}} {
 		for how, release := range map[string]func(*rowlock.Locker, *rowlock.Lease) error{
 			"Release": func(_ *rowlock.Locker, lease *rowlock.Lease) error { return lease.Release(background) },
@@ -202,7 +202,7 @@ func TestReleaseDuringReleaseWith(t *testing.T) {
 	}
 }
 
-// A lease is ended once: a second ReleaseWith fails at once, both during the first one and after the release.
+// A lease ends only once. So a second ReleaseWith fails at once, during the first ReleaseWith and also after the release.
 func TestReleaseWithHappensOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")

@@ -51,8 +51,8 @@ func (s *entered) Await(ctx context.Context, r driver.Request, wait func(*driver
 	}
 }
 
-// A caller that is ready to wait sends one request, which is refused and joins the store's queue, and its
-// trace reports the wait. For a free name one request is enough, and the trace reports no wait.
+// For a held name, a caller that is ready to wait sends one request. The store refuses the request and adds it to the queue, and
+// the caller's trace reports the wait. For a free name one request is enough, and the trace reports no wait.
 func TestTheQueueIsEnteredAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -85,7 +85,8 @@ func TestTheQueueIsEnteredAtOnce(t *testing.T) {
 	})
 }
 
-// When a wait ends without a grant, the error names the holder, at the front of the queue and behind it.
+// If a wait ends without a grant, the error names the holder. This is true for the first waiter in the queue and for those behind
+// it.
 func TestTheEndOfAWaitNamesTheHolder(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -132,8 +133,8 @@ func (s lateToTell) Await(ctx context.Context, r driver.Request, wait func(*driv
 	})
 }
 
-// The store may report the holder after the wait has begun, or only at its end. The wait is limited from its
-// beginning, is traced, and its error names the holder.
+// The store may report the holder only after the wait has begun, or only when the wait ends. The time limit counts from the
+// beginning of the wait. The trace reports the wait, and the error names the holder.
 func TestTheHolderIsReportedLater(t *testing.T) {
 	for _, note := range []string{"soon", "at last"} {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -158,8 +159,8 @@ func TestTheHolderIsReportedLater(t *testing.T) {
 	}
 }
 
-// The request that joins the queue is limited like any other. If the wait ends meanwhile, the request may
-// finish. A store that does not reply ends it.
+// The request that joins the queue has the same time limit as any other request. If the wait ends while this request is in
+// progress, the request may finish. If the store does not reply, the time limit ends the request.
 func TestEnteringTheQueueIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -187,15 +188,15 @@ func TestARefusalWithoutAPlaceInTheQueue(t *testing.T) {
 	})
 }
 
-// refusing is a store whose queue accepts nobody.
+// refusing is a store whose queue accepts no requests.
 type refusing struct{ *memlock.Backend }
 
 func (s refusing) Await(ctx context.Context, r driver.Request, _ func(*driver.Held) context.Context) (driver.Grant, error) {
 	return s.Acquire(ctx, r)
 }
 
-// If a waiter loses its place in the queue after a long wait, it continues to wait. The long wait does not
-// count as an outage of the store.
+// If a waiter loses its place in the queue after a long wait, the waiter continues to wait. The long wait does not count as an
+// outage of the store.
 func TestAPlaceLostAfterALongWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -203,8 +204,8 @@ func TestAPlaceLostAfterALongWait(t *testing.T) {
 	})
 }
 
-// losesItsPlace waits for a name of store, and loses its place in the queue with err after each of three long
-// waits. It still acquires the name as soon as the name is free.
+// losesItsPlace waits for a name of store. After each of three long waits, the waiter loses its place in the queue with the error
+// err. The waiter still acquires the name as soon as the name is free.
 func losesItsPlace(t *testing.T, store, by driver.Backend, inQueue <-chan driver.Request, answers chan<- error, err error) {
 	t.Helper()
 	before := acquire(t, locker(t, store), "a")

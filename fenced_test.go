@@ -22,7 +22,7 @@ func (s seal) Seal(ctx context.Context, lease *rowlock.Lease, _ ...string) error
 	return s(ctx, lease)
 }
 
-// Fenced seals before Acquire returns, and before Do calls its function.
+// The option Fenced seals before Acquire returns, and before Do calls its function.
 func TestFencedSealsBeforeTheWork(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var sealed []rowlock.Token
@@ -42,7 +42,7 @@ func TestFencedSealsBeforeTheWork(t *testing.T) {
 	})
 }
 
-// If sealing fails, or lasts until the lease or the caller's ctx ends, nothing is left behind.
+// Sealing may fail, or may last until the lease or the caller's ctx ends. In both cases the name does not stay held.
 func TestFailedSealReleases(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		no := errors.New("no")
@@ -69,7 +69,7 @@ func TestFailedSealReleases(t *testing.T) {
 	})
 }
 
-// A nil guard is reported, and nothing is acquired.
+// If the guard is nil, the call reports an error and acquires nothing.
 func TestFencedWantsAGuard(t *testing.T) {
 	store := memlock.New()
 	_, err := locker(t, store).Acquire(background, "a", rowlock.Fenced(nil))
@@ -77,7 +77,7 @@ func TestFencedWantsAGuard(t *testing.T) {
 	assert.Zero(t, store.Calls(memlock.OpAcquire))
 }
 
-// Close ends the wait for a guard with ErrClosed, like the wait for the name.
+// Close ends the wait for a guard, and the waiting call returns ErrClosed, as it does while it waits for the name.
 func TestCloseEndsASeal(t *testing.T) {
 	for _, guard := range []seal{
 		func(ctx context.Context, _ *rowlock.Lease) error { <-ctx.Done(); return ctx.Err() },
@@ -102,8 +102,8 @@ func TestCloseEndsASeal(t *testing.T) {
 	}
 }
 
-// If a lease could not be sealed, its minimum hold does not apply. The name is free at once, even if the
-// store replies late to the release.
+// If a lease could not be sealed, the lease's minimum hold does not apply. The name is free at once, even if the store replies
+// late to the release.
 func TestAFailedSealKeepsNoMinimumHold(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		no := errors.New("no")

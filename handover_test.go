@@ -39,8 +39,8 @@ func crowd(t *testing.T, l *rowlock.Locker, n, times int, hold time.Duration, se
 	return &wg
 }
 
-// Waiters of one process hand the name over in order of arrival, each with a larger token, by one request
-// each. The name is not free in between. A few requests go through the store.
+// Waiters of one process receive the name in order of arrival. Each hand-over takes one request and gives the waiter a larger
+// token. The name is not free in between. A few requests go through the store.
 func TestReleaseHandsOverToTheNextWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var handed, acquired atomic.Int32
@@ -117,8 +117,8 @@ func (d distant) Notify(ctx context.Context, key driver.Key, wake func()) (func(
 	return d.Backend.Notify(ctx, key, func() { time.AfterFunc(2*time.Millisecond, wake) })
 }
 
-// After a series of hand-overs, the waiters of its process have no advantage over those of other processes,
-// which the store notifies.
+// After a series of hand-overs in one process, the store notifies the waiters of other processes. The waiters of the first
+// process then have no advantage over them.
 func TestASeriesOfHandOversEndsForAllProcessesAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, distant{store}), locker(t, distant{store})
@@ -134,7 +134,8 @@ func TestASeriesOfHandOversEndsForAllProcessesAtOnce(t *testing.T) {
 	})
 }
 
-// A lost notification at the end of a series of hand-overs costs a few milliseconds, not a poll.
+// If the notification at the end of a series of hand-overs is lost, the next waiter acquires the name a few milliseconds later.
+// It does not need to poll.
 func TestASeriesOfHandOversEndsWithoutANotification(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, deaf{store})
@@ -158,7 +159,7 @@ func TestNoRequestIsRefusedAfterASeriesOfHandOvers(t *testing.T) {
 		}}))
 		refused := func() int { return store.Calls(memlock.OpAcquire) - int(through.Load()) }
 		first := acquire(t, l, "a")
-		wg := crowd(t, l, 60, 1, 7*time.Millisecond, func(int, *rowlock.Lease) {}) // longer than the notification may take, and less than a poll
+		wg := crowd(t, l, 60, 1, 7*time.Millisecond, func(int, *rowlock.Lease) {}) // longer than a notification may take, and shorter than the interval of a poll
 		before := refused()
 		require.NoError(t, first.Release(background))
 		wg.Wait()
@@ -179,7 +180,7 @@ func TestTwoAlternatingCallersMakeASeriesOfHandOvers(t *testing.T) {
 	})
 }
 
-// A lease goes through the store if a minimum hold applies or another end of the lease was tried.
+// A release goes through the store if a minimum hold applies, if the lease was held for long, or if ReleaseWith was tried for it.
 func TestSomeLeasesAreNotHandedOver(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts   []rowlock.Option
@@ -214,8 +215,8 @@ func TestSomeLeasesAreNotHandedOver(t *testing.T) {
 	}
 }
 
-// A hand-over whose reply was lost is repeated: the holder has released, the waiter has the name, and no
-// further request is sent.
+// If the reply to a hand-over is lost, the hand-over is repeated. Then the holder has released the lease, the waiter has the
+// name, and no further request is sent.
 func TestAHandOverIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -252,8 +253,8 @@ func waitFor(t *testing.T, l *rowlock.Locker, ctx context.Context) chan outcome 
 	return got
 }
 
-// If a hand-over gets no reply, the release continues as usual. If the store then does not have the lease,
-// the lease does not count as lost.
+// If a hand-over gets no reply, the release continues as usual. If the store no longer has the lease at that point, the lease
+// does not count as lost.
 func TestHandOverOfUnknownOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault   memlock.Fault
@@ -290,13 +291,13 @@ func TestHandOverOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// A lease that was lost unnoticed is reported as lost, and not handed over.
+// If a lease was lost and nobody noticed, the release reports the loss and does not hand the name over.
 func TestALostLeaseIsNotHandedOver(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
 		lease := acquire(t, l, "a")
 		next := waitFor(t, l, background)
-		store.Advance(time.Minute) // it expires, and the waiter gets no notification
+		store.Advance(time.Minute) // the lease expires, and the waiter gets no notification
 		thief, err := store.Acquire(background, driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: time.Minute})
 		require.NoError(t, err)
 		require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
@@ -307,13 +308,13 @@ func TestALostLeaseIsNotHandedOver(t *testing.T) {
 	})
 }
 
-// Nothing is handed over to a waiter whose earlier request may have been granted. The store would answer with
-// that grant, and the release would not notice that its lease was lost.
+// A waiter whose earlier request may have been granted gets no hand-over. The store would answer the hand-over with that grant,
+// and the release would not notice that its lease was lost.
 func TestNoHandOverToAWaiterWithAMissingReply(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store, rowlock.TTL(6*time.Second)), locker(t, store)
 		before := acquire(t, other, "a")
-		late := time.Second + 5*time.Millisecond // its caller gives up after 1 s, and rests for at least 10 ms
+		late := time.Second + 5*time.Millisecond // the waiter's caller gives up after 1 s, and the waiter retries after at least 10 ms
 		var once sync.Once
 		store.Intercept(func(memlock.Call) (f memlock.Fault) {
 			once.Do(func() { f = memlock.Fault{Request: late, Late: true} })
@@ -359,7 +360,7 @@ func TestHandOverAtTheEndOfAWait(t *testing.T) {
 	}
 }
 
-// handOverAtTheEnd reports whether the first of two waiters acquired the name although its wait ends.
+// handOverAtTheEnd reports whether the first of two waiters acquired the name although the waiter's wait ended.
 func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Duration, end func(*rowlock.Locker, func())) (served bool) {
 	store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{Request: slow, Reply: slow} })
 	l, other := locker(t, store), locker(t, store)
@@ -373,7 +374,7 @@ func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Dur
 	var wg sync.WaitGroup
 	both := []func(){
 		func() { assert.NoError(t, lease.Release(background)) },
-		// not at once: in the bubble, a goroutine that waits for a mutex stops the virtual time
+		// after a delay, because a goroutine that waits for a mutex stops the virtual time of the bubble
 		func() { time.Sleep(time.Duration(1+n%8) * slow / 2); end(l, cancel) },
 	}
 	for i := range both {
@@ -398,7 +399,7 @@ func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Dur
 	return served
 }
 
-// Close releases its leases, and hands none over to a waiter whose wait it ends.
+// Close releases its leases. It hands none of these leases over to a waiter whose wait Close ends.
 func TestCloseHandsNothingOver(t *testing.T) {
 	for range 100 {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -420,7 +421,7 @@ func TestAWaiterWithAMissingReplyGetsNoHandOver(t *testing.T) {
 		lease := acquire(t, l, "a")
 		got := waitFor(t, l, background)
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {Fail: errors.New("EOF")}})
-		time.Sleep(70 * time.Millisecond) // it polls
+		time.Sleep(70 * time.Millisecond) // the waiter polls meanwhile
 		faults(store, nil)
 		require.Greater(t, store.Calls(memlock.OpAcquire), 3, "it has")
 		require.NoError(t, lease.Release(background))
@@ -436,7 +437,7 @@ func (brittle) HandOver(context.Context, driver.Grant, driver.Request) (driver.G
 	panic("brittle")
 }
 
-// After a hand-over that panicked, the waiter sends its own request.
+// After a hand-over that panicked, the waiter still sends its own request.
 func TestAHandOverThatPanicsBlocksNoWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, brittle{store}, rowlock.TTL(ttl))
@@ -452,7 +453,7 @@ func TestAHandOverThatPanicsBlocksNoWaiter(t *testing.T) {
 	})
 }
 
-// A hand-over without a reply does not prolong the limit of the release.
+// A hand-over without a reply does not extend the time limit of the release.
 func TestAHandOverDoesNotProlongARelease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -462,20 +463,20 @@ func TestAHandOverDoesNotProlongARelease(t *testing.T) {
 		began := time.Now()
 		require.ErrorIs(t, lease.Release(background), rowlock.ErrUnknown)
 		assert.LessOrEqual(t, time.Since(began), 5*time.Second)
-		synctest.Wait() // the first request of the janitor is lost, too
+		synctest.Wait() // the first request of the janitor is also lost
 		faults(store, nil)
 		select {
 		case got := <-next:
 			require.NoError(t, got.err)
 			require.NoError(t, got.lease.Release(background))
-		case <-time.After(10 * time.Second): // longer than it waits for that
+		case <-time.After(10 * time.Second): // longer than the release may wait for the hand-over
 			require.FailNow(t, "the name was not acquired")
 		}
 	})
 }
 
-// secretive is a store that hands a name over, but reports it only when the waiter asks. The first hand-over
-// gets no reply, and the second one fails. The grant then counts from the hand-over.
+// secretive is a store that hands a name over, but reports the grant only when the waiter asks. The first hand-over gets no
+// reply, and the second hand-over fails. The trust in the grant is then counted from the hand-over.
 type secretive struct {
 	*memlock.Backend
 
@@ -504,8 +505,8 @@ func (s *secretive) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return s.Backend.Acquire(ctx, r)
 }
 
-// Promise 2: a grant by a hand-over without a reply is trusted from before the first request that may have
-// made it.
+// Promise 2: if a hand-over gets no reply, several requests may have made the grant. The grant is trusted from before the first
+// of these requests.
 func TestTrustInAHandOverOfUnknownOutcome(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &secretive{Backend: store}
@@ -528,8 +529,8 @@ func TestTrustInAHandOverOfUnknownOutcome(t *testing.T) {
 	})
 }
 
-// Promise 5: a hand-over that panics leaves no lease without a holder, however long its TTL is, and no
-// Released event reports a success.
+// Promise 5: after a hand-over that panics, no lease without a holder remains, however long its TTL is. No Released event reports
+// a success.
 func TestAHandOverThatPanicsLeavesNoLease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, brittle{store}, rowlock.TTL(time.Hour))

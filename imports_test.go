@@ -12,7 +12,7 @@ import (
 
 const module = "github.com/rowlock/rowlock"
 
-// Clients of the stores, by the beginning of their import paths.
+// These are the clients of the stores, by the beginning of their import paths.
 var (
 	sqlDrivers = []string{
 		"database/sql", "github.com/jackc/pgx", "github.com/lib/pq", "github.com/go-sql-driver/mysql",
@@ -26,7 +26,7 @@ var (
 	testOnly = []string{"github.com/stretchr/testify", "go.uber.org/goleak"}
 )
 
-// A package does not import the client of a store that the package is not for.
+// A package imports no client of a store other than its own.
 func TestImportsStayApart(t *testing.T) {
 	notRedis := slices.Concat(sqlDrivers, keyValueClients["etcd"], keyValueClients["ZooKeeper"])
 	anyKeyValue := slices.Concat(keyValueClients["Redis"], keyValueClients["etcd"], keyValueClients["ZooKeeper"])
@@ -54,8 +54,8 @@ func TestImportsStayApart(t *testing.T) {
 	}
 }
 
-// The author of a backend can import the contract and the suite at no cost. They import only the standard
-// library, this module's engine, and packages of the Go project.
+// The author of a backend can import the packages driver and locktest without further dependencies. These packages import only
+// the standard library, this module's engine, and packages of the Go project.
 func TestContractAndSuiteReachNothingElse(t *testing.T) {
 	engine := []string{
 		module, module + "/driver", module + "/internal/oneline", module + "/internal/clock", module + "/internal/crew", module + "/internal/backoff",

@@ -21,7 +21,7 @@ type slowly struct {
 
 	mu   sync.Mutex
 	now  int
-	most int // concurrent releases
+	most int // the largest number of concurrent releases
 }
 
 func (s *slowly) Release(ctx context.Context, g driver.Grant) error {
@@ -55,7 +55,7 @@ func TestAReleaseInTheBackgroundWakesTheWaiter(t *testing.T) {
 			freed <- time.Now()
 		}}))
 		lease := acquire(t, l, "a")
-		time.Sleep(10 * time.Second) // the waiter polls rarely by now
+		time.Sleep(10 * time.Second) // after this time the waiter polls rarely
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRelease: {Fail: errSpoiled}})
 		require.ErrorIs(t, lease.Release(background), rowlock.ErrUnknown)
 		next := waitFor(t, l, background)

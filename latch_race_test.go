@@ -13,9 +13,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 2: a local timer ends trust. The reply to a renewal comes just before the deadline, and the
-// scheduler notices the deadline meanwhile. Then either the lease is lost, or it continues and is still
-// checked.
+// Promise 2: a local timer ends trust. In this test the reply to a renewal comes just before the deadline, while the scheduler
+// notices the deadline. Either the lease is lost, or the lease continues and its deadline is still checked.
 func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 3 * time.Second
@@ -61,15 +60,15 @@ func latched(t *testing.T, opts ...Option) (l *Locker, lease *Lease) {
 	require.NoError(t, err)
 	lease, err = l.Acquire(t.Context(), "a")
 	require.NoError(t, err)
-	synctest.Wait() // the scheduler has checked it, and sleeps
+	synctest.Wait() // the scheduler has checked the lease, and sleeps
 	lease.mu.Lock()
 	defer lease.mu.Unlock()
 	lease.err = lease.lost(LostExpired)
 	return l, lease
 }
 
-// The cause of the lease's context is what ended the lease, also if a Release comes between the loss and its
-// announcement.
+// The cause of the lease's context is the event that ended the lease. This is also true if Release is called between the loss and
+// the report of the loss.
 func TestCauseOfALossThatReleaseOvertakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, lease := latched(t)
@@ -80,8 +79,8 @@ func TestCauseOfALossThatReleaseOvertakes(t *testing.T) {
 	})
 }
 
-// Promise 13: after Close no goroutine is left, and none starts. A loss at the same time is still reported
-// once.
+// Promise 13: after Close no goroutine remains, and no new goroutine starts. If a lease is lost at the same time, the loss is
+// still reported once.
 func TestALossThatCloseOvertakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0

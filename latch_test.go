@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A loss is reported once, also if the Release is the first to notice it. Here the process was suspended
-// beyond the deadline, and no timer has fired.
+// A loss is reported once, also if Release is the first call to notice the loss. In this test the process was suspended beyond
+// the deadline, and no timer has fired.
 func TestReleaseReportsALossByTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var paused atomic.Int64
@@ -26,7 +26,7 @@ func TestReleaseReportsALossByTheClock(t *testing.T) {
 		require.NoError(t, err)
 		lease, err := l.Acquire(t.Context(), "a")
 		require.NoError(t, err)
-		synctest.Wait() // the scheduler has checked it, and sleeps
+		synctest.Wait() // the scheduler has checked the lease, and sleeps
 		paused.Store(int64(time.Minute))
 		require.ErrorIs(t, lease.Release(t.Context()), ErrLost)
 		require.NoError(t, l.Close())
@@ -34,9 +34,8 @@ func TestReleaseReportsALossByTheClock(t *testing.T) {
 	})
 }
 
-// Promise 2: a loss is final. A process is suspended during a renewal. The reply says that the store has
-// renewed the lease beyond the current time, and arrives before any timer fires. The deadline has passed
-// meanwhile, so the lease stays lost.
+// Promise 2: a loss is final. In this test a process is suspended during a renewal until after the deadline. The reply to the
+// renewal arrives before any timer fires, and says that the store has extended the lease. The lease stays lost nevertheless.
 func TestAReplyAfterAPauseRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 3 * time.Second

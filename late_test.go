@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 10: if the store replies later than the lease may last, an acquire does not retry indefinitely. It
+// Promise 10: if every reply of the store arrives after the lease has ended, an acquire does not retry indefinitely. The call
 // fails as if the store did not reply, and the name is free.
 func TestGrantsThatComeTooLateEnd(t *testing.T) {
 	for name, opts := range map[string][]rowlock.Option{
@@ -38,7 +38,7 @@ func TestGrantsThatComeTooLateEnd(t *testing.T) {
 	}
 }
 
-// A grant that came too late is released, and the waiter retries. One slow reply costs one request.
+// If a grant arrives too late, the grant is released, and the waiter retries. One slow reply costs one more request.
 func TestALateGrantIsReleasedAndRequestedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		slow := true

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A term ends when run returns. Lead returns the same error, and the name is free.
+// A term ends when the function run returns. Lead then returns the error of run, and the name is free.
 func TestLeadEndsWithItsRun(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -38,8 +38,8 @@ func TestLeadEndsWithItsRun(t *testing.T) {
 	})
 }
 
-// A leader's ctx ends when its trust ends, whatever the store does. Lead campaigns again, gets a larger
-// token, and ignores the result of the lost term.
+// A leader's ctx ends when the leader's trust ends, whatever the store does. Lead then waits to lead again, gets a larger token,
+// and ignores what run returned for the lost term.
 func TestLeadStepsDownAndCampaignsAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -59,7 +59,7 @@ func TestLeadStepsDownAndCampaignsAgain(t *testing.T) {
 				until(t, ctx.Done())
 				return nil
 			case 3:
-				store.Lose("a") // run returns before it knows of the loss
+				store.Lose("a") // the function run returns before it notices the loss
 				return nil
 			default:
 				return nil
@@ -99,12 +99,12 @@ func TestLeadersNeverOverlap(t *testing.T) {
 		for range 3 {
 			require.ErrorIs(t, <-ended, context.Canceled)
 		}
-		time.Sleep(time.Second) // a grant that a candidate got at that moment is released in the background
+		time.Sleep(time.Second) // if a candidate was granted the name at that moment, the grant is released in the background
 		assert.Equal(t, driver.StateFree, list(t, store)[0].State, "released when ctx ended")
 	})
 }
 
-// A candidate whose ctx ends reports who led. The option Wait does not end a campaign.
+// If the ctx of a candidate ends, the error names the leader. The option Wait does not limit how long a candidate waits.
 func TestLeadNamesTheLeader(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		acquire(t, locker(t, store, rowlock.Holder("web-1")), "a")
@@ -120,8 +120,8 @@ func TestLeadNamesTheLeader(t *testing.T) {
 	})
 }
 
-// A candidate retries while a guard's database is unreachable, or an older transaction is open. An error that
-// a retry cannot fix ends the campaign.
+// A candidate retries while a guard's database is unreachable, and while an older transaction is open. Lead returns an error that
+// a retry cannot fix.
 func TestLeadOutlastsTheGuard(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		back := time.Now().Add(time.Hour)
@@ -148,8 +148,8 @@ func TestLeadOutlastsTheGuard(t *testing.T) {
 	})
 }
 
-// A campaign retries while the store is unreachable, at a limited rate. An error in the set-up ends it,
-// unless the store has replied before, because a failover to a read-only server looks the same.
+// A candidate retries at a limited rate while the store is unreachable. If the set-up is wrong, Lead returns the error. After the
+// store has replied once, Lead retries instead, because a failover to a read-only server causes the same error.
 func TestLeadOutlastsTheStore(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))

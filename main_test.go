@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bubble runs f in virtual time, in which every goroutine of the lockers must end.
+// bubble runs f in virtual time. All goroutines of the lockers must end before f returns.
 func bubble(t *testing.T, f func(t *testing.T, store *memlock.Backend)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { f(t, memlock.New()) })
@@ -31,18 +31,18 @@ func locker(t *testing.T, store driver.Backend, opts ...rowlock.Option) *rowlock
 	return l
 }
 
-// soon is enough for what does not have to wait, and less than a lease lasts. In virtual time a wait for the
-// end of a lease takes no real time, so an unlimited wait would prove nothing.
+// soon is the limit for operations that do not have to wait. It is less than a TTL. In virtual time, a wait for the end of a
+// lease takes no real time, so an unlimited wait would prove nothing.
 const soon = 2 * time.Second
 
-// acquire returns a lease on a free name, and fails if it has to wait.
+// acquire returns a lease on a free name. The test fails if the call has to wait.
 func acquire(t *testing.T, l *rowlock.Locker, name string, opts ...rowlock.Option) *rowlock.Lease {
 	t.Helper()
 	lease, _ := acquireWithin(t, soon, l, name, opts...)
 	return lease
 }
 
-// acquireWithin returns a lease on a name that becomes free within limit, and how long that took.
+// acquireWithin returns a lease on a name that becomes free within limit, and the duration of the wait.
 func acquireWithin(t *testing.T, limit time.Duration, l *rowlock.Locker, name string, opts ...rowlock.Option) (*rowlock.Lease, time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -53,7 +53,7 @@ func acquireWithin(t *testing.T, limit time.Duration, l *rowlock.Locker, name st
 	return lease, time.Since(start)
 }
 
-// receive returns a value that the channel sends soon.
+// receive returns a value that arrives on the channel soon.
 func receive[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
 	var got T
@@ -65,7 +65,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	return got
 }
 
-// until waits for done in virtual time, and returns how long that took. It fails after an hour.
+// until waits in virtual time until done is closed, and returns the duration of the wait. The test fails after an hour.
 func until(t *testing.T, done <-chan struct{}) time.Duration {
 	t.Helper()
 	start := time.Now()

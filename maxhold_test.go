@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// MaxHold limits the lease as well as the trust in it. The trust lasts until the maximum hold is over. The
-// name is free one margin later, even if the holder does nothing. The margin is a tenth of the TTL here.
+// MaxHold limits the lease in the store and the trust in the lease. The trust lasts until the maximum hold is over. The name is
+// free one margin later, even if the holder does nothing. In this test the margin is a tenth of the TTL.
 func TestMaxHoldFreesTheName(t *testing.T) {
 	for name, c := range map[string]struct{ ttl, hold time.Duration }{
 		"shorter than the TTL":        {4 * time.Second, time.Second},
@@ -43,7 +43,7 @@ func TestMaxHoldFreesTheName(t *testing.T) {
 	}
 }
 
-// MaxHold counts from the grant, however long the wait in the store's queue was.
+// MaxHold counts from the grant, however long the caller waited in the store's queue.
 func TestMaxHoldDoesNotCountTheWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)

@@ -43,7 +43,7 @@ func TestALockInsideItselfFailsAtOnce(t *testing.T) {
 	})
 }
 
-// An acquire succeeds if the lease of its ctx is of another lock, has ended, or may be shared.
+// An acquire succeeds if the lease in its ctx belongs to another lock, has ended, or may be shared.
 func TestAnAcquireThatIsNotNestedSucceeds(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -76,14 +76,14 @@ func (s sharing) Capabilities() driver.Capabilities {
 	return c
 }
 
-// A nil lease, as a failed Acquire returns, may be released.
+// Release accepts a nil lease, which a failed Acquire returns.
 func TestReleaseOfNoLease(t *testing.T) {
 	var lease *rowlock.Lease
 	require.ErrorIs(t, lease.Release(background), rowlock.ErrNotHeld)
 }
 
-// New and the calls reject an option that the store does not support. The error does not say that the store
-// is unreachable.
+// New and the calls of a Locker reject an option that the store does not support. The error does not say that the store is
+// unreachable.
 func TestNewRejectsDelaysOnSessionLocks(t *testing.T) {
 	for want, opt := range map[string]rowlock.Option{
 		"MinHold(1m0s)": rowlock.MinHold(time.Minute), "HandoverDelay(1m0s)": rowlock.HandoverDelay(time.Minute),
@@ -105,7 +105,7 @@ func (e ephemeral) Capabilities() driver.Capabilities {
 	return c
 }
 
-// An error has one line, whatever the driver reports and however many errors it joins.
+// The text of an error is one line, whatever the driver reports and however many errors the error joins.
 func TestErrorsAreOneLine(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		several := errors.New("failed to connect:\n\t127.0.0.1:1: refused\n\t[::1]:1: refused")
@@ -144,7 +144,8 @@ func TestErrorsAreOneLine(t *testing.T) {
 	})
 }
 
-// With Reenter a Do inside the Do of the same name runs under the outer lease, which it does not release. Anything else is as without.
+// With the option Reenter, a Do inside the Do of the same name runs under the outer lease and does not release that lease. In all
+// other cases Reenter changes nothing.
 func TestReenter(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.Reenter())

@@ -14,7 +14,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// An operator sees who holds a name, ends the lease by its token, and gets an error when there is nothing to end. The holder finds out.
+// An operator sees who holds a name, and can end the lease by its token. If there is no lease to end, the operator gets an error.
+// The holder detects that its lease has ended.
 func TestOperatorOfALocker(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		holder, ops := locker(t, store, rowlock.Holder("job-1")), locker(t, store)
@@ -62,7 +63,7 @@ func TestOperatorOfALocker(t *testing.T) {
 	})
 }
 
-// failing is a backend whose operations for people fail, or hang until ctx ends.
+// failing is a backend whose methods of driver.Operator fail, or hang until ctx ends.
 type failing struct {
 	*memlock.Backend
 	err error
@@ -90,7 +91,8 @@ func (f failing) ForceRelease(ctx context.Context, _ driver.Key, _ driver.Token,
 
 func (f failing) Prune(ctx context.Context, _ time.Duration) (int, error) { return 0, f.fail(ctx) }
 
-// Promise 6: a question that fails is an unavailable store, and a change that got no answer is unknown. No call outlasts ten seconds.
+// Promise 6: if an inspection fails, the error says that the store is unavailable. If a change gets no answer, its outcome is
+// unknown. No call lasts longer than ten seconds.
 func TestOperatorClassifiesErrors(t *testing.T) {
 	broken := errors.New("broken")
 	for name, test := range map[string]struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// An option that cannot work makes New and the call fail with an error that names it.
+// If an option cannot work, New or the call returns an error that names the option.
 func TestBadOptionsAreNamed(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for want, opt := range map[string]rowlock.Option{
@@ -46,8 +46,8 @@ func TestBadOptionsAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, "backend is nil")
 }
 
-// Promise 6: only the deadline makes a lease lost, so the first renewal must be due before it. Options that
-// contradict this are rejected, and the error names both.
+// Promise 6: only the deadline makes a lease lost, so the first renewal must be due before the deadline. New rejects options that
+// contradict this rule, and the error names both options.
 func TestRenewalIsDueBeforeTrustEnds(t *testing.T) {
 	_, err := rowlock.New(memlock.New(), rowlock.TTL(10*time.Second), rowlock.RenewEvery(5*time.Second), rowlock.Margin(5*time.Second))
 	require.ErrorContains(t, err, "RenewEvery(5s)")
@@ -80,7 +80,7 @@ func TestTheBoundsOfOptionsWork(t *testing.T) {
 	}
 }
 
-// stingy is a store that grants a fifth of the requested TTL, and also renews for that time.
+// stingy is a store that grants and renews leases for a fifth of the requested TTL.
 type stingy struct{ *memlock.Backend }
 
 func (s stingy) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -97,7 +97,7 @@ func TestAShortGrantIsRenewedInTime(t *testing.T) {
 	})
 }
 
-// An invalid name is reported, and no request is sent.
+// If a name is invalid, the call reports the name, and sends no request.
 func TestBadNamesAreNamed(t *testing.T) {
 	store := memlock.New()
 	l := locker(t, store)
@@ -115,7 +115,7 @@ func TestBadNamesAreNamed(t *testing.T) {
 	acquire(t, l, strings.Repeat("x", 512))
 }
 
-// Options of a call replace those of New, and the defaults that depend on them are computed again.
+// Options of a call replace the options of New. Defaults that depend on the replaced options are computed again.
 func TestOptionsOfACallReplaceTheDefaults(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(time.Minute), rowlock.Holder("default"))
@@ -126,8 +126,7 @@ func TestOptionsOfACallReplaceTheDefaults(t *testing.T) {
 	})
 }
 
-// Require makes New fail on a backend that does not meet it, and the error names the backend and the
-// requirement.
+// Require makes New fail if the backend does not meet the requirement. The error names the backend and the requirement.
 func TestRequire(t *testing.T) {
 	_, err := rowlock.New(memlock.New(), rowlock.Require(rowlock.LinearizableToken, rowlock.Notifications))
 	require.NoError(t, err)
@@ -140,7 +139,7 @@ func TestRequire(t *testing.T) {
 	require.Error(t, err)
 }
 
-// modest promises nothing.
+// modest is a store that claims no guarantees.
 type modest struct{ *memlock.Backend }
 
 func (modest) Capabilities() driver.Capabilities { return driver.Capabilities{} }
@@ -157,7 +156,7 @@ func TestNewAsksTheBackendForItsOptions(t *testing.T) {
 	require.ErrorContains(t, err, `table "a b"`)
 }
 
-// A refusal is one sentence for an operator.
+// The text of a HeldError is one sentence for an operator.
 func TestHeldErrorIsASentence(t *testing.T) {
 	since := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 	for want, err := range map[string]rowlock.HeldError{
@@ -168,9 +167,9 @@ func TestHeldErrorIsASentence(t *testing.T) {
 		`"a" is closed until its minimum hold is over, last held by job since 2026-11-21 03:00:00 UTC, free in 300ms (token 7)`: {
 			Name: "a", Reason: driver.MinHold, Holder: "job", Since: since, ExpiresIn: 300 * time.Millisecond, Token: 7,
 		},
-		`"a" is held by "b\x1b[2J\r\nc": "\u009b\u202e"`:      {Name: "a", Holder: "b\x1b[2J\r\nc", Note: "\u009b\u202e"}, // quoted, because a terminal would interpret the characters
+		`"a" is held by "b\x1b[2J\r\nc": "\u009b\u202e"`:      {Name: "a", Holder: "b\x1b[2J\r\nc", Note: "\u009b\u202e"}, // the note is quoted, because a terminal would interpret its control characters
 		`"a" is closed after a change of server, free in 30s`: {Name: "a", Reason: driver.Quarantine, ExpiresIn: 30 * time.Second},
-		// Durations are rounded.
+		// the durations are rounded
 		`"a" is held, lease ends in 1m1s unless renewed; waited 1.2s`:  {Name: "a", ExpiresIn: 61400 * time.Millisecond, Waited: 1234567 * time.Microsecond},
 		`"a" is held, lease ends in 59.9s unless renewed; waited 12ms`: {Name: "a", ExpiresIn: 59940 * time.Millisecond, Waited: 12345 * time.Microsecond},
 	} {

@@ -24,8 +24,8 @@ func stateOf(t *testing.T, store *memlock.Backend, name string) driver.State {
 	return status.State
 }
 
-// During a pause nobody acquires the name, also after the process that paused it has ended. Refusals say who
-// paused it and why. Only Resume ends the pause.
+// During a pause nobody can acquire the name, even after the process that paused the name has ended. The error of a refused
+// caller says who paused the name and why. Only Resume ends the pause.
 func TestPauseClosesUntilResume(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		operator := locker(t, store, rowlock.Holder("ann@desk"), rowlock.MinHold(time.Minute))
@@ -89,7 +89,7 @@ func TestPauseWaitsForTheHolder(t *testing.T) {
 	})
 }
 
-// A request to pause whose reply was lost is repeated, and makes the same pause.
+// If the reply to a request to pause is lost, the request is repeated, and the pause is the same.
 func TestAPauseIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		store.LoseReply(memlock.OpPause)
@@ -100,8 +100,8 @@ func TestAPauseIsRepeated(t *testing.T) {
 	})
 }
 
-// If no reply comes, the outcome is unknown, unless the name can be released: then it is not paused. In both
-// cases the name is paused or free, and nobody waits for a TTL.
+// If the store does not reply to a request to pause, the outcome is unknown. If the name can then be released, the name is not
+// paused. In both cases the name is paused or free, and nobody has to wait for a TTL.
 func TestPauseOfUnknownOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault memlock.Fault
@@ -121,7 +121,7 @@ func TestPauseOfUnknownOutcome(t *testing.T) {
 				_, err := locker(t, store, rowlock.TTL(time.Hour)).Pause(t.Context(), "a", "why")
 				require.ErrorIs(t, err, test.kind)
 				assert.Less(t, time.Since(began), time.Minute)
-				time.Sleep(2 * time.Hour) // late requests have arrived
+				time.Sleep(2 * time.Hour) // long enough for late requests to arrive
 				assert.Equal(t, test.state, stateOf(t, store, "a"))
 			})
 		})
@@ -168,7 +168,7 @@ func TestTwoResumeAtTheSameTime(t *testing.T) {
 	})
 }
 
-// overtaken is a store in which the test changes something after each inspection.
+// overtaken is a store in which the test changes the state after each inspection.
 type overtaken struct {
 	*memlock.Backend
 
@@ -181,7 +181,7 @@ func (o overtaken) Inspect(ctx context.Context, key driver.Key) (driver.Status, 
 	return status, err
 }
 
-// If the store is unreachable, Resume reports that, and not that the name is not paused.
+// If the store is unreachable, Resume reports an unavailable store. It does not report that the name is not paused.
 func TestResumeWithAnUnreachableStore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -218,7 +218,7 @@ func TestResumeThatFails(t *testing.T) {
 	})
 }
 
-// closing is a store that ends nothing by force.
+// closing is a store that rejects every forced release.
 type closing struct {
 	*memlock.Backend
 

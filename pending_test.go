@@ -16,17 +16,18 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// granting is a store that records a request that it refuses, and grants it with the release of the holder.
+// granting is a store that records a request that it refuses. When the holder releases the name, the store grants the recorded
+// request.
 type granting struct {
 	*memlock.Backend
 
 	mu     sync.Mutex
 	left   *driver.Request
-	given  *driver.Grant // not reported yet
+	given  *driver.Grant // a grant that the store has not reported yet
 	wake   func()
 	asked  int
 	proven int
-	taken  []driver.Grant // released with a zero token
+	taken  []driver.Grant // grants that were released with a zero token
 }
 
 func (b *granting) Notify(_ context.Context, _ driver.Key, wake func()) (func(), error) {
@@ -46,7 +47,7 @@ func (b *granting) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 		return g, nil
 	}
 	g, err := b.Backend.Acquire(ctx, r)
-	if held, refused := err.(*driver.Held); refused && r.Waits { //nolint:errorlint // memlock's own
+	if held, refused := err.(*driver.Held); refused && r.Waits { //nolint:errorlint // memlock returns this error unwrapped
 		held.Pending = true
 		b.left = &r
 	}
@@ -87,8 +88,8 @@ func (b *granting) HandOver(context.Context, driver.Grant, driver.Request) (driv
 	return driver.Grant{}, driver.Permanent(driver.ErrNotHeld)
 }
 
-// Promise 2: the time of a grant that the store made alone is unknown. It is trusted from before the recorded
-// request was sent. After a long wait a renewal confirms it.
+// Promise 2: if the store grants a recorded request without a new request, the time of the grant is unknown. The grant is trusted
+// from before the recorded request was sent. After a long wait a renewal confirms the grant.
 func TestTrustInAGrantThatTheStoreMadeAlone(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"soon": ttl / 4, "after a long wait": 2 * ttl} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +130,8 @@ func TestTrustInAGrantThatTheStoreMadeAlone(t *testing.T) {
 	}
 }
 
-// overdue is a store whose reply about a grant that it made alone takes most of the time limit of a request.
+// overdue is a store that grants recorded requests by itself. Its reply about such a grant takes most of the time limit of a
+// request.
 type overdue struct{ *granting }
 
 func (b overdue) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -140,7 +142,7 @@ func (b overdue) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	return g, err
 }
 
-// Promise 2: a grant that the store made alone is not trusted if its confirmation fails. The lease of a
+// Promise 2: if the store has granted a recorded request, and the confirmation fails, the grant is not trusted. The lease of a
 // repeated request is trusted for no longer than the store holds the name.
 func TestAGrantWhoseConfirmationFailsIsNotTrusted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -172,7 +174,7 @@ func TestAGrantWhoseConfirmationFailsIsNotTrusted(t *testing.T) {
 	})
 }
 
-// Promise 5: a recorded request is withdrawn when its caller gives up, and no event reports a doubt.
+// Promise 5: when a caller gives up, the caller's recorded request is withdrawn. No event reports an unknown outcome.
 func TestARecordedRequestIsWithdrawn(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := &granting{Backend: store}
@@ -200,7 +202,7 @@ func TestARecordedRequestIsWithdrawn(t *testing.T) {
 	})
 }
 
-// Promise 5: the same holds if another request got no reply. The request is withdrawn when Acquire returns.
+// Promise 5: a recorded request is also withdrawn if another request got no reply. This happens when Acquire returns.
 func TestARecordedRequestIsWithdrawnAfterAMissingReply(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := &granting{Backend: store}
@@ -225,7 +227,7 @@ func TestARecordedRequestIsWithdrawnAfterAMissingReply(t *testing.T) {
 	})
 }
 
-// A grant that no recorded request asked for is not trusted.
+// If a grant belongs to no recorded request, the grant is not trusted.
 func TestAGrantWithoutARecordedRequestIsNotTrusted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, early{store})

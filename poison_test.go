@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// spoiled is a store in which a renewal fails completely if one of its leases is poisoned. A statement fails
-// like this if the server cannot read a parameter.
+// spoiled is a store in which a renewal of several leases fails completely if one of these leases is poisoned. A statement fails
+// in the same way if the server cannot read a parameter.
 type spoiled struct {
 	*memlock.Backend
 
@@ -39,8 +39,8 @@ func (s *spoiled) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return s.Backend.Renew(ctx, grants)
 }
 
-// Promise 11: one bad lease harms no other. Of a thousand leases exactly those are lost that cannot be
-// renewed, wherever they are in the batch and however many they are. Finding them takes few requests.
+// Promise 11: one bad lease harms no other lease. Of a thousand leases, exactly those leases are lost that cannot be renewed,
+// wherever they are in the batch and however many they are. Few requests are needed to find the bad leases.
 func TestALeaseThatCannotBeRenewedIsLostAlone(t *testing.T) {
 	const leases = 1000
 	for name, poisoned := range map[string]func(i int) bool{
@@ -79,8 +79,8 @@ func TestALeaseThatCannotBeRenewedIsLostAlone(t *testing.T) {
 	}
 }
 
-// Promise 11: the limit of a request is that of its shortest lease. So a lease with a short TTL is not
-// renewed together with long ones, whose renewals would fail.
+// Promise 11: the time limit of a request depends on the shortest TTL in the request. So a lease with a short TTL is not renewed
+// together with leases with long TTLs, whose renewals would fail.
 func TestAShortLeaseDoesNotShortenTheRequestsOfOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &slowRenewals{Backend: store}
@@ -98,7 +98,7 @@ func TestAShortLeaseDoesNotShortenTheRequestsOfOthers(t *testing.T) {
 	})
 }
 
-// slowRenewals takes 16 ms for a renewal, plus 50 µs for each of its leases.
+// slowRenewals is a store that takes 16 ms for a renewal request, plus 50 µs for each lease in the request.
 type slowRenewals struct{ *memlock.Backend }
 
 func (s *slowRenewals) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
@@ -110,8 +110,8 @@ func (s *slowRenewals) Renew(ctx context.Context, grants []driver.Grant) ([]driv
 	}
 }
 
-// Promise 10: if the store rejects everything, the leases are not tried one by one. An outage of a whole TTL
-// costs a few requests for a thousand leases, whether the store returns errors at once or does not reply.
+// Promise 10: if the store rejects every renewal, the leases are not renewed one by one. For a thousand leases, an outage of a
+// whole TTL costs a few requests, whether the store returns errors at once or does not reply.
 func TestAnOutageCostsFewRenewals(t *testing.T) {
 	for name, fault := range map[string]memlock.Fault{
 		"refused": {Fail: errSpoiled},

@@ -16,22 +16,22 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// silent is a store that notifies nobody. It records when each waiter has sent a request, and may report how
-// many waiters are ahead.
+// silent is a store that notifies nobody. It records when each waiter has sent a request, and may report how many waiters are
+// ahead.
 type silent struct {
 	driver.Backend
 
 	mu     sync.Mutex
 	asked  []time.Time
 	ahead  int
-	series bool // it always reports that the name was granted a millisecond ago
+	series bool // the store always reports that the name was granted a millisecond ago
 }
 
 func (s *silent) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	g, err := s.Backend.Acquire(ctx, r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if held, ok := err.(*driver.Held); ok { //nolint:errorlint // memlock's own
+	if held, ok := err.(*driver.Held); ok { //nolint:errorlint // memlock returns this error unwrapped
 		s.asked = append(s.asked, time.Now())
 		held.Ahead, held.Since = s.ahead, max(held.Since, time.Microsecond) // zero means unknown
 		if s.series {
@@ -41,7 +41,7 @@ func (s *silent) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	return g, err
 }
 
-// questions returns how many requests came since t.
+// questions returns the number of requests since t.
 func (s *silent) questions(t time.Time) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,10 +57,10 @@ func (s *silent) questions(t time.Time) (n int) {
 // hour. The more waiters are ahead, the less often it polls.
 func TestThePollFollowsTheHold(t *testing.T) {
 	for name, c := range map[string]struct {
-		held        time.Duration // before the waiter comes
+		held        time.Duration // how long the name was held before the waiter comes
 		ahead       int
-		within      time.Duration // in this time
-		least, most int           // requests
+		within      time.Duration // the period in which the requests are counted
+		least, most int           // limits of the number of requests
 	}{
 		"a moment":             {time.Millisecond, 0, 12 * time.Millisecond, 2, 6},
 		"a moment, in line":    {time.Millisecond, 7, 100 * time.Millisecond, 1, 8},
@@ -142,8 +142,8 @@ func TestAWaiterBehindALocalHolderPollsRarely(t *testing.T) {
 	})
 }
 
-// Promise 9: without notifications, a waiter is late by an eighth of the hold on average, and by a second at
-// most.
+// Promise 9: without notifications, a waiter acquires the name after a delay. On average the delay is an eighth of the hold, and
+// at most a second.
 func TestAHandOverByPollIsSoonAfterAShortHold(t *testing.T) {
 	for _, hold := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Minute} {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -170,7 +170,7 @@ func TestAHandOverByPollIsSoonAfterAShortHold(t *testing.T) {
 	}
 }
 
-// Promise 9: a waiter that the store notifies does not poll more often because of that.
+// Promise 9: if the store notifies a waiter, the waiter does not poll more often because of the notifications.
 func TestANotifiedWaiterStillPolls(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memlock.Backend) {
 		acquire(t, locker(t, mem), "a")
@@ -195,8 +195,8 @@ func (w waking) Capabilities() driver.Capabilities {
 	return c
 }
 
-// Promise 10: a waiter retries when the reservation for another waiter is over. Waiters further behind retry
-// later.
+// Promise 10: while the name is reserved for another waiter, a waiter waits, and then retries. Waiters further behind in the
+// queue retry later.
 func TestAReservationIsWaitedFor(t *testing.T) {
 	for ahead, c := range []struct{ least, most time.Duration }{
 		{45 * time.Millisecond, 60 * time.Millisecond},
@@ -248,7 +248,7 @@ func (ancient) Notify(context.Context, driver.Key, func()) (func(), error) {
 
 func (s ancient) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	g, err := s.Backend.Acquire(ctx, r)
-	if held, ok := err.(*driver.Held); ok { //nolint:errorlint // memlock's own
+	if held, ok := err.(*driver.Held); ok { //nolint:errorlint // memlock returns this error unwrapped
 		held.Ahead, held.Since = 40, 30*365*24*time.Hour
 	}
 	return g, err

@@ -19,8 +19,8 @@ import (
 type slow struct {
 	*memlock.Backend
 
-	away func() // called after the grant
-	gone int    // releases that fail
+	away func() // the store calls this function after the grant
+	gone int    // the number of releases that fail
 }
 
 func (s *slow) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
@@ -51,8 +51,8 @@ func (s *slow) Release(ctx context.Context, g driver.Grant) error {
 	return s.Backend.Release(ctx, g)
 }
 
-// Promise 5: a caller may give up while it confirms a grant after a long wait. Then the grant is released,
-// even if the confirmation was certainly never sent, and the release is retried until the store replies.
+// Promise 5: a caller may give up while it confirms a grant after a long wait. Then the grant is released, even if the
+// confirmation was certainly never sent. The release is retried until the store replies.
 func TestAQueuedGrantWithoutConfirmationIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		ctx, giveUp := context.WithCancel(background)
@@ -70,14 +70,14 @@ func TestAQueuedGrantWithoutConfirmationIsReleased(t *testing.T) {
 	})
 }
 
-// robbed is slow, but reachable.
+// robbed is the store slow without the outage.
 type robbed struct{ *slow }
 
 func (r robbed) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	return r.Backend.Renew(ctx, grants)
 }
 
-// Promise 2: a grant that is gone at its confirmation is not trusted. The waiter requests another one.
+// Promise 2: if a grant has ended before its confirmation, the grant is not trusted. The waiter sends another request.
 func TestAGrantThatIsGoneAfterALongWaitIsNotTrusted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		gone := 0

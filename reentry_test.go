@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A trace holds no lock of the package, so it may release the lease of its event. That release has already
-// happened.
+// A function of a Trace is called without any lock of the package, so the function may release the lease of its event. That
+// release has already happened.
 func TestATraceMayReleaseTheLeaseOfItsEvent(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		told := 0

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A release that had no effect reports that the store is unavailable, and not that the outcome is unknown. If
-// a retry cannot help, the release is sent once. Otherwise it is retried, also in the background.
+// If a release had no effect, the error says that the store is unavailable, and not that the outcome is unknown. If a retry
+// cannot help, the release is sent once. Otherwise the release is retried, also in the background.
 func TestReleaseThatIsRefused(t *testing.T) {
 	refused := errors.New("refused")
 	for name, c := range map[string]struct {

@@ -22,7 +22,7 @@ type sessions struct {
 
 	connection context.Context
 	queued     chan driver.Request // waiters in the store
-	answers    chan error          // the replies to them; nil is a grant
+	answers    chan error          // the replies to these waiters; a nil reply is a grant
 }
 
 func newSessions(t *testing.T, store *memlock.Backend) (*sessions, context.CancelCauseFunc) {
@@ -59,13 +59,13 @@ func (s *sessions) Await(ctx context.Context, r driver.Request, wait func(*drive
 	}
 }
 
-// A lease ends at once when its connection does, and reports that.
+// When a connection ends, its lease ends at once and reports this cause.
 func TestALeaseEndsWithItsSession(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, end := newSessions(t, store)
 		lost := make(chan rowlock.LostEvent, 1)
 		lease := acquire(t, locker(t, s, rowlock.Tracing(&rowlock.Trace{Lost: func(e rowlock.LostEvent) { lost <- e }})), "a")
-		synctest.Wait() // the scheduler sleeps
+		synctest.Wait() // waits until the scheduler sleeps
 		end(errors.New("terminated"))
 		assert.Zero(t, until(t, lease.Context().Done()))
 		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
@@ -75,7 +75,7 @@ func TestALeaseEndsWithItsSession(t *testing.T) {
 	})
 }
 
-// late is a session that has ended, before any watcher has been called.
+// late is a session that has ended. No watcher of the session has been called yet.
 type late struct {
 	context.Context
 
@@ -94,8 +94,8 @@ func (l late) Err() error {
 	}
 }
 
-// Every getter checks the session, as it checks the clocks. A lease is not trusted after its session, even if
-// the goroutine that reports the end is late.
+// Every getter checks the session, as it checks the clocks. After the end of its session a lease is not trusted, even if the
+// goroutine that reports the end is late.
 func TestAGetterLooksAtTheSession(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
@@ -112,7 +112,7 @@ func TestAGetterLooksAtTheSession(t *testing.T) {
 	})
 }
 
-// A session that ended before the lease was made also ends the lease.
+// If a session ended before the lease was created, the lease ends, too.
 func TestALeaseOfAnEndedSession(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, end := newSessions(t, store)
@@ -151,7 +151,7 @@ func TestMaxHoldReleasesASessionLock(t *testing.T) {
 func TestWaitingInTheStoresQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
-		before := acquire(t, locker(t, store, rowlock.TTL(time.Hour)), "a") // it is not renewed meanwhile
+		before := acquire(t, locker(t, store, rowlock.TTL(time.Hour)), "a") // the long TTL prevents a renewal during the test
 		var attempts, proofs atomic.Int32
 		store.Intercept(func(c memlock.Call) memlock.Fault {
 			if c.Op == memlock.OpAcquire {
@@ -183,8 +183,8 @@ func TestWaitingInTheStoresQueue(t *testing.T) {
 	})
 }
 
-// A grant of an ordinary request is trusted from before it was sent, however late the reply was. It needs no
-// confirmation before Acquire returns.
+// A grant of an ordinary request is trusted from before the request was sent, however late the reply was. Acquire returns the
+// lease without a confirmation.
 func TestASlowAcquireIsNotProven(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {Reply: ttl / 5}, memlock.OpRenew: {LoseRequest: true}})
@@ -209,7 +209,7 @@ func TestAGrantWithoutConfirmationIsReleased(t *testing.T) {
 		require.NoError(t, before.Release(t.Context()))
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
 		s.answers <- nil
-		synctest.Wait() // it is granted, and the confirmation is in progress
+		synctest.Wait() // the waiter is granted the name, and the confirmation is in progress
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}, memlock.OpAcquire: {LoseRequest: true}})
 		time.Sleep(ttl)
 		cancel()
@@ -221,7 +221,7 @@ func TestAGrantWithoutConfirmationIsReleased(t *testing.T) {
 	})
 }
 
-// If its limit ends a wait in the queue, the result is a refusal and not a failure of the store.
+// If the wait in the queue reaches its limit, the call returns a refusal and not a failure of the store.
 func TestTheEndOfAQueuedWaitIsARefusal(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)
@@ -233,8 +233,8 @@ func TestTheEndOfAQueuedWaitIsARefusal(t *testing.T) {
 	})
 }
 
-// If a connection breaks after a long wait in the queue, the waiter loses its place but continues to wait. It
-// checks that the store replies, and joins the queue again.
+// If a connection breaks after a long wait in the queue, the waiter loses its place in the queue but continues to wait. The
+// waiter checks that the store replies, and joins the queue again.
 func TestAConnectionThatBreaksAfterALongWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)

@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// held counts the held names of the store.
+// held returns the number of held names in the store.
 func held(t *testing.T, store *memlock.Backend) (count int) {
 	t.Helper()
 	list, err := store.List(background, "", true)
@@ -42,13 +42,13 @@ func anyOf(ctx context.Context, l *rowlock.Locker, names []string, opts ...rowlo
 	return got
 }
 
-// Promise 1: at most n slots are held at a time, all n are used, and each waiter acquires one in the end.
+// Promise 1: at most n slots are held at the same time, all n slots are used, and each waiter acquires a slot in the end.
 func TestSlotsAdmitAtMostN(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		const slots, workers, rounds = 3, 8, 5
 		var working, most, done atomic.Int32
 		var wg sync.WaitGroup
-		for range 3 { // processes
+		for range 3 { // one Locker stands for one process
 			l := locker(t, store)
 			for range workers {
 				wg.Go(func() {
@@ -100,7 +100,7 @@ func TestAnyWaitsForTheFirst(t *testing.T) {
 	})
 }
 
-// Promise 1: if two names become free at the same moment, the caller keeps one, and the other becomes free again.
+// Promise 1: if two names become free at the same moment, the caller keeps one name, and the other name becomes free again.
 func TestAnyKeepsOne(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)
@@ -108,7 +108,7 @@ func TestAnyKeepsOne(t *testing.T) {
 		a, b := acquire(t, l, names[0]), acquire(t, l, names[1])
 		var lost atomic.Int32
 		got := anyOf(background, other, names, rowlock.Tracing(&rowlock.Trace{AcquireFailed: func(rowlock.AcquireFailedEvent) { lost.Add(1) }}))
-		store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{Reply: time.Millisecond} }) // both are granted before the first reply arrives
+		store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{Reply: time.Millisecond} }) // the store grants both requests before the first reply arrives
 		var wg sync.WaitGroup
 		for _, lease := range []*rowlock.Lease{a, b} {
 			wg.Go(func() { assert.NoError(t, lease.Release(background)) })
@@ -125,7 +125,7 @@ func TestAnyKeepsOne(t *testing.T) {
 	})
 }
 
-// Promise 5: a failed call leaves nothing behind. No later release grants it a name.
+// Promise 5: a failed call of AcquireAny leaves no request in the store. So no later release grants a name to that call.
 func TestAnyThatFailsLeavesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts []rowlock.Option
@@ -167,7 +167,7 @@ func TestAnyThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// Promise 5: if any reply of the call is lost, one slot is held afterwards, or none if the call failed.
+// Promise 5: even if replies are lost, a successful call of AcquireAny leaves exactly one slot held. A failed call leaves none.
 func TestAnyWithLostReplies(t *testing.T) {
 	for lost := range 12 {
 		t.Run(fmt.Sprint(lost), func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestAnyWithLostReplies(t *testing.T) {
 	}
 }
 
-// anySealer counts the seals, and returns err.
+// anySealer is a guard that counts the seals and returns err.
 type anySealer struct {
 	seals atomic.Int32
 	err   error
@@ -210,7 +210,7 @@ func (s *anySealer) Seal(ctx context.Context, _ *rowlock.Lease, _ ...string) err
 	return errors.Join(s.err, ctx.Err())
 }
 
-// Only the lease that AcquireAny keeps is sealed, with the caller's ctx. If sealing fails, no name stays held.
+// AcquireAny seals only the lease that it keeps, with the caller's ctx. If sealing fails, no name stays held.
 func TestAnySealsWhatItKeeps(t *testing.T) {
 	broken := errors.New("broken")
 	for _, fail := range []error{nil, broken} {
@@ -237,7 +237,7 @@ func TestAnySealsWhatItKeeps(t *testing.T) {
 	}
 }
 
-// An invalid list of names is an error that says why, and no request is sent.
+// If the list of names is invalid, the error says why, and no request is sent.
 func TestAnyRefusesLists(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -258,7 +258,7 @@ func TestAnyRefusesLists(t *testing.T) {
 	})
 }
 
-// If the store is unreachable during the tries, AcquireAny retries as Acquire does.
+// If the store is unreachable while AcquireAny tries the names, AcquireAny retries as Acquire does.
 func TestAnyOutlastsAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)

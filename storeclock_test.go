@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// If a server's clock is set forward, leases end early. Two holders are possible until the first one's next
-// renewal, and their tokens differ.
+// If a server's clock is set forward, leases end early. Then there may be two holders until the first holder's next renewal.
+// Their tokens differ.
 func TestStoreClockSetForward(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		first := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
@@ -29,7 +29,7 @@ func TestStoreClockSetForward(t *testing.T) {
 	})
 }
 
-// If a server's clock is set back, a minimum hold lasts longer, and tokens still rise.
+// If a server's clock is set back, a minimum hold lasts longer. Tokens still rise.
 func TestStoreClockSetBack(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))

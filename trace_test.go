@@ -47,7 +47,7 @@ func (l *lines) messages() []string {
 	return all
 }
 
-// Every event is reported once, to the trace and to the log.
+// Every event is reported once to the trace and once to the log.
 func TestEachEventIsReportedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var log lines
@@ -86,7 +86,7 @@ func TestEachEventIsReportedOnce(t *testing.T) {
 	})
 }
 
-// A log line has what an operator searches for.
+// A log line contains the name, the token and the holder, because operators search for these values.
 func TestLogCarriesNameTokenAndHolder(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var log lines
@@ -96,7 +96,7 @@ func TestLogCarriesNameTokenAndHolder(t *testing.T) {
 	})
 }
 
-// Promise 13: without a logger and a trace nothing is reported, and nil functions are skipped.
+// Promise 13: without a logger and a trace no event is reported. Functions of a Trace that are nil are not called.
 func TestNilTraceIsSilent(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl), rowlock.Tracing(&rowlock.Trace{}), rowlock.Logger(nil))
@@ -131,8 +131,7 @@ func (b tokenless) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 	return g, err
 }
 
-// The table of log lines in docs/observability.md has every message and its keys, because programs search for
-// them.
+// The table of log lines in docs/observability.md lists every message with its keys, because programs search for these texts.
 func TestLogKeysAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("docs/observability.md")
 	require.NoError(t, err)
@@ -171,8 +170,8 @@ func TestLogKeysAreDocumented(t *testing.T) {
 	assert.Equal(t, reflect.TypeFor[rowlock.Trace]().NumField(), 9, "log and document a new event")
 }
 
-// A call that returns no lease is reported with its error. A loss that only the release notices is reported
-// once, like any other loss. Every trace gets the values of the caller's ctx.
+// If a call returns no lease, the trace receives the error. A loss that only the release notices is reported once, like any other
+// loss. Every function of a Trace gets the values of the caller's ctx.
 func TestFailuresAndLateLossesAreReported(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var failed []rowlock.AcquireFailedEvent

@@ -15,13 +15,13 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 11: the scheduler has only one request for a lease in progress, also if Renew is called meanwhile
-// and succeeds.
+// Promise 11: the scheduler has only one request for a lease in progress. This is also true if Renew is called meanwhile and
+// succeeds.
 func TestRenewStartsNoSecondRequestInTheBackground(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl), rowlock.RenewEvery(100*time.Millisecond)), "a")
 		store.Intercept(func(c memlock.Call) memlock.Fault {
-			return memlock.Fault{LoseRequest: c.Op == memlock.OpRenew && c.N != 1} // the request of Renew is answered
+			return memlock.Fault{LoseRequest: c.Op == memlock.OpRenew && c.N != 1} // only the request of Renew gets an answer
 		})
 		time.Sleep(150 * time.Millisecond)
 		require.NoError(t, lease.Renew(background))
@@ -31,8 +31,7 @@ func TestRenewStartsNoSecondRequestInTheBackground(t *testing.T) {
 	})
 }
 
-// jammed is a store that does not reply for names that begin with "jam", and records which others are
-// renewed.
+// jammed is a store that does not reply for names that begin with "jam". It records which other names are renewed.
 type jammed struct {
 	*memlock.Backend
 
@@ -53,21 +52,21 @@ func (j *jammed) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Out
 	return j.Backend.Renew(ctx, grants)
 }
 
-// Promise 8: a lost lease is not renewed, even if its renewal was waiting for a free slot when it was lost. A
-// renewal would keep the name held for another TTL.
+// Promise 8: a lost lease is not renewed, even if the renewal was already waiting to be sent when the lease was lost. A renewal
+// would keep the name held for another TTL.
 func TestALostLeaseInTheRenewalQueueIsNotRenewed(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		j := &jammed{Backend: store}
 		l := locker(t, j)
-		for _, name := range []string{"jam 1", "jam 2", "jam 3", "jam 4"} { // one request each, which lasts for 5 s
+		for _, name := range []string{"jam 1", "jam 2", "jam 3", "jam 4"} { // each name gets its own request, which lasts for 5 s
 			acquire(t, l, name, rowlock.TTL(time.Minute), rowlock.RenewEvery(time.Second))
 			time.Sleep(300 * time.Millisecond)
 		}
-		time.Sleep(1900 * time.Millisecond) // all are in progress, until 6 s from the beginning or later
+		time.Sleep(1900 * time.Millisecond) // all four requests are now in progress, at least until 6 s after the beginning
 		lease := acquire(t, l, "a", rowlock.TTL(ttl), rowlock.RenewEvery(ttl/3))
 		start := time.Now()
 		assert.Equal(t, trust, until(t, lease.Context().Done()))
-		time.Sleep(ttl - trust) // until then the store would still renew it
+		time.Sleep(ttl - trust) // until this instant the store would still renew the lease
 		j.mu.Lock()
 		assert.NotContains(t, j.renewed, "a")
 		j.mu.Unlock()

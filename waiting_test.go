@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 9: waiters of one process are served first come, first served, and only the first sends requests.
+// Promise 9: waiters of one process acquire the name in order of arrival, and only the first waiter sends requests.
 func TestWaitersAreServedInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -48,8 +48,8 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// Promise 9: a release wakes a waiter of the same process, and one of another process if the store can notify
-// it.
+// Promise 9: a release wakes a waiter of the same process. It also wakes a waiter of another process if the store can notify that
+// process.
 func TestReleaseWakesTheWaiter(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		t.Run(fmt.Sprintf("other process %v", other), func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestReleaseWakesTheWaiter(t *testing.T) {
 	}
 }
 
-// teller counts subscriptions and notifications.
+// teller is a store that counts subscriptions and notifications.
 type teller struct {
 	*memlock.Backend
 	asked, told atomic.Int32
@@ -84,9 +84,9 @@ func (s *teller) Notify(ctx context.Context, key driver.Key, wake func()) (func(
 	return func() { stop(); s.told.Add(-1) }, err
 }
 
-// Promise 9: the waiters of one process for one name share a subscription, which ends with the last of them.
-// A hand-over among them takes one request that is refused and one that is granted, and rarely another. A
-// release wakes both through the store and in the process.
+// Promise 9: the waiters of one process for one name share a subscription, which ends with the last waiter. A hand-over among
+// these waiters usually takes one refused request and one granted request. A release wakes waiters through the store and in the
+// process.
 func TestWaitersShareTheirWakeUps(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memlock.Backend) {
 		store := &teller{Backend: mem}
@@ -111,7 +111,7 @@ func TestWaitersShareTheirWakeUps(t *testing.T) {
 		assert.EqualValues(t, 1, store.asked.Load())
 		assert.Zero(t, store.told.Load())
 
-		held := acquire(t, other, "a") // the next waiter subscribes, too
+		held := acquire(t, other, "a") // the next waiter in this process also subscribes
 		go func() { time.Sleep(time.Minute); assert.NoError(t, held.Release(background)) }()
 		next, waited := acquireWithin(t, time.Hour, l, "a")
 		require.NoError(t, next.Release(background))
@@ -126,14 +126,14 @@ type deaf struct{ *memlock.Backend }
 
 func (deaf) Notify(context.Context, driver.Key, func()) (func(), error) { return func() {}, nil }
 
-// mute is a store that cannot notify, and declares it.
+// mute is a store that cannot notify waiters, and declares this in its capabilities.
 type mute struct{ *memlock.Backend }
 
 func (mute) Notify(context.Context, driver.Key, func()) (func(), error) {
 	return nil, fmt.Errorf("no connection left")
 }
 
-// Promise 9: a lost notification costs a poll, not the lock.
+// Promise 9: if a notification is lost, the waiter acquires the lock by its next poll.
 func TestLostWakeUpCostsAPoll(t *testing.T) {
 	for name, wrap := range map[string]func(*memlock.Backend) driver.Backend{
 		"lost":   func(b *memlock.Backend) driver.Backend { return deaf{b} },
@@ -156,7 +156,7 @@ func TestLostWakeUpCostsAPoll(t *testing.T) {
 	}
 }
 
-// A waiter polls when a dead holder's lease ends.
+// A waiter polls at the instant when a dead holder's lease ends.
 func TestDeadHoldersNameIsTakenWhenItsLeaseEnds(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		_, err := store.Acquire(t.Context(), driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: 10 * time.Second})
@@ -166,7 +166,7 @@ func TestDeadHoldersNameIsTakenWhenItsLeaseEnds(t *testing.T) {
 	})
 }
 
-// ctx limits only the wait. The error matches both causes.
+// The ctx of a call limits only the wait. The error matches both causes.
 func TestContextBoundsTheWaitingOnly(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -190,7 +190,7 @@ func TestContextBoundsTheWaitingOnly(t *testing.T) {
 	})
 }
 
-// Wait limits the wait of every waiter, also of one that never reached the front.
+// The option Wait limits the wait of every waiter, also of a waiter that never became the first in the queue.
 func TestWaitBoundsTheWaiting(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -217,7 +217,7 @@ func TestWaitBoundsTheWaiting(t *testing.T) {
 	})
 }
 
-// Promise 10: a store that hangs ends the call within its limits, and the error is not ErrHeld.
+// Promise 10: if the store hangs, the call ends within its limits. The error is not ErrHeld.
 func TestHangingStoreEndsTheCall(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -237,7 +237,7 @@ func TestHangingStoreEndsTheCall(t *testing.T) {
 	})
 }
 
-// An error that a retry cannot fix is returned at once, with its cause.
+// If a retry cannot fix an error, the call returns the error at once, with its cause.
 func TestAPermanentFailureIsReturnedAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		cause := fmt.Errorf("the table is missing")
@@ -251,7 +251,7 @@ func TestAPermanentFailureIsReturnedAtOnce(t *testing.T) {
 	})
 }
 
-// Close ends every wait, releases every lease, and leaves no goroutine.
+// Close ends every wait, releases every lease, and ends every goroutine.
 func TestCloseReleasesAndEndsWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -285,7 +285,7 @@ func TestCloseReleasesAndEndsWaits(t *testing.T) {
 	})
 }
 
-// Close is limited in time if the store hangs, and names what it could not release.
+// If the store hangs, Close returns after a limited time. Its error names the leases that it could not release.
 func TestCloseIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
