@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// as is a pool of a user who has just these privileges on the two tables.
+// as returns a pool of a user who has exactly these privileges on the two tables.
 func (f *fixture) as(t *testing.T, privileges string) *sql.DB {
 	t.Helper()
 	config, err := mysqldriver.ParseDSN(f.dsn)
@@ -33,8 +33,8 @@ func (f *fixture) as(t *testing.T, privileges string) *sql.DB {
 	return db
 }
 
-// Locking needs SELECT, INSERT and UPDATE on the two tables, and nothing else; only Prune needs
-// DELETE, and says so.
+// Locking needs only SELECT, INSERT and UPDATE on the two tables. Only Prune needs DELETE, and its error names the
+// missing privilege.
 func TestMySQLNeedsFewPrivileges(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		db := f.as(t, "SELECT, INSERT, UPDATE")
@@ -66,7 +66,7 @@ func TestMySQLNeedsFewPrivileges(t *testing.T) {
 	})
 }
 
-// A password that is wrong is not taken for a privilege that is missing.
+// A wrong password is not reported as a missing privilege.
 func TestMySQLSaysWhoIsNotLetIn(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		config, err := mysqldriver.ParseDSN(f.dsn)
@@ -83,7 +83,7 @@ func TestMySQLSaysWhoIsNotLetIn(t *testing.T) {
 	})
 }
 
-// Missing, outdated or empty tables have an error of their own.
+// Missing tables, outdated tables and empty tables have a separate error.
 func TestMySQLSchemaError(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		check := func(b *Backend) {
@@ -108,7 +108,7 @@ func TestMySQLSchemaError(t *testing.T) {
 	})
 }
 
-// A read-only server is named in the error, and the call is not retried.
+// The error names a read-only server, and the call is not retried.
 func TestMySQLReadOnly(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		mustAcquire(t, f, request("a"))
@@ -128,7 +128,7 @@ func TestMySQLReadOnly(t *testing.T) {
 	}
 }
 
-// A server that cannot be reached has certainly done nothing.
+// If the server cannot be reached, the error says that the call had no effect.
 func TestMySQLUnreachable(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("mysql", "root@tcp(127.0.0.1:1)/x")

@@ -23,9 +23,9 @@ import (
 type Backend struct {
 	db       *sql.DB
 	table    sqltable.Table
-	q        *preparedQuerier // on db
+	q        *preparedQuerier // sends statements on the pool db
 	reserve  *sqlbase.Reserve
-	warnings []string // about the way that db is set up
+	warnings []string // warnings about the settings of db
 
 	detected atomic.Pointer[server]   // nil before the first call that reached the server
 	meta     atomic.Pointer[metaSeen] // nil if no grant may rely on an earlier look
@@ -38,12 +38,13 @@ func New(db *sql.DB, t sqltable.Table) *Backend {
 		db: db, table: t, q: newPreparedQuerier(db), warnings: sqlbase.WarningsOf(db), waiters: newWaiters(),
 		reserve: sqlbase.ReserveFor(db, func(one *sql.DB) sqlbase.Querier { return newPreparedQuerier(one) }),
 	}
-	// A backend has no Close, and a prepared statement lives as long as the pool.
+	// A backend has no Close method, and a prepared statement lives as long as the pool. So the statements are closed
+	// when the backend is garbage.
 	runtime.AddCleanup(b, (*preparedQuerier).close, b.q)
 	return b
 }
 
-// Capabilities returns what lease rows in MySQL and MariaDB promise.
+// Capabilities returns the guarantees of lease rows in MySQL and MariaDB.
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Backend: "sqllock/mysql", Token: driver.LinearizableToken, Pauses: true, Warnings: b.warnings,
@@ -53,7 +54,8 @@ func (b *Backend) Capabilities() driver.Capabilities {
 // CloseIdle implements [driver.Idler]: it closes the connection beside the pool if no statement uses it.
 func (b *Backend) CloseIdle(ctx context.Context) { b.reserve.CloseIdle(ctx) }
 
-// server returns the server that the pool leads to. It detects the server once; a failure is not remembered.
+// server returns the server that the pool leads to. It detects the server once. After a failure, the next call
+// detects it again.
 func (b *Backend) server(ctx context.Context) (*server, error) {
 	if s := b.detected.Load(); s != nil {
 		return s, nil
@@ -65,7 +67,7 @@ func (b *Backend) server(ctx context.Context) (*server, error) {
 	return s, err
 }
 
-// renewals returns the server by way of the reserve while the pool is full.
+// renewals returns the server for renewals. While the pool is full, statements to this server use the reserve.
 func (b *Backend) renewals(ctx context.Context) (*server, error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -74,7 +76,8 @@ func (b *Backend) renewals(ctx context.Context) (*server, error) {
 	return s.through(b.reserve.ForRenewals(b.q, b.usage)), nil
 }
 
-// releases is as renewals, for statements that let a renewal use the reserve first.
+// releases returns the server for releases. It is like renewals, but a renewal may use the reserve before a release
+// does.
 func (b *Backend) releases(ctx context.Context) (*server, error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -85,8 +88,9 @@ func (b *Backend) releases(ctx context.Context) (*server, error) {
 
 func (b *Backend) usage() sqlbase.Usage { return sqlbase.UsageOf(b.db) }
 
-// Acquire takes one round trip when it is granted and two when it is refused, because no statement of MySQL both changes a row and
-// reads one. It takes one more before a grant when it has to look first: for a waiter, and when the last look is too old to rely on.
+// Acquire takes one round trip if the lock is granted and two if it is refused, because no statement of MySQL both
+// changes a row and reads one. A grant takes one more round trip if Acquire has to look first: for a waiter, and when
+// the last look is too old.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -99,7 +103,7 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	var last looked
 	a, err := sqlbase.Settle(ctx, func() (sqlbase.Answer, error) {
 		last, err = b.ask(ctx, s, r, known)
-		known = nil // a second attempt looks first
+		known = nil // so that a second attempt looks first
 		return last.Answer, err
 	}, mends(ctx, s, sqlbase.ClosedFor(r)))
 	if err != nil {
@@ -120,7 +124,7 @@ const noAutocommit sqlbase.Verdict = "no autocommit"
 
 var errNoAutocommit = errors.New("autocommit is off in the session: locks need a pool with autocommit on")
 
-// mends are the statements that remove what prevents every grant.
+// mends returns the statements that remove the causes why no lock can be granted.
 func mends(ctx context.Context, s *server, closedFor int64) map[sqlbase.Verdict]func() error {
 	return map[sqlbase.Verdict]func() error{
 		sqlbase.OtherEpoch: func() error {
@@ -135,7 +139,7 @@ func mends(ctx context.Context, s *server, closedFor int64) map[sqlbase.Verdict]
 	}
 }
 
-// ask makes one attempt, and looks if nothing was granted. It looks first if known is nil.
+// ask makes one attempt. If nothing was granted, it reads the reason. It reads the state first if known is nil.
 func (b *Backend) ask(ctx context.Context, s *server, r driver.Request, known *metaSeen) (a looked, err error) {
 	if known != nil {
 		a = looked{Answer: sqlbase.Answer{Verdict: sqlbase.Contended}, metaRow: known.metaRow}
@@ -165,7 +169,7 @@ func grantedAs(token int64) looked {
 	return looked{Answer: sqlbase.Answer{Verdict: sqlbase.Granted, Token: token}}
 }
 
-// look reads why a lock is not granted, and remembers what grants may rely on.
+// look reads why a lock is not granted, and stores what later grants may rely on.
 func (b *Backend) look(ctx context.Context, s *server, r driver.Request) (a looked, err error) {
 	namespace, name := encoded(r.Key)
 	waiter, closedFor, sent := b.waiters.process, sqlbase.ClosedFor(r), time.Now()
@@ -185,8 +189,9 @@ func (b *Backend) look(ctx context.Context, s *server, r driver.Request) (a look
 	return a, nil
 }
 
-// attempt runs a statement that grants r, and returns the token. Nothing is granted if another session has the row, or was first. A
-// trigger of the user's that runs any statement hides LAST_INSERT_ID; then attempt reads the token from the row.
+// attempt runs a statement that grants r, and returns the token. Nothing is granted if another session has locked the
+// row or was faster. A user's trigger that runs a statement hides LAST_INSERT_ID. In that case attempt reads the
+// token from the row.
 func (b *Backend) attempt(ctx context.Context, s *server, r driver.Request, verb string, args []any) (token int64, granted bool, err error) {
 	var done sqlbase.Result
 	err = s.retry(ctx, func() (err error) {
@@ -211,7 +216,7 @@ func (b *Backend) attempt(ctx context.Context, s *server, r driver.Request, verb
 	return token, granted, err
 }
 
-// acquireArgs are the parameters of acquire.sql.
+// acquireArgs returns the parameters of acquire.sql.
 func (b *Backend) acquireArgs(s *server, r driver.Request, known metaRow) []any {
 	namespace, name := encoded(r.Key)
 	nonce, waiter := r.Nonce.String(), b.waiters.process
@@ -229,7 +234,7 @@ func (b *Backend) acquireArgs(s *server, r driver.Request, known metaRow) []any 
 	}
 }
 
-// insertArgs are the parameters of insert.sql, which inserts the row of a lock that has none.
+// insertArgs returns the parameters of insert.sql, which inserts the missing row of a lock.
 func insertArgs(s *server, r driver.Request) []any {
 	namespace, name := encoded(r.Key)
 	closedFor := sqlbase.ClosedFor(r)
@@ -239,12 +244,12 @@ func insertArgs(s *server, r driver.Request) []any {
 	})
 }
 
-// renewBytes is the size of the parameter of one statement. A thousand grants with names of 30 bytes fit into it. A server
-// refuses what is longer than its max_allowed_packet, which is 1 MB where it was set low.
+// renewBytes is the largest size of one statement's parameter. A thousand grants with names of 30 bytes fit into it.
+// A server refuses a statement that is longer than its max_allowed_packet, which some servers set to 1 MB.
 const renewBytes = 240 << 10
 
-// Renew takes one round trip for a batch in which every grant is alive, and one more to tell the
-// grants apart otherwise.
+// Renew takes one round trip for a batch in which every grant is alive. Otherwise it takes one more, which reads the
+// outcome of each grant.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if len(grants) == 0 {
 		return nil, nil
@@ -263,7 +268,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 		if err != nil && result == nil {
 			return nil, b.classify(ctx, sqlbase.RenewalOf(grants), driver.Key{}, err)
 		}
-		if err != nil { // some outcomes are known: the others stay unknown
+		if err != nil { // the outcomes so far are known, and the remaining outcomes stay unknown
 			return append(result, make([]driver.Outcome, len(grants)-len(result))...), nil
 		}
 		result = append(result, outcomes...)
@@ -271,9 +276,9 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return result, nil
 }
 
-// fitting is how many of the first grants fit into one statement.
+// fitting returns how many of the first grants fit into one statement.
 func fitting(grants []driver.Grant) (n int) {
-	const others = 210 // what the other fields of a grant take at most
+	const others = 210 // the largest size of a grant's other fields
 	size := 0
 	for ; n < len(grants); n++ {
 		key := grants[n].Key
@@ -285,7 +290,7 @@ func fitting(grants []driver.Grant) (n int) {
 	return n
 }
 
-// renew renews the grants with one statement, and asks for the outcome of each if not all were renewed.
+// renew renews the grants with one statement. If some grants were not renewed, it reads the outcome of each.
 func renew(ctx context.Context, s *server, grants []driver.Grant) ([]driver.Outcome, error) {
 	batch, err := sqlbase.EncodeGrants(encodedKeys(grants))
 	if err != nil {
@@ -303,7 +308,7 @@ func renew(ctx context.Context, s *server, grants []driver.Grant) ([]driver.Outc
 		return result, nil
 	}
 	for i := range result {
-		result[i] = driver.Unknown // unless the answer has a row for it
+		result[i] = driver.Unknown // unless the result has a row for this grant
 	}
 	err = s.retry(ctx, func() error {
 		return s.q.Query(ctx, s.sql["renewed"], []any{done.LastID, batch}, sqlbase.OutcomesInto(result))
@@ -360,8 +365,9 @@ func (b *Backend) handOver(ctx context.Context, s *server, from driver.Grant, r 
 	return a, err
 }
 
-// Notify adds this process to the queue of key from its next refusal on, so that a release reserves the lock for it. It never calls
-// wake, because neither server can notify a client: the waiter has to poll. It sends nothing.
+// Notify makes a later refusal add this process to the queue of key, so that a release reserves the lock for this
+// process. Notify never calls wake, because neither server can notify a client, so the waiter has to poll. Notify
+// sends nothing.
 func (b *Backend) Notify(_ context.Context, key driver.Key, _ func()) (stop func(), err error) {
 	b.waiters.join(key)
 	return func() {
@@ -376,12 +382,12 @@ func (b *Backend) Notify(_ context.Context, key driver.Key, _ func()) (stop func
 	}, nil
 }
 
-// encoded returns key as the statements take it: in base64.
+// encoded returns the two parts of key in base64, as the statements expect them.
 func encoded(key driver.Key) (namespace, name string) {
 	return sqlbind.MySQLBytes(key.Namespace), sqlbind.MySQLBytes(key.Name)
 }
 
-// encodedKeys returns the grants with their keys as the statements take them.
+// encodedKeys returns the grants with keys in base64, as the statements expect them.
 func encodedKeys(grants []driver.Grant) []driver.Grant {
 	result := make([]driver.Grant, len(grants))
 	for i, g := range grants {

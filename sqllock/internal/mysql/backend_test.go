@@ -33,7 +33,7 @@ func table(name string) sqltable.Table {
 	return t
 }
 
-// inTx locks in tx, and waits for as long as wait says.
+// inTx locks the name in tx, and waits for at most the duration wait.
 func inTx(ctx context.Context, b *Backend, tx *sql.Tx, name string, wait ...time.Duration) error {
 	var patience time.Duration
 	for _, d := range wait {
@@ -42,7 +42,7 @@ func inTx(ctx context.Context, b *Backend, tx *sql.Tx, name string, wait ...time
 	return sqlbase.LockInTx(ctx, b, sqlbase.On(tx), driver.Key{Name: name}, patience)
 }
 
-// fixture is a fresh database with the tables, on one of the two servers.
+// fixture is a new database with the tables, on one of the two servers.
 type fixture struct {
 	dsn     string
 	mariadb bool
@@ -50,7 +50,7 @@ type fixture struct {
 	*Backend
 }
 
-// onMySQLAndMariaDB runs a test on both servers, at the same time.
+// onMySQLAndMariaDB runs a test on both servers at the same time.
 func onMySQLAndMariaDB(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Helper()
 	t.Parallel()
@@ -66,7 +66,7 @@ func onMySQLAndMariaDB(t *testing.T, test func(t *testing.T, f *fixture)) {
 	}
 }
 
-// open is a pool with further parameters in its DSN: those of the driver, and session variables.
+// open returns a pool with further parameters in its DSN: parameters of the driver, and session variables.
 func (f *fixture) open(t testing.TB, params map[string]string) *sql.DB {
 	t.Helper()
 	dsn := f.dsn
@@ -85,11 +85,11 @@ func (f *fixture) open(t testing.TB, params map[string]string) *sql.DB {
 	return db
 }
 
-// isolation is the parameter that sets the session's isolation level.
+// isolation returns the parameter that sets the session's isolation level.
 func (f *fixture) isolation(level string) map[string]string {
 	name := "transaction_isolation"
 	if f.mariadb {
-		name = "tx_isolation" // until 11.1
+		name = "tx_isolation" // the variable's name until MariaDB 11.1
 	}
 	return map[string]string{name: "'" + level + "'"}
 }
@@ -108,7 +108,7 @@ func (f *fixture) int(t testing.TB, query string, args ...any) (n int64) {
 	return n
 }
 
-// whileLocked calls do while another transaction keeps the locks of a statement.
+// whileLocked calls do while another transaction holds the row locks of a statement.
 func (f *fixture) whileLocked(t testing.TB, statement string, do func()) {
 	t.Helper()
 	tx, err := f.db.BeginTx(limited(t), nil)
@@ -119,7 +119,7 @@ func (f *fixture) whileLocked(t testing.TB, statement string, do func()) {
 	require.NoError(t, tx.Rollback())
 }
 
-// limited is a ctx that outlasts every honest call, and is far shorter than the 50 s that the
+// limited returns a context that lasts longer than any call that works, and is far shorter than the 50 s that the
 // servers wait for a row by default.
 func limited(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -127,7 +127,7 @@ func limited(t testing.TB) context.Context {
 	return ctx
 }
 
-// atOnce fails the test if do takes longer than one that waits for nobody can.
+// atOnce fails the test if do takes longer than a call that waits for no transaction can take.
 func atOnce(t testing.TB, do func()) {
 	t.Helper()
 	start := time.Now()

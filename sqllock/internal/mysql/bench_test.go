@@ -18,10 +18,10 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// BenchmarkMySQLCycle measures acquire and release separately, for bare updates, the statements alone, and the
-// backend. A bare update of one row runs with and without a deadline, for which the driver wakes a goroutine twice. On
-// MySQL the backend's release has a deadline. All use one connection and take turns, so that a busy machine slows all.
-// The figures are medians.
+// BenchmarkMySQLCycle measures acquire and release separately, for bare updates, for the statements alone, and for
+// the backend. A bare update of one row runs with a deadline and without. With a deadline, the driver wakes a
+// goroutine twice. On MySQL the backend's release has a deadline. All variants use one connection and take turns, so
+// that a busy machine slows all of them equally. The figures are medians.
 func BenchmarkMySQLCycle(b *testing.B) {
 	for name, dsn := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
 		b.Run(name, func(b *testing.B) {
@@ -79,7 +79,7 @@ func BenchmarkMySQLCycle(b *testing.B) {
 					timed("release-statement", func() error { _, err := exec(ctx, server.sql["release"], args...); return err })
 				},
 			}
-			acquires[0]() // the row is there, and it is known who grants
+			acquires[0]() // inserts the row, and makes the backend detect the server
 			releases[0]()
 			for b.Loop() {
 				for _, i := range rand.Perm(4) {

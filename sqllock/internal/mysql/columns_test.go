@@ -13,8 +13,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A program on MySQL or MariaDB needs no more than SECURITY.md grants it, also when the server has changed, or a TTL is the longest
-// so far; with that it cannot lower the floor of the tokens, nor forget a name.
+// A program on MySQL or MariaDB needs only the privileges that SECURITY.md names. This is also true after a change of
+// server, and for a TTL longer than all before. With these privileges the program can neither lower the floor of the
+// tokens nor delete a name.
 func TestMySQLNeedsOnlyTheseColumns(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		config, err := mysqldriver.ParseDSN(f.dsn)

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// The first server ever seen is adopted without a pause.
+// A backend adopts the first server that it sees without a pause.
 func TestMySQLAdoptsItsFirstServerAtOnce(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		mustAcquire(t, f, request("a"))
@@ -22,8 +22,8 @@ func TestMySQLAdoptsItsFirstServerAtOnce(t *testing.T) {
 	})
 }
 
-// On another server than before (failover, a restored backup) nothing is granted for the longest
-// TTL ever asked for, whether the name is known there or not; leases that are known go on.
+// After a change of server (failover, a restored backup) nothing is granted for the longest TTL so far, for known
+// names and for new names. Leases that the new server knows continue.
 func TestMySQLQuarantinesAnotherServer(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		long := request("long")
@@ -58,7 +58,7 @@ func TestMySQLQuarantinesAnotherServer(t *testing.T) {
 	})
 }
 
-// moveHere makes it so that all was granted by another server until now, a moment ago.
+// moveHere changes the meta row so that another server seems to have granted all leases until a moment ago.
 func (f *fixture) moveHere(t *testing.T) {
 	t.Helper()
 	f.Exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
@@ -67,10 +67,11 @@ func (f *fixture) moveHere(t *testing.T) {
 	f.meta.Store(&known)
 }
 
-// What was looked up is relied on for less than any server that takes over waits, by either clock, and for no longer lease.
+// A grant relies on an earlier look for less time than any quarantine lasts, by the wall clock and by the monotonic
+// clock. It does not rely on the look for a longer TTL than the longest that the look saw.
 func TestMySQLLooksAgainInTime(t *testing.T) {
 	t.Parallel()
-	const shortestQuarantine = time.Minute // rowlock_lease_meta.longest_ttl_us as the migration sets it
+	const shortestQuarantine = time.Minute // the first value of rowlock_lease_meta.longest_ttl_us, which the migration sets
 	require.Less(t, metaSeenFor, shortestQuarantine/2)
 	r := request("a")
 	now := time.Now()
@@ -83,14 +84,14 @@ func TestMySQLLooksAgainInTime(t *testing.T) {
 	assert.False(t, m.covers(r, now))
 }
 
-// A clock that was set back, or a floor above it, does not let a token fall: neither for a name
-// that is known nor for one that was forgotten.
+// A token does not fall when the clock is set back or the floor is above the clock. This holds for a known name and
+// for a pruned name.
 func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, request("known"))))
 		const floor = int64(8_000_000_000_000_000)
 		f.Exec(t, "UPDATE rowlock_lease_meta SET floor = ?", floor)
-		f.Backend.meta.Store(nil) // for a name that is known the floor may be one of ten seconds ago
+		f.Backend.meta.Store(nil) // for a known name, the floor may be up to ten seconds old
 		for _, name := range []string{"known", "new"} {
 			g := mustAcquire(t, f, request(name))
 			assert.EqualValues(t, floor+1, g.Token, name)
@@ -119,7 +120,7 @@ func TestMySQLRemembersTheLongestTTL(t *testing.T) {
 	})
 }
 
-// A lease ends by the server's clock, and stays closed for its hand-over delay.
+// A lease ends by the server's clock, and its lock stays closed for the hand-over delay.
 func TestMySQLHandover(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		r := request("a")
@@ -136,7 +137,7 @@ func TestMySQLHandover(t *testing.T) {
 	})
 }
 
-// waitUntil polls the server until a count is positive.
+// waitUntil polls the server until the count that the query returns is positive.
 func (f *fixture) waitUntil(t *testing.T, query string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return f.int(t, query) > 0 }, 20*time.Second, 5*time.Millisecond, query)

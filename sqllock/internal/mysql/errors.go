@@ -14,21 +14,21 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// Numbers of errors that are answers of a statement.
+// These error numbers are expected results of a statement.
 // https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html
 // https://mariadb.com/kb/en/mariadb-error-code-reference/
 const (
 	duplicateKey    = 1062
-	rowLockTimeout  = 1205 // also NOWAIT on MariaDB
+	rowLockTimeout  = 1205 // also the error of NOWAIT on MariaDB
 	rowLockedNoWait = 3572
 )
 
-// transient recognises statements that the server undid, and that may succeed when they are sent again.
+// transient recognises errors after which the server has undone the statement, and a retry may succeed.
 func transient(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case rowLockTimeout,
 		1213, // deadlock; on Galera, a conflict with another node
-		1020, // changed since the snapshot (MariaDB, innodb_snapshot_isolation)
+		1020, // the row has changed since the snapshot (MariaDB, innodb_snapshot_isolation)
 		rowLockedNoWait,
 		1615: // prepared statement needs to be prepared again
 		return true
@@ -37,9 +37,9 @@ func transient(err error) bool {
 	}
 }
 
-// uncertain recognises errors that do not say what became of the statement. Either it was interrupted, perhaps after the commit, or the
-// commit itself failed. Or a proxy has lost the server, and reports that with a number of the clients (2000 to 2999) or of its own
-// (ProxySQL: 9001 and up).
+// uncertain recognises errors that do not say whether the statement had an effect. Either the statement was
+// interrupted, perhaps after the commit, or the commit itself failed. Or a proxy has lost the server, and reports the
+// loss with a client error number (2000 to 2999) or with its own number (ProxySQL: 9001 and up).
 func uncertain(number uint16) bool {
 	switch {
 	case number >= 2000 && number < 3000, number >= 9000 && number < 10000:
@@ -61,7 +61,7 @@ func uncertain(number uint16) bool {
 	}
 }
 
-// permanentReason explains an error that a retry cannot fix. It is empty for other errors.
+// permanentReason explains an error that a retry cannot fix. It returns an empty text for other errors.
 func permanentReason(number uint16) string {
 	switch number {
 	case 1290, 1792, 1836:
@@ -81,7 +81,7 @@ func permanentReason(number uint16) string {
 	}
 }
 
-// classify turns an error into one of the answers of the driver contract.
+// classify turns an error into one of the errors of the driver contract.
 func (b *Backend) classify(ctx context.Context, operation string, key driver.Key, err error) error {
 	if sqlbase.Settled(err) {
 		return err
@@ -101,7 +101,7 @@ func (b *Backend) classify(ctx context.Context, operation string, key driver.Key
 		return driver.Permanent(err)
 	case driver.IsNotApplied(err):
 		return err
-	case number != 0 && !uncertain(number), // the server undid it
+	case number != 0 && !uncertain(number), // the server undid the statement
 		errors.As(err, &unreachable) && unreachable.Op == "dial",
 		errors.Is(err, sqldriver.ErrBadConn): // nothing was sent
 		return driver.NotApplied(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Promise 11: ten thousand leases are renewed by ten statements, by the count of the session.
+// Promise 11: ten statements renew ten thousand leases. The session's counter shows how many statements ran.
 func TestMySQLRenewsTenThousandWithTenStatements(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		const leases = 10_000
@@ -26,7 +26,7 @@ func TestMySQLRenewsTenThousandWithTenStatements(t *testing.T) {
 		db := f.open(t, nil)
 		db.SetMaxOpenConns(1)
 		b := on(db)
-		_, err = b.Renew(limited(t), grants[:1]) // which asks for the server's version, and prepares
+		_, err = b.Renew(limited(t), grants[:1]) // reads the server's version, and prepares the statement
 		require.NoError(t, err)
 		executed := func() (n int) {
 			var name string

@@ -11,14 +11,14 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// besideLimit bounds what LockInTx does on a second connection: the pool may have none to spare.
+// besideLimit bounds what LockInTx does on a second connection, because the pool may have no second connection.
 const besideLimit = 5 * time.Second
 
 var errOneConnection = errors.New("the pool is limited to one connection, and InTx needs a second one beside the transaction")
 
-// LockInTx locks the row of key in tx. It looks on a second connection first, because a look in tx would do harm: a
-// plain read would fix the snapshot of tx before it has the lock, and a locking read would lock a lease that is alive, or the gap where a
-// missing row belongs, until tx ends.
+// LockInTx locks the row of key in tx. It first looks on a second connection, because a look in tx would do harm. A
+// plain read would fix the snapshot of tx before tx has the lock. A locking read would lock, until tx ends, the row
+// of a live lease, or the gap where a missing row belongs.
 func (b *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) error {
 	a, err := b.settleInTx(ctx, tx, key)
 	if err != nil {
@@ -53,8 +53,8 @@ func (b *Backend) settleInTx(ctx context.Context, tx sqlbase.Querier, key driver
 	}, mends(beside, s, 0))
 }
 
-// lookBeside reads, outside of the caller's transaction, why the lock is closed. The verdict is Contended if it is not, and then there is
-// a row to lock.
+// lookBeside reads, outside of the caller's transaction, why the lock is closed. If the lock is not closed, the
+// verdict is Contended. In that case the lock has a row, which can be locked.
 func (b *Backend) lookBeside(ctx context.Context, s *server, key driver.Key) (sqlbase.Answer, error) {
 	a, err := b.look(ctx, s, driver.Request{Key: key})
 	if err == nil && a.Verdict == sqlbase.Missing {
@@ -66,15 +66,15 @@ func (b *Backend) lookBeside(ctx context.Context, s *server, key driver.Key) (sq
 		a.Verdict = sqlbase.Contended
 	}
 	if err != nil && !driver.IsPermanent(err) {
-		err = driver.NotApplied(fmt.Errorf("look beside the transaction: %w", err)) // which has not been touched
+		err = driver.NotApplied(fmt.Errorf("look beside the transaction: %w", err)) // the caller's transaction is unchanged
 	}
 	return a.Answer, err
 }
 
-// lockRowInTx locks the row in the caller's transaction. It finds none if another transaction has locked the row. NOWAIT is an error that
-// undoes the statement only, except on a server that undoes the whole transaction after a time-out. There it skips a locked row,
-// which locks the gap behind it from REPEATABLE READ on: first grants of names that belong there are contended until the transaction
-// ends.
+// lockRowInTx locks the row in the caller's transaction. It finds no row if another transaction has locked the row.
+// An error of NOWAIT undoes only the statement, except on a server that undoes the whole transaction after a
+// time-out. On such a server lockRowInTx skips a locked row. From REPEATABLE READ on, skipping the row locks the gap
+// behind it. Until the transaction ends, a first grant of a name in that gap is then refused as contended.
 func lockRowInTx(ctx context.Context, s *server, tx sqlbase.Querier, key driver.Key) (a sqlbase.Answer, found bool, err error) {
 	verb := "lock_in_tx"
 	if s.timeoutUndoesAll {

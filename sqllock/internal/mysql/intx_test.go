@@ -18,8 +18,8 @@ func begin(t *testing.T, db *sql.DB) *sql.Tx {
 	return tx
 }
 
-// InTx excludes leases and other transactions until its transaction ends, at every isolation level, whether or not the
-// row existed before. A caller that is refused can continue its transaction.
+// InTx excludes leases and other transactions until its transaction ends. This is so at every isolation level,
+// whether or not the row existed before. A caller that is refused can continue its transaction.
 func TestMySQLInTxExcludes(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, level := range isolations {
@@ -44,8 +44,8 @@ func TestMySQLInTxExcludes(t *testing.T) {
 	})
 }
 
-// A lease that is alive refuses InTx, and the attempt does not lock it: it can be renewed while the
-// refused transaction is open, even one whose snapshot is older than the lease.
+// A live lease refuses InTx, and the refused attempt does not lock the lease's row. While the refused transaction is
+// open, the lease can be renewed, even if the transaction's snapshot is older than the lease.
 func TestMySQLInTxLeavesALiveLeaseAlone(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, level := range isolations[1:3] {
@@ -71,7 +71,7 @@ func TestMySQLInTxLeavesALiveLeaseAlone(t *testing.T) {
 	})
 }
 
-// What the last holder committed is seen by the next one: the lock is taken before the snapshot.
+// The next holder sees what the last holder committed, because InTx takes the lock before the snapshot.
 func TestMySQLInTxIsTakenBeforeTheSnapshot(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		f.Exec(t, "CREATE TABLE counter (n INT)")
@@ -88,7 +88,7 @@ func TestMySQLInTxIsTakenBeforeTheSnapshot(t *testing.T) {
 	})
 }
 
-// count adds one in so many transactions, by a plain read and a write.
+// count adds one in each of several transactions, by a plain read and a write.
 func count(t *testing.T, f *fixture, steps int) error {
 	ctx := limited(t)
 	for range steps {
@@ -114,8 +114,8 @@ func count(t *testing.T, f *fixture, steps int) error {
 	return nil
 }
 
-// A pool that has one connection only is refused with the reason, and one that has none to spare in
-// time; the transaction can go on.
+// InTx is refused with a reason if the pool is limited to one connection. It is refused in time if the pool has no
+// free connection. In both cases the transaction can continue.
 func TestMySQLInTxNeedsASecondConnection(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for connections, permanent := range map[int]bool{1: true, 2: false} {

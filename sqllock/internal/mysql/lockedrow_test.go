@@ -12,8 +12,8 @@ import (
 
 const lockRow = "SELECT token FROM rowlock_lease WHERE namespace = '' AND name = 'a' FOR UPDATE"
 
-// What another transaction has locked is contended, at once, at every isolation level; when it
-// ends, the lock can be had.
+// If another transaction has locked the row, Acquire returns contended at once, at every isolation level. When that
+// transaction ends, the lock can be acquired.
 func TestMySQLAcquireWaitsForNobody(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, request("a"))))
@@ -40,7 +40,7 @@ func TestMySQLAcquireWaitsForNobody(t *testing.T) {
 	})
 }
 
-// The holder of a lease is reported even while its row is locked.
+// The holder of a lease is reported even while a transaction has locked the row.
 func TestMySQLTellsTheHolderOfALockedRow(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))
@@ -55,7 +55,7 @@ func TestMySQLTellsTheHolderOfALockedRow(t *testing.T) {
 	})
 }
 
-// A renewal of a locked row is unknown; the other renewals of its batch are not held up.
+// The renewal of a locked row has an unknown outcome. It does not delay the other renewals of its batch.
 func TestMySQLRenewLeavesLockedRowsOut(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		a, b := mustAcquire(t, f, request("a")), mustAcquire(t, f, request("b"))
@@ -77,7 +77,7 @@ func TestMySQLRenewLeavesLockedRowsOut(t *testing.T) {
 	})
 }
 
-// Release, ForceRelease and Pause of a locked row give up in time, and say that they had no effect.
+// If the row is locked, Release, ForceRelease and Pause stop in time, and report that they had no effect.
 func TestMySQLReleaseOfALockedRowIsBounded(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))
@@ -100,8 +100,8 @@ func TestMySQLReleaseOfALockedRowIsBounded(t *testing.T) {
 	})
 }
 
-// A range that somebody has locked keeps a first grant in it waiting no longer than ctx; what was
-// given up is not granted afterwards for longer than it was asked for.
+// If another transaction has locked a range, a first grant in that range waits no longer than ctx. If the server
+// grants the abandoned request afterwards, the lease ends no later than requested.
 func TestMySQLFirstGrantInALockedRangeEndsWithItsContext(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		f.whileLocked(t, "SELECT token FROM rowlock_lease FOR UPDATE", func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// List returns the locks of a namespace, or of all.
+// List returns the locks of a namespace, or of all namespaces.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	list, err := b.statuses(ctx, "list", sqlbind.MySQLBytes(namespace), sqlbase.Flag(all))
 	return list, b.classify(ctx, "list", driver.Key{Namespace: namespace}, err)
@@ -38,8 +38,8 @@ func (b *Backend) statuses(ctx context.Context, verb string, args ...any) ([]dri
 	return list, err
 }
 
-// ForceRelease ends the grant of key with this token, and raises the token so that its holder is fenced. It ends a lease that has not
-// expired only if live is true.
+// ForceRelease ends the grant of key with this token, and raises the token so that the holder is fenced. It ends a
+// lease that has not expired only if live is true.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -68,11 +68,11 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	return b.classify(ctx, "pause", g.Key, err)
 }
 
-// pruneBatch is how many rows one statement of Prune deletes.
+// pruneBatch is the largest number of rows that one statement of Prune deletes.
 const pruneBatch = 1000
 
-// Prune deletes the rows of locks that have been free for unused, a batch at a time. After an error it reports
-// how many it had deleted until then.
+// Prune deletes the rows of locks that have been free for the duration unused, one batch at a time. After an error it
+// reports how many rows it has deleted.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (deleted int, err error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (b *Backend) Prune(ctx context.Context, unused time.Duration) (deleted int,
 	}
 }
 
-// unusedAfter returns the next locks after last that may be deleted.
+// unusedAfter returns the locks after the key last that may be deleted.
 func unusedAfter(ctx context.Context, s *server, unused time.Duration, last driver.Key) ([]driver.Grant, error) {
 	namespace, name := encoded(last)
 	var batch []driver.Grant
@@ -113,8 +113,9 @@ func unusedAfter(ctx context.Context, s *server, unused time.Duration, last driv
 	return batch, err
 }
 
-// prune deletes a batch. It raises the floor first, in a transaction of its own. A session that inserts a row reads the floor under a
-// lock that lasts until its commit: either it reads the raised floor, or the rows are still there when it inserts.
+// prune deletes a batch. It raises the floor first, in a separate transaction. A session that inserts a row locks the
+// floor when it reads it, until its commit. Either that session reads the raised floor, or prune has not yet deleted
+// the rows when the session inserts.
 func prune(ctx context.Context, s *server, unused time.Duration, batch []driver.Grant) (int, error) {
 	var largest driver.Token
 	for _, g := range batch {

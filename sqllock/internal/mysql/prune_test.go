@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Prune in a loop, while names are taken and released, forgets no live lease and lets no token
-// fall. The server's clock is out of play, for the floor stands above it.
+// Prune runs in a loop while names are acquired and released. It deletes no live lease, and no token falls. The
+// server's clock cannot hide a fault, because the floor is above the clock.
 func TestMySQLPruneRacesAcquire(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, level := range isolations {
@@ -27,7 +27,7 @@ func TestMySQLPruneRacesAcquire(t *testing.T) {
 
 func stress(t *testing.T, b *Backend, level string) {
 	const workers, names, rounds = 4, 3, 60
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // it is much that is asked, beside other tests
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // this test sends many statements, and other tests run at the same time
 	defer cancel()
 	pruning, stop := context.WithCancel(ctx)
 	var pruner, holders sync.WaitGroup
@@ -74,7 +74,7 @@ func stress(t *testing.T, b *Backend, level string) {
 	assert.Greater(t, grants, rounds, level)
 }
 
-// What somebody has locked, or has used too recently, is left alone, and is not waited for.
+// Prune neither deletes nor waits for a row that another transaction has locked or that was used too recently.
 func TestMySQLPruneLeavesWhatIsInUse(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		mustAcquire(t, f, request("held"))
@@ -99,7 +99,7 @@ func TestMySQLPruneLeavesWhatIsInUse(t *testing.T) {
 	})
 }
 
-// More rows than one statement takes are forgotten page by page, in every namespace.
+// If there are more rows than one statement deletes, Prune deletes them in batches, in every namespace.
 func TestMySQLPrunesMoreThanOneBatch(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		const n = 2*pruneBatch + 5

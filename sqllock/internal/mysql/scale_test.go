@@ -27,8 +27,8 @@ func (f *fixture) fill(t testing.TB, n int) {
 	f.Exec(t, "ANALYZE TABLE rowlock_lease")
 }
 
-// A thousand renewals among a hundred thousand locks are one statement of primary-key look-ups, and
-// touch no row but their own.
+// One statement renews a thousand leases among a hundred thousand locks. It looks each row up by primary key, and
+// locks no other row.
 func TestMySQLRenewsAThousandByPrimaryKey(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		f.fill(t, 100_000)
@@ -49,7 +49,7 @@ func TestMySQLRenewsAThousandByPrimaryKey(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotContains(t, f.plan(t, s.sql["renewed"], int64(0), batch), "SCAN l ")
 
-		// The neighbours are locked: a statement that so much as reads one of them for update waits.
+		// Rows next to the renewed rows are locked. A statement that reads one of those rows for update would wait.
 		f.whileLocked(t, "SELECT token FROM rowlock_lease WHERE namespace = 'full' AND name IN ('00000002', '00000064', '00000066', '000000C8') FOR UPDATE", func() {
 			atOnce(t, func() {
 				got, err := f.Renew(limited(t), grants)
@@ -63,7 +63,7 @@ func TestMySQLRenewsAThousandByPrimaryKey(t *testing.T) {
 	})
 }
 
-// assertNoScan checks that a statement over a batch neither scans the table nor joins by hashing.
+// assertNoScan checks that a statement for a batch neither scans the table nor uses a hash join.
 func (f *fixture) assertNoScan(t *testing.T, verb string, grants []driver.Grant, more ...any) {
 	t.Helper()
 	s, err := f.Backend.server(limited(t))
@@ -81,11 +81,11 @@ func (f *fixture) assertNoScan(t *testing.T, verb string, grants []driver.Grant,
 	}
 }
 
-// plan lists how each table of a statement is read, as "SCAN alias" or "SEEK alias".
+// plan lists how the statement reads each table, as "SCAN alias" or "SEEK alias".
 func (f *fixture) plan(t *testing.T, statement string, args ...any) string {
 	t.Helper()
 	if _, rest, found := strings.Cut(statement, " FOR\nUPDATE "); found {
-		statement = "UPDATE " + rest // without SET STATEMENT
+		statement = "UPDATE " + rest // removes the prefix SET STATEMENT
 	} else if _, rest, found := strings.Cut(statement, " FOR\nDELETE "); found {
 		statement = "DELETE " + rest
 	}
@@ -99,7 +99,7 @@ func (f *fixture) plan(t *testing.T, statement string, args ...any) string {
 	walk = func(node any) {
 		switch n := node.(type) {
 		case map[string]any:
-			alias, access := n["alias"], n["index_access_type"] // MySQL, where a look-up and a scan of an index are both "index"
+			alias, access := n["alias"], n["index_access_type"] // on MySQL, which reports a look-up and a scan of an index both as "index"
 			if alias == nil {
 				alias = n["table_name"]
 			}

@@ -19,15 +19,15 @@ import (
 // server sends statements to one of the two kinds of servers.
 type server struct {
 	db               *sql.DB
-	q                sqlbase.Querier   // on db, or on the connection beside it
+	q                sqlbase.Querier   // sends on the pool db, or on the connection beside the pool
 	sql              map[string]string // the statements by verb
 	mariadb          bool
 	timeoutUndoesAll bool // a time-out while waiting for a row undoes the transaction (innodb_rollback_on_timeout)
 
-	timedOut *atomic.Int64 // when a statement that may wait for a row timed out last, in nanoseconds since 1970
+	timedOut *atomic.Int64 // the last time-out of a statement that may wait for a row, in nanoseconds since 1970
 }
 
-// detect asks which server db leads to, and loads the statements for it.
+// detect reads which kind of server db leads to, and loads the statements for that kind.
 func detect(ctx context.Context, db *sql.DB, q sqlbase.Querier, t sqltable.Table) (*server, error) {
 	s := &server{db: db, q: q, sql: t.Statements(files, "sql/mysql", "`"), timedOut: new(atomic.Int64)}
 	var version, literals string
@@ -47,19 +47,20 @@ func detect(ctx context.Context, db *sql.DB, q sqlbase.Querier, t sqltable.Table
 	return s, nil
 }
 
-// wideCharacters are the character sets of literals in which MariaDB cannot read the paths of JSON_TABLE (error 4042), so that no
-// lease could be renewed.
+// wideCharacters lists character sets of literals with which MariaDB cannot read the paths of JSON_TABLE (error
+// 4042). With such a character set no lease could be renewed.
 var wideCharacters = map[string]bool{"ucs2": true, "utf16": true, "utf16le": true, "utf32": true}
 
-// through returns s with statements sent by q.
+// through returns a copy of s whose statements are sent by q.
 func (s *server) through(q sqlbase.Querier) *server {
 	by := *s
 	by.q = q
 	return &by
 }
 
-// skipLocked appends key to the parameters of a statement that skips the row while another transaction has locked it. Such a statement
-// selects the row a second time on MySQL. On MariaDB it has a lock time-out of zero instead.
+// skipLocked appends key to the parameters of a statement that skips the row while another transaction has locked it.
+// On MySQL such a statement selects the row a second time. On MariaDB the statement has a lock time-out of zero
+// instead.
 func (s *server) skipLocked(key driver.Key, args []any) []any {
 	if s.mariadb {
 		return args
@@ -68,12 +69,12 @@ func (s *server) skipLocked(key driver.Key, args []any) []any {
 	return append(args, namespace, name)
 }
 
-// retry calls once, and again while the server answers that it undid the statement.
+// retry calls the function once, and calls it again while the server reports that it undid the statement.
 func (s *server) retry(ctx context.Context, once func() error) error {
 	return sqlbase.Retry(ctx, transient, once)
 }
 
-// queryRow runs a statement that answers with one row at most, and reports whether it did.
+// queryRow runs a statement that returns at most one row, and reports whether it returned one.
 func (s *server) queryRow(ctx context.Context, verb string, args []any, dest ...any) (found bool, err error) {
 	err = s.retry(ctx, func() error {
 		found, err = sqlbase.QueryOne(ctx, s.q, s.sql[verb], args, dest...)
@@ -91,14 +92,14 @@ func (s *server) exec(ctx context.Context, verb string, args ...any) (r sqlbase.
 	return r, err
 }
 
-// errRowLocked is the answer of a statement that would have had to wait for a row.
+// errRowLocked is returned when a statement would have to wait for a row.
 var errRowLocked = errors.New("the row is locked by another transaction")
 
 // patience is how long a release retries while another transaction has locked the row.
 const patience = time.Second
 
-// end runs a statement that ends a grant. If the statement changes nothing, why reads the reason. It retries while another transaction
-// has locked the row.
+// end runs a statement that ends a grant. If the statement changes nothing, the function why reads the reason. end
+// retries while another transaction has locked the row.
 func (s *server) end(ctx context.Context, verb string, args []any, why func(*sqlbase.Answer) (found bool, err error)) error {
 	again := func(err error) bool { return errors.Is(err, errRowLocked) || transient(err) }
 	return sqlbase.RetryWithin(ctx, patience, again, func() error {
@@ -106,7 +107,7 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 		if err != nil {
 			return err
 		}
-		if done.Affected > 0 { // the statement changes the nonce or the token, so that the server counts every row that matched
+		if done.Affected > 0 { // the statement changes the nonce or the token, so the server counts every row that matched
 			return nil
 		}
 		var a sqlbase.Answer
@@ -128,21 +129,23 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 	})
 }
 
-// briefFor is how long statements wait for a row for a second at most, after one of them has timed out. The server may keep the session
-// of that one for as long (innodb_lock_wait_timeout, 50 s by default).
+// briefFor is how long, after a time-out, statements wait for a row for at most a second. The server may keep the
+// session of the statement that timed out for innodb_lock_wait_timeout (50 s by default).
 const briefFor = time.Minute
 
-// restoreLimit bounds putting back the setting of a session.
+// restoreLimit bounds the statement that restores a session's setting.
 const restoreLimit = time.Second
 
-// waitsForRow are the statements that wait if another transaction has locked a row or a gap that they need. All others skip locked rows.
+// waitsForRow lists the statements that wait while another transaction has locked a row or a gap that they need. All
+// other statements skip locked rows.
 var waitsForRow = map[string]bool{"insert": true, "create": true, "adopt_epoch": true, "raise_longest_ttl": true, "raise_floor": true}
 
 // send sends a statement that returns no rows, once.
 //
-// MySQL does not notice that the client of a waiting session has gone, and keeps the session until innodb_lock_wait_timeout. Calls that
-// time out could use up the sessions of the server that way. So, after one that timed out, statements wait for a second at most, which
-// costs two round trips. MariaDB ends such sessions itself.
+// MySQL does not notice that the client of a waiting session has gone, and keeps the session until
+// innodb_lock_wait_timeout. Calls that time out could use up the server's sessions that way. So after a time-out,
+// statements wait for a second at most. That limit costs two further round trips for each statement. MariaDB ends
+// such sessions itself.
 func (s *server) send(ctx context.Context, verb string, args ...any) (sqlbase.Result, error) {
 	switch {
 	case s.mariadb || !waitsForRow[verb]:
@@ -157,7 +160,7 @@ func (s *server) send(ctx context.Context, verb string, args ...any) (sqlbase.Re
 	return r, err
 }
 
-// sendBriefly is send in a session that waits for a row for a second at most.
+// sendBriefly sends a statement in a session that waits for a row for at most a second.
 func (s *server) sendBriefly(ctx context.Context, verb string, args ...any) (sqlbase.Result, error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The caller's session settings and DSN have no effect: with every setting a lock works as with the defaults, and
-// sessions with different settings exclude each other.
+// The caller's session settings and DSN have no effect on locks. With every setting a lock works as with the
+// defaults, and sessions with different settings exclude each other.
 func TestMySQLSessionSettingsChangeNothing(t *testing.T) {
 	settings := map[string]map[string]string{
 		"client found rows":    {"clientFoundRows": "true"},
@@ -50,7 +50,8 @@ func TestMySQLSessionSettingsChangeNothing(t *testing.T) {
 		"derived merge off":    {"optimizer_switch": "'derived_merge=off'"},
 	}
 	mariadbOnly := map[string]bool{"snapshot isolation": true, "oracle": true, "simultaneous": true, "empty is null": true, "as Oracle": true}
-	// MariaDB reads no JSON in a session of wide characters: see TestMariaDBRefusesSessionsOfWideCharacters.
+	// MariaDB reads no JSON in a session whose literals have wide characters: see
+	// TestMariaDBRefusesSessionsOfWideCharacters.
 	mysqlOnly := map[string]bool{"truncated fractions": true, "utf16 connection": true, "ucs2 connection": true, "utf32 connection": true}
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for name, params := range settings {
@@ -69,7 +70,7 @@ func TestMySQLSessionSettingsChangeNothing(t *testing.T) {
 	})
 }
 
-// lifeOfALock lets b do everything, and plain see the same.
+// lifeOfALock calls every method of b, and checks that the backend plain sees the same state.
 func lifeOfALock(t *testing.T, plain, b *Backend, name string) {
 	ctx := limited(t)
 	r := request(name)
@@ -144,7 +145,7 @@ func lifeOfALock(t *testing.T, plain, b *Backend, name string) {
 	assert.Greater(t, mustAcquire(t, b, request(name)).Token, closed.Token)
 }
 
-// A session that does not commit is refused: what it granted would be lost with the connection.
+// A session without autocommit is refused, because its grants would be lost with the connection.
 func TestMySQLRefusesSessionsWithoutAutocommit(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		db := f.open(t, map[string]string{"autocommit": "0"})
@@ -156,7 +157,7 @@ func TestMySQLRefusesSessionsWithoutAutocommit(t *testing.T) {
 	})
 }
 
-// A session in which MariaDB could renew no lease gets none, and the error names the setting.
+// A session in which MariaDB could renew no lease is granted no lock, and the error names the setting.
 func TestMariaDBRefusesSessionsOfWideCharacters(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for collation, set := range map[string]string{"utf16_bin": "utf16", "utf16le_bin": "utf16le", "ucs2_bin": "ucs2", "utf32_bin": "utf32"} {

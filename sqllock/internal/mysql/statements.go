@@ -13,15 +13,15 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// files has the statements. Those in the folder mariadb replace those of the same name in the folder mysql.
+// files contains the statements. A file in the folder mariadb replaces the file of the same name in the folder mysql.
 //
 //go:embed sql/mysql/*.sql sql/mariadb/*.sql
 var files embed.FS
 
-// preparedQuerier runs statements on a pool, each prepared when it is first asked for: the driver
-// would otherwise prepare, run and close a statement with arguments on each call, which is two
-// round trips. database/sql prepares it again on each further connection, once, and forgets that
-// with the connection; nothing of it keeps a connection open or busy.
+// preparedQuerier runs statements on a pool, and prepares each statement when it is first needed. Without this, the
+// driver would prepare, run and close a statement with arguments on each call, which takes two round trips.
+// database/sql prepares the statement again, once, on each further connection, and forgets it when the connection
+// closes. Prepared statements keep no connection open or busy.
 type preparedQuerier struct {
 	db *sql.DB
 
@@ -65,7 +65,7 @@ func (p *preparedQuerier) Exec(ctx context.Context, statement string, args ...an
 	return sqlbase.Result{Affected: affected, LastID: lastID}, err
 }
 
-// prepared is the statement, which is known not to have run when there is an error.
+// prepared returns the prepared statement. If it returns an error, the statement did not run.
 func (p *preparedQuerier) prepared(ctx context.Context, statement string) (*sql.Stmt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, driver.NotApplied(err)
@@ -82,7 +82,7 @@ func (p *preparedQuerier) prepared(ctx context.Context, statement string) (*sql.
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s := p.byText[statement]; s != nil { // somebody else was first
+	if s := p.byText[statement]; s != nil { // another goroutine prepared the statement first
 		_ = fresh.Close()
 		return s, nil
 	}
@@ -90,7 +90,7 @@ func (p *preparedQuerier) prepared(ctx context.Context, statement string) (*sql.
 	return fresh, nil
 }
 
-// lentMark is an argument that database/sql converts once it has a connection for the statement.
+// lentMark is an argument that database/sql converts only when it has a connection for the statement.
 type lentMark struct {
 	value any
 	lent  *atomic.Bool
@@ -102,7 +102,8 @@ func (m lentMark) Value() (sqldriver.Value, error) {
 	return sqldriver.DefaultParameterConverter.ConvertValue(m.value)
 }
 
-// marked wraps the first of args so that lent is set when the pool has lent a connection. lent is nil without args.
+// marked wraps the first of args, so that lent is set when the pool has lent a connection. lent is nil if there are
+// no args.
 func marked(args []any) ([]any, *atomic.Bool) {
 	if len(args) == 0 {
 		return args, nil
@@ -111,7 +112,8 @@ func marked(args []any) ([]any, *atomic.Bool) {
 	return append([]any{lentMark{args[0], lent}}, args[1:]...), lent
 }
 
-// unlent is the error of a statement that was not sent, because the pool lent no connection for it; else err.
+// unlent returns a NotApplied error if the pool lent no connection, because then the statement was not sent.
+// Otherwise it returns err.
 func (p *preparedQuerier) unlent(ctx context.Context, lent *atomic.Bool, err error) error {
 	if lent == nil || lent.Load() {
 		return err
@@ -119,7 +121,7 @@ func (p *preparedQuerier) unlent(ctx context.Context, lent *atomic.Bool, err err
 	return driver.NotApplied(sqlbase.UsageOf(p.db).Unlent(ctx, err))
 }
 
-// close gives the statements back to the pool.
+// close closes the prepared statements on the pool's connections.
 func (p *preparedQuerier) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// A refused acquire changes no row, at every isolation level: the server counts what a transaction
-// has changed, and this one is empty behind it.
+// A refused acquire changes no row, at every isolation level. The server counts the rows that a transaction has
+// changed, and the count stays zero.
 func TestMySQLRefusedAcquireWritesNothing(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		mustAcquire(t, f, request("a"))
@@ -33,8 +33,8 @@ func TestMySQLRefusedAcquireWritesNothing(t *testing.T) {
 	})
 }
 
-// rowsModified is how many rows a transaction has changed, once the server shows that it has any.
-// It shows a copy that it makes anew when nobody has read it for 100 ms.
+// rowsModified returns how many rows a transaction has changed. It waits until the server shows the transaction. The
+// server shows a copy, which it renews only if nobody has read it for 100 ms.
 func rowsModified(t *testing.T, tx *sql.Tx) (n int64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -45,7 +45,7 @@ func rowsModified(t *testing.T, tx *sql.Tx) (n int64) {
 	return n
 }
 
-// A backend that nobody holds any more gives its prepared statements back to the pool.
+// A backend that is garbage closes its prepared statements.
 func TestMySQLStatementsEndWithTheirBackend(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		q := usedOnce(t, f)
@@ -70,7 +70,8 @@ func usedOnce(t *testing.T, f *fixture) *preparedQuerier {
 	return q
 }
 
-// Names differ by every byte, and a namespace and a name are two things.
+// Names that differ in one byte are different locks, and so are the same bytes divided differently between namespace
+// and name.
 func TestMySQLNamesAreExact(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		long := make([]byte, driver.MaxName)

@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Triggers of the user's own on the lease table that insert into a table with AUTO_INCREMENT, which hides what the
-// statement itself said by LAST_INSERT_ID, keep nothing from being granted, handed over, renewed or told apart.
+// Users may add triggers to the lease table. A trigger that inserts into a table with AUTO_INCREMENT hides the
+// statement's own LAST_INSERT_ID. Locks are still granted, handed over, renewed and identified correctly.
 func TestMySQLWorksUnderTriggers(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		f.Exec(t, "CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, token BIGINT NOT NULL)")
@@ -37,14 +37,14 @@ func TestMySQLWorksUnderTriggers(t *testing.T) {
 	})
 }
 
-// A trigger hides a grant's token, and the statement that reads the token cannot be sent. The grant is then in doubt,
-// and a caller that gives up releases it.
+// A trigger hides a grant's token, and the statement that reads the token cannot be sent. The outcome of the grant is
+// then unknown, and a caller that stops waiting releases the grant.
 func TestMySQLAGrantWhoseTokenIsHiddenIsInDoubt(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		f.Exec(t, "CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, token BIGINT NOT NULL)")
 		f.Exec(t, "CREATE TRIGGER audit_update AFTER UPDATE ON rowlock_lease FOR EACH ROW INSERT INTO audit (token) VALUES (NEW.token)")
 		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, request("a"))))
-		s, err := f.Backend.server(limited(t)) //nolint:forcetypeassert // of MySQL
+		s, err := f.Backend.server(limited(t)) //nolint:forcetypeassert // the server is MySQL
 		require.NoError(t, err)
 		s.sql["granted"] = "SELECT none FROM nowhere"
 		r := request("a")

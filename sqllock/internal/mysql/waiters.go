@@ -8,17 +8,17 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// leaveLimit bounds what a waiter that gives up does for those that still wait.
+// leaveLimit bounds the statement with which a waiter that gives up leaves the queue.
 const leaveLimit = time.Second
 
-// waiters are the names for which this process waits. The row of a lock has a queue of processes: each writes itself into it once, behind
-// those that are there. The first of the queue confirms about once a second that it still waits, and a release reserves the lock for it
-// for 50 ms. So a process that has just released cannot overtake it, and those further back poll less often. A grant removes the process
-// from the queue. A dead process at the front costs the others its reservation, three times at most.
-//
-// Nobody is notified: neither server can do so, unless a connection waits in it.
+// waiters lists the names for which this process waits. The row of a lock contains a queue of processes. Each process
+// writes its entry once, behind the entries that are there. The first process of the queue confirms about once a
+// second that it still waits. A release reserves the lock for that process for 50 ms. So a process that has just
+// released cannot overtake the first of the queue, and processes further back poll less often. A grant removes the
+// process from the queue. A dead process at the front delays the others by its reservation, at most three times. No
+// process is notified, because neither server can notify a client without a connection that waits on the server.
 type waiters struct {
-	process string // random, of this process and backend
+	process string // a random id of this process and backend
 
 	mu    sync.Mutex
 	byKey map[driver.Key]*waiter
@@ -26,7 +26,7 @@ type waiters struct {
 
 // waiter is a name for which this process waits.
 type waiter struct {
-	callers int // calls of Notify that have not been stopped
+	callers int // the number of Notify calls that have not been stopped
 	state   queueState
 }
 
@@ -34,8 +34,8 @@ type waiter struct {
 type queueState int
 
 const (
-	unqueued queueState = iota // there is no entry: the process was not refused yet, or has been granted the lock since
-	queued                     // there is an entry, or may be one because the statement got no answer
+	unqueued queueState = iota // there is no entry: the process was not refused yet, or was granted the lock after the refusal
+	queued                     // there is an entry, or may be an entry because the statement got no reply
 )
 
 func newWaiters() *waiters {
@@ -52,7 +52,8 @@ func (ws *waiters) join(key driver.Key) {
 	ws.byKey[key].callers++
 }
 
-// leave removes a caller, and reports whether it was the last one and left an entry in the queue.
+// leave removes a caller. It reports whether the caller was the last one and the process still has an entry in the
+// queue.
 func (ws *waiters) leave(key driver.Key) (dequeue bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -64,7 +65,7 @@ func (ws *waiters) leave(key driver.Key) (dequeue bool) {
 	return w.state == queued
 }
 
-// granted notes that a grant has removed this process from the queue.
+// granted records that a grant has removed this process from the queue.
 func (ws *waiters) granted(key driver.Key) { ws.set(key, unqueued) }
 
 func (ws *waiters) set(key driver.Key, state queueState) {
@@ -81,8 +82,8 @@ func (ws *waiters) waitsFor(key driver.Key) bool {
 	return ws.byKey[key] != nil
 }
 
-// enqueue writes this process into the queue of a lock that was refused, or confirms that it still waits. An error is not reported,
-// because a process that is not in the queue polls all the same.
+// enqueue writes this process into the queue of a lock that was refused, or confirms that the process still waits. It
+// does not report an error, because a process outside the queue polls too.
 func (ws *waiters) enqueue(ctx context.Context, s *server, key driver.Key) {
 	if !ws.waitsFor(key) {
 		return
@@ -95,8 +96,8 @@ func (ws *waiters) enqueue(ctx context.Context, s *server, key driver.Key) {
 	}
 }
 
-// dequeue removes this process from the queue, so that no release reserves the lock for it. If that fails, one release may do so, for
-// 50 ms.
+// dequeue removes this process from the queue, so that no release reserves the lock for the process. If dequeue
+// fails, one release may still reserve the lock, for 50 ms.
 func (ws *waiters) dequeue(ctx context.Context, s *server, key driver.Key) {
 	namespace, name := encoded(key)
 	me := ws.process

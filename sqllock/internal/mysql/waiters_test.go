@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// waits makes b a process that waits for r's name: it has been refused, and is next unless another is.
+// waits makes b wait for the name of r: b has been refused, and is next unless another process is first in the queue.
 func waits(t *testing.T, b *Backend, r driver.Request) (held *driver.Held, stop func()) {
 	t.Helper()
 	stop, err := b.Notify(limited(t), r.Key, func() {})
@@ -28,15 +28,15 @@ func refusedAgain(t *testing.T, b *Backend, r driver.Request) *driver.Held {
 	return held
 }
 
-// stretch makes the 50 ms for which a lock is kept an hour, so that a slow machine does not outlast them.
+// stretch changes the reservation from 50 ms to an hour, so that it does not end too early on a slow machine.
 func (f *fixture) stretch(t *testing.T) {
 	t.Helper()
 	f.Exec(t, `UPDATE rowlock_lease SET held_until = held_until + INTERVAL 1 HOUR, expires_at = expires_at + INTERVAL 1 HOUR
 		WHERE name = 'a' AND nonce IS NULL AND held_until > expires_at`)
 }
 
-// seen sets the time at which the first of the queue was last seen to an hour from now, so that a slow machine does
-// not exceed three seconds.
+// seen changes the time at which the first of the queue was last seen to an hour from now, so that a slow machine
+// does not exceed three seconds.
 func (f *fixture) seen(t *testing.T) {
 	t.Helper()
 	f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE name = 'a' AND waiters IS NOT NULL")
@@ -86,8 +86,9 @@ func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
 	})
 }
 
-// Waiting processes are granted the lock in order of arrival, and each knows how many are before it. A process that
-// returns is last in the queue. A process that gives up in the middle of the queue does not delay those behind it.
+// Waiting processes are granted the lock in order of arrival, and each knows how many processes are before it. A
+// process that returns is last in the queue. A process that gives up in the middle of the queue does not delay the
+// processes behind it.
 func TestMySQLServesInTheOrderInWhichTheyCame(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		processes := []*Backend{on(f.db), on(f.db), on(f.db), on(f.db)}
@@ -132,8 +133,8 @@ func TestMySQLServesInTheOrderInWhichTheyCame(t *testing.T) {
 	})
 }
 
-// A queue holds at most 100 processes. A later process learns the length of the queue, and retries without an entry in
-// it.
+// A queue holds at most 100 processes. A further process learns the length of the queue, and retries without an entry
+// in the queue.
 func TestMySQLALineThatIsFull(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))
@@ -153,7 +154,8 @@ func TestMySQLALineThatIsFull(t *testing.T) {
 	})
 }
 
-// A waiter that is dead costs the others its 50 ms three times at most, and nothing once it was not seen for three seconds.
+// A dead waiter delays the others by 50 ms at most three times. After it was not seen for three seconds, it delays
+// nobody.
 func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		dead, other := on(f.db), on(f.db)
@@ -176,7 +178,7 @@ func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 		t.Logf("kept %d times, for %s in all", kept, time.Since(began))
 		assert.Positive(t, kept)
 		assert.LessOrEqual(t, kept, 3)
-		g = mustAcquire(t, f, request("a")) // nobody is next any more
+		g = mustAcquire(t, f, request("a")) // no process is next any more
 		assert.Zero(t, refusedAgain(t, other, request("a")).Ahead)
 		stop()
 		require.NoError(t, f.Release(limited(t), g))
@@ -193,7 +195,7 @@ func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 	})
 }
 
-// A waiter that gives up leaves nothing behind, before the release or behind it.
+// After a waiter has given up, no release reserves the lock for it, and an earlier reservation for it ends.
 func TestMySQLAWaiterThatGivesUpIsNotNext(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		waiter := on(f.db)
@@ -214,7 +216,7 @@ func TestMySQLAWaiterThatGivesUpIsNotNext(t *testing.T) {
 	})
 }
 
-// A waiter that gives up after the release leaves its reservation to the next of the queue, and not to others.
+// If a waiter gives up after the release, its reservation passes to the next process of the queue, and to no other.
 func TestMySQLAReservationIsLeftToTheNext(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))
@@ -233,7 +235,8 @@ func TestMySQLAReservationIsLeftToTheNext(t *testing.T) {
 	})
 }
 
-// An end by force of a lease that has expired frees the name for all, as the expiry would without a hand-over delay.
+// When an operator releases an expired lease, the name becomes free for all processes, as after an expiry without a
+// hand-over delay.
 func TestMySQLWhatHasExpiredIsKeptForNobody(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		r := request("a")
