@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace, $2 name, $3 nonce, $4 holder, $5 note; in microseconds $6 TTL, $7 minimum hold, $8 hand-over delay.
--- Result: one row, or none if the meta row is missing: verdict, token, and of the lock's holder: holder, note, microseconds since the grant and until it is free.
+-- Result: one row, or none if the meta row is missing: verdict, token, and of the lock's holder: holder, note, microseconds since the grant and until the lock is free.
 -- Promise: one statement; waits at most 25 ms, and only for an insert of the same name; writes nothing unless it grants; a grant is durable.
 WITH seen AS MATERIALIZED (
     SELECT m.floor,

@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace, $2 name, $3 the token that is to be ended, $4 1 to end a lease that is alive, else 0.
--- Result: one row: verdict 'released', 'leased', 'not held' or 'again'; and of the row: token, holder, note, microseconds since the grant and until it is free.
+-- Result: one row: verdict 'released', 'leased', 'not held' or 'again'; and of the row: token, holder, note, microseconds since the grant and until the lock is free.
 -- Promise: ends that one grant, or ends a reservation or minimum hold that it left, and raises the token so that its holder is fenced; notifies the waiter that has waited longest, as release.sql does; waits at most 1 s for the row.
 WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', true)

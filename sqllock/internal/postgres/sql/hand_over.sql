@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace, $2 name; of the grant that ends: $3 nonce, $4 token, $5 minimum hold in microseconds; of the grant that begins: $6 nonce, $7 holder, $8 note; in microseconds $9 TTL, $10 minimum hold, $11 hand-over delay; $12 the id of the waiter that sent the request, or NULL.
--- Result: one row, or none if the meta row is missing: verdict, token, and of the lock's holder: holder, note, microseconds since the grant and until it is free.
+-- Result: one row, or none if the meta row is missing: verdict, token, and of the lock's holder: holder, note, microseconds since the grant and until the lock is free.
 -- Promise: one statement, which waits for no other transaction; ends the one grant and makes the other, with a larger token, or writes nothing; a grant is durable.
 WITH seen AS MATERIALIZED (
     -- The epoch is compared as in acquire.sql.

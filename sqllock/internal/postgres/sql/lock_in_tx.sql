@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace, $2 name.
--- Result: one row, or none if the meta row is missing: verdict 'locked', 'missing', 'epoch' or why the lock is not free; token, holder, note, microseconds since the grant and until it is free.
+-- Result: one row, or none if the meta row is missing: verdict 'locked', 'missing', 'epoch' or why the lock is not free; token, holder, note, microseconds since the grant and until the lock is free.
 -- Promise: locks the row until the end of the transaction if nobody holds the lock; waits for no other transaction; does not lock the row of a lease that is alive.
 WITH seen AS MATERIALIZED (
     SELECT m.epoch = '' OR rowlock_lease_same_epoch(m.epoch) AS same_epoch,

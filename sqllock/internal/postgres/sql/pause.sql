@@ -1,5 +1,5 @@
--- Parameters: $1 namespace, $2 name; of the grant: $3 nonce, $4 token; $5 the nonce of the pause, $6 when it ends in microseconds.
--- Result: one row, 'paused', if this grant was replaced by a pause, else none.
+-- Parameters: $1 namespace, $2 name; of the grant: $3 nonce, $4 token; $5 the nonce of the pause, $6 how many microseconds until it ends.
+-- Result: one row, 'paused', if this grant was replaced by a pause, else no row.
 -- Promise: replaces only this grant by a pause, and only if it has not expired; waits at most 1 s for the row; a pause is durable.
 UPDATE rowlock_lease l
    SET nonce = $5::text::uuid,

@@ -1,6 +1,6 @@
--- Parameters: $1 namespace, $2 name, $3 nonce, $4 token (0: any of that nonce), $5 minimum hold in microseconds.
+-- Parameters: $1 namespace, $2 name, $3 nonce, $4 token (0: any grant of that nonce), $5 minimum hold in microseconds.
 -- Result: one row, 'released', if this grant was ended, else none: released_before.sql reads why.
--- Promise: ends this grant only, and keeps the row. It notifies the waiter that has waited longest, and reserves the lock for it for 50 ms if the minimum hold is over. A lock that is neither reserved nor in its minimum hold is free at once, whatever the clock says. A clock that was set back makes no minimum hold longer. It waits at most 1 s for the row. It needs no flush, because a release that is lost in a crash costs one TTL.
+-- Promise: ends this grant only, and keeps the row. It notifies the waiter that has waited longest, and reserves the lock for it for 50 ms if the minimum hold is over. A lock that is neither reserved nor in its minimum hold is free at once, whatever the clock says. Setting the clock back makes no minimum hold longer. It waits at most 1 s for the row. It needs no flush, because a release that is lost in a crash costs one TTL.
 UPDATE rowlock_lease l
    SET nonce = NULL,
        expires_at = least(l.expires_at, b.now),

@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace, $2 name, $3 nonce.
--- Result: one row, 'withdrawn', if a waiter had deposited the request of this nonce and it was not granted, else none.
+-- Result: one row, 'withdrawn', if a waiter had deposited the request of this nonce and it was not granted, else no row.
 -- Promise: no release grants this request any longer; needs no flush; waits at most 1 s.
 UPDATE rowlock_lease_waiter w
    SET nonce = NULL

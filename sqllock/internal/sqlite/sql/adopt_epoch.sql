@@ -1,6 +1,6 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: nothing is granted for one longest TTL if the table was copied from another database, 14 days at most: the longest TTL and the longest hand-over delay that the options permit close a lock for so long. A file has no identity of its own, so the epoch is a constant.
+-- Promise: if the table was copied from another kind of database, nothing is granted for the longest TTL so far, at most 14 days. That limit is the sum of the longest TTL and the longest hand-over delay that the options permit. A file has no identity that a statement can read, so the epoch is a constant.
 UPDATE rowlock_lease_meta
    SET epoch = 'sqlite',
        quarantined_until = CASE WHEN epoch = '' THEN quarantined_until

@@ -1,5 +1,5 @@
 -- Parameters: ?1 namespace, ?2 name, ?3 the token that was to be ended, ?4 1 to end a lease that is alive, else 0.
--- Result: no row, or one: verdict 'leased', 'not held' or 'again'; token, holder, note, microseconds since the grant and until it is free.
+-- Result: no row if the lock has no row, or one row: verdict 'leased', 'not held' or 'again'; token, holder, note, microseconds since the grant and until the lock is free.
 -- Promise: reads only.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now,

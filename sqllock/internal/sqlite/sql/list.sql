@@ -1,5 +1,5 @@
 -- Parameters: ?1 namespace, ?2 1 for every namespace, else 0.
--- Result: one row a lock, ordered by namespace and name: namespace, name, state, token, holder, note; in microseconds the age of the grant, until the lease ends, until it is free.
+-- Result: one row for each lock, ordered by namespace and name: namespace, name, state, token, holder, note; in microseconds: the age of the grant, the time until the lease ends, the time until the lock is free.
 -- Promise: reads only.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now

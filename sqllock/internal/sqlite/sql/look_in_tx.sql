@@ -1,6 +1,6 @@
 -- Parameters: ?1 namespace, ?2 name.
--- Result: one row, or none if the meta row is missing: verdict ('contended' if the lock looks free), token, holder, note, microseconds since the grant and until it is free.
--- Promise: reads only, so that the holder of a lease can still renew it.
+-- Result: one row, or none if the meta row is missing: verdict ('contended' if the lock looks free), token, holder, note, microseconds since the grant and until the lock is free.
+-- Promise: reads only, so that the holder of a lease can still renew the lease.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
 )

@@ -1,6 +1,6 @@
--- Parameters: ?1 namespace, ?2 name; of the grant: ?3 nonce, ?4 token; ?5 the nonce of the pause, ?6 when it ends in microseconds.
--- Result: one row if this grant is a pause now, else none: the waiter that the lock is reserved for, which is NULL.
--- Promise: makes a pause of this grant only, and never of one that has expired.
+-- Parameters: ?1 namespace, ?2 name; of the grant: ?3 nonce, ?4 token; ?5 the nonce of the pause, ?6 how many microseconds until it ends.
+-- Result: one row if this grant was replaced by a pause, else no row: the waiter that the lock is reserved for, which is NULL.
+-- Promise: replaces only this grant by a pause, and only if the grant has not expired.
 UPDATE rowlock_lease
    SET nonce = ?5,
        expires_at = c.now + ?6,

@@ -1,5 +1,5 @@
 -- Parameters: ?1 namespace, ?2 name, ?3 the waiter.
--- Result: one row if the lock looks free, or is reserved for this waiter, else none.
+-- Result: one row if the lock looks free, or is reserved for this waiter, else no row.
 -- Promise: reads one row only; runs when the file has changed.
 SELECT 1
  WHERE NOT EXISTS (

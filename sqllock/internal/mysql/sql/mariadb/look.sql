@@ -1,5 +1,5 @@
 -- Parameters: how long the lock would be closed at most in microseconds, nonce; the process, twice; namespace, name. The names are in base64.
--- Result: one row, or none if the meta row is missing: verdict, why nothing is granted ('contended': it could be); token, holder, note, microseconds since the grant and until it is free; how many processes are in the queue before this one; 1 if this one must write itself into the queue (wait.sql), because it is not there, or is the first and was not seen for a second, else 0; the epoch, which is the server that answers; the floor.
+-- Result: one row, or none if the meta row is missing: verdict, which is why nothing is granted ('contended': the lock could be granted); token, holder, note, microseconds since the grant and until the lock is free; how many processes are in the queue before this process; 1 if this process must run wait.sql, because it is not in the queue, or is the first and was not seen for a second, else 0; the epoch, which is the server that answers; the floor.
 -- Promise: reads only, and waits for no other transaction.
 SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
             WHEN NOT s.same_epoch THEN 'epoch'

@@ -1,5 +1,5 @@
 -- Parameters: the token that was to be ended, 1 if a lease that is alive was to be ended, else 0; namespace, name. The names are in base64.
--- Result: no row if the lock is not known, or one: verdict 'leased', 'again' if it is still there, or 'not held'; token, holder, note, microseconds since the grant and until it is free.
+-- Result: no row if the lock has no row, or one row: verdict 'leased', 'again' if the grant is still held, or 'not held'; token, holder, note, microseconds since the grant and until the lock is free.
 -- Promise: reads only, and waits for no other transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        CASE WHEN l.token <> ? THEN 'not held'

@@ -1,6 +1,6 @@
--- Parameters: minimum hold in microseconds, three times; namespace, name, nonce, token (0: any of that nonce); namespace, name. The names are in base64.
--- Result: one row changed if the grant was ended; if none, released_before.sql reads why.
--- Promise: ends this grant only; the row stays. Each expression reads columns that are assigned after it. It reserves the lock for 50 ms for the first of the queue if that was seen in the last three seconds, unless a minimum hold keeps the lock closed or the lease has expired. A lock that is neither reserved nor closed by a minimum hold is open at once, whatever the clock says. A clock that was set back makes no minimum hold longer. It waits for no other transaction on the row of the lock: if one has locked it, nothing is changed, and released_before.sql answers 'again'.
+-- Parameters: minimum hold in microseconds, three times; namespace, name, nonce, token (0: any grant of that nonce); namespace, name. The names are in base64.
+-- Result: one row changed if the grant was ended; if no row changed, released_before.sql reads the reason.
+-- Promise: ends only this grant, and keeps the row. An expression reads only columns that are assigned after it. It reserves the lock for 50 ms for the first process of the queue if that process was seen in the last three seconds, unless a minimum hold keeps the lock closed or the lease has expired. A lock that is neither reserved nor closed by a minimum hold is free at once, whatever the clock says. Setting the clock back makes no minimum hold longer. It waits for no other transaction on the row of the lock: if a transaction has locked the row, nothing is changed, and released_before.sql answers 'again'.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET reserved_for = CASE
            WHEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND > UTC_TIMESTAMP(6) THEN NULL

@@ -1,5 +1,5 @@
 -- Parameters: the time at which renew.sql ran, in microseconds since 1970 (0: it renewed nothing); the grants, as renew.sql takes them.
--- Result: one row a grant: n, and its outcome: 'renewed' if it ends one TTL after that time or later, else 'unknown' if it is alive, and 'lost' if it is not. A grant that gets no row is unknown.
+-- Result: one row for each grant: n, and its outcome: 'renewed' if the lease ends one TTL after that time or later; else 'unknown' if the lease is alive, or 'lost' if the lease has ended. The outcome of a grant without a row is unknown.
 -- Promise: reads only, and waits for no other transaction. LIMIT overrides the session's sql_select_limit, and the two comments override its sql_big_selects: MariaDB reads the first, MySQL the second.
 /*M! SET STATEMENT sql_big_selects = 1 FOR */
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */

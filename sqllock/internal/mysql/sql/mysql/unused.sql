@@ -1,5 +1,5 @@
 -- Parameters: for how many microseconds a lock must have been free; namespace, namespace and name of the last row seen, in base64; how many rows at most.
--- Result: one row a lock that may be pruned, ordered by namespace and name: namespace, name, token.
+-- Result: one row for each lock that may be pruned, ordered by namespace and name: namespace, name, token.
 -- Promise: reads only, and waits for no other transaction.
 /*M! SET STATEMENT sql_big_selects = 1 FOR */
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
