@@ -21,7 +21,7 @@ import (
 type Backend struct {
 	runner // through the application's pool
 
-	renewals, releases runner // through the reserve where the pool is full
+	renewals, releases runner // through the reserve while the pool is full
 	reserve            *sqlbase.Reserve
 	table              sqltable.Table
 	waiters            waiters
@@ -55,7 +55,7 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	if g, found, err := p.passed(ctx, r); found || err != nil {
 		return g, p.classify(ctx, "acquire", r.Key, err)
 	}
-	var deposited *sqlbase.Answer // to the attempt that deposited the request in the waiter's row
+	var deposited *sqlbase.Answer // the answer to the attempt that deposited the request in the waiter's row
 	a, err := sqlbase.Settle(ctx,
 		func() (sqlbase.Answer, error) {
 			a, err := p.ask(ctx, r)
@@ -76,7 +76,7 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		case driver.IsPermanent(err):
 			return driver.Grant{}, p.withdrawAfter(ctx, r, err)
 		}
-		a = *deposited // the later attempts had no effect, and this one had
+		a = *deposited // later attempts had no effect, but the attempt that deposited the request had
 	}
 	if a.Verdict != sqlbase.Granted {
 		a.Pending = a.Pending || deposited != nil // even if the last attempt could not deposit the request again
@@ -85,8 +85,8 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return sqlbase.GrantOf(r, a), nil
 }
 
-// withdrawAfter withdraws r, which was deposited in the waiter's row, and returns why, which says that nothing had an
-// effect. If the withdrawal fails, the returned error does not say so.
+// withdrawAfter withdraws r, which was deposited in the waiter's row. It returns the error why, which says that no
+// statement had an effect. If the withdrawal fails, the returned error does not say so.
 func (p *Backend) withdrawAfter(ctx context.Context, r driver.Request, why error) error {
 	err := p.Release(ctx, driver.Grant{Key: r.Key, Nonce: r.Nonce})
 	if err == nil || errors.Is(err, driver.ErrNotHeld) {

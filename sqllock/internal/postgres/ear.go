@@ -29,7 +29,7 @@ type ear interface {
 // pgxEar is a pgx connection from either kind of pool.
 type pgxEar struct {
 	raw   *pgx.Conn
-	with  func(func(*pgx.Conn) error) error // lends raw
+	with  func(func(*pgx.Conn) error) error // lends the connection raw
 	end   func()                            // frees the connection's place in the pool, if it has one
 	mu    sync.Mutex
 	waits bool // the goroutine reads from the socket
@@ -128,7 +128,7 @@ func (e *pgxEar) wait(until time.Time) (id string, heard bool, err error) {
 			return nil
 		}
 		e.waits = true
-		_ = socket.SetReadDeadline(until) // fails on a closed socket, from which nothing is read
+		_ = socket.SetReadDeadline(until) // SetReadDeadline fails on a closed socket, from which nothing is read
 		e.mu.Unlock()
 		n, err := raw.WaitForNotification(context.Background())
 		e.mu.Lock()
@@ -141,7 +141,7 @@ func (e *pgxEar) wait(until time.Time) (id string, heard bool, err error) {
 		}
 		if err == nil {
 			heard = true
-			if n != nil { // nil if the pool's user has a notification handler: then wake every waiter
+			if n != nil { // n is nil if the application has a notification handler on the pool: then wake every waiter
 				id = n.Payload
 			}
 			return reset
@@ -167,14 +167,14 @@ const goodbye = 250 * time.Millisecond
 func (e *pgxEar) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
-	_ = e.raw.Close(ctx) // closed even after an error
+	_ = e.raw.Close(ctx) // the connection is closed even after an error
 	e.end()
 }
 
 // deaf sends statements through the pool and receives no notification.
 type deaf struct {
 	q     sqlbase.Querier
-	pokes chan struct{} // holds one
+	pokes chan struct{} // contains at most one value
 }
 
 func newDeaf(q sqlbase.Querier) *deaf { return &deaf{q: q, pokes: make(chan struct{}, 1)} }

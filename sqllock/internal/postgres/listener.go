@@ -24,8 +24,8 @@ const (
 	hello          = "hello"                // the payload of the listener's own notification
 )
 
-// listener writes the rows of waiters, and receives their notifications on a connection of its own. It is a goroutine
-// that runs while there are rows.
+// listener writes the rows of waiters, and receives their notifications on a separate connection. A listener is a
+// goroutine that runs while there are rows.
 type listener struct {
 	pg   *Backend
 	open func(ctx context.Context) (ear, error) // nil if the driver has no connection that can listen
@@ -33,7 +33,7 @@ type listener struct {
 	mu      sync.Mutex
 	state   listening
 	ear     ear           // nil while there is no connection
-	channel string        // on which the ear listens
+	channel string        // the channel on which the ear listens
 	decided chan struct{} // closed once it is known whether the first ear receives notifications
 	ended   chan struct{} // closed when the running goroutine has ended
 	unpark  *time.Timer
@@ -50,7 +50,7 @@ type listening int
 
 const (
 	listenOff        listening = iota // there is no waiter
-	listenConnecting                  // it has no connection, or has not listened on it yet
+	listenConnecting                  // the listener has no connection, or does not listen on its connection yet
 	listenHearing                     // notifications arrive
 	listenPolling                     // no notification arrives, and rows are written through the pool
 	listenParked                      // there is no waiter, and a connection that listens is kept for the next waiter
@@ -60,7 +60,7 @@ const (
 type silence int
 
 const (
-	notSilent silence = iota // they arrive, or it is not known yet
+	notSilent silence = iota // notifications arrive, or it is not known yet
 	mute                     // the driver has no connection that can listen, or the listener's own notification did not arrive
 	pooler                   // there is a pooler before the server
 )
@@ -287,7 +287,7 @@ func (l *listener) tell(s *waiters, e ear, w work) error {
 	return err
 }
 
-// poke makes the goroutine check at once what it has to do.
+// poke makes the goroutine check at once whether it has work.
 func (l *listener) poke() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -303,7 +303,7 @@ func (l *listener) hears() bool {
 	return l.state == listenHearing
 }
 
-// heardOn returns the channel on which notifications arrive. It is empty if they do not.
+// heardOn returns the channel on which notifications arrive. The name is empty if no notification arrives.
 func (l *listener) heardOn() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -50,7 +50,7 @@ type heard int
 const (
 	heardNothing heard = iota
 	heardCall          // the lock may be free
-	heardGrant         // a release claims that it has granted the lock to the request in the row
+	heardGrant         // a notification claims that a release granted the lock to the request in the row
 )
 
 func newRow(key driver.Key, replaces string) *row {
@@ -116,9 +116,9 @@ func (r *row) granted() {
 	}
 }
 
-// refused records that this process was refused. deposited reports whether the statement wrote the request into the
-// row. It does not do so if the row already contains the request, or is missing. refused reports whether the row must
-// be written again, because no release notifies it.
+// refused records that this process was refused. The parameter deposited reports whether the statement wrote the
+// request into the row. The statement does not write it if the row already contains the request, or is missing. The
+// result anew reports whether the row must be written again, because no release notifies it.
 func (r *row) refused(deposited bool) (anew bool) {
 	switch {
 	case r.state == aside && deposited:
@@ -147,8 +147,8 @@ func (r *row) forsake() (gone <-chan struct{}) {
 	}
 }
 
-// refresh marks the row as notifiable and reports whether to write it for its waiters. It does nothing while another
-// statement writes it.
+// refresh marks the row as one that a release may notify. It reports whether to write the row for its waiters.
+// refresh does nothing while another statement writes the row.
 func (r *row) refresh() (write bool) {
 	if r.state != listed && r.state != aside {
 		return false
@@ -175,7 +175,7 @@ func (r *row) remove(tick bool) bool {
 // hear records a notification and wakes the waiters.
 func (r *row) hear(what heard) {
 	r.heard = max(r.heard, what)
-	for w := range r.waiters { // they never block
+	for w := range r.waiters { // the functions never block
 		w.wake()
 	}
 }

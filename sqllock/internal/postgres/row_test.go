@@ -59,7 +59,7 @@ func TestStatesOfARow(t *testing.T) {
 		"refused":               {unwritten, listed, aside, unwanted, expected, unwanted, deleting},
 		"refused and deposited": {unwritten, listed, listed, expected, expected, unwanted, deleting},
 		"the last one leaves":   {unwanted, unwanted, passedOver, passedOver, expected, unwanted, deleting},
-		"somebody waits":        {unwritten, listed, aside, unwritten, listed, unwritten}, // one that is being deleted is replaced
+		"somebody waits":        {unwritten, listed, aside, unwritten, listed, unwritten}, // a row that is being deleted is replaced
 		"withdrawn":             {unwritten, listed, aside, passedOver, unwanted, unwanted, deleting},
 		"between two ticks":     {unwritten, listed, aside, passedOver, expected, deleting, deleting},
 		"at a tick":             {unwritten, listed, listed, deleting, deleting, deleting, deleting},
@@ -123,7 +123,7 @@ func TestWhoWithdrawsWaitsForTheDeletion(t *testing.T) {
 // this process passes over the old row, and a notification for the old row wakes the waiter.
 func TestTheRowBesideOneThatIsBeingDeleted(t *testing.T) {
 	var s waiters
-	s.listener.state = listenPolling // nothing is to be started
+	s.listener.state = listenPolling // prevents the start of a listener
 	key := driver.Key{Name: "a"}
 	first := &waiter{func() {}}
 	dying, _, _ := s.join(key, first)
@@ -143,6 +143,6 @@ func TestTheRowBesideOneThatIsBeingDeleted(t *testing.T) {
 
 	s.done(w)
 	assert.True(t, ended(gone))
-	s.hear(dying.id, heardCall) // which was on its way
+	s.hear(dying.id, heardCall) // a notification that was sent before the deletion
 	assert.Equal(t, 2, woken)
 }

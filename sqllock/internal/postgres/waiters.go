@@ -8,12 +8,12 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// waiters are the rows of one backend and this process in the table of waiters. While there are any, a listener
-// refreshes them once a second, and receives the notifications for them.
+// waiters contains the rows of one backend and this process in the table of waiters. While there are such rows, a
+// listener refreshes them once a second, and receives their notifications.
 type waiters struct {
 	listener listener
 
-	mu   sync.Mutex // taken before the listener's
+	mu   sync.Mutex // locked before the listener's mutex
 	rows map[driver.Key]*row
 	dead map[string]driver.Key // rows of other processes that a release notified without effect, by id
 
@@ -85,8 +85,8 @@ func (a asking) id() any {
 // mode returns the mode parameter of acquire_waiting.sql.
 func (a asking) mode() int64 { return sqlbase.Flag(a.deposits) + 2*sqlbase.Flag(a.revives) }
 
-// asks returns the row for which r is sent: it has a waiter, or is expected to, or had one a moment ago and may have
-// one again.
+// asks returns the row for which r is sent. That row has a waiter, or is expected to get a waiter, or had a waiter a
+// moment ago and may get one again.
 func (s *waiters) asks(r driver.Request) (a asking) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +222,7 @@ func (s *waiters) hear(id string, what heard) {
 // work is what the listener must write.
 type work struct {
 	stay, remove []*row
-	dead         []*row // of other processes
+	dead         []*row // rows of other processes
 	sweep        bool
 }
 

@@ -79,7 +79,7 @@ func GrantOf(r driver.Request, a Answer) driver.Grant {
 
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
 
-// These bound the retries within one attempt.
+// These constants bound the retries within one attempt.
 const (
 	looks     = 3                    // how often an attempt retries while the lock looks free and is not granted
 	lookDelay = 2 * time.Millisecond // the delay between these retries

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// These bound the delay between two attempts of a waiting InTx.
+// These constants bound the delay between two attempts of a waiting InTx.
 const (
 	firstTxPause = 5 * time.Millisecond
 	longTxPause  = 100 * time.Millisecond

@@ -77,7 +77,7 @@ func (q sqlQuerier) checkout(ctx context.Context) (conn sqlConn, giveBack func()
 	if err != nil {
 		return nil, nil, driver.NotApplied(UsageOf(db).Unlent(ctx, err))
 	}
-	return own, func() { _ = own.Close() }, nil // back to the pool; Close reports no useful error
+	return own, func() { _ = own.Close() }, nil // returns the connection to the pool; the error of Close is of no use
 }
 
 func (q sqlQuerier) Query(ctx context.Context, statement string, args []any, read func(Rows) error) error {
@@ -117,7 +117,7 @@ func (q sqlQuerier) Exec(ctx context.Context, statement string, args ...any) (Re
 	}
 	lastID, err := r.LastInsertId()
 	if err != nil {
-		lastID = 0 // Postgres drivers have none
+		lastID = 0 // Postgres drivers have no LastInsertId
 	}
 	return Result{Affected: affected, LastID: lastID}, nil
 }

@@ -21,7 +21,7 @@ const (
 // [IdleLimit].
 type Reserve struct {
 	open      func() (*Spare, error) // nil if the handle does not reveal how to connect
-	releasing chan struct{}          // full while a release uses it
+	releasing chan struct{}          // full while a release uses the reserve
 
 	mu  sync.Mutex
 	now *Spare // nil while there is no connection

@@ -8,8 +8,8 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// These bound the retries of a statement that had no effect: after a serialization failure, a deadlock, a lock
-// time-out or a busy file.
+// These constants bound the retries of a statement that had no effect: after a serialization failure, a deadlock, a
+// lock time-out or a busy file.
 const (
 	firstPause = time.Millisecond
 	longPause  = 10 * time.Millisecond

@@ -1,4 +1,4 @@
-// Package sqlite keeps locks as lease rows in a file of SQLite.
+// Package sqlite stores locks as lease rows in a SQLite file.
 package sqlite
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// writerWait is how long an acquire waits for another writer of the file before it answers that the
-// lock is contended. A file has one writer at a time, whatever it writes.
+// writerWait is how long an acquire waits for another writer of the file before it returns contended. A file has one
+// writer at a time.
 const writerWait = 250 * time.Millisecond
 
 // Backend keeps locks in a file of SQLite 3.35 or newer. It implements [driver.Backend], [driver.HandOverer], [driver.Notifier] and, in
@@ -31,7 +31,7 @@ func New(db *sql.DB, t sqltable.Table) *Backend {
 	return &Backend{file: f, waiters: newWaiters(f)}
 }
 
-// Capabilities returns what lease rows in SQLite promise.
+// Capabilities returns the guarantees of lease rows in SQLite.
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Backend: "sqllock/sqlite", Token: driver.LinearizableToken, Wakes: watchable, Pauses: true,
@@ -39,7 +39,7 @@ func (b *Backend) Capabilities() driver.Capabilities {
 	}
 }
 
-// Acquire makes one attempt. It fails for good if the file was replaced by another one.
+// Acquire makes one attempt. It returns a permanent error if the file was replaced by another one.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	var w *waiter
 	if r.Waiting {
@@ -119,8 +119,8 @@ func (b *Backend) grant(ctx context.Context, q sqlbase.Querier, r driver.Request
 	return err
 }
 
-// seal raises the mark in the transaction of the grant. That transaction has the file's write lock, so no transaction that has checked
-// the mark is open.
+// seal raises the mark in the transaction of the grant. That transaction holds the file's write lock. So no other
+// transaction that has checked the mark is still open.
 func (b *Backend) seal(ctx context.Context, q sqlbase.Querier, r driver.Request, a *sqlbase.Answer) (err error) {
 	a.Sealed, err = sqlbase.QueryOne(ctx, q, b.file.sql["seal"],
 		[]any{r.Key.Namespace, r.Key.Name, a.Token, r.Nonce.String(), r.Seal}, new(int64))
@@ -130,7 +130,7 @@ func (b *Backend) seal(ctx context.Context, q sqlbase.Querier, r driver.Request,
 	return err
 }
 
-// Renew is one statement. Every grant is lost if the file was replaced by another one.
+// Renew runs one statement. Every grant is lost if the file was replaced by another one.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if len(grants) == 0 {
 		return nil, nil
@@ -151,7 +151,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	}
 	renewed := map[grantID]bool{}
 	err = b.file.call(ctx, func(q sqlbase.Querier) error {
-		clear(renewed) // of an attempt that was undone
+		clear(renewed) // forgets the result of an attempt that was undone
 		return q.Query(ctx, b.file.sql["renew"], []any{batch}, func(r sqlbase.Rows) error {
 			for r.Next() {
 				var g grantID
@@ -182,8 +182,8 @@ type grantID struct {
 	token driver.Token
 }
 
-// Release does not wait for the disk: a release that is lost when the machine crashes costs one TTL,
-// and the next grant flushes everything that was written before it.
+// Release does not wait for the disk. A release that is lost when the machine crashes delays the next grant by one
+// TTL. The next grant flushes everything that was written before it.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
 	err := b.end(ctx, unflushed, "release", append(grant, g.MinHold.Microseconds()), func(q sqlbase.Querier, a *sqlbase.Answer) error {
@@ -193,8 +193,8 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	return b.classify(ctx, "release", g.Key, err)
 }
 
-// end runs a statement that ends a grant, and wakes the waiter that the lock is reserved for if it is in this process. If the statement
-// changes nothing, why reads the reason.
+// end runs a statement that ends a grant. If the statement reserved the lock for a waiter in this process, end wakes
+// that waiter. If the statement changes nothing, the function why reads the reason.
 func (b *Backend) end(ctx context.Context, d durability, verb string, args []any, why func(sqlbase.Querier, *sqlbase.Answer) error) error {
 	return sqlbase.Ended(ctx, func(a *sqlbase.Answer) error {
 		reservedFor, ended, err := b.update(ctx, d, verb, args)
@@ -210,7 +210,7 @@ func (b *Backend) end(ctx context.Context, d durability, verb string, args []any
 	})
 }
 
-// update runs a statement that changes one grant, and returns the waiter that the lock is reserved for afterwards, if any.
+// update runs a statement that changes one grant. It returns the waiter for which the lock is then reserved, if any.
 func (b *Backend) update(ctx context.Context, d durability, verb string, args []any) (reservedFor string, changed bool, err error) {
 	var waiter sql.NullString
 	err = b.file.write(ctx, writing{limit: sqlbase.LongRetry, durability: d}, func(q sqlbase.Querier) (err error) {
@@ -220,7 +220,7 @@ func (b *Backend) update(ctx context.Context, d durability, verb string, args []
 	return waiter.String, changed, err
 }
 
-// HandOver writes without a look before it: the lock is held, so the write is needed in any case.
+// HandOver writes without a look first. The process holds the lock, so the write is needed in any case.
 func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	g, err := sqlbase.HandOver(ctx, r, func() (a sqlbase.Answer, err error) {
 		err = b.file.within(ctx, writerWait, func(conn *sql.Conn) error { return b.handOver(ctx, sqlbase.On(conn), from, r, &a) })
@@ -251,8 +251,8 @@ func (b *Backend) handOver(ctx context.Context, q sqlbase.Querier, from driver.G
 	return err
 }
 
-// Notify writes a row for the waiter, so that a release reserves the lock for it, and watches the file as long as the backend has a
-// waiter.
+// Notify writes a row for the waiter, so that a release reserves the lock for the waiter. It watches the file while
+// the backend has a waiter.
 func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	stop, err = b.waiters.join(ctx, key, wake)
 	return stop, b.classify(ctx, "wait for", key, err)

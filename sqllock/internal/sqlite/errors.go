@@ -18,7 +18,7 @@ const columnsLimit = time.Second
 // columnsKnown is how many columns columns.sql counts.
 const columnsKnown = 20
 
-// classify turns an error into one of the answers of the driver contract.
+// classify turns an error into one of the errors of the driver contract.
 func (b *Backend) classify(ctx context.Context, operation string, key driver.Key, err error) error {
 	if sqlbase.Settled(err) {
 		return err
@@ -42,8 +42,8 @@ func (b *Backend) classify(ctx context.Context, operation string, key driver.Key
 	}
 }
 
-// outdated reports whether a table or a column is missing: SQLITE_ERROR is all that a statement
-// answers then.
+// outdated reports whether a table or a column is missing. In that case a statement fails with the unspecific code
+// SQLITE_ERROR.
 func (b *Backend) outdated(ctx context.Context) bool {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), columnsLimit)
 	defer cancel()

@@ -16,14 +16,14 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// file runs statements on the database file. While the file is busy it runs them again.
+// file runs statements on the database file. It retries them while the file is busy.
 type file struct {
 	db       *sql.DB
 	table    sqltable.Table
 	sql      map[string]string // the statements by verb
 	prepared *prepared
 
-	walUntil atomic.Int64             // the file has a write-ahead log, in nanoseconds since started
+	walUntil atomic.Int64             // until when the file is assumed to have a write-ahead log, in nanoseconds since started
 	opened   atomic.Pointer[identity] // nil before the first call
 }
 
@@ -33,32 +33,32 @@ func newFile(db *sql.DB, t sqltable.Table) *file {
 	return f
 }
 
-// writing is how something is written.
+// writing says how work is written.
 type writing struct {
-	limit      time.Duration // of waiting for another writer
+	limit      time.Duration // how long to wait for another writer
 	durability durability
 	statements statements
 }
 
-// durability is when a write is done.
+// durability says when a write is complete.
 type durability int
 
 const (
-	flushed   durability = iota // when it is as durable as the caller's connections make it
-	unflushed                   // at once: with a write-ahead log it may be lost when the machine crashes
+	flushed   durability = iota // complete when the write is as durable as the caller's connections are configured to make it
+	unflushed                   // complete at once: with a write-ahead log the write may be lost when the machine crashes
 )
 
-// statements is how many a write has.
+// statements says how many statements a write has.
 type statements int
 
 const (
 	single  statements = iota
-	several            // all of them take effect, or none
+	several            // all statements take effect, or no statement does
 )
 
-// write runs work on a connection. With a write-ahead log the
-// statements are prepared. They are in a transaction then, because that is the only way by which database/sql
-// runs what is prepared on the connection that was given the short busy time-out.
+// write runs work on a connection. With a write-ahead log the statements are prepared, and run in a transaction. A
+// transaction is the only way in which database/sql runs prepared statements on the connection whose busy time-out
+// was shortened.
 func (f *file) write(ctx context.Context, how writing, work func(sqlbase.Querier) error) error {
 	wal := f.wal()
 	if wal {
@@ -83,9 +83,9 @@ func (f *file) write(ctx context.Context, how writing, work func(sqlbase.Querier
 	})
 }
 
-// transact runs work in a transaction whose statements are prepared. Its first statement takes the
-// file's write lock. The end of ctx does not interrupt it: it is short, and interrupting it would cost
-// the connection.
+// transact runs work in a transaction with prepared statements. The first statement takes the file's write lock. The
+// end of ctx does not interrupt the transaction: the transaction is short, and interrupting it would close the
+// connection.
 func (f *file) transact(ctx context.Context, conn *sql.Conn, work func(sqlbase.Querier) error) error {
 	if err := ctx.Err(); err != nil {
 		return driver.NotApplied(err)
@@ -110,8 +110,8 @@ func (f *file) transact(ctx context.Context, conn *sql.Conn, work func(sqlbase.Q
 	return nil
 }
 
-// immediately runs work in a transaction that has the file's write lock from its beginning. It closes a
-// connection that may still be in the transaction afterwards.
+// immediately runs work in a transaction that has the file's write lock from its beginning. If the connection may
+// still be in the transaction afterwards, immediately closes it.
 func immediately(ctx context.Context, conn *sql.Conn, work func(q sqlbase.Querier) error) error {
 	q := sqlbase.On(conn)
 	if _, err := q.Exec(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -132,7 +132,7 @@ func immediately(ctx context.Context, conn *sql.Conn, work func(q sqlbase.Querie
 	return err
 }
 
-// read runs work, which reads. With a write-ahead log readers wait for no writer, and need no busy time-out.
+// read runs work that only reads. With a write-ahead log readers wait for no writer, and need no busy time-out.
 func (f *file) read(ctx context.Context, limit time.Duration, work func(sqlbase.Querier) error) error {
 	if !f.wal() {
 		return f.within(ctx, limit, func(conn *sql.Conn) error { return work(sqlbase.On(conn)) })
@@ -147,7 +147,7 @@ func (f *file) read(ctx context.Context, limit time.Duration, work func(sqlbase.
 	return err
 }
 
-// exec runs a statement that returns nothing, and that an acquire needs.
+// exec runs a statement that an acquire needs and that returns no rows.
 func (f *file) exec(ctx context.Context, verb string, args ...any) error {
 	return f.within(ctx, writerWait, func(conn *sql.Conn) error {
 		_, err := sqlbase.On(conn).Exec(ctx, f.sql[verb], args...)
@@ -155,7 +155,7 @@ func (f *file) exec(ctx context.Context, verb string, args ...any) error {
 	})
 }
 
-// call runs work on a connection, and retries until ctx's deadline is near.
+// call runs work on a connection. It retries until ctx's deadline is near.
 func (f *file) call(ctx context.Context, work func(sqlbase.Querier) error) error {
 	return f.within(ctx, sqlbase.LongRetry, func(conn *sql.Conn) error { return work(sqlbase.On(conn)) })
 }
@@ -164,13 +164,13 @@ func (f *file) within(ctx context.Context, limit time.Duration, work func(*sql.C
 	return sqlbase.RetryWithin(ctx, limit, sqlitefile.Busy, func() error { return f.once(ctx, work) })
 }
 
-// once runs work on a connection that soon answers when the file is busy.
+// once runs work on a connection that waits only briefly while the file is busy.
 func (f *file) once(ctx context.Context, work func(*sql.Conn) error) (err error) {
 	conn, err := f.db.Conn(ctx)
 	if err != nil {
 		return driver.NotApplied(err)
 	}
-	defer conn.Close() //nolint:errcheck // back to the pool, which reports no useful error
+	defer conn.Close() //nolint:errcheck // returns the connection to the pool; the error is of no use
 	q := sqlbase.On(conn)
 	restore, err := withBusySlice(ctx, nil, q)
 	if err != nil {
@@ -181,8 +181,8 @@ func (f *file) once(ctx context.Context, work func(*sql.Conn) error) (err error)
 	return work(conn)
 }
 
-// withBusySlice gives q's connection a short busy time-out, and returns what restores its own. pool is nil unless q is a
-// transaction of the caller's.
+// withBusySlice gives q's connection a short busy time-out. It returns a function that restores the former time-out.
+// pool is nil unless q is a transaction of the caller.
 func withBusySlice(ctx context.Context, pool *sql.DB, q sqlbase.Querier) (restore func() error, err error) {
 	return sqlitefile.WithBusySlice(ctx, pool, func(ctx context.Context, statement string, ms *int) error {
 		_, err := sqlbase.QueryOne(ctx, q, statement, nil, ms)
@@ -190,8 +190,8 @@ func withBusySlice(ctx context.Context, pool *sql.DB, q sqlbase.Querier) (restor
 	})
 }
 
-// walTrusted is how long f relies on an earlier look at the journal mode that found a write-ahead log. A file keeps its log until a process
-// that is the only one to have the file open removes it.
+// walTrusted is how long f assumes that the file still has a write-ahead log, after f has read the journal mode. A
+// file keeps its log until a process removes the log while no other process has the file open.
 const walTrusted = time.Minute
 
 var started = time.Now()
@@ -199,7 +199,8 @@ var started = time.Now()
 // wal reports whether the file is known to have a write-ahead log.
 func (f *file) wal() bool { return int64(time.Since(started)) < f.walUntil.Load() }
 
-// readJournalMode finds out whether the file has a write-ahead log, unless that is known. After an error it is not.
+// readJournalMode reads whether the file has a write-ahead log, unless the journal mode is known. After an error the
+// journal mode stays unknown.
 func (f *file) readJournalMode(ctx context.Context, q sqlbase.Querier) {
 	if f.wal() {
 		return
@@ -210,7 +211,7 @@ func (f *file) readJournalMode(ctx context.Context, q sqlbase.Querier) {
 	}
 }
 
-// pragma is a pragma of the database that the table is in.
+// pragma returns the pragma for the database that contains the table.
 func (f *file) pragma(what string) string {
 	if f.table.Schema() == "" {
 		return "PRAGMA main." + what
@@ -218,12 +219,12 @@ func (f *file) pragma(what string) string {
 	return `PRAGMA "` + f.table.Schema() + `".` + what
 }
 
-// synchronous has the names of the values of PRAGMA synchronous that flush each commit of a write-ahead log:
+// synchronous maps the values of PRAGMA synchronous that flush each commit of a write-ahead log to their names:
 // https://www.sqlite.org/pragma.html#pragma_synchronous
 var synchronous = map[int]string{2: "FULL", 3: "EXTRA"}
 
-// relax lets conn commit without waiting for the disk. With a write-ahead log a crash can then lose the last commits and nothing else. It
-// returns what restores the setting.
+// relax lets conn commit without waiting for the disk. With a write-ahead log a crash can then lose only the last
+// commits. relax returns a function that restores the setting.
 func (f *file) relax(ctx context.Context, conn *sql.Conn) (restore func(), err error) {
 	ctx, q := context.WithoutCancel(ctx), sqlbase.On(conn)
 	level := 0
@@ -239,22 +240,23 @@ func (f *file) relax(ctx context.Context, conn *sql.Conn) (restore func(), err e
 	}
 	return func() {
 		if _, err := q.Exec(ctx, f.pragma("synchronous = "+before)); err != nil {
-			sqlbase.Discard(conn) // or else a connection of the caller's would stay less durable than configured
+			sqlbase.Discard(conn) // otherwise the caller's connection would stay less durable than configured
 		}
 	}, nil
 }
 
-// errReplaced is wrapped by the error of a file that was replaced.
+// errReplaced is wrapped by the error for a file that was replaced.
 var errReplaced = errors.New("was replaced by another file while it was open: its locks are not seen by programs that open it now; restart this program, and stop all of them before the file is replaced")
 
-// identity is the database file as the first call found it. SQLite continues to use the file that it has opened, whatever its path
-// leads to later.
+// identity identifies the database file that the first call opened. SQLite continues to use the file that it has
+// opened, even if the path leads to another file later.
 type identity struct {
 	path string
 	info os.FileInfo // nil for a database in memory
 }
 
-// identity returns what the first call found. That call waits for another writer within limit: a new connection has to read the schema.
+// identity returns the identity that the first call stored. The first call waits at most limit for another writer,
+// because a new connection has to read the schema.
 func (f *file) identity(ctx context.Context, limit time.Duration) (*identity, error) {
 	if seen := f.opened.Load(); seen != nil {
 		return seen, nil
@@ -276,8 +278,8 @@ func (f *file) identity(ctx context.Context, limit time.Duration) (*identity, er
 	return seen, nil
 }
 
-// unreplaced returns an error that wraps errReplaced if the path of the database leads to another file than at first, and another error if
-// it leads to none.
+// unreplaced returns an error that wraps errReplaced if the path of the database now leads to another file. It
+// returns another error if the path leads to no file.
 func (f *file) unreplaced(ctx context.Context, limit time.Duration) error {
 	first, err := f.identity(ctx, limit)
 	if err != nil || first.info == nil {
@@ -286,7 +288,7 @@ func (f *file) unreplaced(ctx context.Context, limit time.Duration) error {
 	now, err := os.Stat(first.path)
 	switch {
 	case err != nil:
-		return driver.NotApplied(err) // it may be back in a moment
+		return driver.NotApplied(err) // the file may exist again soon
 	case !os.SameFile(first.info, now):
 		return driver.Permanent(fmt.Errorf("the database file %s %w", first.path, errReplaced))
 	}

@@ -14,7 +14,7 @@ import (
 // besideLimit bounds the look on a second connection.
 const besideLimit = 250 * time.Millisecond
 
-// LockInTx takes the file's write lock. A transaction that was begun IMMEDIATE has it already.
+// LockInTx takes the file's write lock. A transaction that was begun IMMEDIATE already has the write lock.
 func (b *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) error {
 	a, err := b.askInTx(ctx, tx, key)
 	if sqlerror.SQLite(err) == sqlitefile.CodeBusySnapshot {
@@ -31,8 +31,9 @@ func (b *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.K
 	return nil
 }
 
-// askInTx reads before it writes, because a write keeps the holder of a lease from renewing until the transaction ends. It reads on another
-// connection if it can: a read in the transaction would fix the snapshot, and the write would fail if the file changed in between.
+// askInTx reads before it writes, because after a write the holder of a lease cannot renew until the transaction
+// ends. It reads on another connection if possible. A read in the transaction would fix the snapshot, and the write
+// would fail if the file had changed after the read.
 func (b *Backend) askInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) (sqlbase.Answer, error) {
 	a, looked := b.lookBeside(ctx, key)
 	if looked && a.Verdict != sqlbase.Contended {
@@ -62,8 +63,8 @@ func (b *Backend) lookInTx(ctx context.Context, q sqlbase.Querier, key driver.Ke
 	return a, err
 }
 
-// lookBeside reads on another connection, if the pool has a free one and the tables are there: each connection to a database in memory may
-// have a database of its own.
+// lookBeside reads on another connection, if the pool has a free one and that connection sees the tables. Each
+// connection to a database in memory may have a separate database.
 func (b *Backend) lookBeside(ctx context.Context, key driver.Key) (a sqlbase.Answer, looked bool) {
 	if stats := b.file.db.Stats(); stats.MaxOpenConnections > 0 && stats.InUse >= stats.MaxOpenConnections {
 		return sqlbase.Answer{}, false

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// List returns the locks of a namespace, or of all.
+// List returns the locks of a namespace, or of all namespaces.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	list, err := b.statuses(ctx, "list", namespace, sqlbase.Flag(all))
 	return list, b.classify(ctx, "list", driver.Key{Namespace: namespace}, err)
@@ -32,8 +32,8 @@ func (b *Backend) statuses(ctx context.Context, verb string, args ...any) (list 
 	return list, err
 }
 
-// ForceRelease ends the grant of key with this token, and raises the token so that its holder is fenced. It ends a lease that has not
-// expired only if live is true.
+// ForceRelease ends the grant of key with this token, and raises the token so that the holder is fenced. It ends a
+// lease that has not expired only if live is true.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	args := []any{key.Namespace, key.Name, int64(token), sqlbase.Flag(live)}
 	err := b.end(ctx, flushed, "force_release", args, func(q sqlbase.Querier, a *sqlbase.Answer) error {
@@ -43,7 +43,7 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	return b.classify(ctx, "force release", key, err)
 }
 
-// Pause is as durable as a grant.
+// Pause replaces the grant g with a pause. The pause is as durable as a grant.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	_, paused, err := b.update(ctx, flushed, "pause", []any{
 		g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token), as.String(), driver.Endless.Microseconds(),
@@ -54,7 +54,8 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	return b.classify(ctx, "pause", g.Key, err)
 }
 
-// Prune deletes the rows of locks that have been free for unused, in one transaction that raises the floor first.
+// Prune deletes the rows of locks that have been free for the duration unused. It raises the floor first, in the same
+// transaction.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	deleted := int64(0)
 	err := b.file.within(ctx, sqlbase.LongRetry, func(conn *sql.Conn) error {

@@ -15,17 +15,17 @@ import (
 //go:embed sql/*.sql
 var files embed.FS
 
-// prepared is statements that database/sql has parsed once for each connection, and drops with it. In SQLite
-// parsing a statement takes several times as long as running it.
+// prepared contains statements that database/sql has parsed once for each connection. database/sql forgets them when
+// the connection closes. In SQLite, parsing a statement takes several times as long as running it.
 type prepared struct {
 	db    *sql.DB
 	texts []string
-	turn  chan struct{}        // holds one while no call prepares
-	stmts map[string]*sql.Stmt // by text; written once, before done is closed
+	turn  chan struct{}        // contains one value while no call prepares statements
+	stmts map[string]*sql.Stmt // keyed by text; written once, before the channel done is closed
 	done  chan struct{}
 }
 
-// prepare is for the statements of these verbs, which are closed when owner is garbage.
+// prepare returns the statements of these verbs. They are closed when owner is garbage.
 func prepare(owner *file, verbs ...string) *prepared {
 	p := &prepared{db: owner.db, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}, done: make(chan struct{})}
 	for _, verb := range verbs {
@@ -38,12 +38,12 @@ func prepare(owner *file, verbs ...string) *prepared {
 
 func closeAll(stmts map[string]*sql.Stmt) {
 	for _, stmt := range stmts {
-		_ = stmt.Close() // which reports no useful error
+		_ = stmt.Close() // the error is of no use
 	}
 }
 
-// ready prepares what is not prepared yet. A caller that has a connection must not call it: the pool
-// may have no other.
+// ready prepares the statements that are not prepared yet. A caller that holds a connection must not call ready,
+// because the pool may have no second connection.
 func (p *prepared) ready(ctx context.Context) error {
 	select {
 	case <-p.done:
@@ -60,7 +60,7 @@ func (p *prepared) ready(ctx context.Context) error {
 		if p.stmts[text] != nil {
 			continue
 		}
-		stmt, err := p.db.PrepareContext(ctx, text) //nolint:sqlclosecheck // the owner's cleanup does
+		stmt, err := p.db.PrepareContext(ctx, text) //nolint:sqlclosecheck // the owner's cleanup closes it
 		if err != nil {
 			if ctx.Err() != nil {
 				return driver.NotApplied(err)
@@ -77,8 +77,8 @@ func (p *prepared) ready(ctx context.Context) error {
 	return nil
 }
 
-// preparedQuerier runs prepared statements as such, and others as they are: in tx, or on any connection of the pool if tx is
-// nil.
+// preparedQuerier runs prepared statements as prepared, and other statements from their text. It runs them in tx, or
+// on any connection of the pool if tx is nil.
 type preparedQuerier struct {
 	*prepared
 
@@ -93,7 +93,7 @@ func (q preparedQuerier) Query(ctx context.Context, statement string, args []any
 	case stmt == nil:
 		return sqlbase.On(q.db).Query(ctx, statement, args, read)
 	case q.tx != nil:
-		stmt = q.tx.StmtContext(ctx, stmt) //nolint:sqlclosecheck // the transaction's end does
+		stmt = q.tx.StmtContext(ctx, stmt) //nolint:sqlclosecheck // the end of the transaction closes it
 	}
 	r, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
@@ -111,7 +111,7 @@ func (q preparedQuerier) Exec(ctx context.Context, statement string, args ...any
 	case stmt == nil:
 		return sqlbase.On(q.db).Exec(ctx, statement, args...)
 	case q.tx != nil:
-		stmt = q.tx.StmtContext(ctx, stmt) //nolint:sqlclosecheck // the transaction's end does
+		stmt = q.tx.StmtContext(ctx, stmt) //nolint:sqlclosecheck // the end of the transaction closes it
 	}
 	r, err := stmt.ExecContext(ctx, args...)
 	if err != nil {

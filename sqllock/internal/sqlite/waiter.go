@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// waiter is what waits for one name by way of one backend: any number of callers. A nil waiter is no waiter.
+// waiter waits for one name of one backend, on behalf of any number of callers. A nil waiter means that no caller
+// waits.
 type waiter struct {
 	id string // random
 
@@ -18,13 +19,13 @@ type waiter struct {
 // refreshEvery is how often a waiter's row is written while it waits. Releases pass over a row that was not written for 3 s.
 const refreshEvery = time.Second
 
-// rowState is what a waiter knows of its row in the table of waiters.
+// rowState says whether the waiter's row in the table of waiters is present and recent.
 type rowState int
 
 const (
 	absent rowState = iota // no release reserves the lock for it
-	fresh                  // written less than refreshEvery ago
-	stale                  // to be written again
+	fresh                  // the row was written less than refreshEvery ago
+	stale                  // the row must be written again
 )
 
 // state returns the state of the waiter's row.
@@ -43,21 +44,21 @@ func (w *waiter) state() rowState {
 
 func (w *waiter) hasRow() bool { return w != nil && w.state() != absent }
 
-// rowWritten notes that the row was written at this time.
+// rowWritten records that the row was written at this time.
 func (w *waiter) rowWritten(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.written = at
 }
 
-// rowDeleted notes that the row was deleted because the lock was granted to the waiter.
+// rowDeleted records that the row was deleted because the lock was granted to the waiter.
 func (w *waiter) rowDeleted() {
 	if w != nil {
 		w.rowWritten(time.Time{})
 	}
 }
 
-// param is the waiter as a parameter of a statement.
+// param returns the waiter's id as a parameter of a statement.
 func (w *waiter) param() any {
 	if w == nil {
 		return nil
@@ -65,7 +66,7 @@ func (w *waiter) param() any {
 	return w.id
 }
 
-// add adds a caller, and returns its number.
+// add adds a caller, and returns the caller's number.
 func (w *waiter) add(wake func()) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +75,7 @@ func (w *waiter) add(wake func()) int {
 	return w.next
 }
 
-// remove removes a caller, and reports whether it was the last one.
+// remove removes a caller, and reports whether it was the last caller.
 func (w *waiter) remove(caller int) (last bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,15 +86,16 @@ func (w *waiter) remove(caller int) (last bool) {
 func (w *waiter) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, wake := range w.callers { // they never block
+	for _, wake := range w.callers { // the functions never block
 		wake()
 	}
 }
 
-// local has the waiters of all backends of this process by id: a release wakes them without a look at the file.
+// local contains the waiters of all backends of this process by id. A release wakes these waiters without reading the
+// file.
 var local sync.Map
 
-// wakeLocal wakes a waiter if it is in this process.
+// wakeLocal wakes the waiter with this id if the waiter is in this process.
 func wakeLocal(id string) {
 	if w, ok := local.Load(id); ok {
 		w.(*waiter).wake()

@@ -14,31 +14,33 @@ import (
 )
 
 const (
-	// refreshWait bounds the refresh of a waiter's row: the next attempt can do it.
+	// refreshWait bounds the refresh of a waiter's row. If the refresh fails, the next attempt repeats it.
 	refreshWait = 20 * time.Millisecond
 	// leaveLimit bounds the deletion of a waiter's row when it gives up.
 	leaveLimit = 100 * time.Millisecond
 	// turnLimit bounds one look at a lock's row.
 	turnLimit = time.Second
-	// watchLinger is how long the file is watched after the last waiter has gone. A process that has released often waits again soon, and
-	// the kernel takes ten milliseconds and more to close an inotify instance, which would delay the waiter that was granted the lock.
+	// watchLinger is how long the file is watched after the last waiter has gone. A process that has released often
+	// waits again soon. The kernel takes ten milliseconds or more to close an inotify instance, which would delay a
+	// waiter that was just granted the lock.
 	watchLinger = 100 * time.Millisecond
 )
 
-// watchable reports that a file which another process writes shows it while it is open. On Windows
-// the time of the last write can stay as it was until the file is closed.
+// watchable reports whether another process's write is visible in the file's attributes while that process has the
+// file open. On Windows the time of the last write may not change until the file is closed.
 const watchable = runtime.GOOS != "windows"
 
-// waiters are the names for which this process waits by way of one backend. Each has a row in the table of waiters, where a release finds
-// the one that has waited longest, and reserves the lock for it for 50 ms. While there are any, the backend watches the file, and after
-// each change wakes the waiters that would be granted their lock.
+// waiters lists the names for which this process waits through one backend. Each name has a row in the table of
+// waiters. A release finds the row that has waited longest there, and reserves the lock for that waiter for 50 ms.
+// While there are waiters, the backend watches the file. After each change the backend wakes the waiters that would
+// be granted their lock.
 type waiters struct {
 	file *file
 
 	mu          sync.Mutex
 	byKey       map[driver.Key]*waiter
 	stopWatch   context.CancelFunc // nil while the file is not watched
-	unwatchable error              // why it could not be watched the last time
+	unwatchable error              // why the last attempt to watch the file failed
 }
 
 func newWaiters(f *file) *waiters {
@@ -52,8 +54,8 @@ func (ws *waiters) of(key driver.Key) *waiter {
 	return ws.byKey[key]
 }
 
-// join adds a caller that waits for key, and writes the waiter's row. While another process writes the file, the row is left to the next
-// refusal; a waiter without a row polls.
+// join adds a caller that waits for key, and writes the waiter's row. If another process is writing the file, the
+// next refusal writes the row. A waiter without a row polls.
 func (ws *waiters) join(ctx context.Context, key driver.Key, wake func()) (leave func(), err error) {
 	id, err := ws.file.identity(ctx, sqlbase.LongRetry)
 	if err != nil {
@@ -65,7 +67,7 @@ func (ws *waiters) join(ctx context.Context, key driver.Key, wake func()) (leave
 		if err := ws.upsertRow(ctx, q, key, w); err != nil {
 			return err
 		}
-		_, err := q.Exec(ctx, ws.file.sql["forget_waiters"]) // of processes that have ended
+		_, err := q.Exec(ctx, ws.file.sql["forget_waiters"]) // deletes the rows of processes that have ended
 		return err
 	})
 	if err != nil && (!sqlitefile.Busy(err) || ctx.Err() != nil) {
@@ -88,7 +90,8 @@ func (ws *waiters) add(key driver.Key, wake func(), path string) (w *waiter, cal
 	return w, w.add(wake)
 }
 
-// leave removes a caller. The last one of a name deletes the waiter's row, and the last one of all names ends the watching.
+// leave removes a caller. The last caller of a name deletes the waiter's row, and the last caller of all names ends
+// the watching.
 func (ws *waiters) leave(key driver.Key, w *waiter, caller int) {
 	if !ws.remove(key, w, caller) || !w.hasRow() {
 		return
@@ -114,7 +117,8 @@ func (ws *waiters) remove(key driver.Key, w *waiter, caller int) (last bool) {
 	return last
 }
 
-// refused writes the row of a waiter that was refused, unless that was done lately. An error is not reported: the next attempt can do it.
+// refused writes the row of a waiter that was refused, unless the row was written recently. It does not report an
+// error, because the next attempt can write the row.
 func (ws *waiters) refused(ctx context.Context, key driver.Key, w *waiter) {
 	if w == nil {
 		return
@@ -131,7 +135,7 @@ func (ws *waiters) refused(ctx context.Context, key driver.Key, w *waiter) {
 	_ = ws.writeRow(ctx, w, single, func(q sqlbase.Querier) error { return ws.upsertRow(ctx, q, key, w) })
 }
 
-// writeRow runs work, which writes the row of w, and notes the time.
+// writeRow runs work, which writes the row of w, and records the time.
 func (ws *waiters) writeRow(ctx context.Context, w *waiter, n statements, work func(sqlbase.Querier) error) error {
 	now := time.Now()
 	err := ws.file.write(ctx, writing{limit: writerWait, durability: unflushed, statements: n}, work)
@@ -141,13 +145,13 @@ func (ws *waiters) writeRow(ctx context.Context, w *waiter, n statements, work f
 	return err
 }
 
-// upsertRow inserts the waiter's row, or notes in it that the waiter still waits.
+// upsertRow inserts the waiter's row, or records in the row that the waiter still waits.
 func (ws *waiters) upsertRow(ctx context.Context, q sqlbase.Querier, key driver.Key, w *waiter) error {
 	_, err := q.Exec(ctx, ws.file.sql["wait"], key.Namespace, key.Name, w.id)
 	return err
 }
 
-// deleteRow deletes the waiter's row, if it has one.
+// deleteRow deletes the waiter's row, if the waiter has a row.
 func (ws *waiters) deleteRow(ctx context.Context, q sqlbase.Querier, key driver.Key, w *waiter) error {
 	if !w.hasRow() {
 		return nil
@@ -156,8 +160,8 @@ func (ws *waiters) deleteRow(ctx context.Context, q sqlbase.Querier, key driver.
 	return err
 }
 
-// watch starts to watch the file, if it is not watched and can be. A database in memory has no path; all that wait for its locks are in this
-// process. The caller holds mu.
+// watch starts to watch the file, unless the file is watched already or cannot be watched. A database in memory has
+// no path, and all waiters for its locks are in this process. The caller holds mu.
 func (ws *waiters) watch(path string) {
 	if ws.stopWatch != nil || path == "" || !watchable {
 		return
@@ -180,7 +184,7 @@ func (ws *waiters) unwatch() {
 	}
 }
 
-// warnings returns what weakens the notifications.
+// warnings returns the conditions that weaken notifications.
 func (ws *waiters) warnings() []string {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
