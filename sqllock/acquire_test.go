@@ -50,8 +50,8 @@ func TestTheSameNonceGetsTheSameGrant(t *testing.T) {
 	})
 }
 
-// Tokens rise strictly in the order of the grants, through release, expiry and forced release, and
-// are never below the store's clock: a restored backup hands out none twice.
+// Tokens rise strictly in the order of the grants, through release, expiry and forced release, and are never below
+// the store's clock. So a restored backup grants no token twice.
 func TestTokensRise(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -72,7 +72,7 @@ func TestTokensRise(t *testing.T) {
 		g = next(acquire(t, b, request("job")))
 		require.NoError(t, b.Release(t.Context(), g))
 		s.exec(t, "UPDATE rowlock_lease_meta SET floor = 9000000000000000")
-		b = s.open() // the other may have looked it up a moment ago
+		b = s.open() // the first backend may still rely on its earlier look
 		g = next(acquire(t, b, request("job")))
 		require.EqualValues(t, 9000000000000001, g.Token, "above the floor")
 		require.NoError(t, b.Release(t.Context(), g))
@@ -142,8 +142,8 @@ func TestHandoverDelayFollowsAnExpiryOnly(t *testing.T) {
 	})
 }
 
-// Of any number of callers at the same moment one is granted, also when the lock's row is not there
-// yet, and nobody waits or fails.
+// If many callers acquire at the same moment, one is granted the lock, even if the lock's row does not exist yet. No
+// caller waits or fails.
 func TestOneOfManyIsGranted(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		for _, name := range []string{"unseen", "seen"} {
@@ -186,7 +186,7 @@ func TestOneOfManyIsGranted(t *testing.T) {
 	})
 }
 
-// A request whose context is over is not sent.
+// A request whose context has ended is not sent.
 func TestAnEndedContextAppliesNothing(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -208,7 +208,7 @@ func TestAnEndedContextAppliesNothing(t *testing.T) {
 func TestTimeZonesDoNotMatter(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		if s.zone == nil {
-			return // this engine's sessions have none
+			return // this engine's sessions have no time zone
 		}
 		east, west := s.zone("+09:00", sqllock.Table(s.table)), s.zone("-08:00", sqllock.Table(s.table))
 		g := acquire(t, east, request("job"))

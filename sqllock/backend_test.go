@@ -21,7 +21,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// atExit is what is to be cleaned up when all tests of the package are over.
+// atExit contains the cleanups that run after all tests of the package.
 var atExit []func() error
 
 func TestMain(m *testing.M) { leaks.Main(cleanedUp{m}) }
@@ -39,11 +39,11 @@ func (m cleanedUp) Run() int {
 	return code
 }
 
-// engine is one way to reach one kind of database. Each dialect's test files register theirs; every
-// test that calls eachBackend runs on all of them.
+// engine is one way to reach one kind of database. The test files of each dialect register their engines. A test that
+// calls eachBackend runs on all engines.
 type engine struct {
 	name  string
-	fresh func(t *testing.T) *store // a database, in which the test has a table of its own
+	fresh func(t *testing.T) *store // a database, in which the test has a separate table
 }
 
 var engines []engine
@@ -56,14 +56,14 @@ func register(name string, fresh func(t *testing.T) *store) {
 type store struct {
 	table   string // the lease table of this test
 	dialect migrations.Dialect
-	raw     *sql.DB                                                      // for statements of the test's own, and for transactions
-	connect func(opts ...sqllock.Option) *sqllock.Backend                // a backend on a pool of its own
-	zone    func(offset string, opts ...sqllock.Option) *sqllock.Backend // one whose sessions are in that time zone; nil if there is none
+	raw     *sql.DB                                                      // for the test's own statements and transactions
+	connect func(opts ...sqllock.Option) *sqllock.Backend                // a backend on a separate pool
+	zone    func(offset string, opts ...sqllock.Option) *sqllock.Backend // a backend with sessions in that time zone; nil if there are no time zones
 	age     string                                                       // a statement that makes column %[2]s of table %[1]s %[3]d microseconds older
-	oneFile bool                                                         // one writer locks everything
+	oneFile bool                                                         // the database is one file, which a writer locks as a whole
 }
 
-// eachBackend runs test on every engine, in parallel, with the tables in place.
+// eachBackend runs test on every engine, in parallel. The tables exist.
 func eachBackend(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	t.Parallel()
@@ -81,15 +81,15 @@ func eachBackend(t *testing.T, test func(t *testing.T, s *store)) {
 // tables numbers the tests' tables.
 var tables atomic.Int64
 
-// open makes a backend on a pool of its own.
+// open returns a backend on a separate pool.
 func (s *store) open() *sqllock.Backend { return s.connect(sqllock.Table(s.table)) }
 
-// sql is a statement on the test's own table, which is written as rowlock_lease.
+// sql returns the statement for the test's own table. The statement names the table rowlock_lease.
 func (s *store) sql(statement string) string {
 	return strings.ReplaceAll(statement, "rowlock_lease", s.table)
 }
 
-// grow makes every lock and the quarantine older, as if d had passed.
+// grow makes every lock and the quarantine older by d.
 func (s *store) grow(t *testing.T, d time.Duration) {
 	t.Helper()
 	for _, table := range []string{"rowlock_lease", "rowlock_lease_meta"} {
@@ -141,7 +141,7 @@ func acquire(t *testing.T, b *sqllock.Backend, r driver.Request) driver.Grant {
 	return g
 }
 
-// limited is a context for what takes a moment.
+// limited returns a context for calls that take only a moment.
 func limited(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -170,13 +170,13 @@ func renew(t *testing.T, b *sqllock.Backend, grants ...driver.Grant) []driver.Ou
 	return o
 }
 
-// near asserts that a duration is what it should be, less what the test took.
+// near asserts that a duration is the expected one, minus the time that the test took.
 func near(t *testing.T, want, got time.Duration, what string) {
 	t.Helper()
 	assert.InDelta(t, want.Seconds(), got.Seconds(), 10, what)
 }
 
-// until polls what only the store's clock or another session can bring about.
+// until polls until the store's clock or another session makes done return true.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -192,7 +192,7 @@ func until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// isHeld reports whether err says that a lock is held, and why.
+// isHeld reports whether err says that a lock is held, for this reason.
 func isHeld(err error, reason driver.Reason) bool {
 	var h *driver.Held
 	return errors.As(err, &h) && h.Reason == reason

@@ -27,8 +27,9 @@ func inEncoding(t *testing.T, encoding string) *sql.DB {
 	return db
 }
 
-// Promises 11 and 12: no name that can be acquired makes the renewals of others fail, in a database of any encoding.
-// PostgreSQL reads no \u escape beyond ASCII in a database that is not UTF-8, and Go's encoder always writes two.
+// Promises 11 and 12: no name that can be acquired makes the renewals of other names fail, in a database of any
+// encoding. In a database that is not UTF-8, PostgreSQL rejects \u escapes beyond ASCII, and Go's encoder always
+// writes two characters as such escapes.
 func TestNoNameSpoilsABatchInAnyEncoding(t *testing.T) {
 	t.Parallel()
 	names := []string{"a\u2028b", "a\u2029b", `\u2028`, "日本", "ü", "😀", "\x01\x1f\x7f", `"\/'<&>`, "tab\tline\n"}
@@ -64,8 +65,9 @@ func TestNoNameSpoilsABatchInAnyEncoding(t *testing.T) {
 	}
 }
 
-// A session whose client_encoding is not the database's has the server translate, which has no form for every name. Such a name is
-// refused at once and for good, by field, and nothing is left behind. A driver that sets no client_encoding, as pgx, takes every name.
+// If client_encoding differs from the database's encoding, the server translates names, and some names have no
+// translation. Such a name is refused at once with a permanent error that names the field, and nothing is stored. A
+// driver that sets no client_encoding, such as pgx, accepts every name.
 func TestWhatTheEncodingHasNoFormForIsRefusedByField(t *testing.T) {
 	t.Parallel()
 	dsn := testenv.PostgresEncoded(t, "LATIN1")
@@ -96,14 +98,14 @@ func TestWhatTheEncodingHasNoFormForIsRefusedByField(t *testing.T) {
 	acquire(t, sqllock.Postgres(plain), byName)
 }
 
-// Promise 11: a thousand leases with the longest names are renewed by a server that takes a quarter of a megabyte
-// at a time; the usual is 16 MB on MariaDB and 64 MB on MySQL.
+// Promise 11: a server with a packet limit of a quarter of a megabyte renews a thousand leases with the longest
+// names. The default limit is 16 MB on MariaDB and 64 MB on MySQL.
 func TestTheLongestNamesFitIntoAPacket(t *testing.T) {
 	t.Parallel()
 	for name, engine := range map[string]string{testenv.EngineMySQL: testserver.MySQL, testenv.EngineMariaDB: testserver.MariaDB} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testenv.DSN(t, name) // where there is none, this one cannot be had either
+			testenv.DSN(t, name) // skips the test where no such server is available
 			s, err := testserver.Start(limited(t), engine, testserver.Options{Args: []string{"--max-allowed-packet=256K"}})
 			require.NoError(t, err)
 			t.Cleanup(s.Stop)

@@ -23,17 +23,17 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // it reports each connection that is cut
+func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // the driver's logger reports each connection that is cut
 
-// closeIdle ends what b keeps for those who might wait again, as the end of a Locker does.
+// closeIdle closes the connections that b keeps for later waiters, as Locker.Close does.
 func closeIdle(b *sqllock.Backend) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	b.CloseIdle(ctx)
 }
 
-// Every way to every database server keeps every promise, also when its clients die, are cut off,
-// and lose replies.
+// Every kind of handle on every database server keeps every promise, even when clients die, are cut off, or lose
+// replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	by := func(driverName string) func(dsn string) (driver.Backend, func(), error) {
@@ -84,10 +84,10 @@ func twice(dsn func(testing.TB) string) func(testing.TB) (string, string) {
 	}
 }
 
-// network is a database server whose clients each have a misbehaving network of their own.
+// network is a database server. Each of its clients has a separate network that misbehaves.
 type network struct {
 	dialect migrations.Dialect
-	dsn     func(testing.TB) (clients, direct string) // of a fresh database
+	dsn     func(testing.TB) (clients, direct string) // the DSNs of a new database
 	open    func(dsn string) (driver.Backend, func(), error)
 	expire  string
 
@@ -120,7 +120,7 @@ func (n *network) start(tb testing.TB) *network {
 	return n
 }
 
-// through is a DSN with another address.
+// through returns the DSN with the address of a proxy.
 func (n *network) through(proxy func(target string) (string, error)) (string, error) {
 	if n.dialect == migrations.MySQL {
 		cfg, err := mysqldriver.ParseDSN(n.clientDSN)
@@ -164,9 +164,8 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	return err
 }
 
-// A file is a store without a network: its clients are cut off from it in the process.
-//
-// It does not run beside the other tests: a file has one writer, and its leases are short here.
+// A SQLite file is a store without a network. The harness cuts clients off from the file inside the process. The test
+// does not run in parallel with others: a file has one writer, and the leases are short in this test.
 func TestConformanceOfSQLite(t *testing.T) {
 	locktest.Run(t, func(tb testing.TB) locktest.Harness {
 		path := url.URL{Path: filepath.Join(tb.TempDir(), "locks.db")}

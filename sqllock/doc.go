@@ -1,5 +1,5 @@
-// Package sqllock keeps locks as lease rows in a SQL database: PostgreSQL 12 or newer, MySQL 8.0
-// and MariaDB 10.6 or newer, SQLite 3.35 or newer. It is a backend for package rowlock:
+// Package sqllock stores locks as lease rows in a SQL database: PostgreSQL 12 or newer, MySQL 8.0 and MariaDB 10.6 or
+// newer, SQLite 3.35 or newer. It is a backend for package rowlock:
 //
 //	locker, err := rowlock.New(sqllock.Postgres(db))
 //

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// After a change of server nothing is granted until every lease that the lost server may have
-// granted is over: the longest that was ever granted.
+// After a change of server nothing is granted for the longest time that any grant closed a lock for. By then every
+// lease that the lost server granted has ended.
 func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -38,8 +38,8 @@ func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
 	})
 }
 
-// A program may write the row of what is true of all locks. A TTL that no option allows, and a server that never was, close the names for
-// the longest time that a lock can be closed, and not for centuries.
+// A program may write the meta row. If that row contains a TTL that no option allows, or a server that never existed,
+// locks stay closed only for the longest time that a lock can be closed, and not for centuries.
 func TestTheQuarantineIsNoLongerThanAnyLease(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		acquire(t, s.open(), request("job"))
@@ -50,7 +50,7 @@ func TestTheQuarantineIsNoLongerThanAnyLease(t *testing.T) {
 	})
 }
 
-// The first grant of all is not kept waiting.
+// The first grant in an empty table is not delayed.
 func TestAnEmptyTableHasNoQuarantine(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		require.Zero(t, s.int(t, "SELECT length(epoch) FROM rowlock_lease_meta"))
@@ -59,7 +59,7 @@ func TestAnEmptyTableHasNoQuarantine(t *testing.T) {
 	})
 }
 
-// The longest time for which a lock can be closed is on record before any lock is closed for so long.
+// The longest time for which a lock can be closed is stored before any lock is closed for that long.
 func TestTheLongestTTLIsOnRecord(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -83,8 +83,8 @@ func TestTheLongestTTLIsOnRecord(t *testing.T) {
 	})
 }
 
-// InTx keeps the quarantine too, begins it if it is the first to notice, and does not spoil the
-// transaction.
+// InTx is refused during the quarantine, and begins the quarantine if it notices the change of server first. The
+// transaction stays usable.
 func TestInTxKeepsTheQuarantine(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// openExample opens a database with the lock tables; a program has one already, and runs the
-// migrations with its own.
+// openExample opens a database with the lock tables. A real program already has a database, and runs these migrations
+// together with its own.
 func openExample(ctx context.Context) (*sql.DB, func()) {
 	dir, err := os.MkdirTemp("", "rowlock")
 	if err != nil {
@@ -36,8 +36,8 @@ func openExample(ctx context.Context) (*sql.DB, func()) {
 	}
 }
 
-// A job that runs on one machine at a time. With Postgres it is sqllock.Postgres(db) or
-// sqllock.Pgx(pool), with MySQL and MariaDB sqllock.MySQL(db); nothing else differs.
+// A job runs on one machine at a time. With Postgres, use sqllock.Postgres(db) or sqllock.Pgx(pool) instead of
+// sqllock.SQLite(db). With MySQL and MariaDB, use sqllock.MySQL(db).
 func Example() {
 	ctx := context.Background()
 	db, closeDB := openExample(ctx)
@@ -61,7 +61,7 @@ func Example() {
 	// error: <nil>
 }
 
-// A lock that lives as long as a transaction, which excludes the leases of that name as well.
+// A lock lasts until a transaction ends, and excludes leases of the same name.
 func ExampleBackend_InTx() {
 	ctx := context.Background()
 	db, closeDB := openExample(ctx)

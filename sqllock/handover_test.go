@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// What stands in the way of every grant stands in the way of a hand-over: the grant stays, and is released; the
-// acquire behind it does what is to be done.
+// A hand-over is refused for every reason that prevents all grants. The holder keeps its grant and can release it.
+// The next acquire then removes the reason.
 func TestAHandOverIsRefusedWhereAnAcquireWouldBe(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -73,8 +73,8 @@ func (a asked) HandOver(ctx context.Context, from driver.Grant, r driver.Request
 	return g, err
 }
 
-// The callers of a process hand a lock over among themselves, without two of them ever having it, and in fewer
-// requests than one for its release and one for its acquire; another process fights for it beside them.
+// The callers of a process hand a lock over among themselves while another process competes for it. No two callers
+// hold the lock at the same time. A hand-over takes fewer requests than a release plus an acquire.
 func TestACrowdHandsOver(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		const waiters, rounds = 12, 4
@@ -107,7 +107,8 @@ func TestACrowdHandsOver(t *testing.T) {
 	})
 }
 
-// A hand-over is a grant, and survives a crash of the server; the setting does not stay behind.
+// A hand-over is a grant, so it survives a crash of the server. The setting that makes it durable ends with the
+// statement.
 func TestPostgresHandOverIsDurable(t *testing.T) {
 	p := newPostgresTest(t)
 	g := acquire(t, p.Backend, request("job"))
@@ -120,7 +121,7 @@ func TestPostgresHandOverIsDurable(t *testing.T) {
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)
 	var value string
-	_, err = tx.Exec(t.Context(), sent[0].SQL, sent[0].Args...) // again, inside a transaction that shows what it has set
+	_, err = tx.Exec(t.Context(), sent[0].SQL, sent[0].Args...) // runs the statement again, in a transaction that shows the settings it has changed
 	require.NoError(t, err)
 	require.NoError(t, tx.QueryRow(t.Context(), "SELECT current_setting('synchronous_commit')").Scan(&value))
 	assert.Equal(t, "on", value)

@@ -19,7 +19,7 @@ func inspect(t *testing.T, b *sqllock.Backend, name string) driver.Status {
 	return st
 }
 
-// The state of a lock, with all that an operator asks for, as durations of the store's clock.
+// Inspect returns the state of a lock with everything that an operator needs. Durations are by the store's clock.
 func TestInspectTellsTheState(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -50,7 +50,7 @@ func TestInspectTellsTheState(t *testing.T) {
 	})
 }
 
-// A list is ordered by namespace and name, byte by byte, and can be of one namespace or of all.
+// A list is ordered by namespace and name, byte by byte. It covers one namespace or all namespaces.
 func TestListIsOrdered(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -106,7 +106,7 @@ func TestForceRelease(t *testing.T) {
 	})
 }
 
-// A forced release opens what a grant left closed.
+// A forced release frees a lock that the hand-over delay or minimum hold of an earlier grant keeps closed.
 func TestForceReleaseOpensAClosedLock(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

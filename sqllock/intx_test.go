@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// A lock in a transaction lasts until the transaction ends, by commit or by rollback. Until then no
-// lease of that name is granted, and no answer is kept waiting. The row need not be there before.
+// A lock in a transaction lasts until the transaction ends, by commit or rollback. Until then no lease of that name
+// is granted, and requests are refused without delay. The row need not exist before.
 func TestInTxHoldsTheLockUntilTheTransactionEnds(t *testing.T) {
 	for how, end := range map[string]func(*sql.Tx) error{"commit": (*sql.Tx).Commit, "rollback": (*sql.Tx).Rollback} {
 		for _, seen := range []bool{false, true} {
@@ -45,8 +45,8 @@ func TestInTxHoldsTheLockUntilTheTransactionEnds(t *testing.T) {
 	}
 }
 
-// A lease that is alive counts as held and is not locked by the attempt: its renewals go on, and so
-// does the transaction.
+// A live lease counts as held, and the attempt of InTx does not lock its row. So the lease can be renewed, and the
+// transaction can continue.
 func TestInTxLeavesALeaseAlone(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -59,7 +59,7 @@ func TestInTxLeavesALeaseAlone(t *testing.T) {
 		assert.Equal(t, r.Holder, h.Holder)
 		assert.Equal(t, g.Token, h.Token)
 		if s.oneFile {
-			require.NoError(t, tx.Rollback()) // BEGIN IMMEDIATE itself holds everybody up
+			require.NoError(t, tx.Rollback()) // BEGIN IMMEDIATE itself delays all other writers
 			tx = s.begin(t)
 		} else {
 			require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g))
@@ -73,7 +73,8 @@ func TestInTxLeavesALeaseAlone(t *testing.T) {
 	})
 }
 
-// With two transactions, the second is refused at once, can continue, and can wait.
+// While one transaction has the lock, InTx in a second transaction is refused at once. The second transaction can
+// continue, and can wait.
 func TestInTxExcludesInTx(t *testing.T) {
 	for _, name := range []string{"seen", "unseen"} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +134,7 @@ func TestInTxWaits(t *testing.T) {
 	})
 }
 
-// A name that cannot be one is refused before anything is asked.
+// An invalid name is refused before any statement is sent.
 func TestInTxRefusesBadNames(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -149,7 +150,7 @@ func TestInTxRefusesBadNames(t *testing.T) {
 	})
 }
 
-// A transaction that has ended is an error, and not "held".
+// InTx in a transaction that has ended returns an error that does not say "held".
 func TestInTxTellsABrokenTransactionFromAHeldLock(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		tx := s.begin(t)

@@ -18,7 +18,7 @@ func init() {
 		return mysqlStore(t, testenv.MySQL(t), map[string]string{"transaction_isolation": "'READ-COMMITTED'"})
 	})
 	register("mariadb", func(t *testing.T) *store { return mysqlStore(t, testenv.MariaDB(t), nil) })
-	// The default from MariaDB 11.6 on.
+	// This isolation setting is the default from MariaDB 11.6 on.
 	register("mariadb-snapshot-isolation", func(t *testing.T) *store {
 		return mysqlStore(t, testenv.MariaDB(t), map[string]string{"innodb_snapshot_isolation": "1"})
 	})

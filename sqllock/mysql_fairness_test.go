@@ -17,10 +17,10 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// contention is eight lockers, each with a pool of its own as in a process of its own, that want one name.
+// contention is eight lockers that compete for one name. Each locker has a separate pool and stands for one process.
 type contention struct {
 	lockers []*rowlock.Locker
-	sent    atomic.Int64 // statements, by all of them
+	sent    atomic.Int64 // the number of statements that all lockers sent
 }
 
 func contend(t *testing.T, dsn string) *contention {
@@ -46,8 +46,8 @@ func onMySQLAndMariaDB(t *testing.T, test func(t *testing.T, dsn string)) {
 	}
 }
 
-// Promise 9: of eight processes that want one name again and again nobody starves: the least served gets half of its share or
-// more, and a hand-over takes milliseconds although nobody is woken.
+// Promise 9: eight processes acquire one name again and again, and none of them starves. The least served process
+// gets at least half of its fair share. A hand-over takes milliseconds, although no process is notified.
 func TestMySQLServesAllWhoWait(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, dsn string) {
 		c := contend(t, dsn)
@@ -56,9 +56,10 @@ func TestMySQLServesAllWhoWait(t *testing.T) {
 	})
 }
 
-// Promise 9: a thousand waiters in eight processes cost two or three statements for each hand-over, and while one lasts, on a
-// machine that is overloaded say, what the first of each process asks: one in four milliseconds at most by the first of them
-// all, half of that by the second, and so on; and each process gets half of its share or more.
+// Promise 9: with a thousand waiters in eight processes, each hand-over costs two or three statements. If a hand-over
+// takes longer, for example on an overloaded machine, the first waiter of each process polls meanwhile. The first
+// process of the queue polls at most once in four milliseconds, the second half as often, and so on. Each process
+// gets at least half of its fair share.
 func TestMySQLAThousandWaiters(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, dsn string) {
 		c := contend(t, dsn)
@@ -74,8 +75,8 @@ func TestMySQLAThousandWaiters(t *testing.T) {
 	})
 }
 
-// run has so many callers of each locker want the name until there were so many hand-overs, and returns how many statements
-// each of them took.
+// run lets this many callers of each locker compete for the name until the given number of grants is reached. It
+// returns how many statements each hand-over took.
 func (c *contention) run(t *testing.T, callers, grants int) (contest.Result, float64) {
 	t.Helper()
 	before := c.sent.Load()

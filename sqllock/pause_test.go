@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A pause is not counted as a lease for which nothing is granted after a change of server, is not forgotten by
-// Prune, and keeps transactions out; plain SQL shows it as a row that is held.
+// A pause does not lengthen the quarantine after a change of server. Prune does not delete it, and it excludes
+// transactions. Plain SQL shows a paused lock as a row that is held.
 func TestPauseIsARowThatStays(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

@@ -22,8 +22,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// swallowed has every place of db's pool taken by connects of which the server accepts the first and never answers, and returns when
-// the network is well again for all connects that come later.
+// swallowed fills db's pool with connects whose first packets the server accepts and never answers. It returns when
+// the network works again for later connects.
 func swallowed(t *testing.T, db *sql.DB, proxy *faultproxy.Proxy) {
 	t.Helper()
 	const most = 2
@@ -50,12 +50,12 @@ func swallowed(t *testing.T, db *sql.DB, proxy *faultproxy.Proxy) {
 		})
 	}
 	until(t, "the callers that wait for a connection", func() bool { return db.Stats().WaitCount == waits+most })
-	for _, conn := range conns { // the pool opens others for those who wait, by a context without a deadline
+	for _, conn := range conns { // the pool opens further connections for waiting callers, with a context without a deadline
 		require.ErrorIs(t, conn.Raw(func(any) error { return sqldriver.ErrBadConn }), sqldriver.ErrBadConn)
 		_ = conn.Close()
 	}
-	until(t, "a connect that is swallowed", func() bool { return lost.Load() > 0 }) // the pool opens one after the other
-	proxy.CutFrom(func(net.Addr) bool { return false })                             // what was lost stays so
+	until(t, "a connect that is swallowed", func() bool { return lost.Load() > 0 }) // the pool opens one connection after the other
+	proxy.CutFrom(func(net.Addr) bool { return false })                             // lost packets stay lost
 	cancel()
 	waiters.Wait()
 }

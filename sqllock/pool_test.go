@@ -30,15 +30,15 @@ import (
 // poolSize is how many connections the application's pool has.
 const poolSize = 3
 
-// smallPool is a pool that the application and its locks share.
+// smallPool is a pool that the application shares with its locks.
 type smallPool struct {
 	*sqllock.Backend
 
 	begin    func(ctx context.Context) (end func(), err error) // opens a transaction of the application
-	sessions func() int                                        // the server's, without the test's own
+	sessions func() int                                        // the number of the server's sessions, without the test's own session
 }
 
-// openSmall opens a small pool on a server whose DSN is changed by lead.
+// openSmall opens a small pool on a server. The function lead changes the server's DSN.
 type openSmall func(lead func(dsn string) string) *smallPool
 
 // eachSmallPool runs test on every kind of handle and server.
@@ -120,7 +120,7 @@ func beginSQL(db *sql.DB) func(context.Context) (func(), error) {
 	}
 }
 
-// count installs the tables and has sessions count the server's.
+// count installs the tables, and makes sessions count the sessions of the server.
 func (p *smallPool) count(t *testing.T, driverName, dsn string, dialect migrations.Dialect) {
 	t.Helper()
 	raw, err := sql.Open(driverName, dsn)
@@ -138,7 +138,7 @@ func (p *smallPool) count(t *testing.T, driverName, dsn string, dialect migratio
 	}
 }
 
-// fill has the application take every connection of the pool.
+// fill makes the application take every connection of the pool.
 func (p *smallPool) fill(t *testing.T) (free func()) {
 	t.Helper()
 	var ends []func()
@@ -156,7 +156,7 @@ func (p *smallPool) fill(t *testing.T) (free func()) {
 	return free
 }
 
-// through leads a DSN through a proxy of its own.
+// through returns a function that leads a DSN through a new proxy.
 func through(t *testing.T, proxy **faultproxy.Proxy) func(string) string {
 	return func(dsn string) string {
 		t.Helper()
@@ -180,13 +180,13 @@ func through(t *testing.T, proxy **faultproxy.Proxy) func(string) string {
 	}
 }
 
-// renewing is a locker that counts what happens.
+// renewing is a locker that counts its renewals and failures.
 type renewing struct {
 	*rowlock.Locker
 
 	mu      sync.Mutex
-	renewed map[string]int // since the last reset, by name
-	failed  int            // since the last reset
+	renewed map[string]int // the number of renewals since the last reset, by name
+	failed  int            // the number of failures since the last reset
 }
 
 func newRenewing(t *testing.T, b *sqllock.Backend, opts ...rowlock.Option) *renewing {
@@ -223,7 +223,7 @@ func (c *renewing) failures() int {
 	return c.failed
 }
 
-// renews waits until each lease was renewed so often from now on.
+// renews waits until each lease has been renewed this many times from now on.
 func (c *renewing) renews(t *testing.T, times int, leases ...*rowlock.Lease) {
 	t.Helper()
 	c.reset()
@@ -250,8 +250,9 @@ func (c *renewing) acquire(t *testing.T, names ...string) (leases []*rowlock.Lea
 	return leases
 }
 
-// While the application's transactions hold every connection of the pool, leases are renewed and released, over one
-// more connection, which ends with the locker. An acquire says that the pool has none.
+// While the application's transactions hold every connection of the pool, leases are renewed and released over one
+// additional connection. That connection is closed with the locker. The error of an acquire says that the pool has no
+// free connection.
 func TestLeasesOutliveAFullPool(t *testing.T) {
 	eachSmallPool(t, func(t *testing.T, open openSmall) {
 		p := open(func(dsn string) string { return dsn })
@@ -273,7 +274,7 @@ func TestLeasesOutliveAFullPool(t *testing.T) {
 	})
 }
 
-// While the pool is full, many releases at once share the further connection, and each of them succeeds.
+// While the pool is full, many simultaneous releases share the additional connection, and each release succeeds.
 func TestReleasesAtOnceInAFullPool(t *testing.T) {
 	eachSmallPool(t, func(t *testing.T, open openSmall) {
 		p := open(func(dsn string) string { return dsn })
@@ -294,8 +295,8 @@ func TestReleasesAtOnceInAFullPool(t *testing.T) {
 	})
 }
 
-// A further connection that is lost is replaced by another one, although the application still holds the whole pool. It is
-// closed when it was not used for a while.
+// If the additional connection is lost, another connection replaces it, although the application still holds the
+// whole pool. The new connection is closed after it was unused for a while.
 func TestALostReserveIsReplaced(t *testing.T) {
 	eachSmallPool(t, func(t *testing.T, open openSmall) {
 		var proxy *faultproxy.Proxy
@@ -305,7 +306,7 @@ func TestALostReserveIsReplaced(t *testing.T) {
 		free := p.fill(t)
 		locker.renews(t, 1, leases...)
 		locker.reset()
-		proxy.Cut() // only renewals say anything now
+		proxy.Cut() // only renewals send statements now
 		until(t, "a renewal that fails", func() bool { return locker.failures() > 0 })
 		proxy.Restore()
 		locker.renews(t, 2, leases...)
@@ -318,15 +319,16 @@ func TestALostReserveIsReplaced(t *testing.T) {
 	})
 }
 
-// Where the server takes no further connection, a lease is lost, and its error says that the pool had none to lend.
+// If the server accepts no additional connection, a lease is lost, and the error says that the pool had no free
+// connection.
 func TestALossSaysThatThePoolWasFull(t *testing.T) {
 	eachSmallPool(t, func(t *testing.T, open openSmall) {
 		var proxy *faultproxy.Proxy
 		p := open(through(t, &proxy))
 		locker := newRenewing(t, p.Backend, rowlock.TTL(4*time.Second))
-		p.fill(t)() // all connections of the pool stand
+		p.fill(t)() // opens all connections of the pool
 		lease := locker.acquire(t, "a")[0]
-		proxy.PointAt("127.0.0.1:1") // where nobody listens; before the pool is full, or a renewal opens one more in time
+		proxy.PointAt("127.0.0.1:1") // no server listens there; set before the pool is full, or a renewal could still connect
 		p.fill(t)
 		select {
 		case <-lease.Context().Done():
@@ -339,11 +341,11 @@ func TestALossSaysThatThePoolWasFull(t *testing.T) {
 	})
 }
 
-// Where the server takes no further connection, or says nothing to one, a renewal has its turn in the pool, however many
-// want one.
+// If the server refuses or ignores an additional connection, a renewal still gets a connection of the pool in turn,
+// however many callers wait for the pool.
 func TestRenewalsHaveTheirTurnInABusyPool(t *testing.T) {
 	for name, refuse := range map[string]func(*faultproxy.Proxy){
-		"refused": func(proxy *faultproxy.Proxy) { proxy.PointAt("127.0.0.1:1") }, // where nobody listens
+		"refused": func(proxy *faultproxy.Proxy) { proxy.PointAt("127.0.0.1:1") }, // no server listens there
 		"silence": func(proxy *faultproxy.Proxy) {
 			var later atomic.Bool
 			proxy.CutFrom(func(net.Addr) bool { return later.Load() })

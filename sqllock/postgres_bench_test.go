@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// BenchmarkPostgresCycle sets acquire and release beside two bare updates of one row on the same
-// connection. The two take turns, so that a busy machine slows both; the figures are medians.
+// BenchmarkPostgresCycle compares acquire and release with two bare updates of one row on the same connection. The
+// two variants take turns, so that a busy machine slows both equally. The figures are medians.
 func BenchmarkPostgresCycle(b *testing.B) {
 	ctx := b.Context()
 	dsn := testenv.Postgres(b)

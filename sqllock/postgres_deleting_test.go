@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// beforeEach is called before each statement of a pool.
+// beforeEach is a tracer that calls do before each statement of a pool.
 type beforeEach struct{ do func(statement string) }
 
 func (b beforeEach) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
@@ -25,7 +25,8 @@ func (b beforeEach) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.Trac
 
 func (beforeEach) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// A waiter that joins while the row of one that has given up is being deleted is woken by the release, whichever of the two rows it calls.
+// A waiter may join while the row of a waiter that has given up is being deleted. The release wakes the new waiter,
+// whichever of the two rows the release notifies.
 func TestPostgresAWaiterBesideARowThatIsBeingDeletedIsWoken(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]bool{"by a release of its process": true, "by another's": false} {

@@ -31,7 +31,8 @@ func init() {
 		}
 		return s
 	})
-	// As lib/pq does it: database/sql converts, everything is text, and nothing is prepared.
+	// This engine behaves as lib/pq does: database/sql converts the values, all values are sent as text, and no
+	// statement is prepared.
 	register("postgres-other-driver", func(t *testing.T) *store {
 		s := postgresStore(t, "")
 		s.connect = func(opts ...sqllock.Option) *sqllock.Backend {
@@ -51,13 +52,13 @@ func init() {
 	register("postgres-serializable", func(t *testing.T) *store {
 		return postgresStore(t, "default_transaction_isolation=serializable")
 	})
-	// pgx prepares its statements by name here, and PgBouncer before 1.21 mixes the sessions up.
+	// On this engine pgx prepares its statements by name, and PgBouncer before 1.21 mixes up the sessions.
 	register("postgres-pgbouncer", func(t *testing.T) *store {
 		s := postgresStore(t, "")
 		s.connect = func(opts ...sqllock.Option) *sqllock.Backend {
 			return sqllock.Postgres(openDB(t, sharedDatabase(t, testenv.EnginePgBouncer)), opts...)
 		}
-		s.zone = nil // PgBouncer takes no time zone from a client
+		s.zone = nil // PgBouncer accepts no time zone from a client
 		return s
 	})
 	register("postgres-pgbouncer-pgx", func(t *testing.T) *store {
@@ -70,7 +71,7 @@ func init() {
 	})
 }
 
-// shared is the database of all tests that eachBackend runs: to make and drop one for each would
+// shared is the database of all tests that eachBackend runs. Creating and dropping a database for each test would
 // take longer than the tests.
 var shared struct {
 	once sync.Once
@@ -78,7 +79,7 @@ var shared struct {
 	err  error
 }
 
-// sharedDatabase is the DSN by which an engine reaches the shared database.
+// sharedDatabase returns the DSN by which an engine reaches the shared database.
 func sharedDatabase(t *testing.T, engine string) string {
 	t.Helper()
 	direct := testenv.DSN(t, testenv.EnginePostgres)
@@ -108,7 +109,7 @@ func execOnce(dsn, statement string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// postgresStore is a store whose backends use database/sql, with a further parameter in their DSN.
+// postgresStore returns a store whose backends use database/sql, with a further parameter in their DSN.
 func postgresStore(t *testing.T, parameter string) *store {
 	t.Helper()
 	dsn := sharedDatabase(t, testenv.EnginePostgres)
@@ -120,7 +121,7 @@ func postgresStore(t *testing.T, parameter string) *store {
 			return sqllock.Postgres(openDB(t, with(t, dsn, parameter)), opts...)
 		},
 		zone: func(offset string, opts ...sqllock.Option) *sqllock.Backend {
-			// POSIX counts the other way round: UTC-9 is nine hours ahead.
+			// POSIX time zones have the opposite sign: UTC-9 is nine hours ahead of UTC.
 			zone := "UTC" + map[byte]string{'+': "-", '-': "+"}[offset[0]] + strings.TrimPrefix(offset[1:3], "0")
 			return sqllock.Postgres(openDB(t, with(t, dsn, "timezone="+url.QueryEscape(zone))), opts...)
 		},
@@ -153,7 +154,7 @@ func openPool(t *testing.T, dsn string) *pgxpool.Pool {
 	return pool
 }
 
-// session is a connection of its own, for what must not go through a pool.
+// session opens a separate connection, for statements that must not go through a pool.
 func session(t *testing.T, dsn string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)

@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// forger is a session of a role that may read the tables and nothing else. Every role may notify.
+// forger is a session of a role that may only read the tables. Every role may send notifications.
 type forger struct {
 	conn    *pgx.Conn
 	channel string
@@ -47,7 +47,7 @@ func (f *forger) notifies(t *testing.T, payload string) {
 	require.NoError(t, err)
 }
 
-// payloads are what a release could say of a grant to r, in the words of every version so far.
+// payloads returns what a release could send about a grant to r, in the format of every version so far.
 func (f *forger) payloads(r driver.Request, token driver.Token) []string {
 	return []string{
 		f.id,
@@ -60,7 +60,8 @@ func (f *forger) payloads(r driver.Request, token driver.Token) []string {
 	}
 }
 
-// A notification is a hint: a role that may notify, and may read all that a release would say, grants nothing by it.
+// A notification is only a hint. A role that may read the tables and send every notification of a release cannot
+// grant a lock that way.
 func TestPostgresAForgedCallGrantsNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("while the lock is held", func(t *testing.T) {
@@ -114,7 +115,7 @@ func TestPostgresAForgedCallGrantsNothing(t *testing.T) {
 	}
 }
 
-// A forged notification of a grant leaves the locker waiting, and the holder alone.
+// After a forged notification of a grant, the locker continues to wait, and the holder keeps its lease.
 func TestPostgresALockerIsNotDeceivedByACall(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)

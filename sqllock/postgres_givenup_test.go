@@ -11,8 +11,9 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// Promise 5: once Acquire has returned an error, or Close has returned, a release keeps the lock for that waiter no more and grants it
-// nothing, so a third one gets it at once. It is so for either kind of release: of a holder that has waited, and of one that has not.
+// Promise 5: after Acquire has returned an error, or Close has returned, no release reserves the lock for that waiter
+// or grants it. So a third caller is granted the lock at once. This holds for the release of a holder that has
+// waited, and of a holder that has not.
 func TestPostgresAWaiterThatGaveUpIsKeptNothing(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string]bool{"a release that keeps": false, "a release that grants": true} {
@@ -58,7 +59,7 @@ func TestPostgresAWaiterThatGaveUpIsKeptNothing(t *testing.T) {
 	}
 }
 
-// requested waits until a process has left a request with its row.
+// requested waits until a process has deposited a request in its row.
 func (c *crowd) requested(t *testing.T) {
 	t.Helper()
 	until(t, "a request is left", func() bool {
@@ -66,7 +67,7 @@ func (c *crowd) requested(t *testing.T) {
 	})
 }
 
-// passedOn releases held to a member that waits for it.
+// passedOn releases held, and returns the lease of the member that waits for the lock.
 func (c *crowd) passedOn(t *testing.T, held *rowlock.Lease, to *member) *rowlock.Lease {
 	t.Helper()
 	got := make(chan *rowlock.Lease, 1)
@@ -80,7 +81,8 @@ func (c *crowd) passedOn(t *testing.T, held *rowlock.Lease, to *member) *rowlock
 	return within(t, got)
 }
 
-// A waiter whose locker is closed before it subscribes leaves no connection that listens: neither while Close waits for it, nor after.
+// If a waiter's locker is closed before the waiter subscribes, no connection listens, neither while Close waits for
+// the waiter nor afterwards.
 func TestPostgresAWaiterThatMeetsCloseListensNoMore(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// afterwards calls then when a statement that leaves a request has been answered.
+// afterwards is a tracer that calls then after the reply to a statement that deposits a request.
 type afterwards struct{ then func() }
 
 type asksKey struct{}
@@ -31,8 +31,9 @@ func (a afterwards) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 	}
 }
 
-// Promise 5: a waiter that gives up between two statements of one attempt, the first of which has left its request, takes that
-// back. Else a release would grant the lock to nobody, and it would be closed for a TTL.
+// Promise 5: the first statement of an attempt may deposit a request. A waiter that gives up before the next
+// statement withdraws that request. Otherwise a release would grant the lock to a request without a waiter, and the
+// lock would be closed for a TTL.
 func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)
@@ -59,8 +60,8 @@ func TestPostgresARequestIsTakenBackBeforeAPermanentError(t *testing.T) {
 	require.True(t, driver.IsPermanent(err), "%v", err)
 }
 
-// leaves has another process acquire a name that is contended, and returns its error. Its request is left with the row that it has,
-// then comes what is done afterwards, and then the next statement of the attempt. No request is left in the end.
+// leaves makes another process acquire a contended name, and returns its error. The process deposits its request in
+// its row. Then leaves calls then, and the attempt sends its next statement. At the end no request is deposited.
 func (c *crowd) leaves(ctx context.Context, t *testing.T, then func()) error {
 	t.Helper()
 	holder := c.members[0].backend
@@ -73,7 +74,7 @@ func (c *crowd) leaves(ctx context.Context, t *testing.T, then func()) error {
 	b := sqllock.Pgx(pool)
 	waiter, err := rowlock.New(b)
 	require.NoError(t, err)
-	for _, each := range []*sqllock.Backend{holder, b} { // the row stays, as where others of the process wait on
+	for _, each := range []*sqllock.Backend{holder, b} { // the row stays, as it does if other goroutines of the process still wait
 		stop, err := each.Notify(t.Context(), driver.Key{Name: "job"}, func() {})
 		require.NoError(t, err)
 		t.Cleanup(stop)
@@ -84,7 +85,7 @@ func (c *crowd) leaves(ctx context.Context, t *testing.T, then func()) error {
 		return c.int(t, "SELECT count(*) FROM rowlock_lease WHERE held_until <= clock_timestamp()") == 1
 	})
 	tx := c.begin(t)
-	_, err = tx.ExecContext(t.Context(), "SELECT FROM rowlock_lease FOR UPDATE") // so it is contended
+	_, err = tx.ExecContext(t.Context(), "SELECT FROM rowlock_lease FOR UPDATE") // makes the lock contended
 	require.NoError(t, err)
 	_, failure := waiter.Acquire(ctx, "job")
 	require.NoError(t, waiter.Close())

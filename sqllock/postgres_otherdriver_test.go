@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Where a call does not wait for the driver, a context that ends at any moment is never taken for an answer without a row,
-// and the connection is given back.
+// If a call does not wait for the driver, a context may end at any moment. Its end is never mistaken for a result
+// without a row, and the connection is returned to the pool.
 func TestPostgresAContextThatEndsIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	dsn := testenv.Postgres(t)

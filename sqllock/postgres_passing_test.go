@@ -13,13 +13,13 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// passing is a contended lock: its holder waits for it again, and another process waits before the holder.
+// passing is a contended lock. Its holder waits for the lock again, and another process waits before the holder.
 type passing struct {
 	*crowd
 
 	holder, waiter *member
 	held           driver.Grant
-	request        driver.Request // the waiter's, which it has left with its row
+	request        driver.Request // the request that the waiter has deposited in its row
 	woken          chan struct{}
 }
 
@@ -33,7 +33,7 @@ func newPassing(t *testing.T, held driver.Request) *passing {
 		t.Helper()
 		until(t, "both listen", func() bool { return p.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == n })
 	}
-	for _, b := range p.members { // the connections are made, which wakes
+	for _, b := range p.members { // opens the connections, which wakes waiters
 		stop, err := b.backend.Notify(t.Context(), driver.Key{Name: "another"}, func() {})
 		require.NoError(t, err)
 		t.Cleanup(stop)
@@ -137,7 +137,8 @@ func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 	})
 }
 
-// A grant that a release makes is durable whatever the session's default is; without one there is no flush.
+// A grant that a release makes is durable, whatever the session's default is. A release without a grant needs no
+// flush.
 func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ change, session, want string }{
@@ -154,12 +155,12 @@ func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 			p.holder.sent.take()
 			require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
 			var statement pgx.TraceQueryStartData
-			for _, s := range p.holder.sent.take() { // the connection that listens is among them
+			for _, s := range p.holder.sent.take() { // the connection that listens is one of them
 				if strings.Contains(s.SQL, "passes") {
 					statement = s
 				}
 			}
-			tx := p.begin(t) // the same again
+			tx := p.begin(t) // the same statements again
 			for _, s := range []string{
 				"DELETE FROM rowlock_lease", "INSERT INTO rowlock_lease SELECT * FROM before",
 				"DELETE FROM rowlock_lease_waiter", "INSERT INTO rowlock_lease_waiter SELECT * FROM before_waiter",
@@ -193,7 +194,7 @@ func TestPostgresALostCallIsFoundByThePoll(t *testing.T) {
 	require.NoError(t, err)
 	_, err = deaf.ExecContext(t.Context(), "SELECT pg_advisory_lock(hashtextextended('elsewhere', 0))")
 	require.NoError(t, err)
-	// It is called where nobody hears.
+	// The row now names a channel on which no session listens.
 	_, err = deaf.ExecContext(t.Context(), "UPDATE rowlock_lease_waiter SET channel = 'elsewhere', since = '-infinity' WHERE nonce <> '"+p.request.Nonce.String()+"'")
 	require.NoError(t, err)
 	require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
@@ -204,7 +205,7 @@ func TestPostgresALostCallIsFoundByThePoll(t *testing.T) {
 	require.NoError(t, deaf.Close())
 }
 
-// With Close the connection that listens is closed, and not seconds later.
+// Close closes the connection that listens before it returns, and not seconds later.
 func TestPostgresCloseEndsTheListener(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
@@ -241,7 +242,8 @@ func TestPostgresARequestIsGrantedOnce(t *testing.T) {
 	assert.False(t, p.holds(t, p.request))
 }
 
-// So it is when a waiter that comes back to its row is refused, and asks once more before it has said that it waits.
+// A returning waiter's request is granted only once, too. The waiter is refused, and sends a further request before
+// it has registered.
 func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
@@ -249,7 +251,7 @@ func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
 	r := request("job")
 	r.Waits = true
 	var tx pgx.Tx
-	until(t, "it has come back to its row", func() bool { // unless that was deleted, which is done once a second
+	until(t, "it has come back to its row", func() bool { // unless the row was deleted, which happens once a second
 		g := acquire(t, before, request("job"))
 		stop, err := b.Notify(t.Context(), g.Key, func() {})
 		require.NoError(t, err)
@@ -291,7 +293,7 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 	r := request("job")
 	r.Waits = true
 	var g driver.Grant
-	until(t, "it has come back to its row", func() bool { // unless that was deleted, which is done once a second
+	until(t, "it has come back to its row", func() bool { // unless the row was deleted, which happens once a second
 		g = acquire(t, before, request("job"))
 		stop, err := b.Notify(t.Context(), g.Key, func() {})
 		require.NoError(t, err)
@@ -306,7 +308,7 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 		require.NoError(t, before.Release(t.Context(), g))
 		return false
 	})
-	alsoWaits, err := before.Notify(t.Context(), g.Key, func() {}) // so its release looks for requests
+	alsoWaits, err := before.Notify(t.Context(), g.Key, func() {}) // makes its release look for requests
 	require.NoError(t, err)
 	defer alsoWaits()
 	require.NoError(t, before.Release(t.Context(), g))
@@ -318,7 +320,7 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 		select {
 		case <-another:
 			return true
-		case <-time.After(time.Second): // nobody is called whose row was not written for three seconds
+		case <-time.After(time.Second): // a release passes over a row that was not written for three seconds
 			other = acquire(t, before, request("other"))
 			return false
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// unheard is a backend whose reply to the first request that was left with a row is lost, and comes as an error only
-// when the test says so.
+// unheard is a backend that loses the reply to the first request that was deposited in a row. The call returns an
+// error when the test says so.
 type unheard struct {
 	*sqllock.Backend
 
@@ -41,7 +41,7 @@ func TestPostgresAGrantToARequestWithoutReplyIsTaken(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
 	holder := c.members[0].backend
-	stop, err := holder.Notify(t.Context(), driver.Key{Name: "job"}, func() {}) // so its release looks for requests
+	stop, err := holder.Notify(t.Context(), driver.Key{Name: "job"}, func() {}) // makes its release look for requests
 	require.NoError(t, err)
 	defer stop()
 	u := &unheard{Backend: c.members[1].backend, left: make(chan struct{}), error: make(chan struct{})}
@@ -54,7 +54,7 @@ func TestPostgresAGrantToARequestWithoutReplyIsTaken(t *testing.T) {
 	defer listens()
 	until(t, "both listen", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 2 })
 	held := acquire(t, holder, request("job"))
-	c.exec(t, "UPDATE rowlock_lease_waiter SET since = since + interval '1 hour'") // the one who waits is the next
+	c.exec(t, "UPDATE rowlock_lease_waiter SET since = since + interval '1 hour'") // the other waiter is next
 	got := make(chan *rowlock.Lease, 1)
 	go func() {
 		lease, err := waiter.Acquire(t.Context(), "job")

@@ -10,13 +10,14 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A process has one row for a name, also when several of its lockers begin to wait for it at once. A grant moves the row, and two
-// could not be moved to the same place: the release that grants would fail until the lease has expired.
+// A process has one row for a name, even if several of its lockers begin to wait for the name at once. A grant
+// changes the row's key, and two rows of one process would get the same key. Then the release that grants would fail
+// until the lease has expired.
 func TestPostgresWhoBeginsToWaitAtOnceSharesOneRow(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
 	holder, b := c.members[0].backend, c.members[1].backend
-	for _, m := range c.members { // both listen
+	for _, m := range c.members { // both members listen
 		stop, err := m.backend.Notify(t.Context(), driver.Key{Name: "another"}, func() {})
 		require.NoError(t, err)
 		t.Cleanup(stop)
@@ -56,7 +57,7 @@ func TestPostgresWhoBeginsToWaitAtOnceSharesOneRow(t *testing.T) {
 	t.Cleanup(begun())
 	r := waiting("job")
 	assert.True(t, refused(t, b, r).Pending)
-	stop, err := holder.Notify(t.Context(), g.Key, func() {}) // so its release looks for requests
+	stop, err := holder.Notify(t.Context(), g.Key, func() {}) // makes its release look for requests
 	require.NoError(t, err)
 	defer stop()
 	require.NoError(t, holder.Release(t.Context(), g))

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// checked is a transaction in which an older holder has checked the mark of the lock "job", and the
-// number of its server process.
+// checked returns a transaction in which an older holder has checked the mark of the lock "job", and the id of its
+// server process.
 func (s *store) checked(t *testing.T) (tx *sql.Tx, pid int64) {
 	t.Helper()
 	tx = s.begin(t)
@@ -25,13 +25,13 @@ func (s *store) checked(t *testing.T) (tx *sql.Tx, pid int64) {
 	return tx, pid
 }
 
-// answered is what became of an acquire that runs beside the test.
+// answered is the result of an acquire that runs beside the test.
 type answered struct {
 	grant driver.Grant
 	err   error
 }
 
-// behind asks for the lock, and returns when the request waits for the process.
+// behind sends a request for the lock, and returns when the request waits for the server process pid.
 func (s *store) behind(t *testing.T, b *sqllock.Backend, r driver.Request, pid int64) <-chan answered {
 	t.Helper()
 	done := make(chan answered, 1)
@@ -55,8 +55,8 @@ func eachPostgres(t *testing.T, test func(t *testing.T, s *store, b *sqllock.Bac
 	})
 }
 
-// A sealed grant waits for a transaction in which an older holder has checked, at every default
-// isolation level; its lease is counted from the end of the wait, not from its beginning.
+// A sealed grant waits for a transaction in which an older holder has checked, at every default isolation level. Its
+// lease starts at the end of the wait.
 func TestASealedGrantDrains(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		old := sealed(t, s, b, sealing())
@@ -90,7 +90,7 @@ func TestADrainHoldsUpNobodyElse(t *testing.T) {
 		}
 		r := request("other")
 		r.Seal, r.TTL = "store other", time.Hour
-		for range 2 { // its first row, and the one it has
+		for range 2 { // first inserts the row, then finds it
 			g := sealed(t, s, other, r)
 			assert.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, other, g))
 			require.NoError(t, other.Release(t.Context(), g))
@@ -108,8 +108,8 @@ func TestADrainHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-// A name that was forgotten and has a mark is granted at once and left to the guard: a wait would hold
-// the row that all locks share.
+// A pruned name that has a mark is granted at once, and the guard raises the mark. Waiting for the mark would lock
+// the meta row, which all locks share.
 func TestANameWithoutARowWaitsForNoMark(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		sealed(t, s, b, sealing())
@@ -122,8 +122,8 @@ func TestANameWithoutARowWaitsForNoMark(t *testing.T) {
 	})
 }
 
-// A transaction that does not end bounds the wait of a sealed grant: the answer says what is waited for
-// and who had the lock last, nothing was granted or raised, and nobody waits any more.
+// If a transaction does not end, the wait of a sealed grant is bounded. The refusal says which transaction it waited
+// for and who held the lock last. Nothing was granted or raised, and no statement still waits.
 func TestADrainIsBounded(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		old := sealed(t, s, b, sealing())
@@ -145,7 +145,7 @@ func TestADrainIsBounded(t *testing.T) {
 			h := held(t, ask(), what)
 			assert.Equal(t, driver.Draining, h.Reason, what)
 			assert.Equal(t, before, row(), what)
-			if what == "TTL" { // which left all the time in the world to ask who it was
+			if what == "TTL" { // in this case there was enough time to read who held the lock
 				assert.Equal(t, "tester job", h.Holder)
 				assert.Equal(t, old.Token, h.Token)
 				assert.Positive(t, h.Since)
@@ -171,8 +171,8 @@ func TestAStatementTimeoutBoundsADrain(t *testing.T) {
 	sealed(t, p.store, b, sealing())
 }
 
-// A sealed grant is one statement, as any other is: of a name never seen, of one that was released, and
-// the refusal.
+// A sealed grant is one statement, as any other grant is. This is tested for a new name, for a released name, and for
+// a refusal.
 func TestPostgresSealsInOneStatement(t *testing.T) {
 	p := newPostgresTest(t)
 	acquire(t, p.Backend, request("first of all, which makes the server known"))
@@ -186,11 +186,11 @@ func TestPostgresSealsInOneStatement(t *testing.T) {
 	}
 }
 
-// A sealed grant is durable even where the user's sessions commit asynchronously, and leaves neither
-// setting behind.
+// A sealed grant is durable even if the user's sessions commit asynchronously. Both settings that the statement
+// changes end with it.
 func TestASealedGrantIsDurable(t *testing.T) {
 	p := newPostgresTest(t)
-	for _, known := range []bool{false, true} { // the name
+	for _, known := range []bool{false, true} { // whether the name has a row
 		r := sealing()
 		p.sent.take()
 		g, err := p.Acquire(t.Context(), r)

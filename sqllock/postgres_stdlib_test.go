@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// A connection of the pool that has ended unnoticed fails nothing: a statement that was not sent on it is sent on
-// another one, and the pool keeps none of which a statement found that it has ended.
+// If a connection of the pool has ended unnoticed, no call fails. A statement that was not sent on that connection is
+// sent on another one. The pool discards connections that a statement found to have ended.
 func TestPostgresReplacesAConnectionThatHasEnded(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, testenv.Postgres(t))

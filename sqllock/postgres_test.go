@@ -60,7 +60,7 @@ func (p *postgresTest) recorded(t *testing.T, dsn string) *sqllock.Backend {
 	return sqllock.Pgx(pool, sqllock.Table(p.table))
 }
 
-// recorder is a pgx tracer that keeps what was sent.
+// recorder is a pgx tracer that records the statements that were sent.
 type recorder struct {
 	mu         sync.Mutex
 	statements []pgx.TraceQueryStartData
@@ -75,7 +75,7 @@ func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 
 func (r *recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// take returns what was sent since the last call.
+// take returns the statements that were sent since the last call.
 func (r *recorder) take() []pgx.TraceQueryStartData {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,8 +84,8 @@ func (r *recorder) take() []pgx.TraceQueryStartData {
 	return taken
 }
 
-// Each operation is one statement, and so one round trip once it has been prepared: a grant, a
-// refusal, a renewal of any number, a release.
+// Each operation is one statement, and so one round trip after it has been prepared: a grant, a refusal, a renewal of
+// any number of leases, a release.
 func TestPostgresSendsOneStatementAnOperation(t *testing.T) {
 	p := newPostgresTest(t)
 	one := func(what string) {
@@ -107,7 +107,7 @@ func TestPostgresSendsOneStatementAnOperation(t *testing.T) {
 	one("grant")
 }
 
-// What grants nothing writes nothing: no row is locked, and no WAL is written.
+// A request that is refused writes nothing: no row is locked, and no WAL is written.
 func TestPostgresWritesNothingInVain(t *testing.T) {
 	p := newPostgresTest(t)
 	g := acquire(t, p.Backend, request("job"))
@@ -140,7 +140,7 @@ func TestPostgresWritesNothingInVain(t *testing.T) {
 	assert.Equal(t, before, rows())
 }
 
-// The planner looks each grant of a batch up by the primary key, whatever it knows of the table.
+// The planner looks up each grant of a batch by the primary key, whatever statistics it has of the table.
 func TestPostgresRenewsByPrimaryKey(t *testing.T) {
 	p := newPostgresTest(t)
 	grants := make([]driver.Grant, 1000)
@@ -191,9 +191,9 @@ func TestPostgresRenewalsAreHeapOnly(t *testing.T) {
 	assert.GreaterOrEqual(t, hot, updates*9/10)
 }
 
-// A grant and its renewal are durable even where the user's sessions commit asynchronously: one that
-// is lost in a crash would end the lease before its holder's deadline. A release never waits
-// for the disk, and neither setting stays behind.
+// A grant and its renewal are durable even if the user's sessions commit asynchronously. A renewal that is lost in a
+// crash would end the lease before its holder's deadline. A release never waits for the disk. The changed setting
+// ends with the statement.
 func TestPostgresChoosesItsDurability(t *testing.T) {
 	p := newPostgresTest(t)
 	acquire(t, p.Backend, request("first of all, which makes the server known"))
@@ -201,7 +201,7 @@ func TestPostgresChoosesItsDurability(t *testing.T) {
 		require.NoError(t, conn.QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&value))
 		return value
 	}
-	// Each statement again, inside a transaction that shows what it has set.
+	// Each statement runs again, in a transaction that shows the settings it has changed.
 	again := func(session, want, what string) {
 		t.Helper()
 		s := p.sent.take()[0]
@@ -246,7 +246,7 @@ func (p *postgresTest) async(t *testing.T, commit string) *pgx.Conn {
 	return session(t, with(t, p.dsn, "synchronous_commit="+commit))
 }
 
-// What somebody else has inserted and not committed is contention, after a moment.
+// If another transaction has inserted the row and not committed, the lock is reported as contended after a moment.
 func TestPostgresDoesNotWaitForAnInsert(t *testing.T) {
 	p := newPostgresTest(t)
 	tx := p.begin(t)
@@ -259,7 +259,7 @@ func TestPostgresDoesNotWaitForAnInsert(t *testing.T) {
 	acquire(t, p.Backend, request("job"))
 }
 
-// Every call ends with its context, whatever holds the server up, and says that nothing is known.
+// Every call ends with its context, whatever delays the server, and the error says that the outcome is unknown.
 func TestPostgresCallsEndWithTheirContext(t *testing.T) {
 	p := newPostgresTest(t)
 	g := acquire(t, p.Backend, request("job"))
@@ -292,7 +292,7 @@ func TestPostgresCallsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// A server that cannot be reached, and a pool that has no connection to give, have applied nothing.
+// If the server cannot be reached, or the pool has no free connection, the error says that the call had no effect.
 func TestPostgresThatWasNotAskedAppliedNothing(t *testing.T) {
 	t.Parallel()
 	refusing, release, err := testserver.FreePort()
@@ -318,7 +318,7 @@ func TestPostgresThatWasNotAskedAppliedNothing(t *testing.T) {
 	require.NoError(t, tx.Rollback())
 }
 
-// A server that takes no writes is named as what it is.
+// The error names a server that is read-only.
 func TestPostgresThatIsReadOnlyIsNoPlaceForLocks(t *testing.T) {
 	p := newPostgresTest(t)
 	b := p.recorded(t, with(t, p.dsn, "default_transaction_read_only=on"))
@@ -329,7 +329,7 @@ func TestPostgresThatIsReadOnlyIsNoPlaceForLocks(t *testing.T) {
 	require.True(t, driver.IsPermanent(err), "%v", err)
 }
 
-// A restart of the server closes nothing; another timeline or another cluster does.
+// After a restart of the server nothing is quarantined. A new timeline or another cluster starts the quarantine.
 func TestPostgresKnowsARestartFromAFailover(t *testing.T) {
 	p := newPostgresTest(t)
 	g := acquire(t, p.Backend, request("job"))
@@ -347,7 +347,7 @@ func TestPostgresKnowsARestartFromAFailover(t *testing.T) {
 	}
 }
 
-// Dialect words may be names, case is kept, and the schema is another than the default one.
+// The parts of a table's name may be keywords, their case is kept, and the schema need not be the default schema.
 func TestPostgresTableInASchemaOfItsOwn(t *testing.T) {
 	p := newPostgresTest(t)
 	schema := "Ops_" + p.table
@@ -369,14 +369,14 @@ func TestPostgresTableInASchemaOfItsOwn(t *testing.T) {
 	assert.Equal(t, 1, n)
 	steps, err := migrations.Status(t.Context(), p.raw, migrations.Postgres, migrations.Table(table))
 	require.NoError(t, err)
-	for range steps { // the lease table goes last
+	for range steps { // the lease table is removed last
 		require.NoError(t, migrations.Down(t.Context(), p.raw, migrations.Postgres, migrations.Table(table)))
 	}
 	outdated(t, table, map[string]error{"release": b.Release(t.Context(), g)})
 }
 
-// The true minimum of privileges, as package migrations documents it, is enough for everything but
-// Prune, and what is missing is named.
+// The minimum of privileges, as package migrations documents it, is enough for everything except Prune. Errors name
+// missing privileges.
 func TestPostgresNeedsFewPrivileges(t *testing.T) {
 	p := newPostgresTest(t)
 	role := "least_" + p.table
@@ -388,7 +388,7 @@ func TestPostgresNeedsFewPrivileges(t *testing.T) {
 	u := strings.Replace(p.dsn, "://postgres@", "://"+role+"@", 1)
 	b := p.recorded(t, u)
 	for call, err := range everyCall(t, p.store, b) {
-		if call != "in transaction" { // that one runs as the owner of the transaction
+		if call != "in transaction" { // this call runs as the owner of the transaction
 			assert.True(t, driver.IsPermanent(err), "%s: %v", call, err)
 			assert.ErrorContains(t, err, "privilege", call)
 		}
@@ -420,13 +420,13 @@ func TestPostgresNeedsFewPrivileges(t *testing.T) {
 	assert.Equal(t, 2, n)
 }
 
-// A lock in a transaction of pgx, with the lock_timeout as it was before.
+// InTxPgx locks in a transaction of pgx, and leaves the lock_timeout unchanged.
 func TestPostgresInTxPgx(t *testing.T) {
 	p := newPostgresTest(t)
 	conn := session(t, with(t, p.dsn, "lock_timeout=12345ms"))
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)
-	for range 2 { // the row is created, then it is there
+	for range 2 { // first creates the row, then finds it
 		require.NoError(t, p.InTxPgx(t.Context(), tx, "job", sqllock.TxNamespace("ns")))
 		var timeout string
 		require.NoError(t, tx.QueryRow(t.Context(), "SHOW lock_timeout").Scan(&timeout))
@@ -461,8 +461,8 @@ func TestPostgresInTxDoesNotWaitForAnInsert(t *testing.T) {
 	require.NoError(t, first.Commit())
 }
 
-// If the transaction's snapshot is too old to decide, the caller gets the serialization failure that it must expect
-// anyway, and never a lock that is held.
+// If the transaction's snapshot is too old to decide, InTx returns the serialization failure that the caller must
+// expect anyway. It never returns success for a lock that another holder has.
 func TestPostgresInTxWithAnOldSnapshot(t *testing.T) {
 	p := newPostgresTest(t)
 	require.NoError(t, p.Release(t.Context(), acquire(t, p.Backend, request("job"))))
@@ -480,7 +480,7 @@ func TestPostgresInTxWithAnOldSnapshot(t *testing.T) {
 	require.NoError(t, tx.Rollback())
 }
 
-// A transaction that took a lock which was never seen before has no savepoint of ours left.
+// After a transaction has locked a new name, no savepoint of InTx is left in it.
 func TestPostgresInTxLeavesNoSavepoint(t *testing.T) {
 	p := newPostgresTest(t)
 	tx := p.begin(t)
@@ -489,7 +489,8 @@ func TestPostgresInTxLeavesNoSavepoint(t *testing.T) {
 	require.ErrorContains(t, err, "does not exist")
 }
 
-// A waiter whose row could not be written in time hears so, and does not count on being woken.
+// If a waiter's row could not be written in time, Notify returns an error, so that the waiter does not rely on
+// notifications.
 func TestPostgresNotifyEndsWithItsContext(t *testing.T) {
 	p := newPostgresTest(t)
 	table := p.int(t, "SELECT 'rowlock_lease_waiter'::regclass::oid::bigint")

@@ -79,7 +79,7 @@ func (c *crowd) reservedFor(t *testing.T, d time.Duration) {
 	c.exec(t, fmt.Sprintf("UPDATE rowlock_lease SET held_until = held_until + %d * interval '1 microsecond' WHERE reserved_for IS NOT NULL", d.Microseconds()))
 }
 
-// within is what comes next.
+// within returns the next value of the channel from.
 func within[T any](t *testing.T, from <-chan T) (next T) {
 	t.Helper()
 	select {
@@ -142,7 +142,7 @@ func TestPostgresReleaseWakesOne(t *testing.T) {
 	key := driver.Key{Name: "job"}
 	holder := c.members[7].backend
 	g := acquire(t, holder, request("job"))
-	for _, m := range c.members { // the connections are made
+	for _, m := range c.members { // opens the connections
 		stop, err := m.backend.Notify(t.Context(), driver.Key{Name: "another"}, func() {})
 		require.NoError(t, err)
 		until(t, "it listens", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1 })
@@ -189,7 +189,7 @@ func TestPostgresReleaseWakesOne(t *testing.T) {
 			}
 		}
 	}
-	c.waits(t, 0) // the row of the last may have been written anew after it got the lock, and before it stopped
+	c.waits(t, 0) // the last member's row may have been written again between its grant and its end
 	require.NoError(t, holder.Release(t.Context(), g))
 	assert.Empty(t, woken)
 	acquire(t, c.members[7].backend, request("job"))
@@ -199,7 +199,7 @@ func TestPostgresReleaseWakesOne(t *testing.T) {
 func TestPostgresADeadWaiterCostsOneReservation(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 3)
-	// The dead waiter is registered for longer than all others, keeps refreshing its row, and never sends an acquire.
+	// The dead waiter registers before all others, keeps refreshing its row, and never sends an acquire.
 	var called atomic.Int64
 	dead, err := c.members[2].backend.Notify(t.Context(), driver.Key{Name: contest.Name}, func() { called.Add(1) })
 	require.NoError(t, err)
@@ -271,7 +271,7 @@ func TestPostgresBehindAPoolerTheWaiterPolls(t *testing.T) {
 			assert.Equal(t, int64(1), c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel = ''"))
 			until(t, "it is known", func() bool { return !waiter.Capabilities().Wakes })
 			assert.Len(t, waiter.Capabilities().Warnings, 1)
-			for range 3 { // they do not try again
+			for range 3 { // these attempts are not retried
 				stop, err := waiter.backend.Notify(t.Context(), driver.Key{Name: "another"}, func() {})
 				require.NoError(t, err)
 				stop()
@@ -297,7 +297,7 @@ func TestPostgresNothingStaysOfWaiters(t *testing.T) {
 	c := newCrowd(t, 1)
 	stop, err := c.members[0].backend.Notify(t.Context(), driver.Key{Name: "job"}, func() {})
 	require.NoError(t, err)
-	listens := func() int64 { // connections of the member that its pool does not know
+	listens := func() int64 { // counts the member's connections that its pool does not know
 		return c.int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()") -
 			int64(c.members[0].pool.Stat().TotalConns())
 	}

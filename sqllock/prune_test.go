@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Prune forgets what has been free for so long and nothing else, and the tokens of forgotten names
-// stay behind those that come.
+// Prune deletes only the rows of locks that have been free for the given time. A later grant of a deleted name has a
+// larger token than all before.
 func TestPruneForgetsWhatIsUnused(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -47,14 +47,14 @@ func TestPruneForgetsWhatIsUnused(t *testing.T) {
 	})
 }
 
-// While everything that is free for a moment is pruned all the time, tokens rise strictly in the
-// order of the grants, no lease that is alive vanishes, and no two overlap.
+// While Prune continuously deletes every free row, tokens rise strictly in the order of the grants. No live lease
+// vanishes, and no two leases overlap.
 func TestPruningHurtsNoGrant(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		const names, workers = 2, 4
 		rounds := 40
 		if s.oneFile {
-			rounds = 10 // each waits for all others' writes
+			rounds = 10 // each round waits for the writes of all others
 		}
 		var wg, pruning sync.WaitGroup
 		ctx, stop := context.WithCancel(t.Context())
@@ -97,7 +97,7 @@ func TestPruningHurtsNoGrant(t *testing.T) {
 	})
 }
 
-// history is what was granted of one name, in the order of the grants.
+// history records the grants of one name in their order.
 type history struct {
 	mu            sync.Mutex
 	last, present driver.Token
@@ -119,7 +119,8 @@ func (h *history) end(t *testing.T, token driver.Token) {
 	h.present = 0
 }
 
-// insist polls until it is granted. Any answer but a grant, held and not applied fails the test.
+// insist polls until the lock is granted. The test fails on any result except a grant, a refusal or an error marked
+// NotApplied.
 func insist(t *testing.T, ask func() (driver.Grant, error)) (driver.Grant, bool) {
 	limit := time.Now().Add(time.Minute)
 	for ; time.Now().Before(limit); <-time.After(rand.N(5 * time.Millisecond)) {

@@ -62,7 +62,8 @@ func TestAReleaseWithoutTokenTakesBackWhatTheNonceWasGranted(t *testing.T) {
 	})
 }
 
-// A grant that expired and that nobody took over can still be released: without its hand-over delay.
+// If a grant has expired and the lock was not granted again, the holder can still release it. The release ends the
+// hand-over delay.
 func TestAnExpiredGrantCanBeReleased(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -75,7 +76,7 @@ func TestAnExpiredGrantCanBeReleased(t *testing.T) {
 	})
 }
 
-// A release of a row that another transaction has locked waits a bounded time and then says that it
+// If another transaction has locked the row, a release waits for a bounded time. Then its error says that the release
 // was not applied.
 func TestAReleaseWaitsWithinItsContext(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {

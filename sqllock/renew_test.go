@@ -27,8 +27,8 @@ func TestARenewalThatFailsNamesNoOtherLease(t *testing.T) {
 	})
 }
 
-// Each grant of a batch has its own outcome, in its own place; only those that are alive by the
-// store's clock and match name, nonce and token are renewed.
+// Each grant of a batch has a separate outcome, in its own position. A grant is renewed only if it is alive by the
+// store's clock and its name, nonce and token match.
 func TestABatchHasAnOutcomeForEachGrant(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -54,8 +54,8 @@ func TestABatchHasAnOutcomeForEachGrant(t *testing.T) {
 	})
 }
 
-// A renewal counts a full TTL from now, keeps the token and the age, and keeps the promises about
-// when the lock opens.
+// A renewal extends the lease to a full TTL from now, and keeps the token and the grant's age. It also keeps the
+// minimum hold and the hand-over delay.
 func TestARenewalExtendsAndChangesNothingElse(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -99,12 +99,12 @@ func TestAThousandGrantsAreRenewedTogether(t *testing.T) {
 	})
 }
 
-// A row that somebody else has locked is not waited for, does not keep the others, and is not
-// reported as lost.
+// A renewal does not wait for a row that another transaction has locked. That row does not delay the others, and its
+// lease is not reported as lost.
 func TestALockedRowIsUnknownAndKeepsNobody(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		if s.oneFile {
-			return // has no row locks
+			return // SQLite has no row locks
 		}
 		b := s.open()
 		locked, other := acquire(t, b, request("locked")), acquire(t, b, request("other"))
@@ -119,7 +119,7 @@ func TestALockedRowIsUnknownAndKeepsNobody(t *testing.T) {
 	})
 }
 
-// Two renewals of one grant at the same moment do not spoil each other.
+// Two renewals of one grant at the same moment do not make each other fail.
 func TestRenewalsOfOneGrantDoNotCollide(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		g := acquire(t, s.open(), request("job"))

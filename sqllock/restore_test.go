@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Promise 3: a backup that is put back does not bring tokens back: neither an old row nor a missing
-// one makes a token that was granted before.
+// Promise 3: after a backup is restored, no token is granted twice, whether the backup has an old row of the name or
+// no row.
 func TestTokensRiseOverARestoredBackup(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -20,7 +20,7 @@ func TestTokensRiseOverARestoredBackup(t *testing.T) {
 			before := acquire(t, b, request("job"))
 			require.NoError(t, b.Release(t.Context(), before))
 			s.exec(t, restore)
-			time.Sleep(2 * time.Millisecond) // a backup is older than the grain of SQLite's clock
+			time.Sleep(2 * time.Millisecond) // makes the backup older than the resolution of SQLite's clock
 			after := acquire(t, b, request("job"))
 			assert.Greater(t, after.Token, before.Token, restore)
 			require.NoError(t, b.Release(t.Context(), after))

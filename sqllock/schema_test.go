@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// everyCall is each call of a backend that asks the database.
+// everyCall runs each call of a backend that sends a statement, and returns the errors.
 func everyCall(t *testing.T, s *store, b *sqllock.Backend) map[string]error {
 	t.Helper()
 	r := request("job")
@@ -45,7 +45,7 @@ func outdated(t *testing.T, table string, calls map[string]error) {
 	}
 }
 
-// Without the table, every call says what to run; nothing is created at run time.
+// Without the table, the error of every call names the command to run. Nothing is created at run time.
 func TestAMissingTableSaysWhatToDo(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		outdated(t, "nowhere", everyCall(t, s, s.connect(sqllock.Table("nowhere"))))
@@ -53,7 +53,7 @@ func TestAMissingTableSaysWhatToDo(t *testing.T) {
 	})
 }
 
-// With a table older than the library it is the same.
+// If the table is older than the library, the errors also name the command to run.
 func TestAnOldTableSaysWhatToDo(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		s.exec(t, "ALTER TABLE rowlock_lease DROP COLUMN note")
@@ -62,7 +62,7 @@ func TestAnOldTableSaysWhatToDo(t *testing.T) {
 	})
 }
 
-// A meta table without its row is no lock table.
+// If the meta table lacks its row, the errors also name the command to run.
 func TestAMissingMetaRowSaysWhatToDo(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		s.exec(t, "DELETE FROM rowlock_lease_meta")
@@ -71,7 +71,7 @@ func TestAMissingMetaRowSaysWhatToDo(t *testing.T) {
 	})
 }
 
-// Two lock tables in one database know nothing of each other, and the case of a name is kept.
+// Two lock tables in one database are independent, and the case of a table's name is kept.
 func TestATableOfAnyName(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		name := fmt.Sprintf("Jobs_%s_SELECT", s.table)
@@ -88,8 +88,7 @@ func TestATableOfAnyName(t *testing.T) {
 	})
 }
 
-// A backend that was given what cannot work says so in its Capabilities and in each call, and touches
-// nothing.
+// A backend with invalid options reports the reason in its Capabilities and in each call, and sends nothing.
 func TestOptionsThatCannotWork(t *testing.T) {
 	for name, b := range map[string]*sqllock.Backend{
 		"no database": sqllock.Postgres(nil),
@@ -114,7 +113,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	}
 }
 
-// What a backend promises beyond the contract is declared.
+// A backend declares its capabilities beyond the contract.
 func TestCapabilitiesAreDeclared(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		c := s.open().Capabilities()

@@ -16,14 +16,14 @@ import (
 
 const domain = "store job"
 
-// sealing is a request for the lock "job" that is to seal.
+// sealing returns a request for the lock "job" that asks the grant to seal.
 func sealing() driver.Request {
 	r := request("job")
 	r.Seal = domain
 	return r
 }
 
-// mark is the row of one resource in the fence table; the zero mark if it has none.
+// mark is the row of one resource in the fence table, or the zero mark if the resource has no row.
 type mark struct {
 	token         driver.Token
 	nonce, domain string
@@ -62,8 +62,8 @@ func eachSealer(t *testing.T, test func(t *testing.T, s *store, b *sqllock.Backe
 	})
 }
 
-// A grant raises the mark of its own name: the first ever, each one after, and the same again when it
-// is asked for again.
+// A grant raises the mark of its own name. This holds for the first grant, for each later grant, and for a repeated
+// request of the same grant.
 func TestAGrantSeals(t *testing.T) {
 	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		r := sealing()
@@ -79,7 +79,7 @@ func TestAGrantSeals(t *testing.T) {
 	})
 }
 
-// Nothing but a grant that was asked to seal touches a mark.
+// Only a grant that was asked to seal changes a mark.
 func TestOnlyGrantsSeal(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -89,7 +89,7 @@ func TestOnlyGrantsSeal(t *testing.T) {
 	})
 }
 
-// A mark that may not be raised stays as it is, and the grant says that it has not sealed.
+// A mark that must not be raised stays as it is, and the grant reports that it did not seal.
 func TestAGrantSealsNoMarkThatIsAhead(t *testing.T) {
 	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		sealed(t, s, b, sealing())
@@ -110,7 +110,7 @@ func TestAGrantSealsNoMarkThatIsAhead(t *testing.T) {
 	})
 }
 
-// A mark's table that cannot be used costs the lock nothing: the guard says what is wrong.
+// If the table of marks is unusable, the lock is granted nevertheless, and the guard reports the fault.
 func TestAGrantNeedsNoMark(t *testing.T) {
 	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		s.exec(t, "ALTER TABLE rowlock_lease_fence DROP COLUMN domain")
@@ -120,7 +120,7 @@ func TestAGrantNeedsNoMark(t *testing.T) {
 	})
 }
 
-// MySQL and MariaDB seal in a second step.
+// On MySQL and MariaDB a grant does not seal: the guard seals with a separate statement.
 func TestMySQLGrantsSealNothing(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.MySQL {
@@ -132,7 +132,8 @@ func TestMySQLGrantsSealNothing(t *testing.T) {
 	})
 }
 
-// A grant that seals keeps the quarantine, and is on record with how long it can be closed, whether its name has a row or not.
+// A grant that seals observes the quarantine. How long such a grant can close its lock is stored, whether or not the
+// name has a row.
 func TestASealedGrantKeepsTheQuarantine(t *testing.T) {
 	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		require.NoError(t, b.Release(t.Context(), sealed(t, s, b, sealing())))
@@ -150,7 +151,7 @@ func TestASealedGrantKeepsTheQuarantine(t *testing.T) {
 		}
 		s.exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
 		b = s.open()
-		for range 2 { // the first begins the quarantine
+		for range 2 { // the first request begins the quarantine
 			for _, r := range requests {
 				h := refused(t, b, r)
 				require.Equal(t, driver.Quarantine, h.Reason, r.Key.Name)

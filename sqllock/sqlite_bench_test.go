@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// BenchmarkSQLiteCycle is acquire and release on one connection, WAL and synchronous=NORMAL.
+// BenchmarkSQLiteCycle measures acquire and release on one connection, with WAL and synchronous=NORMAL.
 func BenchmarkSQLiteCycle(b *testing.B) {
 	db := openSQLite(b, "file:"+filepath.Join(b.TempDir(), "locks.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)")
 	require.NoError(b, migrations.Up(b.Context(), db, migrations.SQLite))

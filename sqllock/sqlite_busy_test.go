@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Promise 5: a request that is answered as refused because the file was busy has left no grant. With a rollback journal a writer
-// cannot commit while another connection reads, so the answer comes after 250 ms with the statement undone.
+// Promise 5: a request that is refused because the file was busy leaves no grant. With a rollback journal a writer
+// cannot commit while another connection reads. So the refusal comes after 250 ms, and the statement is undone.
 func TestSQLiteABusyFileLeavesNoGrant(t *testing.T) {
 	for name, domain := range map[string]string{"plain": "", "sealing": domain} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,8 @@ func TestSQLiteABusyFileLeavesNoGrant(t *testing.T) {
 	}
 }
 
-// Promise: a call waits for the file no longer than its ctx permits, also while another call meets the file for the first time.
+// Promise: a call waits for the file no longer than its ctx permits, even while another call opens the file for the
+// first time.
 func TestSQLiteAFirstCallKeepsNoOtherCallWaiting(t *testing.T) {
 	s := sqliteTestWith(t, "DELETE")
 	db := openSQLite(t, fileOf(t, s)+"?_pragma=busy_timeout(60000)")

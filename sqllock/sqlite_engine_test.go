@@ -17,7 +17,7 @@ func init() {
 	register("sqlite", func(t *testing.T) *store {
 		return sqliteStore(t, "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)")
 	})
-	// What somebody gets who has read no documentation: a rollback journal, and SQLITE_BUSY at once.
+	// This engine has SQLite's default settings: a rollback journal, and SQLITE_BUSY at once.
 	register("sqlite-bare", func(t *testing.T) *store { return sqliteStore(t, "") })
 }
 

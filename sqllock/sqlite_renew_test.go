@@ -10,8 +10,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Promise 4: a renewal that is tried again says what the last try did. With a rollback journal a reader keeps a writer from committing when
-// it has told already what it wrote, and the lease may be over before the reader has gone.
+// Promise 4: a renewal that is retried reports only the result of its last attempt. With a rollback journal a reader
+// keeps a writer from committing after the writer has already returned its rows. The lease may have expired before
+// the reader ends.
 func TestSQLiteARenewalThatWasUndoneIsNone(t *testing.T) {
 	s := sqliteTestWith(t, "DELETE")
 	b := s.open()

@@ -13,8 +13,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A holder whose file was replaced by another one loses its leases with the next renewal, and is granted none: programs that open the file
-// now do not see its rows. Those that have opened the new file are not disturbed.
+// If a holder's file is replaced by another one, the holder loses its leases with the next renewal, and is granted no
+// lock. Programs that open the file now do not see the holder's rows. Programs that have opened the new file are not
+// affected.
 func TestSQLiteFileThatWasReplacedUnderAHolder(t *testing.T) {
 	for _, mode := range []string{"WAL", "DELETE"} {
 		t.Run(mode, func(t *testing.T) {
@@ -45,7 +46,8 @@ func TestSQLiteFileThatWasReplacedUnderAHolder(t *testing.T) {
 	}
 }
 
-// A file that is not there for a moment is in doubt, and its leases are not lost: their renewal fails, and is tried again.
+// If the file is missing for a moment, its leases are not lost. Their renewal fails with an unknown outcome, and is
+// retried.
 func TestSQLiteFileThatIsAwayForAMoment(t *testing.T) {
 	s := sqliteTestWith(t, "DELETE")
 	path := strings.TrimPrefix(fileOf(t, s), "file:")

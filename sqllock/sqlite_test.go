@@ -33,7 +33,7 @@ func sqliteTestWith(t *testing.T, mode string) *store {
 	return s
 }
 
-// A refusal reads only: it needs no write lock, and is answered at once while another writes.
+// A refusal only reads. It needs no write lock, and returns at once while another connection writes.
 func TestSQLiteLooksBeforeItWrites(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()
@@ -43,8 +43,8 @@ func TestSQLiteLooksBeforeItWrites(t *testing.T) {
 	assert.Equal(t, driver.Leased, h.Reason)
 }
 
-// Every call ends with its context while another writer has the file, however long the busy time-out
-// of the connection is, and an acquire says that the lock is contended.
+// Every call ends with its context while another writer has the file, whatever the busy time-out of the connection
+// is. An acquire reports that the lock is contended.
 func TestSQLiteCallsEndWithTheirContextWhileTheFileIsBusy(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()
@@ -86,13 +86,13 @@ func TestSQLiteLeavesTheBusyTimeoutAlone(t *testing.T) {
 	assert.EqualValues(t, 5000, s.int(t, "PRAGMA busy_timeout"))
 }
 
-// A transaction that has read before the file changed cannot write any more; that is said, and is
-// not "held".
+// A transaction that has read before the file changed cannot write any more. InTx reports this, and does not report
+// "held".
 func TestSQLiteInTxBehindAReadIsToldToRunAgain(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()
 	require.NoError(t, b.Release(t.Context(), acquire(t, b, request("job"))))
-	tx, err := openSQLite(t, fileOf(t, s)).BeginTx(t.Context(), nil) // deferred
+	tx, err := openSQLite(t, fileOf(t, s)).BeginTx(t.Context(), nil) // a deferred transaction
 	require.NoError(t, err)
 	var n int
 	require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease").Scan(&n))
@@ -119,14 +119,14 @@ func TestSQLiteInTxInADeferredTransactionUnderAWriter(t *testing.T) {
 		for ctx.Err() == nil {
 			began := time.Now()
 			_, _ = writer.ExecContext(ctx, "INSERT INTO data VALUES (1)")
-			select { // SQLite has no queue: a writer that hardly ever stops keeps all others out
+			select { // SQLite has no queue, so a writer that hardly ever stops excludes all other writers
 			case <-time.After(time.Since(began) + time.Millisecond):
 			case <-ctx.Done():
 			}
 		}
 	}()
 	defer func() { stop(); <-done }()
-	db := openSQLite(t, file) // deferred, as it is by default
+	db := openSQLite(t, file) // its transactions are deferred, which is the default
 	for i := range 300 {
 		tx, err := db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
@@ -151,19 +151,19 @@ func TestSQLiteInTxWaitsInADeferredTransaction(t *testing.T) {
 	require.NoError(t, tx.Commit())
 }
 
-// Where another transaction has the file, the refusal of InTx names no holder and no token.
+// If another transaction has the file, the refusal of InTx names no holder and no token.
 func TestSQLiteInTxRefusedByAnotherTransaction(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()
 	require.NoError(t, b.InTx(t.Context(), s.begin(t), "job"))
 	tx, err := openSQLite(t, fileOf(t, s)).BeginTx(t.Context(), nil)
 	require.NoError(t, err)
-	defer tx.Rollback() //nolint:errcheck // it is the end of the test
+	defer tx.Rollback() //nolint:errcheck // the test ends here
 	err = b.InTx(t.Context(), tx, "job")
 	require.EqualError(t, err, `sqllock: lock "job" in the transaction: locked by another transaction`)
 }
 
-// fileOf is the file of a store.
+// fileOf returns the path of a store's file.
 func fileOf(t *testing.T, s *store) string {
 	t.Helper()
 	var file string
@@ -171,7 +171,7 @@ func fileOf(t *testing.T, s *store) string {
 	return "file:" + file
 }
 
-// A file that cannot be written is named as what it is.
+// The error names a file that is read-only.
 func TestSQLiteThatIsReadOnlyIsNoPlaceForLocks(t *testing.T) {
 	s := newSQLiteTest(t)
 	acquire(t, s.open(), request("job"))
@@ -212,7 +212,7 @@ func TestSQLiteRenewsByPrimaryKey(t *testing.T) {
 // The table may be in an attached database.
 func TestSQLiteTableInAnAttachedDatabase(t *testing.T) {
 	s := newSQLiteTest(t)
-	s.raw.SetMaxOpenConns(1) // ATTACH is the connection's
+	s.raw.SetMaxOpenConns(1) // ATTACH applies to one connection only
 	s.exec(t, fmt.Sprintf("ATTACH '%s' AS ops", filepath.Join(t.TempDir(), "ops.db")))
 	require.ErrorContains(t, migrations.Up(t.Context(), s.raw, migrations.SQLite, migrations.Table("none.Jobs")), "create it first")
 	require.NoError(t, migrations.Up(t.Context(), s.raw, migrations.SQLite, migrations.Table("OPS.Jobs")), "SQLite knows no case of names")
@@ -232,7 +232,7 @@ func TestSQLiteTableInAnAttachedDatabase(t *testing.T) {
 	outdated(t, "ops.Jobs", map[string]error{"acquire": err})
 }
 
-// A lock whose row cannot be read is an error, and not left out.
+// If the row of a lock cannot be read, a list returns an error. It does not leave the lock out.
 func TestSQLiteARowThatCannotBeReadIsAnError(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()

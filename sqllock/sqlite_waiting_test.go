@@ -23,7 +23,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// waitFor makes b one that waits for key, and returns what it is woken by.
+// waitFor makes b wait for key. It returns a channel that receives the wake-ups.
 func waitFor(t *testing.T, b *sqllock.Backend, key driver.Key) (woken chan struct{}, stop func()) {
 	t.Helper()
 	woken = make(chan struct{}, 1)
@@ -38,7 +38,7 @@ func waitFor(t *testing.T, b *sqllock.Backend, key driver.Key) (woken chan struc
 	return woken, stop
 }
 
-// waiting is a request of one who was refused before.
+// waiting returns a request of a waiter that was refused before.
 func waiting(name string) driver.Request {
 	r := request(name)
 	r.Waiting = true
@@ -54,8 +54,8 @@ func happens(t *testing.T, woken <-chan struct{}, what string) {
 	}
 }
 
-// A release keeps the lock for the waiter that has waited longest, which alone is granted, once, and then is at the end
-// of the line; one who comes, or has just released, is refused.
+// A release reserves the lock for the waiter that has waited longest. Only that waiter is granted the lock, once, and
+// is then at the end of the queue. A new process, and the process that has just released, are refused.
 func TestSQLiteReleaseKeepsTheLockForWhoHasWaitedLongest(t *testing.T) {
 	s := newSQLiteTest(t)
 	a, first, second := s.open(), s.open(), s.open()
@@ -87,7 +87,7 @@ func TestSQLiteReleaseKeepsTheLockForWhoHasWaitedLongest(t *testing.T) {
 	g = acquire(t, first, waiting("job"))
 	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_waiter"), "it no longer waits")
 	assert.EqualValues(t, 0, s.int(t, "SELECT count(reserved_for) FROM rowlock_lease"))
-	refused(t, first, waiting("job")) // another of that process, who is behind the second
+	refused(t, first, waiting("job")) // another waiter of the first process, which is behind the second process
 	assert.Equal(t, 1, refused(t, first, waiting("job")).Ahead)
 	require.NoError(t, first.Release(t.Context(), g))
 	s.exec(t, "UPDATE rowlock_lease SET held_until = held_until + 60000000")
@@ -95,7 +95,7 @@ func TestSQLiteReleaseKeepsTheLockForWhoHasWaitedLongest(t *testing.T) {
 	acquire(t, second, waiting("job"))
 }
 
-// A waiter neither shortens nor prolongs a minimum hold. A lease that is ended by force is reserved for the waiter.
+// A waiter neither shortens nor prolongs a minimum hold. After a forced release, the lock is reserved for the waiter.
 func TestSQLiteWaitersAndTheOtherEndsOfALease(t *testing.T) {
 	s := newSQLiteTest(t)
 	a, b := s.open(), s.open()
@@ -115,8 +115,8 @@ func TestSQLiteWaitersAndTheOtherEndsOfALease(t *testing.T) {
 	acquire(t, b, waiting("job"))
 }
 
-// A waiter whose process has died costs the others 50 ms, and nothing once it was not seen for 3 s; its row is
-// deleted by the next who waits, after a minute.
+// A waiter whose process has died delays the others by 50 ms. After it was not seen for 3 s, it delays nobody. After
+// a minute, the next process that waits deletes its row.
 func TestSQLiteDeadWaiters(t *testing.T) {
 	s := newSQLiteTest(t)
 	a := s.open()
@@ -137,7 +137,7 @@ func TestSQLiteDeadWaiters(t *testing.T) {
 	g = acquire(t, a, request("job"))
 
 	s.exec(t, "UPDATE rowlock_lease_waiter SET seen_at = seen_at - 60000000")
-	// One of another lock was seen 20 s ago: its process may only be slow.
+	// A waiter of another lock was seen 20 s ago. Its process may only be slow, so its row stays.
 	s.exec(t, "INSERT INTO rowlock_lease_waiter SELECT '', 'other', 'slow', now, now - 20000000 FROM (SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now)")
 	_, stop := waitFor(t, s.open(), g.Key)
 	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE name = 'job'"))
@@ -146,8 +146,8 @@ func TestSQLiteDeadWaiters(t *testing.T) {
 	assert.EqualValues(t, 0, s.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE name = 'job'"), "who gives up leaves no row")
 }
 
-// What another process does to the lock wakes the waiter whose turn it is then, and no other; here another process is
-// a connection that knows nothing of the backends.
+// When another process changes the lock's row, the waiter that is next is woken, and no other waiter. The other
+// process is here a connection outside the backends.
 func TestSQLiteWaitersWatchTheFile(t *testing.T) {
 	s := newSQLiteTest(t)
 	first, second := s.open(), s.open()
@@ -155,7 +155,7 @@ func TestSQLiteWaitersWatchTheFile(t *testing.T) {
 	woken, _ := waitFor(t, first, g.Key)
 	s.exec(t, "UPDATE rowlock_lease_waiter SET since = since - 1000000")
 	other, _ := waitFor(t, second, g.Key)
-	s.exec(t, "CREATE TABLE somebody_elses (n INTEGER)") // which wakes nobody
+	s.exec(t, "CREATE TABLE somebody_elses (n INTEGER)") // a change that wakes no waiter
 	text, err := os.ReadFile("internal/sqlite/sql/release.sql")
 	require.NoError(t, err)
 	longer := strings.ReplaceAll(string(text), "50000", "60000000") // as long as the test needs
@@ -169,7 +169,7 @@ func TestSQLiteWaitersWatchTheFile(t *testing.T) {
 	assert.Empty(t, other)
 }
 
-// Two backends on a database in memory tell each other, too.
+// Two backends on a database in memory wake each other's waiters, too.
 func TestSQLiteInMemoryWakes(t *testing.T) {
 	t.Parallel()
 	db := openSQLite(t, ":memory:")
@@ -184,9 +184,10 @@ func TestSQLiteInMemoryWakes(t *testing.T) {
 	assert.Empty(t, b.Capabilities().Warnings)
 }
 
-// Of eight who want the same lock again and again, each with a file handle of its own, none gets less than half
-// of its share. So it is with a rollback journal, which is slower, of four. A file gives way to its writers in no order, so
-// that one of them may get into line a few turns late: what counts is the share of many turns.
+// Eight processes, each with a separate handle of the file, acquire the same lock again and again. Each gets at least
+// half of its fair share. With a rollback journal, which is slower, the test uses four processes. SQLite admits
+// writers in no order, so a process may enter the queue a few turns late. Therefore the test counts the shares of
+// many turns.
 func TestSQLiteStarvesNobody(t *testing.T) {
 	for mode, members := range map[string]int{"WAL": 8, "DELETE": 4} {
 		t.Run(mode, func(t *testing.T) { starvesNobody(t, sqliteTestWith(t, mode), members) })
@@ -197,7 +198,7 @@ func starvesNobody(t *testing.T, s *store, members int) {
 	var asks atomic.Int64
 	var lockers []*rowlock.Locker
 	for range members {
-		locker, err := rowlock.New(counting{s.open(), &asks}, rowlock.TTL(time.Minute)) // so long an overloaded machine may say nothing
+		locker, err := rowlock.New(counting{s.open(), &asks}, rowlock.TTL(time.Minute)) // an overloaded machine may be silent for that long
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, locker.Close()) })
 		lockers = append(lockers, locker)
@@ -207,7 +208,7 @@ func starvesNobody(t *testing.T, s *store, members int) {
 	assert.GreaterOrEqual(t, r.Least(), 0.5)
 }
 
-// counting counts attempts.
+// counting is a backend that counts attempts.
 type counting struct {
 	*sqllock.Backend
 
@@ -249,7 +250,7 @@ func TestSQLiteWithoutWaitersSaysWhatToDo(t *testing.T) {
 		s.table = "rowlock_lease"
 		testschema.Install(t, s.raw, migrations.SQLite)
 		used := s.open()
-		g := acquire(t, used, request("job")) // its statements are prepared
+		g := acquire(t, used, request("job")) // prepares the statements of this backend
 		s.exec(t, gone)
 		for name, b := range map[string]*sqllock.Backend{"used": used, "new": s.open()} {
 			_, err := b.Acquire(t.Context(), request("another"))
@@ -258,7 +259,7 @@ func TestSQLiteWithoutWaitersSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// What a backend prepares it closes when it is not used any more, however long the pool lives.
+// A backend's prepared statements are closed when the backend is garbage, however long the pool lives.
 func TestSQLiteBackendsThatAreDroppedLeaveNothing(t *testing.T) {
 	t.Parallel()
 	statements := &counted{dsn: "file:" + filepath.Join(t.TempDir(), "locks.db") + "?_pragma=journal_mode(WAL)"}

@@ -13,10 +13,10 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// statementFiles are the folders of all statements, below which each database has its own.
+// statementFiles returns the folder that contains the statements of all databases.
 func statementFiles() fs.FS { return os.DirFS("internal") }
 
-// Every statement opens with its contract, and is valid as it stands: the only thing put in is the
+// Every statement file begins with its contract, and is a valid statement as it is. The code only replaces the
 // table's name.
 func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	n := 0
@@ -38,7 +38,7 @@ func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	require.Greater(t, n, 80)
 }
 
-// Every verb that a dialect runs has a file, and every file is run.
+// Every verb that a dialect runs has a file, and every file is used.
 func TestEveryVerbHasAStatement(t *testing.T) {
 	table, err := sqltable.Parse("ops.jobs")
 	require.NoError(t, err)

@@ -9,13 +9,13 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Eight goroutines on three pools fight for one lock: no two hold it at a time, tokens rise in the
-// order of the grants, and nothing but held is ever answered.
+// Eight goroutines on three pools compete for one lock. No two hold it at the same time, tokens rise in the order of
+// the grants, and every refusal is "held".
 func TestGrantsNeverOverlap(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		rounds := 20
 		if s.oneFile {
-			rounds = 5 // each waits for all others' writes
+			rounds = 5 // each round waits for the writes of all others
 		}
 		var h history
 		var wg sync.WaitGroup
