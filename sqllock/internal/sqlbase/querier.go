@@ -77,7 +77,7 @@ func (q sqlQuerier) checkout(ctx context.Context) (conn sqlConn, giveBack func()
 	if err != nil {
 		return nil, nil, driver.NotApplied(UsageOf(db).Unlent(ctx, err))
 	}
-	return own, func() { _ = own.Close() }, nil // returns the connection to the pool; the error of Close is of no use
+	return own, func() { _ = own.Close() }, nil // returns the connection to the pool; an error of Close has no consequence
 }
 
 func (q sqlQuerier) Query(ctx context.Context, statement string, args []any, read func(Rows) error) error {

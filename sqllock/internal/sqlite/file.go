@@ -170,7 +170,7 @@ func (f *file) once(ctx context.Context, work func(*sql.Conn) error) (err error)
 	if err != nil {
 		return driver.NotApplied(err)
 	}
-	defer conn.Close() //nolint:errcheck // returns the connection to the pool; the error is of no use
+	defer conn.Close() //nolint:errcheck // returns the connection to the pool; the error has no consequence
 	q := sqlbase.On(conn)
 	restore, err := withBusySlice(ctx, nil, q)
 	if err != nil {

@@ -38,7 +38,7 @@ func prepare(owner *file, verbs ...string) *prepared {
 
 func closeAll(stmts map[string]*sql.Stmt) {
 	for _, stmt := range stmts {
-		_ = stmt.Close() // the error is of no use
+		_ = stmt.Close() // the error has no consequence
 	}
 }
 
