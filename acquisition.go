@@ -27,7 +27,7 @@ type acquisition struct {
 	attempts int
 	doubt    doubt
 
-	recorded     bool          // the store has recorded a request, and may grant it later without another request
+	recorded     bool          // the store has recorded a request of this call, and may grant it later without another request
 	pending      clock.Instant // when the first request that the store may grant later was about to be sent; zero if there is none
 	held         *HeldError    // the last refusal
 	refusal      *driver.Held  // the reply to the last request if it was a refusal, else nil
@@ -36,7 +36,7 @@ type acquisition struct {
 	waitingCrew  *crew.Crew    // the waiters while this call is one of them, else nil
 	waitReported bool          // a Waiting event was emitted
 	lease        *Lease        // set once the lease is renewed
-	contest      *contest      // of acquisitions for several names, of which one is granted; nil if it is for one name
+	contest      *contest      // the AcquireAny call that this acquisition belongs to; nil for a call with one name
 }
 
 // verdict says what to do after an attempt that acquired no lease.
@@ -200,7 +200,7 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	var held *driver.Held
 	a.refusal = nil
 	switch {
-	case err == nil && g.Earlier: // it is held from now on, whatever it is trusted for
+	case err == nil && g.Earlier: // the lease is held from now on, however long it is trusted
 		return a.granted(g, sent, trusted, now, series{})
 	case err == nil:
 		return a.granted(g, trusted, trusted, now, series{})
@@ -264,8 +264,8 @@ func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent clock.
 	return g, sent, err
 }
 
-// refused records who holds the name. A refusal without details, such as that of an interrupted wait, keeps
-// the previous one.
+// refused records who holds the name. A refusal without details, for example after an interrupted wait, does
+// not replace the previous refusal.
 func (a *acquisition) refused(held *driver.Held, now clock.Instant) {
 	a.answered, a.err, a.refusal = now, nil, held
 	if a.held == nil || *held != (driver.Held{Reason: driver.Leased}) {
@@ -276,8 +276,8 @@ func (a *acquisition) refused(held *driver.Held, now clock.Instant) {
 	})
 }
 
-// mayBeGranted records that the store may grant a request that was sent at that time. A lost reply may have
-// said so, too.
+// mayBeGranted records that the store may still grant a request, and when that request was sent. A lost reply
+// may have contained the same information.
 func (a *acquisition) mayBeGranted(sent clock.Instant) {
 	if a.pending == (clock.Instant{}) {
 		a.pending = sent
@@ -399,7 +399,7 @@ func (a *acquisition) waiting(ahead int) {
 	})
 }
 
-// tell calls f, which calls functions of a Trace. One of them may call Close, which must not wait for this
+// tell calls f, which calls functions of a Trace. Such a function may call Close, which must not wait for this
 // waiter.
 func (a *acquisition) tell(f func()) {
 	if a.waitingCrew != nil {
@@ -413,7 +413,7 @@ func (a *acquisition) tell(f func()) {
 // later.
 type doubt struct {
 	requests int
-	last     clock.Instant // before the last of them was sent
+	last     clock.Instant // just before the last of these requests was sent
 	nonce    driver.Nonce
 }
 

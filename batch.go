@@ -17,8 +17,8 @@ const parts = 8
 
 var errNoOutcome = errors.New("the store did not report an outcome for this lease")
 
-// batchRun sends the requests that renew one batch: one, or more if the request fails because of some of its
-// leases.
+// batchRun sends the requests that renew one batch. One request is enough, unless it fails because of some of
+// its leases.
 type batchRun struct {
 	renewals *renewals
 	share    float64 // random factor of the delay before a retry
@@ -47,7 +47,7 @@ func (o *batchRun) renew(batch []*Lease) {
 	}
 }
 
-// renewsAnother reports whether the store renews any lease. If none was renewed in this run, it tries a
+// renewsAnother reports whether the store renews any lease. If no lease was renewed in this run, renewsAnother tries a
 // random lease of part, which may be the bad one. The batch is retried about twenty times before its leases
 // are lost, so one of the tries will succeed.
 func (o *batchRun) renewsAnother(part []*Lease) bool {
@@ -63,7 +63,7 @@ type reply struct {
 	grants    []driver.Grant // as requested
 	outcomes  []driver.Outcome
 	err       error
-	late      bool // it failed because of its timeout
+	late      bool // the request failed because of its timeout
 	sent, now clock.Instant
 }
 

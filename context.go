@@ -16,8 +16,8 @@ func FromContext(ctx context.Context) (*Lease, bool) {
 	return le, ok
 }
 
-// trusted is a context that ends as soon as its lease does. After a suspension the timer that ends it may be
-// late. Err does not depend on the timer, because it checks the clocks.
+// trusted is a context that ends as soon as its lease does. After a suspension, the timer that ends the context
+// may be late. Err does not depend on the timer, because it checks the clocks.
 type trusted struct {
 	context.Context
 	lease *Lease
@@ -47,12 +47,12 @@ type nesting struct {
 	key    driver.Key
 }
 
-// in reports whether le is such a lease.
+// in reports whether le is a lease that the acquire would wait for.
 func (n nesting) in(le *Lease) bool {
 	return le.grant.Key == n.key && le.locker.hasStoreOf(n.locker) && le.Err() == nil
 }
 
-// check fails if ctx carries such a lease. That lease ends after the work that waits here, so the wait would
+// check fails if ctx carries a lease that the acquire would wait for. That lease ends after the work that waits here, so the wait would
 // never end.
 func (n nesting) check(ctx context.Context) error {
 	if n.locker.caps.Shares {

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// entered is a store whose first request joins its queue. The test sends the replies to the waiters through
-// answers. A nil reply is a grant.
+// entered is a store whose first request joins its queue. Each value that the test sends on the channel
+// answers is the reply to a waiter. A nil reply is a grant.
 type entered struct {
 	*memlock.Backend
 
@@ -229,7 +229,7 @@ func losesItsPlace(t *testing.T, store, by driver.Backend, inQueue <-chan driver
 	require.NoError(t, receive(t, got))
 }
 
-// A store that stops replying during a wait ends the wait.
+// If the store stops replying, the wait ends with an error.
 func TestAStoreThatGoesSilentEndsTheWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)

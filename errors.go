@@ -61,11 +61,11 @@ type HeldError struct {
 	Namespace string
 	Name      string
 	Reason    driver.Reason // held, or why the name cannot be granted
-	Holder    string        // as the holder describes itself; empty if unknown
+	Holder    string        // the holder's description of itself; empty if unknown
 	Note      string        // the holder's note
 	Token     Token         // the holder's token; zero if unknown
-	Since     time.Time     // when it was granted, by this machine's clock; zero if unknown
-	ExpiresIn time.Duration // when the name becomes free unless the lease is renewed; zero if unknown
+	Since     time.Time     // when the holder's lease was granted, by this machine's clock; zero if unknown
+	ExpiresIn time.Duration // the time until the name becomes free, unless the holder renews its lease; zero if unknown
 	Waited    time.Duration // how long the caller waited
 }
 

@@ -17,10 +17,10 @@ import (
 type leftover struct {
 	cfg      *settings
 	grant    driver.Grant
-	since    clock.Instant // when the last request that may have granted or renewed it was about to be sent
-	certain  bool          // no request that could grant it is in progress
-	pending  bool          // the store may grant a recorded request; if it has not, no event is emitted
-	requests int           // requests that may grant it, unless certain is set
+	since    clock.Instant // just before the last request that may have granted or renewed the lease was sent
+	certain  bool          // no request that could grant the lease is in progress
+	pending  bool          // the store may grant a recorded request; if the store has not granted it, no event is emitted
+	requests int           // number of requests that may grant the lease; unused if certain is set
 
 	next   time.Time
 	asking bool // a request is in progress

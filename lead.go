@@ -11,14 +11,14 @@ import (
 )
 
 // Lead makes this process one of many candidates for name, and calls run while the process leads. It waits
-// for the name as [Locker.Acquire] does, calls run, and campaigns again after it has lost the name. The time
+// for the name as [Locker.Acquire] does, calls run, and becomes a candidate again after it has lost the name. The time
 // of one call of run is a term.
 //
 // The ctx of run ends when ctx does, or when the lease is no longer trusted. [FromContext] returns the lease
 // of that ctx, and the lease's token identifies the term. After the end of its ctx, run should return at
 // once. Another process may lead from then on, and this process is no candidate until run has returned.
 //
-// run ends its term by returning. If the lease was held until then, Lead releases it and returns the result
+// run ends its term by returning. If the lease was held until then, Lead releases the lease and returns the result
 // of run. Return nil if the work is done, and an error if it failed. So a run that wants to stay leader
 // returns only after its ctx has ended. If the lease was lost, Lead ignores the result of run, because the
 // end of a ctx makes a program fail in many ways. The next leader does the work, which may be this process.
@@ -53,12 +53,13 @@ func Lead(ctx context.Context, locker *Locker, name string, run func(ctx context
 	}
 }
 
-// campaignPause is the delay after a lost term or a failed campaign, which itself has retried for a TTL.
+// campaignPause is the delay after a lost term or a failed attempt to become leader. Such an attempt has itself
+// retried for a TTL.
 var campaignPause = backoff.Backoff{Next: 100 * time.Millisecond, Most: 5 * time.Second}
 
 func waitForever(s *settings) { s.wait, s.waitSet = 0, false }
 
-// campaign is the candidacy of one call of Lead.
+// campaign is the data of one call of Lead as a candidate.
 type campaign struct {
 	locker *Locker
 	name   string
@@ -76,9 +77,9 @@ func (c *campaign) acquire(ctx context.Context) (*Lease, error) {
 	return lease, err
 }
 
-// again reports whether another campaign may succeed after err.
+// again reports whether another attempt to become leader may succeed after err.
 func (c *campaign) again(err error) bool {
-	if errors.Is(err, ErrLost) { // while the guard sealed
+	if errors.Is(err, ErrLost) { // the lease was lost while the guard sealed
 		return true
 	}
 	return errors.Is(err, ErrUnavailable) && (c.heard || !driver.IsPermanent(err))

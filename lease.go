@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Token is a fencing token: each grant of a name has a larger one than the grant before. Zero is never valid.
+// Token is a fencing token: each grant of a name has a larger token than the grant before. Zero is never valid.
 // Send it with each write to the resource that the lock protects. The resource must reject a token that is
 // smaller than the largest it has seen.
 type Token = driver.Token
@@ -25,19 +25,19 @@ type Lease struct {
 	locker  *Locker
 	cfg     *settings
 	grant   driver.Grant
-	granted clock.Instant // when the request that acquired it was about to be sent
+	granted clock.Instant // just before the request that acquired the lease was sent
 	ctx     trusted
 	doubt   doubt // requests of the acquisition whose replies are missing
 	series  series
 
 	mu            sync.Mutex
-	sent          clock.Instant // when the last successful request was about to be sent
-	term          time.Duration // the TTL that this request asked for
-	err           error         // nil while held; then it never changes
-	fail          error         // the error of the last renewal; nil if it succeeded
+	sent          clock.Instant // just before the last successful request was sent
+	term          time.Duration // the TTL in the last successful request
+	err           error         // nil while the lease is held, then the reason of its end, which never changes
+	fail          error         // the error of the last renewal; nil if that renewal succeeded
 	neverReturned bool          // no caller ever had the lease, so MinHold does not apply
 
-	session      context.Context // the session that keeps the lease; nil if there is none
+	session      context.Context // the session that keeps the lease; nil if no session does
 	stopWatching func() bool     // ends the watch of the session
 	ending       *ending         // the last ReleaseWith
 
@@ -108,7 +108,7 @@ func (le *Lease) Err() error {
 	return err
 }
 
-// ExpiresAt returns when the lease stops being trusted unless it is renewed. That is the time just before the
+// ExpiresAt returns when the lease stops being trusted unless it is renewed. The result is the time just before the
 // last successful request was sent, plus the TTL, minus the margin. The result is meaningless for a lease
 // that has ended.
 func (le *Lease) ExpiresAt() time.Time {
@@ -193,7 +193,8 @@ func (le *Lease) holdsToTheEnd() bool {
 	return le.cfg.maxHold > 0 && le.sent.Since(le.granted)+le.term-le.margin() >= le.cfg.maxHold
 }
 
-// margin returns the margin. It is smaller if the store granted less than the TTL of the options.
+// margin returns how long before the end of its TTL the lease stops being trusted. The margin is smaller if the store
+// granted less than the TTL of the options.
 func (le *Lease) margin() time.Duration { return min(le.cfg.margin, le.grant.TTL/2) }
 
 // remaining returns how long le is still trusted, and when that ends by the monotonic clock.
@@ -215,7 +216,7 @@ func (le *Lease) nextRenewal() time.Time {
 	return le.sent.At.Add(le.renewEvery())
 }
 
-// renewEvery returns the time between renewals. If the store granted less than the TTL of the options, it
+// renewEvery returns the time between renewals. If the store granted less than the TTL of the options, the result
 // leaves time for a second attempt.
 func (le *Lease) renewEvery() time.Duration {
 	if le.grant.TTL >= le.cfg.ttl {
@@ -234,8 +235,8 @@ func (le *Lease) attemptTimeout(now clock.Instant) time.Duration {
 	return max(min(5*time.Second, max(left/3, le.grant.TTL/10)), 5*time.Millisecond)
 }
 
-// expire marks the lease as lost if its time is over or its session has ended, and reports whether it did.
-// The caller holds mu, and afterwards calls ended without it.
+// expire marks the lease as lost if its time is over or its session has ended, and reports whether it did so.
+// The caller holds mu, unlocks it, and then calls ended.
 func (le *Lease) expire(now clock.Instant) bool {
 	if le.err != nil {
 		return false

@@ -15,14 +15,14 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Locker acquires named locks in one store. It is safe for concurrent use. A program needs one for each
+// Locker acquires named locks in one store. It is safe for concurrent use. A program needs one Locker for each
 // store. A Locker keeps no data for a name that nobody holds or waits for.
 type Locker struct {
 	backend  driver.Backend
-	notifier driver.Notifier // nil if the backend does not implement it, like the three below
+	notifier driver.Notifier // nil if the backend does not implement it; the next three fields likewise
 	awaiter  driver.Awaiter
 	sessions driver.Session
-	handing  driver.HandOverer // also nil if grants end with sessions or the store has a queue
+	handing  driver.HandOverer // nil also if grants end with sessions, or if the store has a queue of waiters
 	caps     driver.Capabilities
 	cfg      *settings
 	clock    clock.Clock
@@ -94,8 +94,8 @@ func (l *Locker) Capabilities() driver.Capabilities { return l.backend.Capabilit
 // another holder of this Locker hands the name over, the hand-over completes, because it releases the
 // previous lease.
 //
-// Callers of one Locker that wait for the same name are served first come, first served. Only the first of
-// them sends requests.
+// Callers of one Locker that wait for the same name are served first come, first served. Only the first
+// waiter sends requests.
 //
 // Acquire fails at once with [ErrNested] if ctx carries a held lease of the same name from the same backend.
 // The call would wait for itself.
@@ -153,7 +153,7 @@ func (l *Locker) TryDo(ctx context.Context, name string, fn func(ctx context.Con
 	return l.do(ctx, name, fn, l.TryAcquire, opts)
 }
 
-// do runs fn under a lease that acquire returns, or under the one that ctx carries if the option Reenter says so.
+// do runs fn under a lease that acquire returns, or under the lease that ctx carries if the option Reenter permits that.
 func (l *Locker) do(ctx context.Context, name string, fn func(context.Context, *Lease) error,
 	acquire func(context.Context, string, ...Option) (*Lease, error), opts []Option,
 ) error {
@@ -190,7 +190,7 @@ const closeTimeout = 5 * time.Second
 // error.
 //
 // A function of a [Trace] may call Close. A goroutine that runs such a function ends when the function
-// returns. Close waits for it for 100 ms at most.
+// returns. Close waits for that goroutine for 100 ms at most.
 func (l *Locker) Close() error {
 	if !l.begun.CompareAndSwap(false, true) {
 		<-l.over

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 10: an acquire whose ctx carries a lease of the same name fails at once. That holds also through
-// another lock and another Locker of the backend. It does not wait for the work that waits for it.
+// Promise 10: an acquire whose ctx carries a lease of the same name fails at once. This is also true
+// inside a second lock, and with another Locker of the same backend. The call does not wait for the work that waits for it.
 func TestALockInsideItselfFailsAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)

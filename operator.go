@@ -18,8 +18,8 @@ const operatorLimit = 10 * time.Second
 // Status returns the state of name: whether it is free, held, expired, closed or paused, who holds it or held it last, and since when.
 // A name that the store has never seen, or has pruned, is free and has token zero. The state may have changed when the call returns.
 //
-// Of the options only [Namespace] matters. ctx bounds the call, which takes ten seconds at most. The error is an [ErrUnavailable] when
-// the store did not answer, and an [errors.ErrUnsupported] of a backend that is no [driver.Operator].
+// Of the options only [Namespace] matters. ctx bounds the call, which takes ten seconds at most. If the store did not answer, the error
+// is an [ErrUnavailable]. If the backend is no [driver.Operator], the error is an [errors.ErrUnsupported].
 func (l *Locker) Status(ctx context.Context, name string, opts ...Option) (Status, error) {
 	key, err := l.keyOf(name, opts)
 	if err != nil {
@@ -48,12 +48,12 @@ func (l *Locker) List(ctx context.Context, opts ...Option) ([]Status, error) {
 	return list, err
 }
 
-// ForceRelease ends the lease or the pause that has the token, although it is not the caller's, so that name becomes free. It is for an
-// operator who knows that the holder must stop. The holder finds out when it renews, and may work until then. Only a fence rejects what
-// it writes in that time: the next grant has a larger token.
+// ForceRelease ends another holder's lease or pause that has the token, so that name becomes free. Operators use it when they know that
+// the holder must stop. The holder notices at its next renewal, and may work until then. Only a fence rejects what the holder writes in
+// that time, because the next grant has a larger token.
 //
-// Options and bounds are those of [Locker.Status]. The error is an [ErrNotHeld] if nobody holds name with that token, an
-// [ErrUnavailable] when the request had no effect, and an [ErrUnknown] when no answer came.
+// Options and bounds are those of [Locker.Status]. The error is an [ErrNotHeld] if nobody holds name with that token. It is
+// an [ErrUnavailable] if the request had no effect, and an [ErrUnknown] if no answer came.
 func (l *Locker) ForceRelease(ctx context.Context, name string, token Token, opts ...Option) error {
 	key, err := l.keyOf(name, opts)
 	if err != nil {
@@ -64,8 +64,8 @@ func (l *Locker) ForceRelease(ctx context.Context, name string, token Token, opt
 	})
 }
 
-// Prune makes the store forget each name, of any namespace, that has been free for at least unused, and returns how many it has
-// forgotten. Tokens that are granted later are larger than any that was forgotten. unused must not be negative. Bounds and errors are
+// Prune makes the store forget each name, of any namespace, that has been free for at least unused, and returns the number of
+// forgotten names. Tokens that are granted later are larger than every token of a forgotten name. unused must not be negative. Bounds and errors are
 // those of [Locker.ForceRelease], except ErrNotHeld.
 func (l *Locker) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if unused < 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 // Option configures a Locker or one call. Options given to [New] are defaults, and the same options given to
-// a call override them. If an option cannot work, New or the call returns an error that names it.
+// a call override them. If an option cannot work, New or the call returns an error that names the option.
 type Option func(*settings)
 
 // TTL sets how long the store keeps the lease without a renewal, and so how soon a crash frees the name. It
@@ -35,8 +35,8 @@ func RenewEvery(d time.Duration) Option {
 // the TTL at most, if the store uses a monotonic clock.
 func Margin(d time.Duration) Option { return func(s *settings) { s.margin, s.marginSet = d, true } }
 
-// Wait limits how long Acquire and Do wait for the name. After that they fail with [ErrHeld]. The ctx of the
-// call limits the wait as well. By default only ctx does. Zero means not to wait.
+// Wait limits how long Acquire and Do wait for the name. After that time the call fails with [ErrHeld]. The ctx of the
+// call limits the wait as well. By default only ctx limits it. Zero means not to wait.
 func Wait(d time.Duration) Option { return func(s *settings) { s.wait, s.waitSet = d, true } }
 
 // MinHold keeps the name unavailable until d after the grant, even if the holder releases it earlier. The
@@ -48,7 +48,7 @@ func MinHold(d time.Duration) Option { return func(s *settings) { s.minHold = d 
 // if the holder hangs.
 func MaxHold(d time.Duration) Option { return func(s *settings) { s.maxHold = d } }
 
-// HandoverDelay keeps the name unavailable for d after a lease that expired without a release. It gives the
+// HandoverDelay keeps the name unavailable for d after a lease that expired without a release. The delay gives the
 // holder's last requests time to end. Chubby calls it lock-delay.
 func HandoverDelay(d time.Duration) Option { return func(s *settings) { s.handover = d } }
 

@@ -53,8 +53,8 @@ func (s *silent) questions(t time.Time) (n int) {
 	return n
 }
 
-// Promise 9: without notifications, a waiter polls soon after a short hold, and about once a second after an
-// hour. The more waiters are ahead, the less often it polls.
+// Promise 9: without notifications, a waiter polls often while the hold is young. After an hour of holding it polls
+// about once a second. The more waiters are ahead, the less often it polls.
 func TestThePollFollowsTheHold(t *testing.T) {
 	for name, c := range map[string]struct {
 		held        time.Duration // how long the name was held before the waiter comes
@@ -89,7 +89,7 @@ func TestThePollFollowsTheHold(t *testing.T) {
 	}
 }
 
-// Promise 9: another process hands the name over from holder to holder, with short holds. The longer that
+// Promise 9: suppose another process hands the name over among its own callers, and each holds it briefly. The longer that
 // lasts, the less often a waiter polls.
 func TestThePollSlowsDownDuringASeriesOfHandOvers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {

@@ -15,12 +15,12 @@ type queues struct {
 }
 
 type queue struct {
-	places           []*place   // the first of them sends requests to the store
+	places           []*place   // in order of arrival; the first waiter sends requests to the store
 	refusal          *HeldError // the last refusal of the first waiter
-	stopNotify       func()     // ends the notifications of the store; nil if there are none
+	stopNotify       func()     // ends the notifications of the store; nil if the store sends none
 	successor        *successor // the first waiter while it rests, else nil
 	predecessorHolds bool       // the previous first waiter has acquired the name and has not released it
-	round            uint64     // began when the first waiter became the first or was last woken; unique among all queues
+	round            uint64     // a round begins when a waiter becomes the first or is woken; unique among all queues
 }
 
 // join appends a waiter to the queue for key.
@@ -53,8 +53,8 @@ func (q *queues) wake(key driver.Key) {
 	}
 }
 
-// wakeIn wakes the first waiter unless the round is over: that waiter was woken since, or another one is the
-// first.
+// wakeIn wakes the first waiter unless the round is over. The round is over if that waiter was woken since, or
+// another waiter is now the first.
 func (q *queues) wakeIn(round uint64, key driver.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -93,7 +93,8 @@ func (q *queues) storeNotifies(key driver.Key) bool {
 	return of != nil && of.stopNotify != nil
 }
 
-// takeSuccessor takes the first waiter for key if it rests, else it returns nil. The caller must send it a result.
+// takeSuccessor takes the first waiter for key if that waiter rests, else it returns nil. The caller must send
+// the waiter a result.
 func (q *queues) takeSuccessor(key driver.Key) *successor {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,10 +111,10 @@ func (q *queues) takeSuccessor(key driver.Key) *successor {
 type place struct {
 	queues *queues
 	key    driver.Key
-	ahead  int           // waiters before it when it joined
-	first  chan struct{} // closed when it becomes the first
+	ahead  int           // waiters before this waiter when it joined
+	first  chan struct{} // closed when the waiter becomes the first
 	woken  chan struct{} // has capacity for one wake-up
-	served bool          // it has acquired the name
+	served bool          // the waiter has acquired the name
 }
 
 // leave removes the waiter, so that the next one becomes the first.

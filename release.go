@@ -199,8 +199,8 @@ func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 	}
 }
 
-// handOverOrRelease hands the lease over to the first waiter of this process, or releases it. It reports whether it
-// handed it over.
+// handOverOrRelease hands the lease over to the first waiter of this process, or releases it. handed tells
+// whether the lease was handed over.
 func (le *Lease) handOverOrRelease(ctx context.Context, plain bool, now clock.Instant) (handed bool, err error) {
 	var to *successor
 	if plain && le.mayHandOver(now) {
@@ -329,8 +329,8 @@ func (le *Lease) lastRound() uint64 {
 	return le.locker.queues.round(le.grant.Key)
 }
 
-// wakeNext wakes the first waiter of this process, because the name may be free. After a series of hand-overs
-// the store notifies waiters where it can, and other processes should have a chance. So wakeNext then wakes
+// wakeNext wakes the first waiter of this process, because the name may be free. After a series of hand-overs,
+// waiters of other processes get a chance to acquire first, if the store can notify them. So wakeNext then wakes
 // the waiter only after headStart, and only if nothing has woken it in that round.
 func (le *Lease) wakeNext(round uint64) {
 	queues, key := &le.locker.queues, le.grant.Key

@@ -38,15 +38,15 @@ func (s *schedule) Pop() any {
 type plan struct {
 	renewAt   time.Time     // when to renew the lease
 	next      time.Time     // when to check the lease: renewAt or its deadline
-	asking    bool          // a request of the scheduler is in progress
+	asking    bool          // a request of the scheduler for this lease is in progress
 	halted    bool          // no request may begin
 	requests  int           // requests in progress, including those of Renew
 	idle      chan struct{} // if not nil, closed when no request is in progress
 	scheduled bool
 	index     int // in the schedule
 
-	failures atomic.Int32 // in a row
-	alone    atomic.Bool  // the store refused it alone while it renewed others
+	failures atomic.Int32 // failed renewals in a row
+	alone    atomic.Bool  // the store refused this lease alone while it renewed other leases
 }
 
 // answered counts the end of a request. The caller holds the scheduler's lock.

@@ -27,8 +27,8 @@ func Slots(name string, n int) []string {
 }
 
 // AcquireAny acquires one of names, and waits while all of them are held. The lease is an ordinary lease, and
-// [Lease.Name] returns its name. With the names of [Slots], at most that many holders work at a time. It takes from 1 to
-// 64 different names.
+// [Lease.Name] returns its name. With the names of [Slots], at most that many holders work at a time. AcquireAny takes
+// from 1 to 64 different names.
 //
 // AcquireAny tries each name once, starting with a random one. If all are held, it waits for all of them at the same
 // time, and keeps the first grant. In rare cases the store grants two names at the same time. Then AcquireAny releases
@@ -57,7 +57,8 @@ func (l *Locker) DoAny(ctx context.Context, names []string, fn func(ctx context.
 	return lease.run(ctx, fn)
 }
 
-// contest is one call of AcquireAny. It has an acquisition for each name, and the first one that is granted keeps its grant.
+// contest is one call of AcquireAny. It has an acquisition for each name, and the first acquisition that is granted keeps its
+// grant.
 type contest struct {
 	locker  *Locker
 	ctx     context.Context // the caller's

@@ -18,7 +18,7 @@ type Trace struct {
 	Waiting func(WaitingEvent)
 	// Acquired: a lease was granted.
 	Acquired func(AcquiredEvent)
-	// AcquireFailed: an Acquire, TryAcquire, Do, TryDo or campaign of Lead ended without a lease. A lease
+	// AcquireFailed: an Acquire, TryAcquire, Do, TryDo or an attempt of Lead ended without a lease. A lease
 	// that could not be sealed causes the events Acquired and Released instead.
 	AcquireFailed func(AcquireFailedEvent)
 	// HeldByOther: a request was refused. A waiter that polls reports each refusal. A waiter in a queue of
@@ -42,7 +42,7 @@ type Trace struct {
 type LockInfo struct {
 	Namespace string
 	Name      string
-	Holder    string // the caller's
+	Holder    string // the caller's description of itself, from the option Holder
 }
 
 // LeaseInfo names the lease of an event.
@@ -54,28 +54,28 @@ type LeaseInfo struct {
 // WaitingEvent is the event of [Trace.Waiting].
 type WaitingEvent struct {
 	LockInfo
-	Ahead int // waiters of this process before this one
+	Ahead int // waiters of this process that are before this waiter
 }
 
 // AcquiredEvent is the event of [Trace.Acquired].
 type AcquiredEvent struct {
 	LeaseInfo
-	Waited     time.Duration // since the call began
+	Waited     time.Duration // time since the call began
 	Attempts   int           // requests sent
 	Unanswered int           // requests without a known outcome
 	TTL        time.Duration
-	HandedOver bool            // by a holder of the same Locker, in the request that released it
-	Context    context.Context // the caller's, for its values, such as a span
+	HandedOver bool            // another holder of the same Locker handed the name over, in the request that released its own lease
+	Context    context.Context // the caller's context, for its values, such as a span
 }
 
 // AcquireFailedEvent is the event of [Trace.AcquireFailed].
 type AcquireFailedEvent struct {
 	LockInfo
 	Err        error           // the error that the call returns
-	Waited     time.Duration   // since the call began
+	Waited     time.Duration   // time since the call began
 	Attempts   int             // requests sent
 	Unanswered int             // requests without a known outcome
-	Context    context.Context // the caller's, for its values, such as a span
+	Context    context.Context // the caller's context, for its values, such as a span
 }
 
 // HeldByOtherEvent is the event of [Trace.HeldByOther].
@@ -96,7 +96,7 @@ type RenewedEvent struct {
 type RenewalFailedEvent struct {
 	LeaseInfo
 	Err      error
-	Failures int           // in a row
+	Failures int           // failed renewals in a row
 	Left     time.Duration // for how long the lease is still trusted
 }
 
@@ -104,16 +104,16 @@ type RenewalFailedEvent struct {
 type LostEvent struct {
 	LeaseInfo
 	Reason  LostReason
-	Held    time.Duration   // since the grant
-	Context context.Context // of the lease, for its values
+	Held    time.Duration   // time since the grant
+	Context context.Context // context of the lease, for its values
 }
 
 // ReleasedEvent is the event of [Trace.Released].
 type ReleasedEvent struct {
 	LeaseInfo
-	Held    time.Duration   // since the grant
+	Held    time.Duration   // time since the grant
 	Err     error           // nil, an ErrLost, or an ErrUnknown, after which the release is retried in the background
-	Context context.Context // of the lease, for its values
+	Context context.Context // context of the lease, for its values
 }
 
 // ResolvedEvent is the event of [Trace.Resolved].

@@ -10,12 +10,12 @@ import (
 	"github.com/rowlock/rowlock/internal/clock"
 )
 
-// errWaitOver is the cause of a context that the option Wait has ended.
+// errWaitOver is the cause of a context that ended because the time of the option Wait was over.
 var errWaitOver = errors.New("wait is over")
 
 // waiter is an acquisition that waits in the queue of this process. While it is the first there, it sends
-// requests to the store. Between two requests it rests: then a release of this process may hand the name over
-// to it.
+// requests to the store. Between two requests the waiter rests. Then a release of this process may hand the
+// name over to it.
 type waiter struct {
 	*acquisition
 	place      *place
@@ -25,8 +25,8 @@ type waiter struct {
 	subscribed bool
 }
 
-// limit returns a context that ends when the caller's does, when its Wait is over, or when the locker is
-// closed. The first call makes it, so that an acquisition without a wait does not need it.
+// limit returns a context that ends when the caller's context does, when its Wait is over, or when the locker is
+// closed. The first call makes the context, so that an acquisition without a wait does not need it.
 func (w *waiter) limit() context.Context {
 	if w.bound != nil {
 		return w.bound
@@ -73,7 +73,7 @@ func (w *waiter) reachFront() (*Lease, verdict) {
 // askAndRest sends one request, and rests if it is refused.
 func (w *waiter) askAndRest() (le *Lease, next verdict) {
 	began := time.Now()
-	waited := false // in the store's queue
+	waited := false // the waiter has waited in the store's queue
 	if w.locker.awaiter != nil {
 		le, next, waited = w.await()
 	} else {
@@ -149,8 +149,8 @@ func (w *waiter) subscribe() bool {
 }
 
 // behindHolder reports whether the previous first waiter has just acquired the name, so that a request would be
-// refused. Its release wakes this waiter or hands the name over. If it ends in another way, the poll detects
-// that.
+// refused. The release of that lease wakes this waiter or hands the name over. If the lease ends in another way,
+// the poll detects that.
 func (w *waiter) behindHolder() bool {
 	return w.place.ahead > 0 && w.held != nil && w.locker.handing != nil && w.place.predecessorHolds()
 }
@@ -232,7 +232,7 @@ const (
 type poll struct {
 	backoff backoff.Backoff
 	ahead   int       // waiters ahead, by the last reply
-	from    time.Time // when a reply first had this number
+	from    time.Time // when the store first reported the present value of ahead
 }
 
 func newPoll() poll {
@@ -264,7 +264,7 @@ func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 
 // Limits of a series of hand-overs, during which the name never becomes free, so that no other process can
 // acquire it. A larger number would cost waiters of other processes more time when holds are short, and would
-// save little. With a smaller one, the requests at the end and the beginning of a series would cost more. The
+// save little. With a smaller number, the requests at the end and the beginning of a series would cost more. The
 // time limits a series of long holds, for which one more request does not matter.
 const (
 	longestSeries = 100 * time.Millisecond
@@ -277,7 +277,8 @@ type series struct {
 	handed int
 }
 
-// successor is the first waiter for a name while it rests. A release may take it, and then sends it the result.
+// successor is the first waiter for a name while it rests. A release may take the waiter, and
+// then sends it the result.
 type successor struct {
 	request driver.Request
 	result  chan handOver // has capacity for one
@@ -288,9 +289,9 @@ type handOver struct {
 	grant    driver.Grant
 	series   series        // the series that the grant is part of
 	requests int           // requests sent
-	first    clock.Instant // when the first of them was about to be sent
-	sent     clock.Instant // when the last of them was about to be sent
-	err      error         // nil if it was granted
+	first    clock.Instant // just before the first request was sent
+	sent     clock.Instant // just before the last request was sent
+	err      error         // nil if the name was granted to the waiter
 	unknown  int           // requests without a reply
 }
 

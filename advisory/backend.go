@@ -28,7 +28,7 @@ type store struct {
 	sql      statements
 	keyOf    func(driver.Key) int64
 	err      error    // why the backend cannot work
-	warnings []string // about the database handle
+	warnings []string // warnings about the database handle
 	locks    sessionlock.Store[int64]
 }
 
@@ -76,8 +76,8 @@ func build(src source, opts []Option) *Backend {
 	return &Backend{store: s}
 }
 
-// Shared returns the form of b for shared locks. Its grants of a name may be held together, and exclude the grants of b
-// and of every other exclusive holder. It uses the same connections as b.
+// Shared returns the form of b for shared locks. Several shared grants of a name may be held together. They exclude the grants
+// of b and of every other exclusive holder. Both forms use the same connections.
 func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
 
 // Capabilities describes what advisory locks promise.
@@ -109,7 +109,7 @@ func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver
 	})
 }
 
-// acquire calls by, and explains its error. by returns the context that bounded it last.
+// acquire calls the function by, and explains its error. That function returns the context that bounded it last.
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(id int64) (driver.Grant, context.Context, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err
@@ -132,7 +132,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, explain(ctx, b.table, "renew", driver.Key{}, err)
 }
 
-// Release implements [driver.Backend]. An unlock that is running when ctx ends continues for a moment. If the server
+// Release implements [driver.Backend]. An unlock that is running when ctx ends continues for a short time. If the server
 // does not answer it, the connection is closed, which ends the lock.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := b.ready(ctx); err != nil {

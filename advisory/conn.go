@@ -12,8 +12,8 @@ import (
 
 // conn is a connection borrowed from the caller's pool. Only interrupt may be called while another method runs.
 type conn interface {
-	// query runs a statement that returns one row. With once the statement is not prepared, because a pooler may stand
-	// between.
+	// query runs a statement that returns one row. If once is true, the statement is not prepared, because a pooler may stand
+	// between client and server.
 	query(ctx context.Context, once bool, statement string, args []any, dest ...any) error
 	exec(ctx context.Context, statement string) error
 	// loginPID returns the server process that the login reported, or 0 if the driver does not report it.
@@ -24,7 +24,7 @@ type conn interface {
 	// wait reads until the connection ends, and returns why. It returns nil after interrupt.
 	wait() error
 	interrupt()
-	watches() bool // whether wait can be used
+	watches() bool // reports whether wait can be used
 	giveBack()
 	destroy()
 }
@@ -32,7 +32,7 @@ type conn interface {
 // source is the caller's pool.
 type source interface {
 	open(ctx context.Context) (conn, error)
-	most() int // connections that the pool allows; 0: no limit
+	most() int // the number of connections that the pool allows; 0: no limit
 }
 
 type pgxSource struct{ pool *pgxpool.Pool }
@@ -73,7 +73,7 @@ func (s sqlSource) open(ctx context.Context) (conn, error) {
 		discard(c)
 		return nil, err
 	}
-	back := func() { _ = c.Close() } // returns it to the pool; the error does not help
+	back := func() { _ = c.Close() } // returns the connection to the pool; the error does not help
 	if raw == nil {
 		return &sqlConn{conn: c, back: back}, nil
 	}

@@ -70,7 +70,7 @@ func interruptible(c net.Conn) bool { return c.SetReadDeadline(time.Time{}) == n
 
 func (c *pgxConn) interrupt() {
 	c.interrupted.Store(true)
-	_ = c.net.SetReadDeadline(time.Unix(1, 0)) // fails on a closed socket, where wait ends by itself
+	_ = c.net.SetReadDeadline(time.Unix(1, 0)) // this fails on a closed socket, but then wait ends anyway
 }
 
 // closeLimit is how long to wait for the server's end of a connection that we close. The server releases the locks before
@@ -82,7 +82,7 @@ func closeHard(raw *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
 	if !raw.IsClosed() {
-		_ = raw.Close(ctx) // it is closed in any case
+		_ = raw.Close(ctx) // the connection is closed in any case
 		return
 	}
 	select {

@@ -32,25 +32,26 @@
 // # Sessions
 //
 // A backend borrows a connection from the caller's pool for its first lock, keeps any number of locks on it, and
-// returns it after the last release. It borrows more, up to [Sessions], only while all others are running a statement.
-// Leave room for them in the pool. A pgx pool closes only when they have been returned, so close the Locker first.
+// returns it after the last release. It borrows more connections, up to [Sessions], only while all others are running
+// a statement. Leave room for these connections in the pool. A pgx pool closes only when all connections have been
+// returned, so close the Locker first.
 //
 // A waiter waits in the server's queue, on a connection that holds nothing else, for half a second at a time. The
-// server wakes it at once. No snapshot is kept for longer than that, because it would delay VACUUM and CREATE INDEX
-// CONCURRENTLY. If no more connections are allowed, the waiter polls with one short statement.
+// server wakes it at once. No snapshot is kept for longer than half a second, because it would delay VACUUM and
+// CREATE INDEX CONCURRENTLY. If no more connections are allowed, the waiter polls with one short statement.
 //
-// The server would grant a lock again to the session that already holds it. So the backend refuses a name that it holds
-// without asking the server. Two names with the same key exclude each other and are never both granted.
+// The server would grant a lock again to the session that already holds it. So the backend itself refuses a name
+// that it already holds, without a request to the server. Two names with the same key exclude each other and are never both granted.
 //
 // With pgx, from either kind of pool, a goroutine per session that holds locks reads from the connection between
 // statements. It notices the end of the connection at once. Other drivers (lib/pq) do not expose the socket, and a
-// connection through a tunnel may not support deadlines. There the next heartbeat notices the end.
+// connection through a tunnel may not support deadlines. In these cases the next heartbeat notices the end.
 //
 // lib/pq also keeps waiting for a silent server after the context of a call has ended. The call returns, and the lease
 // is lost in time. But the connection stays blocked, and the server keeps its locks, until TCP gives up.
 //
 // A heartbeat queries pg_locks, with one statement for all locks of a session, and checks that this session holds them.
-// It must be more frequent (RenewEvery) than idle_session_timeout and the timeouts of any proxy in between.
+// Heartbeats must be more frequent (RenewEvery) than idle_session_timeout and the timeouts of any proxy in between.
 //
 // If it is uncertain what a session holds, the session is closed instead of returned, and all its leases are lost. This
 // happens when an unlock reports that the session did not have the lock, when a heartbeat misses a lock, and when a
@@ -60,10 +61,10 @@
 // # Poolers and read-only servers
 //
 // On first use of a connection, the package asks which server process serves it. With pgx this must be the process that
-// the login reported; behind any pooler it is another. [SessionPooler] declares that the pooler is in session mode.
+// the login reported. Behind any pooler it is another process. [SessionPooler] declares that the pooler is in session mode.
 //
-// Then, and always with other drivers, a second connection of the pool tries to get the server process of the first,
-// because a pooler in transaction mode would give it away. Each later statement checks that the process is still the
+// With this option, and always with other drivers, a second connection of the pool tries to get the server process of
+// the first. A pooler in transaction mode would give that process to the second connection. Each later statement checks that the process is still the
 // same.
 //
 // A pooler in session mode must reset a session before the next client gets it (PgBouncer's default is
@@ -86,8 +87,8 @@
 // tokens rise even if the last numbers of the sequence were lost with the old primary.
 //
 // PostgreSQL logs a sequence, and waits for the disk, once per 32 numbers. The number of a grant that did not wait
-// becomes durable with the next commit in this cluster. If the server crashes before that, it may give out the number
-// again, but nothing was committed here with it.
+// becomes durable with the next commit in this cluster. If the server crashes before that commit, it may give out
+// the number again, but nothing was committed in this cluster with that number.
 //
 // A restored backup may give out old numbers again. Raise the sequence (setval) after a restore.
 //

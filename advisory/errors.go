@@ -16,10 +16,10 @@ import (
 )
 
 // SchemaError reports that the sequence of tokens is missing. The message names the command and the call that create
-// it, and the option that works without it.
+// the sequence, and the option that works without it.
 type SchemaError struct {
 	Sequence string
-	Err      error // the database's error, if it was asked for a token
+	Err      error // the database's error, if a token was requested
 }
 
 func (e *SchemaError) Error() string {

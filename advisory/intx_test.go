@@ -129,7 +129,7 @@ func TestInTxContextEnds(t *testing.T) {
 		return tx
 	}
 	require.NoError(t, advisory.InTx(t.Context(), begin(), "a"))
-	for i := range 40 { // moments between two attempts and during one
+	for i := range 40 { // moments between two attempts and during an attempt
 		tx := begin()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond)
 		require.ErrorIs(t, advisory.InTx(ctx, tx, "a", advisory.TxWait(time.Minute)), context.DeadlineExceeded, "after %d ms", i)

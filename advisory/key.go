@@ -14,7 +14,7 @@ import (
 // big-endian, of the SHA-256 of "rowlock advisory", a NUL byte, the namespace, a NUL byte and the name. Neither part
 // contains a NUL byte, so two pairs never give the same text.
 //
-// Use it in other programs that lock the same names. It does not change between versions.
+// Use Key in other programs that lock the same names. Its results do not change between versions.
 func Key(namespace, name string) int64 {
 	sum := sha256.Sum256([]byte("rowlock advisory\x00" + namespace + "\x00" + name))
 	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // every bit pattern is a key

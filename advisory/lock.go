@@ -33,7 +33,7 @@ func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 	return token, err
 }
 
-// take runs the statement verb for the lock, and reports whether the lock was granted.
+// take runs the statement that verb names, and reports whether the lock was granted.
 func (se *session) take(ctx context.Context, verb string, h *holding) (token driver.Token, granted bool, err error) {
 	o := &se.store.opts
 	var at int64

@@ -19,7 +19,7 @@ type options struct {
 }
 
 // Sessions sets the largest number of connections of the pool that hold locks or wait for them. One connection holds
-// any number of locks. Another is borrowed if all are running a statement, for up to half of n. The other half is for
+// any number of locks. If all are running a statement, another connection is borrowed, up to half of n. The other half is for
 // waiters in the server's queue, each of which needs its own connection. With Sessions(1) waiters poll instead. The
 // default is 4, but at most half of what the pool allows, so that the work under a lock finds a connection.
 func Sessions(n int) Option { return func(o *options) { o.sessions = n } }
@@ -33,8 +33,8 @@ func Table(name string) Option { return func(o *options) { o.table = name } }
 func NoToken() Option { return func(o *options) { o.noToken = true } }
 
 // SessionPooler declares that a pooler in session mode is between this process and PostgreSQL. Without this option, a
-// detected pooler is refused. With it, the first use of a connection checks, with a second connection of the pool, that
-// the two do not share a server process.
+// detected pooler is refused. With this option, the first use of a connection checks, with a second connection of the pool,
+// that the two do not share a server process.
 func SessionPooler() Option { return func(o *options) { o.sessionPooler = true } }
 
 // check sets the defaults, and returns why the options cannot work. The pool allows most connections, where 0 means no

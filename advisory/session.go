@@ -18,10 +18,10 @@ type session struct {
 	*sessionlock.Session[int64]
 
 	store    *store
-	conn     conn // nil until it is needed
+	conn     conn // nil until a connection is needed
 	pid      uint32
 	timeline int64
-	watched  chan struct{} // closed when the reading goroutine has ended; nil if there is none
+	watched  chan struct{} // closed when the reading goroutine has ended; nil if no goroutine reads
 }
 
 var _ sessionlock.Queuer[int64] = (*session)(nil)
@@ -43,8 +43,8 @@ func (se *session) Destroy() {
 	}
 }
 
-// query runs a statement. After an error that is not the server's answer, the session's state is unknown and it is
-// marked as broken.
+// query runs a statement. After an error that is not the server's answer, the session's state is unknown, and query
+// marks the session as broken.
 func (se *session) query(ctx context.Context, verb string, args []any, dest ...any) error {
 	err := se.conn.query(ctx, se.pid == 0, se.store.sql[verb], args, dest...)
 	if err != nil && !plain(ctx, se.conn, err) {

@@ -57,7 +57,7 @@ func TestManyNamesOnFewConnections(t *testing.T) {
 // A session that is running a statement does not delay the acquire of another name.
 func TestABusySessionDelaysNoOtherName(t *testing.T) {
 	t.Parallel()
-	b := advisory.New(openPool(t, database(t)), advisory.Sessions(3)) // one of them is for waiters
+	b := advisory.New(openPool(t, database(t)), advisory.Sessions(3)) // one of these sessions is for waiters
 	acquire(t, b, "a")
 	leave, err := b.Busy(t.Context())
 	require.NoError(t, err)
@@ -194,8 +194,8 @@ func TestDatabasesAreApart(t *testing.T) {
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 }
 
-// Holders and waiters keep no snapshot and no open transaction: an index is built concurrently, and VACUUM removes rows
-// that were deleted since.
+// Holders and waiters keep no snapshot and no open transaction. So CREATE INDEX CONCURRENTLY finishes, and VACUUM removes
+// rows deleted meanwhile.
 func TestNothingIsHeldUp(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

@@ -46,13 +46,13 @@ func (se *session) Connect(ctx context.Context) error {
 	return nil
 }
 
-// fit is what a checked connection remembers.
+// fit is the result of the check that a connection remembers.
 type fit struct {
 	pid      uint32
 	timeline int64
 }
 
-// findings is the row of start.sql.
+// findings is the row that start.sql returns.
 type findings struct {
 	version           string
 	pid               int64
@@ -105,7 +105,7 @@ const probes = 5
 
 // probe checks whether a pooler gives the session's server process to other clients between statements. In transaction
 // mode, the pooler gives it to the next client that needs one. Here that is a second connection of the same pool, whose
-// transaction keeps it. The first connection then finds itself on another process.
+// transaction keeps it. The pooler then runs the first connection's next statement in another server process.
 func (se *session) probe(ctx context.Context, loginPID, pid uint32) error {
 	shares := func(then int64) error {
 		return driver.Permanent(&PoolerError{Told: loginPID, PID: pid, Then: uint32(then)}) //nolint:gosec // a process number

@@ -19,7 +19,7 @@ func (se *session) Watch() {
 	}()
 }
 
-// Unwatch stops that, and returns when nothing else uses the connection.
+// Unwatch stops the reading, and returns when no other goroutine uses the connection.
 func (se *session) Unwatch() {
 	if se.watched == nil {
 		return

@@ -24,7 +24,7 @@ type Operator interface {
 	// larger than the tokens of deleted locks.
 	Prune(ctx context.Context, unused time.Duration) (int, error)
 
-	// Pause turns the grant g into a pause, which keeps its token, holder and note. A pause does not expire,
+	// Pause replaces g by a pause with the same token, holder and note. A pause does not expire,
 	// needs no renewal, and outlives every connection and restart. Other requests are refused with the reason
 	// [Paused] until [Operator.ForceRelease] with live ends the pause. From then on the nonce of g is
 	// invalid: Renew returns [Lost], and Release returns [ErrNotHeld]. The HandoverDelay and the MinHold of g

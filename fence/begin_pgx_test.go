@@ -21,7 +21,7 @@ func TestHowOftenTxPgxBegins(t *testing.T) {
 	undialled := errors.New("the test refuses to dial")
 	broken := func(_ context.Context, conn *pgx.Conn) { _ = conn.PgConn().Conn().Close() }
 	for name, c := range map[string]struct {
-		spoil  func(ctx context.Context, conn *pgx.Conn) // each connection, before its BEGIN
+		spoil  func(ctx context.Context, conn *pgx.Conn) // called with each connection before its BEGIN
 		dial   error
 		begins int
 	}{

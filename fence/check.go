@@ -25,9 +25,9 @@ var (
 // of Check in one transaction may deadlock with a seal of the same resources. Pass all resources to one call instead.
 //
 // tx is a *sql.Tx, or a *sql.Conn on which a statement has begun a transaction. Check rejects a tx whose transaction
-// has been ended by a statement, such as COMMIT, or CREATE TABLE on MySQL and MariaDB. To find out, it sends one more
+// has been ended by a statement, such as COMMIT, or CREATE TABLE on MySQL and MariaDB. To find out, Check sends one more
 // statement on MySQL and MariaDB, two more through a Postgres driver other than pgx, and none through pgx. On MySQL and
-// MariaDB it also rejects a branch of an XA transaction, because XA PREPARE or a restart releases the lock on the mark.
+// MariaDB, Check also rejects a branch of an XA transaction, because XA PREPARE or a restart releases the lock on the mark.
 // PREPARE TRANSACTION on Postgres keeps that lock.
 //
 // ctx must come from the lease: use the ctx that Do passes, or lease.Context(). Otherwise the error is [ErrNoLease].
@@ -40,12 +40,12 @@ var (
 //   - [ErrRetry]: the database wants the transaction to run again. The reasons are a serialization failure, a deadlock,
 //     a lock wait that timed out, or a read in tx before the seal. On Postgres, a newer lease that waits to seal is
 //     also a reason.
-//   - The error that ended the lease. The database is not asked then.
+//   - The error that ended the lease. Check then sends nothing to the database.
 //   - [ErrReadOnly] and [*SchemaError].
 //
 // On Postgres, Check also limits how long the transaction may idle between two statements, so that a suspended process
-// cannot block its successor. The limit is the trust that the lease has left. When it is over, the server ends the
-// session, and the next statement or the commit fails (SQLSTATE 25P03, or a closed connection). A shorter
+// cannot block its successor. The limit is the time for which the lease is still trusted. After that time, the server
+// ends the session, and the next statement or the commit fails (SQLSTATE 25P03, or a closed connection). A shorter
 // idle_in_transaction_session_timeout of the caller stays in force. The other databases have no such setting for a
 // single transaction.
 func (g *Guard) Check(ctx context.Context, tx Transaction, resources ...string) error {
@@ -96,7 +96,7 @@ func (g *Guard) openPgx(tx pgx.Tx) (querier, error) {
 	return pgxQuerier{conn: tx, witness: &witness{}}, nil
 }
 
-// check runs the check. begun says that the guard itself has just begun the transaction.
+// check runs the check. The parameter begun says that the guard itself has just begun the transaction.
 func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resources []string) error {
 	c, err := g.claimOf(ctx, resources)
 	if err != nil {

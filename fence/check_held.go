@@ -16,7 +16,7 @@ import (
 //   - rowlock.ErrLost: the database no longer holds the lease. Roll back and stop.
 //   - [ErrRetry]: the lease is still trusted, but has expired in the snapshot of the transaction, which may be older
 //     than the last renewal. This happens on Postgres at REPEATABLE READ and SERIALIZABLE. It can happen at every level
-//     on MySQL, where a session cannot ask for the level. A second CheckHeld in the same transaction reads the same
+//     on MySQL, where a session cannot query its isolation level. A second CheckHeld in the same transaction reads the same
 //     snapshot, so call it once, first.
 //   - An error which says that this database does not keep the lease.
 //

@@ -130,7 +130,7 @@ func TestPostgresBoundsAnIdleTransaction(t *testing.T) {
 		tx := s.begin(t, sql.LevelDefault)
 		_, err := tx.ExecContext(t.Context(), "SET LOCAL idle_in_transaction_session_timeout = '"+before+"'")
 		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(lease.Context(), 5*time.Second) // ctx of the call only
+		ctx, cancel := context.WithTimeout(lease.Context(), 5*time.Second) // this ctx limits only the call
 		require.NoError(t, s.guard.Check(ctx, tx))
 		cancel()
 		assert.InDelta(t, want, limit(tx), float64(want)/5, before)

@@ -21,8 +21,8 @@
 //
 // [Guard.Seal] raises the mark to the new lease's token. It runs once, after acquiring and before the
 // first read. The option rowlock.Fenced calls it. Seal waits for the open transactions in which an older
-// lease has checked the mark. When it returns, all that older holders did is visible, and nothing of
-// theirs can follow.
+// lease has checked the mark. When Seal returns, all writes of older holders are visible, and no
+// further write of theirs can succeed.
 //
 // [Guard.Check] comes first in each transaction. It compares the mark with the lease's token and nonce,
 // and locks the mark until the transaction ends. A newer holder's seal waits for that. A transaction that
@@ -52,7 +52,7 @@
 // resource's own database generates the token. Use rowlock.Fenced(guard.Claimer()). Claim locks the mark,
 // renews the lease while it has that lock, and only then raises the mark. If a holder has lost its lock and
 // claims late, its own store rejects the renewal. If a holder is suspended after the renewal, it has the
-// mark locked, so its successor comes after it.
+// mark locked, so the successor's claim comes later.
 //
 // So claims have the same order as holds, as long as the store excludes. If the store grants a lock twice,
 // both holders still get one order. The one that was overtaken gets [ErrStale], and no update is lost.
@@ -61,7 +61,7 @@
 //
 // With the option [Lazy], [Guard.Check] raises an older mark in the caller's transaction. It rejects stale
 // writes at every isolation level, and does not cover reads. What a holder read before its first checked
-// transaction may be out of date. At REPEATABLE READ, so may be what it reads in that transaction.
+// transaction may be out of date. At REPEATABLE READ, values read in that transaction may be out of date, too.
 //
 // # Isolation levels
 //
@@ -104,7 +104,7 @@
 // # Protected tables
 //
 // A check protects the data only if every program that writes calls it. [Guard.Protect] adds triggers to a
-// table that reject writes without a check, by a program that forgot it or from a console, with [ErrUnchecked].
+// table. They reject writes without a check, by a program that forgot it or from a console, with [ErrUnchecked].
 // They reject writes of a stale holder with [ErrStale]. [Guard.Explain] recognises these errors of a statement.
 // [Guard.Tx] calls it for its function. [Guard.ProtectSQL] returns the statements for a migration.
 //
@@ -141,8 +141,8 @@
 //     row-based replication.
 //   - On SQLite: a user that drops the triggers. A DELETE of all rows and the cascade of a foreign key fire them.
 //
-// On MySQL and MariaDB, the triggers work as long as the account exists that created them. It needs SELECT on
-// rowlock_lease_fence and rowlock_lease_fence_pass. If the binary log is on, it also needs what the server
+// On MySQL and MariaDB, the triggers work as long as the account that created them exists. That account needs SELECT on
+// rowlock_lease_fence and rowlock_lease_fence_pass. If the binary log is on, the account also needs what the server
 // requires to create triggers (log_bin_trust_function_creators).
 //
 // # How long a seal waits
@@ -157,9 +157,9 @@
 // no longer than ctx and the lease permit. The server can end such a transaction:
 //
 //   - On Postgres, a check limits how long the transaction may idle to the trust that the lease had left then.
-//     The server ends the session after that. It does not end a statement that is running.
-//   - MySQL has wait_timeout and MariaDB idle_write_transaction_timeout, for a session only. Set them for the
-//     pool, in whole seconds, not above the TTL.
+//     After that time the server ends the session. It does not end a statement that is running.
+//   - MySQL has wait_timeout and MariaDB idle_write_transaction_timeout, for a session only. Set these variables for
+//     the pool, in whole seconds, not above the TTL.
 //   - On SQLite, a process that dies releases the file. A suspended process does not.
 //
 // # Locks and marks in one database

@@ -41,8 +41,8 @@ var (
 type StaleError struct {
 	Namespace string
 	Resource  string
-	Token     rowlock.Token // of the lease; zero if its store grants no tokens
-	Newest    rowlock.Token // of the lease that sealed the resource last; zero if no lease has
+	Token     rowlock.Token // token of the lease; zero if its store grants no tokens
+	Newest    rowlock.Token // token of the lease that sealed the resource last; zero if no lease has sealed it
 	// Ahead says that Seal was rejected although the lock's store, asked afterwards, still holds the lock for this
 	// lease. So the mark's token is larger than any that this store has granted since. The error text contains the
 	// command that resets the mark.
@@ -82,7 +82,7 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 type OtherDomainError struct {
 	Namespace string
 	Resource  string
-	Domain    string        // of the lease's token: the store, a space, the lock
+	Domain    string        // domain of the lease's token: the store, a space, the lock
 	Sealed    string        // the mark's domain
 	Newest    rowlock.Token // the mark's token
 }

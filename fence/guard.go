@@ -25,13 +25,13 @@ type Guard struct {
 	db      *sql.DB // db or pool is nil
 	pool    *pgxpool.Pool
 	deaf    bool         // the driver may ignore the context of a statement
-	domain  string       // of the tokens, instead of the kind of store
+	domain  string       // domain of the tokens, instead of the kind of store
 	lazy    bool         // a check raises the mark itself
-	claimed *sync.Map    // keys are of type claimant: what leases have claimed that are still held
+	claimed *sync.Map    // claims of leases that are still held; the keys are of type claimant
 	slots   *slots       // the outcome rows of this guard's transactions
-	place   driver.Place // of the marks
+	place   driver.Place // where the marks are stored
 	passing bool         // protected tables have to recognise the checks
-	err     error        // an option that cannot work
+	err     error        // the error of an option that cannot work
 }
 
 var _ rowlock.Sealer = (*Guard)(nil)

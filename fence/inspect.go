@@ -15,10 +15,10 @@ import (
 type Mark struct {
 	Namespace string
 	Resource  string
-	Token     rowlock.Token // of the lease that sealed last; zero if the mark was reset since
-	Domain    string        // of that token: the store, a space, the lock; empty if the mark was reset since
+	Token     rowlock.Token // token of the lease that sealed last; zero if the mark was reset since
+	Domain    string        // domain of that token: the store, a space, the lock; empty if the mark was reset since
 	Resets    int64         // how often the mark was reset
-	Age       time.Duration // since it was sealed or reset, by the database's clock
+	Age       time.Duration // time since the last seal or reset, measured by the database's clock
 }
 
 // operateLimit is the time limit of each transaction of an operator's call.

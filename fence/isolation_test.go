@@ -232,7 +232,7 @@ func describe(violated bool, err error) string {
 func TestASnapshotFromBeforeTheSealIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
-			return // a transaction that has read has the file, and the seal waits for it
+			return // a transaction that has read keeps a lock on the file, and the seal waits for that transaction
 		}
 		for _, level := range s.levels {
 			old, newer := s.two(t)

@@ -101,8 +101,8 @@ func (m *mysql) define(ctx context.Context, work func(querier) error) error {
 	return work(q)
 }
 
-// boundLockWait limits the session's lock waits and idle time to about the time that ctx permits. The server does not
-// notice that a client has gone or was suspended while a statement waits. If restore fails, it closes the session.
+// boundLockWait limits the session's lock waits and idle time to about the time that ctx permits. While a statement
+// waits, the server does not notice that its client has gone or was suspended. If restore fails, it closes the session.
 func (m *mysql) boundLockWait(ctx context.Context, conn *sql.Conn) (restore func(), err error) {
 	var version string
 	var row, table, idle int64
@@ -159,7 +159,7 @@ func (m *mysql) begun(ctx context.Context, q querier) error {
 		return nil
 	case mysqlInBranch:
 		return errBranch
-	case mysqlSameBranch: // another session holds that name, and this one is not in a transaction either
+	case mysqlSameBranch: // another session uses that name, and this session is not in a transaction either
 		return errNoTransaction
 	case 0:
 		if err != nil {

@@ -14,7 +14,7 @@ type options struct {
 const maxDomain = 64
 
 // TokenDomain names the store of the tokens, instead of the kind that the lease's backend reports. Only tokens of one
-// domain are compared. A domain is this name and the name of the lock. Set it if two stores of one kind may grant the
+// domain are compared. A domain is the pair of this name and the lock's name. Set it if two stores of one kind may grant the
 // same lock, for example before and after a move to another server. name has at most 64 bytes of UTF-8 without spaces.
 func TokenDomain(name string) Option {
 	return func(o *options) { o.domain = name }

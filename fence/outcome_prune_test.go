@@ -73,7 +73,7 @@ func TestUnusedOutcomesAreForgotten(t *testing.T) {
 			use(store.guard(db), func() {})
 			forget(0)
 			age()
-			if store.dialect == migrations.Postgres { // on the other databases it would wait for this old row, and not for young ones
+			if store.dialect == migrations.Postgres { // on the other databases the prune would wait for this old row, and not for young rows
 				use(busy, func() { forget(2) })
 			} else {
 				forget(3)

@@ -10,8 +10,8 @@ import (
 // by the lease that sealed the resource last. It does not matter which resources the transaction has checked. So
 // neither a program that forgot the check nor a console can write while a holder works.
 //
-// The triggers lock the mark as a check does, and so reject a stale holder at every isolation level. On Postgres they
-// do not yield to a newer lease that waits to seal, as a check does. So check the resource of each table that you
+// The triggers lock the mark as a check does, and so reject a stale holder at every isolation level. On Postgres a
+// check yields to a newer lease that waits to seal. The triggers do not. So check the resource of each table that you
 // write. The documentation of the package lists what the triggers cannot see, and how an administrator passes them,
 // under "Protected tables".
 //

@@ -113,8 +113,8 @@ func TestTxWhoseFunctionIgnoresTheEndOfItsTransaction(t *testing.T) {
 	}
 }
 
-// Promise: if the lease of a check never sealed, the error says so and names the missing option. The error of a stale
-// holder does not.
+// Promise: if the checking lease never sealed the resource, the error says so and names the missing option. The error
+// of a stale holder does not.
 func TestACheckWithoutASealSaysWhatIsMissing(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		check := func(lease *rowlock.Lease) error {

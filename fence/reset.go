@@ -18,7 +18,7 @@ type NoMarkError struct {
 	Namespace string
 	Resource  string
 	Seen      rowlock.Token
-	Token     rowlock.Token // of the mark; zero if there is none, or it was reset
+	Token     rowlock.Token // token of the mark; zero if there is no mark, or it was reset
 	Resets    int64         // how often the mark was reset
 }
 

@@ -80,7 +80,7 @@ func TestASecondRowThatAnOlderHolderHasJustWritten(t *testing.T) {
 						}
 						if level == sql.LevelSerializable && s.dialect == migrations.MySQL && readsBetween {
 							require.NoError(t, tx.Rollback())
-							continue // its read has locked the lines
+							continue // its read has locked the rows
 						}
 						s.addLine(t, old, 2, counts)
 						err := s.guard.CheckRow(newer.Context(), tx, orderRow, 2)

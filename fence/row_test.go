@@ -180,7 +180,7 @@ func TestCheckRowBehindAnOldSnapshot(t *testing.T) {
 				}
 				require.NoError(t, err)
 				require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM ledger").Scan(&n))
-				if level == sql.LevelSerializable { // where each read takes a lock
+				if level == sql.LevelSerializable { // at this level each read takes a lock
 					assert.EqualValues(t, 1, n)
 				} else {
 					assert.Zero(t, n, "it misses the last write")

@@ -94,7 +94,7 @@ func insist(ctx context.Context, once func() error) error {
 	for step := firstPause; ; step = min(2*step, longPause) {
 		err := once()
 		if undone != nil && err != nil && ctx.Err() != nil {
-			err = undone // says more than that the last attempt was interrupted
+			err = undone // this error says more than the last one, which only says that the attempt was interrupted
 		}
 		undone = err
 		if err == nil || !errors.Is(err, ErrRetry) || !backoff.Sleep(ctx, backoff.Jitter(step)) {

@@ -21,7 +21,7 @@ type session struct {
 	conn *sql.Conn
 	tx   *sql.Tx
 	file bool
-	last chan struct{} // closed when the last step that was begun has ended
+	last chan struct{} // closed when the most recently begun step has ended
 }
 
 func (g *Guard) newSession(conn *sql.Conn, tx *sql.Tx) *session {

@@ -148,7 +148,7 @@ func (s *store) lifeUnder(t *testing.T, setting string, params map[string]string
 	}
 	require.NoError(t, u.guard.Unprotect(ctx, "ledger"))
 
-	// Lazy, a claim, and a lock in the same database.
+	// Tests the option Lazy, a claim, and a lock that is stored in the same database.
 	lazy := u.engine.guard(u.db, fence.Lazy())
 	require.NoError(t, lazy.Tx(newer.Context(), nothing, named("lazy")))
 	require.NoError(t, u.guard.Claim(ctx, holder(t, tokenless{memlock.New()}), named("claim")))

@@ -87,6 +87,6 @@ type slowTx struct {
 
 func (t slowTx) Commit() error {
 	t.end()
-	time.Sleep(time.Minute) // during which a caller that does not wait reads the file
+	time.Sleep(time.Minute) // during this minute, a caller that does not wait reads the file
 	return t.Tx.Commit()
 }

@@ -115,7 +115,7 @@ func (s *sqlite) whenFree(ctx context.Context, q querier, once func() error) err
 	return err
 }
 
-// begun tries to begin a transaction, which fails inside one.
+// begun reports an error if no transaction is open. It tries BEGIN, which fails inside a transaction.
 func (s *sqlite) begun(ctx context.Context, q querier) error {
 	if q.exec(ctx, s.sql["begin"]) != nil {
 		return nil
@@ -185,7 +185,7 @@ func untilFree(ctx context.Context, once func() error) error {
 	for step := firstPause; ; step = min(2*step, longPause) {
 		err := once()
 		if busy != nil && ctx.Err() != nil && err != nil {
-			return busy // says more than that the last attempt was interrupted
+			return busy // this error says more than the last one, which only says that the attempt was interrupted
 		}
 		busy = err
 		if !sqlitefile.Busy(err) || sqlerror.SQLite(err) == sqlitefile.CodeBusySnapshot || !backoff.Sleep(ctx, backoff.Jitter(step)) {

@@ -80,7 +80,7 @@ type store struct {
 	dsn   string
 	db    *sql.DB
 	guard *fence.Guard
-	seals rowlock.Sealer // how a holder begins: with the guard, or with its claims
+	seals rowlock.Sealer // the Sealer with which a holder begins: the guard itself, or its Claimer
 	locks locks
 }
 

@@ -28,7 +28,7 @@ func TestATransactionThatTheServerHasEnded(t *testing.T) {
 			require.NoError(t, s.guard.Tx(old.Context(), func(ctx context.Context, tx *sql.Tx) error {
 				_, err := tx.ExecContext(ctx, "UPDATE pair SET n = 1 WHERE id = 1")
 				require.NoError(t, err)
-				other := s.begin(t, 0) // it has changed more, so the server does not choose it for the rollback
+				other := s.begin(t, 0) // this transaction has changed more rows, so the server does not choose it for the rollback
 				_, err = other.ExecContext(ctx, "UPDATE pair SET n = 2 WHERE id > 1")
 				require.NoError(t, err)
 				_, err = other.ExecContext(ctx, "INSERT INTO elsewhere (n) VALUES (1), (2), (3), (4), (5)")

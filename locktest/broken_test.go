@@ -82,7 +82,8 @@ func TestEveryCaseCatchesAMutant(t *testing.T) {
 	}
 }
 
-// The executable specification passes with the limits of the mutants. It has no shared form.
+// memlock, the executable specification, passes the cases with the same short limits as the mutants' tests. memlock has no
+// shared form.
 func TestMemlockPassesTheMutantsCases(t *testing.T) {
 	t.Parallel()
 	able := slices.DeleteFunc(cases(), func(c testCase) bool {

@@ -23,7 +23,7 @@ type Backend struct {
 
 	locks sessionlock.Store[driver.Key]
 
-	warnings []string // about the database handle
+	warnings []string // warnings about the database handle
 
 	mu     sync.Mutex
 	schema string // part of the locks' names; known after the first connection

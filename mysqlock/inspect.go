@@ -14,7 +14,7 @@ import (
 // record is what the server stores about a lock: its holder, and its last grant.
 type record struct {
 	key         driver.Key
-	readOnly    bool          // whether the server is read-only: then the primary does not see its locks
+	readOnly    bool          // whether the server is read-only; if so, the primary does not see the locks of this server
 	heldBy      sql.NullInt64 // the id of a connection
 	who, whence sql.NullString
 	token       sql.NullInt64

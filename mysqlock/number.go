@@ -46,7 +46,7 @@ func (b *Backend) mint(ctx context.Context, se *session, args []any) (token int6
 			if err = se.Take(ctx); err != nil {
 				return 0, err
 			}
-			var made int64 // set by a statement that may continue after this call has returned
+			var made int64 // a statement sets this, and may continue after this call has returned
 			err = se.Run(ctx, nil, func(ctx context.Context) (err error) {
 				made, _, err = se.exec(ctx, "mint", args...)
 				return err

@@ -18,7 +18,7 @@ type session struct {
 	*sessionlock.Session[driver.Key]
 
 	backend *Backend
-	conn    *conn // nil until it is needed
+	conn    *conn // nil until a connection is needed
 	watched bool
 }
 

@@ -164,8 +164,8 @@ func TestACancelledCallHarmsNoOtherLock(t *testing.T) {
 	})
 }
 
-// A transaction that has a row of the table of tokens locked, such as a backup, delays only requests for that token,
-// and no heartbeat. A pool of one connection works too.
+// A transaction, for example of a backup, may lock a row of the token table. It delays only requests for that token, and
+// no heartbeat. A pool of one connection works too.
 func TestALockedCounterDelaysNoHeartbeat(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))

@@ -28,7 +28,7 @@ func (se *session) Watch() {
 				return
 			}
 			if !se.TryTake() {
-				continue // in use: the goroutine that has the turn notices
+				continue // the session is in use, and the goroutine that has the turn notices its end
 			}
 			_ = se.look(se.Context())
 			se.Leave()

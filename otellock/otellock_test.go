@@ -257,7 +257,7 @@ func (b *backwards) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return g, err
 }
 
-// Each wait and each hold is a span below the caller's span, with the same duration.
+// Each wait and each hold is a child of the caller's span, with the same duration.
 func TestSpans(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		o := observed(t, store)

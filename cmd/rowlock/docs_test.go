@@ -62,13 +62,13 @@ func TestConsolesRun(t *testing.T) {
 		}
 		ran += len(c.steps)
 		if len(c.steps) > 0 {
-			t.Run(page, c.run) // one after another: together they start twenty servers
+			t.Run(page, c.run) // not in parallel, because twenty servers would then run at the same time
 		}
 	}
 	require.NotZero(t, ran)
 }
 
-// console is a terminal session on one page.
+// console holds the commands of one page of the docs, which run as one terminal session.
 type console struct {
 	root   string
 	steps  []*step

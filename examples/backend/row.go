@@ -26,13 +26,14 @@ func (l *row) heldBy(nonce driver.Nonce, token driver.Token) bool {
 	return !l.Released && l.Nonce == nonce && (token == 0 || l.Token == token)
 }
 
-// grant makes the grant of r the present one. The token follows the clock, too, in case the row was deleted.
+// grant makes the grant of r the present one. The token is also at least the clock's value, so
+// it rises even if the row was deleted.
 func (l *row) grant(r driver.Request, now time.Time) {
 	token := max(l.Token+1, driver.Token(now.UnixMicro()))
 	*l = row{Key: r.Key, Nonce: r.Nonce, Token: token, Holder: r.Holder, Note: r.Note, Granted: now}
 }
 
-// extend counts the times of the present grant from now.
+// extend sets the grant's expiry and the time when the name becomes free, both counted from now.
 func (l *row) extend(g driver.Grant, now time.Time) {
 	l.Expires = now.Add(g.TTL)
 	l.Free = l.Expires.Add(g.HandoverDelay)

@@ -51,8 +51,8 @@ func (c *Crew) count(working, telling int) {
 	}
 }
 
-// Wait returns when every goroutine has ended or when limit is closed. It waits only tellingTimeout for
-// goroutines that run a function of a Trace.
+// Wait returns when every goroutine has ended or when limit is closed. For goroutines that run a
+// function of a Trace, it waits at most tellingTimeout.
 func (c *Crew) Wait(limit <-chan struct{}) {
 	for {
 		working, all, changed := c.look()

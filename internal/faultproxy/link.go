@@ -21,7 +21,7 @@ type link struct {
 	asked bool // a request has been delivered and not answered yet
 	ended bool // dead is closed
 
-	cancel bool // the link carries a request to cancel: the server closes its connection itself
+	cancel bool // this link carries a cancel request, so the proxy leaves it to the server to close the connection
 }
 
 type direction int

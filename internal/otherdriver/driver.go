@@ -1,6 +1,6 @@
 // Package otherdriver is a driver of Postgres for tests that is not pgx's: it lends no connection of pgx, has no socket to
-// lend, keeps the process of its login to itself, and opens a connection without a context, as lib/pq does. It is pgx's own,
-// with all that hidden.
+// lend, keeps the process of its login to itself, and opens a connection without a context, as lib/pq does. It wraps
+// pgx's own driver and hides these features.
 package otherdriver
 
 import (

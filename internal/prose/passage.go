@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Kind is where a passage stands.
+// Kind is the sort of text that a passage is: page, table, comment or message.
 type Kind string
 
 const (

@@ -205,7 +205,8 @@ func TestStatementsFindNothingOfOthersOnTheSearchPath(t *testing.T) {
 	}
 }
 
-// What the owner migrates runs nothing of others, not even where the path names pg_catalog last, and the path is as it was afterwards.
+// A migration by the owner runs no function of other users, even if search_path names pg_catalog last. Afterwards
+// search_path is unchanged.
 func TestMigrationsFindNothingOfOthersOnTheSearchPath(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"public, hostile", "public, hostile, pg_catalog"} {

@@ -12,8 +12,8 @@ func (s *Store[K]) Acquire(ctx context.Context, id K, shared bool, r driver.Requ
 	return s.acquire(ctx, id, shared, r, s.ask, s.refused)
 }
 
-// acquire gets a lock by calling ask. If a holding of this store is in the way, refused either returns the refusal or
-// nil once that holding has ended.
+// acquire gets a lock by calling ask. If a holding of this store conflicts, refused either returns the refusal, or
+// returns nil once that holding has ended.
 func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Request,
 	ask func(context.Context, *Holding[K]) (driver.Grant, error), refused func(context.Context, *Holding[K]) error,
 ) (driver.Grant, error) {

@@ -8,11 +8,11 @@ import (
 )
 
 // AwaitBy implements [Queuer].Await for a server that lets a session wait for a limited time: it repeats that wait.
-// wait is one such wait and lasts up to each. It returns the token and whether the lock was granted.
+// The function wait waits once, for at most the duration each. It returns the token and whether the lock was granted.
 //
-// After each wait, refusal reports the current holder, or why the session is broken. AwaitBy does not call it before
-// the first wait, because the caller has just been refused, and with frequent hand-overs that would add a statement to
-// each.
+// After each wait, refusal reports the current holder, or why the session is broken. AwaitBy does not call
+// refusal before the first wait, because the caller has just been refused. With frequent hand-overs, that call would
+// add a statement to each.
 //
 // AwaitBy gives up on a server that does not answer for a TTL longer than each. A session in doubt is closed: the
 // waiting session holds nothing else.

@@ -6,8 +6,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A server grants a lock again to the session that already holds it. So the store asks the server only for what this
-// process does not hold, and this bookkeeping decides the rest.
+// A server grants a lock again to the session that already holds it. So the store asks the server only for locks
+// that this process does not hold. This bookkeeping answers all other requests.
 
 // Holding is a grant, or a request for one. Its exported fields do not change.
 type Holding[K comparable] struct {
@@ -15,17 +15,17 @@ type Holding[K comparable] struct {
 	Key          driver.Key
 	Shared       bool
 	Holder, Note string
-	TTL          time.Duration // of the first request
+	TTL          time.Duration // TTL of the first request
 
 	// Guarded by the store's mutex.
 	grant     driver.Grant
 	since     time.Time
-	asking    chan struct{} // closed once the server has answered; only then is granted valid
+	asking    chan struct{} // closed once the server has answered; the field granted is valid only after that
 	granted   bool          // the lock is held; its token may not be known yet
 	gone      chan struct{} // closed when h is neither held nor requested any longer
-	unwanted  bool          // its release was requested, so its holder no longer relies on it
+	unwanted  bool          // the release was requested, so the holder no longer relies on the lock
 	releasing bool
-	session   *Session[K] // the session that holds it or requests it
+	session   *Session[K] // the session that holds the lock or requests it
 }
 
 // is reports whether h is the holding of g. A zero token of g matches any token.
@@ -61,7 +61,8 @@ func (s *Store[K]) find(id K, g driver.Grant) *Holding[K] {
 	return nil
 }
 
-// reserve returns the holding with r's nonce. If there is none it makes one, unless another holding conflicts.
+// reserve returns the holding with r's nonce. If there is no such holding, reserve makes one, unless
+// another holding conflicts.
 func (s *Store[K]) reserve(id K, shared bool, r driver.Request) (h *Holding[K], isNew bool, inTheWay *Holding[K]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +142,7 @@ func (s *Store[K]) drop(h *Holding[K]) {
 	close(h.gone)
 }
 
-// forget is drop for callers that do not hold mu.
+// forget calls drop, and locks mu itself.
 func (s *Store[K]) forget(h *Holding[K]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

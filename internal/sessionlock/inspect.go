@@ -15,7 +15,8 @@ func (h *Holding[K]) status() driver.Status {
 	}
 }
 
-// Held returns the state of a lock that this store holds. If several share it, it describes the oldest grant.
+// Held returns the state of a lock that this store holds. If several holders share the lock, Held describes the
+// oldest grant.
 func (s *Store[K]) Held(id K) (status driver.Status, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,7 +46,7 @@ func (s *Store[K]) askOrWait(ctx context.Context, h *Holding[K]) (driver.Grant, 
 	if se := s.waiter(); se != nil {
 		return s.queue(ctx, se, h)
 	}
-	once, cancel := context.WithTimeout(ctx, silence(h.TTL)) // the session that is used also holds the locks of others
+	once, cancel := context.WithTimeout(ctx, silence(h.TTL)) // the session that is used also holds locks of other callers
 	defer cancel()
 	return s.ask(once, h)
 }

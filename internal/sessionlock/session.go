@@ -17,7 +17,7 @@ type Session[K comparable] struct {
 
 	store *Store[K]
 	link  Link[K]
-	turn  chan struct{} // full while a goroutine has the turn
+	turn  chan struct{} // has capacity for one, and is full while a goroutine has the turn
 	ctx   context.Context
 	end   context.CancelCauseFunc
 

@@ -68,7 +68,7 @@ func (se *Session[K]) wait(ctx context.Context) error {
 	se.store.mu.Lock()
 	se.waiting--
 	se.store.mu.Unlock()
-	if err != nil && se.TryTake() { // we may have been the reason that the session was kept
+	if err != nil && se.TryTake() { // perhaps the session was kept only because this goroutine waited
 		se.link.Unwatch()
 		se.Leave()
 	}

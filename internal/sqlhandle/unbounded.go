@@ -54,7 +54,8 @@ func Warnings(db *sql.DB) []string {
 
 // isZeroInDSN reports whether v keeps a DSN for PostgreSQL which, with the environment, sets no connect_timeout.
 func isZeroInDSN(v reflect.Value) bool {
-	for _, name := range []string{"name", "dsn"} { // of pgx's connector, and of database/sql's for a driver without one
+	// The field's name in pgx's connector, and in database/sql's connector for drivers that have none.
+	for _, name := range []string{"name", "dsn"} {
 		if dsn := v.FieldByName(name); dsn.IsValid() && dsn.Kind() == reflect.String {
 			config, err := pgx.ParseConfig(dsn.String())
 			return err == nil && config.ConnectTimeout == 0

@@ -76,7 +76,7 @@ func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*s
 	}
 }
 
-// undo deletes what a request may have put that failed with err. etcd also answers "no space" to a request that it
+// If a request failed with err, undo deletes what it may have written. etcd also answers "no space" to a request that it
 // carried out with the last of its space (quotaApplierV3 in server/etcdserver/apply). Deleting needs no space.
 func (b *Backend) undo(ctx context.Context, r driver.Request, err error) error {
 	if h := b.enlisted(r); h != nil {

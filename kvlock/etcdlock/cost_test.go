@@ -31,7 +31,7 @@ func TestCommitsOfEachOperation(t *testing.T) {
 		}
 		got := metric(t, s.DSN, commits) - before
 		t.Logf("%s: %.2f commits", what, float64(got)/times)
-		assert.InDelta(t, want*times, got, 3, what) // the server commits something of its own now and then
+		assert.InDelta(t, want*times, got, 3, what) // the server sometimes commits changes of its own
 	}
 	measure("acquire", 1, func(i int) error {
 		g, err := b.Acquire(t.Context(), request(fmt.Sprint(i)))

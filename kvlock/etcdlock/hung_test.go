@@ -65,7 +65,7 @@ func TestAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
 	left := watchedBy(t, c, func() { // that node notices at once that there is no leader
 		go func() {
 			r := request("a")
-			r.TTL = 12 * time.Second // a request may take a sixth of it
+			r.TTL = 12 * time.Second // a request may take a sixth of the TTL
 			_, err := inQueue(etcdlock.New(connect(t, endpoints(c)...), where), t.Context(), r)
 			waiting <- err
 		}()
@@ -78,7 +78,7 @@ func TestAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
 		}
 	}
 	require.Eventually(t, func() bool { return metric(t, left.DSN, leads) == 0 }, 20*time.Second, 10*time.Millisecond)
-	time.Sleep(3 * time.Second) // the test is about this time
+	time.Sleep(3 * time.Second) // this delay is what the test examines
 	for _, n := range killed {
 		require.NoError(t, n.Restart(t.Context()))
 	}

@@ -20,7 +20,7 @@ func TestAWaiterDeletesALateEntry(t *testing.T) {
 		b, err := n.open()
 		require.NoError(t, err)
 		waiting, late := request("held"), request("late")
-		waiting.TTL, late.TTL = 5*time.Second, 5*time.Second // the session is renewed each time that a quarter of this has passed
+		waiting.TTL, late.TTL = 5*time.Second, 5*time.Second // the session is renewed after each quarter of this TTL
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { _, err := inQueue(b, ctx, waiting); ended <- err }()

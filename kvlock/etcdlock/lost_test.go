@@ -187,7 +187,7 @@ func stopAndContinue(t *testing.T, c *testserver.EtcdCluster) bool {
 	client := connect(t, reached...)
 	holders := make([]*holder, 0, 60) // some of their sessions are too new for the old leader to forget
 	for i := range cap(holders) {
-		h := &holder{Backend: etcdlock.New(client, etcdlock.Prefix(root))} // with a session of its own
+		h := &holder{Backend: etcdlock.New(client, etcdlock.Prefix(root))} // each holder has a session of its own
 		r := request(fmt.Sprint(i))
 		r.TTL = ttl
 		g, err := h.Acquire(t.Context(), r)
@@ -212,9 +212,9 @@ func stopAndContinue(t *testing.T, c *testserver.EtcdCluster) bool {
 	}
 	stopped.Pause()
 	defer stopped.Continue()
-	for since := time.Now(); time.Since(since) < 2*ttl || !renew(); { // the test is about this time
+	for since := time.Now(); time.Since(since) < 2*ttl || !renew(); { // this time is what the test examines
 		renew()
-		if slices.ContainsFunc(holders, (*holder).isOver) { // the other nodes could not renew it in time
+		if slices.ContainsFunc(holders, (*holder).isOver) { // the other nodes could not renew the lease in time
 			return false
 		}
 	}

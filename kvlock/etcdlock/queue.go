@@ -53,7 +53,7 @@ type waiter struct {
 	session  *session
 	revision int64            // the entry's create revision
 	before   *mvccpb.KeyValue // the youngest entry that blocks ours
-	holds    bool             // before is known to be the holder, because it was the only entry
+	holds    bool             // the entry before is known to be the holder, because it was the only entry
 	seen     int64            // the revision of the last read of the queue
 	heard    time.Time        // sending time of the last request that etcd answered
 }

@@ -128,7 +128,7 @@ func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
 		for i := range waiters {
 			b := etcdlock.New(clients[i%len(clients)], n.prefix)
 			r := request("a")
-			r.TTL = time.Hour // each waiter looks by itself after a quarter of it
+			r.TTL = time.Hour // without being woken, a waiter checks the queue only after a quarter of the TTL
 			waiters[i] = queued(t, n, b, ctx, r)
 		}
 		require.Eventually(t, func() bool { return n.metric(watches) == many+1 }, 10*time.Second, 10*time.Millisecond)

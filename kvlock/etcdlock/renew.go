@@ -11,8 +11,8 @@ import (
 )
 
 // Renew renews the sessions of the grants, and proves that each of their entries still exists. It sends two concurrent
-// requests for each session, for any number of grants, and commits nothing. (More than a hundred entries are read in
-// parts.)
+// requests for each session, for any number of grants, and commits nothing. (If there are more than a
+// hundred entries, they are read in several requests.)
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -155,7 +155,7 @@ func (b *Backend) why(ctx context.Context, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	const limit = 200 * time.Millisecond // a connection that is being made has no cause yet
+	const limit = 200 * time.Millisecond // while a connection is being opened, no cause is known yet
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	reason := b.client.ActiveConnection().Invoke(ctx, pb.Lease_LeaseTimeToLive_FullMethodName, new(pb.LeaseTimeToLiveRequest), new(pb.LeaseTimeToLiveResponse))
@@ -191,7 +191,7 @@ func (b *Backend) doubt(r driver.Request, s *session) {
 	}
 }
 
-// over is the context of a grant that is not held.
+// over is an ended context. It stands for any grant that is not held.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errLeaseLost)

@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-const tagged = "{locks}:" // all locks in one slot
+const tagged = "{locks}:" // this hash tag puts all locks into one slot
 
 // nodes returns the three primaries of a Cluster, and a client of the whole Cluster.
 func nodes(tb testing.TB) (c *redis.ClusterClient, each []*redis.Client) {

@@ -41,7 +41,7 @@ func (b *Backend) inspectServer(ctx context.Context, server redis.Cmdable, name 
 	text, err := server.Info(ctx).Result()
 	if err != nil {
 		if redisbase.Says(err, "NOPERM") || redisbase.Says(err, "ERR") {
-			return nil // a managed service that hides it
+			return nil // a managed service that hides this setting
 		}
 		return redisbase.Classify(err)
 	}

@@ -170,7 +170,7 @@ func TestEachOfManyWaitersIsCalled(t *testing.T) {
 	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, processes, open)
 	for _, p := range all {
-		seen(t, admin, p.Waiter(), time.Hour) // for any speed of the machine
+		seen(t, admin, p.Waiter(), time.Hour) // long enough for a machine of any speed
 	}
 	for i, p := range all {
 		assert.Equal(t, processes-i, queued(t, admin))

@@ -46,7 +46,7 @@ func TestWarnings(t *testing.T) {
 		assert.Contains(t, w[0], "volatile-lru")
 	}
 	set("maxmemory-policy", "noeviction")
-	set("appendonly", "no") // its rewriting would delay the replica
+	set("appendonly", "no") // rewriting the append-only file would delay the replica
 
 	replica := redistest.Connect(t, redistest.Start(t).Addr)
 	require.NoError(t, replica.ReplicaOf(t.Context(), "127.0.0.1", c.Options().Addr[len("127.0.0.1:"):]).Err())

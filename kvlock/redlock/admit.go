@@ -20,7 +20,7 @@ type candidate struct {
 func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, nonce string, req driver.Request, by candidate, ballot int64, proposed driver.Token) vote {
 	o := r.options
 	if r.places.Of(req.Key) == "" {
-		by.id = "" // the waiter has given up since, and its leave may arrive first
+		by.id = "" // the waiter has given up since, and its request to leave may arrive first
 	}
 	cmds, err := r.ask(ctx, n, client, func(of *run) []redisbase.Call {
 		return []redisbase.Call{of.acquire.On([]string{o.prefix.Encode(req.Key), o.prefix.Record(), r.waiters(req.Key)},
@@ -83,7 +83,7 @@ func (r *Backend) visit() {
 		}
 		var votes []vote
 		for range r.nodes {
-			votes = append(votes, <-found) // each is bounded by the limit
+			votes = append(votes, <-found) // the limit bounds the time of each vote
 		}
 		if !enoughToAdmit(votes, len(r.nodes)) {
 			return

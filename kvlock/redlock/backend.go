@@ -32,7 +32,7 @@ type Backend struct {
 	work     work
 	ballots  atomic.Int64 // number of the last ballot
 	largest  atomic.Int64 // the largest token that any node has reported
-	met      atomic.Bool  // every node has been contacted, or its time for that is over
+	met      atomic.Bool  // every node has been contacted, or the time limit for contacting it is over
 	visiting atomic.Bool
 	visited  atomic.Pointer[time.Time] // when the last visit ended; nil before the first
 	meeting  sync.Mutex                // held while run ids are compared

@@ -17,7 +17,7 @@ type ballot struct {
 	ctx          context.Context
 	req          driver.Request
 	key          string
-	number       int64        // larger than that of all earlier ballots
+	number       int64        // number of the ballot, larger than that of all earlier ballots
 	waiter       candidate    // this process, if it waits for the name
 	began        time.Time    // before the first request was sent
 	proposed     driver.Token // the token that nodes may confirm with their votes

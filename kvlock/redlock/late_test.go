@@ -79,7 +79,7 @@ func TestFillsInNothingThatIsOver(t *testing.T) {
 	proxies[0].Delay(50 * time.Millisecond) // it answers after the second node, so the copy reads from it
 	proxies[2].Delay(300 * time.Millisecond)
 	renew()
-	_ = b.Release(ctx, g) // returns the first node's answer if that comes in time
+	_ = b.Release(ctx, g) // Release returns the first node's answer if that answer comes in time
 	b.Settle()
 	for i, node := range f.raw {
 		assert.Empty(t, node.HGet(ctx, f.row("x"), "nonce").Val(), "node %d", i)

@@ -34,7 +34,7 @@ type modelNode struct {
 	least, prior, floor   driver.Token
 	skew                  int
 	known, forgetful      bool
-	since                 int // the step at which it lost its data
+	since                 int // the step at which the node lost its data
 }
 
 // try is one acquire with one nonce.
@@ -117,10 +117,10 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 			case t == nil || !t.active && rng.IntN(2) == 0:
 				nonces++
 				begin(c, now, nonces)
-			case t.active && rng.IntN(3) == 0: // it gives up and retries at once
+			case t.active && rng.IntN(3) == 0: // the client gives up and retries at once
 				t.active = false
 				begin(c, now, t.nonce)
-			default: // it gives up or releases
+			default: // the client gives up or releases
 				t.active = false
 				send("release", t)
 			}
@@ -148,7 +148,7 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 						settle(t, now)
 					}
 					for _, v := range t.votes {
-						if v.granted() && v.confirmed == t.token { // it confirmed with its vote
+						if v.granted() && v.confirmed == t.token { // the node confirmed the token with its vote
 							t.nodes[int(v.since)] = true
 						}
 					}

@@ -90,7 +90,7 @@ func TestReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 	all[0].stop()
 	release(all[0].Backend)
 	all[1].called(t)
-	all[1].stop() // it was notified, and does not come
+	all[1].stop() // this waiter was notified, and sends no request
 	all[2].called(t)
 	g = all[2].take(t)
 	all[2].stop()

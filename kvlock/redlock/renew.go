@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Renew implements [driver.Backend]. A lease is renewed if a majority of the nodes still held it and has renewed it. It
-// is lost if no majority can. A lease that was lost at a node counts there again only after a majority without that
+// Renew implements [driver.Backend]. A lease is renewed if a majority of the nodes still held it and has renewed it. The
+// lease is lost if no majority can renew it any more. A lease that was lost at a node counts there again only after a majority without that
 // node has renewed it. All leases are renewed in one round, at all nodes in parallel.
 func (r *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	outcomes, err := r.renew(ctx, grants)

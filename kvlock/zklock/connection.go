@@ -34,7 +34,7 @@ func (s *session) event(e zk.Event) {
 	}
 }
 
-// rise lets requests be sent if the session is ready. The caller holds mu.
+// If the session is ready, rise allows requests. The caller holds mu.
 func (s *session) rise() {
 	if s.connected && s.authorized {
 		close(s.up)

@@ -26,12 +26,12 @@ type entry struct {
 	path    string       // path of the node; empty if there is none
 	token   driver.Token // id of the transaction that created the node
 	version int32        // version of the lock's node after that transaction
-	sent    time.Time    // before the request was sent; zero if its reply was lost
-	first   bool         // no entry was before it
+	sent    time.Time    // time just before the request was sent; zero if its reply was lost
+	first   bool         // no entry was before this entry
 
 	// Guarded by store.mu.
 	granted bool
-	removal *removal // nil unless it is being deleted
+	removal *removal // nil unless the entry is being deleted
 }
 
 // enter requests a node at the end of the queue, on the condition that the lock's node has this version. Every

@@ -21,7 +21,7 @@ type slow struct {
 func (s *slow) Read(p []byte) (int, error) {
 	if !s.handshaken {
 		s.handshaken = true
-		time.Sleep(700 * time.Millisecond) // the test is about this time
+		time.Sleep(700 * time.Millisecond) // this delay is what the test examines
 	}
 	return s.Conn.Read(p)
 }

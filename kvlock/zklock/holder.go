@@ -50,7 +50,7 @@ func (e *entry) holder(ctx context.Context) (*driver.Held, error) {
 	return e.store.refusal(ctx, e.session, e.key, q[0])
 }
 
-// reportHolder reports the holder to a caller whose wait has failed before it knew the holder. It first deletes the
+// reportHolder reports the holder to a caller whose wait failed before the holder was known. It first deletes the
 // entry, so that the entry blocks no other waiter meanwhile.
 func (w *waiter) reportHolder(ctx context.Context) {
 	e := w.entry

@@ -82,7 +82,7 @@ func (s *store) head(ctx context.Context, open *session, key driver.Key) (first,
 		}
 		path := s.container(key) + "/" + q[0].node
 		n, err := s.read(ctx, open, path)
-		if errors.Is(err, zk.ErrNoNode) { // it was just deleted
+		if errors.Is(err, zk.ErrNoNode) { // the node was just deleted
 			continue
 		}
 		state := driver.StateHeld

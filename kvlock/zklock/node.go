@@ -87,7 +87,7 @@ func unescape(part string) string {
 // place is one child of a lock's node.
 type place struct {
 	node     string
-	nonce    driver.Nonce // zero if another program created it
+	nonce    driver.Nonce // zero if another program created the node
 	shared   bool
 	sequence int32
 }

@@ -21,7 +21,7 @@ func TestAPauseThatIsMadeMeanwhileIsMade(t *testing.T) {
 	require.NoError(t, err)
 	g, err := b.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
-	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.Delay(100 * time.Millisecond) })) // so that all have read before the first one writes
+	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.Delay(100 * time.Millisecond) })) // all callers read before one writes
 	as := driver.NewNonce()
 	var group sync.WaitGroup
 	for range 3 {

@@ -192,7 +192,7 @@ func waiterBehindOthersNoticesItsDeletion(t *testing.T, n *network) {
 	var last <-chan error
 	for range 3 {
 		r := request("a")
-		r.TTL = 6 * time.Second // the waiter looks after a third of it
+		r.TTL = 6 * time.Second // the waiter reads the queue again after a third of the TTL
 		last = queued(t, n, open(t, n.servers, n.root), t.Context(), r)
 	}
 	q, err := n.queue(driver.Key{Name: "a"})
@@ -310,7 +310,7 @@ func readersAndWritersQueue(t *testing.T, n *network) {
 	require.NoError(t, err)
 	_, stat, err := n.direct.Get(n.watching.Container(key) + "/" + q[0])
 	require.NoError(t, err)
-	require.NoError(t, n.direct.Delete(n.watching.Container(key)+"/"+q[0], stat.Version)) // an operator deletes the node of two
+	require.NoError(t, n.direct.Delete(n.watching.Container(key)+"/"+q[0], stat.Version)) // an operator deletes the second reader's node
 	g := <-writer
 	require.Greater(t, g.Token, two.Token)
 	for _, r := range readers {

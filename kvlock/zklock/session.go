@@ -38,13 +38,13 @@ type session struct {
 	connections int // number of connections made so far
 	authorized  bool
 	up          chan struct{} // closed while requests can be sent
-	proven      time.Time     // before the last request was sent that a majority of the servers answered
+	proven      time.Time     // time just before sending the last request that a majority of the servers answered
 	kept        time.Time     // when the last entry was granted
-	expiry      *time.Timer   // ends the session when its proof is too old
+	expiry      *time.Timer   // ends the session when proven is too long ago
 	granted     int           // number of held entries
 	watches     map[string]*watch
 	asking      int           // number of running requests
-	answered    chan struct{} // closed when there are none; nil if no goroutine waits for that
+	answered    chan struct{} // closed when no request is running; nil if no goroutine waits for that
 }
 
 // trusted is the part of a session's timeout, in tenths, for which a grant is trusted after a proof. The leader ends

@@ -146,7 +146,7 @@ func TestALongWaitKeepsItsPlace(t *testing.T) {
 	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
 	before, err := n.queue(key)
 	require.NoError(t, err)
-	time.Sleep(2 * time.Second) // the test is about this time
+	time.Sleep(2 * time.Second) // this delay is what the test examines
 	require.NoError(t, first.Release(t.Context()))
 	lease := <-got
 	require.NotNil(t, lease)

@@ -12,9 +12,9 @@ import (
 // view is what a waiter has read of the queue, and watches.
 type view struct {
 	last    *watch // the last node that the entry must wait for; nil if there is none
-	further *watch // the node before that; nil if last is the only one
-	mine    *watch // the entry's own node, if last is the only one before it
-	holder  *watch // last or further, if it is the first of the queue
+	further *watch // the node before last; nil if the entry must wait only for last
+	mine    *watch // the entry's own node, if last is the only node before it
+	holder  *watch // last or further, if that node is the first of the queue
 }
 
 // look reads the queue, and retries until it succeeds.

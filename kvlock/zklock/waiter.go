@@ -34,7 +34,7 @@ func (w *waiter) wait(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if held == nil { // it was just deleted
+			if held == nil { // the holder's node was just deleted
 				continue
 			}
 			ctx = w.refused(held)

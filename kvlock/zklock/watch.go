@@ -17,7 +17,7 @@ type watch struct {
 
 	// Guarded by session.mu. Connections are numbered from one.
 	stood   int // the connection on which the node was read and the watch was set; 0: none
-	deleted int // the connection that reported the deletion, if the watch was set on it; 0: none
+	deleted int // the connection that reported the deletion, if the watch was set on that connection; 0: none
 }
 
 // watch returns the watch on a node. It stays when its waiters leave, so that repeated waits do not leave one watch

@@ -12,7 +12,7 @@ import (
 // process of the queue, on a channel of that process. It also reserves the lock for that process briefly, so that the
 // releasing process does not acquire the lock again first.
 type Places struct {
-	ID driver.Nonce // of this process
+	ID driver.Nonce // identifies this process in the queue
 
 	mu    sync.Mutex
 	byKey map[driver.Key]*standing

@@ -17,7 +17,7 @@ var own embed.FS
 // Script is one Lua file. It is run by its digest. If the server does not know the digest, it is sent as text.
 type Script struct {
 	text, digest string
-	recorded     bool // its second key is the server's record, which it can work without
+	recorded     bool // the script's second key is the server's record, which the script can work without
 }
 
 // Load returns the script in lua/verb.lua of files.
@@ -46,7 +46,7 @@ func (s Script) Behind(text string) Script {
 func luaFile(files embed.FS, name string) string {
 	text, err := files.ReadFile("lua/" + name + ".lua")
 	if err != nil {
-		panic(err) // impossible: it is embedded
+		panic(err) // impossible, because the script is embedded
 	}
 	return string(text)
 }

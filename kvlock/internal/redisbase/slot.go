@@ -55,7 +55,7 @@ func IsCluster(client redis.UniversalClient) bool {
 // because a script can use the keys of one slot only.
 func Recorded(client redis.UniversalClient, prefix Prefix, key string) []string {
 	record := prefix.Record()
-	if at := Slot(key); IsCluster(client) && Slot(record) != at { // equal if the prefix has a hash tag
+	if at := Slot(key); IsCluster(client) && Slot(record) != at { // the slots are equal if the prefix has a hash tag
 		record += "{" + tags()[at] + "}"
 	}
 	return []string{key, record}

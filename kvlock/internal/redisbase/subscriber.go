@@ -72,7 +72,7 @@ func (t *Topic) Await(ctx context.Context) error {
 	}
 }
 
-// refuse fails the subscriptions that wait for an answer, and those of the next minute. Waiters with an earlier
+// refuse makes all unanswered subscriptions fail. New subscriptions fail for the next minute. Waiters with an earlier
 // confirmed subscription poll until then.
 func (s *Subscriber) refuse(refusal error) {
 	s.mu.Lock()
