@@ -36,9 +36,10 @@
 //
 //   - Failover: a new primary has none of the old primary's locks. The new primary can grant the same names
 //     while holders on the old primary still trust their leases. A read-only server (read_only) is refused. A server
-//     that becomes read-only, even briefly for maintenance, loses all its leases at the next renewal, because another server may already grant the
-//     same names. Tokens keep rising on the new primary if the table of tokens was replicated, or if the clocks agree.
-//     A resource that checks tokens (package fence) then rejects the old holder.
+//     that becomes read-only, even briefly for maintenance, loses all its leases at the next renewal, because another
+//     server may already grant the same names. Tokens keep rising on the new primary if the table of tokens was
+//     replicated, or if the clocks agree. A resource that checks tokens (package fence) then rejects the old
+//     holder.
 //   - Replicas, Galera, group replication with several primaries: a lock belongs to one node. They are refused unless
 //     [SingleWriter] declares that all programs connect to the same node.
 //   - Proxies that share a connection between clients (ProxySQL and RDS Proxy without session pinning): they are not
