@@ -49,7 +49,7 @@
 //	GRANT SELECT ON rowlock_lease TO app;
 //
 // A program may hold or end its lease in the transactions of its data, as another user than the one that locks. That user needs the
-// first of these for Hold, and all for ReleaseOnCommit:
+// first of these for CheckHeld, and all for ReleaseOnCommit:
 //
 //	GRANT SELECT ON rowlock_lease TO app;
 //	GRANT UPDATE (nonce, expires_at, held_until, reserved_for) ON rowlock_lease TO app;
