@@ -13,19 +13,19 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// bench measures.
+// bench runs the measurements.
 type bench struct {
 	plan  plan
 	world *world
 	began time.Time
-	few   chan struct{} // how many processes are killed at a time
+	few   chan struct{} // limits how many processes are killed at the same time
 }
 
 func (b *bench) log(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%6.1f s  "+format+"\n", append([]any{time.Since(b.began).Seconds()}, args...)...)
 }
 
-// counted is a store's addresses, where what is sent to it is counted.
+// counted returns the addresses of a store whose server counts the requests.
 func (b *bench) counted(ctx context.Context, s store) ([]string, error) {
 	if s.serveCounted != nil {
 		s.serve = s.serveCounted
@@ -69,7 +69,7 @@ func machine() string {
 	return fmt.Sprintf("%d cores%s, %s, %s/%s", runtime.NumCPU(), processor(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// loadAverage is of the last minute, 0 where it is not told.
+// loadAverage returns the load average of the last minute, or 0 if the system does not report one.
 func loadAverage() (load float64) {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err == nil {

@@ -14,17 +14,18 @@ import (
 
 const (
 	bloatNames   = 100
-	bloatClients = 10 // each with a tenth of the names
+	bloatClients = 10 // each client uses a tenth of the names
 )
 
-// bloat is how to see what a table of leases takes.
+// bloat says how to measure the size of a lease table.
 type bloat struct {
-	engine string // "": a file
-	size   string // of the table and of its indexes, in bytes
-	hot    string // the share of updates that touched no index, where the server tells
+	engine string // if empty, the store is a file
+	size   string // the statement for the size of the table and its indexes, in bytes
+	hot    string // the statement for the share of updates that touched no index, if the server reports that share
 }
 
-// bloats is the size of table and index after so many cycles on a hundred names. The server flushes nothing, which changes nothing of that.
+// bloats measures the size of a table and its indexes after a number of cycles on a hundred names. The server flushes nothing,
+// which does not affect the size.
 func (b *bench) bloats(ctx context.Context, s store) ([]report.Row, error) {
 	d := s.sql
 	at, err := s.serve(ctx, b.world)
@@ -56,7 +57,7 @@ func (b *bench) bloats(ctx context.Context, s store) ([]report.Row, error) {
 		}
 		done = n
 		if d.bloat.hot != "" {
-			sleep(ctx, 1200*time.Millisecond) // Postgres tells its statistics once a second
+			sleep(ctx, 1200*time.Millisecond) // Postgres updates its statistics once a second
 		}
 		row := report.Row{Lock: fmt.Sprintf("after %d cycles", n), Kind: report.Rowlock, Figures: map[string]float64{"cycles": float64(n)}}
 		var table, index, hot float64
@@ -79,7 +80,7 @@ func (b *bench) bloats(ctx context.Context, s store) ([]report.Row, error) {
 	return rows, nil
 }
 
-// churn is so many cycles, by clients that do not get in each other's way.
+// churn runs a number of cycles. Its clients use different names, so none waits for another.
 func (b *bench) churn(ctx context.Context, s store, dsn string, cycles int) error {
 	l, _ := s.lock(s.sql.rows)
 	locker, leave, err := l.locker(ctx, []string{dsn})

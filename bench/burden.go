@@ -22,7 +22,7 @@ type burden struct {
 	Heap        uint64
 }
 
-// many holds leases, and tells what they cost: the worker's side.
+// many holds leases and reports their cost. It runs in the worker.
 func (w *worker) many(ctx context.Context, l lock) error {
 	empty := measureBurden()
 	locker, leave, err := l.locker(ctx, w.job.At)
@@ -64,7 +64,7 @@ func (w *worker) many(ctx context.Context, l lock) error {
 		}
 	}
 	w.tell("still", full)
-	os.Exit(0) // ten thousand releases are not what is measured
+	os.Exit(0) // the process exits without ten thousand releases, which are not measured
 	return nil
 }
 
@@ -81,7 +81,7 @@ func measureBurden() burden {
 	return burden{Goroutines: runtime.NumGoroutine(), Connections: sockets(), Heap: m.HeapAlloc}
 }
 
-// sockets counts those of this process, where /proc tells.
+// sockets returns the number of sockets of this process, if /proc reports them.
 func sockets() (n int) {
 	files, _ := filepath.Glob("/proc/self/fd/*")
 	for _, f := range files {

@@ -2,12 +2,12 @@ package main
 
 import "github.com/rowlock/rowlock/bench/report"
 
-// picture is a chart of one figure of a table.
+// picture describes a chart of one figure of a table.
 type picture struct {
 	name, table string
 	chart       report.Chart
 	show        func(report.Row) bool
-	value, to   string // keys
+	value, to   string // keys of the figures
 	label       func(report.Row) string
 }
 
@@ -50,7 +50,7 @@ func pictures() []picture {
 	}
 }
 
-// draw makes a chart of what was measured; ok is false if nothing was.
+// draw draws a chart of the measured values. ok is false if there are none.
 func (p picture) draw(t report.Table) (svg []byte, ok bool) {
 	c := p.chart
 	for _, s := range t.Sections {

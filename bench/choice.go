@@ -14,7 +14,7 @@ type choice struct {
 	store store
 }
 
-// choose finds what is meant by such as handover,cycle/redis; nothing means all.
+// choose parses a list such as handover,cycle/redis. An empty list means all tables and stores.
 func choose(only string) (chosen []choice, err error) {
 	known := map[string]bool{"": true}
 	for _, t := range tables() {
@@ -37,7 +37,7 @@ func choose(only string) (chosen []choice, err error) {
 	return chosen, nil
 }
 
-// unmeasured leaves out what is in that folder, unless it is of a quick run.
+// unmeasured returns the choices without results in the folder. Results of a quick run do not count.
 func unmeasured(all []choice, folder string) (left []choice, err error) {
 	for _, c := range all {
 		kept, err := report.Load(folder, c.table.name)

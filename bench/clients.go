@@ -10,7 +10,8 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// clients is cycles by so many clients at once, each on a name and connections of its own, beside the floor of as many.
+// clients measures cycles of several clients that run at the same time, each with its own name and connections. It also measures
+// the floor with the same number of clients.
 func (b *bench) clients(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.world.ready(ctx, s)
 	if err != nil {
@@ -56,7 +57,7 @@ func (b *bench) clients(ctx context.Context, s store) ([]report.Row, error) {
 	return rows, nil
 }
 
-// together has so many clients run cycles for a while.
+// together lets n clients run cycles at the same time, for the duration span.
 func together(ctx context.Context, at []string, l lock, n int, span time.Duration) (took []time.Duration, d time.Duration, err error) {
 	parties := make([]*party, n)
 	defer func() {
@@ -72,7 +73,7 @@ func together(ctx context.Context, at []string, l lock, n int, span time.Duratio
 			return nil, 0, err
 		}
 		cycles[i] = parties[i].cycle
-		if err := cycles[i](ctx); err != nil { // which connects
+		if err := cycles[i](ctx); err != nil { // the first cycle also connects
 			return nil, 0, err
 		}
 	}
@@ -92,7 +93,7 @@ func together(ctx context.Context, at []string, l lock, n int, span time.Duratio
 	return slices.Concat(all...), d, nil
 }
 
-// cycle is acquire and release by the first member.
+// cycle runs one acquire and one release by the party's first member.
 func (p *party) cycle(ctx context.Context) error {
 	h, err := p.members[0](ctx)
 	if err != nil {

@@ -8,22 +8,23 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// runs is how often and how long to measure.
+// runs says how many rounds to measure, and how long each round lasts.
 type runs struct {
 	rounds int
 	round  time.Duration
 }
 
-// contender is one way of doing what others do too.
+// contender is one implementation that is compared with others.
 type contender struct {
 	name, kind string
-	floor      string // the contender that its ratio is to
+	floor      string // name of the contender to which the ratio refers
 	cycle      func(context.Context) error
 	close      func()
-	failed     error // it takes no part
+	failed     error // if set, the contender is not measured
 }
 
-// contest measures all in turn, round by round, so that a machine whose speed drifts slows all of them.
+// contest measures all contenders in turn, round by round. So if the speed of the machine changes, the change affects all
+// contenders.
 func (b *bench) contest(ctx context.Context, r runs, all []contender, count meter) ([]report.Row, error) {
 	defer func() {
 		for _, one := range all {
@@ -66,11 +67,11 @@ func (b *bench) contest(ctx context.Context, r runs, all []contender, count mete
 	return rows, nil
 }
 
-// score is what one contender did, round by round.
+// score is the result of one contender, round by round.
 type score struct {
 	rates     []float64
 	latencies []time.Duration
-	counts    []float64 // for each cycle
+	counts    []float64 // the counted requests of each cycle
 }
 
 func (s *score) round(ctx context.Context, r runs, cycle func(context.Context) error, count meter) error {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// event is what a worker tells.
+// event is a report of a worker.
 type event struct {
 	kind   string
 	member int
@@ -18,18 +18,18 @@ type event struct {
 	text   string
 }
 
-// crew is the processes of one crowd, and what they have reported. While it is polite, a process that has released the lock
-// waits again only when the next holder has it, so that each hand-over is between two processes.
+// crew is the processes of one crowd, with the events that they have reported. While polite is true, a process that has released
+// the lock waits again only after the next holder has acquired it. So each hand-over is between two processes.
 type crew struct {
 	mu        sync.Mutex
 	events    []event
 	polite    bool
-	holder    int // the member that got the lock last, -1: nobody yet
+	holder    int // the member that acquired the lock last; -1 if no member has acquired it yet
 	processes []*process
 	news      chan struct{}
 }
 
-// hire starts so many processes with so many members in all, and returns when all of them are connected.
+// hire starts the processes and divides the members among them. It returns when all processes are connected.
 func hire(ctx context.Context, j job, processes int) (*crew, error) {
 	c := &crew{polite: true, holder: -1, news: make(chan struct{}, 1)}
 	members, at := j.Task.Members, j.At
@@ -51,8 +51,8 @@ func hire(ctx context.Context, j job, processes int) (*crew, error) {
 	return c, nil
 }
 
-// oneOf is the server of a client that would choose one by chance and stay with it: they take them in turn, so that chance does not
-// put one library nearer to the leader than another.
+// oneOf returns one server for a client that would choose a server at random and keep it. The processes use the servers in turn,
+// so chance does not put one library closer to the leader than another library.
 func oneOf(at []string, process int) []string { return at[process%len(at):][:1] }
 
 func (c *crew) note(e event) {
@@ -92,7 +92,7 @@ func (c *crew) tellAll(command string) {
 	}
 }
 
-// count is how many events of that kind there were. The caller is await, or nobody tells any more.
+// count returns the number of events of one kind. Only await may call it, or any function after all workers have ended.
 func (c *crew) count(kind string) (n int) {
 	for _, e := range c.events {
 		if e.kind == kind {
@@ -102,7 +102,7 @@ func (c *crew) count(kind string) (n int) {
 	return n
 }
 
-// await returns when it is so, or one of the processes has failed.
+// await returns when the function so returns true, or when one of the processes has failed.
 func (c *crew) await(ctx context.Context, so func() bool) error {
 	for {
 		c.mu.Lock()
@@ -128,7 +128,7 @@ func (c *crew) failure() error {
 	return nil
 }
 
-// find returns the first event of that kind.
+// find returns the first event of one kind.
 func (c *crew) find(kind string) (event, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +139,7 @@ func (c *crew) find(kind string) (event, bool) {
 	return c.events[i], true
 }
 
-// since returns the events from that time on and before the other, in their order.
+// since returns the events between the two times, in order.
 func (c *crew) since(from, to time.Time) (all []event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,14 +152,14 @@ func (c *crew) since(from, to time.Time) (all []event) {
 	return all
 }
 
-// kill ends all processes as a crash would.
+// kill kills all processes, like a crash.
 func (c *crew) kill() {
 	for _, p := range c.processes {
 		_ = p.cmd.Process.Kill()
 	}
 }
 
-// dismiss ends all processes. There is nothing to do for nil.
+// dismiss ends all processes. It accepts a nil crew.
 func (c *crew) dismiss() {
 	if c == nil {
 		return

@@ -9,24 +9,25 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// mostProcesses is over how many processes a crowd is spread.
+// mostProcesses is the largest number of processes in a crowd.
 const mostProcesses = 8
 
-// warmUp is for how many rounds a crowd passes the lock on before it is measured: all are in line then, and each of eight had so many
-// turns that its connections have left behind what is done once, such as the first five plans that Postgres makes of a prepared
-// statement and throws away.
+// warmUp is the number of rounds that a crowd runs before it is measured. After these rounds all members wait in the queue. Each
+// of eight members has held the lock so often that one-time work on its connection is over. An example is the first five plans of
+// a prepared statement, which Postgres makes and discards.
 const warmUp = 2
 
-// crowd is so many who want one lock, in so many processes.
+// crowd is a number of members in several processes that all want the same lock.
 type crowd struct {
 	lock       lock
 	contenders int
 	processes  int
-	greedily   bool // measure, too, what happens if a process waits again at once after its release
+	greedily   bool // also measure what happens if a process waits again immediately after its release
 }
 
-// crowds measures all in turn, repeat by repeat, and returns the medians. A crowd that fails is not tried again. If before is not nil it
-// measures, for as long as a round lasts, what a crowd is compared with.
+// crowds measures all crowds in turn, repeat by repeat, and returns the medians. After a crowd has failed, it is not measured
+// again. If before is not nil, crowds calls it before each crowd. before then measures a baseline for that crowd, for as long as
+// a round lasts.
 func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []crowd, before func(context.Context, crowd, time.Duration)) ([]report.Row, error) {
 	repeats, failed := make([][]map[string]float64, len(all)), make([]error, len(all))
 	for repeat := range r.rounds {
@@ -61,7 +62,8 @@ func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []
 
 var crowdsSoFar atomic.Int64
 
-// handOver has a crowd pass the lock on. The name is another one each time: who was killed may have left something.
+// handOver measures how a crowd hands the lock over. Each call uses a new name, because a killed process may have left the old
+// name locked.
 func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c crowd) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+10*r.round)
 	defer cancel()
@@ -86,7 +88,7 @@ func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c cr
 	began := time.Now()
 	sleep(ctx, r.round)
 	for end := time.Now().Add(b.plan.patience); len(passes(crew.since(began, time.Now()))) == 0 && time.Now().Before(end) && ctx.Err() == nil; {
-		sleep(ctx, 10*time.Millisecond) // who asks once a second takes longer than a short round
+		sleep(ctx, 10*time.Millisecond) // a member that polls once a second needs longer than a short round
 	}
 	ended := time.Now()
 	after, err := count.read(ctx)
@@ -104,7 +106,7 @@ func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c cr
 	if err := crew.failure(); err != nil {
 		return nil, err
 	}
-	crew.dismiss() // now every report has arrived
+	crew.dismiss() // after dismiss, every report has arrived
 	figures, err := relayFigures(crew.since(began, ended), ended.Sub(began))
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// cut makes the network between the holder and its servers a black hole.
+// cut cuts the network between the holder and its servers: packets vanish without an error.
 func (b *bench) cut(ctx context.Context, s store, at []string, l lock, figures map[string]float64) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -32,7 +32,7 @@ func (b *bench) cut(ctx context.Context, s store, at []string, l lock, figures m
 	for _, p := range proxies {
 		p.Cut()
 	}
-	if got, err := b.first(ctx, waiter, "got"); err == nil { // else the server still believes in a connection of which nothing comes
+	if got, err := b.first(ctx, waiter, "got"); err == nil { // on an error, the server still considers the cut connection alive
 		figures["cut_next_ms"] = ms(got.Sub(began))
 	}
 	lost, err := b.first(ctx, holder, "lost")
@@ -44,10 +44,10 @@ func (b *bench) cut(ctx context.Context, s store, at []string, l lock, figures m
 	return nil
 }
 
-// address finds host:port in what a client takes for an address.
+// address matches the host:port in a client's address.
 var address = regexp.MustCompile(`[\w.-]+:\d+`)
 
-// proxied is the same addresses by way of a proxy before each.
+// proxied starts a proxy before each address, and returns the addresses with the proxies in place of the servers.
 func proxied(at []string) (proxies []*faultproxy.Proxy, through []string, err error) {
 	for _, a := range at {
 		p, err := faultproxy.New(address.FindString(a))

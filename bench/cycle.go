@@ -6,7 +6,7 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// cycles is acquire and release of a free name, for every lock of a store.
+// cycles measures acquire and release of a free name, for every lock of a store.
 func (b *bench) cycles(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.world.ready(ctx, s)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// deaths measures how soon another process has the lock when the holder's process is killed, and when the holder's network becomes a
-// black hole. It also measures how soon the holder learns of that.
+// deaths measures how soon another process acquires the lock after the holder's process was killed, and after the holder's
+// network was cut. It also measures how soon the holder detects that its lease is lost.
 func (b *bench) deaths(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.world.ready(ctx, s)
 	if err != nil {
@@ -27,7 +27,7 @@ func (b *bench) deaths(ctx context.Context, s store) ([]report.Row, error) {
 		}
 	}
 	var group sync.WaitGroup
-	for i, l := range locks { // at the same time: most of it is waiting
+	for i, l := range locks { // the locks are measured at the same time, because most of the time is spent waiting
 		group.Go(func() {
 			b.few <- struct{}{}
 			defer func() { <-b.few }()
@@ -47,7 +47,7 @@ func (b *bench) deaths(ctx context.Context, s store) ([]report.Row, error) {
 	return rows, ctx.Err()
 }
 
-// deathOf measures both at the same time.
+// deathOf measures a killed holder and a holder that is cut off, at the same time.
 func (b *bench) deathOf(ctx context.Context, s store, at []string, l lock) (map[string]float64, error) {
 	figures, cut, group := map[string]float64{}, map[string]float64{}, sync.WaitGroup{}
 	var errs [2]error
@@ -79,7 +79,7 @@ func (b *bench) killed(ctx context.Context, s store, at []string, l lock, figure
 	return nil
 }
 
-// holderAndWaiter is two processes: one has the lock, and the other waits for it.
+// holderAndWaiter starts two processes: the first holds the lock, and the second waits for the lock.
 func (b *bench) holderAndWaiter(ctx context.Context, s store, at, from []string, l lock) (holder, waiter *crew, err error) {
 	t := task{Name: fmt.Sprintf("death %d %d", time.Now().Unix(), crowdsSoFar.Add(1)), Members: 1, TTL: b.plan.ttl}
 	if holder, err = hire(ctx, job{Store: s.id, Lock: l.name, At: at, Role: keepRole, Task: t}, 1); err != nil {
@@ -93,14 +93,14 @@ func (b *bench) holderAndWaiter(ctx context.Context, s store, at, from []string,
 		return holder, nil, err
 	}
 	waiter.tellAll("start")
-	sleep(ctx, 300*time.Millisecond+rand.N(b.plan.ttl/3)) // it is in line, and the last renewal is some time ago
+	sleep(ctx, 300*time.Millisecond+rand.N(b.plan.ttl/3)) // after this time the waiter is in the queue, and the last renewal was at a random time before
 	if _, lost := holder.find("lost"); lost {
 		err = errors.New("the holder lost it although nothing had happened")
 	}
 	return holder, waiter, err
 }
 
-// first returns when an event of the kind was first reported.
+// first waits for the first event of the kind, and returns its time.
 func (b *bench) first(ctx context.Context, c *crew, kind string) (at time.Time, err error) {
 	limit := 3*b.plan.ttl/2 + 2*time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)

@@ -17,7 +17,7 @@ import (
 
 const bareEtcd = "put and delete"
 
-// etcdStore is the node of the environment, or several that are started for it.
+// etcdStore is the node that the environment names. For several nodes, the benchmark starts its own cluster.
 func etcdStore(nodes int) store {
 	s := store{
 		id: "etcd", title: "etcd, one node", product: "etcd", serve: environment(testserver.Etcd),
@@ -32,7 +32,8 @@ func etcdStore(nodes int) store {
 				}
 				return etcdlock.New(client), func() { _ = client.Close() }, nil
 			}),
-			// Those of one session do not exclude each other, so that each has a session, which takes the cluster's time.
+			// Two mutexes of one session do not exclude each other. So each member has its own session, which costs the cluster
+			// time.
 			{name: "concurrency.Mutex, a session each", kind: report.Peer, floor: bareEtcd, most: 150, keeps: true, open: etcdMutex},
 		},
 	}
@@ -59,7 +60,7 @@ func openEtcd(at []string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{Endpoints: at, Logger: zap.NewNop(), DialKeepAliveTime: 10 * time.Second})
 }
 
-// etcdBare is the two commits that a lock is at least.
+// etcdBare makes the two commits that any lock needs at least.
 func etcdBare(_ context.Context, at []string, t task) (*party, error) {
 	client, err := openEtcd(at)
 	if err != nil {

@@ -17,8 +17,7 @@ const (
 	updateProtected = "UPDATE bench_protected SET n = n + 1 WHERE id = 1"
 )
 
-// fenced is one database with a lease that has sealed, and the transaction without a fence: begin, one
-// update, commit.
+// fenced is one database and a lease that has sealed. The baseline is a transaction without a fence: begin, one update, commit.
 type fenced struct {
 	name  string
 	db    *sql.DB
@@ -26,7 +25,7 @@ type fenced struct {
 	guard func(...fence.Option) *fence.Guard
 }
 
-// fences is transactions of one update with a fence beside the same without.
+// fences measures transactions of one update, with a fence and without a fence.
 func (b *bench) fences(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.world.ready(ctx, s)
 	if err != nil {
@@ -51,7 +50,7 @@ func (b *bench) fences(ctx context.Context, s store) ([]report.Row, error) {
 	return b.contest(ctx, b.plan.fences, all, nil)
 }
 
-// openFenced makes the tables, and holds a lease for as long as the benchmark runs.
+// openFenced creates the tables, and holds a lease for as long as the benchmark runs.
 func openFenced(ctx context.Context, name string, db *sql.DB, backend driver.Backend, guard func(...fence.Option) *fence.Guard) (*fenced, error) {
 	for _, table := range []string{"bench_rows", "bench_protected"} {
 		for _, statement := range []string{
@@ -75,7 +74,7 @@ func openFenced(ctx context.Context, name string, db *sql.DB, backend driver.Bac
 	return &fenced{name, db, lease, guard}, guard().Protect(ctx, "bench_protected", lease.Name())
 }
 
-// strengths are the fences, beside the transaction without one.
+// strengths returns the transaction with each kind of fence, and the transaction without a fence.
 func (f *fenced) strengths() []contender {
 	guard, lazy, protected := f.guard(), f.guard(fence.Lazy()), f.guard(fence.Protected())
 	ctx := f.lease.Context()
@@ -99,7 +98,7 @@ func (f *fenced) strengths() []contender {
 	return all
 }
 
-// begin is a transaction of the caller's own: begin, check, one update, commit.
+// begin runs a transaction without a helper of the library: begin, check, one update, commit.
 func (f *fenced) begin(check func(*sql.Tx) error, statement string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		tx, err := f.db.BeginTx(ctx, nil)

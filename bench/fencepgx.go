@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// fencedPgx does by a pgx pool what fences does by database/sql.
+// fencedPgx measures with a pgx pool what fences measures with database/sql.
 func fencedPgx(ctx context.Context, dsn string) ([]contender, error) {
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// candidates are what a reader chooses from, and where their figures are.
+// candidates are the constructors that a reader chooses from. store and lock say where their figures are.
 var candidates = []struct{ constructor, store, lock string }{
 	{"sqllock.Pgx", "postgres", "lease row, pgx"},
 	{"sqllock.Postgres", "postgres", "lease row, database/sql"},
@@ -31,7 +31,7 @@ var candidates = []struct{ constructor, store, lock string }{
 	{"zklock.New", "zookeeper3", "ZooKeeper"},
 }
 
-// compared are the libraries that the page of comparisons measures side by side, by store. The name of the library is for the page.
+// compared are the libraries that docs/comparison.md compares, by store. library is the name on that page.
 var compared = []struct{ library, store, lock string }{
 	{"rowlock, `sqllock.Pgx`", "postgres", "lease row, pgx"},
 	{"rowlock, `advisory.New`", "postgres", "advisory, pgx"},
@@ -47,10 +47,10 @@ var compared = []struct{ library, store, lock string }{
 	{"etcd's concurrency.Mutex", "etcd", "concurrency.Mutex, a session each"},
 }
 
-// marked is where a page has figures: it names constructors, or all, or peers.
+// marked matches the places where a page contains figures. The marker names constructors, or all, or peers.
 var marked = regexp.MustCompile(`(?s)(<!-- figures: ([^>]*) -->\n).*?(<!-- end of figures -->)`)
 
-// withFigures is a page of the project with the figures of the tables in that folder.
+// withFigures returns the text of a page with the figures from the tables in the folder.
 func withFigures(folder, page string) (string, error) {
 	tables := map[string]report.Table{}
 	for _, name := range []string{"cycle", "handover", "death"} {
@@ -87,7 +87,7 @@ func figures(tables map[string]report.Table, wanted []string) string {
 	return b.String()
 }
 
-// comparison is the table of rowlock and other libraries.
+// comparison returns the table that compares rowlock with other libraries.
 func comparison(tables map[string]report.Table) string {
 	var b strings.Builder
 	b.WriteString("| | in | acquire and release | hand-overs per second, 8 processes | holder cut off: notified after | the next acquires after |\n")
@@ -112,7 +112,7 @@ func anyRow(report.Row) bool           { return true }
 func eightProcesses(r report.Row) bool { return r.Contenders == 8 && r.Processes == 8 }
 func perSecond(v float64) string       { return fmt.Sprintf("%.0f", v) }
 
-// title is the name of the store for people.
+// title returns the display name of the store.
 func (l lookup) title() string {
 	for _, s := range l.tables["cycle"].Sections {
 		if s.Store == l.store {
@@ -122,7 +122,7 @@ func (l lookup) title() string {
 	return l.store
 }
 
-// find is a figure in words, or a dash if it was not measured.
+// find returns a figure as text, or a dash if it was not measured.
 func (l lookup) find(table string, of func(report.Row) bool, key string, words func(float64) string) string {
 	for _, s := range l.tables[table].Sections {
 		if s.Store != l.store {
@@ -137,7 +137,7 @@ func (l lookup) find(table string, of func(report.Row) bool, key string, words f
 	return "–"
 }
 
-// pagesWithFigures are the project's pages that have some.
+// pagesWithFigures returns the project's pages that contain figures.
 func pagesWithFigures(root string) (map[string]string, error) {
 	paths, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
@@ -156,7 +156,7 @@ func pagesWithFigures(root string) (map[string]string, error) {
 	return pages, nil
 }
 
-// renew puts the figures of that folder into the pages.
+// renew writes the figures from the folder into the pages.
 func renew(root, folder string) error {
 	pages, err := pagesWithFigures(root)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The figures of the pages are those of the JSON; "go -C bench run . -render" puts them there. A figure that was changed is found.
+// The pages show the figures of the JSON files. "go -C bench run . -render" writes the figures into the pages. The test detects a
+// changed figure.
 func TestThePagesShowWhatWasMeasured(t *testing.T) {
 	pages, err := pagesWithFigures("..")
 	if err != nil || len(pages) == 0 {
@@ -24,7 +25,7 @@ func TestThePagesShowWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// Every candidate and every library that is compared has a figure, so that none is left out because a row was renamed.
+// Every candidate and every compared library has a figure. So a renamed row cannot remove a figure unnoticed.
 func TestEveryCandidateWasMeasured(t *testing.T) {
 	text, err := withFigures("../docs/benchmarks", "<!-- figures: all -->\n<!-- end of figures -->\n<!-- figures: peers -->\n<!-- end of figures -->")
 	if err != nil {

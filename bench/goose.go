@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	gooseEvery = 100 * time.Millisecond // how often a waiter of the table locker asks; its own default is 5 s
-	forEver    = 1 << 30                // tries
+	gooseEvery = 100 * time.Millisecond // how often a waiter of the table locker polls; goose's default is 5 s
+	forEver    = 1 << 30                // number of tries
 )
 
 var (
@@ -21,7 +21,7 @@ var (
 	newGooseMySQL    = goose.NewMySQLTableLocker
 )
 
-// gooseTable is goose's lock in a table of its own.
+// gooseTable is goose's lock that uses a table.
 func gooseTable(driver string, locker func(...goose.TableLockerOption) (goose.Locker, error)) lock {
 	return lock{name: "goose's table lock, every 100 ms", kind: report.Peer, floor: twoUpdatesSQL, keeps: true,
 		open: func(_ context.Context, at []string, t task) (*party, error) {
@@ -45,7 +45,7 @@ func gooseTable(driver string, locker func(...goose.TableLockerOption) (goose.Lo
 		}}
 }
 
-// prepareGoose lets goose make its table before many try at once.
+// prepareGoose lets goose create its table before many members try at the same time.
 func prepareGoose(ctx context.Context, driver string, at []string, locker func(...goose.TableLockerOption) (goose.Locker, error)) error {
 	p, err := gooseTable(driver, locker).open(ctx, at, task{Name: "prepare", Members: 1})
 	if err != nil {
@@ -59,7 +59,7 @@ func prepareGoose(ctx context.Context, driver string, at []string, locker func(.
 	return h.release(ctx)
 }
 
-// openGoose lets MySQL's driver read times, without which each of goose's tries fails.
+// openGoose sets the parameter with which MySQL's driver reads times. Without this parameter each of goose's tries fails.
 func openGoose(driver string, at []string) (*sql.DB, error) {
 	if driver != "mysql" {
 		return sql.Open(driver, at[0])
@@ -72,7 +72,7 @@ func openGoose(driver string, at []string) (*sql.DB, error) {
 	return sql.Open(driver, config.FormatDSN())
 }
 
-// gooseSession is goose's advisory lock, of which each waiter has a connection and asks once a second.
+// gooseSession is goose's advisory lock. Each waiter of this lock has its own connection and polls once a second.
 func gooseSession() lock {
 	return lock{name: "goose's session lock, every second", kind: report.Peer, floor: waitingAdvisory, most: 150,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {

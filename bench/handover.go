@@ -6,7 +6,7 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// handOvers is the part of a store: each lock with few and with many contenders.
+// handOvers measures each lock of a store with few and with many contenders.
 func (b *bench) handOvers(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.counted(ctx, s)
 	if err != nil {
@@ -18,7 +18,7 @@ func (b *bench) handOvers(ctx context.Context, s store) ([]report.Row, error) {
 			if l.alone || l.most > 0 && l.most < contenders || s.variant(l) && contenders != mostProcesses || b.leavesOut(s, l) {
 				continue
 			}
-			few := contenders <= mostProcesses // with many it takes minutes until each has had its turns
+			few := contenders <= mostProcesses // with many contenders it takes minutes until each of them has held the lock several times
 			all = append(all, crowd{l, contenders, min(contenders, mostProcesses), few})
 			if l.kind == report.Rowlock && !s.variant(l) && contenders == mostProcesses {
 				all = append(all, crowd{l, contenders, 1, few})
@@ -31,10 +31,10 @@ func (b *bench) handOvers(ctx context.Context, s store) ([]report.Row, error) {
 	return append(floor.rows(), rows...), err
 }
 
-// leavesOut is what a quick run does without.
+// leavesOut reports whether a quick run omits the lock.
 func (b *bench) leavesOut(s store, l lock) bool { return b.plan.quick && s.variant(l) }
 
-// herds is a thousand waiters: ours, and the peers that let so many wait.
+// herds measures a thousand waiters, for rowlock and for other libraries that support so many waiters.
 func (b *bench) herds(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.counted(ctx, s)
 	if err != nil {

@@ -9,31 +9,31 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// lock is one way to have a lock in a store.
+// lock is one implementation of a lock in a store.
 type lock struct {
 	name  string
 	kind  string        // report.Floor, report.Rowlock or report.Peer
-	floor string        // the lock of the same store whose cycle is the least that this one can do
-	alone bool          // it knows of no waiting, so there is nothing to hand over
-	half  bool          // acquire and release are a bare durable update each
+	floor string        // name of the lock in the same store whose cycle is the minimum for this lock
+	alone bool          // no member can wait for it, so no hand-over is measured
+	half  bool          // acquire is one bare durable update, and so is release
 	only  bool          // only its hand-over is measured
-	most  int           // members at most, as each has a connection; 0: any number
-	keeps bool          // a peer that renews what it holds, so that its TTL can be short
-	ttl   time.Duration // 0: the default; of ours
-	count counter       // nil: as its store does
+	most  int           // the largest number of members, because each member has a connection; 0 means any number
+	keeps bool          // another library that renews its leases, so that its TTL can be short
+	ttl   time.Duration // only for rowlock; 0 means the default
+	count counter       // if nil, the counter of the store is used
 
-	backend func(ctx context.Context, at []string) (driver.Backend, func(), error) // ours
-	open    func(ctx context.Context, at []string, t task) (*party, error)         // the others
+	backend func(ctx context.Context, at []string) (driver.Backend, func(), error) // set for rowlock
+	open    func(ctx context.Context, at []string, t task) (*party, error)         // set for other libraries
 }
 
-// task is what a party is opened for.
+// task says for what a party is opened.
 type task struct {
 	Name    string
 	Members int
-	TTL     time.Duration // 0: the default of the library
+	TTL     time.Duration // 0 means the default of the library
 }
 
-// party is what one process has: clients of its own, and members that want the same lock.
+// party is the part of a crowd in one process: its own clients, and members that want the same lock.
 type party struct {
 	members []acquirer
 	close   func()
@@ -42,10 +42,10 @@ type party struct {
 // acquirer waits for the lock.
 type acquirer func(context.Context) (held, error)
 
-// held is the lock in one's hand.
+// held is a lock that a member holds.
 type held struct {
 	release func(context.Context) error
-	lost    <-chan struct{} // closed when the holder learns that it is lost; nil if it never does
+	lost    <-chan struct{} // closed when the holder detects that the lock is lost; nil if it never detects that
 }
 
 func (l lock) join(ctx context.Context, at []string, t task) (*party, error) {
@@ -73,7 +73,7 @@ func (l lock) join(ctx context.Context, at []string, t task) (*party, error) {
 	return p, nil
 }
 
-// locker is of ours alone.
+// locker returns a Locker. It works only for locks of rowlock.
 func (l lock) locker(ctx context.Context, at []string, opts ...rowlock.Option) (*rowlock.Locker, func(), error) {
 	backend, leave, err := l.backend(ctx, at)
 	if err != nil {
@@ -90,7 +90,7 @@ func (l lock) locker(ctx context.Context, at []string, opts ...rowlock.Option) (
 	return locker, func() { _ = locker.Close(); leave() }, nil
 }
 
-// gather makes a party of members that share what leave closes.
+// gather returns a party of n members that share a client, which the function leave closes.
 func gather(n int, leave func(), member func() (acquirer, error)) (*party, error) {
 	p := &party{close: leave}
 	for range n {
@@ -104,12 +104,12 @@ func gather(n int, leave func(), member func() (acquirer, error)) (*party, error
 	return p, nil
 }
 
-// single is a party of one, whose acquire and release are bare operations.
+// single returns a party of one member whose acquire and release are bare operations.
 func single(leave func(), take, give func(context.Context) error) *party {
 	return &party{close: leave, members: []acquirer{func(ctx context.Context) (held, error) { return held{release: give}, take(ctx) }}}
 }
 
-// ours is a lock of ours.
+// ours returns a lock of rowlock.
 func ours(name, floor string, backend func(context.Context, []string) (driver.Backend, func(), error)) lock {
 	return lock{name: name, kind: report.Rowlock, floor: floor, backend: backend}
 }

@@ -1,10 +1,12 @@
-// Command bench measures locks side by side: ours, those of other libraries, and the floor, which is what any lock in the same
-// store must do. It writes each table as JSON, and Markdown and charts of them, into docs/benchmarks.
+// Command bench compares the locks of rowlock with the locks of other libraries. It also measures the floor: the minimum work of
+// any lock in the same store. It writes each table as JSON into docs/benchmarks, and creates Markdown and charts from these
+// tables.
 //
 // The servers are those that ROWLOCK_TEST_POSTGRES, ROWLOCK_TEST_MYSQL, ROWLOCK_TEST_MARIADB, ROWLOCK_TEST_REDIS,
-// ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER name, which `make bench` at the top of the repository provides; SQLite is a file.
-// Redis in memory, Redlock's three servers, three nodes of etcd and of ZooKeeper, and a Postgres that counts statements it starts
-// itself. Where several processes take part, they are this program again.
+// ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER name. `make bench` at the top of the repository provides these servers. For
+// SQLite, the store is a file. The command itself starts Redis in memory, Redlock's three servers, three nodes of etcd and of
+// ZooKeeper, and a Postgres that counts statements. If a measurement needs several processes, each process runs this program
+// again.
 package main
 
 import (
@@ -25,7 +27,7 @@ import (
 )
 
 func main() {
-	redis.SetLogger(silentRedis{}) // which tells of each connection that ends while it is used
+	redis.SetLogger(silentRedis{}) // the client would log each connection that ends while it is used
 	if os.Getenv(workerVariable) != "" {
 		if err := work(os.Stdin, os.Stdout); err != nil {
 			fmt.Println("failed", strings.ReplaceAll(err.Error(), "\n", " "))
@@ -88,7 +90,7 @@ func run(ctx context.Context, only string, missing, quick bool, scale float64, r
 	return errors.Join(failures...)
 }
 
-// measure writes each table when a store of it is done, so that what was measured stays when a later one fails.
+// measure writes each table after a store of the table was measured. So these results remain even if a later measurement fails.
 func (b *bench) measure(ctx context.Context, chosen []choice, out string) (failures []error) {
 	var mu sync.Mutex
 	one := func(c choice) {
@@ -109,8 +111,8 @@ func (b *bench) measure(ctx context.Context, chosen []choice, out string) (failu
 		}
 	}
 	var group sync.WaitGroup
-	for _, c := range chosen { // first, because some servers need a while until they are as good as old ones
-		group.Go(func() { _, _ = b.world.ready(ctx, c.store) }) // an error comes again
+	for _, c := range chosen { // this comes first, because some servers are slow for a while after their start
+		group.Go(func() { _, _ = b.world.ready(ctx, c.store) }) // measuring the store reports the same error again
 	}
 	group.Wait()
 	for i, c := range chosen {
@@ -126,7 +128,7 @@ func (b *bench) measure(ctx context.Context, chosen []choice, out string) (failu
 	return append(failures, ctx.Err())
 }
 
-// failed are rows without figures of what is no peer: those must not stay unnoticed.
+// failed returns an error if a row of rowlock or of the floor has no figures. Rows of other libraries may fail.
 func failed(t table, s report.Section) error {
 	var errs []error
 	for _, r := range s.Rows {

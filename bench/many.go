@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// held is many leases, held by one process for as long as the plan says, on each of a store's kinds of lock.
+// held measures a process that holds many leases for the duration in the plan. It measures each kind of lock of a store.
 func (b *bench) held(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.counted(ctx, s)
 	if err != nil {

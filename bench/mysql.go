@@ -16,7 +16,7 @@ import (
 
 const waitingGetLock = "GET_LOCK, which waits"
 
-// mysqlStore is MySQL or MariaDB, whose engines and locks have the same names.
+// mysqlStore returns MySQL or MariaDB. The engines and locks of both stores have the same names.
 func mysqlStore(engine, title string) store {
 	return store{
 		id: engine, title: title, product: title, serve: environment(engine), prepare: prepareMySQL,
@@ -48,13 +48,13 @@ func mysqlStore(engine, title string) store {
 	}
 }
 
-// mysqlSize is of the file that a table is, with its index, which is the table itself.
+// mysqlSize contains the statements for the size of a table's file, including the primary key.
 var mysqlSize = map[string]string{
 	testserver.MySQL:   "SELECT file_size, 0 FROM information_schema.innodb_tablespaces WHERE name LIKE '%/rowlock_lease'",
 	testserver.MariaDB: "SELECT file_size, 0 FROM information_schema.innodb_sys_tablespaces WHERE name LIKE '%/rowlock_lease'",
 }
 
-// freshMySQL makes a database beside that one.
+// freshMySQL creates another database on the same server.
 func freshMySQL(ctx context.Context, _ *world, at, name string) (string, error) {
 	db, err := sql.Open("mysql", at)
 	if err != nil {
@@ -74,7 +74,7 @@ func freshMySQL(ctx context.Context, _ *world, at, name string) (string, error) 
 	return config.FormatDSN(), nil
 }
 
-// countQuestions reads how many statements clients have sent.
+// countQuestions reads how many statements the clients have sent.
 func countQuestions(_ context.Context, at []string) (meter, func(), error) {
 	db, err := sql.Open("mysql", at[0])
 	if err != nil {
@@ -91,6 +91,6 @@ func prepareMySQL(ctx context.Context, at []string) error {
 	if err := migrate(ctx, "mysql", at[0], migrations.MySQL); err != nil {
 		return err
 	}
-	_ = prepareGoose(ctx, "mysql", at, newGooseMySQL) // what fails here fails again where it is measured
+	_ = prepareGoose(ctx, "mysql", at, newGooseMySQL) // an error here appears again when the lock is measured
 	return nil
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// slowness is how much longer the slow node takes in each direction.
+// slowness is the extra delay of the slow node in each direction.
 const slowness = 100 * time.Millisecond
 
-// nodes measures hand-overs between few and many clients while all nodes are well, while one is slow, and while one is dead.
+// nodes measures hand-overs between few and between many clients in three states: all nodes work, one node is slow, one node is
+// dead.
 func (b *bench) nodes(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.counted(ctx, s)
 	if err != nil {
@@ -53,7 +54,8 @@ func (b *bench) nodes(ctx context.Context, s store) ([]report.Row, error) {
 	return rows, nil
 }
 
-// election has n clients, each with connections of its own, hand one name over. The last node is slow or dead.
+// election lets n clients hand one name over. Each client has its own connections. The last node is slow or dead, depending on
+// state.
 func (b *bench) election(ctx context.Context, s store, at []string, state string, l lock, n int) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+4*b.plan.nodes.round)
 	defer cancel()
@@ -93,7 +95,7 @@ func (b *bench) election(ctx context.Context, s store, at []string, state string
 		if parties[i], err = l.join(ctx, at, what); err != nil {
 			return nil, err
 		}
-		if err := parties[i].cycle(ctx); err != nil { // which connects
+		if err := parties[i].cycle(ctx); err != nil { // the first cycle also connects
 			return nil, err
 		}
 	}
@@ -121,7 +123,7 @@ func (b *bench) election(ctx context.Context, s store, at []string, state string
 	return name.figures(began, took, after-before)
 }
 
-// passing is the name that goes from one contender to another. With one contender it is only acquired and released.
+// passing is a name that contenders hand over to each other. A single contender only acquires and releases it.
 type passing struct {
 	contenders int
 
@@ -131,7 +133,7 @@ type passing struct {
 	failed error
 }
 
-// run acquires, holds for a moment, releases and waits until another contender has the name.
+// run acquires the name, holds it for a moment, releases it, and waits until another contender has acquired it.
 func (p *passing) run(ctx context.Context, i int, acquire acquirer) {
 	for ctx.Err() == nil {
 		h, err := acquire(ctx)
@@ -156,7 +158,7 @@ func (p *passing) run(ctx context.Context, i int, acquire acquirer) {
 	}
 }
 
-// note returns what is closed when the name is granted next.
+// note records an event, and returns the channel that is closed at the next grant of the name.
 func (p *passing) note(kind string, member int) (next chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,7 +178,7 @@ func (p *passing) fail(ctx context.Context, err error) {
 	}
 }
 
-// figures are those of what happened from then on, for so long.
+// figures returns the figures of the events in the period that begins with from and lasts for d.
 func (p *passing) figures(from time.Time, d time.Duration, requests float64) (map[string]float64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// pglockLease is how long pglock's leases are, and so how often its waiters ask; its own default is 20 s.
+// pglockLease is the duration of pglock's leases, and so the interval at which its waiters poll. pglock's default is 20 s.
 const pglockLease = time.Second
 
-// pglockPeer is cirello.io/pglock, by the driver that it was made for.
+// pglockPeer is cirello.io/pglock, with the database driver for which it was written.
 func pglockPeer() lock {
 	return lock{name: "pglock, every second", kind: report.Peer, floor: twoUpdatesSQL, keeps: true,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {
@@ -26,7 +26,7 @@ func pglockPeer() lock {
 			db.SetMaxOpenConns(peerConnections)
 			client, err := newPglock(db)
 			if err != nil {
-				return nil, err // which has closed db
+				return nil, err // on an error, the library has closed db
 			}
 			return gather(t.Members, func() { _ = db.Close() }, func() (acquirer, error) {
 				return func(ctx context.Context) (held, error) {
@@ -57,7 +57,7 @@ func preparePglock(at []string) error {
 	return client.TryCreateTable()
 }
 
-// goPglockPeer is allisson/go-pglock, waits in the server, with a connection for each member.
+// goPglockPeer is allisson/go-pglock. It waits in the server, with one connection for each member.
 func goPglockPeer() lock {
 	return lock{name: "go-pglock, waits in the server", kind: report.Peer, floor: waitingAdvisory, most: 150,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {

@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// plan is how long to measure what.
+// plan says what is measured and for how long.
 type plan struct {
 	quick bool
 
@@ -10,9 +10,9 @@ type plan struct {
 
 	handOver, herds runs
 	contenders      []int
-	candidates      []int // for a name at nodes of which one is slow or dead
+	candidates      []int // numbers of contenders for a name on nodes of which one is slow or dead
 	herd            int
-	patience        time.Duration // for the first hand-over of those who ask seldom
+	patience        time.Duration // how long to wait for the first hand-over between members that poll rarely
 
 	ttl    time.Duration
 	deaths int
@@ -22,7 +22,7 @@ type plan struct {
 
 	rows    []int
 	clients []int
-	churn   []int // cycles on Postgres; a tenth elsewhere
+	churn   []int // cycles on Postgres; other stores run a tenth of these
 }
 
 var long = plan{
@@ -42,7 +42,7 @@ var brief = plan{
 	rows: []int{1, 1000}, clients: []int{4}, churn: []int{500},
 }
 
-// scaled measures for so much longer.
+// scaled returns the plan with the length of its rounds and of its hold multiplied by the factor.
 func (p plan) scaled(by float64) plan {
 	for _, r := range []*runs{&p.cycles, &p.fences, &p.sizes, &p.many, &p.nodes, &p.handOver, &p.herds} {
 		r.round = time.Duration(float64(r.round) * by)
@@ -51,7 +51,7 @@ func (p plan) scaled(by float64) plan {
 	return p
 }
 
-// cyclesOf is after how many cycles a table is looked at.
+// cyclesOf returns the numbers of cycles after which a table's size is measured.
 func (p plan) cyclesOf(s store) []int {
 	if s.id == "postgres" || len(p.churn) == 1 {
 		return p.churn

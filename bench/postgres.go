@@ -62,7 +62,7 @@ func postgresStore() store {
 	}
 }
 
-// freshPostgres makes a database beside that one.
+// freshPostgres creates another database on the same server.
 func freshPostgres(ctx context.Context, _ *world, at, name string) (string, error) {
 	db, err := sql.Open("pgx", at)
 	if err != nil {
@@ -82,7 +82,7 @@ func freshPostgres(ctx context.Context, _ *world, at, name string) (string, erro
 	return u.String(), nil
 }
 
-// countedPostgres counts statements, if the server of the environment does not.
+// countedPostgres returns a server that counts statements. It starts a server if the one from the environment does not count.
 func countedPostgres(ctx context.Context, w *world) ([]string, error) {
 	at, err := environment(testserver.Postgres)(ctx, w)
 	if err != nil {
@@ -102,8 +102,8 @@ func preparePostgres(ctx context.Context, at []string) error {
 	if _, err := askSQL(ctx, "pgx", at[0], passedTable); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	_, _ = askSQL(ctx, "pgx", at[0], "CREATE EXTENSION IF NOT EXISTS pg_stat_statements") // it is only there where it was loaded
-	_ = preparePglock(at)                                                                 // what fails here fails again where it is measured
+	_, _ = askSQL(ctx, "pgx", at[0], "CREATE EXTENSION IF NOT EXISTS pg_stat_statements") // the extension exists only on a server that loaded it at its start
+	_ = preparePglock(at)                                                                 // an error here appears again when the lock is measured
 	_ = prepareGoose(ctx, "pgx", at, newGoosePostgres)
 	return nil
 }
@@ -118,7 +118,7 @@ func byPgx[B driver.Backend](backend func(*pgxpool.Pool) B) func(context.Context
 	}
 }
 
-// pgxUpdates does by pgx what twoUpdates does by database/sql.
+// pgxUpdates measures with pgx what twoUpdates measures with database/sql.
 func pgxUpdates() lock {
 	return lock{name: twoUpdatesPgx, kind: report.Floor, floor: twoUpdatesPgx, alone: true, half: true,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {

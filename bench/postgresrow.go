@@ -23,8 +23,8 @@ RETURNING holder = $2`
 SELECT pg_notify(holder, '') FROM passed WHERE holder IS NOT NULL`
 )
 
-// passedByNotify is the least that it takes to hand a row over by NOTIFY: one update, in which a queue in the same row names the next process, with no
-// expiry, no token, and no dead process. PostgreSQL signals every session that listens:
+// passedByNotify is the minimum work to hand a row over by NOTIFY: one update, in which a queue in the same row names the next
+// process. It has no expiry and no token, and does not handle dead processes. PostgreSQL signals every session that listens:
 // https://www.postgresql.org/docs/current/sql-notify.html
 func passedByNotify() lock {
 	return lock{name: "a row handed over by NOTIFY, pgx", kind: report.Floor, only: true, most: 16,

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// process is one of a crew.
+// process is one process of a crew.
 type process struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -52,7 +52,7 @@ func (c *crew) start(ctx context.Context, j job) error {
 	return err
 }
 
-// listen reads what one process tells.
+// listen reads the reports of one process.
 func (c *crew) listen(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)

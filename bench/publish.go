@@ -15,7 +15,7 @@ import (
 //go:embed page.md.tmpl
 var page string
 
-// publish makes the page and its charts of the tables in that folder.
+// publish writes the page and its charts from the tables in the folder.
 func publish(folder string) error {
 	found := map[string]report.Table{}
 	var all []report.Table
@@ -57,7 +57,7 @@ func publish(folder string) error {
 		return err
 	}
 	if filepath.Clean(folder) != filepath.FromSlash("../docs/benchmarks") {
-		return nil // figures of no account
+		return nil // other pages show only the figures of this folder
 	}
 	return renew("..", folder)
 }

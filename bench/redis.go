@@ -18,7 +18,7 @@ const (
 	baton     = "a baton: BLPOP and RPUSH"
 )
 
-// redisStore keeps everything in memory.
+// redisStore is a Redis that keeps everything in memory.
 func redisStore() store {
 	return store{
 		id: "redis", title: "Redis in memory", product: "Redis",
@@ -46,7 +46,7 @@ func redisStore() store {
 	}
 }
 
-// durableRedisStore flushes each command.
+// durableRedisStore is a Redis that flushes each command.
 func durableRedisStore() store {
 	s := redisStore()
 	s.id, s.title, s.serve = "redis-durable", "Redis, each command flushed", environment(testserver.Redis)
@@ -83,7 +83,7 @@ func byRedis(l lock, member func(*redis.Client, task) func() (acquirer, error)) 
 
 var compareDelete = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
 
-// setNX is what any lock in Redis must do, with a random value as any has.
+// setNX makes the two commands that any lock in Redis needs, with a random value as every such lock has.
 func setNX(client *redis.Client, t task) func() (acquirer, error) {
 	return func() (acquirer, error) {
 		return func(ctx context.Context) (held, error) {
@@ -97,7 +97,7 @@ func setNX(client *redis.Client, t task) func() (acquirer, error) {
 	}
 }
 
-// passBaton lets the server keep those who wait, so that nothing is faster; if a holder dies, the baton is gone.
+// passBaton lets the server keep the queue of waiters, so no lock is faster. If a holder dies, the baton is lost.
 func passBaton(client *redis.Client, t task) func() (acquirer, error) {
 	push := func(ctx context.Context) error { return client.RPush(ctx, t.Name, "baton").Err() }
 	return func() (acquirer, error) {

@@ -25,14 +25,14 @@ func redisVersion(ctx context.Context, at []string) (string, error) {
 	return "", errors.New("the server does not tell its version")
 }
 
-// The server counts what a script calls as if a client had sent it. So these are the commands that the libraries send again and again,
-// and none that their scripts call.
+// The server counts the commands that a script calls as if a client had sent them. So these counters include only commands that
+// the libraries send repeatedly and that no script of these libraries calls.
 var (
 	countRequests = countCommands("set|eval|evalsha|blpop|rpush|subscribe|unsubscribe|ping")
-	countScripts  = countCommands("eval|evalsha|ping") // of a library whose scripts call SET
+	countScripts  = countCommands("eval|evalsha|ping") // for a library whose scripts call SET
 )
 
-// countCommands counts what clients have sent, to all nodes.
+// countCommands counts the commands that clients have sent to all nodes.
 func countCommands(names string) counter {
 	calls := regexp.MustCompile(`(?m)^cmdstat_(?:` + names + `):calls=(\d+)`)
 	return func(_ context.Context, at []string) (meter, func(), error) { return readCommands(at, calls) }

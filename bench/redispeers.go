@@ -24,7 +24,7 @@ func bsm(client *redis.Client, t task) func() (acquirer, error) {
 	}
 }
 
-// redsyncMember works on one node or on several.
+// redsyncMember returns a member that uses redsync on one node or on several nodes.
 func redsyncMember(t task, clients ...*redis.Client) func() (acquirer, error) {
 	var pools []redsyncredis.Pool
 	for _, c := range clients {

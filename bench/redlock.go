@@ -12,10 +12,10 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// redlockTTL is short because servers that have just been started vote only after the longest TTL.
+// redlockTTL is short, because a new server votes only after the longest TTL is over.
 const redlockTTL = 3 * time.Second
 
-// redlockStore is so many Redis servers in memory that know nothing of each other.
+// redlockStore is a number of independent Redis servers in memory.
 func redlockStore(id, title string, servers int) store {
 	row := ours("Redlock, TTL 3 s", "", func(_ context.Context, at []string) (driver.Backend, func(), error) {
 		nodes, leave, err := openNodes(at)
@@ -46,7 +46,7 @@ func redlockStore(id, title string, servers int) store {
 			}},
 		},
 	}
-	s.prepare = func(ctx context.Context, at []string) error { // the servers do not vote before they have been asked and the TTL is over
+	s.prepare = func(ctx context.Context, at []string) error { // a server votes only after its first request and a full TTL
 		p, err := row.join(ctx, at, task{Name: "prepare", Members: 1})
 		if err != nil {
 			return err

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// passes are the times from the call of each release to the return of the next acquire.
+// passes returns the times between the call of each release and the return of the next acquire.
 func passes(events []event) (took []time.Duration) {
 	var released time.Time
 	for _, e := range events {
@@ -37,7 +37,7 @@ func relayFigures(events []event, d time.Duration) (map[string]float64, error) {
 	}, nil
 }
 
-// holders counts how often somebody got the lock while another one had it.
+// holders counts how often a member acquired the lock while another member held it.
 func holders(events []event) (two int) {
 	holding := -1
 	for _, e := range events {
@@ -54,7 +54,8 @@ func holders(events []event) (two int) {
 	return two
 }
 
-// greedFigures are who got how much when all take what they can. With few for each it would be chance.
+// greedFigures says how the grants are distributed among members that all acquire as often as they can. With few grants for each
+// member, the distribution would be random.
 func greedFigures(figures map[string]float64, events []event, members int, d time.Duration) {
 	served, n := make([]int, members), 0
 	for _, e := range events {

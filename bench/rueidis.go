@@ -8,7 +8,8 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// rueidisLock is as its documentation advises for one server of 7.0.5 or newer. The server tells its client that a key has changed.
+// rueidisLock uses the options that its documentation recommends for one server of version 7.0.5 or newer. The server notifies
+// its client of a changed key.
 func rueidisLock(_ context.Context, at []string, t task) (*party, error) {
 	address, err := url.Parse(at[0])
 	if err != nil {
@@ -16,7 +17,7 @@ func rueidisLock(_ context.Context, at []string, t task) (*party, error) {
 	}
 	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{address.Host}},
-		KeyMajority:  1, NoLoopTracking: true, KeyValidity: t.TTL, // 0: its default
+		KeyMajority:  1, NoLoopTracking: true, KeyValidity: t.TTL, // if 0, the library uses its default
 	})
 	if err != nil {
 		return nil, err

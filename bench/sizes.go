@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// tables of many rows: what a cycle costs beside one in a table that has no other row. Each size has a database of its own, so that
-// all are measured in turn.
+// tables compares a cycle in a table of many rows with a cycle in a table of a single row. Each size has its own database, so all
+// sizes are measured in turn.
 func (b *bench) sizes(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.world.ready(ctx, s)
 	if err != nil {
@@ -62,7 +62,7 @@ func (b *bench) sizes(ctx context.Context, s store) ([]report.Row, error) {
 	return b.contest(ctx, b.plan.sizes, all, nil)
 }
 
-// twoTouches is what such a cycle is at least: two updates of the row, prepared, on one connection.
+// twoTouches is the minimum work of such a cycle: two prepared updates of the row, on one connection.
 func (d *dialect) twoTouches(ctx context.Context, dsn string) (touch func(pick func() int) func(context.Context) error, leave func(), err error) {
 	db, err := sql.Open(d.driver, dsn)
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *dialect) twoTouches(ctx context.Context, dsn string) (touch func(pick f
 	}, leave, nil
 }
 
-// fill makes so many rows as locks leave them that were released long ago.
+// fill inserts rows in the state of locks that were released long ago.
 func (d *dialect) fill(ctx context.Context, dsn string, rows int) error {
 	db, err := sql.Open(d.driver, dsn)
 	if err != nil {

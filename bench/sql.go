@@ -15,10 +15,10 @@ const (
 	bareTable     = "CREATE TABLE IF NOT EXISTS bench_bare (id bigint PRIMARY KEY, n bigint NOT NULL)"
 )
 
-// peerConnections is how many connections a process gives to all waiters of a library that polls.
+// peerConnections is the number of connections in a process, for all waiters of a library that polls.
 const peerConnections = 16
 
-// migrate makes our tables and that of the bare updates.
+// migrate creates the tables of rowlock and the table of the bare updates.
 func migrate(ctx context.Context, driver, dsn string, dialect migrations.Dialect) error {
 	db, err := sql.Open(driver, dsn)
 	if err != nil {
@@ -32,7 +32,8 @@ func migrate(ctx context.Context, driver, dsn string, dialect migrations.Dialect
 	return err
 }
 
-// twoUpdates is what a lease row is at least: an update to take it and one to give it, prepared, on one connection.
+// twoUpdates is the minimum work of a lease row: one update to acquire and one update to release, both prepared, on one
+// connection.
 func twoUpdates(driver, insert, update string) lock {
 	return lock{name: twoUpdatesSQL, kind: report.Floor, floor: twoUpdatesSQL, alone: true, half: true,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {
@@ -59,7 +60,7 @@ func twoUpdates(driver, insert, update string) lock {
 		}}
 }
 
-// bySQL opens a backend of ours on a database/sql pool.
+// bySQL opens a backend of rowlock on a database/sql pool.
 func bySQL[B driver.Backend](driverName string, backend func(*sql.DB) B) func(context.Context, []string) (driver.Backend, func(), error) {
 	return func(_ context.Context, at []string) (driver.Backend, func(), error) {
 		db, err := sql.Open(driverName, at[0])
@@ -70,8 +71,8 @@ func bySQL[B driver.Backend](driverName string, backend func(*sql.DB) B) func(co
 	}
 }
 
-// waitingStatements is a lock that is one statement to take and one to give, on a connection for each member. The server
-// keeps those who wait, so that nothing is faster.
+// waitingStatements is a lock with one statement to acquire and one statement to release, on a connection for each member. The
+// server keeps the queue of waiters, so no lock is faster.
 func waitingStatements(name, driver string, take, give func(lock string) string) lock {
 	return lock{name: name, kind: report.Floor, floor: name, most: 150,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {
@@ -101,7 +102,7 @@ func one(ctx context.Context, conn *sql.Conn, statement string) error {
 	return nil
 }
 
-// askSQL asks for one text.
+// askSQL runs a query that returns one text.
 func askSQL(ctx context.Context, driver, dsn, query string) (answer string, err error) {
 	db, err := sql.Open(driver, dsn)
 	if err != nil {
@@ -112,7 +113,7 @@ func askSQL(ctx context.Context, driver, dsn, query string) (answer string, err 
 	return answer, err
 }
 
-// countSQL reads a count by one statement.
+// countSQL returns a counter that reads its number with one statement.
 func countSQL(driver, query string) counter {
 	return func(ctx context.Context, at []string) (meter, func(), error) {
 		db, err := sql.Open(driver, at[0])

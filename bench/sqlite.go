@@ -41,12 +41,12 @@ func sqliteStore() store {
 	}
 }
 
-// sqliteDSN is a file whose every commit is flushed.
+// sqliteDSN returns the DSN of a file in which every commit is flushed.
 func sqliteDSN(path string) string {
 	return "file:" + path + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(60000)"
 }
 
-// immediate is the lock of the file itself, which SQLite polls for.
+// immediate is the lock of the file itself. SQLite waits for this lock by polling.
 func immediate() lock {
 	return lock{name: waitingImmediate, kind: report.Floor, floor: waitingImmediate, most: 150,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {

@@ -11,44 +11,44 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// store is one kind of server, or a file, and the locks in it that are measured.
+// store is one kind of server, or a file, with the locks that are measured in it.
 type store struct {
 	id, title    string
-	product      string // whose version is reported
-	nodes        int    // of a cluster; 0: one
-	apart        bool   // its clients stay with one server of a cluster, which they choose by chance
+	product      string // the product whose version is reported
+	nodes        int    // number of nodes of a cluster; 0 means one
+	apart        bool   // each client uses only one server of the cluster, which the client would choose at random
 	locks        []lock
-	many         []string                                        // the locks of ours of which thousands are held
-	modules      []string                                        // the libraries that speak to it
-	sql          *dialect                                        // nil if it is no SQL database
-	serve        func(context.Context, *world) ([]string, error) // its addresses
-	serveCounted func(context.Context, *world) ([]string, error) // where it can only be counted elsewhere
-	prepare      func(context.Context, []string) error           // makes its tables
-	count        counter                                         // nil if nothing is counted
-	counted      string                                          // what the meter counts
-	version      func(context.Context, []string) (string, error) // of the server
+	many         []string                                        // the locks of rowlock of which thousands are held
+	modules      []string                                        // the modules of the client libraries
+	sql          *dialect                                        // nil if the store is not a SQL database
+	serve        func(context.Context, *world) ([]string, error) // returns the addresses of the servers
+	serveCounted func(context.Context, *world) ([]string, error) // returns the addresses of other servers for counting, if these servers cannot count
+	prepare      func(context.Context, []string) error           // creates the tables
+	count        counter                                         // nil if no requests are counted
+	counted      string                                          // says what the meter counts
+	version      func(context.Context, []string) (string, error) // returns the version of the server
 }
 
-// dialect is what differs from one SQL database to the next where a table is more than a matter of locks.
+// dialect contains the differences between SQL databases, for the measurements of tables.
 type dialect struct {
 	driver  string
 	backend func(*sql.DB, ...sqllock.Option) *sqllock.Backend
 	guard   func(*sql.DB, ...fence.Option) *fence.Guard
-	rows    string                                                               // the lock that is a row, by the fastest client
-	fresh   func(ctx context.Context, w *world, at, name string) (string, error) // makes a database of its own
-	name    string                                                               // of a row: the expression
-	touch   string                                                               // an update of a row, whose name is the parameter
-	tidy    []string                                                             // what a server does by itself when it has time
+	rows    string                                                               // name of the lock that is a row, with the fastest client
+	fresh   func(ctx context.Context, w *world, at, name string) (string, error) // creates an empty database
+	name    string                                                               // the expression for the name of a row
+	touch   string                                                               // the update of the row that the parameter names
+	tidy    []string                                                             // statements for the maintenance that a server does by itself when it is idle
 	bloat   bloat
 }
 
 // meter reads a count that a server keeps, such as its commits.
 type meter func(context.Context) (float64, error)
 
-// counter makes a meter of the servers at these addresses.
+// counter creates a meter for the servers at the given addresses.
 type counter func(context.Context, []string) (meter, func(), error)
 
-// meter is nil where nothing is counted.
+// meter returns a meter for the lock, or nil if no requests are counted.
 func (s store) meter(ctx context.Context, at []string, l lock) (meter, func(), error) {
 	count := s.count
 	if l.count != nil {
@@ -60,7 +60,7 @@ func (s store) meter(ctx context.Context, at []string, l lock) (meter, func(), e
 	return count(ctx, at)
 }
 
-// variant is one of ours that differs from another by its driver or an option.
+// variant reports whether a lock of rowlock differs from another one only in its driver or an option.
 func (s store) variant(l lock) bool {
 	return l.kind == report.Rowlock && !slices.Contains(s.many, l.name)
 }
@@ -74,7 +74,7 @@ func (s store) lock(name string) (lock, bool) {
 	return lock{}, false
 }
 
-// stores are all that there are.
+// stores returns all stores.
 func stores() []store {
 	return []store{
 		postgresStore(), mysqlStore("mysql", "MySQL"), mysqlStore("mariadb", "MariaDB"), sqliteStore(),
@@ -91,7 +91,7 @@ func storeOf(id string) (store, bool) {
 	return store{}, false
 }
 
-// number is a name for what is named by a number.
+// number derives a number from a name, for locks that are identified by a number.
 func number(name string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))

@@ -9,11 +9,11 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// table is one question, asked of several stores.
+// table is one question that is measured for several stores.
 type table struct {
 	name     string
-	stores   []string // ids
-	together bool     // all stores at the same time: most of it is waiting
+	stores   []string // identifiers of the stores
+	together bool     // all stores are measured at the same time, because most of the time is spent waiting
 	how      func(plan) string
 	measure  func(*bench, context.Context, store) ([]report.Row, error)
 	columns  []report.Column

@@ -7,16 +7,17 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// three is how long three bare durable updates take, one after the other, by each kind of connection: what a hand-over of a lease
-// row might cost if no process had to be notified. They are measured just before each crowd of ours that they are compared with, since one
-// disk was seen to flush twice as fast as an hour before. Once one right after the other, and once each after a rest as long as a
-// hold, because a machine that has rested is slower, and a hand-over comes after a hold.
+// three measures three bare durable updates, one after the other, with each kind of connection. A hand-over of a lease row might
+// cost this much if no process had to be notified. The updates are measured just before each crowd of rowlock that is compared
+// with them, because the speed of a disk may double within an hour. They are measured without a delay between them, and also with
+// a delay as long as a hold before each. The delay matters because a machine that was idle is slower, and a hand-over comes after
+// a hold.
 type three []*threeUpdate
 
 type threeUpdate struct {
 	name   string
-	floor  string        // the lock that does it, which those are compared with that have it as their floor
-	rest   time.Duration // before each
+	floor  string        // name of the lock that makes these updates; they are compared with the locks that have this floor
+	rest   time.Duration // the delay before each update
 	party  *party
 	took   []time.Duration
 	failed error
@@ -38,7 +39,7 @@ func threeOf(ctx context.Context, at []string, l lock, name string, rest time.Du
 	return u
 }
 
-// measure is for what comes before c.
+// measure measures the updates for the crowd c, before c itself is measured.
 func (all three) measure(ctx context.Context, c crowd, round time.Duration) {
 	for _, u := range all {
 		if u.failed != nil || u.floor != c.lock.floor || c.contenders != mostProcesses {
@@ -51,7 +52,7 @@ func (all three) measure(ctx context.Context, c crowd, round time.Duration) {
 	}
 }
 
-// once is the sum of the three, without the rests.
+// once returns the sum of the three updates without the delays.
 func (u *threeUpdate) once(ctx context.Context) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -75,7 +76,7 @@ func (all three) rows() (rows []report.Row) {
 		switch {
 		case u.failed != nil:
 			row.Error = u.failed.Error()
-		case u.took != nil: // else there was no crowd
+		case u.took != nil: // without figures and without an error there was no crowd to compare with
 			row.Figures = map[string]float64{"p50_us": percentile(u.took, 50), "p99_us": percentile(u.took, 99)}
 		}
 		rows = append(rows, row)

@@ -14,37 +14,38 @@ import (
 	"time"
 )
 
-// workerVariable makes this program one of the processes of a crowd.
+// workerVariable is the environment variable that makes this program a process of a crowd.
 const workerVariable = "ROWLOCK_BENCH_WORKER"
 
 // hold is how long each holder keeps the lock.
 const hold = time.Millisecond
 
-// The roles of a worker's members.
+// These are the roles of a worker's members.
 const (
-	relayRole = "relay" // acquire, hold for a moment, release, and again
-	keepRole  = "keep"  // acquire once, and tell of the loss
-	manyRole  = "many"  // hold as many leases as there are members, each of a name of its own
+	relayRole = "relay" // repeatedly acquire, hold for a moment and release
+	keepRole  = "keep"  // acquire once, and report the loss
+	manyRole  = "many"  // hold one lease for each member, each with its own name
 )
 
 // job is the first line that a worker reads.
 type job struct {
 	Store, Lock string
 	At          []string
-	Apart       bool // each process talks to one of them
+	Apart       bool // each process uses only one of the addresses
 	Task        task
 	Role        string
-	First       int // number of its first member
+	First       int // number of the worker's first member
 }
 
-// worker is one process of a crowd. It reports what happens in lines: the kind of event, the member and the time. It
-// reads the commands start, go, greedy and stop. "go" has the number of the member to which the lock was handed over.
+// worker is one process of a crowd. It reports events as lines with the kind of event, the member and the time. The worker reads
+// the commands start, go, greedy and stop. The argument of "go" is the number of the member that may continue, because another
+// member has acquired the lock.
 type worker struct {
 	job    job
 	out    io.Writer
 	mu     sync.Mutex
-	passed []chan struct{} // to each member that waits until another one has the lock
-	greedy chan struct{}   // closed: nobody waits for that any more
+	passed []chan struct{} // one channel for each member; it wakes a member that waits until another member has acquired the lock
+	greedy chan struct{}   // after it is closed, no member waits for another member any more
 }
 
 // work is the main function of a worker.
@@ -87,7 +88,7 @@ func work(in io.Reader, out io.Writer) error {
 	return w.run(ctx, p)
 }
 
-// obey reads commands until one of them is stop, or their sender is gone.
+// obey reads commands until the command stop, or until the sender has ended.
 func (w *worker) obey(commands *bufio.Scanner, cancel, start func()) {
 	greedy := sync.OnceFunc(func() { close(w.greedy) })
 	for commands.Scan() {
@@ -111,7 +112,7 @@ func (w *worker) obey(commands *bufio.Scanner, cancel, start func()) {
 	w.stop(cancel)
 }
 
-// stop gives what is under way a few seconds: some libraries know no ctx.
+// stop gives running operations a few seconds to end, because some libraries ignore ctx.
 func (w *worker) stop(cancel func()) {
 	time.AfterFunc(5*time.Second, func() { os.Exit(0) })
 	cancel()
@@ -135,7 +136,7 @@ func (w *worker) run(ctx context.Context, p *party) error {
 	return <-failures
 }
 
-// leg is one holding of the lock by one member.
+// leg is one acquire, hold and release of the lock by one member.
 func (w *worker) leg(ctx context.Context, i int, acquire acquirer) error {
 	h, err := acquire(ctx)
 	if err != nil {
@@ -163,7 +164,7 @@ func (w *worker) leg(ctx context.Context, i int, acquire acquirer) error {
 	return nil
 }
 
-// keep holds the lock until the process is ended.
+// keep holds the lock until the process ends.
 func (w *worker) keep(ctx context.Context, i int, h held) error {
 	select {
 	case <-h.lost:

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// world is the servers: those of the environment, and those that are started when they are first asked for.
+// world contains the servers: those from the environment, and those that the benchmark starts on first use.
 type world struct {
 	folder string
 
@@ -32,7 +32,8 @@ func (w *world) close() {
 	_ = os.RemoveAll(w.folder)
 }
 
-// once keeps what start returns under that key. Others who want it wait; other keys do not.
+// once calls start once for each key, and keeps the result. Concurrent callers with the same key wait. Callers with other keys do
+// not wait.
 func (w *world) once(key string, start func() ([]string, func(), error)) ([]string, error) {
 	w.mu.Lock()
 	get, ok := w.got[key]
@@ -52,7 +53,7 @@ func (w *world) once(key string, start func() ([]string, func(), error)) ([]stri
 	return get()
 }
 
-// ready is a store's addresses, with its tables made.
+// ready creates the tables of a store, and returns the store's addresses.
 func (w *world) ready(ctx context.Context, s store) ([]string, error) {
 	at, err := s.serve(ctx, w)
 	if err != nil {
@@ -66,10 +67,10 @@ func (w *world) ready(ctx context.Context, s store) ([]string, error) {
 	})
 }
 
-// errMissing is left out, unless ROWLOCK_REQUIRE=all.
+// errMissing says that a server is missing. The store is then omitted, unless ROWLOCK_REQUIRE=all.
 var errMissing = errors.New("there is no server")
 
-// environment is a server that the environment names.
+// environment returns the address of a server from the environment.
 func environment(engine string) func(context.Context, *world) ([]string, error) {
 	return func(context.Context, *world) ([]string, error) {
 		at := os.Getenv(testserver.Variable(engine))
@@ -80,7 +81,7 @@ func environment(engine string) func(context.Context, *world) ([]string, error) 
 	}
 }
 
-// started is so many servers of our own, each alone.
+// started starts n independent servers.
 func (w *world) started(ctx context.Context, key, engine string, n int, o testserver.Options) ([]string, error) {
 	return w.once(key, func() (at []string, stop func(), err error) {
 		var all []*testserver.Server

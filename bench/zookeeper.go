@@ -18,7 +18,7 @@ const bareZooKeeper = "create and delete"
 
 var anybody = zk.WorldACL(zk.PermAll)
 
-// zooKeeperStore is the server of the environment, or several that are started for it.
+// zooKeeperStore is the server that the environment names. For several servers, the benchmark starts its own ensemble.
 func zooKeeperStore(servers int) store {
 	s := store{
 		id: "zookeeper", title: "ZooKeeper, one server", product: "ZooKeeper", serve: environment(testserver.ZooKeeper), prepare: prepareZooKeeper,
@@ -30,7 +30,7 @@ func zooKeeperStore(servers int) store {
 				backend := zklock.New(at)
 				return backend, backend.Close, nil
 			}),
-			// A Lock knows no ctx, so that at the end each waiter has it once more.
+			// This library's Lock ignores ctx. So at the end each waiter acquires the lock once more.
 			{name: "go-zookeeper's Lock", kind: report.Peer, floor: bareZooKeeper, most: 150, keeps: true, open: zooKeeperLock},
 		},
 	}
@@ -53,7 +53,7 @@ func zooKeeperStore(servers int) store {
 	return s
 }
 
-// openZooKeeper connects, and returns once there is a session.
+// openZooKeeper connects, and returns when the session exists.
 func openZooKeeper(ctx context.Context, at []string, timeout time.Duration) (*zk.Conn, error) {
 	if timeout == 0 {
 		timeout = 10 * time.Second
@@ -79,7 +79,7 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// prepareZooKeeper makes the folder of the bare nodes.
+// prepareZooKeeper creates the parent node of the bare nodes.
 func prepareZooKeeper(ctx context.Context, at []string) error {
 	conn, err := openZooKeeper(ctx, at, 0)
 	if err != nil {
@@ -92,7 +92,7 @@ func prepareZooKeeper(ctx context.Context, at []string) error {
 	return nil
 }
 
-// zooKeeperBare is the two commits that a lock is at least.
+// zooKeeperBare makes the two commits that any lock needs at least.
 func zooKeeperBare(ctx context.Context, at []string, _ task) (*party, error) {
 	conn, err := openZooKeeper(ctx, at, 0)
 	if err != nil {

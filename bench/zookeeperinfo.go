@@ -15,7 +15,7 @@ var (
 	zooVersion = regexp.MustCompile(`(?m)^Zookeeper version: ([0-9.]+)`)
 )
 
-// askZooKeeper asks one server how it is.
+// askZooKeeper asks one server for its status.
 func askZooKeeper(ctx context.Context, at []string, what *regexp.Regexp) (string, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", at[0])
 	if err != nil {
@@ -43,7 +43,7 @@ func zooKeeperVersion(ctx context.Context, at []string) (string, error) {
 	return askZooKeeper(ctx, at, zooVersion)
 }
 
-// countZooKeeper counts transactions, which the servers number.
+// countZooKeeper counts the transactions, which the servers number.
 func countZooKeeper(_ context.Context, at []string) (meter, func(), error) {
 	return func(ctx context.Context) (float64, error) {
 		last, err := askZooKeeper(ctx, at, zxid)
@@ -51,6 +51,6 @@ func countZooKeeper(_ context.Context, at []string) (meter, func(), error) {
 			return 0, err
 		}
 		n, err := strconv.ParseUint(last, 16, 64)
-		return float64(n & math.MaxUint32), err // the upper half is the number of the leader's term
+		return float64(n & math.MaxUint32), err // the upper half is the number of the leader's epoch
 	}, func() {}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The text of a refusal has only what the store reported.
+// The text of a refusal contains only values that the store reported.
 func TestHeldReportsOnlyKnownValues(t *testing.T) {
 	for want, held := range map[string]driver.Held{
 		"locked by another transaction":                             {Reason: driver.Contended},
@@ -26,8 +26,7 @@ func TestHeldReportsOnlyKnownValues(t *testing.T) {
 	}
 }
 
-// A marked error keeps its text and its cause, and reports whether the request had an effect, even if it is
-// wrapped.
+// A marked error keeps its text and its cause. It reports whether the request had an effect, even if the error is wrapped.
 func TestFailuresSayWhetherTheyHadAnEffect(t *testing.T) {
 	cause := errors.New("no such table")
 	for _, c := range []struct {

@@ -9,8 +9,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// In a store that requires an expiry, a pause is a lease of about a century, and is recognised even after
-// years.
+// In a store that requires an expiry, a pause is a lease of about a century. The lease is recognised as a pause even after years.
 func TestAPauseIsALeaseThatDoesNotEnd(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for left, paused := range map[time.Duration]bool{
@@ -37,7 +36,7 @@ func TestAPauseIsALeaseThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// Only a lease becomes a pause: another state or reason stays, even if it lasts as long.
+// Only a lease becomes a pause. Another state or reason does not change, even if it lasts as long as a pause.
 func TestNothingButALeaseBecomesAPause(t *testing.T) {
 	for _, reason := range []driver.Reason{driver.MinHold, driver.Handover, driver.Quarantine, driver.Contended, driver.Draining, driver.Reserved} {
 		held := driver.Held{Reason: reason, ExpiresIn: driver.Endless}

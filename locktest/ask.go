@@ -13,9 +13,9 @@ func (t *trial) request(key driver.Key) driver.Request {
 	return driver.Request{Key: key, Nonce: driver.NewNonce(), TTL: steady, Holder: "locktest", Note: t.name}
 }
 
-// ask sends one request. It retries a bounded number of times if the store reports contention with another
-// writer. It also retries a request that failed after half of the TTL or later. On an overloaded machine a
-// backend may report that a grant came too late.
+// ask sends one request. If the store reports contention with another writer, ask retries a limited number of times. It also
+// retries a request that failed after half of the TTL or later, because a backend on an overloaded machine may report that a
+// grant came too late.
 func (t *trial) ask(b driver.Backend, r driver.Request) (g driver.Grant, held *driver.Held) {
 	late := 0
 	t.poll("a reply other than contended", func() bool {
@@ -39,7 +39,7 @@ func (t *trial) ask(b driver.Backend, r driver.Request) (g driver.Grant, held *d
 
 func (t *trial) checkGrant(b driver.Backend, r driver.Request, g driver.Grant) {
 	switch {
-	case g.Token < 0, g.Token == 0 && ordered(b): // zero means that the backend has no tokens
+	case g.Token < 0, g.Token == 0 && ordered(b): // token zero is valid if the backend has no tokens
 		t.fatalf("granted token %d; tokens are larger than zero", g.Token)
 	case g.Key != r.Key || g.Nonce != r.Nonce:
 		t.fatalf("requested %q with nonce %s, granted %q with nonce %s", r.Key, r.Nonce, g.Key, g.Nonce)
@@ -79,7 +79,7 @@ func (t *trial) grantAtLast(b driver.Backend, r driver.Request) driver.Grant {
 	return g
 }
 
-// isHeld checks that the store holds g. It changes only the expiry.
+// isHeld checks that the store holds g. The check changes only the expiry of g.
 func (t *trial) isHeld(b driver.Backend, g driver.Grant) {
 	if got := t.renew(b, g); got != driver.Renewed {
 		t.fatalf("the holder of token %d renews: %s", g.Token, got)
@@ -107,7 +107,7 @@ func (t *trial) release(b driver.Backend, g driver.Grant) {
 	}
 }
 
-// releaseNot sends a release that must change nothing.
+// releaseNot sends a release that must have no effect.
 func (t *trial) releaseNot(b driver.Backend, g driver.Grant) {
 	if err := b.Release(t.ctx, g); !errors.Is(err, driver.ErrNotHeld) {
 		t.fatalf("release of what is not held (token %d): want driver.ErrNotHeld, got %v", g.Token, err)
@@ -121,7 +121,7 @@ func (t *trial) expired(b driver.Backend, r driver.Request) driver.Grant {
 		t.expire(e, r.Key)
 		return g
 	}
-	// A later grant of the same TTL ends later by the same clock.
+	// A later grant with the same TTL ends later on the same clock.
 	r.TTL = brief
 	g := t.grant(b, r)
 	sentinel := t.request(t.key("sentinel/" + r.Nonce.String()))
@@ -145,7 +145,7 @@ func timed(f func()) time.Duration {
 	return time.Since(start)
 }
 
-// withTimeout returns a context that ends after d, or with the trial.
+// withTimeout returns a context that ends after d, or when the trial ends.
 func (t *trial) withTimeout(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.ctx, d)
 }

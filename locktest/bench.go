@@ -9,9 +9,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Bench measures operations that every backend has, in numbers that can be compared. They are: acquire and
-// release of a free name, an attempt to acquire a held name, and the renewal of 100 leases with one call. The
-// time of a renewal is that of the call. It calls newHarness once.
+// Bench measures operations that every backend has, so that the figures of backends can be compared. The operations are: acquire
+// and release of a free name, an attempt to acquire a held name, and the renewal of 100 leases with one call. The time of a
+// renewal is the time of that one call. Bench calls newHarness once.
 func Bench(b *testing.B, newHarness func(tb testing.TB) Harness) {
 	b.Helper()
 	ctx := context.Background()

@@ -21,10 +21,10 @@ type mutant struct {
 
 func (m mutant) harness() Harness { return inprocess.New(m.build(memlock.New())) }
 
-// impatient has short limits for events that never happen. The watchdog has its own test.
+// impatient has short limits for events that never happen. The watchdog is tested separately.
 var impatient = settings{limit: 20 * time.Second, grace: 5 * time.Second, patience: 1500 * time.Millisecond}
 
-// Each broken backend fails the cases that are named for it, and each failure prints the broken promise.
+// Each broken backend fails the cases that the mutant names, and each failure prints the broken promise.
 func TestEveryMutantIsCaught(t *testing.T) {
 	for _, m := range mutants() {
 		t.Run(m.defect, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestEveryMutantIsCaught(t *testing.T) {
 	}
 }
 
-// isCaught runs the named cases on a broken backend. Each of them must fail in time.
+// isCaught runs the named cases on a broken backend. Each case must fail in time.
 func isCaught(t *testing.T, h Harness, names []string) {
 	t.Helper()
 	chosen := slices.DeleteFunc(cases(), func(c testCase) bool { return !slices.Contains(names, c.name) })
@@ -60,7 +60,7 @@ func isCaught(t *testing.T, h Harness, names []string) {
 	}
 }
 
-// A client that keeps waiting after its context has ended fails each case that cuts it off.
+// A client that keeps waiting after its context has ended fails each case that cuts off the client.
 func TestDeafClientIsCaught(t *testing.T) {
 	t.Parallel()
 	isCaught(t, deaf{inprocess.New(memlock.New())}, caughtDeaf)
@@ -92,7 +92,7 @@ func TestMemlockPassesTheMutantsCases(t *testing.T) {
 	require.NoError(t, impatient.check(t.Context(), inprocess.New(memlock.New()), able))
 }
 
-// Names of cases and promises are unique, because subtests and exemptions use them.
+// The names of cases and promises are unique, because subtests and exemptions use these names.
 func TestCasesHaveNamesOfTheirOwn(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, c := range cases() {

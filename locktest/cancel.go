@@ -22,7 +22,7 @@ var cancelCases = []testCase{
 	},
 }
 
-// unanswered makes each kind of call with ctx, and checks that none reports an outcome.
+// unanswered makes each kind of call with ctx, and checks that no call reports an outcome.
 func (t *trial) unanswered(ctx context.Context, b driver.Backend, g driver.Grant, free driver.Request) {
 	end := time.Now()
 	if deadline, ok := ctx.Deadline(); ok && deadline.After(end) {
@@ -60,7 +60,7 @@ func endedContext(t *trial) {
 	t.grant(b, t.request(free.Key))
 }
 
-// takeBack releases what the store granted to the nonce of r.
+// takeBack releases the grant that the store may have made for the nonce of r.
 func (t *trial) takeBack(b driver.Backend, r driver.Request) {
 	err := b.Release(t.ctx, driver.Grant{Key: r.Key, Nonce: r.Nonce, TTL: r.TTL})
 	if err != nil && !errors.Is(err, driver.ErrNotHeld) {

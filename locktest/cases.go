@@ -9,7 +9,7 @@ import (
 const (
 	// steady is the TTL of leases that must not expire while a case runs, even on a slow machine.
 	steady = 20 * time.Second
-	// brief is the TTL of leases whose expiry a case waits for. A store may round it up.
+	// brief is the TTL of leases whose expiry a case waits for. A store may round this TTL up.
 	brief = 400 * time.Millisecond
 	// lively is the TTL of leases that the engine renews during a fault. It is long enough that a delay of
 	// the scheduler causes no loss.
@@ -26,7 +26,7 @@ type testCase struct {
 	name    string
 	promise string
 	needs   []power
-	alone   bool // it changes more than its own names, so no other case may run at the same time
+	alone   bool // the case changes more than its own names, so no other case may run at the same time
 	run     func(*trial)
 }
 
@@ -40,7 +40,7 @@ func cases() []testCase {
 	)
 }
 
-// unable returns why c cannot run on h, or "" if it can.
+// unable returns the reason why c cannot run on h, or "" if c can run.
 func (c testCase) unable(h Harness) string {
 	if e, ok := h.(Exempter); ok {
 		if why, exempt := e.Exempt()[c.name]; exempt {

@@ -52,8 +52,8 @@ func minimumHold(t *trial) {
 	t.grantAtLast(b, t.request(r.Key))
 }
 
-// refuseUntil checks that key is refused until then, and returns the last refusal. It ignores refusals after
-// that time, and fails on a grant before it.
+// refuseUntil checks that key is refused until the instant then, and returns the last refusal. A grant before that instant is a
+// failure. A refusal after that instant is ignored.
 func (t *trial) refuseUntil(b driver.Backend, key driver.Key, then time.Time) *driver.Held {
 	var last *driver.Held
 	for time.Now().Before(then) {

@@ -35,7 +35,7 @@ var doubtCases = []testCase{
 	},
 }
 
-// warm sends every kind of request of b once, so that its connection is open.
+// warm sends every kind of request of b once, so that the connection of b is open.
 func (t *trial) warm(b driver.Backend) {
 	for i := range 2 {
 		g := t.grant(b, t.request(t.key(fmt.Sprint("warm", i))))
@@ -70,7 +70,7 @@ func acquireGivenUp(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
 	t.warm(a)
-	l := t.locker(a, rowlock.TTL(10*t.patience)) // unless the locker releases it, it stays held
+	l := t.locker(a, rowlock.TTL(10*t.patience)) // unless the locker releases the name, the name stays held
 	t.dropReply(a)
 	ctx, cancel := t.withTimeout(lively / 4)
 	defer cancel()
@@ -112,7 +112,7 @@ func renewalReplyLost(t *trial) {
 	if err := lease.Err(); err != nil {
 		t.fatalf("one lost reply ends a lease of %s: %v", steady, err)
 	}
-	if sessions(a) { // a connection that lost a reply gets no further replies
+	if sessions(a) { // a connection that lost one reply gets no later replies
 		return
 	}
 	t.poll("a renewal succeeds after one was lost", func() bool { return lease.Renew(t.ctx) == nil })

@@ -19,7 +19,7 @@ func (t *trial) locker(b driver.Backend, opts ...rowlock.Option) *rowlock.Locker
 	return l
 }
 
-// acquire waits for the name, which must become free.
+// acquire waits for the name. The name must become free.
 func (t *trial) acquire(l *rowlock.Locker, name string, opts ...rowlock.Option) *rowlock.Lease {
 	ctx, cancel := t.withTimeout(t.patience)
 	defer cancel()
@@ -30,7 +30,7 @@ func (t *trial) acquire(l *rowlock.Locker, name string, opts ...rowlock.Option) 
 	return lease
 }
 
-// renewLease renews a held lease. It retries a renewal without a reply while the lease is trusted.
+// renewLease renews a held lease. While the lease is trusted, renewLease retries a renewal that got no reply.
 func (t *trial) renewLease(le *rowlock.Lease) {
 	err := le.Renew(t.ctx)
 	for errors.Is(err, rowlock.ErrUnknown) && le.Err() == nil && t.ctx.Err() == nil {
@@ -41,8 +41,8 @@ func (t *trial) renewLease(le *rowlock.Lease) {
 	}
 }
 
-// tryHeld requests a name that another client holds. It retries a bounded number of times if the store does
-// not reply. A pooler that opens one connection after the other may be busy with those that were cut off.
+// tryHeld requests a name that another client holds. If the store does not reply, tryHeld retries a limited number of times. A
+// pooler that opens its connections one after the other may still be replacing the connections that were cut.
 func (t *trial) tryHeld(l *rowlock.Locker, name string) *rowlock.HeldError {
 	var held *rowlock.HeldError
 	t.poll("a reply other than contended or unavailable", func() bool {
@@ -62,14 +62,14 @@ func (t *trial) tryHeld(l *rowlock.Locker, name string) *rowlock.HeldError {
 
 // waiter is an Acquire in its own goroutine.
 type waiter struct {
-	waiting chan struct{} // closed once it was refused, or waits behind others of its process
-	done    chan struct{} // closed once it has returned
+	waiting chan struct{} // closed after the waiter was refused, or when it waits behind other waiters of its process
+	done    chan struct{} // closed after Acquire has returned
 	lease   *rowlock.Lease
 	err     error
 	took    time.Duration
 }
 
-// wait starts an Acquire and returns once it waits.
+// wait starts an Acquire, and returns when that Acquire waits.
 func (t *trial) wait(ctx context.Context, l *rowlock.Locker, name string, opts ...rowlock.Option) *waiter {
 	w := &waiter{waiting: make(chan struct{}), done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(ctx)
@@ -101,7 +101,7 @@ func (t *trial) has(w *waiter) *rowlock.Lease {
 	return w.lease
 }
 
-// isFree checks that b can acquire the name soon.
+// isFree checks that b can acquire the name within a short time.
 func (t *trial) isFree(b driver.Backend, name string) {
 	t.release(b, t.grantAtLast(b, t.request(driver.Key{Name: name})))
 }

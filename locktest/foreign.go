@@ -43,8 +43,7 @@ func otherToken(t *trial, g driver.Grant) []driver.Grant {
 	return []driver.Grant{older, newer}
 }
 
-// foreignRenewal uses the holder's own client. If grants end with a session, another client has another
-// session anyway.
+// foreignRenewal uses the holder's own client. If grants end with a session, another client would differ by its session anyway.
 func foreignRenewal(t *trial, alter func(*trial, driver.Grant) []driver.Grant) {
 	a, b := t.open(), t.open()
 	g := t.grant(a, t.request(t.key("x")))

@@ -55,7 +55,7 @@ func (t *trial) needHandOver(b driver.Backend) driver.HandOverer {
 	return h
 }
 
-// handOver makes a hand-over that must succeed. It retries while the row is contended.
+// handOver makes a hand-over that must succeed. While the row is contended, handOver retries.
 func (t *trial) handOver(b driver.HandOverer, from driver.Grant, r driver.Request) driver.Grant {
 	var g driver.Grant
 	t.poll("a reply other than contended", func() bool {

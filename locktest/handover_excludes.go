@@ -14,10 +14,10 @@ func handOverExcludes(t *trial) {
 	const rivals, times = 3, 30
 	g := t.grant(a, t.request(t.key("x")))
 	var asked atomic.Int64
-	var over atomic.Bool // no cancelled request either, because with some poolers it breaks other connections
+	var over atomic.Bool // set instead of cancelling a request, because with some poolers a cancelled request breaks other connections
 	granted := make(chan string, rivals)
 	var asking sync.WaitGroup
-	t.cleanup(func() { // before the clients are closed
+	t.cleanup(func() { // runs before the clients are closed
 		over.Store(true)
 		asking.Wait()
 	})
@@ -43,7 +43,7 @@ func handOverExcludes(t *trial) {
 	t.release(a, g)
 }
 
-// rival requests a key that is never free, until over is set, and returns what was wrong.
+// rival requests a key that is never free. It stops when over is true, and returns an error if a request was granted.
 func (t *trial) rival(b driver.Backend, key driver.Key, asked *atomic.Int64, over *atomic.Bool) string {
 	for !over.Load() {
 		g, err := b.Acquire(t.ctx, t.request(key))
@@ -59,7 +59,7 @@ func (t *trial) rival(b driver.Backend, key driver.Key, asked *atomic.Int64, ove
 	return ""
 }
 
-// isHeldAtLast does the same as isHeld, while other clients may change the row.
+// isHeldAtLast does the same as isHeld, while other clients may change the lock's row.
 func (t *trial) isHeldAtLast(b driver.Backend, g driver.Grant) {
 	t.poll("an outcome other than unknown", func() bool {
 		switch got := t.renew(b, g); got {

@@ -54,7 +54,7 @@ func handOverReplyLost(t *trial) {
 	t.release(a, g)
 }
 
-// handOverAgain retries until a connection that lost a reply is replaced.
+// handOverAgain retries until the connection that lost a reply has been replaced.
 func (t *trial) handOverAgain(b driver.HandOverer, from driver.Grant, r driver.Request) (g driver.Grant) {
 	t.poll("a hand-over succeeds after a reply was lost", func() bool {
 		ctx, cancel := t.withTimeout(slack)

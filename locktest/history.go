@@ -24,14 +24,14 @@ var historyCases = []testCase{
 const (
 	clients = 8
 	enough  = 10 // grants for each client, if there is enough time
-	rooms   = 3  // names
+	rooms   = 3  // number of names
 )
 
-// stay is one grant as its client saw it.
+// stay is one grant, as observed by its client.
 type stay struct {
 	room, client int
 	token        driver.Token
-	got, gave    time.Time // after the reply to the request, and before the release
+	got, gave    time.Time // got is after the reply to the request, and gave is before the release
 }
 
 // room stands for one name. Each new holder must find it empty.
@@ -113,7 +113,7 @@ func (g *guest) run() error {
 // pause waits as long as a short piece of work takes, so that the clients compete.
 func pause() { time.Sleep(rand.N(time.Millisecond)) }
 
-// work does what a holder does, and repeats old calls, as a network may.
+// work does what a holder does. It also repeats old calls, as a network may do.
 func (g *guest) work(grant driver.Grant) error {
 	if len(g.past) > 0 {
 		old := g.past[rand.N(len(g.past))]
@@ -125,8 +125,8 @@ func (g *guest) work(grant driver.Grant) error {
 	return g.renew(grant)
 }
 
-// renew retries if the outcome is unknown, as the engine does. Another client may be changing the row at that
-// moment.
+// renew renews the grant, and retries if the outcome is unknown, as the engine does. Another client may be changing the row at
+// that moment.
 func (g *guest) renew(grant driver.Grant) error {
 	const tries = 20
 	var outcomes []driver.Outcome
@@ -147,7 +147,7 @@ func (g *guest) renew(grant driver.Grant) error {
 	return nil
 }
 
-// judge returns an error if no order of the grants explains the stays.
+// judge returns an error if no possible order of the grants explains the stays.
 func judge(stays []stay, tokens bool) error {
 	if len(stays) == 0 {
 		return errors.New("no client acquired anything")

@@ -72,7 +72,7 @@ func inspectorLists(t *trial) {
 	a, b := t.open(), t.open()
 	inspector := t.needOperator(b)
 	mine, other := "ns-"+t.unique, "ns-"+t.unique+"-other"
-	want := []string{"B", "a", "a ", "b", "é", "世"} // in the order of their bytes
+	want := []string{"B", "a", "a ", "b", "é", "世"} // the expected order is the order of the names' bytes
 	hold := func(namespace, name string) {
 		r := t.request(driver.Key{Namespace: namespace, Name: name})
 		r.TTL = 3 * steady // listing all names of a store that other cases share may take long
@@ -96,7 +96,7 @@ func inspectorLists(t *trial) {
 	}
 }
 
-// list returns the names that List returns, in its order. It keeps only those of the namespace only.
+// list returns the names that List returns, in the order of List. It omits names of other namespaces than the parameter only.
 func (t *trial) list(i driver.Operator, namespace string, all bool, only string) []string {
 	statuses, err := i.List(t.ctx, namespace, all)
 	if err != nil {
@@ -128,9 +128,9 @@ func forceNeedsTheToken(t *trial) {
 	}
 	t.refuse(b, t.request(key))
 	t.isHeld(a, g)
-	dead := t.expired(b, t.request(t.key("expired"))) // another session, because its end also ends its other grants
+	dead := t.expired(b, t.request(t.key("expired"))) // uses another session, because the end of a session also ends the session's other grants
 	err := inspector.ForceRelease(t.ctx, dead.Key, dead.Token, false)
-	if err != nil && !(sessions(b) && errors.Is(err, driver.ErrNotHeld)) { // no trace of the grant is left
+	if err != nil && !(sessions(b) && errors.Is(err, driver.ErrNotHeld)) { // the store has no trace of the grant
 		t.fatalf("forced release of an expired lease: %v", err)
 	}
 	t.release(a, g)

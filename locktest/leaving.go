@@ -19,7 +19,7 @@ var leavingCases = []testCase{
 	},
 }
 
-// listen subscribes b to key. Without a subscription no store can grant by itself.
+// listen subscribes b to key. Without a subscription no store can grant a waiting request by itself.
 func (t *trial) listen(b driver.Backend, key driver.Key) {
 	n, ok := b.(driver.Notifier)
 	if !ok {
@@ -32,8 +32,8 @@ func (t *trial) listen(b driver.Backend, key driver.Key) {
 	t.cleanup(stop)
 }
 
-// leave sends a request of a waiter, which is refused, and gives a store that records such a request a moment
-// to do so. If the request is granted to nobody, it stays for longer than a case lasts.
+// leave sends a request of a waiter, which the store refuses. Some stores record such a request, and leave gives the store a
+// moment to do so. If no release grants the recorded request, the request stays for longer than a case lasts.
 func (t *trial) leave(b driver.Backend, key driver.Key) (r driver.Request, pending bool) {
 	r = t.request(key)
 	r.TTL, r.Waits = min(10*t.patience, time.Minute), true

@@ -21,7 +21,7 @@ var leftoverCases = []testCase{
 	},
 }
 
-// noGoroutineLeft labels a goroutine. The goroutines that it starts inherit the label, so the case can tell
+// noGoroutineLeft labels a goroutine. All goroutines started by this goroutine inherit the label, so the case can distinguish
 // them from all other goroutines of the process.
 func noGoroutineLeft(t *trial) {
 	b, err := t.harness.Open(t.ctx)
@@ -51,7 +51,7 @@ func noGoroutineLeft(t *trial) {
 	}
 }
 
-// busy makes a locker and its backend start everything that they ever start.
+// busy makes a locker and its backend start every goroutine that they can start.
 func busy(ctx context.Context, b driver.Backend, names []string) error {
 	l, err := rowlock.New(b, rowlock.TTL(steady), rowlock.RenewEvery(lively/20))
 	if err != nil {

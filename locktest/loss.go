@@ -75,7 +75,7 @@ func lossEndsTheWork(t *trial) {
 func maximumHoldFrees(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
-	l := t.locker(a, rowlock.TTL(3*steady), rowlock.MaxHold(lively), rowlock.Margin(lively/4)) // without the maximum the case would have to wait for this TTL
+	l := t.locker(a, rowlock.TTL(3*steady), rowlock.MaxHold(lively), rowlock.Margin(lively/4)) // without MaxHold the case would have to wait for this TTL
 	lease := t.acquire(l, name)
 	t.await(lease.Context().Done(), "the context of a lease ends with its maximum hold")
 	var lost *rowlock.LostError
@@ -89,7 +89,7 @@ func maximumHoldFrees(t *trial) {
 func lossHarmsNobody(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
-	old := t.acquire(t.locker(a), name) // it renews so rarely that it does not notice the loss
+	old := t.acquire(t.locker(a), name) // this locker renews so rarely that it does not notice the loss
 	t.expireName(name)
 	present := t.acquire(t.locker(b), name)
 	if present.Token() == old.Token() && old.Token() != 0 {

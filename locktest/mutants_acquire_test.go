@@ -31,7 +31,7 @@ func (m racy) Acquire(ctx context.Context, r driver.Request) (driver.Grant, erro
 	if err != nil || seen.State != driver.StateFree {
 		return m.Backend.Acquire(ctx, r)
 	}
-	runtime.Gosched() // long enough for another client
+	runtime.Gosched() // lets another client run in between
 	time.Sleep(time.Millisecond)
 	return neverExcludes(m).Acquire(ctx, r)
 }
@@ -98,7 +98,7 @@ func (m sameNonceRefused) Acquire(ctx context.Context, r driver.Request) (driver
 	return m.Backend.Acquire(ctx, r)
 }
 
-// remembering answers a known nonce from memory.
+// remembering answers a request with a known nonce from memory.
 type remembering struct {
 	*memlock.Backend
 	mu     sync.Mutex

@@ -13,7 +13,7 @@ type freesBetween struct{ *memlock.Backend }
 
 func (m freesBetween) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	if g, err := m.Backend.HandOver(ctx, driver.Grant{Key: from.Key, Nonce: r.Nonce, Token: -1}, r); err == nil {
-		return g, nil // a repeated request
+		return g, nil // this is a repeated request
 	}
 	if err := m.Release(ctx, from); err != nil {
 		return driver.Grant{}, err

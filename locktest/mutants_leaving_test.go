@@ -10,13 +10,13 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// leaves is a store that records the requests of waiters, and grants the first of them with the release of
-// the holder.
+// leaves is a store that records the requests of waiters. When the holder releases the name, the store grants the first recorded
+// request.
 type leaves struct {
 	*memlock.Backend
 
-	keeps  bool // it keeps requests that were withdrawn
-	denies bool // it does not report that it has recorded a request
+	keeps  bool // the store keeps requests that were withdrawn
+	denies bool // the store does not report that it has recorded a request
 
 	mu   sync.Mutex
 	left map[driver.Key][]driver.Request

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// folds are functions that map different keys to one.
+// folds are functions that map different keys to the same key.
 var folds = map[string]struct {
 	key      func(driver.Key) driver.Key
 	caughtBy string
@@ -43,7 +43,7 @@ func named(k driver.Key, name string) driver.Key {
 	return k
 }
 
-// rekeyed keeps every lock under a changed key.
+// rekeyed stores every lock under a changed key.
 type rekeyed struct {
 	*memlock.Backend
 	fold func(driver.Key) driver.Key

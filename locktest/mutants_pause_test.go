@@ -8,8 +8,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// pausesForAnHour keeps the nonce and turns the lease into a long one. A renewal of the former holder ends
-// the pause.
+// pausesForAnHour keeps the nonce and turns the lease into a long lease. So a renewal by the former holder ends the pause.
 type pausesForAnHour struct{ *memlock.Backend }
 
 func (m pausesForAnHour) Pause(ctx context.Context, g driver.Grant, _ driver.Nonce) error {

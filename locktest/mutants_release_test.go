@@ -27,7 +27,7 @@ func (m releasesByName) Release(ctx context.Context, g driver.Grant) error {
 	return m.Backend.Release(ctx, g)
 }
 
-// releasesOnce does not remember what it has released.
+// releasesOnce does not remember which grants it has released.
 type releasesOnce struct {
 	*memlock.Backend
 	mu   sync.Mutex

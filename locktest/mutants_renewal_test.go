@@ -84,7 +84,7 @@ func (m renewsReversed) Renew(ctx context.Context, grants []driver.Grant) ([]dri
 	return outcomes, err
 }
 
-// renewsOnce treats a repeated renewal as one of another client.
+// renewsOnce treats a repeated renewal as a renewal by another client.
 type renewsOnce struct {
 	*memlock.Backend
 	mu   sync.Mutex
@@ -108,7 +108,7 @@ func (m *renewsOnce) Renew(ctx context.Context, grants []driver.Grant) ([]driver
 	return outcomes, err
 }
 
-// nonceless replaces the caller's nonce by that of the current holder.
+// nonceless replaces the caller's nonce by the nonce of the current holder.
 type nonceless struct {
 	*memlock.Backend
 	renews, releases bool

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// readwrite is a store in memory with a shared form and a queue. Its waiters retry. It is the specification
-// of sharing, and its defects are the mutants.
+// readwrite is a store in memory with a shared form and a queue. Its waiters retry. It is the specification of sharing, and each
+// of its defects is a mutant.
 type readwrite struct {
 	defect string
 
@@ -150,7 +150,7 @@ func rw(defect string) Harness {
 	return &readwrite{defect: defect, queues: make(map[driver.Key][]*rwEntry)}
 }
 
-// Each defect of sharing fails the cases that are named for it, and a store without a defect passes.
+// Each defect of sharing fails the cases that the defect names, and a store without a defect passes.
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, impatient.check(t.Context(), rw(""), sharingCases))

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// asOther sends an altered request, and reports the grant of the original one.
+// asOther sends an altered request, and reports the grant as if the original request had been sent.
 func asOther(ctx context.Context, b *memlock.Backend, r driver.Request, alter func(*driver.Request)) (driver.Grant, error) {
 	other := r
 	alter(&other)
@@ -33,7 +33,7 @@ func (m tenfoldTTL) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return asOther(ctx, m.Backend, r, func(r *driver.Request) { r.TTL *= 10 })
 }
 
-// neverShortens renews for steady at least.
+// neverShortens renews a grant for at least the duration steady.
 type neverShortens struct{ *memlock.Backend }
 
 func (m neverShortens) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {

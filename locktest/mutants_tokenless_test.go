@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// tokenless hides the tokens of the store behind it, and declares that it has none.
+// tokenless hides the tokens of the store behind it, and declares that it has no tokens.
 type tokenless struct {
 	inprocess.Memory
 
@@ -65,7 +65,7 @@ func (m *tokenless) Release(ctx context.Context, g driver.Grant) error {
 	return m.Memory.Release(ctx, m.numbered(g))
 }
 
-// A backend that declares that it has no tokens passes every other case.
+// A backend that declares that it has no tokens passes every case about other promises.
 func TestABackendWithoutTokensPasses(t *testing.T) {
 	t.Parallel()
 	sound := newTokenless(func(b *memlock.Backend) inprocess.Memory { return b })
@@ -73,7 +73,7 @@ func TestABackendWithoutTokensPasses(t *testing.T) {
 	require.NotErrorAs(t, err, new(*Failure))
 }
 
-// undeclared has no tokens either, but declares that it has.
+// undeclared also has no tokens, but declares that it has tokens.
 func undeclared(b *memlock.Backend) inprocess.Memory {
 	return boastful{newTokenless(func(b *memlock.Backend) inprocess.Memory { return b })(b)}
 }

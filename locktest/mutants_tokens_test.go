@@ -11,15 +11,15 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// counting replaces memlock's tokens by its own: it counts the grants of each name.
+// counting replaces memlock's tokens by its own tokens, which count the grants of each name.
 type counting struct {
 	*memlock.Backend
 	defect tokenDefect
 
 	mu    sync.Mutex
 	count map[driver.Key]driver.Token
-	shown map[driver.Key]driver.Token // the current one
-	real  map[driver.Key]driver.Token // the one in memlock
+	shown map[driver.Key]driver.Token // the current token of counting
+	real  map[driver.Key]driver.Token // the current token in memlock
 }
 
 type tokenDefect uint8
@@ -58,7 +58,7 @@ func (m *counting) restart(defect tokenDefect, key driver.Key) {
 	}
 }
 
-// behind returns g with the token that memlock knows.
+// behind returns g with the token that memlock has issued.
 func (m *counting) behind(g driver.Grant) driver.Grant {
 	switch {
 	case g.Token == 0:

@@ -72,7 +72,7 @@ func (m forcesAnything) ForceRelease(ctx context.Context, key driver.Key, _ driv
 	return m.Backend.ForceRelease(ctx, key, seen.Token, true)
 }
 
-// forcesUnfenced ends the lease and does not raise the token.
+// forcesUnfenced ends the lease, but does not raise the token.
 type forcesUnfenced struct{ *memlock.Backend }
 
 func (m forcesUnfenced) ForceRelease(_ context.Context, key driver.Key, _ driver.Token, _ bool) error {

@@ -20,11 +20,11 @@ var nameCases = []testCase{
 	},
 }
 
-// nearNames returns names that a collation, a padding rule, a limit or a pattern may confuse.
+// nearNames returns names that a store may confuse because of a collation, a padding rule, a length limit or a pattern.
 func (t *trial) nearNames() []driver.Key {
 	u := t.unique
 	long := u + strings.Repeat("n", driver.MaxName-len(u)-1)
-	wide := u + strings.Repeat("世", (driver.MaxName-len(u)-1)/3) // three bytes each
+	wide := u + strings.Repeat("世", (driver.MaxName-len(u)-1)/3) // each character has three bytes
 	names := []string{
 		u, u + "a", u + "A", u + "a ", u + "a  ", " " + u + "a", u + "a\t", u + "a\n",
 		u + "é", u + "e\u0301", u + "e", u + "ß", u + "ss", u + "ı", u + "i", u + "I",
@@ -41,7 +41,7 @@ func (t *trial) nearNames() []driver.Key {
 	return keys
 }
 
-// nearNamespaces returns keys that are equal if their two parts are joined carelessly.
+// nearNamespaces returns different keys that become equal if a store joins the two parts carelessly.
 func (t *trial) nearNamespaces() []driver.Key {
 	u := t.unique
 	keys := []driver.Key{

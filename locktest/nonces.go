@@ -38,7 +38,7 @@ func sameNonceSameGrant(t *trial) {
 	t.grant(b, t.request(r.Key))
 }
 
-// expiresIn returns when key is free, according to a refusal.
+// expiresIn returns the remaining time until key is free, according to a refusal.
 func (t *trial) expiresIn(b driver.Backend, key driver.Key) time.Duration {
 	held := t.refuse(b, t.request(key))
 	if held.ExpiresIn == 0 {
@@ -54,7 +54,7 @@ func sameNonceCountsAnew(t *trial) {
 	if left := t.expiresIn(b, r.Key); left > steady {
 		t.fatalf("requested a TTL of %s, but a refusal says free in %s", steady, left)
 	}
-	// With the same TTL, only the time that has passed in between would show a difference.
+	// With an equal TTL, the expiry would differ only by the time that has passed in between.
 	r.TTL = 3 * steady
 	t.grant(a, r)
 	if left := t.expiresIn(b, r.Key); left <= steady {

@@ -28,7 +28,7 @@ func releaseWakes(t *trial) {
 		if err != nil {
 			t.fatalf("subscribe to %q: %v", g.Key, err)
 		}
-		// Some backends find out only with a subscription what their store can do.
+		// Some backends need a subscription to find out whether their store can notify.
 		if !b.Capabilities().Wakes {
 			stop()
 			t.skipf("the backend does not declare that it notifies waiters (driver.Capabilities)")
@@ -45,7 +45,7 @@ func releaseWakes(t *trial) {
 		g = t.grant(b, r)
 		stop()
 		t.release(b, g)
-		g = t.grantAtLast(a, t.request(g.Key)) // the name may be reserved for a waiter for a moment
+		g = t.grantAtLast(a, t.request(g.Key)) // the name may be reserved for a waiter for a short time
 	}
 	t.release(a, g)
 	r := t.request(g.Key)

@@ -51,7 +51,7 @@ func trustEndsFirst(t *trial) {
 	lease := t.acquire(t.locker(a, rowlock.TTL(lively)), name)
 	t.renewLease(lease)
 	t.cut(a)
-	if sessions(a) { // such a store grants the name only after it notices that the connection is gone
+	if sessions(a) { // this kind of store grants the name only after it has noticed that the connection is gone
 		t.await(lease.Context().Done(), "a holder that is cut off stops trusting its lease")
 		t.restore(a)
 	}

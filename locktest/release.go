@@ -36,7 +36,7 @@ func releaseRepeats(t *trial) {
 		t.release(a, first)
 	}
 	second := t.grant(b, t.request(first.Key))
-	// A store need not remember a grant after it has made another one for the same name.
+	// After a store has made another grant for the same name, it need not remember the first grant.
 	if err := a.Release(t.ctx, first); err != nil && !errors.Is(err, driver.ErrNotHeld) {
 		t.fatalf("repeat a release after another grant: %v", err)
 	}
@@ -54,7 +54,7 @@ func releaseByNonce(t *trial) {
 	unknown.Token = 0
 	t.release(a, unknown)
 	second := t.grant(b, t.request(g.Key))
-	if g.Token != 0 { // with token zero it is the grant itself, whose release may be repeated
+	if g.Token != 0 { // with token zero the altered grant equals the real grant, whose release may be repeated
 		t.releaseNot(a, unknown)
 	} else if err := a.Release(t.ctx, unknown); err != nil && !errors.Is(err, driver.ErrNotHeld) {
 		t.fatalf("repeat a release: %v", err)

@@ -57,7 +57,7 @@ func renewalExtends(t *trial) {
 	if left := t.expiresIn(b, g.Key); left > steady {
 		t.fatalf("requested a TTL of %s, but a refusal says free in %s", steady, left)
 	}
-	g.TTL = 3 * steady // the difference must not depend on how much time has passed
+	g.TTL = 3 * steady // large enough that the elapsed time does not affect the comparison
 	t.isHeld(a, g)
 	if left := t.expiresIn(b, g.Key); left <= steady {
 		t.fatalf("renewed for %s, the lease ends in %s", g.TTL, left)
@@ -68,7 +68,7 @@ func renewalShortens(t *trial) {
 	a, b := t.open(), t.open()
 	t.needTerm(a)
 	r := t.request(t.key("x"))
-	r.TTL = 3 * steady // a TTL that the case does not wait for
+	r.TTL = 3 * steady // the case does not wait for this TTL
 	g := t.grant(a, r)
 	g.TTL = lively
 	sent := time.Now()
@@ -115,8 +115,7 @@ func renewalByPosition(t *trial) {
 	for i := range good {
 		good[i] = t.grant(a, t.request(t.key(string(rune('a'+i)))))
 	}
-	// Another client holds the expired lease. If grants end with a session, the session of this client must
-	// not end.
+	// Another client holds the expired lease. If grants end with a session, the session of the first client must not end.
 	expired := t.expired(other, t.request(t.key("expired")))
 	never := driver.Grant{Key: t.key("never"), Nonce: driver.NewNonce(), Token: 1, TTL: steady}
 	foreign := good[0]

@@ -12,9 +12,9 @@ import (
 
 // settings are the limits of a run.
 type settings struct {
-	limit    time.Duration // of one case
-	grace    time.Duration // for the end of a case after its limit
-	patience time.Duration // for one event that must happen
+	limit    time.Duration // time limit of one case
+	grace    time.Duration // additional time in which a case must end after its limit
+	patience time.Duration // time limit for one event that must happen
 }
 
 var usual = settings{limit: time.Minute, grace: 10 * time.Second, patience: 20 * time.Second}
@@ -55,7 +55,8 @@ func Check(ctx context.Context, h Harness) error {
 	return usual.check(ctx, h, cases())
 }
 
-// check runs cases that must be alone one by one, and the others a few at a time, because they mostly wait.
+// check runs the cases that must be alone one after the other. It runs a few of the other cases at the same time, because they
+// mostly wait.
 func (s settings) check(ctx context.Context, h Harness, list []testCase) error {
 	errs := make([]error, len(list))
 	var together sync.WaitGroup
@@ -95,7 +96,7 @@ func (s settings) try(ctx context.Context, h Harness, c testCase) error {
 	select {
 	case <-done:
 		return t.verdict()
-	case <-ctx.Done(): // code that uses its context ends now
+	case <-ctx.Done(): // now code that uses the context ends
 	}
 	grace := time.NewTimer(s.grace)
 	defer grace.Stop()

@@ -110,7 +110,7 @@ func sharedWaitersWake(t *trial) {
 	if err := lease.Release(t.ctx); err != nil {
 		t.fatalf("release: %v", err)
 	}
-	for _, r := range readers { // the first holds its grant while the second acquires
+	for _, r := range readers { // the first reader holds its grant while the second reader acquires
 		t.has(r)
 	}
 	t.tryHeld(t.locker(b), name)

@@ -15,10 +15,10 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// bare can only open clients.
+// bare is a harness that can only open clients.
 type bare struct{ Harness }
 
-// exempting declares exceptions.
+// exempting is a harness that declares exceptions.
 type exempting struct {
 	Harness
 	exempt map[string]string
@@ -28,8 +28,8 @@ func (e exempting) Exempt() map[string]string { return e.exempt }
 
 func newMemlock() Harness { return inprocess.New(memlock.New()) }
 
-// With a harness that has no optional interface, Check runs every case that needs none, and waits for expiry.
-// It names each skipped case and the interface that the case needs.
+// If a harness has no optional interface, Check runs every case that needs none, and waits for the expiry of leases. Check
+// reports each skipped case with the interface that the case needs.
 func TestCheckReportsSkippedCases(t *testing.T) {
 	t.Parallel()
 	err := Check(t.Context(), bare{newMemlock()})
@@ -83,7 +83,7 @@ func TestPanicIsAFailure(t *testing.T) {
 	assert.True(t, cleaned)
 }
 
-// If a harness cannot open a client, every case fails and reports that.
+// If a harness cannot open a client, every case fails with this error.
 func TestClientThatCannotBeOpenedIsAFailure(t *testing.T) {
 	t.Parallel()
 	err := usual.try(t.Context(), closedDoor{}, cases()[0])
@@ -94,7 +94,7 @@ type closedDoor struct{}
 
 func (closedDoor) Open(context.Context) (driver.Backend, error) { return nil, errors.New("no door") }
 
-// An exemption skips one case, with the backend's own reason. An unknown case name is an error.
+// An exemption skips one case, for the backend's own reason. An exemption of an unknown case is an error.
 func TestExemptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	c := cases()[0]

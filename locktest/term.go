@@ -25,8 +25,7 @@ var termCases = []testCase{
 	},
 }
 
-// needTerm skips a case about the store's clock if the backend declares that its grants do not end by a
-// clock.
+// needTerm skips a case about the store's clock if the backend declares that no clock ends its grants.
 func (t *trial) needTerm(b driver.Backend) {
 	if sessions(b) {
 		t.skipf("grants end with a connection, not with a TTL (driver.Capabilities.Sessions)")
@@ -38,7 +37,7 @@ func sessions(b driver.Backend) bool {
 	return b.Capabilities().Sessions
 }
 
-// needRecord skips a case about the stored data of a grant if the backend declares that its store keeps none.
+// needRecord skips a case about the stored data of a grant if the backend declares that its store keeps no such data.
 func (t *trial) needRecord(b driver.Backend) {
 	if anonymous(b) {
 		t.skipf("the store keeps neither holder, note nor token (driver.Capabilities.Anonymous)")
@@ -55,8 +54,8 @@ func forgets(b driver.Backend) bool {
 	return b.Capabilities().Forgets
 }
 
-// tolerance returns by how much a store's clock may run faster than the clock of this machine: a tenth, like
-// the engine's margin.
+// tolerance returns d reduced by a tenth. A store's clock may run faster than the clock of this machine by that much, which is
+// also the engine's margin.
 func tolerance(d time.Duration) time.Duration { return d - d/10 }
 
 func leaseLasts(t *trial) {

@@ -21,7 +21,7 @@ var tokenCases = []testCase{
 	{
 		name:    "tokens-rise-after-prune",
 		promise: "After a prune, the next grant of the name has a larger token than all earlier ones.",
-		alone:   true, // other cases repeat releases that need the data that a prune deletes
+		alone:   true, // other cases repeat releases, for which they need the data that a prune deletes
 		run:     tokensRiseAfterPrune,
 	},
 	{
@@ -31,7 +31,7 @@ var tokenCases = []testCase{
 	},
 }
 
-// needOrder skips a case about tokens if the backend declares that it has none.
+// needOrder skips a case about tokens if the backend declares that it has no tokens.
 func (t *trial) needOrder(b driver.Backend) {
 	if !ordered(b) {
 		t.skipf("the backend declares no order of tokens (driver.Capabilities)")
@@ -120,7 +120,7 @@ func tokensRiseAfterPrune(t *trial) {
 	t.isHeld(a, held)
 }
 
-// prune deletes key, which nobody holds.
+// prune deletes the data of key, which nobody holds.
 func (t *trial) prune(i driver.Operator, key driver.Key) {
 	t.poll("a released name is pruned", func() bool {
 		if _, err := i.Prune(t.ctx, 0); err != nil {

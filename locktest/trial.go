@@ -131,8 +131,8 @@ func (t *trial) await(happened <-chan struct{}, what string) {
 	}
 }
 
-// poll calls done until it returns true. It is for conditions that cause no event, such as the passing of
-// time on a store's clock.
+// poll calls done repeatedly until done returns true. poll is for conditions without an event, such as the passing of time on a
+// store's clock.
 func (t *trial) poll(what string, done func() bool) {
 	end := time.Now().Add(t.patience)
 	for !done() {

@@ -130,7 +130,7 @@ func contextEndsAWait(t *trial) {
 	switch {
 	case w.lease != nil || !errors.Is(w.err, context.Canceled):
 		t.fatalf("want context.Canceled, got lease %v, error %v", w.lease, w.err)
-	// The context may have ended during a request, whose reply is then missing.
+	// The context may have ended during a request, so the reply to that request is missing.
 	case !errors.Is(w.err, rowlock.ErrHeld) && !errors.Is(w.err, rowlock.ErrUnavailable):
 		t.fatalf("want rowlock.ErrHeld with the context's error, got %v", w.err)
 	case ended > slack:

@@ -45,7 +45,7 @@ func New() *Backend {
 	}
 }
 
-// Capabilities returns those of a single store that loses nothing. It notifies every Locker on it.
+// Capabilities returns the guarantees of a single store that loses nothing. The store notifies every Locker that uses it.
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Pauses: true}
 }
@@ -104,14 +104,14 @@ func (b *Backend) release(g driver.Grant) error {
 	now := b.now()
 	l := b.rows[g.Key]
 	if l != nil && l.nonce == (driver.Nonce{}) && l.token == g.Token {
-		return nil // already released
+		return nil // the grant is already released
 	}
 	if !l.is(g) {
 		return driver.ErrNotHeld
 	}
 	l.nonce = driver.Nonce{}
 	l.expires = earlier(l.expires, now)
-	l.heldUntil = time.Time{} // free, even if the clock is set back
+	l.heldUntil = time.Time{} // free now, even if the clock is set back later
 	if until := earlier(l.acquired, now).Add(g.MinHold); until.After(now) {
 		l.heldUntil = until
 	}
@@ -124,7 +124,7 @@ func (l *row) is(g driver.Grant) bool {
 	return l != nil && l.nonce == g.Nonce && (g.Token == 0 || l.token == g.Token)
 }
 
-// extend counts the times of l anew from now.
+// extend sets the times of l, counted from now.
 func (l *row) extend(g driver.Grant, now time.Time) {
 	l.expires = now.Add(g.TTL)
 	l.heldUntil = later(l.expires.Add(g.HandoverDelay), earlier(l.acquired, now).Add(g.MinHold))

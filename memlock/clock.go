@@ -2,13 +2,13 @@ package memlock
 
 import "time"
 
-// Advance moves the store's clock forward by d, or back if d is negative, as a step of a server's clock does.
-// Holders do not notice it.
+// Advance moves the store's clock forward by d, or back if d is negative, as if a server's clock was set. Holders do not notice
+// the change.
 func (b *Backend) Advance(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ahead += d
 }
 
-// now returns the store's time. The caller holds mu.
+// now returns the store's time. The caller must hold mu.
 func (b *Backend) now() time.Time { return time.Now().Add(b.ahead) }

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// After its clock was set back, a store keeps no released name unavailable, whether the release came before
-// or after. A minimum hold keeps its length, and the lease of a dead holder still lasts.
+// After the clock was set back, no released name stays unavailable, whether the release came before or after the change. A
+// minimum hold keeps its length, and the lease of a dead holder still lasts.
 func TestAReleasedNameIsFreeWhenTheClockIsSetBack(t *testing.T) {
 	b := memlock.New()
 	acquire := func(name string, minHold time.Duration) (driver.Grant, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A test of a program: the store takes the lease away, and the work stops.
+// This is a test of a program: the store ends the lease, and the work stops.
 func ExampleBackend_Lose() {
 	store := memlock.New()
 	locker, err := rowlock.New(store, rowlock.TTL(time.Minute), rowlock.RenewEvery(10*time.Millisecond))
@@ -20,14 +20,14 @@ func ExampleBackend_Lose() {
 	defer locker.Close()
 	err = locker.Do(context.Background(), "nightly", func(ctx context.Context, _ *rowlock.Lease) error {
 		store.Lose("nightly")
-		<-ctx.Done() // the next renewal finds that the lease is gone
+		<-ctx.Done() // the next renewal reports that the lease was lost
 		return ctx.Err()
 	})
 	fmt.Println("lost:", errors.Is(err, rowlock.ErrLost))
 	// Output: lost: true
 }
 
-// Two lockers on one store are two processes.
+// Two lockers on one store behave like two processes.
 func Example() {
 	store := memlock.New()
 	one, _ := rowlock.New(store, rowlock.Holder("one"))

@@ -11,7 +11,7 @@ import (
 // Op is a kind of request.
 type Op string
 
-// The kinds of requests.
+// These are the kinds of requests.
 const (
 	OpAcquire  Op = "acquire"
 	OpRenew    Op = "renew"
@@ -23,31 +23,31 @@ const (
 // Call is one request that was sent.
 type Call struct {
 	Op Op
-	N  int // the number of earlier requests of its kind
+	N  int // the number of earlier requests of the same kind
 }
 
-// Fault is what happens to one request. The zero value means that nothing goes wrong.
+// Fault describes what goes wrong with one request. The zero value means that nothing goes wrong.
 type Fault struct {
 	Request     time.Duration // how long the request takes to arrive
 	Reply       time.Duration // how long the reply takes to arrive
 	LoseRequest bool          // the request never arrives, and the caller waits until its ctx ends
 	LoseReply   bool          // the request is applied, and the caller waits until its ctx ends
 	Fail        error         // the store returns this error and does not apply the request
-	Late        bool          // a request still arrives after its caller has given up
+	Late        bool          // the request still arrives after its caller has given up
 }
 
-// ErrCutOff is the error of a request that was lost, or whose reply was. It is joined with the error of the
-// caller's ctx.
+// ErrCutOff is the error if a request or its reply was lost. It is joined with the error of the caller's ctx.
 var ErrCutOff = errors.New("memlock: cut off")
 
-// Intercept calls f for each later request to choose its fault. A nil f ends that.
+// Intercept calls f for each later request. The result of f is the fault of that request. If f is nil, later requests have no
+// faults.
 func (b *Backend) Intercept(f func(Call) Fault) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.intercept = f
 }
 
-// LoseReply loses the reply to the next request of this kind. The request is applied.
+// LoseReply loses the reply to the next request of this kind. The request itself is applied.
 func (b *Backend) LoseReply(op Op) {
 	done := false
 	b.Intercept(func(c Call) Fault {
@@ -106,7 +106,7 @@ func call[T any](ctx context.Context, b *Backend, op Op, apply func() (T, error)
 	return reply, err
 }
 
-// pause waits for d, and reports false if ctx ended first. If ctx has ended, no request is sent.
+// pause waits for d. It returns false if ctx ended first. If ctx has already ended, the caller sends no request.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -70,7 +70,7 @@ func (b *Backend) ForceRelease(_ context.Context, key driver.Key, token driver.T
 	return nil
 }
 
-// end frees l and raises its token, so that the old holder is fenced.
+// end frees l and raises its token, so that the fence rejects the old holder.
 func (b *Backend) end(key driver.Key, l *row, now time.Time) {
 	l.nonce = driver.Nonce{}
 	l.token = max(l.token+1, b.floor+1, driver.Token(now.UnixMicro()))

@@ -12,9 +12,10 @@ import (
 	"github.com/rowlock/rowlock/otellock"
 )
 
-// Metrics of locks, with a provider of the program's choice. Without [otellock.Meters] it is the global one.
+// This program exports the metrics of locks with its own provider. Without [otellock.Meters], the metrics go to the global
+// provider.
 func ExampleNew() {
-	reader := metric.NewManualReader() // a program has an exporter here
+	reader := metric.NewManualReader() // a real program has an exporter here
 	trace, err := otellock.New(otellock.Meters(metric.NewMeterProvider(metric.WithReader(reader))))
 	if err != nil {
 		panic(err)

@@ -6,15 +6,15 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Boundaries of the histograms, in seconds. A request takes from half a millisecond to seconds. A wait or a
-// hold may last for hours. A margin is part of a TTL, which is seconds to minutes.
+// These are the boundaries of the histograms, in seconds. A request takes from half a millisecond to seconds. A wait or a hold
+// may last for hours. A margin is a part of a TTL, and a TTL is seconds to minutes.
 var (
 	requestBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
 	waitBounds    = []float64{.001, .005, .025, .1, .5, 1, 5, 15, 60, 300, 900, 3600, 14400}
 	marginBounds  = []float64{.01, .05, .1, .25, .5, 1, 2, 5, 10, 15, 20, 30, 60, 120}
 )
 
-// instruments are the metrics that docs/observability.md lists.
+// instruments are the metrics that docs/observability.md describes.
 type instruments struct {
 	acquire     metric.Float64Histogram
 	requests    metric.Int64Counter

@@ -30,7 +30,7 @@ var background = context.Background()
 
 const ttl = 3 * time.Second
 
-// telemetry has what a locker reported.
+// telemetry contains the metrics and spans that a locker has reported.
 type telemetry struct {
 	*rowlock.Locker
 
@@ -90,7 +90,7 @@ func bubble(t *testing.T, f func(t *testing.T, store *memlock.Backend)) {
 	synctest.Test(t, func(t *testing.T) { f(t, memlock.New()) })
 }
 
-// Each event of a lock is counted once, in the metric that the documentation names.
+// Each event of a lock is counted once, in the metric that the documentation names for this event.
 func TestMetrics(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		o := observed(t, store)
@@ -163,7 +163,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// The end of a session is a loss of each of its leases.
+// If a session ends, each of its leases counts as a loss.
 func TestSessionExpiry(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		connection, end := context.WithCancel(background)
@@ -188,7 +188,7 @@ type session struct {
 
 func (s session) Session(driver.Grant) context.Context { return s.connection }
 
-// The series of a rare event exists before the event, also for a name without an attribute.
+// The time series of a rare event exists before the first event, also for a name without an attribute.
 func TestRareEventsOfNamesWithoutAnAttribute(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		o := observed(t, store, otellock.Names(func(_, name string) string { return map[string]string{"known": "known"}[name] }))
@@ -201,15 +201,15 @@ func TestRareEventsOfNamesWithoutAnAttribute(t *testing.T) {
 	})
 }
 
-// The number of series does not depend on the number of names unless Names is set. Then the token is
-// reported, too.
+// The number of time series does not depend on the number of names unless the option Names is set. With this option the token is
+// also reported.
 func TestNamesAreAttributesOnlyOnRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		plain := observed(t, store)
 		named := observed(t, store, otellock.Names(func(_, name string) string { return name[:1] }))
 		var before int
 		var token rowlock.Token
-		for i := range 2000 { // more names than the tokens that are remembered
+		for i := range 2000 { // more names than the number of tokens that are remembered
 			for _, o := range []*telemetry{plain, named} {
 				lease, err := o.Acquire(background, fmt.Sprint("order-", i), rowlock.Namespace(fmt.Sprint(i)), rowlock.Holder(fmt.Sprint(i)))
 				require.NoError(t, err)
@@ -226,7 +226,7 @@ func TestNamesAreAttributesOnlyOnRequest(t *testing.T) {
 	})
 }
 
-// A token that does not rise is counted, as from a store that was restored from a backup.
+// A token that does not rise is counted. A store that was restored from a backup issues such tokens.
 func TestTokenRegression(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		back := &backwards{Backend: store}

@@ -33,7 +33,7 @@ func (r *recorder) holdSpan(ctx context.Context, lease rowlock.LeaseInfo, held t
 	span.SetAttributes(outcome("released"))
 }
 
-// span makes a child of the span in ctx that ends now and began took earlier.
+// span creates a child of the span in ctx. The child ends now, and its duration is took.
 func (r *recorder) span(ctx context.Context, name string, lock rowlock.LockInfo, took time.Duration) (span trace.Span, end func()) {
 	now := time.Now()
 	_, span = r.spans.Start(ctx, name, trace.WithTimestamp(now.Add(-took)), trace.WithAttributes(

@@ -7,11 +7,11 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// maxTokens limits the names whose tokens are remembered.
+// maxTokens limits the number of names whose tokens are remembered.
 const maxTokens = 1000
 
-// tokens remembers the last grant of some names, to detect a grant whose token is not larger. Such a store
-// has lost its history.
+// tokens remembers the last grant of some names, to detect a later grant whose token is not larger. A store that makes such a
+// grant has lost data.
 type tokens struct {
 	mu   sync.Mutex
 	last map[[2]string]granted
@@ -22,8 +22,8 @@ type granted struct {
 	told  time.Time
 }
 
-// fell reports whether the token of e, reported at now, should have been larger. That is certain only if the
-// call began after the earlier grant was reported.
+// fell reports whether the token of e, reported at now, is too small. That is certain only if the call began after the earlier
+// grant was reported.
 func (t *tokens) fell(e rowlock.AcquiredEvent, now time.Time) bool {
 	if e.Token == 0 { // the store has no tokens
 		return false
@@ -36,7 +36,7 @@ func (t *tokens) fell(e rowlock.AcquiredEvent, now time.Time) bool {
 		t.last = make(map[[2]string]granted)
 	}
 	if !known && len(t.last) >= maxTokens {
-		for some := range t.last { // an arbitrary one
+		for some := range t.last { // deletes an arbitrary entry
 			delete(t.last, some)
 			break
 		}

@@ -23,7 +23,7 @@ type recorder struct {
 	spans  trace.Tracer
 	names  func(namespace, name string) string
 	tokens tokens
-	zeroed sync.Map // values of rowlock.name
+	zeroed sync.Map // the values of rowlock.name for which zero has run
 }
 
 // New returns a trace for [rowlock.Tracing] that reports to OpenTelemetry. Its functions never block. It
@@ -111,7 +111,7 @@ func (r *recorder) wasLost(e rowlock.LostEvent) {
 	r.holdSpan(e.Context, e.LeaseInfo, e.Held, e.Reason)
 }
 
-// released counts the end of a lease unless it was lost, because the loss was already counted.
+// released counts the end of a lease unless the lease was lost, because the loss was already counted.
 func (r *recorder) released(e rowlock.ReleasedEvent) {
 	if errors.Is(e.Err, rowlock.ErrLost) {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Attributes. Each has a few fixed values, which are listed here.
+// These are the attributes. Each attribute has a few fixed values, which are listed here.
 const (
 	nameKey      = attribute.Key("rowlock.name")
 	namespaceKey = attribute.Key("rowlock.namespace")
@@ -49,7 +49,7 @@ func loss(r rowlock.LostReason) string {
 	return "other"
 }
 
-// refusal returns "held", or "closed" if nobody holds the name but it cannot be granted yet.
+// refusal returns "held". If nobody holds the name but it cannot be granted yet, refusal returns "closed".
 func refusal(r driver.Reason) string {
 	if r == driver.Leased {
 		return "held"
@@ -57,8 +57,8 @@ func refusal(r driver.Reason) string {
 	return "closed"
 }
 
-// zero creates the counters of rare events before the first event. Prometheus sees no increase if a counter
-// appears with the value one. The attributes are those that all of these counters have.
+// zero creates the counters of rare events before the first event. If a counter appears with the value one, Prometheus sees no
+// increase. The attributes are those that all of these counters have.
 func (r *recorder) zero(all []attribute.KeyValue) {
 	add := func(c metric.Int64Counter, attrs ...attribute.KeyValue) {
 		c.Add(context.Background(), 0, metric.WithAttributes(append(attrs, all...)...))

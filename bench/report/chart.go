@@ -10,24 +10,25 @@ import (
 	"strings"
 )
 
-// Chart is lines of marks, each with its name at the left and its value at the right, so that no text meets another.
+// Chart has one line for each mark, with the mark's name on the left and its value on the right. So no texts overlap.
 type Chart struct {
 	Title  string
-	Note   string // below the title: what is seen
+	Note   string // a text below the title that says what the chart shows
 	Log    bool
-	Binary bool                 // values are counted in powers of two
-	Words  func(float64) string // of values
-	Line   float64              // a value to compare with; 0: none
+	Binary bool                 // round values are powers of two
+	Words  func(float64) string // formats a value
+	Line   float64              // a value to compare with; 0 means none
 	Groups []Group
 }
 
-// Group is lines that belong together.
+// Group is a set of marks that belong together.
 type Group struct {
 	Title string
 	Marks []Mark
 }
 
-// Mark is a point, or on a linear scale a bar; To is the end of a thin line, such as a 99th percentile.
+// Mark is a point on a logarithmic scale, or a bar on a linear scale. To is the end of a thin line, for example a 99th
+// percentile.
 type Mark struct {
 	Name, Kind string
 	Value, To  float64
@@ -36,9 +37,9 @@ type Mark struct {
 const (
 	chartWidth = 920
 	lineHeight = 22
-	nameWidth  = 280 // of the names
-	textWidth  = 150 // of the values
-	charWidth  = 7.2 // of the widest text that is likely
+	nameWidth  = 280 // width of the names
+	textWidth  = 150 // width of the values
+	charWidth  = 7.2 // width of the widest characters that are likely
 	plotLeft   = nameWidth + 14
 	plotRight  = chartWidth - textWidth - 8
 )
@@ -46,7 +47,7 @@ const (
 //go:embed chart.css
 var chartStyle string
 
-// SVG draws the chart. It brings its own colours for a light and for a dark background.
+// SVG draws the chart. The picture contains colours for a light and for a dark background.
 func (c Chart) SVG() []byte {
 	var b bytes.Buffer
 	top := 96
@@ -64,7 +65,7 @@ func (c Chart) SVG() []byte {
 	for _, tick := range s.ticks {
 		x := s.x(tick)
 		fmt.Fprintf(&b, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", x, x, top-4, height-10)
-		words := "0" // of any unit
+		words := "0" // zero has no unit
 		if tick != 0 {
 			words = whole.ReplaceAllString(c.Words(tick), "$1")
 		}
@@ -102,7 +103,7 @@ func (c Chart) mark(b *bytes.Buffer, s scale, m Mark, y float64) {
 	}
 }
 
-// sign differs by more than colour.
+// sign draws a mark. The kinds of marks differ in shape as well as in colour.
 func sign(b *bytes.Buffer, kind string, x, y float64) {
 	if kind == Floor {
 		fmt.Fprintf(b, "<rect class=\"sign floor\" x=\"%.1f\" y=\"%.1f\" width=\"9\" height=\"9\"/>\n", x-4.5, y-4.5)
@@ -111,7 +112,7 @@ func sign(b *bytes.Buffer, kind string, x, y float64) {
 	fmt.Fprintf(b, "<circle class=\"sign %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n", kind, x, y)
 }
 
-// legend names the kinds that there are.
+// legend lists the kinds of marks in the chart.
 func (c Chart) legend(b *bytes.Buffer) {
 	x := 22.0
 	for _, k := range []struct{ kind, name string }{{Rowlock, "rowlock"}, {Peer, "another library"}, {Floor, "the floor: what any lock there must do"}} {
@@ -139,10 +140,10 @@ func (c Chart) has(kind string) bool {
 	return false
 }
 
-// whole is what a round number needs not say.
+// whole matches the decimal digits of a round number.
 var whole = regexp.MustCompile(`\.0+(\D|$)`)
 
-// shorten leaves out what there is no room for.
+// shorten shortens a name that is too long for its column.
 func shorten(name string) string {
 	if most := (nameWidth - 16) * 10 / 72; len([]rune(name)) > most {
 		return strings.TrimRight(string([]rune(name)[:most-1]), " ,") + "…"

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// No two texts of a chart meet, however long the names are, and all of it is within the picture.
+// No two texts of a chart overlap, however long the names are, and the chart lies within the picture.
 func TestChartTextsDoNotOverlap(t *testing.T) {
 	for _, log := range []bool{true, false} {
 		c := Chart{Title: "A title", Note: "A note", Log: log, Words: Micros, Line: 500}
@@ -37,7 +37,7 @@ func TestChartTextsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// An axis is marked with round numbers of its unit, and its zero has none.
+// The ticks of an axis are round numbers of the axis's unit. Zero has no unit.
 func TestChartTicksAreRound(t *testing.T) {
 	c := Chart{Binary: true, Words: Bytes, Groups: []Group{{Marks: []Mark{{"a", Rowlock, 168 << 10, 0}}}}}
 	var ticks []string
@@ -56,7 +56,7 @@ type box struct {
 	left, right, y float64
 }
 
-// texts finds where they are, by the width that letters of 12 pixels have at most on average.
+// texts returns the boxes of all texts, computed with the largest average width of letters of 12 pixels.
 func texts(t *testing.T, svg []byte) (all []box) {
 	d := xml.NewDecoder(strings.NewReader(string(svg)))
 	for {
@@ -93,7 +93,7 @@ func texts(t *testing.T, svg []byte) (all []box) {
 	}
 }
 
-// What is saved is loaded as it was, and a section takes the place of the older one of its store.
+// A saved table is loaded unchanged. A new section replaces the older section of the same store.
 func TestSaveAndLoad(t *testing.T) {
 	folder := t.TempDir()
 	kept := Table{Name: "t"}

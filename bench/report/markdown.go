@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Column is one of a table for people.
+// Column is one column of a Markdown table.
 type Column struct {
 	Title string
 	Cell  func(Row) string
 }
 
-// Of is the figure of that key, in words, or a dash if there is none.
+// Of returns a column that shows the figure of the key as text, or a dash if there is none.
 func Of(title, key string, words func(float64) string) Column {
 	return Column{title, func(r Row) string {
 		v, ok := r.Figures[key]
@@ -25,7 +25,7 @@ func Of(title, key string, words func(float64) string) Column {
 	}}
 }
 
-// Ratio is a median with the least and the greatest of the rounds.
+// Ratio returns a column that shows a median with the smallest and the largest value of the rounds.
 func Ratio(title string) Column {
 	return Column{title, func(r Row) string {
 		v, ok := r.Figures["ratio"]
@@ -39,7 +39,7 @@ func Ratio(title string) Column {
 	}}
 }
 
-// Markdown is a table for each section, with a line that says how it was measured.
+// Markdown returns a Markdown table for each section, with a line that says how the section was measured.
 func (t Table) Markdown(columns []Column) string {
 	if len(t.Sections) == 0 {
 		return "Not measured yet.\n"
@@ -105,7 +105,7 @@ func (s Section) versions() string {
 	return strings.Join(all, ", ")
 }
 
-// Machines are those that the tables were measured on, which should be one.
+// Machines returns the machines on which the tables were measured. There should be only one machine.
 func Machines(all []Table) string {
 	var found []string
 	for _, t := range all {
@@ -118,7 +118,7 @@ func Machines(all []Table) string {
 	return strings.Join(found, "; ")
 }
 
-// Micros is a duration, which is kept in microseconds.
+// Micros formats a duration in microseconds.
 func Micros(v float64) string {
 	d := time.Duration(v * float64(time.Microsecond))
 	switch {
@@ -132,7 +132,7 @@ func Micros(v float64) string {
 	return fmt.Sprintf("%.1f s", v/1e6)
 }
 
-// Bytes is a size.
+// Bytes formats a size in bytes.
 func Bytes(v float64) string {
 	switch {
 	case v < 1<<10:
@@ -143,7 +143,7 @@ func Bytes(v float64) string {
 	return fmt.Sprintf("%.1f MiB", v/(1<<20))
 }
 
-// Tenths formats a number, with tenths where they matter.
+// Tenths formats a number, with one decimal digit if the number is small.
 func Tenths(v float64) string {
 	if v >= 100 {
 		return Count(v)
@@ -151,6 +151,6 @@ func Tenths(v float64) string {
 	return fmt.Sprintf("%.1f", v)
 }
 
-// Count and Share are numbers.
+// Count formats a number without decimal digits, and Share formats a fraction.
 func Count(v float64) string { return fmt.Sprintf("%.0f", v) }
 func Share(v float64) string { return fmt.Sprintf("%.2f", v) }

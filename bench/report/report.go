@@ -1,4 +1,4 @@
-// Package report keeps what was measured, as JSON for programs, and makes tables and charts of it for people.
+// Package report stores measured figures as JSON for programs. It makes tables and charts of the figures for people.
 package report
 
 import (
@@ -14,44 +14,44 @@ import (
 	"time"
 )
 
-// Kinds of rows.
+// These are the kinds of rows.
 const (
-	Floor   = "floor"   // what any lock in that store must do
-	Rowlock = "rowlock" // ours
-	Peer    = "peer"    // another library
+	Floor   = "floor"   // the minimum work of any lock in the same store
+	Rowlock = "rowlock" // a lock of rowlock
+	Peer    = "peer"    // a lock of another library
 )
 
-// Table is what was measured of one question, a section for each store.
+// Table contains the figures for one question, with a section for each store.
 type Table struct {
 	Name     string
 	Sections []Section
 }
 
-// Section is one store, and how it was measured: each may have been measured in a run of its own.
+// Section contains the rows of one store, and how they were measured. Each section may be from a run of its own.
 type Section struct {
 	Store    string            `json:"store"`
 	Title    string            `json:"title"`
 	Measured time.Time         `json:"measured"`
-	How      string            `json:"how"` // how often and how long
+	How      string            `json:"how"` // how often and for how long the rows were measured
 	Quick    bool              `json:"quick,omitempty"`
 	Machine  string            `json:"machine"`
-	Load     float64           `json:"load,omitempty"` // average of the minute before, if the system reports it: what else the machine had to do
-	Versions map[string]string `json:"versions"`       // of the server and of the libraries
+	Load     float64           `json:"load,omitempty"` // load average of the minute before the run, if the system reports one; it shows the other work of the machine
+	Versions map[string]string `json:"versions"`       // versions of the server and of the libraries
 	Rows     []Row             `json:"-"`
 }
 
-// Row is one thing that was measured. The unit of a figure is the end of its key: _us, _ms, _bytes, _per_s;
-// without one it is a count or a ratio.
+// Row contains the figures of one measured thing. The end of a figure's key is its unit: _us, _ms, _bytes, _per_s. A figure
+// without such an end is a count or a ratio.
 type Row struct {
 	Lock       string             `json:"lock"`
 	Kind       string             `json:"kind"`
 	Contenders int                `json:"contenders,omitempty"`
 	Processes  int                `json:"processes,omitempty"`
 	Figures    map[string]float64 `json:"figures,omitempty"`
-	Error      string             `json:"error,omitempty"` // why there are no figures, or not all
+	Error      string             `json:"error,omitempty"` // why all or some figures are missing
 }
 
-// Load reads a table, which is empty if it was never measured.
+// Load reads a table. If the table was never measured, Load returns an empty table.
 func Load(folder, name string) (Table, error) {
 	t := Table{Name: name}
 	text, err := os.ReadFile(t.path(folder))
@@ -77,7 +77,7 @@ func Load(folder, name string) (Table, error) {
 	return t, nil
 }
 
-// Put replaces the section of the same store, or adds it. Of a figure five digits are kept.
+// Put adds a section, or replaces the section of the same store. Figures are rounded to five digits.
 func (t *Table) Put(s Section) {
 	for _, r := range s.Rows {
 		for key, v := range r.Figures {
@@ -91,7 +91,7 @@ func (t *Table) Put(s Section) {
 	t.Sections = append(t.Sections, s)
 }
 
-// Save writes the table, with each row in a line of its own.
+// Save writes the table as JSON, with one line for each row.
 func (t Table) Save(folder string) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\"table\": %q, \"sections\": [", t.Name)

@@ -20,8 +20,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// If the network to the store fails while the command runs, rowlock stops the command within the TTL. The exit code
-// says that the lock was lost: another process may hold it from then on.
+// If the network to the store fails while the command runs, rowlock stops the command within the TTL. The exit code says that the
+// lock was lost, because another process may hold the lock after that time.
 func TestCutOffFromTheStoreIsLost(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB, workplace) string{
@@ -57,8 +57,8 @@ func cutOff(t *testing.T, w workplace, direct string) {
 	require.NoError(t, err, "%s", output)
 }
 
-// holds runs a command under a lock. It returns when the command has written a line, which is the first result. The
-// command may block by reading from the FIFO block. The second result waits for the command's end.
+// holds runs a command under a lock. The function returns when the command has written a line, which is the first result. The
+// command may block by reading from the FIFO named block. The second result is a function that waits until the command ends.
 func (w workplace) holds(tb testing.TB, args ...string) (line string, end func() (code int, messages string)) {
 	tb.Helper()
 	require.NoError(tb, syscall.Mkfifo(filepath.Join(w.dir, "block"), 0o600))
@@ -73,19 +73,19 @@ func (w workplace) holds(tb testing.TB, args ...string) (line string, end func()
 		return cmd.ProcessState.ExitCode(), messages.String()
 	}
 	line, err = bufio.NewReader(stdout).ReadString('\n')
-	if err != nil { // it has ended without a line
+	if err != nil { // the command has ended without writing a line
 		code, messages := end()
 		require.FailNow(tb, "the command was not run", "%d: %s", code, messages)
 	}
 	return strings.TrimSpace(line), end
 }
 
-// cable is a connection to a server that can be cut. After the cut nothing arrives, and neither side is notified.
+// cable is a connection to a server. A test can cut this connection: after that no bytes arrive, and neither side gets an error.
 type cable struct {
 	address string
 	cut     atomic.Bool
-	breaks  func(request []byte) bool // reports whether a request is the last one, which is delivered and not answered
-	broken  atomic.Bool               // everything sent later is lost
+	breaks  func(request []byte) bool // reports whether the cable breaks at this request; the request is still delivered, but gets no answer
+	broken  atomic.Bool               // if true, all bytes sent from now on are lost
 }
 
 func newCable(tb testing.TB, server string, breaks func([]byte) bool) *cable {

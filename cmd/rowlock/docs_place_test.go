@@ -24,15 +24,14 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// job replaces the reader's script: it does nothing, or holds its lock until all other commands have run.
+// job replaces the reader's script. The script does nothing, or holds its lock until all other commands have run.
 const job = `#!/bin/sh
 [ -z "$HOLD" ] && exit
 touch at-work
 until [ -e done ]; do sleep 0.02; done
 `
 
-// furnish puts what a reader has into the folder: a job to run, certificates, and the programs that come with the
-// servers.
+// furnish puts the files of a reader into the folder: a job to run, certificates, and the client programs of the servers.
 func (c *console) furnish(t *testing.T) {
 	t.Helper()
 	bin := strings.Split(strings.TrimPrefix(c.place.path(), "PATH="), ":")[0]
@@ -54,7 +53,7 @@ func (c *console) furnish(t *testing.T) {
 	}
 }
 
-// tellRedis makes redis-cli connect to that server.
+// tellRedis makes redis-cli connect to the server at addr.
 func (c *console) tellRedis(t *testing.T, addr string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(c.place.dir, "redis-url"), []byte("redis://"+addr), 0o600))
@@ -198,7 +197,8 @@ func securedMySQL(tb testing.TB, p pair) string {
 	return "mysql://" + config.User + "@" + s.Addr + "/" + config.DBName
 }
 
-// modules makes "go get" work without a network: this repository's dependencies are enough for the reader's program.
+// modules makes "go get" work without a network. It provides only this repository's dependencies, which are enough for the
+// reader's program.
 func (c *console) modules(t *testing.T) string {
 	t.Helper()
 	own, err := os.ReadFile(filepath.Join(c.root, "go.mod"))
@@ -212,7 +212,7 @@ func (c *console) modules(t *testing.T) string {
 	return `grep ^module go.mod >head && cat head ` + c.place.dir + `/needs >go.mod && cp ` + c.place.dir + `/sums go.sum`
 }
 
-// sqlite3 implements what the pages use of that program.
+// sqlite3 implements the features of the program sqlite3 that the pages use.
 func sqlite3() error {
 	db, err := sql.Open("sqlite", os.Args[1])
 	if err != nil {

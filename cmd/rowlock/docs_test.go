@@ -21,7 +21,7 @@ import (
 // consoleTimeout ends a page that hangs. Some pages build a program, or use ten servers.
 const consoleTimeout = 5 * time.Minute
 
-// notRun lists the commands of the pages that are not run, and why.
+// notRun lists the commands of the pages that are not run, with the reason.
 var notRun = map[string]string{
 	"make ":        "it runs these tests, or takes minutes",
 	"git clone ":   "it is this repository",
@@ -40,9 +40,9 @@ var notRun = map[string]string{
 	"rowlock demo": "TestScripts and package cli run it, and it takes seconds",
 }
 
-// Every console block of every page runs, from the top to the bottom of the page, as a reader pastes it. It uses
-// SQLite, or a real server in place of the named store. Each command must succeed, unless the next one asks for its
-// exit code. The output must equal what the page shows, except for numbers, times and names of machines.
+// Every console block of every page is run, from the top to the bottom of the page, as a reader would paste it. The commands use
+// SQLite, or a real server in place of the named store. Each command must succeed, unless the next command asks for its exit
+// code. The output must equal the output on the page, except for numbers, times and names of machines.
 func TestConsolesRun(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
@@ -74,7 +74,7 @@ type console struct {
 	steps  []*step
 	place  workplace
 	ours   pair
-	stands map[string]string // replacements for the stores of the page
+	stands map[string]string // addresses of real servers, by the store that the page names
 }
 
 // step is one command, or a file that the reader has to write.
@@ -130,8 +130,8 @@ func (c *console) run(t *testing.T) {
 	}
 }
 
-// asked runs a command and keeps its output and its exit code, also for the next command. It waits until a command in
-// the background has started its work.
+// asked returns the shell text that runs a command and keeps its output and its exit code, also for the next command. If the
+// command runs in the background, the text waits until the command has started its work.
 func asked(i int, command string) string {
 	if strings.HasSuffix(command, "&") {
 		command = "HOLD=1 " + command + "\nuntil [ -e \"$FOLDER/at-work\" ]; do sleep 0.02; done"
@@ -184,7 +184,7 @@ var (
 	otherwise = strings.NewReplacer("\t", " ")
 )
 
-// alike returns a text without the parts that differ between runs.
+// alike returns the text without the parts that differ between two runs.
 func alike(text string) string {
 	text = dates.ReplaceAllString(otherwise.Replace(text), "DATE")
 	text = spans.ReplaceAllString(text, "SPAN")
@@ -193,7 +193,7 @@ func alike(text string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(text, " "))
 }
 
-// The test above can fail: it finds a console block that differs from the real output.
+// TestConsolesRun can fail: it detects a console block that differs from the real output.
 func TestConsolesThatLieAreFound(t *testing.T) {
 	t.Parallel()
 	for text, right := range map[string]bool{

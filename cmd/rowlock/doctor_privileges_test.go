@@ -38,7 +38,7 @@ func (e executor) do(tb testing.TB, statements ...string) {
 
 var pasted = regexp.MustCompile(`(?:GRANT|USE) [^;]*;`)
 
-// paste runs the statements that the doctor prints, word for word.
+// paste runs the statements that the doctor prints, without changing them.
 func (e executor) paste(tb testing.TB, d diagnosis) {
 	tb.Helper()
 	for _, f := range d.Findings {
@@ -46,7 +46,8 @@ func (e executor) paste(tb testing.TB, d diagnosis) {
 	}
 }
 
-// refuses expects a problem of privileges, and no line which says that this user may do everything.
+// refuses expects that the doctor reports a problem of privileges. No line of the output may say that this user has all
+// privileges.
 func refuses(tb testing.TB, d diagnosis) {
 	tb.Helper()
 	assert.Contains(tb, d.text(), "problem privileges")
@@ -54,9 +55,9 @@ func refuses(tb testing.TB, d diagnosis) {
 	assert.NotContains(tb, d.text(), "migrate up", "the tables exist")
 }
 
-// For a user without any privilege, doctor never says that the user may do everything. Its statements, pasted as they
-// are, give the user all that a lock needs. That includes the privilege to connect, the tables, a closed schema, and
-// names that need quotes.
+// For a user without any privilege, doctor never says that the user has all privileges. The statements that doctor prints can be
+// pasted unchanged, and give the user every privilege that a lock needs. The test includes the privilege to connect, the tables,
+// a closed schema, and names that need quotes.
 func TestDoctorBringsAPostgresUserWithoutRightsToALock(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -94,8 +95,8 @@ func TestDoctorBringsAPostgresUserWithoutRightsToALock(t *testing.T) {
 	}
 }
 
-// The same on MySQL and MariaDB. There a user without a privilege in a database cannot connect to it, and does not see
-// the tables.
+// This test is the same for MySQL and MariaDB. There, a user without a privilege in a database cannot connect to the database and
+// does not see its tables.
 func TestDoctorBringsAMySQLUserWithoutRightsToALock(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
@@ -104,11 +105,11 @@ func TestDoctorBringsAMySQLUserWithoutRightsToALock(t *testing.T) {
 			w := newWorkplace(t)
 			store := migrated(t, w, fresh(t))
 			admin := newExecutor(t, "mysql", store)
-			admin.db.SetMaxOpenConns(1) // USE applies to the connection
+			admin.db.SetMaxOpenConns(1) // USE applies only to the connection on which it runs
 			var database string
 			require.NoError(t, admin.db.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&database))
 			user := "no-rights-" + strings.TrimPrefix(database, "rowlock_")
-			user = user[:min(len(user), 32)] // the longest user name of MySQL
+			user = user[:min(len(user), 32)] // MySQL allows user names of 32 characters
 			_, at, found := strings.Cut(store, "@")
 			require.True(t, found)
 			lesser := user + ":s3cret-Of-doctor@" + at
@@ -118,7 +119,7 @@ func TestDoctorBringsAMySQLUserWithoutRightsToALock(t *testing.T) {
 				refuses(t, d)
 				assert.Contains(t, d.text(), "ON rowlock_lease_run TO '"+user+"'@'%';")
 
-				admin.do(t, "GRANT DELETE ON rowlock_lease_run TO '"+user+"'@'%'") // so that the user may use the database
+				admin.do(t, "GRANT DELETE ON rowlock_lease_run TO '"+user+"'@'%'") // this privilege lets the user connect to the database
 				_, d = w.doctor(t, of)
 				refuses(t, d)
 				assert.Contains(t, d.text(), "warning schema: this user may not see whether the tables exist")

@@ -33,9 +33,9 @@ type diagnosis struct {
 	Findings           []struct{ Severity, Check, Found, Do string }
 }
 
-// doctor runs the command, and expects the exit code that fits its findings. It returns each finding that is not ok
-// once, as "severity check". It omits findings about an unbounded connect, which the addresses of the test servers
-// cause. TestDoctorFindsAnUnboundedConnect is about these.
+// doctor runs the command, and expects the exit code that fits its findings. The function returns each finding that is not ok
+// once, as "severity check". It omits findings about an unbounded connect, which the addresses of the test servers cause.
+// TestDoctorFindsAnUnboundedConnect tests those findings.
 func (w workplace) doctor(tb testing.TB, store string) (found []string, d diagnosis) {
 	tb.Helper()
 	code, output := w.run(tb, "doctor", "--json", "--store", store)
@@ -59,7 +59,7 @@ func (d diagnosis) text() string {
 	return b.String()
 }
 
-// For a store that is set up as its page says, doctor finds no fault, in JSON and in text.
+// If a store is set up as its page says, doctor finds no problem. This is true for the JSON output and the text output.
 func TestDoctorFindsNothingWhereNothingIs(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -82,7 +82,7 @@ func TestDoctorFindsNothingWhereNothingIs(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(w.dir, "none.db"), "it writes nothing")
 }
 
-// Without a user, every client that reaches ZooKeeper can use the nodes.
+// If ZooKeeper has no users, every client that can connect can change the nodes.
 func TestDoctorOnZooKeeper(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -91,8 +91,8 @@ func TestDoctorOnZooKeeper(t *testing.T) {
 	assert.Contains(t, d.text(), "without authentication")
 }
 
-// doctor finds an address with which a program could wait forever for a server that does not answer. It names the
-// missing parameter.
+// doctor finds an address with which a program could wait without limit for a server that does not answer. It prints the name of
+// the missing parameter.
 func TestDoctorFindsAnUnboundedConnect(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -127,7 +127,7 @@ func startDurable(tb testing.TB, engine string) *testserver.Server {
 	return s
 }
 
-// doctor finds each fault of a Postgres server that the test creates, and no other. The servers of the tests do not
+// doctor finds each problem of a Postgres server that the test creates, and no other problem. The servers of the tests do not
 // flush to disk.
 func TestDoctorOnPostgres(t *testing.T) {
 	t.Parallel()
@@ -178,7 +178,7 @@ func TestDoctorOnPostgres(t *testing.T) {
 	found, d = w.doctor(t, advisoryOf(u.String()))
 	assert.Equal(t, []string{durability, "problem privileges", "warning privileges"}, found, d.text())
 	assert.Contains(t, d.text(), "GRANT USAGE ON SEQUENCE rowlock_lease_token TO "+role+";")
-	for _, grant := range []string{ // migrations/doc.go
+	for _, grant := range []string{ // these privileges are listed in migrations/doc.go
 		"SELECT, INSERT, UPDATE ON rowlock_lease", "SELECT, INSERT, UPDATE, DELETE ON rowlock_lease_waiter",
 		"SELECT, UPDATE (epoch, quarantined_until, longest_ttl_us) ON rowlock_lease_meta", "SELECT, INSERT, UPDATE, DELETE ON rowlock_lease_run",
 		"USAGE ON SEQUENCE rowlock_lease_token",
@@ -238,13 +238,14 @@ func with(dsn, name, value string) string {
 	return u.String()
 }
 
-// A pooler is a problem for session locks. For lease rows it is a warning, because their waiters are not notified.
+// With session locks, doctor reports a pooler as a problem. With lease rows, doctor reports a warning, because waiters behind a
+// pooler are not notified.
 func TestDoctorFindsAPooler(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	pooled, direct := testenv.PgBouncer(t)
 	migrated(t, w, direct)
-	for range 3 { // until a statement that was prepared by name is executed again
+	for range 3 { // repeats until a named prepared statement is executed a second time
 		found, d := w.doctor(t, pooled)
 		assert.Equal(t, []string{"problem durability", "warning pooler"}, found, d.text())
 	}
@@ -253,7 +254,7 @@ func TestDoctorFindsAPooler(t *testing.T) {
 	assert.Contains(t, d.text(), "name the server itself in --store")
 }
 
-// The same on MySQL and MariaDB, where a session can have a wrong clock.
+// This test is the same for MySQL and MariaDB. There, a session can have a wrong clock.
 func TestDoctorOnMySQL(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
@@ -265,7 +266,7 @@ func TestDoctorOnMySQL(t *testing.T) {
 			only := func(want []string, store string) string {
 				t.Helper()
 				found, d := w.doctor(t, store)
-				found = slices.DeleteFunc(found, func(f string) bool { return f == "warning durability" }) // about the binary log, if there is one
+				found = slices.DeleteFunc(found, func(f string) bool { return f == "warning durability" }) // this finding is about the binary log, if there is one
 				assert.Equal(t, want, found, d.text())
 				return d.text()
 			}
@@ -306,7 +307,7 @@ func TestDoctorOnMySQL(t *testing.T) {
 	}
 }
 
-// doctor finds the faults of a SQLite file, and does not change the file.
+// doctor finds the problems of a SQLite file, and does not change the file.
 func TestDoctorOnSQLite(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -346,8 +347,8 @@ func TestDoctorOnSQLite(t *testing.T) {
 	assert.Equal(t, []string{"problem connection"}, found, d.text())
 }
 
-// The command creates files with permissions for its user only. doctor warns of a file that other users can read or
-// replace: a user that may only read a SQLite file can lock it, and so prevent every acquire.
+// The command creates files that only its user can read and write. doctor warns of a file that other users can read or replace. A
+// user that may only read a SQLite file can lock the file, and so prevent every acquire.
 func TestSQLiteFilesAreForTheirUserAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -358,11 +359,11 @@ func TestSQLiteFilesAreForTheirUserAlone(t *testing.T) {
 	assert.Empty(t, found, d.text())
 
 	file := filepath.Join(w.dir, "own.db")
-	require.NoError(t, os.Chmod(file, 0o644)) //nolint:gosec // that is what is looked for
+	require.NoError(t, os.Chmod(file, 0o644)) //nolint:gosec // doctor must find this permission
 	found, d = w.doctor(t, "sqlite:own.db")
 	assert.Equal(t, []string{"warning privileges"}, found, d.text())
 	assert.Contains(t, d.text(), "chmod o-rwx own.db")
-	require.NoError(t, os.Chmod(file, 0o660)) //nolint:gosec // for a group it is shared on purpose
+	require.NoError(t, os.Chmod(file, 0o660)) //nolint:gosec // a file that is shared with a group on purpose
 	found, d = w.doctor(t, "sqlite:own.db")
 	assert.Empty(t, found, d.text())
 
@@ -383,7 +384,7 @@ func TestSQLiteFilesAreForTheirUserAlone(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(w.dir, "elsewhere.db"))
 }
 
-// doctor finds a Redis that evicts keys, one that rejects a command, and one whose clock is an hour slow.
+// doctor finds a Redis that evicts keys, a Redis that rejects a command, and a Redis whose clock is an hour slow.
 func TestDoctorOnRedis(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -431,7 +432,7 @@ func TestDoctorOnRedis(t *testing.T) {
 	assert.Zero(t, keys, "it writes nothing")
 }
 
-// doctor finds an etcd that is out of space, and a user without write permission.
+// doctor finds an etcd without free space, and a user without write permission.
 func TestDoctorOnEtcd(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -473,7 +474,7 @@ func TestDoctorOnEtcd(t *testing.T) {
 	assert.Zero(t, answer.Count, "it writes nothing")
 }
 
-// If a store does not answer, the exit code is 69, in limited time, and no password is printed.
+// If a store does not answer, doctor exits with code 69 after a limited time, and prints no password.
 func TestDoctorOfASilentServer(t *testing.T) {
 	t.Parallel()
 	address := silentServer(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// On Linux the command itself is killed even if rowlock and its guard are killed at the same time.
+// On Linux the command is killed even if rowlock and rowlock's guard process are killed at the same time.
 func TestKilledWithItsGuard(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -21,7 +21,7 @@ func TestKilledWithItsGuard(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(started, 0o600))
 	cmd := w.command(t, scriptTimeout, "rowlock", "run", "job", "--store", "sqlite:locks.db", "--", "sh", "-c", "exec 9>alive; echo >started; read _ <started; read _ <started")
 	require.NoError(t, cmd.Start())
-	reader, err := os.Open(alive) // returns when the command has opened it
+	reader, err := os.Open(alive) // os.Open returns after the command has opened the FIFO
 	require.NoError(t, err)
 	defer reader.Close()
 	_, err = os.ReadFile(started)
@@ -30,11 +30,11 @@ func TestKilledWithItsGuard(t *testing.T) {
 	require.NoError(t, syscall.Kill(guardOf(t, cmd.Process.Pid), syscall.SIGKILL))
 	require.NoError(t, syscall.Kill(cmd.Process.Pid, syscall.SIGKILL))
 	_ = cmd.Wait()
-	_, err = io.ReadAll(reader) // returns when the command has ended
+	_, err = io.ReadAll(reader) // ReadAll returns after the command has ended
 	require.NoError(t, err)
 }
 
-// guardOf returns the process id of the guard, a child of parent.
+// guardOf returns the process id of the guard, which is a child process of parent.
 func guardOf(t *testing.T, parent int) int {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")

@@ -19,16 +19,16 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// hangLimit is the limit for a store that hangs: a request, its repetition, and the withdrawal of what it may have
-// done, with five seconds each.
+// hangLimit is the time limit for a store that hangs. It allows five seconds each for a request, for its repetition, and for
+// withdrawing the request's possible effects.
 const hangLimit = 25 * time.Second
 
-// A server that accepts connections and never replies is unavailable, for every command, in limited time. The command
-// under the lock is not started, and no password is printed.
+// A server that accepts connections and never replies counts as unavailable, for every command and after a limited time. rowlock
+// does not start the command under the lock, and prints no password.
 func TestServerThatHangsIsUnavailable(t *testing.T) {
 	t.Parallel()
 	address := silentServer(t)
-	var cases sync.WaitGroup // in parallel, because they only wait
+	var cases sync.WaitGroup // the cases run in parallel, because they only wait
 	for _, store := range []string{
 		"postgres://user:secret@" + address + "/db?sslmode=disable",
 		"mysql://user:secret@" + address + "/db",
@@ -52,7 +52,7 @@ func TestServerThatHangsIsUnavailable(t *testing.T) {
 			{"migrate", "up"},
 		} {
 			if args[0] == "migrate" && regexp.MustCompile("^(redis|redlock|etcd|zk)").MatchString(store) {
-				continue // tested by keyvalue_usage
+				continue // the script keyvalue_usage tests this case
 			}
 			w := newWorkplace(t)
 			cases.Go(func() { unavailable(t, w, append([]string{"--store", store}, args...)) })
@@ -61,7 +61,7 @@ func TestServerThatHangsIsUnavailable(t *testing.T) {
 	cases.Wait()
 }
 
-// A SQLite file that another program has locked is unavailable in limited time.
+// A SQLite file that another program has locked counts as unavailable after a limited time.
 func TestLockedFileIsUnavailable(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -74,8 +74,8 @@ func TestLockedFileIsUnavailable(t *testing.T) {
 	unavailable(t, w, []string{"run", "job", "--store", "sqlite:locks.db", "--", "touch", "never"})
 }
 
-// unavailable expects exit code 69 within the limit, and that no command was run. It only marks the test as failed,
-// because it may run in any goroutine.
+// unavailable expects that rowlock exits with code 69 within the limit, and that no command was run. It marks the test as failed
+// without ending it, because it may run in any goroutine.
 func unavailable(tb testing.TB, w workplace, args []string) {
 	start := time.Now()
 	output, err := w.command(tb, hangLimit, "rowlock", args...).CombinedOutput()

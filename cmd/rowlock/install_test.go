@@ -32,7 +32,7 @@ func TestAnInstalledVersionReportsItself(t *testing.T) {
 	install := exec.CommandContext(t.Context(), "go", "install", "-trimpath", modulePath+"/cmd/rowlock@"+version)
 	install.Dir = t.TempDir() // outside of any module
 	install.Env = append(os.Environ(), "GOBIN="+bin, "GO111MODULE=on", "GOWORK=off", "CGO_ENABLED=0", "GOSUMDB=off",
-		"GOMODCACHE="+t.TempDir(), "GOFLAGS=-modcacherw", // so that the version does not stay in the cache of this machine
+		"GOMODCACHE="+t.TempDir(), "GOFLAGS=-modcacherw", // the version must not stay in the module cache of this machine
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+",file://"+filepath.ToSlash(environment("GOMODCACHE"))+"/cache/download,"+environment("GOPROXY"))
 	out, err := install.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -76,7 +76,7 @@ func publish(t *testing.T, proxy, version string) {
 	require.NoError(t, file.Close())
 }
 
-// apart reports whether a folder is not part of the module's source, for example because it is a module of its own.
+// apart reports whether a folder is not part of the module's source, for example because the folder is a separate module.
 func apart(folder string) bool {
 	_, err := os.Stat(filepath.Join(folder, "go.mod"))
 	base := filepath.Base(folder)

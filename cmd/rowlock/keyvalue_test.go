@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// prefix returns a prefix for one test in a store that all tests share.
+// prefix returns a prefix of keys for one test, because all tests share the store.
 func prefix() string { return "?prefix=test-" + driver.NewNonce().String() }
 
 func redisStore(tb testing.TB, _ workplace) string {
@@ -33,7 +33,7 @@ func etcdStore(tb testing.TB, _ workplace) string {
 	return strings.Replace(testenv.DSN(tb, testenv.EngineEtcd), "http://", "etcd://", 1) + "/" + prefix()
 }
 
-// redisCluster starts three primaries that share the hash slots, on the first call, for all tests below tb.
+// redisCluster starts three primaries that share the hash slots. It starts them on the first call, for all tests below tb.
 func redisCluster(tb testing.TB) func(testing.TB, workplace) string {
 	tb.Helper()
 	servers := sync.OnceValue(func() string {
@@ -58,7 +58,7 @@ func redisCluster(tb testing.TB) func(testing.TB, workplace) string {
 				return err == nil && err2 == nil && len(known) == 3 && strings.HasPrefix(facts, "cluster_state:ok")
 			}, 30*time.Second, 20*time.Millisecond)
 		}
-		return strings.Join(addrs[1:], ",") // the client discovers the third
+		return strings.Join(addrs[1:], ",") // the address of the third server is omitted, because the client discovers that server
 	})
 	return func(tb testing.TB, _ workplace) string {
 		testenv.DSN(tb, testenv.EngineRedis) // skips only this test on a machine without Redis
@@ -86,8 +86,8 @@ func zookeeperStore(tb testing.TB, w workplace) string {
 	return "zk://" + addr + "/test-" + driver.NewNonce().String()
 }
 
-// redlockStore starts three servers on the first call, for all tests below tb. It lets each vote at once, as if it had
-// been running for long. Slow servers on this machine must not fail the tests.
+// redlockStore starts three servers on the first call, for all tests below tb. It lets each server vote at once, as if the server
+// had been running for a long time. The time limits are long, because servers on this machine may be slow.
 func redlockStore(tb testing.TB) func(testing.TB, workplace) string {
 	tb.Helper()
 	servers := sync.OnceValue(func() (addrs []string) {
@@ -127,7 +127,7 @@ func startServer(tb testing.TB, engine string, args ...string) *testserver.Serve
 	return s
 }
 
-// Advice that the library gives to programmers is printed in terms of the command line, and works as printed.
+// The library's advice to programmers is printed in the terms of the command line. A user can run the advice as printed.
 func TestAdviceIsForTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -148,8 +148,8 @@ func TestAdviceIsForTheCommandLine(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(w.dir, "never"))
 }
 
-// A Redlock server that may have forgotten grants does not vote. Until enough servers vote, the lock counts as held,
-// and the message says why.
+// A Redlock server that may have lost its record of grants does not vote. Until enough servers vote, the lock counts as held, and
+// the message says why.
 func TestRedlockWithoutAVoteIsHeld(t *testing.T) {
 	t.Parallel()
 	var addrs []string

@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// ownStores are stores on servers for one test.
+// ownStores returns stores on servers that only one test uses.
 var ownStores = map[string]func(testing.TB) (store string, servers []*testserver.Server){
 	"redis": func(tb testing.TB) (string, []*testserver.Server) {
 		s := startServer(tb, testserver.Redis)
@@ -42,7 +42,7 @@ var ownStores = map[string]func(testing.TB) (store string, servers []*testserver
 	},
 }
 
-// wholeCluster gives one server all hash slots, and waits until it serves as a Cluster.
+// wholeCluster gives all hash slots to one server, and waits until the server works as a Redis Cluster.
 func wholeCluster(tb testing.TB, addr string) {
 	tb.Helper()
 	node := redis.NewClient(&redis.Options{Addr: addr})
@@ -54,8 +54,8 @@ func wholeCluster(tb testing.TB, addr string) {
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
-// If the server dies while the command runs, rowlock stops the command within the TTL, and the exit code says that the
-// lock was lost. Until the server is back, everything is unavailable. After that the lock is free.
+// If the server dies while the command runs, rowlock stops the command within the TTL. The exit code says that the lock was lost.
+// Until the server runs again, every command reports an unavailable store. After that the lock is free.
 func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 	t.Parallel()
 	for name, open := range ownStores {
@@ -94,12 +94,12 @@ func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 	}
 }
 
-// A release without a reply has an exit code of its own, because it may or may not have taken effect.
+// If a release gets no reply, rowlock has a separate exit code for this, because the release may or may not have taken effect.
 func TestReleaseWithoutAnAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		store   func(testing.TB, workplace) string
-		release *regexp.Regexp // matches what only the release sends
+		release *regexp.Regexp // matches only the bytes of the release
 	}{
 		"redis":     {redisStore, regexp.MustCompile("lock-of-this-test")},
 		"etcd":      {etcdStore, regexp.MustCompile("lock-of-this-test/%-x-[0-9a-f]{8}")},                           // the holder's key

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "rowlock" {
 		main()
 	}
-	if filepath.Base(os.Args[0]) == "sqlite3" { // in the consoles of the pages
+	if filepath.Base(os.Args[0]) == "sqlite3" { // the consoles of the pages call this program as sqlite3
 		if err := sqlite3(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 // scriptTimeout ends a script that hangs, so that its test fails.
 const scriptTimeout = time.Minute
 
-// leftOut lists the scripts that do not run on some stores, and why.
+// leftOut lists the scripts that do not run on some stores, with the reason.
 var leftOut = map[string][]exception{
 	"closed":        {{ofSessions, "a session lock is free when it is released: session_usage has the error"}, {ofForgetful, "the store keeps nothing about a free lock: forgetful"}},
 	"demo":          {{ofSessions, "the demonstration needs a lease that expires: session_usage has the error"}, {ofKeyValues, "it needs a table: keyvalue_usage has the error"}},
@@ -84,7 +84,7 @@ var (
 	ofForgetful = regexp.MustCompile("^(etcd|zookeeper)$")
 )
 
-// others matches what a pattern does not match.
+// others matches every text that a pattern does not match.
 type others struct{ than *regexp.Regexp }
 
 func ofOthers(than *regexp.Regexp) others { return others{than} }
@@ -144,7 +144,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// isLeftOut returns why the script does not run on the store. It is empty if the script runs.
+// isLeftOut returns the reason why the script does not run on the store. The result is empty if the script runs.
 func isLeftOut(script, store string) (why string) {
 	for _, e := range leftOut[script] {
 		if e.of.MatchString(store) {
@@ -154,7 +154,7 @@ func isLeftOut(script, store string) (why string) {
 	return ""
 }
 
-// instead reports whether why names a script that runs on the store.
+// instead reports whether the text why names a script that runs on the store instead.
 func instead(why, store string) bool {
 	for _, word := range strings.FieldsFunc(why, func(r rune) bool { return r == ' ' || r == ',' || r == ':' }) {
 		if _, err := os.Stat(filepath.Join("testdata", word+".sh")); err == nil {
@@ -166,7 +166,8 @@ func instead(why, store string) bool {
 	return false
 }
 
-// workplace is a folder, and an environment in which the command is found and keeps its default store there.
+// workplace is a folder and an environment. Processes in this environment find the command, and the command keeps its default
+// store in the folder.
 type workplace struct {
 	dir string
 	env []string
@@ -189,7 +190,7 @@ func newWorkplace(tb testing.TB) workplace {
 	return w
 }
 
-// command returns a program to run there, in a process group of its own. The group is killed after limit.
+// command returns a program that runs in the workplace, in its own process group. The group is killed after limit.
 func (w workplace) command(tb testing.TB, limit time.Duration, name string, args ...string) *exec.Cmd {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -225,7 +226,7 @@ func (w workplace) script(tb testing.TB, script string) {
 	}
 }
 
-// migrated creates the tables in a server's store.
+// migrated creates the tables of the store on a server.
 func migrated(tb testing.TB, w workplace, store string) string {
 	tb.Helper()
 	output, err := w.command(tb, scriptTimeout, "rowlock", "migrate", "up", "--store", store).CombinedOutput()

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// The command creates no table in a server's database unless the user asks. The message says how to ask, without the
-// password.
+// The command creates no table in a server's database unless the user requests this. The message says how to request this, and
+// does not contain the password.
 func TestMissingTableOnServer(t *testing.T) {
 	t.Parallel()
 	u, err := url.Parse(testenv.Postgres(t))
@@ -37,7 +37,7 @@ func TestMissingTableOnServer(t *testing.T) {
 	require.Zero(t, code, output)
 }
 
-// The command does not change an application's SQLite file either. It treats a file without other tables as its own.
+// The command also does not change a SQLite file of an application. A SQLite file without other tables belongs to the command.
 func TestMissingTableInFile(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -60,7 +60,7 @@ func TestMissingTableInFile(t *testing.T) {
 	require.Zero(t, code, output)
 }
 
-// A file that cannot be opened is unavailable, and not held.
+// If a file cannot be opened, the store counts as unavailable, and the lock does not count as held.
 func TestFileThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -68,7 +68,7 @@ func TestFileThatCannotBeOpened(t *testing.T) {
 	require.Equal(t, 69, code, output)
 }
 
-// Names of files are used exactly as given.
+// The command uses the names of files exactly as given.
 func TestFileWithSpecialName(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -91,8 +91,8 @@ func (w workplace) run(tb testing.TB, args ...string) (int, string) {
 	return 0, string(output)
 }
 
-// The command uses tables that other migrations have created, and does not migrate them. It says that others have
-// created them.
+// If other migrations have created the tables, the command uses these tables and does not migrate them. The command says that
+// other migrations have created them.
 func TestTablesOfOtherMigrations(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)

@@ -34,8 +34,8 @@ const secret = "s3cr3t/p?ss"
 // account is the account on the secured servers, in the form used in a store's address.
 const account = "app:s3cr3t%2Fp%3Fss@"
 
-// Every command works over TLS with a private certificate authority and a password. If the certificate or the password
-// is wrong, the error says so, counts as unavailable and not as held, and contains no password.
+// Every command works over TLS with a private certificate authority and a password. If the certificate or the password is wrong,
+// the error says so and contains no password. The store then counts as unavailable, and the lock does not count as held.
 func TestSecuredStores(t *testing.T) {
 	t.Parallel()
 	ours, stranger := certificate(t), certificate(t)
@@ -99,7 +99,7 @@ func securedRedis(tb testing.TB, p pair, args ...string) string {
 	}
 	root := redis.NewClient(&redis.Options{Addr: plain})
 	defer root.Close()
-	giveVote(tb, root, "secured") // for redlocks
+	giveVote(tb, root, "secured") // the servers of a redlock store need a vote
 	require.NoError(tb, root.ACLSetUser(tb.Context(), "app", "on", ">"+secret, "~secured*", "&secured*",
 		"+eval", "+evalsha", "+info", "+scan", "+subscribe", "+ssubscribe", "+publish", "+time", "+cluster|shards", "+cluster|slots",
 		"+hget", "+hmget", "+hset", "+del", "+pexpire").Err())
@@ -153,8 +153,7 @@ func securedEtcd(tb testing.TB, p pair) string {
 	return s.Addr + "/?prefix=secured&"
 }
 
-// securedZooKeeper is a TLS proxy in front of a server without TLS, because the server's own TLS needs another Java
-// library.
+// securedZooKeeper starts a TLS proxy in front of a server without TLS, because the server's own TLS needs another Java library.
 func securedZooKeeper(tb testing.TB, p pair) string {
 	tb.Helper()
 	u, err := url.Parse(zookeeperStore(tb, newWorkplace(tb)))
@@ -170,7 +169,7 @@ func securedZooKeeper(tb testing.TB, p pair) string {
 
 // pair is a self-signed certificate of this machine, and its key.
 type pair struct {
-	cert, key string // paths of files
+	cert, key string // paths of the files
 	trust     *tls.Config
 }
 
@@ -197,7 +196,7 @@ func certificate(tb testing.TB) pair {
 	return pair{write("cert.pem", "CERTIFICATE", cert), write("key.pem", "PRIVATE KEY", private), &tls.Config{RootCAs: trust}}
 }
 
-// doctor reports that a connection is encrypted, and with which protocol.
+// doctor reports whether a connection is encrypted, and with which protocol.
 func TestDoctorSeesTheEncryption(t *testing.T) {
 	t.Parallel()
 	w, p := newWorkplace(t), certificate(t)

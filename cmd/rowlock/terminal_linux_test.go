@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command that reads from its user gets the terminal, although it runs in a process group of its own.
+// A command that reads from its user gets the terminal, although the command runs in its own process group.
 func TestCommandReadsTheTerminal(t *testing.T) {
 	t.Parallel()
 	user := login(t, `rowlock run job -- sh -c 'echo ready; read line; echo "got $line"'; echo "code $?"`)
@@ -22,8 +22,8 @@ func TestCommandReadsTheTerminal(t *testing.T) {
 	user.sees("code 0")
 }
 
-// The suspend key suspends the command and returns the terminal to the shell. fg continues the command, which still
-// holds the lock.
+// The suspend key suspends the command and returns the terminal to the shell. The shell command fg continues the command, which
+// still holds the lock.
 func TestSuspendAndGoOn(t *testing.T) {
 	t.Parallel()
 	user := login(t, `set -m; rowlock run job -- sh -c 'echo ready; read line; echo "got $line"'; echo back; fg >/dev/null; echo "code $?"`)
@@ -35,8 +35,8 @@ func TestSuspendAndGoOn(t *testing.T) {
 	user.sees("code 0")
 }
 
-// If a command was suspended for longer than its lease, rowlock stops it when it is continued: it must not execute a
-// single step without the lock.
+// If a command was suspended for longer than its lease, rowlock stops the command instead of continuing it. The command must not
+// execute a single step without the lock.
 func TestSuspendedForTooLongIsLost(t *testing.T) {
 	t.Parallel()
 	user := login(t, `set -m; rowlock run job --ttl 1s -- sh -c 'echo ready; read line; echo "got $line"'; echo back; `+
@@ -48,7 +48,7 @@ func TestSuspendedForTooLongIsLost(t *testing.T) {
 	require.NotContains(t, user.seen.String(), "got")
 }
 
-// The interrupt key ends the command, and then rowlock.
+// The interrupt key ends the command, and then rowlock ends.
 func TestInterruptKey(t *testing.T) {
 	t.Parallel()
 	user := login(t, `trap : INT; rowlock run job -- sh -c 'echo ready; while :; do read line || exit; done'; echo "code $?"`)
@@ -65,7 +65,7 @@ type person struct {
 	seen   strings.Builder
 }
 
-// login runs a shell script on a terminal of its own, in a session of its own.
+// login runs a shell script on a new terminal, in a new session.
 func login(tb testing.TB, script string) *person {
 	tb.Helper()
 	ours, theirs := openTerminal(tb)
@@ -94,7 +94,7 @@ func openTerminal(tb testing.TB) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-// sees reads the terminal's output until a line contains want. The script's own timeout limits it.
+// sees reads the terminal's output until a line contains want. The timeout of the script limits the wait.
 func (p *person) sees(want string) {
 	p.tb.Helper()
 	for p.output.Scan() {

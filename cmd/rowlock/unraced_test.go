@@ -2,6 +2,6 @@
 
 package main
 
-var raced []string // none: see raced_test.go
+var raced []string // no store is left out: see raced_test.go
 
-var racedPages []string // all pages: see raced_test.go
+var racedPages []string // all pages are run: see raced_test.go
