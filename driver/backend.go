@@ -20,13 +20,11 @@ type Backend interface {
 	// unknown.
 	Renew(ctx context.Context, grants []Grant) ([]Outcome, error)
 
-	// Release ends g, matching key, nonce and token. Releasing a grant a second time is no error.
-	// [ErrNotHeld] means that the store does not hold the grant. Any other error means that the outcome is
-	// unknown.
+	// Release ends g. Key, nonce and token must all match. Releasing a grant a second time is no error. [ErrNotHeld] means that
+	// the store does not hold the grant. Any other error means that the outcome is unknown.
 	//
-	// A zero g.Token matches every token that was granted to the nonce. With it, Release may return
-	// [ErrNotHeld] for a grant that was released before. The engine uses it to release a grant whose reply it
-	// did not receive.
+	// A zero g.Token matches every token that was granted to the nonce. With a zero token, Release may return [ErrNotHeld] for a
+	// grant that was released before. The engine uses a zero token to release a grant whose reply the engine did not receive.
 	Release(ctx context.Context, g Grant) error
 
 	// Capabilities returns what the backend guarantees. It does no I/O. The zero value guarantees the least.
@@ -37,7 +35,7 @@ type Backend interface {
 type Request struct {
 	Key    Key
 	Nonce  Nonce         // identifies the acquisition; the same in each of its requests
-	TTL    time.Duration // how long the grant lasts without renewal
+	TTL    time.Duration // how long the grant lasts without a renewal
 	Holder string        // the requester, for people to read
 	Note   string        // the purpose, for people to read
 
@@ -51,12 +49,12 @@ type Request struct {
 	// reason [Draining].
 	Seal string
 
-	// Waiting reports that an earlier request was refused: of this acquisition, or of the waiter before it in
-	// the same process. A store in which reads are cheaper than writes can read first. The result does not
-	// depend on it.
+	// Waiting reports that an earlier request was refused. That request belongs to this acquisition, or to the waiter before it
+	// in the same process. If reads are cheaper than writes in the store, the backend can read first. The result does not depend
+	// on Waiting.
 	Waiting bool
 
-	// Waits reports that a refused requester waits: it subscribes with [Notifier] and retries later.
+	// Waits reports that the requester waits after a refusal: it subscribes with [Notifier] and retries later.
 	Waits bool
 }
 
@@ -66,16 +64,17 @@ type Grant struct {
 	Nonce Nonce
 	Token Token
 
-	TTL           time.Duration // as granted; renewals request the same
-	MinHold       time.Duration // as requested
-	HandoverDelay time.Duration // as requested
+	TTL           time.Duration // the granted TTL; renewals request the same TTL
+	MinHold       time.Duration // the requested minimum hold
+	HandoverDelay time.Duration // the requested hand-over delay
 
-	// Sealed reports that the grant also raised the mark that Request.Seal named. If it is false, the guard
-	// seals in a transaction of its own.
+	// Sealed reports that the grant also raised the mark that Request.Seal named. If Sealed is false, the guard seals in a
+	// separate transaction.
 	Sealed bool
 
-	// Earlier says that the store made the grant before this request was sent, to one of the same nonce that was
-	// refused as [Held.Pending]. The engine then trusts it from before that one was sent.
+	// Earlier reports that the store made the grant before this request was sent, in answer to an earlier request. That request
+	// had the same nonce and was refused as [Held.Pending]. The engine then trusts the grant from before the earlier request was
+	// sent.
 	Earlier bool
 }
 
@@ -83,12 +82,11 @@ type Grant struct {
 type Outcome uint8
 
 const (
-	// Unknown: the store did not say. The engine retries until the grant's deadline.
+	// Unknown: the store did not report the outcome. The engine retries until the grant's deadline.
 	Unknown Outcome = iota
-	// Renewed: the grant lasts for its full TTL, counted from after the request was sent.
+	// Renewed: the grant lasts for its full TTL, counted from an instant after the request was sent.
 	Renewed
-	// Lost: the store no longer holds this grant, because it expired, or was ended, or the key was granted
-	// again.
+	// Lost: the store no longer holds this grant. The grant expired or was ended, or the key was granted again.
 	Lost
 )
 

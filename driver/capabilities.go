@@ -9,13 +9,13 @@ import (
 type Capabilities struct {
 	// Backend is a short name for people to read, such as "sqllock/postgres".
 	Backend string
-	// Token is how reliable the tokens are.
+	// Token says how reliable the backend's tokens are.
 	Token TokenQuality
 	// MonotonicExpiry reports that the store measures leases with a clock that is never set or slewed. The
 	// engine then uses a smaller margin.
 	MonotonicExpiry bool
-	// MaxTTL is the longest TTL that the backend grants, or zero if it has no limit of its own. The engine
-	// rejects a longer TTL without sending a request.
+	// MaxTTL is the longest TTL that the backend grants, or zero if the backend has no limit of its own. The engine rejects a
+	// longer TTL without sending a request.
 	MaxTTL time.Duration
 	// Fair reports that the store grants in the order of the requests.
 	Fair bool
@@ -27,8 +27,8 @@ type Capabilities struct {
 	// connection alive. The store cannot keep a name unavailable afterwards, so the engine rejects MinHold
 	// and HandoverDelay.
 	Sessions bool
-	// Shares reports that several grants of one name may exist at the same time: the backend is the shared
-	// mode of another.
+	// Shares reports that several grants of one name may exist at the same time, because the backend is the shared mode of
+	// another backend.
 	Shares bool
 	// Anonymous reports that the store records only that a grant exists and on which connection. A refusal
 	// and an inspection then name the connection, but not the holder, the note or the token.
@@ -38,15 +38,14 @@ type Capabilities struct {
 	Forgets bool
 	// Pauses reports that [Operator.Pause] works.
 	Pauses bool
-	// SealsAt is where the backend raises the marks that [Request].Seal names, or the zero Place if it raises
-	// none. The engine sets Seal if the guard's marks are at the same place.
+	// SealsAt says where the backend raises the marks that [Request].Seal names. It is the zero Place if the backend raises no
+	// marks. The engine sets Seal if the guard's marks are at the same place.
 	SealsAt Place
-	// Invalid says why the backend cannot work as it was configured, for example because of an option. It is
-	// nil if the backend can work. If it is set, New fails with it.
+	// Invalid says why the backend cannot work as it was configured, for example because of an option. It is nil if the backend
+	// can work. Otherwise New fails with this error.
 	Invalid error
-	// Warnings name the settings of the store that weaken these guarantees, each in a sentence that tells an
-	// operator what to change. A backend that must query the store for them returns them after its first
-	// call.
+	// Warnings name the settings of the store that weaken these guarantees. Each warning is a sentence that tells an operator
+	// what to change. A backend that must query the store for its warnings returns them after its first call.
 	Warnings []string
 }
 
@@ -76,7 +75,7 @@ func (q TokenQuality) String() string {
 	}
 }
 
-// Place says where locks and their fence marks are stored. Two equal values are the same place.
+// Place says where locks and their fence marks are stored. Two equal values mean the same place.
 type Place struct {
 	DB    any    // the database handle, such as a *sql.DB or a *pgxpool.Pool
 	Table string // the name of the lease table, as the caller gave it

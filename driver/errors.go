@@ -11,8 +11,7 @@ import (
 // there is nothing to release.
 var ErrNotHeld = errors.New("not held")
 
-// Held is the error that a key cannot be granted now. Times are durations by the store's clock, so that
-// nobody compares two clocks.
+// Held is the error that a key cannot be granted now. Times are durations on the store's clock, so nobody compares two clocks.
 type Held struct {
 	Reason    Reason
 	Holder    string        // the holder, or the last holder
@@ -62,10 +61,10 @@ const (
 	MinHold
 	// Handover: the lease expired, and its hand-over delay is not over.
 	Handover
-	// Quarantine: the store is not the server that granted last, after a failover or a restore. It grants
-	// nothing until every lease that the other server may have granted is over.
+	// Quarantine: after a failover or a restore, the store is not the server that granted last. The store grants nothing until
+	// every lease that the other server may have granted is over.
 	Quarantine
-	// Contended: another request is changing the lock, or holds it in an open transaction.
+	// Contended: another request is changing the lock, or has locked it in an open transaction.
 	Contended
 	// Draining: the lock is free, but the grant must seal, and a transaction in which an older holder checked
 	// its fence mark is still open.

@@ -2,10 +2,9 @@ package driver
 
 import "context"
 
-// HandOverer is implemented by a backend that can end a grant and make the next grant of the same key in one
-// request. The engine uses it if the holder and the first waiter are in the same process. That saves the
-// second request, and the key is never free in between. The engine ignores it on an [Awaiter] and on a
-// [Session].
+// HandOverer is implemented by a backend that can end a grant and make the next grant of the same key in one request. The engine
+// uses this method if the holder and the first waiter are in the same process. The hand-over saves the second request, and the
+// key is never free in between. The engine ignores this interface if the backend is also an [Awaiter] or a [Session].
 type HandOverer interface {
 	// HandOver ends from as Release does, and grants its key to r as Acquire does, with a larger token. Both
 	// happen in one atomic step, or neither does. r.Key is from.Key, r.Nonce is not from.Nonce, and r.Seal is

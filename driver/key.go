@@ -17,8 +17,8 @@ const (
 	MaxNamespace = 128
 )
 
-// String returns the name for people to read, after its namespace and a slash if it has one. It is not
-// unique. Compare keys, not their strings.
+// String returns the name for people to read. If the key has a namespace, the namespace and a slash come before the name. Two
+// keys can have the same string, so compare keys and not their strings.
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Name

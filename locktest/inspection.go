@@ -96,7 +96,7 @@ func inspectorLists(t *trial) {
 	}
 }
 
-// list returns the names that List returns, in the order of List. It omits names of other namespaces than the parameter only.
+// list returns the names that List returns, in the order of List. It keeps only names of the namespace in the parameter only.
 func (t *trial) list(i driver.Operator, namespace string, all bool, only string) []string {
 	statuses, err := i.List(t.ctx, namespace, all)
 	if err != nil {

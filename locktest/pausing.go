@@ -84,7 +84,7 @@ func pauseCloses(t *trial) {
 	}
 }
 
-// pauseKeepsWaitersOut does not detect every faulty store, because a waiter may acquire the name only after the case has ended.
+// pauseKeepsWaitersOut does not detect every faulty store, because a waiter may acquire the name later than this case looks.
 func pauseKeepsWaitersOut(t *trial) {
 	a, b := t.open(), t.open()
 	p := t.needPauses(a)
