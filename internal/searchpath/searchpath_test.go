@@ -1,12 +1,12 @@
-// Package searchpath_test shows that our statements on PostgreSQL run nothing of a schema on the search_path in which
-// somebody else may CREATE.
+// Package searchpath_test checks that this module's PostgreSQL statements use nothing from a schema on the
+// search_path in which another user may create objects.
 //
-// A name without a schema is looked for in every schema of the path, and pg_catalog, which PostgreSQL puts in front
-// unless the path names it, wins where it takes the arguments exactly as they are given. Where it would have to convert
-// one, an overload of another schema that takes it as it is wins. So the statements give every operator and function exact types,
-// by a cast where need be, and text where a constant has none. They write pg_catalog in front of the few functions that
-// take anything. That reads better than OPERATOR(pg_catalog.+), and needs no setting of a session, of which a pool
-// has many.
+// PostgreSQL looks for a name without a schema in every schema of the path, and in pg_catalog first unless the path
+// names it. The function in pg_catalog is chosen if it accepts exactly the given argument types. If an argument would
+// need a conversion, an overload in another schema that needs no conversion is chosen. So the statements give every
+// operator and function exact types. They use casts where necessary, and also cast constants without a type to text.
+// They write pg_catalog before the few functions that accept arguments of any type. This is easier to read than
+// OPERATOR(pg_catalog.+), and needs no session setting, which a pool would need on each connection.
 package searchpath_test
 
 import (
@@ -35,10 +35,10 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// root is that of the module.
+// root is the root folder of the module.
 const root = "../.."
 
-// statements are those for PostgreSQL by their files: all that are not of another database.
+// statements returns the statements for PostgreSQL by their files.
 func statements(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -85,8 +85,9 @@ var (
 	function = regexp.MustCompile(`([.\w]+)\(`)
 )
 
-// names are the operators and functions that the texts name, and the operators behind BETWEEN, IN, CASE, NULLIF and IS DISTINCT FROM.
-// A function of pg_catalog by name is left out: it is found nowhere else.
+// names returns the operators and functions in the texts, and the operators that BETWEEN, IN, CASE, NULLIF and IS
+// DISTINCT FROM use. It leaves out functions that are written with pg_catalog, because PostgreSQL looks for them
+// nowhere else.
 func names(texts ...string) (operators, functions []string) {
 	operators = []string{"=", "<>", "<", "<=", ">", ">="}
 	for _, text := range texts {
@@ -103,7 +104,8 @@ func names(texts ...string) (operators, functions []string) {
 	return slices.Compact(operators), slices.Compact(functions)
 }
 
-// hostile is a database in which a schema of somebody else's is on the path, with overloads of all that is named in texts.
+// hostile returns a database with a schema of another user on the path. The schema overloads all operators and
+// functions in the texts.
 func hostile(t *testing.T, texts ...string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("pgx", testenv.Postgres(t))
@@ -125,8 +127,8 @@ func hostile(t *testing.T, texts ...string) *sql.DB {
 	return db
 }
 
-// probe has PostgreSQL parse a statement, and returns what of the hostile schema it has found for it. It parses the
-// statement as the body of a function, whose dependencies it keeps.
+// probe makes PostgreSQL parse a statement, and returns the objects of the hostile schema that the statement uses.
+// The statement becomes the body of a function, whose dependencies PostgreSQL stores.
 func probe(ctx context.Context, db *sql.DB, statement string) (found []string, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -168,7 +170,7 @@ func probe(ctx context.Context, db *sql.DB, statement string) (found []string, e
 	return found, rows.Err()
 }
 
-// No statement runs an operator or a function of a schema on the search_path, whatever there is in it.
+// No statement runs an operator or a function of a schema on the search_path, whatever that schema contains.
 func TestStatementsFindNothingOfOthersOnTheSearchPath(t *testing.T) {
 	t.Parallel()
 	all := statements(t)
@@ -197,7 +199,7 @@ func TestStatementsFindNothingOfOthersOnTheSearchPath(t *testing.T) {
 	for _, name := range keys(all) {
 		statement, _ := strings.CutPrefix(strings.TrimSpace(all[name]), "EXPLAIN ")
 		if verb, _, _ := strings.Cut(statement, " "); slices.Contains([]string{"SAVEPOINT", "RELEASE", "CREATE", "DROP"}, verb) {
-			continue // computes nothing
+			continue // the statement computes nothing
 		}
 		found, err := probe(t.Context(), db, strings.TrimSuffix(strings.TrimSpace(statement), ";"))
 		assert.NoError(t, err, name)
@@ -223,7 +225,7 @@ func TestMigrationsFindNothingOfOthersOnTheSearchPath(t *testing.T) {
 			}
 			exec("SET search_path = " + path)
 			require.NoError(t, migrations.Up(t.Context(), db, migrations.Postgres))
-			exec("INSERT INTO rowlock_lease_version (version_id, is_applied) VALUES (99, false)") // the default of its time is not hostile.now()
+			exec("INSERT INTO rowlock_lease_version (version_id, is_applied) VALUES (99, false)") // the default of the column tstamp is not hostile.now()
 			exec("DELETE FROM rowlock_lease_version WHERE version_id = 99::bigint")
 			_, err := migrations.Status(t.Context(), db, migrations.Postgres)
 			require.NoError(t, err)
@@ -251,7 +253,7 @@ func migrationTexts(t *testing.T) (texts []string) {
 	return texts
 }
 
-// The function of the triggers runs nothing of others, even where they may CREATE in the schema of the tables.
+// The trigger function runs no function of other users, even if they may create objects in the schema of the tables.
 func TestTheTriggerFindsNothingOfOthersInTheSchemaOfTheTables(t *testing.T) {
 	t.Parallel()
 	db := hostile(t, migrationTexts(t)...)

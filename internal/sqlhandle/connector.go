@@ -1,4 +1,4 @@
-// Package sqlhandle looks at how a handle of database/sql opens its connections.
+// Package sqlhandle reads how a handle of database/sql opens its connections.
 package sqlhandle
 
 import (
@@ -13,9 +13,10 @@ import (
 	"github.com/rowlock/rowlock/internal/bounded"
 )
 
-// Connector returns what db opens its connections with, or nil if this release of Go keeps it elsewhere. database/sql
-// has no accessor for it, and a driver's name without the DSN opens nothing. The field is set once, when the handle is
-// made, and a connector may be used by many goroutines.
+// Connector returns the connector that db uses to open connections. It returns nil if this release of Go stores the
+// connector in another field. database/sql has no accessor for the connector, and a driver's name without the DSN
+// cannot open a connection. The field is set once, when the handle is created, and a connector may be used by many
+// goroutines.
 func Connector(db *sql.DB) driver.Connector {
 	field := reflect.ValueOf(db).Elem().FieldByName("connector")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[driver.Connector]() {
@@ -25,8 +26,8 @@ func Connector(db *sql.DB) driver.Connector {
 	return connector
 }
 
-// OpenOne returns a handle that opens at most one connection, as db opens its own, each within limit and half of the caller's time. The caller
-// closes it. It returns nil where [Connector] does.
+// OpenOne returns a handle that opens at most one connection, with db's connector. Each connect ends within limit and
+// within half of the caller's time. The caller closes the handle. OpenOne returns nil if [Connector] does.
 func OpenOne(db *sql.DB, limit time.Duration) *sql.DB {
 	connector := Connector(db)
 	if connector == nil {
@@ -40,8 +41,8 @@ func OpenOne(db *sql.DB, limit time.Duration) *sql.DB {
 // Limit returns a connector whose connects end within limit. It never closes c.
 func Limit(c driver.Connector, limit time.Duration) driver.Connector { return limited{c, limit, 1} }
 
-// limited is a connector whose connects end in time, also where the driver does not heed a context. It has no Close:
-// the connector belongs to another handle.
+// limited is a connector whose connects end in time, even if the driver ignores contexts. limited has no Close
+// method, because the connector belongs to another handle.
 type limited struct {
 	driver.Connector
 
@@ -59,7 +60,8 @@ func (l limited) Connect(ctx context.Context) (driver.Conn, error) {
 	return bounded.Do(ctx, func() (driver.Conn, error) { return l.Connector.Connect(ctx) }, func(c driver.Conn) { _ = c.Close() })
 }
 
-// PgxPool returns the pool of pgx's whose connections db lends, as stdlib.OpenDBFromPool makes it, or nil.
+// PgxPool returns the pgx pool whose connections db lends, as with stdlib.OpenDBFromPool. It returns nil for any
+// other handle.
 func PgxPool(db *sql.DB) *pgxpool.Pool {
 	connector := Connector(db)
 	if connector == nil || !bounded.IsPgx(db) {
@@ -69,7 +71,7 @@ func PgxPool(db *sql.DB) *pgxpool.Pool {
 	if v.Kind() != reflect.Struct {
 		return nil
 	}
-	copied := reflect.New(v.Type()).Elem() // whose fields have an address
+	copied := reflect.New(v.Type()).Elem() // the fields of the copy are addressable
 	copied.Set(v)
 	field := copied.FieldByName("pool")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*pgxpool.Pool]() {

@@ -29,7 +29,7 @@ func open(t *testing.T, driverName, dsn string) *sql.DB {
 	return db
 }
 
-// This release of Go still keeps the connector of a handle where it is looked for, however the handle was opened.
+// This release of Go still stores a handle's connector in the expected field, however the handle was opened.
 func TestConnectorIsFound(t *testing.T) {
 	config, err := mysql.ParseDSN("app@tcp(db)/app")
 	require.NoError(t, err)
@@ -43,7 +43,8 @@ func TestConnectorIsFound(t *testing.T) {
 	assert.NotNil(t, Connector(open(t, otherdriver.Name, "postgres://app@db/app")), "a driver that has none of its own")
 }
 
-// A second handle opens its one connection as the first does, and does not close what it was not given.
+// A second handle opens its one connection as the first handle does. Closing the second handle does not close the
+// connector.
 func TestOpenOne(t *testing.T) {
 	db := open(t, "pgx", testenv.Postgres(t))
 	one := OpenOne(db, time.Minute)
@@ -56,14 +57,14 @@ func TestOpenOne(t *testing.T) {
 	require.NoError(t, db.Ping())
 }
 
-// A server that accepts a connection and says nothing takes no connect longer than the limit, with any driver.
+// If a server accepts a connection and stays silent, a connect ends within the limit, with any driver.
 func TestOpenOneIsBounded(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections
 	require.NoError(t, err)
 	defer silent.Close()
 	for driverName, dsn := range map[string]string{
 		"pgx":            "postgres://app@" + silent.Addr().String() + "/app?sslmode=disable",
-		otherdriver.Name: "postgres://app@" + silent.Addr().String() + "/app?sslmode=disable&connect_timeout=2", // ends what is left behind
+		otherdriver.Name: "postgres://app@" + silent.Addr().String() + "/app?sslmode=disable&connect_timeout=2", // ends the abandoned connect
 		"mysql":          "app@tcp(" + silent.Addr().String() + ")/app",
 	} {
 		one := OpenOne(open(t, driverName, dsn), 50*time.Millisecond)
@@ -72,7 +73,7 @@ func TestOpenOneIsBounded(t *testing.T) {
 	}
 }
 
-// What bounds a connect is found in the settings of each driver that is known, and named where it is missing.
+// Unbounded finds the time limits in the settings of each known driver, and names missing limits.
 func TestUnbounded(t *testing.T) {
 	t.Setenv("PGCONNECT_TIMEOUT", "")
 	for _, c := range []struct{ driver, dsn, missing string }{

@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Unbounded names what is missing in the settings of db, if nothing bounds how long a connect waits for a server that
-// accepts the connection and then says nothing. database/sql opens connections by a context without a deadline, and a
-// place in the pool is taken for as long. It returns "" where a connect is bounded, and for drivers that it does not know.
+// Unbounded names the missing settings of db if nothing bounds how long a connect waits for a server that accepts the
+// connection and then stays silent. database/sql opens connections with a context without a deadline, and such a
+// connect occupies a place in the pool. Unbounded returns "" if connects are bounded or the driver is unknown.
 func Unbounded(db *sql.DB) string {
 	connector := Connector(db)
 	if connector == nil {
@@ -32,7 +32,7 @@ func Unbounded(db *sql.DB) string {
 		if isZeroInDSN(v) {
 			return "connect_timeout"
 		}
-		if PgxPool(db) == nil { // which bounds its connects
+		if PgxPool(db) == nil { // a pgx pool bounds its connects
 			unless("connect_timeout", "ConnConfig", "Config", "ConnectTimeout")
 		}
 		unless("connect_timeout", "cfg", "ConnectTimeout")
@@ -43,7 +43,7 @@ func Unbounded(db *sql.DB) string {
 	return strings.Join(missing, " and ")
 }
 
-// Warnings is what weakens the promises of locks in the way that db is set up, for driver.Capabilities.
+// Warnings returns the settings of db that weaken the promises of locks, for driver.Capabilities.
 func Warnings(db *sql.DB) []string {
 	missing := Unbounded(db)
 	if missing == "" {
@@ -52,7 +52,8 @@ func Warnings(db *sql.DB) []string {
 	return []string{"nothing bounds how long a connect waits for a server that says nothing, and it takes a place in the pool for as long: set " + missing + " in the DSN"}
 }
 
-// isZeroInDSN reports whether v keeps a DSN for PostgreSQL which, with the environment, sets no connect_timeout.
+// isZeroInDSN reports whether v contains a DSN for PostgreSQL that sets no connect_timeout, and the environment sets
+// none either.
 func isZeroInDSN(v reflect.Value) bool {
 	// The field's name in pgx's connector, and in database/sql's connector for drivers that have none.
 	for _, name := range []string{"name", "dsn"} {
@@ -64,7 +65,7 @@ func isZeroInDSN(v reflect.Value) bool {
 	return false
 }
 
-// isZero reports whether the field at path is there and is a zero duration.
+// isZero reports whether the field at path exists and is a zero duration.
 func isZero(v reflect.Value, path ...string) bool {
 	for _, name := range path {
 		if v = reflect.Indirect(v); v.Kind() != reflect.Struct {

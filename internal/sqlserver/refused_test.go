@@ -40,7 +40,8 @@ func open(t *testing.T, driverName, dsn string) *sql.DB {
 	return db
 }
 
-// says makes the tables, and then the server another one. The statements of the connection that did so have their old meaning still.
+// says creates the tables, and then makes the server report another version. The connection that ran these statements
+// still sees the true version.
 func says(t *testing.T, dsn string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)
@@ -53,7 +54,8 @@ func says(t *testing.T, dsn string, statements ...string) {
 	}
 }
 
-// refused checks that no package keeps anything in a server that answers this version, and that each says what it is.
+// refused checks that no package stores anything in a server that reports this version, and that each error names the
+// server.
 func refused(t *testing.T, name string, migrate func() error, seal func(*rowlock.Lease) error, backends map[string]driver.Backend) {
 	t.Helper()
 	require.ErrorContains(t, migrate(), name+" is not supported, because")
@@ -70,7 +72,8 @@ func refused(t *testing.T, name string, migrate func() error, seal func(*rowlock
 	require.ErrorContains(t, seal(lease), name+" is not supported, because")
 }
 
-// A server that speaks PostgreSQL's protocol and is none is refused by name. (A real server says here that it is one of them.)
+// A server that speaks PostgreSQL's protocol and is not PostgreSQL is refused by name. In this test a real PostgreSQL
+// server reports the version of an imitation.
 func TestImitationsOfPostgresAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, version := range map[string]string{
@@ -101,7 +104,8 @@ func TestImitationsOfPostgresAreRefused(t *testing.T) {
 	}
 }
 
-// A server that knows less than a statement asks for is asked what it is, and named as well.
+// If a statement fails because an imitation lacks a feature, the library reads the server's version, and the error
+// names the server.
 func TestAnImitationThatFailsIsNamed(t *testing.T) {
 	t.Parallel()
 	dsn := testenv.Postgres(t)
@@ -116,7 +120,8 @@ func TestAnImitationThatFailsIsNamed(t *testing.T) {
 	}
 }
 
-// A server that speaks MySQL's protocol and is none is refused by name. (A MariaDB says here that it is Vitess.)
+// A server that speaks MySQL's protocol and is neither MySQL nor MariaDB is refused by name. In this test a MariaDB
+// reports that it is Vitess.
 func TestImitationsOfMySQLAreRefused(t *testing.T) {
 	t.Parallel()
 	server, err := testserver.Start(t.Context(), testserver.MariaDB, testserver.Options{Logf: t.Logf, Args: []string{"--version=8.0.23-vitess"}})

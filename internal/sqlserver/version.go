@@ -1,4 +1,4 @@
-// Package sqlserver recognises a database server by what its function version() answers.
+// Package sqlserver recognises a database server by the result of its function version().
 package sqlserver
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// imitation is a server that speaks the protocol of another one, and does not keep what locks need of that.
+// imitation is a server that speaks the protocol of another one, but lacks a guarantee that locks need.
 type imitation struct{ mark, name, why string }
 
 // The marks are compared in lower case.
@@ -17,7 +17,8 @@ var imitations = []imitation{
 	{"tidb", "TiDB", "it ignores SKIP LOCKED, so that two transactions get one row"},
 }
 
-// Supported returns an error if version is that of a server which only imitates PostgreSQL or MySQL. The error names it and says why.
+// Supported returns an error if version is that of a server that only imitates PostgreSQL or MySQL. The error names
+// the server and the reason.
 func Supported(version string) error {
 	lower := strings.ToLower(version)
 	for _, i := range imitations {
@@ -28,8 +29,8 @@ func Supported(version string) error {
 	return nil
 }
 
-// MySQL returns whether version is that of MariaDB, and an error if it is that of a server which locks cannot be kept in.
-// SKIP LOCKED and JSON_TABLE set the limits.
+// MySQL reports whether version is that of MariaDB. It returns an error if the server is not suitable for locks. The
+// oldest supported versions are the first with SKIP LOCKED and JSON_TABLE.
 func MySQL(version string) (mariadb bool, err error) {
 	if err := Supported(version); err != nil {
 		return false, err

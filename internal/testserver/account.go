@@ -7,10 +7,11 @@ import (
 	"strconv"
 )
 
-// account is a system account without rights, for servers that refuse to run as root.
+// account is a system account without privileges, for servers that refuse to run as root.
 type account struct{ uid, gid int }
 
-// unprivileged returns the account to run such a server as; nil when we are not root and can do it ourselves.
+// unprivileged returns the account to run such a server as. It returns nil if this process is not root and can run
+// the server itself.
 func unprivileged() (*account, error) {
 	if os.Getuid() != 0 {
 		return nil, nil

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// provideWithApt looks for a program, and installs its package when it is missing and we may.
+// provideWithApt looks for a program. If the program is missing, it installs the package, if apt is available and
+// this process is root.
 func provideWithApt(ctx context.Context, o Options, program, pkg string, look func() string) (string, error) {
 	if path := look(); path != "" {
 		return path, nil
@@ -23,7 +24,7 @@ func provideWithApt(ctx context.Context, o Options, program, pkg string, look fu
 		return "", &missing{program: program, remedy: remedy}
 	}
 	err := alone("apt", func(cache string) error {
-		if look() != "" { // another launcher was here first
+		if look() != "" { // another launcher has installed it
 			return nil
 		}
 		o.Logf("installing %s with apt-get", pkg)
@@ -39,10 +40,11 @@ func provideWithApt(ctx context.Context, o Options, program, pkg string, look fu
 	return path, nil
 }
 
-// aptInstall installs a package without any question asked. It never removes one: a developer's machine is not ours.
+// aptInstall installs a package without asking questions. It never removes a package, because the machine may be a
+// developer's.
 func aptInstall(ctx context.Context, cache, pkg string) error {
-	// Container images come with a hook that empties apt's archive folder after each dpkg run, which breaks an
-	// installation that takes several; so ours is elsewhere.
+	// Container images have a hook that empties apt's archive folder after each dpkg run. This breaks an installation
+	// of several packages, so the archives are kept in another folder.
 	archives := filepath.Join(cache, "archives")
 	if err := os.MkdirAll(filepath.Join(archives, "partial"), 0o755); err != nil {
 		return err
@@ -51,7 +53,7 @@ func aptInstall(ctx context.Context, cache, pkg string) error {
 	install := func() error {
 		return apt(ctx, "-o", "Dir::Cache::archives="+archives, "install", "--no-install-recommends", "--no-remove", pkg)
 	}
-	update := apt(ctx, "update") // a broken source among several is no reason to stop
+	update := apt(ctx, "update") // the installation continues even if one of several sources is broken
 	err := install()
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -71,14 +73,14 @@ func apt(ctx context.Context, args ...string) error {
 	return runQuietly(ctx, "apt-get", args...)
 }
 
-// runQuietly runs a program that must not ask anything; its last lines become part of the error.
+// runQuietly runs a program that must not ask questions. The error contains the last lines of its output.
 func runQuietly(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_SUSPEND=1", "LC_ALL=C")
 	cmd.SysProcAttr = stepAttributes(nil)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // dpkg is not to be torn out of its work
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // lets dpkg finish its current step
 	cmd.WaitDelay = 30 * time.Second
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", filepath.Base(name), errors.Join(err, ctx.Err()), lastLines(strings.TrimSpace(out.String()), 8))

@@ -5,17 +5,17 @@ import (
 	"path/filepath"
 )
 
-// cacheFolder keeps what is worth keeping from one run to the next. Remove it to get newer servers.
+// cacheFolder returns the folder for files that later runs use again. Delete the folder to get newer servers.
 func cacheFolder() (string, error) {
 	base, err := os.UserCacheDir()
-	if err != nil { // no home, as in some CI containers
+	if err != nil { // the user has no home folder, as in some CI containers
 		base = filepath.Join(os.TempDir(), "cache")
 	}
 	path := filepath.Join(base, "rowlock-servers")
 	return path, os.MkdirAll(path, 0o755)
 }
 
-// alone runs f while no other launcher on this machine runs one of the same name.
+// alone runs f while no other launcher on this machine runs a function under the same name.
 func alone(name string, f func(cache string) error) error {
 	cache, err := cacheFolder()
 	if err != nil {

@@ -17,7 +17,7 @@ var clockSource []byte
 func (f *folder) clock() string        { return filepath.Join(f.path, "clock") }
 func (f *folder) clockLibrary() string { return filepath.Join(f.path, "clock.so") }
 
-// prepareClock makes the library and the file by which a server's wall clock is shifted.
+// prepareClock creates the library and the file that shift a server's wall clock.
 func prepareClock(ctx context.Context, f *folder) error {
 	if err := os.WriteFile(f.clock(), make([]byte, 8), 0o644); err != nil {
 		return err
@@ -35,7 +35,7 @@ func prepareClock(ctx context.Context, f *folder) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(f.clockLibrary(), text, 0o755) // the server's account may not be let into the cache
+	return os.WriteFile(f.clockLibrary(), text, 0o755) // the server's account may be unable to read the cache
 }
 
 func buildClock(ctx context.Context, cache, library string) error {
@@ -43,21 +43,21 @@ func buildClock(ctx context.Context, cache, library string) error {
 	if err := os.WriteFile(source, clockSource, 0o644); err != nil {
 		return err
 	}
-	// Under another name first: what is there is whole.
+	// The library is written under another name first, so that an existing library is always complete.
 	if err := runQuietly(ctx, "cc", "-shared", "-fPIC", "-O1", "-o", library+".new", source, "-ldl"); err != nil {
 		return &missing{"C compiler", "install it (Debian: apt-get install gcc libc6-dev)", err}
 	}
 	return os.Rename(library+".new", library)
 }
 
-// clockLibrary is where the library is kept from one run to the next.
+// clockLibrary returns the path where the library is kept between runs.
 func clockLibrary() (string, error) {
 	cache, err := cacheFolder()
 	sum := sha256.Sum256(clockSource)
 	return filepath.Join(cache, "clock-"+hex.EncodeToString(sum[:4])+".so"), err
 }
 
-// clockOf is what a server finds in its environment besides that of all.
+// clockOf returns the additional environment variables of a server whose clock is shifted.
 func clockOf(f *folder, o Options) []string {
 	if !o.Clock {
 		return nil
@@ -65,8 +65,8 @@ func clockOf(f *folder, o Options) []string {
 	return []string{"LD_PRELOAD=" + f.clockLibrary(), "ROWLOCK_CLOCK=" + f.clock()}
 }
 
-// SetClock shifts the wall clock of a server that was started with Options.Clock, from its own, by d: forward, or back
-// when d is negative. The shift outlives a restart.
+// SetClock sets the wall clock of a server that was started with Options.Clock to the machine's time plus d. A
+// negative d sets the clock back. The shift survives a restart.
 func (s *Server) SetClock(d time.Duration) error {
 	file, err := os.OpenFile(s.folder.clock(), os.O_WRONLY, 0)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// Disk is a small file system of its own, which can be full. It takes Linux, and root.
+// Disk is a small separate file system that can be full. It needs Linux and root.
 type Disk struct{ Path string }
 
-// NewDisk makes one of so many bytes at path, in memory.
+// NewDisk creates a file system of size bytes at path, in memory.
 func NewDisk(path string, size int64) (*Disk, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func NewDisk(path string, size int64) (*Disk, error) {
 
 func (d *Disk) ballast() string { return filepath.Join(d.Path, "ballast") }
 
-// Fill takes all room that is left.
+// Fill uses up all free space.
 func (d *Disk) Fill() error {
 	file, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -38,8 +38,8 @@ func (d *Disk) Fill() error {
 	return errors.Join(err, file.Close())
 }
 
-// Free ends Fill.
+// Free frees the space that Fill used.
 func (d *Disk) Free() error { return os.Remove(d.ballast()) }
 
-// Remove ends the file system; what it held is gone.
+// Remove deletes the file system with its files.
 func (d *Disk) Remove() { unmount(d.Path) }

@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// engine is what differs from one kind of server to the next.
+// engine is the part that differs between kinds of servers.
 type engine interface {
-	// provide finds the programs, and installs them when they are missing.
+	// provide finds the programs, and installs missing programs.
 	provide(ctx context.Context, o Options) error
-	// prepare fills a fresh folder with what the server needs before it can start.
+	// prepare fills an empty folder with what the server needs before it can start.
 	prepare(ctx context.Context, f *folder, o Options) error
-	// command is the server's command line, to run in folder f.
+	// command returns the command line of a server that runs in folder f.
 	command(f *folder, port int, o Options) command
-	// dsn is how tests reach it.
+	// dsn returns the address for tests.
 	dsn(port int) string
-	// identify asks the server that answers at dsn who it is, and reports whether it is the one that runs in f.
+	// identify reports whether the server that answers at dsn is the one that runs in f.
 	identify(ctx context.Context, dsn string, f *folder) (bool, error)
-	// finish is done once, when the server answers.
+	// finish runs once, after the server has answered.
 	finish(ctx context.Context, dsn string) error
 }
 

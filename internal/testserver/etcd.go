@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// etcd is a cluster of one node. Nobody talks to its peer port, so that may be any.
+// etcd is a cluster of one node. No other node uses its peer port, so any port will do.
 type etcd struct {
 	path string
-	own  []tls.Certificate // of the server; it speaks TLS if there is one
+	own  []tls.Certificate // the server's certificates; it uses TLS if there is one
 }
 
 func (e *etcd) provide(ctx context.Context, o Options) error {
@@ -38,7 +38,7 @@ func (e *etcd) command(f *folder, port int, o Options) command {
 	const peer = "http://127.0.0.1:0"
 	argv := append(etcdArgs(e.path, f, e.dsn(port), o),
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster="+etcdName(f)+"="+peer,
-		// The least TTL of a lease follows the election timeout: one second.
+		// The shortest TTL of a lease depends on the election timeout: one second.
 		"--heartbeat-interval=10", "--election-timeout=100")
 	if o.CertFile != "" {
 		argv = append(argv, "--cert-file="+o.CertFile, "--key-file="+o.KeyFile)
@@ -57,10 +57,10 @@ func (e *etcd) finish(context.Context, string) error { return nil }
 
 func etcdDSN(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
 
-// etcdName is what a node is called: its folder has that name, and no other server.
+// etcdName returns a node's name. It is the name of its folder, and no other server has this name.
 func etcdName(f *folder) string { return filepath.Base(f.path) }
 
-// etcdArgs is what all nodes have in common.
+// etcdArgs returns the arguments that all nodes have in common.
 func etcdArgs(path string, f *folder, dsn string, o Options) []string {
 	argv := []string{
 		path, "--name=" + etcdName(f), "--data-dir=" + f.data(), "--log-level=warn", "--initial-cluster-state=new",
@@ -72,7 +72,7 @@ func etcdArgs(path string, f *folder, dsn string, o Options) []string {
 	return argv
 }
 
-// identify asks for the node's own name, which takes a leader to answer.
+// identify requests the node's own name, which the node returns only when there is a leader.
 func (e *etcd) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
 	var self struct {
 		Header struct {
@@ -91,8 +91,8 @@ func (e *etcd) identify(ctx context.Context, dsn string, f *folder) (bool, error
 	return false, nil
 }
 
-// askEtcd makes one request of the JSON gateway. The reply, and no certificate, shows which server answered.
-// The server may ask for a certificate of ours.
+// askEtcd sends one request to the JSON gateway. It verifies no certificate, because the reply shows which server
+// answered. The server may request a client certificate.
 func askEtcd(ctx context.Context, own []tls.Certificate, url, body string, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 )
 
-// EtcdVersion is the release of etcd that is built, unless Options or the environment variable ROWLOCK_ETCD_VERSION
-// name another. EtcdOldVersion is the newest release of the series before.
+// EtcdVersion is the release of etcd that is built by default. Options or the environment variable
+// ROWLOCK_ETCD_VERSION may name another release. EtcdOldVersion is the newest release of the previous series.
 const (
 	EtcdVersion    = "v3.7.3"
 	EtcdOldVersion = "v3.6.16"
 )
 
-// Etcdutl returns the program that works on the data of a stopped etcd.
+// Etcdutl returns the path of the program that works on the data of a stopped etcd.
 func Etcdutl(ctx context.Context, o Options) (string, error) {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
@@ -24,8 +24,8 @@ func Etcdutl(ctx context.Context, o Options) (string, error) {
 	return provideEtcd(ctx, "etcdutl", "go.etcd.io/etcd/etcdutl/v3", o)
 }
 
-// provideEtcd builds a program of etcd's from its Go module, once: distributions have old releases, and no package
-// manager is needed for this. The build has a module of its own, so that ours does not depend on a server.
+// provideEtcd builds a program of etcd from its Go module, once. Distributions contain old releases, and the build
+// needs no package manager. The build uses a separate module, so that this module does not depend on a server.
 func provideEtcd(ctx context.Context, name, pkg string, o Options) (string, error) {
 	version := cmp.Or(o.Version, os.Getenv("ROWLOCK_ETCD_VERSION"), EtcdVersion)
 	cache, err := cacheFolder()
@@ -40,7 +40,7 @@ func provideEtcd(ctx context.Context, name, pkg string, o Options) (string, erro
 		return "", &missing{name, "put Go on the PATH, which builds it", err}
 	}
 	err = alone("etcd", func(cache string) error {
-		if executable(path) { // another launcher was here first
+		if executable(path) { // another launcher has built it
 			return nil
 		}
 		o.Logf("building %s %s, once, up to a minute", name, version)

@@ -13,19 +13,19 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// EtcdCluster is a cluster of etcd nodes that can be broken one by one.
+// EtcdCluster is a cluster of etcd nodes. Tests can make each node fail.
 type EtcdCluster struct{ Nodes []*EtcdNode }
 
-// EtcdNode is one of them. Its methods are for one goroutine at a time.
+// EtcdNode is a node of the cluster. Its methods must not be called concurrently.
 type EtcdNode struct {
-	DSN string // of its client port
+	DSN string // the address of the client port
 
 	engine  *etcd
 	port    int
 	argv    []string
 	folder  *folder
 	process *process
-	peers   *faultproxy.Proxy // before its peer port
+	peers   *faultproxy.Proxy // the proxy in front of the node's peer port
 }
 
 // StartEtcdCluster starts a cluster of n nodes and waits until each has a leader.
@@ -97,7 +97,7 @@ func (n *EtcdNode) prepare(e *etcd, o Options) (err error) {
 	n.DSN = etcdDSN(n.port)
 	n.argv = append(etcdArgs(e.path, n.folder, n.DSN, o),
 		fmt.Sprintf("--listen-peer-urls=http://127.0.0.1:%d", peer), "--initial-advertise-peer-urls=http://"+n.peers.Addr(),
-		// A slow machine must not take a pause for the death of a leader.
+		// On a slow machine, a pause must not look like the death of a leader.
 		"--heartbeat-interval=50", "--election-timeout=500")
 	return nil
 }
@@ -116,7 +116,7 @@ func (n *EtcdNode) start(ctx context.Context) error {
 	return nil
 }
 
-// Kill ends the node as a crash would. Its data stay for Restart.
+// Kill ends the node as a crash would. The node's data remain for Restart.
 func (n *EtcdNode) Kill() { n.process.kill() }
 
 // Restart starts the node again, on the same data and ports, and waits until it has a leader.
@@ -125,13 +125,13 @@ func (n *EtcdNode) Restart(ctx context.Context) error {
 	return n.start(ctx)
 }
 
-// Pause stops the node without ending it; Continue lets it go on.
+// Pause suspends the node. Continue resumes it.
 func (n *EtcdNode) Pause() { signalGroup(n.process.cmd.Process, syscall.SIGSTOP) }
 
-// Continue ends Pause.
+// Continue resumes a node that was paused.
 func (n *EtcdNode) Continue() { signalGroup(n.process.cmd.Process, syscall.SIGCONT) }
 
-// Leads says whether the node is the leader. A node that does not say so within seconds is an error.
+// Leads reports whether the node is the leader. If the node does not answer within seconds, Leads returns an error.
 func (n *EtcdNode) Leads(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -145,7 +145,8 @@ func (n *EtcdNode) Leads(ctx context.Context) (bool, error) {
 	return err == nil && status.Leader == status.Header.MemberID, err
 }
 
-// Isolate cuts the node off from its peers, in both directions; its clients still reach it. It takes Linux.
+// Isolate cuts the node off from its peers, in both directions. The node's clients still reach it. Isolate needs
+// Linux.
 func (c *EtcdCluster) Isolate(node *EtcdNode) {
 	for _, other := range c.Nodes {
 		if other == node {
@@ -156,7 +157,7 @@ func (c *EtcdCluster) Isolate(node *EtcdNode) {
 	}
 }
 
-// Rejoin ends Isolate.
+// Rejoin undoes Isolate.
 func (c *EtcdCluster) Rejoin() {
 	for _, n := range c.Nodes {
 		n.peers.Restore()

@@ -10,7 +10,7 @@ import (
 // Variable is the environment variable that holds the DSN of an engine's test server.
 func Variable(engine string) string { return "ROWLOCK_TEST_" + strings.ToUpper(engine) }
 
-// missing says that a program is not here and what would bring it.
+// missing is the error that a program is missing. It names what would install the program.
 type missing struct {
 	program string
 	remedy  string
@@ -27,13 +27,13 @@ func (m *missing) Error() string {
 
 func (m *missing) Unwrap() error { return m.cause }
 
-// Missing says whether err is that this machine does not have the server's program, and cannot get it.
+// Missing reports whether err means that this machine does not have the server's program, and cannot install it.
 func Missing(err error) bool {
 	var m *missing
 	return errors.As(err, &m)
 }
 
-// failure names the engine and the step, and adds the last words of the server, if it ever said any.
+// failure names the engine and the step, and adds the last lines of the server's log, if there are any.
 func failure(engine, step string, err error, f *folder) error {
 	var m *missing
 	if errors.As(err, &m) {

@@ -9,13 +9,13 @@ import (
 
 const folderPrefix = "rowlock-server-"
 
-// folder is a server's private place on the disk. The file "owner" in it is locked for as long as we live, so that
-// a later process can tell a folder in use from one whose owner was killed.
+// folder is a server's private folder on the disk. This process keeps the file "owner" in it locked. So a later
+// process can distinguish a folder in use from a folder whose owner was killed.
 type folder struct {
 	path  string
 	owner *os.File
-	disk  *Disk    // nil if the data are where the rest is
-	ports []func() // release what freePort has returned
+	disk  *Disk    // nil if the data are in the folder itself
+	ports []func() // functions that release the ports of freePort
 }
 
 func (f *folder) data() string { return filepath.Join(f.path, "data") }
@@ -43,7 +43,8 @@ func newFolder(engine string, durable bool) (*folder, error) {
 	return f, nil
 }
 
-// freePort returns a port of 127.0.0.1 that is the server's until remove, even while the server is down.
+// freePort returns a port of 127.0.0.1. The port stays reserved for the server until remove, even while the server is
+// down.
 func (f *folder) freePort() (int, error) {
 	port, release, err := FreePort()
 	if err == nil {
@@ -52,7 +53,7 @@ func (f *folder) freePort() (int, error) {
 	return port, err
 }
 
-// give makes the folder another account's.
+// give makes another account the owner of the folder.
 func (f *folder) give(a *account) error {
 	if a == nil {
 		return nil
@@ -66,7 +67,7 @@ func (f *folder) remove() {
 	if f.disk != nil {
 		f.disk.Remove()
 	}
-	// A server that was killed may write its last file while we delete.
+	// A server that was killed may write its last file while this loop deletes the folder.
 	for range 50 {
 		if os.RemoveAll(f.path) == nil {
 			break
@@ -82,8 +83,9 @@ func (f *folder) remove() {
 	}
 }
 
-// parentFolder is a temporary folder that an unprivileged account can reach. In memory it makes CREATE DATABASE cheap,
-// which is hundreds of small files; a durable server must have its data on a disk, and /tmp is in memory on some systems.
+// parentFolder returns a temporary folder that an unprivileged account can reach. A folder in memory makes CREATE
+// DATABASE fast, because it writes hundreds of small files. A durable server must have its data on a disk, and on
+// some systems /tmp is in memory.
 func parentFolder(durable bool) (string, error) {
 	candidates := []string{os.TempDir(), "/tmp", "/var/tmp"}
 	switch {
@@ -105,7 +107,7 @@ func reachable(path string) bool {
 	if err != nil {
 		return false
 	}
-	if os.Getuid() != 0 { // the server runs as ourselves
+	if os.Getuid() != 0 { // the server runs under this process's account
 		info, err := os.Stat(path)
 		return err == nil && info.IsDir()
 	}
@@ -121,20 +123,20 @@ func reachable(path string) bool {
 	}
 }
 
-// sweep removes the folders of launchers that were killed before they could do it.
+// sweep removes the folders of launchers that were killed before they removed them.
 func sweep(parent string) {
 	owners, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*", "owner"))
 	for _, path := range owners {
 		info, err := os.Stat(path)
 		if err != nil || time.Since(info.ModTime()) < time.Minute {
-			continue // maybe just made, and not locked yet
+			continue // the folder may be new and not locked yet
 		}
 		owner, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			continue
 		}
 		if lock(owner, false) == nil {
-			unmount(filepath.Join(filepath.Dir(path), "data")) // if it was a disk of its own
+			unmount(filepath.Join(filepath.Dir(path), "data")) // if the data had a separate file system
 			_ = os.RemoveAll(filepath.Dir(path))
 		}
 		owner.Close()

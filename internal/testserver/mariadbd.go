@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 )
 
-// mariadbd is MariaDB.
+// mariadbd is the engine of MariaDB.
 type mariadbd struct {
-	cluster  bool // it is the only node of a Galera cluster
+	cluster  bool // the server is the only node of a Galera cluster
 	argv     []string
-	share    string // its SQL files and messages
-	provider string // Galera's library
+	share    string // the folder of its SQL files and messages
+	provider string // the path of Galera's library
 }
 
 func (e *mariadbd) provide(ctx context.Context, o Options) error {
@@ -38,7 +38,7 @@ func (e *mariadbd) provide(ctx context.Context, o Options) error {
 	return e.installed(filepath.Dir(filepath.Dir(path)), []string{path})
 }
 
-// provideFrom unpacks the release of another suite beside the host's.
+// provideFrom unpacks the release of another Debian suite into the cache.
 func (e *mariadbd) provideFrom(ctx context.Context, o Options) error {
 	u, err := unpack(ctx, o, o.Version, "mariadb-server-core")
 	if err != nil {
@@ -52,7 +52,7 @@ func (e *mariadbd) provideFrom(ctx context.Context, o Options) error {
 	return nil
 }
 
-// installed is how to run the program whose files are under prefix.
+// installed finds how to run the program whose files are below prefix.
 func (e *mariadbd) installed(prefix string, argv []string) error {
 	tables := firstMatch(filepath.Join(prefix, "share/*/mariadb_system_tables.sql"), filepath.Join(prefix, "share/*/mysql_system_tables.sql"))
 	if tables == "" {
@@ -65,7 +65,7 @@ func (e *mariadbd) installed(prefix string, argv []string) error {
 	return nil
 }
 
-// prepare does what mariadb-install-db does, which is in another package: it feeds the packaged SQL to the server.
+// prepare sends the packaged SQL files to the server, as mariadb-install-db does. That program is in another package.
 func (e *mariadbd) prepare(ctx context.Context, f *folder, o Options) error {
 	if o.Clock {
 		if err := prepareClock(ctx, f); err != nil {
@@ -101,7 +101,7 @@ func (e *mariadbd) writeBootstrap(path string) error {
 	return errors.Join(err, out.Close())
 }
 
-// appendSQL adds a packaged file, under its new or its old name.
+// appendSQL adds a packaged file, under its new or old name.
 func (e *mariadbd) appendSQL(out io.Writer, part string) error {
 	in, err := os.Open(firstMatch(filepath.Join(e.share, "mariadb_"+part+".sql"), filepath.Join(e.share, "mysql_"+part+".sql")))
 	if err != nil {
@@ -115,7 +115,7 @@ func (e *mariadbd) appendSQL(out io.Writer, part string) error {
 func (e *mariadbd) command(f *folder, port int, o Options) command {
 	argv := append(append([]string{}, e.argv...), "--datadir="+f.data())
 	if e.provider != "" {
-		// The others of the group would come to the port that any node listens on; nobody does.
+		// Other nodes of the cluster would connect to the port that a node listens on. There are no other nodes.
 		argv = append(argv, "--wsrep-on=ON", "--wsrep-provider="+e.provider, "--wsrep-cluster-address=gcomm://",
 			"--wsrep-node-address=127.0.0.1", "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:0;gcache.size=1M",
 			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2")

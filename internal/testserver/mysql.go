@@ -11,11 +11,11 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mysqlOptions are for both families; what one of them does not know is marked loose.
+// mysqlOptions are options for MySQL and MariaDB. An option that only one of them knows has the prefix loose.
 func mysqlOptions(f *folder, port int, o Options) []string {
 	options := []string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--port=%d", port),
-		"--socket=server.sock", // in the data folder; a full path may be longer than sockets allow
+		"--socket=server.sock", // relative to the data folder, because a full path may be too long for a socket
 		"--pid-file=" + filepath.Join(f.path, "pid"),
 		"--max-connections=500", "--skip-log-bin", "--loose-mysqlx=OFF", "--secure-file-priv=" + f.path,
 	}
@@ -27,7 +27,7 @@ func mysqlOptions(f *folder, port int, o Options) []string {
 	return append(options, o.Args...)
 }
 
-// asRoot is what both families want to hear before they run as root.
+// asRoot returns the options that MySQL and MariaDB need to run as root.
 func asRoot() []string {
 	if os.Getuid() == 0 {
 		return []string{"--user=root"}
@@ -41,7 +41,7 @@ func mysqlDSN(port int, database string) string {
 
 const testDatabase = "rowlock"
 
-// identifyMySQL asks by a database that is there from the start.
+// identifyMySQL sends its query in a database that exists from the start.
 func identifyMySQL(ctx context.Context, dsn string, f *folder) (bool, error) {
 	db, err := openMySQL(dsn)
 	if err != nil {
@@ -63,8 +63,8 @@ func createTestDatabase(ctx context.Context, dsn string) error {
 	return err
 }
 
-// openMySQL opens the server itself rather than a database of it, and keeps the driver from telling standard error that
-// a server which is only starting does not answer.
+// openMySQL connects to the server without selecting a database. It keeps the driver from logging to stderr that a
+// starting server does not answer.
 func openMySQL(dsn string) (*sql.DB, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {

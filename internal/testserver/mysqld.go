@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// mysqld is Oracle's MySQL, from this machine or unpacked beside it.
+// mysqld is Oracle's MySQL, installed on this machine or unpacked into the cache.
 type mysqld struct {
-	argv []string // how to run it
-	key  string   // names its initialised data
+	argv []string // the command line
+	key  string   // the name of its initialised data
 }
 
 func (e *mysqld) provide(ctx context.Context, o Options) error {
@@ -44,7 +44,8 @@ func (e *mysqld) provide(ctx context.Context, o Options) error {
 	return nil
 }
 
-// prepare copies data that were initialised once: initialising takes seconds. The copy makes its own server_uuid.
+// prepare copies data that were initialised once, because initialising takes seconds. The copy generates a new
+// server_uuid.
 func (e *mysqld) prepare(ctx context.Context, f *folder, o Options) error {
 	cache, err := cacheFolder()
 	if err != nil {
@@ -66,7 +67,7 @@ func (e *mysqld) prepare(ctx context.Context, f *folder, o Options) error {
 
 func (e *mysqld) initialise(ctx context.Context, template string, f *folder, o Options) error {
 	if _, err := os.Stat(template); err == nil {
-		return nil // another launcher was here first
+		return nil // another launcher has initialised the data
 	}
 	o.Logf("initialising MySQL's data, once")
 	fresh := filepath.Join(f.path, "fresh")
@@ -76,7 +77,7 @@ func (e *mysqld) initialise(ctx context.Context, template string, f *folder, o O
 	if err := os.Remove(filepath.Join(fresh, "auto.cnf")); err != nil {
 		return err
 	}
-	half := template + ".half" // the cache may be on another disk, where a rename cannot go
+	half := template + ".half" // the cache may be on another disk, and a rename does not work across disks
 	if err := os.RemoveAll(half); err != nil {
 		return err
 	}

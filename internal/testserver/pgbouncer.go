@@ -12,13 +12,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// pgbouncer pools in front of a Postgres server. Any database of that server can be reached under its own name, without
-// a password, and as the user of Options.Postgres, whatever user the client names.
+// pgbouncer is a pooler in front of a Postgres server. Clients reach any database of that server under the database's
+// own name, without a password. PgBouncer always logs in as the user of Options.Postgres, whatever user the client
+// names.
 type pgbouncer struct {
 	newest   bool // from Debian sid instead of this machine
 	unpacked *unpacked
-	argv     []string // how to run it
-	behind   string   // what the server behind answers to "who are you?"
+	argv     []string // the command line
+	behind   string   // the identity of the server behind the pooler
 }
 
 func (e *pgbouncer) provide(ctx context.Context, o Options) error {
@@ -69,8 +70,8 @@ func (e *pgbouncer) prepare(ctx context.Context, f *folder, o Options) error {
 	return f.give(as)
 }
 
-// reachable is how to run what was unpacked. The account that the server runs as cannot look into our cache: it gets a
-// copy.
+// reachable returns the command line of the unpacked program. The account that runs the server cannot read the cache,
+// so reachable copies the files.
 func (e *pgbouncer) reachable(f *folder, as *account) ([]string, error) {
 	u := e.unpacked
 	if as != nil {
@@ -82,7 +83,7 @@ func (e *pgbouncer) reachable(f *folder, as *account) ([]string, error) {
 	return u.argv("usr/sbin/pgbouncer"), nil
 }
 
-// The port is not in it: see command.
+// The port is not in this file: see command.
 const pgbouncerIni = `[databases]
 * = %s
 
@@ -105,15 +106,15 @@ pidfile =
 func (e *pgbouncer) ini(f *folder) string { return filepath.Join(f.path, "pgbouncer.ini") }
 
 func (e *pgbouncer) command(f *folder, port int, _ Options) command {
-	as, _ := unprivileged() // prepare was here
-	// PgBouncer knows no option for the port. When this cannot be written, it says so in its log and ends.
+	as, _ := unprivileged() // prepare has called it without an error
+	// PgBouncer has no option for the port. If this file cannot be written, PgBouncer logs that and ends.
 	_ = os.WriteFile(filepath.Join(f.path, "port.ini"), []byte(fmt.Sprintf("listen_port = %d\n", port)), 0o644)
 	return command{argv: append(slices.Clone(e.argv), e.ini(f)), as: as}
 }
 
 func (e *pgbouncer) dsn(port int) string { return postgresDSN(port) }
 
-// identify knows ours by the server behind it: only ours, of all that may answer here, leads to that one.
+// identify recognises this launcher's pooler by the server behind the pooler. No other pooler leads to that server.
 func (e *pgbouncer) identify(ctx context.Context, dsn string, _ *folder) (bool, error) {
 	behind, err := queryPostgres(ctx, dsn, whoIsBehind)
 	return behind == e.behind, err

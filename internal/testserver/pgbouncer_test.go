@@ -10,11 +10,11 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// A pooler lets its clients in again soon after the server behind it is back. By its own default it refuses everybody for
-// fifteen seconds after a login that failed.
+// A pooler accepts clients again soon after the server behind it is back. With its default settings it refuses all
+// clients for fifteen seconds after a failed login.
 func TestAPoolerComesBackWithItsServer(t *testing.T) {
 	t.Parallel()
-	testenv.DSN(t, NewPgBouncer) // where the launcher could not start one, neither can this test
+	testenv.DSN(t, NewPgBouncer) // skips the test if the launcher could not start this server
 	behind, err := Start(t.Context(), Postgres, Options{Logf: t.Logf})
 	require.NoError(t, err)
 	t.Cleanup(behind.Stop)
@@ -22,7 +22,7 @@ func TestAPoolerComesBackWithItsServer(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(pooler.Stop)
 	answers := func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the pooler lets some wait
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the pooler makes some clients wait
 		defer cancel()
 		_, err := queryPostgres(ctx, pooler.DSN, "SELECT 'up'")
 		return err == nil

@@ -6,17 +6,19 @@ import (
 	"syscall"
 )
 
-// FreePort returns a port of 127.0.0.1 that is kept for a server until release is called; those of Start are kept anyway.
+// FreePort returns a port of 127.0.0.1 that is reserved for a server until release is called. Start reserves the
+// ports of its servers in the same way.
 //
-// It binds a socket to the port and never listens on it. While that is open the kernel gives the port to nobody who asks for any,
-// neither to listen on nor to connect from, yet a server that asks for this one with SO_REUSEADDR, as all of ours do, gets it; and
-// while no server listens, clients are refused. See bind_conflict in the kernel's net/ipv4/inet_connection_sock.c.
+// FreePort binds a socket to the port and never listens on it. While the socket is open, the kernel assigns the port
+// to no process that requests any free port, neither for listening nor for connecting. A server that binds exactly
+// this port with SO_REUSEADDR, as all these servers do, gets the port. While no server listens, clients are refused.
+// See bind_conflict in the kernel's net/ipv4/inet_connection_sock.c.
 func FreePort() (port int, release func(), err error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, nil, os.NewSyscallError("socket", err)
 	}
-	release = sync.OnceFunc(func() { _ = syscall.Close(fd) }) // the number may be another file's by the second time
+	release = sync.OnceFunc(func() { _ = syscall.Close(fd) }) // a second call could close another file with the same number
 	if port, err = bindAny(fd); err != nil {
 		release()
 		return 0, nil, err

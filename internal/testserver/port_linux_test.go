@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A server that is down between Kill and Restart finds its port again, because the kernel gives it to nobody meanwhile: every package
-// of the tests asks for ports, and makes connections, all the time.
+// A server that is down between Kill and Restart gets its port again, because the kernel assigns the port to no other
+// process meanwhile. All packages of the tests request ports and open connections all the time.
 func TestPortIsKeptForAServerThatIsDown(t *testing.T) {
 	f, err := newFolder(Redis, false)
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func TestPortIsKeptForAServerThatIsDown(t *testing.T) {
 		}
 	}
 	const ipLocalPortRange = 51                                          // linux/in.h, since 6.3
-	onlyPort := set(syscall.IPPROTO_IP, ipLocalPortRange, port|port<<16) // a process that asks the kernel for any port gets this one or none
+	onlyPort := set(syscall.IPPROTO_IP, ipLocalPortRange, port|port<<16) // a process that requests any free port gets this port or none
 	listen := net.ListenConfig{Control: onlyPort}
 	stranger := net.ListenConfig{Control: set(syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 0)}
 	_, err = listen.Listen(t.Context(), "tcp4", "127.0.0.1:0")
@@ -56,7 +56,7 @@ func TestPortIsKeptForAServerThatIsDown(t *testing.T) {
 
 		_, err = net.Dial("tcp4", addr)
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
-		server, err := net.Listen("tcp4", addr) // with SO_REUSEADDR, as all servers
+		server, err := net.Listen("tcp4", addr) // listens with SO_REUSEADDR, as all servers do
 		require.NoError(t, err)
 		server.Close()
 	}

@@ -4,8 +4,8 @@ package testserver
 
 import "net"
 
-// FreePort returns a port of 127.0.0.1 that is free now; elsewhere than on Linux a socket that kept it would keep our own server out as
-// well.
+// FreePort returns a port of 127.0.0.1 that is free now. On systems other than Linux, a socket that reserves the port
+// would also exclude the server itself.
 func FreePort() (port int, release func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

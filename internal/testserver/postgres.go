@@ -13,7 +13,7 @@ import (
 
 type postgres struct {
 	bin   string
-	cache string // of a release that is not this machine's
+	cache string // the cache folder of a release that is not installed on this machine
 	env   []string
 }
 
@@ -41,7 +41,7 @@ func (e *postgres) prepare(ctx context.Context, f *folder, o Options) error {
 	if err != nil {
 		return err
 	}
-	if e.cache != "" { // the account that the server runs as cannot look into it
+	if e.cache != "" { // the account that runs the server cannot read the cache
 		root := filepath.Join(f.path, "root")
 		if err := os.CopyFS(root, os.DirFS(e.cache)); err != nil {
 			return err
@@ -54,12 +54,13 @@ func (e *postgres) prepare(ctx context.Context, f *folder, o Options) error {
 	if o.Primary != "" {
 		return e.follow(ctx, f, as, o.Primary)
 	}
-	// Each server has an initdb of its own, half a second dearer than a copy: the system identifier tells servers apart.
+	// Each server runs initdb, which takes half a second longer than copying data. It gives each server a different
+	// system identifier.
 	initdb := []string{filepath.Join(e.bin, "initdb"), "-D", f.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"}
 	return runStep(ctx, command{argv: initdb, env: e.env, as: as}, f, nil)
 }
 
-// follow copies a primary, whose standby the server is then.
+// follow copies a primary. The server is then a standby of that primary.
 func (e *postgres) follow(ctx context.Context, f *folder, as *account, primary string) error {
 	host, port, err := net.SplitHostPort(primary)
 	if err != nil {
@@ -70,7 +71,7 @@ func (e *postgres) follow(ctx context.Context, f *folder, as *account, primary s
 }
 
 func (e *postgres) command(f *folder, port int, o Options) command {
-	as, _ := unprivileged() // prepare was here
+	as, _ := unprivileged() // prepare has called it without an error
 	argv := []string{
 		filepath.Join(e.bin, "postgres"), "-D", f.data(), "-p", fmt.Sprint(port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
@@ -79,8 +80,8 @@ func (e *postgres) command(f *folder, port int, o Options) command {
 	if !o.Durable {
 		argv = append(argv, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_wal_size=256MB")
 	}
-	// SIGQUIT is the immediate shutdown: no last checkpoint, but its shared memory is given back. SIGINT is the fast one,
-	// which does not wait for its clients to leave.
+	// SIGQUIT is the immediate shutdown: there is no last checkpoint, but the shared memory is freed. SIGINT is the
+	// fast shutdown, which does not wait for clients to leave.
 	return command{argv: append(argv, o.Args...), env: append(clockOf(f, o), e.env...), as: as, quit: syscall.SIGQUIT, stop: syscall.SIGINT}
 }
 
@@ -97,7 +98,7 @@ func (e *postgres) identify(ctx context.Context, dsn string, f *folder) (bool, e
 
 func (e *postgres) finish(context.Context, string) error { return nil }
 
-// queryPostgres asks for one text, by the protocol that PgBouncer likes too.
+// queryPostgres reads one text, with a protocol that PgBouncer supports, too.
 func queryPostgres(ctx context.Context, dsn, query string) (string, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {

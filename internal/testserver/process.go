@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// command is what to run.
+// command is a command line and how to run it.
 type command struct {
 	argv []string
-	env  []string       // besides that of all servers
-	as   *account       // nil: as ourselves
-	quit syscall.Signal // ends it at once and in order; 0: it leaves nothing behind when killed
-	stop syscall.Signal // shuts it down as an operator does; 0: SIGTERM
+	env  []string       // in addition to the variables of all servers
+	as   *account       // the account; nil: the account of this process
+	quit syscall.Signal // ends the server at once and cleans up; 0: a killed server needs no clean-up
+	stop syscall.Signal // shuts the server down as an operator does; 0: SIGTERM
 }
 
 // process is a running server.
@@ -27,12 +27,12 @@ type process struct {
 	quit syscall.Signal
 	stop syscall.Signal
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
-	err  error         // why, once done is closed
+	done chan struct{} // closed when the process has ended
+	err  error         // how the process ended; valid after the channel done is closed
 }
 
-// startProcess runs a server in its folder, with its own log, in a process group of its own so that a Ctrl-C at the
-// terminal reaches us and not it.
+// startProcess runs a server in its folder, with a separate log. The server has a separate process group, so that
+// Ctrl-C at the terminal reaches this process and not the server.
 func startProcess(c command, f *folder) (*process, error) {
 	log, err := os.OpenFile(f.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -50,8 +50,8 @@ func startProcess(c command, f *folder) (*process, error) {
 	p := &process{quit: c.quit, stop: cmp.Or(c.stop, syscall.SIGTERM), cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The signal that ends the server with us is sent when the *thread* that started it ends. The Go runtime ends
-		// threads when it likes to, except the one that a goroutine holds.
+		// The kernel signals the server when the *thread* that started the server ends. The Go runtime may end any
+		// thread except one that is locked to a goroutine.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -69,7 +69,7 @@ func startProcess(c command, f *folder) (*process, error) {
 	return p, nil
 }
 
-// end ends the server the quick and orderly way, and by force when that takes too long.
+// end ends the server quickly with a clean-up, and kills the server if that takes too long.
 func (p *process) end() {
 	if p.quit != 0 {
 		_ = p.cmd.Process.Signal(p.quit)
@@ -80,7 +80,7 @@ func (p *process) end() {
 	p.kill()
 }
 
-// shutdown ends the server in its own time.
+// shutdown shuts the server down, and waits until it has ended.
 func (p *process) shutdown() error {
 	if err := p.cmd.Process.Signal(p.stop); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (p *process) ended(within time.Duration) bool {
 	}
 }
 
-// runStep runs a program that prepares something, to its end, its output in the server's log.
+// runStep runs a preparing program until it ends. The program's output goes to the server's log.
 func runStep(ctx context.Context, c command, f *folder, stdin *os.File) error {
 	log, err := os.OpenFile(f.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -127,7 +127,7 @@ func runStep(ctx context.Context, c command, f *folder, stdin *os.File) error {
 	return nil
 }
 
-// environment is the same on every machine: no locale, no time zone and no PGDATA of the caller.
+// environment returns the same variables on every machine: it passes on no locale, time zone or PGDATA of the caller.
 func environment(f *folder) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + f.path, "TMPDIR=" + f.path, "TZ=UTC"}
 }

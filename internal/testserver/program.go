@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// find returns the program from PATH or from the places that packages put servers into without adding them to PATH.
-// A pattern such as /usr/lib/postgresql/*/bin is tried newest first. accept may refuse one; nil takes any.
+// find returns the path of the program, from PATH or from folders where packages install servers without adding them
+// to PATH. In a pattern such as /usr/lib/postgresql/*/bin, the newest match is tried first. The function accept may
+// reject a path. If accept is nil, every path is accepted.
 func find(name string, places []string, accept func(path string) bool) string {
 	var paths []string
 	if p, err := exec.LookPath(name); err == nil {

@@ -12,7 +12,7 @@ var (
 	errStranger = errors.New("another server answers on its port")
 )
 
-// runUntilReady starts the server and asks until it answers, dies, or the limit is over.
+// runUntilReady starts the server and polls until the server answers or ends, or the time limit is over.
 func runUntilReady(ctx context.Context, e engine, f *folder, port int, o Options) (*process, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -46,7 +46,8 @@ func (p *process) awaitReady(ctx context.Context, e engine, dsn string, f *folde
 	}
 }
 
-// ask limits the time of a question, and cancels it when our server is dead: another process may have the port then, and never answer.
+// ask limits the time of a request, and cancels the request when the server has ended. Another process may have the
+// port then, and never answer.
 func (p *process) ask(ctx context.Context, question func(context.Context) (bool, error)) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// redis is Redis from this machine, or Valkey unpacked beside it: the two that this protocol has become.
+// redis is Redis installed on this machine, or Valkey unpacked into the cache. Both speak the same protocol.
 type redis struct {
 	engine string
-	argv   []string // how to run it
+	argv   []string // the command line
 }
 
 func (e *redis) provide(ctx context.Context, o Options) error {
@@ -45,7 +45,8 @@ func (e *redis) provide(ctx context.Context, o Options) error {
 	return nil
 }
 
-// inPath does not follow links as find does: the program is one for all tools, and what it does depends on its name.
+// inPath returns the path of a program in PATH. Unlike find, it follows no links: one program has several names here,
+// and its name decides what it does.
 func inPath(program string) string {
 	path, _ := exec.LookPath(program)
 	return path
@@ -68,7 +69,8 @@ func (e *redis) command(f *folder, port int, o Options) command {
 
 func (e *redis) dsn(port int) string { return fmt.Sprintf("redis://127.0.0.1:%d/0", port) }
 
-// identify asks for the folder in the form that needs no client: one line, answered with *2 $3 dir $N and the path.
+// identify reads the server's folder without a client library. It sends one line, and the reply is *2 $3 dir $N and
+// the path.
 func (e *redis) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
 	addr := strings.TrimSuffix(strings.TrimPrefix(dsn, "redis://"), "/0")
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// sentinel is Redis Sentinel, one that needs nobody's consent: what it finds dead it replaces.
+// sentinel is a Redis Sentinel that needs no agreement with others. It replaces a primary that it considers dead.
 type sentinel struct{ redis }
 
 func (f *folder) config() string { return filepath.Join(f.path, "sentinel.conf") }
 
-// prepare writes the configuration, which Sentinel changes as it goes. What is silent for two seconds is dead: on a loaded machine,
-// half a second of silence is nothing.
+// prepare writes the configuration, which Sentinel later changes itself. Sentinel considers a server dead after two
+// seconds of silence. On a loaded machine, a server may be silent for half a second.
 func (e *sentinel) prepare(ctx context.Context, f *folder, o Options) error {
 	host, port, err := net.SplitHostPort(o.Primary)
 	if err != nil {
@@ -37,7 +37,7 @@ func (e *sentinel) command(f *folder, port int, o Options) command {
 	return command{argv: append(argv, o.Args...)}
 }
 
-// identify looks for the configuration's path in what INFO tells.
+// identify looks for the path of the configuration in the reply to INFO.
 func (e *sentinel) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", strings.TrimSuffix(strings.TrimPrefix(dsn, "redis://"), "/0"))
 	if err != nil {

@@ -1,9 +1,11 @@
-// Package testserver starts real database servers for tests: private ones, on a free loopback port, with data in a
-// temporary folder, removed when the process that started them ends, in whatever way.
+// Package testserver starts real database servers for tests. Each server is private, listens on a free loopback port,
+// and has its data in a temporary folder. The folder is removed when the process that started the server ends,
+// however it ends.
 //
-// A server's program is looked for on this machine first. What is missing is installed with apt where that is possible
-// (Debian or Ubuntu, as root). MySQL, Valkey and newer releases of PgBouncer and ZooKeeper are not in this stable suite
-// of Debian: they are unpacked into the user's cache folder instead. etcd is built from its Go module, and kept there, too.
+// A server's program is searched on this machine first. A missing program is installed with apt where that is
+// possible (Debian or Ubuntu, as root). MySQL, Valkey, and newer releases of PgBouncer and ZooKeeper are not in
+// Debian's stable suite. They are unpacked into the user's cache folder instead. etcd is built from its Go module,
+// and is kept in the cache folder, too.
 package testserver
 
 import (
@@ -17,27 +19,27 @@ import (
 	"time"
 )
 
-// The engines that Start knows.
+// The engines that Start accepts.
 const (
 	Postgres     = "postgres"
-	MySQL        = "mysql" // never MariaDB, which calls itself mysqld too
+	MySQL        = "mysql" // never MariaDB, whose program may also be called mysqld
 	MariaDB      = "mariadb"
-	PgBouncer    = "pgbouncer"     // in front of Options.Postgres
-	NewPgBouncer = "pgbouncer_new" // the same, 1.26 or newer, which keeps prepared statements apart
+	PgBouncer    = "pgbouncer"     // a pooler in front of Options.Postgres
+	NewPgBouncer = "pgbouncer_new" // PgBouncer 1.26 or newer, which tracks the prepared statements of each client
 	Redis        = "redis"
 	Valkey       = "valkey"
 	Etcd         = "etcd"      // one node; StartEtcdCluster makes more
 	ZooKeeper    = "zookeeper" // one node; StartZooKeeperEnsemble makes more
 
-	Galera   = "galera"   // MariaDB as the only node of a cluster
-	Sentinel = "sentinel" // of Redis, watching Options.Primary
+	Galera   = "galera"   // MariaDB as the only node of a Galera cluster
+	Sentinel = "sentinel" // Redis Sentinel, which watches Options.Primary
 )
 
-// SentinelMaster is the name by which Sentinel knows its primary.
+// SentinelMaster is the name of the primary in Sentinel.
 const SentinelMaster = "primary"
 
-// Engines are the servers that a test may find running. Galera and Sentinel are not among them, because single tests start
-// those. In this order, each server finds what it needs already running.
+// Engines are the servers that testservers starts for all tests. Galera and Sentinel are missing here, because single
+// tests start them. The order ensures that each server finds the servers that it needs already running.
 var Engines = []string{Postgres, PgBouncer, NewPgBouncer, MySQL, MariaDB, Redis, Valkey, Etcd, ZooKeeper}
 
 const (
@@ -48,53 +50,56 @@ const (
 	portAttempts = 5
 )
 
-// Options say what kind of server is wanted. The zero value is right for tests.
+// Options describe the server to start. The zero value suits tests.
 type Options struct {
-	// Durable makes a commit wait for the disk, as in production. Tests do without: a crash of the server loses nothing
-	// even so, only a crash of the machine does.
+	// Durable makes a commit wait for the disk, as in production. Tests do not need this: without it, a crash of the
+	// server loses nothing, and only a crash of the machine does.
 	Durable bool
 
-	// Postgres is the DSN of the server behind PgBouncer, which needs it.
+	// Postgres is the DSN of the server behind PgBouncer. PgBouncer requires it.
 	Postgres string
 
-	// SessionPooling makes PgBouncer keep a server connection for each client until it leaves; else for each transaction.
+	// SessionPooling makes PgBouncer assign a server connection to a client until the client disconnects. The default
+	// assigns it for a transaction.
 	SessionPooling bool
 
-	// Version is a release other than the usual one. For etcd see [EtcdVersion]. For Postgres it is one of [PostgresVersions]. For Redis
-	// and MariaDB it is the suite of Debian that has it. The other servers have one release only.
+	// Version is a release other than the default. For etcd see [EtcdVersion]. For Postgres it is one of
+	// [PostgresVersions]. For Redis and MariaDB it is the Debian suite that contains the release. The other servers
+	// have only one release.
 	Version string
 
-	// Config is what the configuration of a ZooKeeper server has besides: lines that count instead of its own.
+	// Config contains additional lines for the configuration of a ZooKeeper server. They override the default lines.
 	Config string
 
-	// CertFile and KeyFile are what a single etcd speaks TLS with, and nothing else.
+	// CertFile and KeyFile make a single etcd use TLS. No other server uses them.
 	CertFile, KeyFile string
 
-	// Primary is the address, host:port, of the server that Sentinel watches, which it needs; and of the one that a Postgres, if it is
-	// set, copies and follows as its standby.
+	// Primary is the address, host:port, of another server. Sentinel requires it, and watches that server. A Postgres
+	// with this option copies that server and follows it as a standby.
 	Primary string
 
-	// Disk gives the server's data a file system of their own with so many bytes, in memory, which Server.Disk fills. Linux only, as root.
+	// Disk puts the server's data on a separate file system of this many bytes, in memory. Server.Disk can fill it.
+	// It needs Linux and root.
 	Disk int64
 
-	// Clock lets SetClock shift the server's wall clock. Postgres, MySQL, MariaDB, Redis and
-	// Valkey only; it takes a C compiler, Linux and glibc.
+	// Clock lets SetClock shift the server's wall clock. It works for Postgres, MySQL, MariaDB, Redis and Valkey, and
+	// needs a C compiler, Linux and glibc.
 	Clock bool
 
-	// Args are added to the server's command line; they win over ours. PgBouncer takes none.
+	// Args are added to the server's command line, and override the default arguments. PgBouncer accepts none.
 	Args []string
 
 	// Logf reports steps that take long, such as an installation. By default nothing is reported.
 	Logf func(format string, args ...any)
 }
 
-// Server is a running server. Kill, Shutdown and Restart are for one goroutine at a time.
+// Server is a running server. Kill, Shutdown and Restart must not be called concurrently.
 type Server struct {
 	Engine string
-	DSN    string // as the clients want it: pgx, go-sql-driver/mysql, go-redis, the URL of a client port of etcd, host:port of ZooKeeper
+	DSN    string // the address for pgx, go-sql-driver/mysql or go-redis; for etcd a URL, for ZooKeeper host:port
 	Addr   string // host:port
-	PID    int    // of its main process
-	Folder string // its data and its log, removed by Stop
+	PID    int    // the id of the server's main process
+	Folder string // contains the data and the log; Stop removes it
 	Disk   *Disk  // nil without Options.Disk
 
 	folder  *folder
@@ -115,7 +120,7 @@ func Start(ctx context.Context, name string, o Options) (*Server, error) {
 	if err := bounded(ctx, installLimit, func(ctx context.Context) error { return e.provide(ctx, o) }); err != nil {
 		return nil, failure(name, "find or install", err, nil)
 	}
-	f, err := newFolder(name, o.Durable || o.Clock) // programs are run from it, which a file system in memory may forbid
+	f, err := newFolder(name, o.Durable || o.Clock) // the clock's library is loaded from this folder, which a file system in memory may forbid
 	if err != nil {
 		return nil, failure(name, "make a folder", err, nil)
 	}
@@ -139,8 +144,8 @@ func Start(ctx context.Context, name string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// launch runs the server on a free port. Where the port cannot be kept (see FreePort) another program may take it before ours has
-// it: then ours dies, or somebody else answers, and another port is tried.
+// launch runs the server on a free port. Where a port cannot be reserved (see FreePort), another program may take the
+// port before the server binds it. Then the server ends, or another server answers, and launch tries another port.
 func launch(ctx context.Context, name string, e engine, f *folder, o Options) (*Server, error) {
 	var errs []error
 	for range portAttempts {
@@ -169,7 +174,7 @@ func launch(ctx context.Context, name string, e engine, f *folder, o Options) (*
 	return nil, errs[len(errs)-1]
 }
 
-// Running says whether the server has not ended by itself.
+// Running reports whether the server is still running.
 func (s *Server) Running() bool {
 	select {
 	case <-s.process.done:
@@ -179,7 +184,7 @@ func (s *Server) Running() bool {
 	}
 }
 
-// Ended is nil while the server runs, and says otherwise how it ended, with the end of its log.
+// Ended returns nil while the server runs. Afterwards it returns how the server ended, with the end of its log.
 func (s *Server) Ended() error {
 	if s.Running() {
 		return nil
@@ -187,11 +192,11 @@ func (s *Server) Ended() error {
 	return fmt.Errorf("%s has ended: %w; the end of its log:\n%s", s.Engine, cmp.Or(s.process.err, errors.New("without an error")), tail(s.folder.log(), 12))
 }
 
-// Kill ends the server as a crash would. Its data stay for Restart.
+// Kill ends the server as a crash would. The server's data remain for Restart.
 func (s *Server) Kill() { s.process.kill() }
 
-// Shutdown ends the server as its operator does (pg_ctl stop -m fast, mysqladmin shutdown): it sends its clients away,
-// and writes what it has to. Its data stay for Restart.
+// Shutdown ends the server as an operator does (pg_ctl stop -m fast, mysqladmin shutdown). The server disconnects its
+// clients and writes unsaved data. The data remain for Restart.
 func (s *Server) Shutdown() error {
 	if err := s.process.shutdown(); err != nil {
 		return failure(s.Engine, "shut down", err, s.folder)
@@ -199,12 +204,13 @@ func (s *Server) Shutdown() error {
 	return nil
 }
 
-// Restart starts the server again, on the same data and the same port, after Kill or Shutdown or while it runs.
+// Restart starts the server again on the same data and port, after Kill or Shutdown. It also restarts a running
+// server.
 func (s *Server) Restart(ctx context.Context) error {
 	s.process.end()
 	p, err := s.restart(ctx)
 	for end := time.Now().Add(stopLimit); errors.Is(err, errDied) && time.Now().Before(end) && ctx.Err() == nil; {
-		time.Sleep(100 * time.Millisecond) // Postgres refuses while a backend of the one that was killed is still leaving
+		time.Sleep(100 * time.Millisecond) // Postgres does not start while a process of the killed server still exists
 		p, err = s.restart(ctx)
 	}
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// TestServerLife takes each engine through crash, restart and stop. That they serve is shown by all other tests.
+// TestServerLife crashes, restarts and stops each engine. All other tests show that the engines serve requests.
 func TestServerLife(t *testing.T) {
 	for _, engine := range Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			testenv.DSN(t, engine) // where the launcher could not start one, neither can this test
+			testenv.DSN(t, engine) // skips the test if the launcher could not start this server
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			s, err := Start(ctx, engine, Options{Postgres: os.Getenv(Variable(Postgres)), Logf: t.Logf})
@@ -67,7 +67,7 @@ func TestPortTakenByAnother(t *testing.T) {
 
 	_, err = runUntilReady(t.Context(), e, f, l.Addr().(*net.TCPAddr).Port, Options{})
 	require.ErrorIs(t, err, errDied)
-	require.Contains(t, failure(Postgres, "start", err, f).Error(), "in use") // from its log
+	require.Contains(t, failure(Postgres, "start", err, f).Error(), "in use") // the text from the server's log
 }
 
 func TestFailuresSayWhatToDo(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ownedBy recognises the addresses of a process's sockets, as Linux tells of them.
+// ownedBy returns a function that recognises the addresses of a process's sockets, from Linux's /proc.
 func ownedBy(pid int) func(net.Addr) bool {
 	return func(addr net.Addr) bool {
 		table, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", pid))

@@ -16,10 +16,10 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// A standby has what its primary wrote, and takes its place.
+// A standby has the data that its primary wrote, and can replace the primary.
 func TestStandby(t *testing.T) {
 	t.Parallel()
-	testenv.DSN(t, Postgres) // where the launcher could not start one, neither can this test
+	testenv.DSN(t, Postgres) // skips the test if the launcher could not start this server
 	primary, err := Start(t.Context(), Postgres, Options{Logf: t.Logf})
 	require.NoError(t, err)
 	t.Cleanup(primary.Stop)
@@ -40,7 +40,7 @@ func TestStandby(t *testing.T) {
 	assert.False(t, primary.Running())
 }
 
-// A disk that is full takes nothing more, and takes it again when there is room.
+// A full disk accepts no more data, and accepts data again after space was freed.
 func TestDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "disk")
 	d, err := NewDisk(path, 1<<20)

@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// serverAttributes make a server end with us: the kernel sends it the signal when we are gone, even after a SIGKILL.
+// serverAttributes make a server end with this process. The kernel sends the server the signal when this process has
+// ended, even by SIGKILL.
 func serverAttributes(as *account, death syscall.Signal) *syscall.SysProcAttr {
 	a := stepAttributes(as)
 	a.Pdeathsig = death
@@ -21,14 +22,14 @@ func stepAttributes(as *account) *syscall.SysProcAttr {
 	return a
 }
 
-// signalGroup signals a process that we started, and those that it has started in its group.
+// signalGroup signals a process that this process started, and all processes in its group.
 func signalGroup(p *os.Process, s syscall.Signal) {
 	if p != nil {
 		_ = syscall.Kill(-p.Pid, s)
 	}
 }
 
-// lock takes the exclusive lock of an open file, which ends with the process at the latest.
+// lock locks an open file exclusively. The lock ends with the process at the latest.
 func lock(f *os.File, wait bool) error {
 	how := syscall.LOCK_EX
 	if !wait {
@@ -41,7 +42,7 @@ func lock(f *os.File, wait bool) error {
 	}
 }
 
-// memoryFolders returns the folder that is in memory, if it has room for all our servers: that of a container may be tiny.
+// memoryFolders returns the folder that is in memory, if it has room for all servers. In a container it may be tiny.
 func memoryFolders() []string {
 	const path, room = "/dev/shm", 2 << 30
 	var fs syscall.Statfs_t
@@ -55,5 +56,5 @@ func mount(path string, size int64) error {
 	return syscall.Mount("rowlock", path, "tmpfs", 0, fmt.Sprintf("size=%d", size))
 }
 
-// unmount does nothing where nothing is mounted.
+// unmount does nothing if no file system is mounted.
 func unmount(path string) { _ = syscall.Unmount(path, syscall.MNT_DETACH) }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Elsewhere servers run as ourselves, nothing ends them when we are killed, and no two launchers may install at once:
-// good enough for a developer's own machine.
+// On other systems servers run under this process's account, and continue to run if this process is killed. Two
+// launchers may install at the same time. This is sufficient for a developer's own machine.
 
 func serverAttributes(*account, syscall.Signal) *syscall.SysProcAttr { return nil }
 

@@ -12,19 +12,19 @@ import (
 //go:embed scripts/unpack.sh
 var unpackScript []byte
 
-// unpacked is a Debian package with all its libraries in a folder of its own.
+// unpacked is a Debian package with all its libraries in a separate folder.
 type unpacked struct{ root string }
 
-// unpack brings a package of a Debian suite into the cache, if it is not there yet.
+// unpack downloads a package of a Debian suite into the cache, unless the cache already has it.
 func unpack(ctx context.Context, o Options, suite, pkg string) (*unpacked, error) {
 	root, err := unpackTo(ctx, o, suite, pkg, func(root string) bool { return (&unpacked{root}).complete() })
 	return &unpacked{root}, err
 }
 
-// unpackTo returns the folder in the cache that a package was unpacked into. complete reports whether all is there. more are
-// further arguments of the script.
+// unpackTo returns the folder in the cache that contains the unpacked package. The function complete reports whether
+// all files exist. The parameter more contains further arguments of the script.
 func unpackTo(ctx context.Context, o Options, suite, pkg string, complete func(root string) bool, more ...string) (string, error) {
-	if cache, err := cacheFolder(); err == nil { // do not wait for the lock when there is nothing to do
+	if cache, err := cacheFolder(); err == nil { // avoids waiting for the lock if there is nothing to do
 		if root := filepath.Join(cache, pkg); complete(root) {
 			return root, nil
 		}
@@ -60,7 +60,8 @@ func (u *unpacked) complete() bool {
 	return u.loader() != "" && u.libraries() != ""
 }
 
-// argv is how to run one of its programs on this machine: by its own loader, with its own libraries.
+// argv returns the command line that runs one of the package's programs on this machine, with the package's own
+// loader and libraries.
 func (u *unpacked) argv(program string) []string {
 	program = filepath.Join(u.root, program)
 	return []string{u.loader(), "--library-path", u.libraries(), "--argv0", program, program}

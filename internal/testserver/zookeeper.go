@@ -17,7 +17,7 @@ type zookeeper struct {
 	jars []string
 }
 
-// javaFolder is where Debian's packages put jars. Those that ZooKeeper needs besides its own name each other there.
+// javaFolder is where Debian's packages install jars. The jars that ZooKeeper needs name each other there.
 const javaFolder = "/usr/share/java"
 
 func (e *zookeeper) provide(ctx context.Context, o Options) error {
@@ -34,7 +34,7 @@ func (e *zookeeper) provide(ctx context.Context, o Options) error {
 	return nil
 }
 
-// provideNewer takes the release of Debian's unstable suite: its own jars, with what the older one brought.
+// provideNewer uses the release in Debian's unstable suite: its jars, and the dependencies of the older release.
 func (e *zookeeper) provideNewer(ctx context.Context, o Options) error {
 	if err := e.provide(ctx, o); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (e *zookeeper) provideNewer(ctx context.Context, o Options) error {
 	return nil
 }
 
-// classPath has the part that encodes messages first: the server's jar names the older release's by its absolute path.
-// Without the last one the server has no log.
+// classPath lists the jar that encodes messages first, because the server's jar names the older release of it by its
+// absolute path. Without the last jar the server writes no log.
 func classPath(folder string) []string {
 	return []string{filepath.Join(folder, "zookeeper-jute.jar"), filepath.Join(folder, "zookeeper.jar"), filepath.Join(javaFolder, "slf4j-simple.jar")}
 }
@@ -63,8 +63,8 @@ func (e *zookeeper) command(f *folder, port int, o Options) command {
 	return e.commandWith(f, port, o, "")
 }
 
-// commandWith writes the server's only configuration, with the lines of an ensemble. When it cannot be written, the
-// server says so in its log and ends.
+// commandWith writes the server's only configuration file, with the lines of an ensemble. If the file cannot be
+// written, the server logs that and ends.
 func (e *zookeeper) commandWith(f *folder, port int, o Options, ensemble string) command {
 	config := filepath.Join(f.path, "zoo.cfg")
 	_ = os.WriteFile(config, []byte(fmt.Sprintf(zookeeperConfig, f.data(), port)+ensemble+o.Config), 0o644)
@@ -82,9 +82,10 @@ func (e *zookeeper) commandWith(f *folder, port int, o Options, ensemble string)
 	return command{argv: append(argv, "-cp", strings.Join(e.jars, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)}
 }
 
-// A tick is the unit of the server's time: the least session is two of them. A node that is silent for syncLimit of them
-// is given up, so syncLimit must be longer than the delays of a slow machine. A leader waits for followers for initLimit.
-// It waits that long for nothing if a follower connected before it listened and the connection was lost, as by a proxy.
+// A tick is the unit of the server's time. The shortest session is two ticks. A node that is silent for syncLimit
+// ticks is given up, so syncLimit must be longer than the delays of a slow machine. A leader waits for followers for
+// initLimit ticks. It waits that long without need if a follower connected through a proxy before the leader
+// listened, and that connection was lost.
 const zookeeperConfig = `dataDir=%s
 clientPort=%d
 clientPortAddress=127.0.0.1
@@ -100,7 +101,7 @@ preAllocSize=1024
 
 func (e *zookeeper) dsn(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// identify asks for the folder of the data, which only a server that serves tells.
+// identify reads the data folder, which only a running server reports.
 func (e *zookeeper) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
 	text, err := askZooKeeper(ctx, dsn, "conf")
 	if err != nil {
@@ -116,7 +117,7 @@ func (e *zookeeper) identify(ctx context.Context, dsn string, f *folder) (bool, 
 
 func (e *zookeeper) finish(context.Context, string) error { return nil }
 
-// askZooKeeper sends one of the four-letter commands, and returns the whole answer.
+// askZooKeeper sends a four-letter command, and returns the whole answer.
 func askZooKeeper(ctx context.Context, addr, command string) (string, error) {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)
 	if err != nil {

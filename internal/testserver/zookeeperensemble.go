@@ -15,27 +15,27 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// ZooKeeperEnsemble is an ensemble of ZooKeeper servers that can be broken one by one. It takes Linux, where all of
-// 127.0.0.0/8 is this machine.
+// ZooKeeperEnsemble is an ensemble of ZooKeeper servers. Tests can make each server fail. It needs Linux, where all
+// of 127.0.0.0/8 is this machine.
 type ZooKeeperEnsemble struct{ Nodes []*ZooKeeperNode }
 
-// ZooKeeperNode is one of its servers. Its methods are for one goroutine at a time.
+// ZooKeeperNode is a server of the ensemble. Its methods must not be called concurrently.
 type ZooKeeperNode struct {
-	DSN string // of its client port
+	DSN string // the address of the client port
 
 	engine  *zookeeper
 	options Options
 	port    int
-	peers   [2]int              // its ports for other servers: to follow it, and to elect
-	proxies []*faultproxy.Proxy // before them
+	peers   [2]int              // its ports for other servers: for following, and for elections
+	proxies []*faultproxy.Proxy // the proxies in front of the peer ports
 	config  string
 	folder  *folder
 	process *process
 }
 
-// Each server knows the others by names. To itself its own name is here; to the others it is there, where the proxies
-// before its ports listen on the same ones. A server tells others its own address, too, so that only by names do all
-// of its connections pass a proxy.
+// Servers know each other by names. A server resolves its own name to the address here, and the other names to the
+// address there. The proxies listen at the address there, on the same port numbers. A server also reports its own
+// address to the others. Only with names do all connections between servers pass a proxy.
 const here, there = "127.0.0.1", "127.0.0.2"
 
 // StartZooKeeperEnsemble starts n servers of the newer release and waits until each has a leader.
@@ -121,7 +121,7 @@ func (n *ZooKeeperNode) prepare(i int) (err error) {
 
 func (n *ZooKeeperNode) hosts() string { return filepath.Join(n.folder.path, "hosts") }
 
-// writeHosts says where the names of the ensemble are for the node numbered i.
+// writeHosts writes the addresses of the ensemble's names for the node numbered i.
 func (n *ZooKeeperNode) writeHosts(i, all int) error {
 	text := here + " localhost\n"
 	for k := range all {
@@ -150,7 +150,7 @@ func (n *ZooKeeperNode) start(ctx context.Context) error {
 	return nil
 }
 
-// Kill ends the node as a crash would. Its data stay for Restart.
+// Kill ends the node as a crash would. The node's data remain for Restart.
 func (n *ZooKeeperNode) Kill() { n.process.kill() }
 
 // Restart starts the node again, on the same data and ports, and waits until it has a leader.
@@ -159,19 +159,19 @@ func (n *ZooKeeperNode) Restart(ctx context.Context) error {
 	return n.start(ctx)
 }
 
-// Pause stops the node without ending it; Continue lets it go on.
+// Pause suspends the node. Continue resumes it.
 func (n *ZooKeeperNode) Pause() { signalGroup(n.process.cmd.Process, syscall.SIGSTOP) }
 
-// Continue ends Pause.
+// Continue resumes a node that was paused.
 func (n *ZooKeeperNode) Continue() { signalGroup(n.process.cmd.Process, syscall.SIGCONT) }
 
-// Leads says whether the node is the leader.
+// Leads reports whether the node is the leader.
 func (n *ZooKeeperNode) Leads(ctx context.Context) (bool, error) {
 	text, err := askZooKeeper(ctx, n.DSN, "srvr")
 	return strings.Contains(text, "Mode: leader"), err
 }
 
-// Isolate cuts the node off from the others, in both directions; its clients still reach it.
+// Isolate cuts the node off from the others, in both directions. The node's clients still reach it.
 func (c *ZooKeeperEnsemble) Isolate(node *ZooKeeperNode) {
 	for _, other := range c.Nodes {
 		for _, p := range other.proxies {
@@ -184,7 +184,7 @@ func (c *ZooKeeperEnsemble) Isolate(node *ZooKeeperNode) {
 	}
 }
 
-// Rejoin ends Isolate.
+// Rejoin undoes Isolate.
 func (c *ZooKeeperEnsemble) Rejoin() {
 	for _, n := range c.Nodes {
 		for _, p := range n.proxies {

@@ -9,10 +9,11 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// A node that is isolated follows nobody, the others elect without it, and all come together again.
+// An isolated node follows no leader. The others elect a leader without it. After Rejoin all nodes form one ensemble
+// again.
 func TestZooKeeperIsolation(t *testing.T) {
 	t.Parallel()
-	testenv.DSN(t, ZooKeeper) // where the launcher could not start one, neither can this test
+	testenv.DSN(t, ZooKeeper) // skips the test if the launcher could not start this server
 	c, err := StartZooKeeperEnsemble(t.Context(), 3, Options{Logf: t.Logf})
 	require.NoError(t, err)
 	defer c.Stop()
@@ -40,6 +41,6 @@ func TestZooKeeperIsolation(t *testing.T) {
 	c.Rejoin()
 	require.Eventually(t, func() bool {
 		text, _ := askZooKeeper(t.Context(), old.DSN, "srvr")
-		return len(text) > 100 // it serves
+		return len(text) > 100 // the node serves requests
 	}, 30*time.Second, 20*time.Millisecond)
 }

@@ -1,6 +1,7 @@
--- A schema of somebody who may CREATE on the search_path: it has an overload of each operator and function that is
--- named in searchpath.operators and searchpath.functions. Each takes the arguments of one in pg_catalog, but for one
--- of them, whose type is another that PostgreSQL would convert. It prefers the overload wherever that type is given.
+-- A schema of a user who may create objects on the search_path. It overloads each operator and function that is named
+-- in searchpath.operators and searchpath.functions. An overload has the argument types of the original in pg_catalog,
+-- except for one argument, whose type PostgreSQL would have to convert. PostgreSQL prefers the overload if an
+-- argument has that type.
 CREATE SCHEMA hostile;
 
 CREATE FUNCTION hostile.make(name text, args oid[], result oid) RETURNS void LANGUAGE plpgsql AS $make$
@@ -11,12 +12,12 @@ EXCEPTION
     WHEN duplicate_function THEN
 END $make$;
 
--- The types of the columns, parameters and constants of all statements, and their neighbours.
+-- The types of the columns, parameters and constants of all statements, and related types.
 CREATE TABLE hostile.types AS
 SELECT unnest('{boolean,smallint,integer,bigint,oid,xid,tid,regclass,regproc,regnamespace,numeric,real,double precision,text,varchar,bpchar,name,"char",uuid,
     timestamp,timestamptz,date,interval,bytea,json,jsonb,pg_lsn,inet,bit,varbit,text[],uuid[],tid[],name[],integer[],bigint[]}'::regtype[])::oid AS type;
 
--- What PostgreSQL takes where another type is wanted. A constant without a type is text when a function could take that.
+-- The types that PostgreSQL accepts where another type is required. A constant without a type is text if a function accepts text.
 CREATE TABLE hostile.taken AS
 SELECT c.castsource AS given, c.casttarget AS wanted FROM pg_cast c WHERE c.castcontext = 'i' AND c.castsource <> c.casttarget
  UNION

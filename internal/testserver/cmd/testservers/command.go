@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// runCommand runs the command in our place: its input and output are ours, the signals that we get are for it, and its
-// exit code becomes ours.
+// runCommand runs the command with the input and output of this process. It forwards the signals that this process
+// receives, and returns the command's exit code.
 func runCommand(argv, environment []string, signals <-chan os.Signal) int {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), environment...)
@@ -47,8 +47,8 @@ func exitCode(err error) int {
 	return exit.ExitCode()
 }
 
-// watchParent sends a signal when "go run" dies, which forwards an interrupt to us but no other signal. Without
-// it, this process would survive a "go run" that was terminated.
+// watchParent sends a signal when "go run" ends. "go run" forwards an interrupt but no other signal. Without
+// watchParent this process would continue after "go run" was terminated.
 func watchParent(signals chan<- os.Signal) {
 	parent := os.Getppid()
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))

@@ -16,16 +16,17 @@ import (
 
 var errNoDocker = errors.New("no Docker engine with compose here")
 
-// compose brings up services of the repository's docker-compose.yml, for what cannot be had otherwise. The project has
-// a name of its own and takes any free ports, so that it does not meet the services that a developer keeps running.
+// compose starts services of the repository's docker-compose.yml, for servers that are not available otherwise. The
+// compose project has a separate name and uses any free ports, so that it does not conflict with the services that a
+// developer keeps running.
 type compose struct {
 	mu      sync.Mutex
 	checked bool
-	file    string // empty: not available
+	file    string // empty if compose is not available
 	used    bool
 }
 
-// up returns the DSN of the engine's service, and those of the services that it cannot be used without.
+// up returns the DSN of the engine's service, and the DSNs of the services that the engine needs.
 func (c *compose) up(ctx context.Context, engine string) (map[string]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,12 +36,12 @@ func (c *compose) up(ctx context.Context, engine string) (map[string]string, err
 	if c.file == "" {
 		return nil, errNoDocker
 	}
-	// Building etcd takes what the tests take anyhow; a newer PgBouncer is no service of the file.
+	// etcd is built with Go, which the tests need anyway. The file has no service for a newer PgBouncer.
 	if engine == testserver.Etcd || engine == testserver.NewPgBouncer {
 		return nil, errNoDocker
 	}
 	services := []string{engine}
-	if engine == testserver.PgBouncer { // it stands in front of the Postgres beside it, and of no other
+	if engine == testserver.PgBouncer { // the service is in front of the Postgres of the same compose file only
 		if os.Getenv(testserver.Variable(testserver.Postgres)) != "" {
 			return nil, fmt.Errorf("%s is set, and the container would stand in front of another server", testserver.Variable(testserver.Postgres))
 		}
@@ -104,7 +105,7 @@ func (c *compose) run(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// findCompose returns the compose file above the working folder, if there is an engine to run it.
+// findCompose returns the compose file above the working folder, if a container engine is available.
 func findCompose(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

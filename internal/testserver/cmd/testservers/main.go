@@ -7,7 +7,7 @@
 // ROWLOCK_TEST_VALKEY, ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER; one that is set already is left as it is, and no
 // server is started for it. Without a command the servers run until Ctrl-C, and their variables are printed for a shell.
 //
-// What this machine cannot provide is reported and left out, unless ROWLOCK_REQUIRE=all.
+// A server that this machine cannot provide is reported and left out, unless ROWLOCK_REQUIRE=all.
 package main
 
 import (
@@ -61,7 +61,7 @@ func run() int {
 	return runCommand(flag.Args(), s.environment(), signals)
 }
 
-// startUnless starts the servers and reports whether a signal came in between.
+// startUnless starts the servers, and reports whether a signal arrived meanwhile.
 func (s *servers) startUnless(signals <-chan os.Signal, engines []string) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -11,18 +11,18 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// servers is what has been brought up.
+// servers contains the servers that were started.
 type servers struct {
 	durable bool
 
 	mu      sync.Mutex
-	dsn     map[string]string // of each engine that can be had
+	dsn     map[string]string // the DSNs of the available engines, by engine
 	running []*testserver.Server
 	compose compose
 	failed  bool
 }
 
-// start provides the engines, those that do not need each other at the same time.
+// start provides the engines. Engines that do not need each other start at the same time.
 func (s *servers) start(ctx context.Context, engines []string) {
 	begin := time.Now()
 	var group sync.WaitGroup
@@ -57,7 +57,8 @@ func (s *servers) missing(engines []string) (n int) {
 	return n
 }
 
-// provide takes what the environment offers, else starts a server here, else in a container.
+// provide uses the server that the environment names. Otherwise it starts a server on this machine, or else in a
+// container.
 func (s *servers) provide(ctx context.Context, engine string) {
 	if given := os.Getenv(testserver.Variable(engine)); given != "" {
 		s.add(engine, given, nil)
@@ -101,7 +102,7 @@ func (s *servers) add(engine, dsn string, server *testserver.Server) {
 	}
 }
 
-// environment is how the command finds them.
+// environment returns the variables by which the command finds the servers.
 func (s *servers) environment() (variables []string) {
 	for _, e := range testserver.Engines {
 		if s.dsn[e] != "" {

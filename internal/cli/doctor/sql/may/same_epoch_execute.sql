@@ -1,4 +1,4 @@
 -- Parameters: none.
--- Result: a plan, or the error of a privilege or a function that is missing.
--- Promise: carries nothing out.
+-- Result: a plan, or the error about a missing privilege or function.
+-- Promise: executes nothing.
 EXPLAIN SELECT rowlock_lease_same_epoch(''::text)
