@@ -127,7 +127,7 @@ func runStep(ctx context.Context, c command, f *folder, stdin *os.File) error {
 	return nil
 }
 
-// environment returns the same variables on every machine: it passes on no locale, time zone or PGDATA of the caller.
+// environment returns the same variables on every machine. It omits the locale, time zone and PGDATA of the caller.
 func environment(f *folder) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + f.path, "TMPDIR=" + f.path, "TZ=UTC"}
 }
