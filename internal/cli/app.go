@@ -26,12 +26,13 @@ type app struct {
 	store, namespace, table, format string
 	quiet                           bool
 
-	started bool   // the command line was understood
-	hint    string // how to get the help that fits
-	code    int    // when there is no error
+	started bool   // the command line was parsed
+	hint    string // the command line that shows the matching help
+	code    int    // the exit code if there is no error
 }
 
-// newWaiting tells whom a command waits for, in a line that is drawn again only among sentences.
+// newWaiting returns the display of the holder for whom a command waits. It draws an updated line only if messages
+// are sentences.
 func (a *app) newWaiting(limit time.Duration) *terminal.Waiting {
 	if a.format == terminal.FormatText && !a.quiet {
 		return terminal.NewWaiting(a.log, a.std.Err, limit)
@@ -39,15 +40,14 @@ func (a *app) newWaiting(limit time.Duration) *terminal.Waiting {
 	return terminal.NewWaiting(a.log, nil, limit)
 }
 
-// Bounds of what the command does with a store besides waiting for a lock, so that one that hangs
-// is reported and not waited for.
+// These constants bound the command's calls of a store, except the wait for a lock. A store that hangs is reported.
 const (
 	inspectTimeout = 10 * time.Second
 	migrateTimeout = time.Minute
-	pruneTimeout   = 10 * time.Minute // each of its transactions has a bound of its own
+	pruneTimeout   = 10 * time.Minute // each of its transactions has a separate limit
 )
 
-// location is where --store says that the store is, or the default.
+// location returns the store that --store names, or the default store.
 func (a *app) location() (store.Location, error) { return store.Locate(a.store, a.std.Env) }
 
 // openUnmigrated opens the store without touching the schema.
@@ -63,7 +63,7 @@ func (a *app) openUnmigrated(ctx context.Context) (*store.Store, error) {
 	return store.Open(ctx, at, table)
 }
 
-// openStore opens the store that the flags name. A SQLite file is migrated if nobody else's tables are in it.
+// openStore opens the store that the flags name. It migrates a SQLite file that contains no tables of other programs.
 func (a *app) openStore(ctx context.Context) (*store.Store, error) {
 	s, err := a.openUnmigrated(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func (a *app) openStore(ctx context.Context) (*store.Store, error) {
 	return s, nil
 }
 
-// withStore opens the store for one thing that is done at once, and explains what went wrong.
+// withStore opens the store for one operation that takes only a moment, and explains errors.
 func (a *app) withStore(ctx context.Context, do func(context.Context, *store.Store) error) error {
 	return a.withStoreFor(ctx, inspectTimeout, do)
 }
@@ -109,7 +109,7 @@ func (a *app) noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// key is the lock that the only argument names.
+// key returns the lock that the only argument names.
 func (a *app) key(cmd *cobra.Command, args []string) error {
 	a.hint = cmd.CommandPath() + " --help"
 	switch {
@@ -121,7 +121,7 @@ func (a *app) key(cmd *cobra.Command, args []string) error {
 	return checkName("NAME", args[0], driver.MaxName)
 }
 
-// checkName refuses what can be no namespace and no resource.
+// checkName refuses an invalid namespace or resource name.
 func checkName(what, s string, most int) error {
 	if len(s) > most || !utf8.ValidString(s) {
 		return exit.Usagef("%s: want at most %d bytes of UTF-8", what, most)

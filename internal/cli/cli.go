@@ -1,5 +1,6 @@
-// Package cli is the command rowlock: it runs a command while holding a lock, and shows and mends locks and their table.
-// Here are the commands, a file each or a group, and their flags; cli.go has the first, app.go what they share. Below:
+// Package cli is the command rowlock. It runs a command while it holds a lock, and shows and repairs locks and their
+// tables. The commands and their flags are here, one file for each command or group. cli.go contains the root
+// command, and app.go what the commands share. The subpackages are:
 //
 //	store     a URL becomes a backend
 //	job       a command under a lease
@@ -27,14 +28,14 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Main runs the command with the arguments, the program's name not among them, and returns its exit
-// code. ctx bounds nothing but is handed on: when it ends, waiting ends.
+// Main runs the command with the arguments, without the program's name, and returns the exit code. When ctx ends,
+// waiting ends. Main itself sets no limit.
 func Main(ctx context.Context, args []string, std system.Stdio) int {
 	if child.IsGuard(args) {
 		return child.BeGuard(std.In)
 	}
 	a := &app{std: std, format: terminal.FormatText}
-	a.log = terminal.NewMessages(std.Err, terminal.FormatText, false) // until the flags are read
+	a.log = terminal.NewMessages(std.Err, terminal.FormatText, false) // used until the flags are read
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(std.In)
@@ -44,7 +45,7 @@ func Main(ctx context.Context, args []string, std system.Stdio) int {
 	if err != nil {
 		err = asUsage(err, a.started)
 		if !a.started {
-			a.log = terminal.NewMessages(std.Err, a.format, a.quiet) // as far as the flags were read
+			a.log = terminal.NewMessages(std.Err, a.format, a.quiet) // uses the flags that were read
 		}
 		a.log.Fail(err)
 		if exit.Code(err) == exit.Usage && !a.started {
@@ -102,7 +103,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 	}
 	root.Version = version(debug.ReadBuildInfo())
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(strings.TrimSuffix(root.UsageTemplate(), "\n") + "\n" + seeExitCodes + "\n") // of every command
+	root.SetUsageTemplate(strings.TrimSuffix(root.UsageTemplate(), "\n") + "\n" + seeExitCodes + "\n") // the template applies to every command
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.hint = cmd.CommandPath() + " --help"
@@ -120,7 +121,7 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 	return root
 }
 
-// asUsage makes what cobra itself refuses a usage error: it happens before any of our code runs.
+// asUsage turns an error of cobra into a usage error. Such an error occurs before any code of this package runs.
 func asUsage(err error, started bool) error {
 	if !started && exit.Code(err) == exit.Internal {
 		what, like, found := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
@@ -146,7 +147,7 @@ func exitCodesTopic() *cobra.Command {
 	return topic
 }
 
-// refuseUnknownHelp makes "rowlock help" of a command that there is not a usage error, which it is not to cobra.
+// refuseUnknownHelp makes "rowlock help" of an unknown command a usage error, because cobra reports no error.
 func refuseUnknownHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	for _, help := range root.Commands() {

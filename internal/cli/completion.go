@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// shells are those that completion is written for.
+// shells are the shells for which completion is available.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func (a *app) completionCommand() *cobra.Command {
@@ -49,7 +49,8 @@ func (a *app) completionCommand() *cobra.Command {
 	}
 }
 
-// completeWords has the values that are one of a few words completed, and no others, for they are no files.
+// completeWords completes values that are one of a few words. It disables the completion of other values, because
+// they are not file names.
 func completeWords(root *cobra.Command) {
 	each := func(cmd *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -58,7 +59,7 @@ func completeWords(root *cobra.Command) {
 				values = cobra.FixedCompletions(choice.choices, cobra.ShellCompDirectiveNoFileComp)
 			}
 			if f.Value.Type() != "bool" {
-				_ = cmd.RegisterFlagCompletionFunc(f.Name, values) // registered by the parent before: the same
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, values) // fails if the parent has registered the same completion
 			}
 		})
 	}
@@ -66,12 +67,12 @@ func completeWords(root *cobra.Command) {
 	for _, cmd := range subcommands(root) {
 		each(cmd)
 		if cmd.Name() != "run" && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
-			cmd.ValidArgsFunction = cobra.NoFileCompletions // a name of a lock, or nothing; behind run there is a command
+			cmd.ValidArgsFunction = cobra.NoFileCompletions // the argument is a lock's name; the arguments of run include a command
 		}
 	}
 }
 
-// subcommands are all commands below cmd, each before its own. A topic of the help is no command.
+// subcommands returns all commands below cmd, each before its own subcommands. It leaves out the topics of the help.
 func subcommands(cmd *cobra.Command) (all []*cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		if sub.Name() != "help" && !sub.Hidden && !sub.IsAdditionalHelpTopicCommand() {

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// Shells complete commands, options, and values that are words; what is neither a word nor a file is not completed by
-// files.
+// Shells complete commands, options, and values that are words. A value that is neither a word nor a file is not
+// completed with file names.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -52,8 +52,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// The manual page has every command, every option and every exit code, and roff takes no line of a text for one of its
-// own. Where there is a groff, it has nothing to say.
+// The manual page contains every command, every option and every exit code. roff interprets no line of a text as a
+// request. If groff is installed, it reports no warning.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	code, page, stderr := call(t, nil, "man")

@@ -44,8 +44,8 @@ the database refuse that. With --no-fence nothing does, and B's change is lost.
 	return cmd
 }
 
-// demonstrate runs show on the store of the demonstration, and cleans up after it: also when a
-// signal or the time limit ends it.
+// demonstrate runs show on the demonstration's store, and cleans up afterwards, even if a signal or the time limit
+// ends show.
 func (a *app) demonstrate(cmd *cobra.Command, limit time.Duration, show func(context.Context, *demo.Demo) error) error {
 	sig := system.CatchSignals()
 	defer sig.Release()
@@ -84,7 +84,7 @@ func (a *app) demonstrateOn(ctx context.Context, given bool, show func(context.C
 		if err != nil {
 			return exit.Failf(exit.Unavailable, "make a folder for the demonstration: %w", err)
 		}
-		defer os.RemoveAll(dir) //nolint:errcheck // the system's folder for such files is emptied anyway
+		defer os.RemoveAll(dir) //nolint:errcheck // the system empties its temporary folder anyway
 		where.store, where.table, where.namespace = "sqlite:"+filepath.Join(dir, "demo.db"), sqltable.Default, ""
 	}
 	s, err := where.openStore(ctx)

@@ -17,7 +17,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// eachDemoStore runs test with the options that name a store: none, and a migrated one of each kind.
+// eachDemoStore runs test with the options that name a store: without options, and with a migrated store of each
+// kind.
 func eachDemoStore(t *testing.T, test func(t *testing.T, where ...string)) {
 	t.Helper()
 	t.Parallel()
@@ -42,7 +43,7 @@ func eachDemoStore(t *testing.T, test func(t *testing.T, where ...string)) {
 	}
 }
 
-// rowlockMain runs the command in this process. A store in its environment is for others.
+// rowlockMain runs the command in this process, without the environment's variables that name a store.
 func rowlockMain(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -100,8 +101,8 @@ var (
 	demoTimes  = regexp.MustCompile(`(?m)^ *\d+\.\d s`)
 )
 
-// toldOf is the output with times of 0.0 s and tokens numbered in the order of their size. It has
-// neither where it happened nor that B waits: on a machine that stalls, A's lease is over by then.
+// toldOf returns the output with all times replaced by 0.0 s and with tokens numbered by size. It removes the store's
+// address and the line that B waits. On a slow machine A's lease has expired before B would wait.
 func toldOf(t *testing.T, out string) string {
 	t.Helper()
 	var kept strings.Builder
@@ -127,9 +128,8 @@ func toldOf(t *testing.T, out string) string {
 	return demoTimes.ReplaceAllString(out, "0.0 s")
 }
 
-// With the fence the stale write is refused and the balance is right; without it, the damage is
-// shown. What is printed is the same each time but for times and tokens, and the second run finds
-// nothing left of the first.
+// With the fence the stale write is refused and the balance is correct. Without the fence, the output shows the
+// damage. The output is the same each time, except for times and tokens. The second run finds no rows of the first.
 func TestDemo(t *testing.T) {
 	eachDemoStore(t, func(t *testing.T, where ...string) {
 		for option, told := range map[string]string{"--no-fence=false": demoFenced, "--no-fence": demoDamage} {
@@ -141,7 +141,7 @@ func TestDemo(t *testing.T) {
 	})
 }
 
-// All that there was is sold, once.
+// The whole stock is sold, and no piece is sold twice.
 func TestDemoStock(t *testing.T) {
 	eachDemoStore(t, func(t *testing.T, where ...string) {
 		code, stdout, stderr := rowlockMain(t, append([]string{"demo", "stock", "--workers", "5", "--stock", "23"}, where...)...)
@@ -161,8 +161,8 @@ func TestDemoStock(t *testing.T) {
 	})
 }
 
-// A demonstration in a database without the lock tables creates nothing and says how they are
-// created; a table of the same name is nobody's to drop.
+// A demonstration in a database without the lock tables creates nothing, and says how to create the tables. If a
+// table with the demonstration's name exists, the demonstration does not drop it.
 func TestDemoTouchesNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	file := "sqlite:" + filepath.Join(t.TempDir(), "app.db")
@@ -207,7 +207,7 @@ func TestDemoWithoutFenceTable(t *testing.T) {
 	}
 }
 
-// What cannot work is a usage error.
+// Invalid options are a usage error.
 func TestDemoUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"stock", "--workers", "0"}, {"stock", "--stock", "100000"}, {"stock", "--no-fence"}, {"stick"}} {

@@ -11,7 +11,8 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// The exit codes stand once in the help, under a topic to which the help of each command refers. docs/command.md has the same table.
+// The help lists the exit codes once, in a topic to which the help of each command refers. docs/command.md has the
+// same table.
 func TestExitCodesStandOnce(t *testing.T) {
 	t.Parallel()
 	code, topic, stderr := call(t, nil, "help", "exit-codes")

@@ -27,7 +27,7 @@ The transactions of the resource reject every other holder. Marks are in the dat
 	return cmd
 }
 
-// withMarks is withStoreFor for what concerns marks.
+// withMarks is like withStoreFor, for operations on marks.
 func (a *app) withMarks(ctx context.Context, limit time.Duration, do func(context.Context, *store.Store) error) error {
 	at, err := a.location()
 	if err == nil {

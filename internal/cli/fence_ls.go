@@ -15,14 +15,14 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// markView is what fence ls shows of a mark.
+// markView is the output of fence ls for a mark.
 type markView struct {
 	Namespace string  `json:"namespace"`
 	Resource  string  `json:"resource"`
-	Token     int64   `json:"token"`       // zero if the mark was reset since
-	Domain    string  `json:"domain"`      // of that token: the store, a space, the lock
+	Token     int64   `json:"token"`       // zero if the mark was reset after the last seal
+	Domain    string  `json:"domain"`      // the domain of that token: the store, a space, the lock
 	Resets    int64   `json:"resets"`      // how often the mark was reset
-	Age       float64 `json:"age_seconds"` // since it was sealed or reset, by the store's clock
+	Age       float64 `json:"age_seconds"` // the time since the last seal or reset, by the store's clock
 
 	mark fence.Mark
 }
@@ -59,7 +59,7 @@ time since then, RESETS how often the mark was reset.`,
 	return cmd
 }
 
-// writeMarks writes marks in columns, the namespace only where there may be several.
+// writeMarks writes marks in columns. It shows the namespace only if the list may contain several.
 func writeMarks(w io.Writer, marks []markView, namespaces bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	head := []string{"RESOURCE", "TOKEN", "AGE", "RESETS", "DOMAIN"}

@@ -60,7 +60,7 @@ database that was restored from a backup, because its marks accept a holder of t
 	return cmd
 }
 
-// resetAll keeps to one namespace if there is one.
+// resetAll resets all marks, or the marks of one namespace if a namespace is given.
 func (a *app) resetAll(ctx context.Context) error {
 	which, attrs := "every mark", []slog.Attr(nil)
 	if a.namespace != "" {
@@ -72,7 +72,7 @@ func (a *app) resetAll(ctx context.Context) error {
 	})
 }
 
-// reset does one reset and says so.
+// reset runs the function do, which resets marks, and reports the result.
 func (a *app) reset(ctx context.Context, what, which string, attrs []slog.Attr, do func(context.Context, *fence.Guard) error) error {
 	return a.withMarks(ctx, inspectTimeout, func(ctx context.Context, s *store.Store) error {
 		if err := s.DB.PingContext(ctx); err != nil {
@@ -86,7 +86,7 @@ func (a *app) reset(ctx context.Context, what, which string, attrs []slog.Attr, 
 	})
 }
 
-// notReset gives an error of a reset its code; ofStore are the options that name the store.
+// notReset adds an exit code to the error of a reset. The parameter ofStore contains the options that name the store.
 func notReset(what, ofStore string, err error) error {
 	var other *fence.NoMarkError
 	var schema *fence.SchemaError

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// durationValue is a flag for a duration that is not negative, with inf where that makes sense.
+// durationValue is a flag for a duration that is not negative. It accepts inf if the flag allows no limit.
 type durationValue struct {
 	d        *time.Duration
 	infinite bool
@@ -22,7 +22,7 @@ type durationValue struct {
 func (v durationValue) String() string {
 	switch {
 	case v.d == nil || *v.d == 0:
-		return "" // not set, which the help does not print
+		return "" // the help shows no default for an empty text
 	case *v.d == terminal.Forever:
 		return "inf"
 	default:
@@ -30,7 +30,7 @@ func (v durationValue) String() string {
 	}
 }
 
-// Set is for package pflag.
+// Set implements pflag.Value.
 func (v durationValue) Set(s string) error {
 	if v.infinite && s == "inf" {
 		*v.d = terminal.Forever
@@ -49,10 +49,10 @@ func (v durationValue) Set(s string) error {
 	return nil
 }
 
-// Type is what the help calls the value.
+// Type returns the word that the help shows for the value.
 func (v durationValue) Type() string { return "duration" }
 
-// choiceValue is a flag that is one of a few words.
+// choiceValue is a flag whose value is one of a few words.
 type choiceValue struct {
 	s       *string
 	choices []string
@@ -65,7 +65,7 @@ func (v choiceValue) String() string {
 	return *v.s
 }
 
-// Set is for package pflag.
+// Set implements pflag.Value.
 func (v choiceValue) Set(s string) error {
 	for _, c := range v.choices {
 		if s == c {
@@ -79,7 +79,7 @@ func (v choiceValue) Set(s string) error {
 // Type is what the help calls the value.
 func (v choiceValue) Type() string { return strings.Join(v.choices, "|") }
 
-// flagError says in one sentence what is wrong with a flag.
+// flagError describes in one sentence what is wrong with a flag.
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -91,7 +91,7 @@ func flagError(err error) error {
 	return exit.Usagef("--%s=%s: %w", invalid.GetFlag().Name, invalid.GetValue(), inWords(invalid.Unwrap()))
 }
 
-// inWords says what package strconv wants.
+// inWords replaces an error of package strconv with a description of the expected value.
 func inWords(err error) error {
 	var number *strconv.NumError
 	switch {

@@ -18,17 +18,17 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// historyView is what history shows of a name.
+// historyView is the output of history for a name.
 type historyView struct {
 	Namespace    string    `json:"namespace"`
 	Name         string    `json:"name"`
-	RefusedInRow int       `json:"refused_in_a_row"` // since the last run began; at most 100
+	RefusedInRow int       `json:"refused_in_a_row"` // the number of refusals since the last run began; at most 100
 	Runs         []runView `json:"runs"`             // the newest first
 }
 
 // runView is one run, or one refusal. Times are by the store's clock.
 type runView struct {
-	StartedAt time.Time `json:"started_at"`   // of the grant, or of the refused request
+	StartedAt time.Time `json:"started_at"`   // when the lock was granted, or the request was refused
 	Outcome   string    `json:"outcome"`      // exited, timeout, lost or failed. Without an end: running or unfinished. If it was refused: held or skipped
 	ExitCode  *int      `json:"exit_code"`    // of rowlock run; null without an end
 	Took      *float64  `json:"took_seconds"` // null without an end
@@ -36,7 +36,7 @@ type runView struct {
 	Token     int64     `json:"token"` // zero if it was refused
 	Holder    string    `json:"holder"`
 	Note      string    `json:"note"`
-	HeldBy    string    `json:"held_by"` // who had the lock, if it was refused
+	HeldBy    string    `json:"held_by"` // who held the lock, if the request was refused
 
 	record history.Record
 }
@@ -90,7 +90,7 @@ KILL, its machine died, or the store was away. Stores without tables (redis, red
 	return cmd
 }
 
-// historyFailure says how a missing table is mended.
+// historyFailure adds to the error of a missing table how to create the table.
 func historyFailure(s *store.Store, err error) error {
 	if store.IsMissingTable(err) {
 		return exit.Failf(exit.Unavailable, "the table %s_run is missing in %s; create it with: rowlock migrate up%s", s.Table, s.At.Shown, s.Flags())
@@ -98,7 +98,7 @@ func historyFailure(s *store.Store, err error) error {
 	return exit.With(exit.Unavailable, err)
 }
 
-// unfinished is the outcome of a run whose end was not written, and that does not hold the lock any more.
+// unfinished is the outcome of a run that no longer holds the lock and whose end was not recorded.
 const unfinished = "unfinished"
 
 func newHistoryView(status driver.Status, list []history.Record, limit int) historyView {
@@ -118,7 +118,7 @@ func newHistoryView(status driver.Status, list []history.Record, limit int) hist
 		switch {
 		case r.Outcome != job.Running:
 			run.ExitCode, run.Took = &r.Code, &took
-		case status.State != driver.StateHeld || status.Token != r.Token && status.Token != 0: // 0: the store does not tell whose it is
+		case status.State != driver.StateHeld || status.Token != r.Token && status.Token != 0: // 0: the store does not report whose grant it is
 			run.Outcome = unfinished
 		}
 		v.Runs = append(v.Runs, run)

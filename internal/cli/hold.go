@@ -20,8 +20,8 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// run acquires the lock, runs the command under it and releases. It returns the command's exit
-// code, or an error that has one.
+// run acquires the lock, runs the command under the lock, and releases the lock. It returns the command's exit code,
+// or an error with an exit code.
 func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (int, error) {
 	path, err := child.Find(argv[0])
 	if err != nil {
@@ -72,7 +72,7 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	if err != nil {
 		return 0, exit.OfAcquire(err)
 	}
-	defer func() { _ = locker.Close() }() // a failed release was reported before
+	defer func() { _ = locker.Close() }() // a failed release has been reported already
 
 	asked := time.Now()
 	lease, err := locker.AcquireAny(in.wait, names)
@@ -107,13 +107,13 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	return code, err
 }
 
-// What a signal has kept from being done.
+// These texts say what a signal has prevented.
 const (
 	commandNotStarted = "the command was not started"
 	lockNotPaused     = "the lock was not paused"
 )
 
-// interrupted is the end of a wait by a signal.
+// interrupted reports that a signal has ended the wait, and returns the exit code.
 func (a *app) interrupted(sig os.Signal, name, outcome string) int {
 	a.log.Say(terminal.Notice, "interrupted", fmt.Sprintf("%s while waiting for %q: %s", sig, name, outcome),
 		slog.String("namespace", a.namespace), slog.String("name", name))
@@ -136,7 +136,7 @@ func (a *app) refused(f runFlags, err error) (int, error) {
 	return f.conflictCode, nil
 }
 
-// trace tells of the lock what a person must know, and collectors all that changes.
+// trace returns a trace that reports what people must know, and reports all changes to log collectors.
 func (a *app) trace(heldByOther func(rowlock.HeldByOtherEvent)) *rowlock.Trace {
 	return &rowlock.Trace{
 		HeldByOther: heldByOther,
@@ -145,7 +145,7 @@ func (a *app) trace(heldByOther func(rowlock.HeldByOtherEvent)) *rowlock.Trace {
 		},
 		RenewalFailed: func(e rowlock.RenewalFailedEvent) {
 			level := terminal.Event
-			if e.Failures == 1 { // and no line a try while the store is away
+			if e.Failures == 1 { // later failures write no line, although the store stays unreachable
 				level = terminal.Warn
 			}
 			a.log.Say(level, "renewal failed", fmt.Sprintf("could not renew %q; it is lost in %s unless that succeeds: %s", e.Name, e.Left.Round(time.Millisecond), terminal.Plain(e.Err)),
@@ -159,8 +159,8 @@ func (a *app) trace(heldByOther func(rowlock.HeldByOtherEvent)) *rowlock.Trace {
 	}
 }
 
-// defaultHolder is the command, and the host and process id of the rowlock that runs it: the
-// process that a signal must be sent to.
+// defaultHolder returns the command, the host, and the process id of this rowlock. An operator can send a signal to
+// that process.
 func defaultHolder(command string) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -169,7 +169,7 @@ func defaultHolder(command string) string {
 	return fmt.Sprintf("%s@%s:%d", cut(filepath.Base(command)), cut(host), os.Getpid())
 }
 
-// cut is what s may take of the 256 bytes that a holder may have.
+// cut shortens s so that the holder's text fits into 256 bytes.
 func cut(s string) string {
 	const longest = 100
 	return strings.ToValidUTF8(s[:min(len(s), longest)], "?")

@@ -14,10 +14,10 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
-// hostile moves the cursor, ends the line, reverses the direction of reading, and is a command to a shell.
+// hostile moves the cursor, ends the line, reverses the reading direction, and contains a shell command.
 const hostile = "a\x1b[2J\r\nb\u009b31m\u202ec\U000e0041 'd' \\$(touch${IFS}pwn)"
 
-// What other programs wrote into the store, a terminal only prints, and JSON carries exactly.
+// A terminal only prints texts that other programs wrote into the store. JSON contains these texts exactly.
 func TestTextsOfOthersDoNothingToATerminal(t *testing.T) {
 	t.Parallel()
 	a := &app{store: "sqlite:" + filepath.Join(t.TempDir(), "locks.db"), table: "rowlock_lease"}

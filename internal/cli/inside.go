@@ -11,24 +11,24 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// inside ends a wait for a lock that this process runs under, because that wait would have no end.
+// inside ends a wait for a lock under which this process runs, because such a wait would never end.
 type inside struct {
 	outers []job.Outer
-	store  string // its hash
+	store  string // the hash of the store
 	wait   context.Context
 	giveUp context.CancelCauseFunc
 }
 
-// inside watches a call that is made with its wait.
+// inside returns an inside for a call with its context.
 func (a *app) inside(ctx context.Context, s *store.Store) *inside {
 	wait, giveUp := context.WithCancelCause(ctx)
 	return &inside{job.Outers(a.std.Env), s.Hash(), wait, giveUp}
 }
 
-// end stops watching.
+// end stops the observation.
 func (i *inside) end() { i.giveUp(nil) }
 
-// holds is a usage error, and ends the wait, if held tells of a lock that this process runs under.
+// holds ends the wait and returns a usage error if held names a lock under which this process runs.
 func (i *inside) holds(held *rowlock.HeldError) error {
 	err := job.Itself(i.outers, i.store, held)
 	if err != nil {
@@ -37,7 +37,7 @@ func (i *inside) holds(held *rowlock.HeldError) error {
 	return err
 }
 
-// heldByOther tells a person of a refusal, unless it ends the wait.
+// heldByOther reports a refusal, unless the refusal ends the wait.
 func (i *inside) heldByOther(w *terminal.Waiting) func(rowlock.HeldByOtherEvent) {
 	return func(e rowlock.HeldByOtherEvent) {
 		if i.holds(e.Held) == nil {
@@ -46,7 +46,7 @@ func (i *inside) heldByOther(w *terminal.Waiting) func(rowlock.HeldByOtherEvent)
 	}
 }
 
-// explains is the usage error of a call that failed with err because of such a lock; else nil.
+// explains returns a usage error if the call failed with err because of such a lock. Otherwise it returns nil.
 func (i *inside) explains(err error) error {
 	var held *rowlock.HeldError
 	if errors.As(err, &held) {

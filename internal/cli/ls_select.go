@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
-// selection is which locks ls shows, and in what order.
+// selection says which locks ls shows, and in what order.
 type selection struct {
 	name, holder string
 	states       []string
@@ -50,10 +50,10 @@ func (w *selection) check(all bool) error {
 	return nil
 }
 
-// pattern is what package path matches: to it, a slash is more than a character.
+// pattern replaces slashes, because package path treats a slash as a separator.
 func pattern(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
 
-// of is what is shown of a list; never nil, which is not null in JSON.
+// of returns the selected locks of a list. The result is never nil, so JSON shows an empty list and not null.
 func (w *selection) of(s *store.Store, list []driver.Status) []view.Lock {
 	views := []view.Lock{}
 	for _, status := range list {
@@ -61,7 +61,7 @@ func (w *selection) of(s *store.Store, list []driver.Status) []view.Lock {
 			views = append(views, view.Of(s, status))
 		}
 	}
-	slices.SortStableFunc(views, w.compare) // equals stay in the order of their names
+	slices.SortStableFunc(views, w.compare) // equal locks stay in the order of their names
 	if w.reverse {
 		slices.Reverse(views)
 	}
@@ -75,7 +75,7 @@ func (w *selection) shows(s driver.Status) bool {
 	if !strings.Contains(s.Holder, w.holder) {
 		return false
 	}
-	matches, _ := path.Match(pattern(w.name), pattern(s.Key.Name)) // check was here
+	matches, _ := path.Match(pattern(w.name), pattern(s.Key.Name)) // the method check has checked the pattern
 	return w.name == "" || matches
 }
 
@@ -90,6 +90,6 @@ func (w *selection) compare(x, y view.Lock) int {
 	case "token":
 		return cmp.Compare(x.Token, y.Token)
 	default:
-		return 0 // as the store lists them
+		return 0 // keeps the order of the store
 	}
 }

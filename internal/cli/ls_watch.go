@@ -14,8 +14,8 @@ import (
 // leastInterval keeps a list from being all that a store does.
 const leastInterval = 100 * time.Millisecond
 
-// watch lists again and again until ctx ends or the process is interrupted. A store that is away after the first
-// list is waited for.
+// watch lists repeatedly until ctx ends or a signal interrupts the process. If the store becomes unreachable after
+// the first list, watch waits for the store.
 func (a *app) watch(ctx context.Context, interval time.Duration, list func(context.Context, *store.Store) ([]view.Lock, error), show func([]view.Lock) error) error {
 	s, err := a.openStore(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *app) watch(ctx context.Context, interval time.Duration, list func(conte
 	}
 }
 
-// lister returns what writes a list behind the one before.
+// lister returns a function that writes a list after the previous list.
 func (a *app) lister(asJSON, namespaces bool, interval time.Duration) func([]view.Lock) error {
 	if asJSON {
 		return view.NewChanges(a.std.Out).Show
@@ -64,7 +64,7 @@ func (a *app) lister(asJSON, namespaces bool, interval time.Duration) func([]vie
 			page.WriteString("\n")
 		}
 		before = true
-		_ = view.WriteTable(&page, views, namespaces) // memory
+		_ = view.WriteTable(&page, views, namespaces) // writing to memory does not fail
 		return terminal.Write(a.std.Out, page.String())
 	}
 }

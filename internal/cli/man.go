@@ -28,7 +28,7 @@ func (a *app) manCommand() *cobra.Command {
 	}
 }
 
-// manual is the manual page. Texts stand as they are in the help, whose lines are laid out already.
+// manual returns the manual page. It contains the texts of the help unchanged, with their line breaks.
 func manual(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(".TH ROWLOCK 1\n.SH NAME\n")
@@ -36,7 +36,7 @@ func manual(root *cobra.Command) string {
 	b.WriteString(".SH SYNOPSIS\n")
 	for _, cmd := range subcommands(root) {
 		if cmd.HasSubCommands() && cmd.Name() != "demo" {
-			continue // its own commands are listed
+			continue // its subcommands are listed instead
 		}
 		fmt.Fprintf(&b, ".br\n.B %s\n", roff(usageLine(cmd)))
 	}
@@ -60,13 +60,13 @@ func manual(root *cobra.Command) string {
 	return b.String()
 }
 
-// usageLine is how a command is written, from the first word on.
+// usageLine returns how to write a command, beginning with the program's name.
 func usageLine(cmd *cobra.Command) string {
 	path := cmd.CommandPath()
 	return strings.TrimSuffix(path, cmd.Name()) + cmd.Use
 }
 
-// verbatim writes a text with its own lines.
+// verbatim writes a text and keeps its line breaks.
 func verbatim(b *strings.Builder, text string) {
 	b.WriteString(".nf\n")
 	for line := range strings.Lines(text) {
@@ -96,7 +96,7 @@ func options(b *strings.Builder, flags *pflag.FlagSet) {
 	})
 }
 
-// roff is a line of text as roff reads it: https://man7.org/linux/man-pages/man7/groff_char.7.html
+// roff escapes a line of text for roff: https://man7.org/linux/man-pages/man7/groff_char.7.html
 func roff(line string) string {
 	line = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(line)
 	if strings.HasPrefix(line, ".") {

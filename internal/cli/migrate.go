@@ -70,7 +70,7 @@ func (a *app) migrateDown() *cobra.Command {
 	return cmd
 }
 
-// tellMigrations says which migrations work has applied or rolled back.
+// tellMigrations reports which migrations the function work has applied or rolled back.
 func (a *app) tellMigrations(ctx context.Context, s *store.Store, did string, work func() error) error {
 	applied := func() (map[string]bool, []string, error) {
 		list, err := migrations.Status(ctx, s.DB, s.At.Dialect, migrations.Table(a.table))
@@ -105,11 +105,11 @@ func (a *app) tellMigrations(ctx context.Context, s *store.Store, did string, wo
 	return nil
 }
 
-// refuseWhileHeld fails if a lock is held. A table that cannot be read has none.
+// refuseWhileHeld fails if a lock is held. It ignores a table that cannot be read.
 func refuseWhileHeld(ctx context.Context, s *store.Store) error {
 	kinds := []*store.Store{s}
 	if s.At.Session != "" {
-		kinds = append(kinds, &store.Store{Backend: s.Leases}) // their table goes, too
+		kinds = append(kinds, &store.Store{Backend: s.Leases}) // their table is dropped, too
 	}
 	for _, of := range kinds {
 		list, err := of.Backend.List(ctx, "", true)
@@ -179,10 +179,10 @@ func (a *app) migratePrint() *cobra.Command {
 	return cmd
 }
 
-// nothingToMigrate is said of a store without tables.
+// nothingToMigrate is the message for a store without tables.
 const nothingToMigrate = "%s keeps locks without tables: there is nothing to migrate, and nothing is needed before the first lock"
 
-// migrate does one thing with a store whose table may be missing.
+// migrate runs one operation on a store whose table may be missing.
 func (a *app) migrate(ctx context.Context, do func(context.Context, *store.Store) error) error {
 	at, err := a.location()
 	if err == nil {

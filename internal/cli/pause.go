@@ -51,10 +51,10 @@ Where a lock ends with a connection (mysql-getlock, postgres-advisory), and wher
 	return cmd
 }
 
-// pauseTTL is how soon a pause that dies on its way frees the lock.
+// pauseTTL is how soon the lock becomes free if the command ends before the pause is in effect.
 const pauseTTL = defaultTTL
 
-// pause waits for the lock and closes it.
+// pause waits for the lock, and then pauses it.
 func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, error) {
 	sig := system.CatchSignals()
 	defer sig.Release()
@@ -80,7 +80,7 @@ func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, 
 	if err != nil {
 		return 0, exit.OfAcquire(err)
 	}
-	defer func() { _ = locker.Close() }() // nothing is held by then
+	defer func() { _ = locker.Close() }() // no lock is held at this point
 	token, err := locker.Pause(in.wait, name, reason)
 	w.End()
 	got := interrupted()
@@ -97,7 +97,7 @@ func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, 
 	return 0, s.Look(driver.Key{Namespace: a.namespace, Name: name}, s.Explain(exit.OfPause(err)))
 }
 
-// checkPauses refuses a store in which nothing can be paused.
+// checkPauses refuses a store that does not support pauses.
 func checkPauses(s *store.Store) error {
 	switch {
 	case s.At.Session != "":
@@ -108,9 +108,9 @@ func checkPauses(s *store.Store) error {
 	return nil
 }
 
-// person is who works at this machine.
+// person returns who works on this machine.
 func person(env system.Environment) string {
-	name := cmp.Or(env.Get("USER"), env.Get("LOGNAME"), env.Get("USERNAME")) // cron has the second, Windows the third
+	name := cmp.Or(env.Get("USER"), env.Get("LOGNAME"), env.Get("USERNAME")) // cron sets LOGNAME, Windows sets USERNAME
 	if u, err := user.Current(); name == "" && err == nil {
 		name = u.Username
 	}

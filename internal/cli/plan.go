@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
-// plan says what run would do now, and who has the lock. It takes no lock.
+// plan reports what run would do now, and who holds the lock. It acquires no lock.
 func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []string) error {
 	if name == "" {
 		return exit.Usagef("the name of the lock is empty")
@@ -26,7 +26,7 @@ func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []st
 		if err != nil {
 			return exit.OfAcquire(err)
 		}
-		defer func() { _ = locker.Close() }() // it holds nothing
+		defer func() { _ = locker.Close() }() // the locker holds no lock
 		var v view.Lock
 		var key driver.Key
 		for _, name := range f.names(name) {
@@ -53,7 +53,7 @@ func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []st
 	})
 }
 
-// times are the options that are durations, as far as they are set.
+// times returns the durations among the options, if they are set.
 func (f *runFlags) times() string {
 	text := "a crash frees the lock within " + f.ttl.String()
 	for _, of := range []struct {
@@ -73,7 +73,7 @@ func (f *runFlags) times() string {
 	return text
 }
 
-// outlook is what would happen now.
+// outlook returns what would happen now.
 func (f *runFlags) outlook(free bool) string {
 	refused := fmt.Sprintf("exit with code %d", f.conflictCode)
 	if f.onConflict == onConflictSkip {

@@ -60,7 +60,7 @@ status show none: then the lease of the present holder ends, whichever that is.`
 	return cmd
 }
 
-// spared refuses to end a pause, which is nobody's lease that is in the way.
+// spared refuses to end a pause with an option that ends live leases, because a pause is not a lease.
 func spared(ctx context.Context, s *store.Store, key driver.Key, token driver.Token, live bool) error {
 	if !live || !s.Backend.Capabilities().Pauses {
 		return nil // without live, the store refuses
@@ -72,7 +72,7 @@ func spared(ctx context.Context, s *store.Store, key driver.Key, token driver.To
 	return &driver.Held{Reason: driver.Paused, Holder: now.Holder, Note: now.Note, Token: now.Token}
 }
 
-// notReleased says what stands in the way, as the store sees it now.
+// notReleased returns why the lock was not released, from the present state of the store.
 func (a *app) notReleased(ctx context.Context, s *store.Store, key driver.Key, token int64, err error) error {
 	err = exit.OfInspect(err, exit.Unknown)
 	name := fmt.Sprintf("%q", key.String())

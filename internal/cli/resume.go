@@ -38,7 +38,7 @@ since.`,
 			if err != nil {
 				return exit.OfAcquire(err)
 			}
-			defer func() { _ = locker.Close() }() // it holds nothing
+			defer func() { _ = locker.Close() }() // the locker holds no lock
 			err = locker.Resume(ctx, key.Name, rowlock.Token(token))
 			if err != nil {
 				return notResumed(ctx, s, key, exit.OfPause(err))
@@ -50,7 +50,7 @@ since.`,
 	return cmd
 }
 
-// notResumed says what the lock is instead.
+// notResumed returns the state of a lock that is not paused.
 func notResumed(ctx context.Context, s *store.Store, key driver.Key, err error) error {
 	if exit.Code(err) != exit.NotHeld {
 		return s.Look(key, err)

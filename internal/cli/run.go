@@ -19,14 +19,14 @@ const (
 	onConflictFail = "fail"
 )
 
-// defaultTTL is the library's.
+// defaultTTL is the default TTL of the library.
 const defaultTTL = 30 * time.Second
 
 // runFlags are the options of run.
 type runFlags struct {
 	onConflict   string
 	conflictCode int
-	slots        int // zero: the name is no name of slots
+	slots        int // the number of slots; zero: the lock has no slots
 	holder, note string
 	dryRun       bool
 	hideStore    bool
@@ -112,7 +112,7 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-// checkRunArgs wants NAME -- COMMAND; dash is how many arguments stand before --, -1 without one.
+// checkRunArgs requires NAME -- COMMAND. The parameter dash is how many arguments precede --, or -1 without --.
 func checkRunArgs(dash int, args []string) error {
 	switch {
 	case dash < 0 && len(args) > 1:
@@ -127,10 +127,10 @@ func checkRunArgs(dash int, args []string) error {
 	return nil
 }
 
-// mostSlots is what the library can wait for at a time.
+// mostSlots is the largest number of locks that the library can wait for at a time.
 const mostSlots = 64
 
-// names are the locks of which the command needs one.
+// names returns the locks of which the command needs one.
 func (f *runFlags) names(name string) []string {
 	if f.slots == 0 {
 		return []string{name}
@@ -138,7 +138,7 @@ func (f *runFlags) names(name string) []string {
 	return rowlock.Slots(name, f.slots)
 }
 
-// slot is the number of the slot on which the command has the lock; empty without slots.
+// slot returns the number of the slot that the command holds. It returns an empty text without slots.
 func (f *runFlags) slot(name string, lease *rowlock.Lease) string {
 	if f.slots == 0 {
 		return ""
@@ -146,7 +146,7 @@ func (f *runFlags) slot(name string, lease *rowlock.Lease) string {
 	return strings.TrimPrefix(lease.Name(), name+"/")
 }
 
-// settle works out what options mean together.
+// settle combines options that depend on each other, and checks the combination.
 func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 	switch {
 	case f.conflictCode < 0 || f.conflictCode > 255:
@@ -161,11 +161,11 @@ func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 	return nil
 }
 
-// graceWhenLost is the time between TERM and KILL when the lock is lost. Trust in the lease ends by so much earlier, so that
-// the command is dead before the lease ends; a tenth of the TTL is for clocks that differ in speed.
+// graceWhenLost is the time between TERM and KILL when the lock is lost. Trust in the lease ends that much earlier,
+// so that the command is dead before the lease ends. A tenth of the TTL remains for clocks of different speed.
 func (f *runFlags) graceWhenLost() time.Duration { return min(f.grace, f.ttl/5) }
 
-// options are those of the library.
+// options returns the options for the library.
 func (f *runFlags) options() []rowlock.Option {
 	opts := []rowlock.Option{
 		rowlock.TTL(f.ttl), rowlock.MinHold(f.minHold), rowlock.MaxHold(f.maxHold), rowlock.HandoverDelay(f.handover),
@@ -177,7 +177,7 @@ func (f *runFlags) options() []rowlock.Option {
 	return opts
 }
 
-// refusal is what history calls a run that did not get the lock.
+// refusal returns the outcome that history shows for a run that was refused the lock.
 func (f *runFlags) refusal() string {
 	if f.onConflict == onConflictSkip {
 		return job.Skipped

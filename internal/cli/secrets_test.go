@@ -12,7 +12,7 @@ import (
 
 const password = "s3cret-word"
 
-// brokenStores have a password each, and nobody listens there.
+// brokenStores are addresses with a password. No server listens there.
 var brokenStores = []string{
 	"postgres://user:s3cret-word@127.0.0.1:1/db?sslmode=disable",
 	"postgres-advisory://127.0.0.1:1/db?user=user&password=s3cret-word&sslmode=disable",
@@ -25,7 +25,7 @@ var brokenStores = []string{
 	"zk://user:s3cret-word@127.0.0.1:1",
 }
 
-// unreadableStores cannot be read, or not opened, and all commands read them alike.
+// unreadableStores are addresses that are malformed or cannot be opened. All commands parse them in the same way.
 var unreadableStores = []string{
 	"postgres://user:s3cret-word@127.0.0.1:port/db",
 	"postgres://user:s3cret-word@127.0.0.1:1/db?sslmode=nonsense",
@@ -52,14 +52,15 @@ var unreadableStores = []string{
 	"s3cret-word",
 }
 
-// argumentsOf are those with which a command gets as far as its store; others have no use for any.
+// argumentsOf contains the arguments that a command needs before it opens its store. Other commands need no
+// arguments.
 var argumentsOf = map[string][]string{
 	"run": {"job", "--", "true"}, "release": {"--token", "1", "job"}, "status": {"job"}, "history": {"job"},
 	"fence reset": {"--all"}, "fence prune": {"--unused", "30d"}, "completion": {"bash"},
 }
 
-// No command writes the password of its store, wherever it goes wrong: on stdout, on stderr, in JSON, in its help, whether
-// the store was an option or a variable.
+// No command writes the password of its store, whatever fails: not to stdout, not to stderr, not in JSON, and not in
+// its help. The store is an option or a variable.
 func TestPasswordsAreNeverWritten(t *testing.T) {
 	t.Parallel()
 	home := "HOME=" + t.TempDir()
@@ -81,9 +82,9 @@ func TestPasswordsAreNeverWritten(t *testing.T) {
 		for i, store := range stores {
 			env, args := []string{home}, slices.Concat(strings.Fields(path), []string{"--store", store}, arguments)
 			switch {
-			case i%3 == 1: // each command meets each store in one of the ways
+			case i%3 == 1: // each combination of command and store uses one of the ways
 				args = append([]string{"--log-format", "json"}, args...)
-			case i%3 == 2 && cmd.Root().Name()+" demo" != strings.TrimSuffix(cmd.CommandPath(), " stock"): // which heeds no variable
+			case i%3 == 2 && cmd.Root().Name()+" demo" != strings.TrimSuffix(cmd.CommandPath(), " stock"): // the demonstration ignores the variable
 				env, args = append(env, "ROWLOCK_STORE="+store), slices.Concat(strings.Fields(path), arguments)
 			}
 			t.Run(path+" "+strconv.Itoa(i), func(t *testing.T) {

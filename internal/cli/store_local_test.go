@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Without a store a lock is kept in a file that excludes only this user on this machine, and says so on stderr where
-// nobody sits at a terminal, as under cron, which drops the environment. Stdout is the command's. Who names the file, or
-// writes local, knows.
+// Without the option --store, the lock is in a file that excludes only this user's processes on this machine. The
+// command says so on stderr if stderr is not a terminal, for example under cron, which removes variables. Stdout
+// belongs to the command that runs under the lock. No message is written if the user names the file, or writes local.
 func TestTheDefaultStoreSaysHowFarItReaches(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

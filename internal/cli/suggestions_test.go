@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// texts calls do with each string of the module's own source, so with each error, message and help text.
+// texts calls do with each string in the module's source, which includes each error, message and help text.
 func texts(t *testing.T, do func(position token.Position, text string)) {
 	t.Helper()
 	const root = "../.."
@@ -46,12 +46,12 @@ func texts(t *testing.T, do func(position token.Position, text string)) {
 	}))
 }
 
-// Each command that a text names can be typed: it exists, and has the options that the text gives it.
+// Each command that a text suggests can be typed: the command exists, and has the options that the text names.
 func TestSuggestedCommandsExist(t *testing.T) {
 	t.Parallel()
 	all := commands(t)
 	all["help exit-codes"] = all["help"]
-	prose := map[string]bool{ // what rowlock does, and keys of its own in databases
+	prose := map[string]bool{ // words that follow rowlock in prose, and rowlock's keys in databases
 		"does": true, "or": true, "itself": true, "is": true, "was": true, "has": true, "had": true, "did": true, "runs": true, "waits": true, "while": true,
 		"advisory": true, "lock": true, "migrations": true, "namespace": true, "resource": true,
 	}
@@ -144,7 +144,7 @@ func TestSuggestedIdentifiersExist(t *testing.T) {
 	require.Greater(t, found, 20)
 }
 
-// exported are the names that a package exports, methods by their own names.
+// exported returns the names that a package exports. Methods are listed without their type.
 func exported(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

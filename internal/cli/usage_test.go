@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// What is wrong with a command line is said by what is wrong, in one line, and not by a list of all that is right.
+// The error for an invalid command line is one line that says what is wrong. It does not list all valid options.
 func TestWrongStoresAreNamed(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]string{
@@ -29,7 +29,8 @@ func TestWrongStoresAreNamed(t *testing.T) {
 	}
 }
 
-// --version is what version says; migrate print needs to know for which database.
+// The option --version writes the same as the command version. The command migrate print requires the kind of
+// database.
 func TestCommandLinesThatPeopleTry(t *testing.T) {
 	t.Parallel()
 	_, want, _ := call(t, nil, "version")
@@ -43,7 +44,7 @@ func TestCommandLinesThatPeopleTry(t *testing.T) {
 	assert.Contains(t, stderr, "for which database? write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
 }
 
-// migrate up and down say what they have done, and down --all rolls back everything.
+// migrate up and migrate down report what they have done. migrate down --all rolls back all migrations.
 func TestMigrateSaysWhatItDid(t *testing.T) {
 	t.Parallel()
 	store := "sqlite:" + filepath.Join(t.TempDir(), "locks.db")

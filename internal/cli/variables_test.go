@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
-// call runs the command in this process, and returns its exit code and what it wrote.
+// call runs the command in this process, and returns its exit code and its output.
 func call(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -39,7 +39,7 @@ func call(t *testing.T, env []string, args ...string) (code int, stdout, stderr 
 	return code, read("out"), read("err")
 }
 
-// commands returns every subcommand, by the words that call it.
+// commands returns every subcommand, by the words of its command line.
 func commands(t *testing.T) map[string]*cobra.Command {
 	t.Helper()
 	all := map[string]*cobra.Command{}
@@ -57,8 +57,9 @@ func commands(t *testing.T) map[string]*cobra.Command {
 	return all
 }
 
-// Each option that is the same for all commands, and each of run but --dry-run, which would keep jobs from running that
-// nobody looks at, has a variable that does the same. A bad value is refused by the variable's name.
+// Each global option and each option of run, except --dry-run, has a variable with the same effect. --dry-run has
+// none, because it would silently keep unattended jobs from running. The error for an invalid value names the
+// variable.
 func TestOptionsHaveVariables(t *testing.T) {
 	t.Parallel()
 	good := map[string]string{
@@ -82,7 +83,7 @@ func TestOptionsHaveVariables(t *testing.T) {
 	names := map[string]bool{}
 	for _, name := range withVariables(run) {
 		names[name] = true
-		require.NoError(t, run.ParseFlags(nil)) // so that it knows the global ones
+		require.NoError(t, run.ParseFlags(nil)) // so that run knows the global options
 		require.NotNil(t, run.Flags().Lookup(name), name)
 		env = append(env, variable(name)+"="+good[name])
 	}
@@ -97,14 +98,14 @@ func TestOptionsHaveVariables(t *testing.T) {
 	for name, value := range bad {
 		code, _, stderr := call(t, []string{variable(name) + "=" + value, "HOME=" + t.TempDir()}, "run", "job", "--", "true")
 		assert.Equal(t, exit.Usage, code, stderr)
-		if name != "store" && name != "table" { // checked where they are used
+		if name != "store" && name != "table" { // these options are checked where they are used
 			assert.Contains(t, stderr, variable(name)+"="+value)
 		}
 	}
 }
 
-// An option wins over its variable; what an operator says once, such as which token to release, has none, and
-// ROWLOCK_TOKEN, which tells a command its lock, is never taken for it.
+// An option overrides its variable. An option for a single action, such as the token to release, has no variable.
+// ROWLOCK_TOKEN, which informs a command about its lock, never sets such an option.
 func TestVariablesDoNotSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	env := []string{"HOME=" + t.TempDir(), "ROWLOCK_WAIT=5", "ROWLOCK_TOKEN=7", "ROWLOCK_LIVE=true", "ROWLOCK_DRY_RUN=true"}

@@ -18,10 +18,10 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// released is the version of a build that make release makes; the linker sets it.
+// released is the version of a build by make release. The linker sets it.
 var released string
 
-// version is what is known of how this program was built.
+// version returns what is known about how this program was built.
 func version(info *debug.BuildInfo, ok bool) string {
 	number, commit := "(unknown)", ""
 	if ok {

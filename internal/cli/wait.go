@@ -58,14 +58,15 @@ not delay processes that wait to take the lock.`,
 	return cmd
 }
 
-// Pauses between two questions of somebody who waits, and how long a store may be away meanwhile.
+// These constants are the delays between two requests of a waiting command, and how long a store may be unreachable
+// meanwhile.
 const (
 	firstLook = 20 * time.Millisecond
 	lastLook  = time.Second
 	patience  = time.Minute
 )
 
-// awaitFree returns the state of the lock when it is free, or when limit is over.
+// awaitFree returns the state of the lock when the lock is free, or when limit has passed.
 func (a *app) awaitFree(ctx context.Context, s *store.Store, key driver.Key, limit time.Duration, w *terminal.Waiting) (view.Lock, error) {
 	began, heard, asked := time.Now(), time.Time{}, false
 	woken, stop := wakeUps(ctx, s, key)
@@ -103,8 +104,8 @@ func (a *app) awaitFree(ctx context.Context, s *store.Store, key driver.Key, lim
 	}
 }
 
-// wakeUps tells when key may be free, where the store tells everybody. In SQL databases a release wakes one waiter,
-// who then should take the lock.
+// wakeUps reports when key may be free, if the store notifies every waiter. In SQL databases a release notifies only
+// one waiter, which should then acquire the lock.
 func wakeUps(ctx context.Context, s *store.Store, key driver.Key) (woken <-chan struct{}, stop func()) {
 	n, tells := s.Backend.(driver.Notifier)
 	if !tells || s.At.KeyValue == nil {
@@ -120,7 +121,7 @@ func wakeUps(ctx context.Context, s *store.Store, key driver.Key) (woken <-chan 
 		}
 	})
 	if err != nil {
-		return nil, func() {} // asking does
+		return nil, func() {} // the next request reports the error
 	}
 	return c, stop
 }

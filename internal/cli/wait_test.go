@@ -17,12 +17,12 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// leaving is a store that is away from the second question on.
+// leaving is a store that is unreachable from the second request on.
 type leaving struct {
 	*memlock.Backend
 
 	asked int
-	tired context.CancelFunc // called when nobody should have asked so often
+	tired context.CancelFunc // called after too many requests
 }
 
 func (l *leaving) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
@@ -35,7 +35,8 @@ func (l *leaving) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return driver.Status{}, errors.New("away")
 }
 
-// A wait ends with its time-out also while the store is away: unavailable, and not held, since nobody knows that.
+// A wait ends with its time-out even while the store is unreachable. The exit code then says unavailable and not
+// held, because the lock's state is unknown.
 func TestAWaitEndsWhileTheStoreIsAway(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
