@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// churn acquires and releases a lock. Sometimes it gives up while it waits, and sometimes it holds the lock for several renewals.
+// churn acquires and releases a lock. Sometimes it gives up before the answer, and sometimes it holds the lock for several renewals.
 func (w *worker) churn(ctx context.Context, r *rand.Rand, name string, usual tempo) {
 	ask := w.locker.TryAcquire
 	if r.IntN(2) == 0 {

@@ -60,7 +60,7 @@ type data struct {
 	dialect
 }
 
-// seals seals the given resources instead of the lock's own resource.
+// seals is a guard that seals the resources left and right instead of the lock's own resource.
 type seals func(ctx context.Context, lease *rowlock.Lease, resources ...string) error
 
 func (s seals) Seal(ctx context.Context, lease *rowlock.Lease, _ ...string) error {

@@ -44,7 +44,7 @@ type grantKey struct {
 	token rowlock.Token
 }
 
-// runWorker works until the supervisor ends. Before that, the supervisor may stop or kill the worker.
+// runWorker works until the supervisor stops the worker by SIGTERM, kills the worker, or ends itself.
 func runWorker(text string) error {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {

@@ -153,8 +153,8 @@ func (b *book) end(a *attempt) int64 {
 	return max(end, a.asked)
 }
 
-// yields returns the earliest instant at which the store may grant the name again. This is the end of the holder's trust, or an
-// earlier fault that the store does not promise to withstand.
+// yields returns the earliest instant at which the store may grant the name again. This is the end of the holder's trust, or
+// something earlier: a forced release, or a fault that the store does not promise to withstand.
 func (b *book) yields(a *attempt) int64 {
 	at := b.end(a)
 	if a.evicted != 0 {

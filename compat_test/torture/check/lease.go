@@ -25,7 +25,7 @@ func (b *book) containment() *Verdict {
 			v.Judged++
 			end, known := int64(0), false
 			for _, c := range granted[a.nonce] {
-				if c.At*microsecond <= e.Wall+clockGrain*microsecond { // this answer was recorded before the change
+				if c.At*microsecond <= e.Wall+clockGrain*microsecond { // a later change cannot have caused this answer
 					end, known = max(end, c.Expires), true
 				}
 			}

@@ -64,7 +64,7 @@ func (b *book) unwanted(name string, from, limit int64, next *attempt) bool {
 	}
 	vain, doubt := int64(never), int64(never)
 	if next != nil && next.asked < limit-int64(b.Meta.TTL) {
-		vain = limit // the request waited until then
+		vain = limit // the request of the next holder waited until then
 	}
 	for _, a := range b.attempts {
 		switch {
@@ -210,7 +210,7 @@ func (b *book) reported() (v *Verdict, took []time.Duration) {
 			continue // or the lease was lost before its worker received the grant, for example during the seal
 		}
 		told := a.lost.At
-		if told == 0 { // the lease was not lost until another process ended the hold
+		if told == 0 { // no loss was reported before the hold ended in another way
 			told = b.ended
 			for _, at := range []int64{a.release, b.deaths[a.worker], a.evicted} {
 				if at != 0 {
