@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Names under which database/sql knows it: the deaf one does not heed the context of a statement either, and waits for the answer to it for
-// as long as the connection stands, as lib/pq does.
+// These are the names of the drivers in database/sql. Deaf also ignores the context of a statement. It waits for the reply
+// as long as the connection lasts, as lib/pq does.
 const (
 	Name = "pgx-hidden"
 	Deaf = "pgx-deaf"

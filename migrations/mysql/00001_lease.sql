@@ -8,10 +8,10 @@
 CREATE TABLE IF NOT EXISTS rowlock_lease (
     namespace    VARBINARY(128) NOT NULL,
     name         VARBINARY(512) NOT NULL,
-    token        BIGINT         NOT NULL, -- of the current grant, or of the last one; 0 if there was none
-    nonce        CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL, -- of the request that was granted; NULL once the grant is released
+    token        BIGINT         NOT NULL, -- the token of the current grant, or of the last grant; 0 if there was no grant
+    nonce        CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL, -- the nonce of the request that was granted; NULL once the grant is released
     holder       TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- who holds the lock, for people
-    note         TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- why, for people
+    note         TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- why the lock is held, for people
     acquired_at  DATETIME(6)    NOT NULL, -- when the lock was granted
     expires_at   DATETIME(6)    NOT NULL, -- when the lease ends unless it is renewed
     held_until   DATETIME(6)    NOT NULL, -- until then nobody else is granted the lock; 1970 after a release that neither reserves the lock
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS rowlock_lease (
     PRIMARY KEY (namespace, name)
 ) ENGINE = InnoDB;
 
--- One row with what all locks have in common.
+-- One row with the state that all locks share.
 CREATE TABLE IF NOT EXISTS rowlock_lease_meta (
     id                TINYINT        NOT NULL PRIMARY KEY CHECK (id = 1),
     floor             BIGINT         NOT NULL, -- every token that is granted from now on is larger

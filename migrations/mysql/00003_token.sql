@@ -6,10 +6,10 @@
 CREATE TABLE IF NOT EXISTS rowlock_lease_counter (
     namespace  VARBINARY(128)  NOT NULL,
     name       VARBINARY(512)  NOT NULL,
-    token      BIGINT          NOT NULL, -- of the last grant
-    connection BIGINT UNSIGNED NOT NULL, -- that it was granted to
+    token      BIGINT          NOT NULL, -- the token of the last grant
+    connection BIGINT UNSIGNED NOT NULL, -- the connection of the last grant
     holder     TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- who holds the lock, for people
-    note       TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- why, for people
+    note       TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- why the lock is held, for people
     granted_at DATETIME(6)     NOT NULL,
     PRIMARY KEY (namespace, name)
 ) ENGINE = InnoDB;

@@ -13,10 +13,10 @@ CREATE TABLE IF NOT EXISTS rowlock_lease_run (
     outcome    VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- of a run: running, exited, timeout, lost or failed,
                                                                            -- and of a refusal: held or skipped
     exit_code  INT            NULL,     -- of "rowlock run"; NULL where ended_at is
-    token      BIGINT         NOT NULL, -- of the grant; 0 of a refusal
+    token      BIGINT         NOT NULL, -- the token of the grant; 0 for a refusal
     holder     TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- who ran or was refused, for people
-    note       TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- why, for people
-    held_by    TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- of a refusal: who held the lock
+    note       TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- why the lock is held, for people
+    held_by    TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- for a refusal: who held the lock
     PRIMARY KEY (namespace, name, started_at, id)
 ) ENGINE = InnoDB;
 

@@ -5,10 +5,10 @@
 CREATE TABLE rowlock_lease (
     namespace    text COLLATE "C" NOT NULL,
     name         text COLLATE "C" NOT NULL,
-    token        bigint      NOT NULL, -- of the current grant, or of the last one; 0 if there was none
-    nonce        uuid        NULL,     -- of the request that was granted; NULL once the grant is released
+    token        bigint      NOT NULL, -- the token of the current grant, or of the last grant; 0 if there was no grant
+    nonce        uuid        NULL,     -- the nonce of the request that was granted; NULL once the grant is released
     holder       text        NOT NULL, -- who holds the lock, for people
-    note         text        NOT NULL, -- why, for people
+    note         text        NOT NULL, -- why the lock is held, for people
     acquired_at  timestamptz NOT NULL, -- when the lock was granted
     expires_at   timestamptz NOT NULL, -- when the lease ends unless it is renewed
     held_until   timestamptz NOT NULL, -- until then nobody else is granted the lock; 1970 after a release that neither reserves the lock
@@ -22,7 +22,7 @@ CREATE TABLE rowlock_lease (
     autovacuum_vacuum_cost_delay = 0
 );
 
--- One row with what all locks have in common.
+-- One row with the state that all locks share.
 CREATE TABLE rowlock_lease_meta (
     id                smallint    PRIMARY KEY CHECK (id = 1),
     floor             bigint      NOT NULL, -- every token that is granted from now on is larger
@@ -45,10 +45,10 @@ CREATE FUNCTION rowlock_lease_same_epoch(epoch text) RETURNS boolean LANGUAGE sq
 CREATE UNLOGGED TABLE rowlock_lease_waiter (
     namespace   text COLLATE "C" NOT NULL,
     name        text COLLATE "C" NOT NULL,
-    since       timestamptz NOT NULL, -- when it began to wait, or was last granted the lock
-    id          uuid        NOT NULL, -- random, of the process and the name
+    since       timestamptz NOT NULL, -- when the process began to wait, or was last granted the lock
+    id          uuid        NOT NULL, -- a random id of this row
     channel     text COLLATE "C" NOT NULL, -- where the process listens for notifications; empty if it does not listen
-    seen_at     timestamptz NOT NULL, -- when it last confirmed that it waits; after 3 s it counts as dead
+    seen_at     timestamptz NOT NULL, -- when the process last confirmed that it waits; after 3 s it counts as dead
     callable    boolean     NOT NULL DEFAULT true, -- a release may choose it; false once it has been granted the lock
     -- The request that a waiter deposits here, so that a release can grant it in the same statement.
     nonce       uuid        NULL,                -- of the request; NULL if there is none

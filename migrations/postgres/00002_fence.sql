@@ -5,21 +5,21 @@
 CREATE TABLE rowlock_lease_fence (
     namespace text COLLATE "C" NOT NULL,
     resource  text COLLATE "C" NOT NULL,
-    token     bigint      NOT NULL, -- of the lease that sealed last; 0 after a reset
-    nonce     uuid        NOT NULL, -- of that lease
+    token     bigint      NOT NULL, -- the token of the lease that sealed last; 0 after a reset
+    nonce     uuid        NOT NULL, -- the nonce of that lease
     domain    text COLLATE "C" NOT NULL, -- where the token comes from: the kind of store and the lock; tokens of two domains are
                                             -- never compared; empty after a reset: then the next seal decides
     era       bigint      NOT NULL DEFAULT 0, -- how many times an operator has reset the mark
-    sealed_at timestamptz NOT NULL, -- for people
+    sealed_at timestamptz NOT NULL, -- when the mark was sealed or reset, for people
     PRIMARY KEY (namespace, resource)
 );
 
--- The outcomes of package fence's transactions. Each transaction writes its number into a slot that no other one uses at that time.
+-- The outcomes of package fence's transactions. Each transaction writes its number into a slot that no other transaction uses at that time.
 -- If the reply to a commit is lost, the slot says whether the transaction was committed. Slots are used again, so there are about as
 -- many as transactions at a time. The table must not be UNLOGGED. Pages stay half empty, so that each update is heap-only.
 CREATE TABLE rowlock_lease_outcome (
     slot         uuid        PRIMARY KEY,
-    operation    bigint      NOT NULL, -- number of the last transaction that was committed with the slot
+    operation    bigint      NOT NULL, -- the number of the last transaction that was committed with the slot
     committed_at timestamptz NOT NULL  -- when that transaction wrote the row
 ) WITH (
     fillfactor = 50,

@@ -6,10 +6,10 @@
 CREATE TABLE rowlock_lease (
     namespace    TEXT    NOT NULL COLLATE BINARY,
     name         TEXT    NOT NULL COLLATE BINARY,
-    token        INTEGER NOT NULL, -- of the current grant, or of the last one; 0 if there was none
-    nonce        TEXT    NULL,     -- of the request that was granted; NULL once the grant is released
+    token        INTEGER NOT NULL, -- the token of the current grant, or of the last grant; 0 if there was no grant
+    nonce        TEXT    NULL,     -- the nonce of the request that was granted; NULL once the grant is released
     holder       TEXT    NOT NULL, -- who holds the lock, for people
-    note         TEXT    NOT NULL, -- why, for people
+    note         TEXT    NOT NULL, -- why the lock is held, for people
     acquired_at  INTEGER NOT NULL, -- when the lock was granted
     expires_at   INTEGER NOT NULL, -- when the lease ends unless it is renewed
     held_until   INTEGER NOT NULL, -- until then nobody else is granted the lock; 0 after a release that neither reserves the lock
@@ -18,7 +18,7 @@ CREATE TABLE rowlock_lease (
     PRIMARY KEY (namespace, name)
 ) WITHOUT ROWID;
 
--- One row with what all locks have in common.
+-- One row with the state that all locks share.
 CREATE TABLE rowlock_lease_meta (
     id                INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
     floor             INTEGER NOT NULL, -- every token that is granted from now on is larger
@@ -35,9 +35,9 @@ VALUES (1, 0, '', 0, 60000000);
 CREATE TABLE rowlock_lease_waiter (
     namespace TEXT    NOT NULL COLLATE BINARY,
     name      TEXT    NOT NULL COLLATE BINARY,
-    id        TEXT    NOT NULL, -- random, of the process and the name
-    since     INTEGER NOT NULL, -- when it began to wait
-    seen_at   INTEGER NOT NULL, -- when it last confirmed that it waits; after 3 s it counts as dead
+    id        TEXT    NOT NULL, -- a random id of this row
+    since     INTEGER NOT NULL, -- when the process began to wait
+    seen_at   INTEGER NOT NULL, -- when the process last confirmed that it waits; after 3 s it counts as dead
     PRIMARY KEY (namespace, name, id)
 ) WITHOUT ROWID;
 

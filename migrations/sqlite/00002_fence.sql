@@ -7,21 +7,21 @@
 CREATE TABLE rowlock_lease_fence (
     namespace TEXT    NOT NULL COLLATE BINARY,
     resource  TEXT    NOT NULL COLLATE BINARY,
-    token     INTEGER NOT NULL, -- of the lease that sealed last; 0 after a reset
-    nonce     TEXT    NOT NULL, -- of that lease
+    token     INTEGER NOT NULL, -- the token of the lease that sealed last; 0 after a reset
+    nonce     TEXT    NOT NULL, -- the nonce of that lease
     domain    TEXT    NOT NULL COLLATE BINARY, -- where the token comes from: the kind of store and the lock; tokens of two domains
                                                -- are never compared; empty after a reset: then the next seal decides
     era       INTEGER NOT NULL DEFAULT 0, -- how many times an operator has reset the mark
-    sealed_at INTEGER NOT NULL, -- for people
+    sealed_at INTEGER NOT NULL, -- when the mark was sealed or reset, for people
     PRIMARY KEY (namespace, resource)
 ) WITHOUT ROWID;
 
--- The outcomes of package fence's transactions. Each transaction writes its number into a slot that no other one uses at that time.
+-- The outcomes of package fence's transactions. Each transaction writes its number into a slot that no other transaction uses at that time.
 -- If a commit fails, the slot says whether the transaction was committed all the same. Slots are used again, so there are about as
 -- many as transactions at a time.
 CREATE TABLE rowlock_lease_outcome (
     slot         TEXT    NOT NULL PRIMARY KEY,
-    operation    INTEGER NOT NULL, -- number of the last transaction that was committed with the slot
+    operation    INTEGER NOT NULL, -- the number of the last transaction that was committed with the slot
     committed_at INTEGER NOT NULL  -- when that transaction wrote the row
 ) WITHOUT ROWID;
 

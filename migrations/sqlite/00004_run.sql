@@ -12,10 +12,10 @@ CREATE TABLE rowlock_lease_run (
     waited_us  INTEGER NOT NULL, -- how long it waited for the lock, in microseconds
     outcome    TEXT    NOT NULL, -- of a run: running, exited, timeout, lost or failed; of a refusal: held or skipped
     exit_code  INTEGER NULL,     -- of "rowlock run"; NULL where ended_at is
-    token      INTEGER NOT NULL, -- of the grant; 0 of a refusal
+    token      INTEGER NOT NULL, -- the token of the grant; 0 for a refusal
     holder     TEXT    NOT NULL, -- who ran or was refused, for people
-    note       TEXT    NOT NULL, -- why, for people
-    held_by    TEXT    NOT NULL, -- of a refusal: who held the lock
+    note       TEXT    NOT NULL, -- why the lock is held, for people
+    held_by    TEXT    NOT NULL, -- for a refusal: who held the lock
     PRIMARY KEY (namespace, name, started_at, id)
 ) WITHOUT ROWID;
 
