@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// before has the unchanged statements of the last version in which waiters had no rows of their own.
+// The folder before holds the exact SQL statements of the last version without a row for each waiter.
 //
 //go:embed testdata/before_waiters
 var before embed.FS

@@ -26,7 +26,7 @@ type Operator interface {
 
 	// Pause replaces g by a pause with the same token, holder and note. A pause does not expire,
 	// needs no renewal, and outlives every connection and restart. Other requests are refused with the reason
-	// [Paused] until [Operator.ForceRelease] with live ends the pause. From then on the nonce of g is
+	// [Paused], until a call of [Operator.ForceRelease] with live set ends the pause. From then on the nonce of g is
 	// invalid: Renew returns [Lost], and Release returns [ErrNotHeld]. The HandoverDelay and the MinHold of g
 	// no longer apply.
 	//

@@ -66,7 +66,7 @@ func TestAStatementLimitDoesNotEndASeal(t *testing.T) {
 }
 
 // A database that accepts no writes, such as a primary that has become a standby, counts as unavailable: it has said
-// nothing about the lease. A process that leads by Lead becomes a candidate again.
+// nothing about the lease. A process that runs Lead becomes a candidate again.
 func TestAReadOnlyDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {

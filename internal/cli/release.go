@@ -63,7 +63,7 @@ status show none: then the lease of the present holder ends, whichever that is.`
 // spared refuses to end a pause with an option that ends live leases, because a pause is not a lease.
 func spared(ctx context.Context, s *store.Store, key driver.Key, token driver.Token, live bool) error {
 	if !live || !s.Backend.Capabilities().Pauses {
-		return nil // without live, the store refuses
+		return nil // if live is false, the store refuses
 	}
 	now, err := s.Backend.Inspect(ctx, key)
 	if err != nil || now.State != driver.StatePaused || now.Token != token {

@@ -49,10 +49,10 @@ type trial int
 const (
 	cutShort trial = iota // the network was cut during the call
 	late                  // ctx ended before the network was cut
-	complete              // the call succeeded before the network was cut: it has no more steps
+	complete              // the call succeeded before the cut, so the call has no further steps to test
 )
 
-// silentAfter makes the call, and cuts the network after step messages to the server.
+// silentAfter makes the call, and cuts the network when the client has sent as many messages as step says.
 func silentAfter(t *testing.T, step int, limit time.Duration, open func() (*faultproxy.Proxy, func(context.Context) error, func())) trial {
 	t.Helper()
 	proxy, call, end := open()

@@ -34,7 +34,7 @@ func (s suite) pattern() string {
 
 func mutants() []mutant { return slices.Concat(engine, waiting, rows, fences) }
 
-// place names where the defect is.
+// place says where the defect is.
 func (m mutant) place() string {
 	var places []string
 	for _, e := range m.edits {

@@ -112,7 +112,7 @@ func (b *Backend) forget(g driver.Grant) {
 	}
 }
 
-// forgetOld drops entries in doubt of sessions that were not renewed for twice their TTL. The caller holds mu.
+// forgetOld drops the uncertain entries of each session that was not renewed for twice its TTL. The caller holds mu.
 func (s *store) forgetOld() {
 	for nonce, h := range s.holds {
 		if h.token == 0 && h.doubted && time.Since(h.session.proven) > 2*h.session.ttl {

@@ -1,6 +1,6 @@
 -- Parameters: none; 'rowlock namespace' and 'rowlock resource' are replaced by the quoted names.
 -- Result: none.
--- Promise: a transaction may insert a row only after a check. The check must be by the lease that sealed the resource last. The writer has the file's write lock, so no other process can seal meanwhile.
+-- Promise: a transaction may insert a row only after a check. The lease that the transaction checked must be the one that sealed the resource last. The writer has the file's write lock, so no other process can seal meanwhile.
 CREATE TRIGGER rowlock_protected_fence_insert BEFORE INSERT ON rowlock_protected
 BEGIN
     SELECT CASE WHEN EXISTS (SELECT 1 FROM rowlock_lease_fence_pass AS p WHERE p.nonce IS NOT NULL)

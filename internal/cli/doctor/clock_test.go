@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A clock counts as read half a round trip after the request, with an error of at most that half. Of several answers
+// We assume that the clock was read in the middle of the round trip. The error is at most half of the round trip. Of several answers
 // the fastest counts.
 func TestMeasureClock(t *testing.T) {
 	t.Parallel()

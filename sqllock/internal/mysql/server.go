@@ -24,7 +24,7 @@ type server struct {
 	mariadb          bool
 	timeoutUndoesAll bool // a time-out while waiting for a row undoes the transaction (innodb_rollback_on_timeout)
 
-	timedOut *atomic.Int64 // the last time-out of a statement that may wait for a row, in nanoseconds since 1970
+	timedOut *atomic.Int64 // when a statement that may wait for a row last timed out, in nanoseconds since 1970
 }
 
 // detect reads which kind of server db leads to, and loads the statements for that kind.
