@@ -33,8 +33,8 @@ esac
 case $ROWLOCK_STORE in
 redlock:*)
 	refused 'redlock:// grants for at most 1m0s: write max_ttl=… in --store' run job --ttl 61s -- touch never
-	refused 'the servers of this store may forget what they are told, so nothing can be paused' pause job --reason why
-	refused 'the servers of this store may forget what they are told, so nothing can be paused' resume job
+	refused 'the servers of this store may forget a pause, so nothing can be paused' pause job --reason why
+	refused 'the servers of this store may forget a pause, so nothing can be paused' resume job
 	;;
 esac
 test ! -e never
