@@ -83,7 +83,18 @@ func (c *contest) run() (*acquisition, error) {
 	if err != nil {
 		return nil, err
 	}
+	returned := false
+	defer func() {
+		if !returned { // a function of a Trace panicked
+			for _, a := range all {
+				if a.lease != nil {
+					_ = a.lease.abandon(c.ctx)
+				}
+			}
+		}
+	}()
 	winner, err := c.try(all)
+	returned = true
 	if winner == nil && c.mayWait(all[0], err) {
 		if all, winner, err = c.race(); all == nil {
 			return nil, err

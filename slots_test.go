@@ -280,3 +280,12 @@ func TestAnyOutlastsAnOutage(t *testing.T) {
 		assert.ErrorContains(t, err, "no table")
 	})
 }
+
+// Promise 5: if a function of a Trace panics when a name is granted without a wait, no name stays held.
+func TestAnyLeavesNothingWhenATracePanics(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(rowlock.AcquiredEvent) { panic("trace") }}))
+		assert.PanicsWithValue(t, "trace", func() { _, _ = l.AcquireAny(background, rowlock.Slots("gpu", 2)) })
+		assert.Zero(t, held(t, store))
+	})
+}
