@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 	"math/rand/v2"
+	"os"
 	"strings"
 
 	"github.com/rowlock/rowlock/internal/prose"
@@ -22,7 +23,32 @@ func main() {
 	rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(sentences), func(i, j int) { sentences[i], sentences[j] = sentences[j], sentences[i] })
 	for i, s := range sentences[:min(*count, len(sentences))] {
 		fmt.Printf("%d. %s:%d (%s)\n   %s\n", i+1, s.File, s.Line, s.Kind, s.Text)
+		if s.Passage.Text != s.Text {
+			fmt.Printf("   in: %s\n", s.Passage.Text)
+		}
+		if at := code(s); at != "" {
+			fmt.Printf("   at: %s\n", at)
+		}
 	}
+}
+
+// code returns the line of code that a comment or a message of Go, SQL or Lua stands at, or "". Above code,
+// that is the line after the comment.
+func code(s prose.Sentence) string {
+	if s.Kind == prose.Page {
+		return ""
+	}
+	text, err := os.ReadFile(s.File)
+	if err != nil {
+		return ""
+	}
+	for _, line := range strings.Split(string(text), "\n")[s.Line-1:] {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "--") {
+			return line
+		}
+	}
+	return ""
 }
 
 // drawable are the sentences of pages, comments and messages. It leaves out texts in tests, their expected
