@@ -13,39 +13,39 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// acquisition is one call of Acquire or TryAcquire. All its requests carry the same nonce, so the store
-// recognises a request whose reply was lost.
+// acquisition holds the state of one call of Acquire or TryAcquire. All requests of the call carry the same nonce,
+// so the store recognises a repeated request.
 type acquisition struct {
 	locker *Locker
-	ctx    context.Context // the caller's
+	ctx    context.Context // the context that the caller gave
 	key    driver.Key
 	cfg    *settings
 	nonce  driver.Nonce
 
 	started  time.Time
-	answered clock.Instant // when the store last sent a useful reply
+	answered clock.Instant // when the store last replied without an error; until then, when the first request was sent
 	attempts int
 	doubt    doubt
 
-	recorded     bool          // the store has recorded a request of this call, and may grant it later without another request
-	pending      clock.Instant // when the first request that the store may grant later was about to be sent; zero if there is none
+	recorded     bool          // the store has recorded a request of this call, and may grant that request later
+	pending      clock.Instant // just before the first request was sent that the store may grant later; zero if there is none
 	held         *HeldError    // the last refusal
 	refusal      *driver.Held  // the reply to the last request if it was a refusal, else nil
 	err          error         // the last failure; nil after a refusal
-	lastCertain  bool          // the last failure certainly had no effect
-	waitingCrew  *crew.Crew    // the waiters while this call is one of them, else nil
+	lastCertain  bool          // the request that failed last certainly had no effect
+	waitingCrew  *crew.Crew    // the locker's count of its waiters; nil while this call does not wait
 	waitReported bool          // a Waiting event was emitted
-	lease        *Lease        // set once the lease is renewed
+	lease        *Lease        // nil until a lease was granted and its renewals were scheduled
 	contest      *contest      // the AcquireAny call that this acquisition belongs to; nil for a call with one name
 }
 
-// verdict says what to do after an attempt that acquired no lease.
+// verdict is the next step after an attempt that acquired no lease.
 type verdict uint8
 
 const (
-	again   verdict = iota // the store could not be reached, or its reply is missing
-	refused                // another holder has the name
-	stop                   // a retry will not help
+	again   verdict = iota // retry: the store could not be reached, or its reply is missing
+	refused                // wait: another holder has the name
+	stop                   // give up: a retry will not help
 )
 
 func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option) (*acquisition, error) {
@@ -70,8 +70,9 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 	return &acquisition{locker: l, ctx: ctx, key: key, cfg: cfg, nonce: nonce, started: time.Now(), doubt: doubt{nonce: nonce}}, nil
 }
 
-// run calls by, which is try or wait, and seals the lease. If a function of a [Trace] or a guard panics or
-// ends the goroutine, run releases the lease. Otherwise the locker would renew it indefinitely.
+// run calls the function by, which is try or wait, and seals the lease that by returns. If a function of a [Trace] or
+// a guard panics or ends the goroutine, run releases the lease. Without this release the locker would renew the lease
+// indefinitely.
 func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {
 	returned := false
 	defer func() {
@@ -84,7 +85,8 @@ func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {
 	return le, err
 }
 
-// try makes one attempt. It repeats the attempt only to learn the outcome of a request without a reply.
+// try sends one request, and does not wait for other holders. If the reply is missing, try repeats the request to
+// learn the outcome.
 func (a *acquisition) try() (*Lease, error) {
 	timeout := callTimeout(a.cfg.ttl)
 	ctx, cancel := context.WithTimeout(a.ctx, timeout)
@@ -101,7 +103,8 @@ func (a *acquisition) try() (*Lease, error) {
 	}
 }
 
-// wait queues behind the waiters of this process, then sends requests until it acquires the name.
+// wait joins the queue of the waiters of this process. At the front of the queue, it sends requests until it acquires
+// the name or gives up.
 func (a *acquisition) wait() (*Lease, error) {
 	a.waitingCrew = &a.locker.waiters
 	a.waitingCrew.Enter()
@@ -125,7 +128,7 @@ func (a *acquisition) wait() (*Lease, error) {
 	return le, nil
 }
 
-// attempt sends one request.
+// attempt sends one request, and limits it by timeout.
 func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Lease, verdict) {
 	if a.recorded {
 		longer, leave := lingering(ctx)
@@ -137,11 +140,12 @@ func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Leas
 	return a.ask(ctx, a.plain)
 }
 
-// lingering returns a context that outlives ctx by withdrawLimit. If the store has recorded a request, a
-// caller that gives up needs the reply to its last request. Only the reply says what must be withdrawn.
+// lingering returns a context that ends withdrawLimit after ctx has ended. If the store has recorded a request,
+// a caller that gives up still needs the reply to its last request. Only that reply says whether a grant must be
+// released.
 func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { // or when lingering's caller has its reply
+	stop := context.AfterFunc(ctx, func() { // cancels longer withdrawLimit after ctx has ended
 		timer := time.NewTimer(withdrawLimit)
 		defer timer.Stop()
 		select {
@@ -164,7 +168,7 @@ func (a *acquisition) request() driver.Request {
 	}
 }
 
-// term returns how long the store should hold the name.
+// term returns the TTL to request: the TTL of the options, or less if the maximum hold is shorter.
 func (a *acquisition) term() time.Duration {
 	if a.cfg.maxHold == 0 {
 		return a.cfg.ttl
@@ -185,10 +189,11 @@ func (a *acquisition) sealAs() string {
 	return domain
 }
 
-// way sends a request. It also returns the time from which the TTL of a grant counts: sent, or later.
+// way is a function that sends a request, with or without a wait in the store's queue. It also returns the time from
+// which the TTL of a grant counts.
 type way func(ctx context.Context, r driver.Request, sent clock.Instant) (driver.Grant, clock.Instant, error)
 
-// ask sends one request and records its outcome.
+// ask sends one request by calling by, and records the outcome.
 func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	sent := a.locker.clock()
 	if a.attempts == 0 {
@@ -200,7 +205,7 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	var held *driver.Held
 	a.refusal = nil
 	switch {
-	case err == nil && g.Earlier: // the lease is held from now on, however long it is trusted
+	case err == nil && g.Earlier: // the maximum hold counts from this request, although the grant is older
 		return a.granted(g, sent, trusted, now, series{})
 	case err == nil:
 		return a.granted(g, trusted, trusted, now, series{})
@@ -212,7 +217,7 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 		a.refused(held, now)
 		return nil, refused
 	}
-	unproven := g.Nonce == a.nonce // granted, but the wait does not say when
+	unproven := g.Nonce == a.nonce // the store granted the request, but afterWait could not confirm the grant
 	a.err, a.lastCertain = err, driver.IsNotApplied(err) && !unproven
 	if !a.lastCertain {
 		a.doubt.requests++
@@ -236,12 +241,14 @@ func (a *acquisition) plain(ctx context.Context, r driver.Request, sent clock.In
 	return g, sent, err
 }
 
-// afterWait renews a grant that the store made after a long wait, and returns when the renewal was sent: the
-// lease counts from then. If the renewal has no reply, the outcome of the grant is unknown. The store replied
-// at the end of the wait, so an outage counts from then.
+// afterWait handles the result of a request that may have waited in the store's queue. If a grant came late,
+// afterWait renews it, and returns when the renewal was sent. The TTL counts from that time. If the renewal has no
+// reply, the outcome of the grant is unknown. The store replied at the end of the wait, so an outage counts from
+// there.
 //
-// After a failed wait we do not know when the store last replied, only that the backend would have waited
-// much longer without a reply. So half of the outage limit counts as over.
+// If the wait failed, the time of the store's last reply is unknown. The backend ends a wait after one TTL without a
+// reply, so the last reply may be recent or one TTL old. afterWait then counts at most half of the outage limit as
+// over.
 func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent clock.Instant, err error) (driver.Grant, clock.Instant, error) {
 	now := a.locker.clock()
 	if err != nil {
@@ -276,16 +283,17 @@ func (a *acquisition) refused(held *driver.Held, now clock.Instant) {
 	})
 }
 
-// mayBeGranted records that the store may still grant a request, and when that request was sent. A lost reply
-// may have contained the same information.
+// mayBeGranted records when the first request was sent that the store may still grant. A request without a reply is
+// such a request, because the store may have recorded it.
 func (a *acquisition) mayBeGranted(sent clock.Instant) {
 	if a.pending == (clock.Instant{}) {
 		a.pending = sent
 	}
 }
 
-// granted makes a lease of a grant. A grant that comes too late is released instead: after the deadline,
-// after the caller has given up, or after the locker was closed.
+// granted turns a grant into a lease. A grant that comes too late is counted as a doubt instead, and released later.
+// It is too late after the deadline, after the caller has given up, or after the locker was closed.
+// It is also too late if AcquireAny has acquired another name.
 func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, part series) (*Lease, verdict) {
 	numbered := g.Token > 0 || g.Token == 0 && a.locker.caps.Token == driver.NoToken
 	unasked := g.Earlier && a.pending == (clock.Instant{})
@@ -313,7 +321,8 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, 
 	return le, stop
 }
 
-// sealed seals a new lease, unless the grant has sealed it. It stops when the caller's ctx or the lease ends.
+// sealed seals a new lease, unless the grant has already sealed it. The sealing stops when the caller's ctx or the
+// lease ends. If the sealing fails, sealed releases the lease.
 func (a *acquisition) sealed(le *Lease, err error) (*Lease, error) {
 	if err != nil || !a.cfg.fenced || le.grant.Sealed {
 		return le, err
@@ -337,7 +346,7 @@ func (a *acquisition) sealed(le *Lease, err error) (*Lease, error) {
 	return nil, fmt.Errorf("rowlock: seal %s: %w", excerpt(a.key.String()), err)
 }
 
-// giveUp releases what the store may have granted, and returns why there is no lease.
+// giveUp releases each grant that the store may have made for this call, and returns the error of the call.
 func (a *acquisition) giveUp() error {
 	if a.doubt.requests > 0 {
 		resolve := a.locker.janitor.take
@@ -358,7 +367,7 @@ func (a *acquisition) giveUp() error {
 	return err
 }
 
-// failed reports that the call ends with err.
+// failed emits the event AcquireFailed with err.
 func (a *acquisition) failed(err error) {
 	a.tell(func() {
 		emit(a.cfg, func(t *Trace) func(AcquireFailedEvent) { return t.AcquireFailed },
@@ -366,7 +375,7 @@ func (a *acquisition) failed(err error) {
 	})
 }
 
-// failure returns why there is no lease.
+// failure returns the error of a call that acquired no lease.
 func (a *acquisition) failure() error {
 	if a.locker.closing.Err() != nil {
 		return ErrClosed
@@ -399,8 +408,8 @@ func (a *acquisition) waiting(ahead int) {
 	})
 }
 
-// tell calls f, which calls functions of a Trace. Such a function may call Close, which must not wait for this
-// waiter.
+// tell calls f, which calls functions of a Trace. Such a function may call Close. Therefore Close waits for this
+// waiter for 100 ms at most while f runs.
 func (a *acquisition) tell(f func()) {
 	if a.waitingCrew != nil {
 		a.waitingCrew.Tell(f)
@@ -409,15 +418,16 @@ func (a *acquisition) tell(f func()) {
 	f()
 }
 
-// doubt records the requests whose replies are missing. The store may have applied them, or may apply them
-// later.
+// doubt counts the requests of an acquisition whose outcome is unknown. The store may have applied them,
+// or may apply them later.
 type doubt struct {
 	requests int
 	last     clock.Instant // just before the last of these requests was sent
 	nonce    driver.Nonce
 }
 
-// leftover returns a grant, of any token, that the store may have made for d's requests.
+// leftover describes the grant that the store may have made for the requests of d. Its token is zero,
+// which matches every token.
 func (d doubt) leftover(cfg *settings, g driver.Grant) leftover {
 	g.Nonce, g.Token = d.nonce, 0
 	return leftover{cfg: cfg, grant: g, since: d.last, certain: false, requests: d.requests}

@@ -11,23 +11,23 @@ import (
 	"github.com/rowlock/rowlock/internal/clock"
 )
 
-// parts is the number of requests that a failed request is split into. With 8, about 30 more requests find
-// one bad lease among 1,000.
+// parts is the number of smaller requests into which a failed request is split. With 8 parts, about 30 more requests
+// find one bad lease among 1,000.
 const parts = 8
 
 var errNoOutcome = errors.New("the store did not report an outcome for this lease")
 
-// batchRun sends the requests that renew one batch. One request is enough, unless it fails because of some of
-// its leases.
+// batchRun sends the requests that renew one batch. One request is enough, unless the store refuses it because of
+// some of its leases.
 type batchRun struct {
 	renewals *renewals
-	share    float64 // random factor of the delay before a retry
+	share    float64 // random factor for the delay before a retry
 	works    bool    // the store has renewed a lease in this run
 }
 
-// renew renews a batch. If the store refuses the batch and renews another lease, a lease of the batch is the
-// cause. Then renew splits the batch until each such lease fails alone. A request that times out ends the
-// run.
+// renew renews a batch. If a request fails although the store renews other leases, some leases of that request are
+// the cause. Then renew splits the request until each such lease fails in a request of its own.
+// A request that times out ends the run.
 func (o *batchRun) renew(batch []*Lease) {
 	for todo := [][]*Lease{batch}; len(todo) > 0; {
 		part := todo[0]
@@ -47,9 +47,9 @@ func (o *batchRun) renew(batch []*Lease) {
 	}
 }
 
-// renewsAnother reports whether the store renews any lease. If no lease was renewed in this run, renewsAnother tries a
-// random lease of part, which may be the bad one. The batch is retried about twenty times before its leases
-// are lost, so one of the tries will succeed.
+// renewsAnother reports whether the store has renewed any lease in this run. If not, renewsAnother first tries one
+// random lease of part. That lease may itself be the one that fails. But the batch is retried about twenty times
+// before its leases are lost, so a later run will choose a good lease.
 func (o *batchRun) renewsAnother(part []*Lease) bool {
 	if !o.works {
 		i := rand.IntN(len(part))
@@ -60,14 +60,14 @@ func (o *batchRun) renewsAnother(part []*Lease) bool {
 
 // reply is the result of one request.
 type reply struct {
-	grants    []driver.Grant // as requested
+	grants    []driver.Grant // the grants of the request, with the requested TTLs
 	outcomes  []driver.Outcome
 	err       error
 	late      bool // the request failed because of its timeout
 	sent, now clock.Instant
 }
 
-// ask sends one request.
+// ask sends one request that renews the leases of part.
 func (o *batchRun) ask(part []*Lease) reply {
 	l := o.renewals.locker
 	sent := l.clock()
@@ -85,7 +85,7 @@ func (o *batchRun) ask(part []*Lease) reply {
 	return reply{grants, outcomes, err, ctx.Err() != nil, sent, l.clock()}
 }
 
-// settle applies a reply to leases for which no further request follows in this run.
+// settle applies the reply r to the leases of part. No later request of this run renews these leases.
 func (o *batchRun) settle(part []*Lease, r reply) {
 	tells := make([]func(), len(part))
 	for i, le := range part {
@@ -104,7 +104,7 @@ func (o *batchRun) settle(part []*Lease, r reply) {
 	})
 }
 
-// attemptTimeout returns the timeout for a renewal of batch. Its most urgent lease decides.
+// attemptTimeout returns the timeout for a request that renews batch: the shortest timeout of its leases.
 func attemptTimeout(batch []*Lease, now clock.Instant) time.Duration {
 	limit := batch[0].attemptTimeout(now)
 	for _, le := range batch[1:] {
@@ -113,5 +113,6 @@ func attemptTimeout(batch []*Lease, now clock.Instant) time.Duration {
 	return limit
 }
 
-// jitterShare is drawn once for each batch, so that leases that failed together are retried together.
+// jitterShare returns a random factor for the delay before a retry. It is called once for each batch,
+// so that leases that failed together are retried together.
 func jitterShare() float64 { return 0.5 + rand.Float64() }

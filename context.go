@@ -41,19 +41,20 @@ func (c trusted) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// nesting is a key for Context.Value. It finds a held lease that an acquire of key would wait for.
+// nesting is a key for Context.Value. The value is a held lease that an Acquire of key would wait for.
 type nesting struct {
 	locker *Locker
 	key    driver.Key
 }
 
-// in reports whether le is a lease that the acquire would wait for.
+// in reports whether an Acquire of n.key would wait for le: whether le is held and has the same key in the same
+// backend.
 func (n nesting) in(le *Lease) bool {
 	return le.grant.Key == n.key && le.locker.hasStoreOf(n.locker) && le.Err() == nil
 }
 
-// check fails if ctx carries a lease that the acquire would wait for. That lease ends after the work that waits here, so the wait would
-// never end.
+// check returns an error if ctx carries a lease that the Acquire would wait for. The code that holds this lease waits
+// for the Acquire, so the wait would never end.
 func (n nesting) check(ctx context.Context) error {
 	if n.locker.caps.Shares {
 		return nil

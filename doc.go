@@ -19,11 +19,11 @@ Therefore a lease carries three things:
 
   - A context, [Lease.Context], that ends before the store can grant the name to another holder. Its deadline is
     the TTL minus a [Margin], counted on this machine's clocks from before the last successful request was sent.
-    The context ends at the deadline even if no request succeeds or fails.
-  - An answer, [Lease.Err], that reads the clocks on each call. Timers fire late after a suspension. Err does not
-    depend on them.
+    The context ends at the deadline even if the store does not reply.
+  - A method, [Lease.Err], that reads the clocks on each call. Timers fire late after a suspension, but Err does
+    not depend on timers.
   - A [Token] that is larger than the token of every earlier grant of the name. A resource that rejects tokens
-    smaller than the largest it has seen is safe even from a holder that has not noticed its loss.
+    smaller than the largest token it has seen is safe even from a holder that has not noticed its loss.
 
 A lease is trusted until its deadline: until then the holder may rely on it.
 
@@ -33,30 +33,31 @@ a new holder, and a check in each transaction rejects every older holder.
 
 # Using it
 
-[Locker.Do] is the usual method. It acquires, runs a function, and releases. The ctx of the function ends
-when the lease does. [Locker.Acquire] and [Lease.Release] are its parts. [Locker.TryAcquire] and
-[Locker.TryDo] do not wait. The ctx of a call limits only how long the call waits, and so does the option
-[Wait]. [FromContext] returns the lease in functions that are called with a ctx of the lease.
+[Locker.Do] is the usual method. It acquires a lease, runs a function, and releases the lease. The ctx of the
+function ends when the lease does. [Locker.Acquire] and [Lease.Release] are the two steps of Do.
+[Locker.TryAcquire] and [Locker.TryDo] do not wait. The ctx of Acquire and the option [Wait] limit only how long
+Acquire waits, not how long the lease lasts. [FromContext] returns the lease in functions that are called with a
+ctx of the lease.
 
-[Lead] is for work that exactly one of many processes does for as long as it can, such as a scheduler. It
-campaigns for the name, runs a function while it leads, and campaigns again after it has lost the name.
+[Lead] is for work that one of many processes does for as long as it can, such as a scheduler. Lead waits for
+the name, runs a function while it holds the name, and waits again after it has lost the name.
 
-[Locker.Pause] makes a name unavailable for maintenance, and [Locker.Resume] makes it available. Callers that
-ask meanwhile get an error that says who has paused the name, and why.
+[Locker.Pause] makes a name unavailable for maintenance, and [Locker.Resume] makes it available again. A call
+that fails because of the pause returns an error that says who has paused the name, and why.
 
-Names are exact: up to 512 bytes of UTF-8, in which case and trailing spaces matter. A name must not contain
-NUL, because no SQL database can store it in a text.
+A name has up to 512 bytes of UTF-8. Case and trailing spaces matter. A name must not contain a NUL character,
+because no SQL database can store it in a text.
 
 Options given to [New] are defaults, and options given to a call override them. The TTL decides how soon a
 name becomes free after a crash. It does not limit how long you may hold the name. [MinHold] keeps a name
-unavailable after an early release, and [HandoverDelay] after a loss. [MaxHold] ends a lease that has been
-held for too long.
+unavailable for a minimum time after its grant, even if it is released earlier. [HandoverDelay] keeps a name
+unavailable after a lease that expired without a release. [MaxHold] ends a lease that has been held for too long.
 
 # Errors
 
 Held, lost, unknown and unavailable are four different outcomes:
 
-	ErrHeld          another holder has the name; a *HeldError says who, since when, until when
+	ErrHeld          another holder has the name; a *HeldError says who holds it, since when, until when
 	ErrLost          the lease ended before it was released; a *LostError says why
 	ErrUnknown       a request was sent and no reply came; it may have been applied
 	ErrUnavailable   the store could not be reached, or rejected the request; nothing was acquired
@@ -73,13 +74,13 @@ makes the lease lost.
 	                                a write made without checking is rejected because of its old token
 	the store is unreachable        leases stay valid until their deadlines; Acquire retries for one TTL,
 	                                a minute at most, then fails with ErrUnavailable
-	the store hangs                 the same; every request has a time limit
+	the store hangs                 the same as if it were unreachable, because every request has a time limit
 	a reply is lost                 the Locker sends the request again, and the store recognises its nonce;
 	                                if the caller gives up, a background task releases the grant
-	a release is lost               it is retried in the background; the grant ends with its TTL at the latest
+	a release is lost               a background task retries the release; the grant ends with its TTL at the latest
 	a notification is lost          the waiter polls at most 1.5 seconds later
 	the server's clock is set       forward: leases end early at the store, so a second holder is possible
-	                                until the first one's deadline, and only tokens tell them apart;
+	                                until the first holder's deadline, and only tokens distinguish the two;
 	                                back: names become free late, and tokens still rise
 	the server fails over           with sqllock, nothing is granted for the longest TTL, and tokens
 	                                rise even if the server has lost the last grants
@@ -90,11 +91,11 @@ A lock that expires cannot guarantee that only one process acts. A process may b
 checked its lease and before it writes. The token is for that case.
 
 Waiters of one process are served first come, first served. Waiters of different processes are not, unless
-the backend's Capabilities say so. Some backends let the waiters of one process hand a name over to each other
-in one request. They do so at most 16 times in a row and for 100 ms at most. Then the name goes through the
-store, so that other processes can acquire it.
+the backend's Capabilities say so. On some backends a release hands the name over to the next waiter of the same
+process in one request. This happens at most 16 times in a row and for 100 ms at most. Then the release frees the
+name in the store, so that other processes can acquire it.
 
-After a crash the name becomes free when the TTL is over, and not before.
+After a crash the name stays unavailable until the TTL is over.
 
 # Choosing a backend
 
@@ -105,9 +106,10 @@ in a row. The other backends are for special needs:
     memory. A name becomes free as soon as the server notices that the holder's connection is gone. A failover
     loses all locks. These packages need connections of their own, and do not work through a transaction pooler.
   - Package kvlock/redislock is for programs that have Redis and no database. A server that loses acknowledged
-    writes may grant a name twice. Package kvlock/redlock uses several Redis servers and may do so too, but less often.
+    writes may grant a name twice. Package kvlock/redlock uses several Redis servers. It may grant a name twice, too,
+    but less often.
   - Packages kvlock/etcdlock and kvlock/zklock survive the loss of a minority of their servers without losing a
-    lock, and are fair across processes. Each commit needs a quorum.
+    lock, and are fair across processes. Each commit needs a quorum of the servers.
 
 The Capabilities of each backend say what it guarantees, and each backend has a page in the folder docs.
 Package memlock keeps locks in memory, for tests. Package locktest checks any backend. Package driver
@@ -116,7 +118,7 @@ explains how to write one.
 # Observing it
 
 The library logs nothing unless you give it a [Logger]. [Tracing] takes functions that are called for each event.
-You can use both. Package otellock makes metrics and spans of the same events.
+You can use both. Package otellock makes metrics and spans from the same events.
 
 A lease has no goroutine, timer or connection of its own. Waiting needs one timer for each name, and on some
 stores a connection. After [Locker.Close] no goroutine is left.

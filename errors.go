@@ -28,7 +28,7 @@ func (e *opError) Error() string {
 	if e.key.Name != "" {
 		what = e.op + " " + excerpt(e.key.String()) + ": "
 	}
-	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // a backend may say it, too
+	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // the backend's error may contain the same words
 	return "rowlock: " + what + kind + ": " + cause
 }
 
@@ -51,8 +51,8 @@ var (
 	ErrUnknown = errors.New("rowlock: outcome unknown")
 	// ErrClosed: the locker is closed.
 	ErrClosed = errors.New("rowlock: locker is closed")
-	// ErrNested: the ctx of the call carries a lease of the same name, which would have to end first. The
-	// error is also an [ErrHeld].
+	// ErrNested: the ctx of the call carries a lease of the same name, so the call would wait for itself.
+	// The error is also an [ErrHeld].
 	ErrNested = errors.New("rowlock: acquired inside itself")
 )
 
@@ -60,7 +60,7 @@ var (
 type HeldError struct {
 	Namespace string
 	Name      string
-	Reason    driver.Reason // held, or why the name cannot be granted
+	Reason    driver.Reason // why the name cannot be granted, for example because it is held or paused
 	Holder    string        // the holder's description of itself; empty if unknown
 	Note      string        // the holder's note
 	Token     Token         // the holder's token; zero if unknown
@@ -80,7 +80,8 @@ func newHeldError(key driver.Key, h *driver.Held, now time.Time) *HeldError {
 	return e
 }
 
-// Error returns one sentence for an operator: the name, the holder, since when, and until when.
+// Error returns one sentence for an operator. It names the lock, the holder, the time of the grant,
+// and the time until the name is free.
 func (e *HeldError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q is %s", driver.Key{Namespace: e.Namespace, Name: e.Name}.String(), e.Reason)
@@ -144,9 +145,9 @@ type LostError struct {
 	Name      string
 	Token     Token
 	Reason    LostReason
-	// Err is the error of the last renewal, if Reason is [LostExpired]. It is nil if that renewal succeeded
-	// or is not finished. Unwrap does not return it: if the renewal timed out, that does not mean that the
-	// caller's ctx did.
+	// Err is the error of the last renewal, if Reason is [LostExpired]. It is nil if that renewal succeeded or is not
+	// finished. errors.Is and errors.As do not inspect Err. Otherwise a renewal that timed out would look like a
+	// timeout of the caller's ctx.
 	Err error
 }
 
@@ -191,8 +192,8 @@ func (r LostReason) String() string {
 	}
 }
 
-// legible returns a text of another program as it is, or in Go's quotes if it has a character that cannot be
-// printed. Such a character could move the cursor of a terminal, or end a line of a log.
+// legible returns text unchanged, or quoted as in Go if it has a character that cannot be printed.
+// Another program wrote the text, and such a character could move the cursor of a terminal, or end a line of a log.
 func legible(text string) string {
 	for _, r := range text {
 		if !strconv.IsPrint(r) {

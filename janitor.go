@@ -12,12 +12,12 @@ import (
 	"github.com/rowlock/rowlock/internal/clock"
 )
 
-// leftover is a grant that the store may hold although this process does not. Its acquire gave up while a
-// reply was missing, or its release got no reply.
+// leftover is a grant that the store may still hold although no lease of this process uses it. The acquisition gave
+// up while a reply was missing, the release got no reply, or the lease was lost.
 type leftover struct {
 	cfg      *settings
 	grant    driver.Grant
-	since    clock.Instant // just before the last request that may have granted or renewed the lease was sent
+	since    clock.Instant // just before the last request was sent that may have granted or renewed the lease
 	certain  bool          // no request that could grant the lease is in progress
 	pending  bool          // the store may grant a recorded request; if the store has not granted it, no event is emitted
 	requests int           // number of requests that may grant the lease; unused if certain is set
@@ -29,14 +29,14 @@ type leftover struct {
 	err    error
 }
 
-// mostResolving limits the concurrent releases of leftovers. Many waiters may give up at the same time, and
-// a request that hangs must not block the others.
+// mostResolving limits the concurrent releases of leftovers. Many waiters may give up at the same time,
+// and a release that hangs must not block the other releases.
 const mostResolving = 8
 
 // janitor releases leftovers in the background. Its goroutines run only while there are leftovers.
 type janitor struct {
 	locker *Locker
-	pokes  chan struct{} // has capacity for one
+	pokes  chan struct{} // wakes the goroutine; has capacity for one signal
 
 	mu      sync.Mutex
 	items   []*leftover
@@ -49,10 +49,11 @@ func (j *janitor) init(l *Locker) {
 	j.locker, j.pokes = l, make(chan struct{}, 1)
 }
 
-// resolve releases item in the background. After the locker was closed, it makes one attempt and returns.
+// resolve releases item in the background. After the locker was closed, resolve makes one attempt before it returns.
 func (j *janitor) resolve(item leftover) { j.take(item)() }
 
-// take does the same as resolve, but the caller emits the trace event of the attempt, by calling tell.
+// take does the same as resolve, but emits no trace event itself. The caller must call tell, which emits the event of
+// an attempt that take has made.
 func (j *janitor) take(item leftover) (tell func()) {
 	item.pauses = backoff.Backoff{Next: 50 * time.Millisecond, Most: time.Second}
 	item.next = j.locker.clock().At
@@ -63,10 +64,10 @@ func (j *janitor) take(item leftover) (tell func()) {
 	return func() { j.tell(&item) }
 }
 
-// withdrawLimit is how long a waiter that gives up waits until the store has withdrawn its request.
+// withdrawLimit limits how long a waiter that gives up waits for the store to withdraw its request.
 const withdrawLimit = time.Second
 
-// withdraw does the same as take, but waits for a first attempt.
+// withdraw makes one attempt to release item. If this attempt does not settle item, withdraw continues as take does.
 func (j *janitor) withdraw(item leftover) (tell func()) {
 	ctx, cancel := context.WithTimeout(j.locker.closeLimit, withdrawLimit)
 	defer cancel()
@@ -76,7 +77,8 @@ func (j *janitor) withdraw(item leftover) (tell func()) {
 	return j.take(item)
 }
 
-// queue gives item to the goroutine, unless the locker was closed.
+// queue adds item to the items of the goroutine, and starts the goroutine if necessary. It reports false if the
+// locker was closed.
 func (j *janitor) queue(item *leftover) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -128,7 +130,7 @@ func (j *janitor) run() {
 	}
 }
 
-// work makes one attempt to release item, which may be the last.
+// work makes one attempt to release item. If last is set, work drops item even if the attempt fails.
 func (j *janitor) work(item *leftover, last bool) {
 	over := j.attempt(j.locker.closeLimit, item) || last
 	j.mu.Lock()
@@ -147,8 +149,8 @@ func (j *janitor) work(item *leftover, last bool) {
 // longestRest is how long the janitor sleeps unless it is poked.
 const longestRest = time.Hour
 
-// pick returns the leftover that is due, or how long to sleep. If it returns neither, nothing is left, and
-// the goroutine ends.
+// pick returns the leftover that is due, or how long to sleep until one is due. If no leftover remains,
+// pick returns nil and zero, and the goroutine ends.
 func (j *janitor) pick() (item *leftover, pause time.Duration, stopped bool) {
 	now := j.locker.clock()
 	j.mu.Lock()
@@ -183,14 +185,14 @@ func (j *janitor) attempt(ctx context.Context, item *leftover) bool {
 	item.next = now.At.Add(item.pauses.Step())
 	item.err = nil
 	age := now.Since(item.since)
-	// A request ends for its caller after the timeout. It may still be at the store, or on its way, so it
-	// gets the same time again to be applied. If it takes even longer, its grant ends with the TTL, because
-	// nothing renews it.
+	// This process stops waiting for a request after the timeout. The request may still be in transit or at the
+	// store, so attempt allows the same time again for it to be applied. A grant that is made even later ends with
+	// its TTL, because nothing renews it.
 	settled := item.certain || age > 2*timeout
 	switch {
 	case err == nil:
 		item.freed++
-		// Another request with the same nonce may still be on its way, and may be granted when it arrives.
+		// Another request with the same nonce may still be in transit, and may be granted when it arrives.
 		return settled || item.freed >= item.requests
 	case errors.Is(err, driver.ErrNotHeld):
 		return settled

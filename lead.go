@@ -14,24 +14,23 @@ import (
 // for the name as [Locker.Acquire] does, calls run, and becomes a candidate again after it has lost the name. The time
 // of one call of run is a term.
 //
-// The ctx of run ends when ctx does, or when the lease is no longer trusted. [FromContext] returns the lease
-// of that ctx, and the lease's token identifies the term. After the end of its ctx, run should return at
-// once. Another process may lead from then on, and this process is no candidate until run has returned.
+// The ctx of run ends when ctx does, or when the lease is no longer trusted. [FromContext] returns the lease of that
+// ctx, and the lease's token identifies the term. When its ctx ends, run should return at once.
+// Another process may then lead, and this process is no candidate until run has returned.
 //
-// run ends its term by returning. If the lease was held until then, Lead releases the lease and returns the result
-// of run. Return nil if the work is done, and an error if it failed. So a run that wants to stay leader
-// returns only after its ctx has ended. If the lease was lost, Lead ignores the result of run, because the
-// end of a ctx makes a program fail in many ways. The next leader does the work, which may be this process.
+// run ends its term by returning. If the lease was held until then, Lead releases the lease and returns the result of
+// run. Return nil if the work is done, and an error if it failed. So a run that wants to stay leader returns only
+// after its ctx has ended. If the lease was lost, Lead ignores the result of run, because code whose ctx has ended
+// can fail with many different errors. The next leader, which may be this process again, then does the work.
 // If run panics, Lead releases the lease.
 //
 // Lead ends when ctx ends. If the process leads then, Lead returns the result of run. Otherwise it returns an
 // error that matches ctx's error, and also an [ErrHeld] if another process leads.
 //
-// If the store or a guard's database is unreachable, Lead retries after a few seconds at most. A store that
-// has never replied may reject the request with an error that a retry cannot fix, such as a missing table or
-// privilege. Then Lead returns an [ErrUnavailable], because the set-up is wrong. Lead also returns
-// [ErrClosed], the error of a guard that cannot seal, and an error that names an option or a name that cannot
-// work.
+// If the store or a guard's database is unreachable, Lead retries after a few seconds at most. A retry cannot fix
+// some errors, such as a missing table or privilege. If the store reports such an error before it has granted or
+// refused name once, the set-up is wrong. Then Lead returns an [ErrUnavailable]. Lead also returns [ErrClosed],
+// the error of a guard that cannot seal, and the error for an invalid option or name.
 //
 // The options are those of Acquire, but [Wait] has no effect: a candidate waits until ctx ends. [MaxHold]
 // limits a term.
@@ -49,12 +48,12 @@ func Lead(ctx context.Context, locker *Locker, name string, run func(ctx context
 		} else if errors.Is(err, ctx.Err()) || !c.again(err) {
 			return err
 		}
-		backoff.Sleep(ctx, pause.Step()) // if ctx ends meanwhile, acquire returns its error
+		backoff.Sleep(ctx, pause.Step()) // if ctx ends meanwhile, acquire returns the error of ctx
 	}
 }
 
-// campaignPause is the delay after a lost term or a failed attempt to become leader. Such an attempt has itself
-// retried for a TTL.
+// campaignPause is the delay after a lost term or a failed attempt to become leader. A failed attempt has already
+// retried for one TTL.
 var campaignPause = backoff.Backoff{Next: 100 * time.Millisecond, Most: 5 * time.Second}
 
 func waitForever(s *settings) { s.wait, s.waitSet = 0, false }
@@ -64,7 +63,7 @@ type campaign struct {
 	locker *Locker
 	name   string
 	opts   []Option
-	heard  bool // the store has granted or refused at least once
+	heard  bool // the store has granted or refused the name at least once
 }
 
 func (c *campaign) acquire(ctx context.Context) (*Lease, error) {

@@ -14,8 +14,8 @@ import (
 )
 
 // Token is a fencing token: each grant of a name has a larger token than the grant before. Zero is never valid.
-// Send it with each write to the resource that the lock protects. The resource must reject a token that is
-// smaller than the largest it has seen.
+// Send it with each write to the resource that the lock protects. The resource must reject a token that is smaller
+// than the largest token that it has seen.
 type Token = driver.Token
 
 // Lease is one acquisition of one name. The Locker renews it until it is released or lost, or the Locker is
@@ -27,24 +27,24 @@ type Lease struct {
 	grant   driver.Grant
 	granted clock.Instant // just before the request that acquired the lease was sent
 	ctx     trusted
-	doubt   doubt // requests of the acquisition whose replies are missing
+	doubt   doubt // requests of the acquisition whose outcome is unknown
 	series  series
 
 	mu            sync.Mutex
 	sent          clock.Instant // just before the last successful request was sent
 	term          time.Duration // the TTL in the last successful request
-	err           error         // nil while the lease is held, then the reason of its end, which never changes
+	err           error         // why the lease ended; nil while it is held, and never changed after its end
 	fail          error         // the error of the last renewal; nil if that renewal succeeded
 	neverReturned bool          // no caller ever had the lease, so MinHold does not apply
 
-	session      context.Context // the session that keeps the lease; nil if no session does
+	session      context.Context // the store's session that the lease is tied to; nil if there is none
 	stopWatching func() bool     // ends the watch of the session
-	ending       *ending         // the last ReleaseWith
+	ending       *ending         // the last call of ReleaseWith that has begun; nil if there was none
 
 	releasing sync.Once
 	released  error
 
-	plan plan // guarded by the lock of renewals
+	plan plan // guarded by renewals.mu
 }
 
 func newLease(a *acquisition, g driver.Grant, sent, counted clock.Instant) *Lease {
@@ -67,12 +67,12 @@ func (le *Lease) Token() Token { return le.grant.Token }
 // the lease, even if a store that lost its history has granted a token twice.
 func (le *Lease) Nonce() driver.Nonce { return le.grant.Nonce }
 
-// Backend returns the kind of store that granted the lease, as in its Capabilities, or "" if the backend has
-// no name. Tokens of two kinds of store cannot be compared.
+// Backend returns the name of the backend that granted the lease, as given in its Capabilities.
+// It returns "" if the backend has no name. Tokens of two backends cannot be compared.
 func (le *Lease) Backend() string { return le.locker.caps.Backend }
 
-// MinHold returns for how long after the grant the name stays unavailable at least, even after a release. The
-// option [MinHold] sets it.
+// MinHold returns the minimum time for which the name stays unavailable after the grant, even after a release.
+// The option [MinHold] sets this time.
 func (le *Lease) MinHold() time.Duration { return le.grant.MinHold }
 
 // Holder returns the text that describes the holder to others.
@@ -87,9 +87,9 @@ func (le *Lease) String() string {
 	return name + " of " + le.Holder() + ", token " + le.Token().String()
 }
 
-// Context returns a context that ends when the lease is no longer trusted. It has the values of the ctx that
-// acquired the lease, but not its cancellation. context.Cause returns a [*LostError] or [ErrReleased]. After
-// a suspension Done may be late. Err is never late, because it reads the clocks.
+// Context returns a context that ends when the lease is no longer trusted. It has the values of the ctx that acquired
+// the lease, but not its cancellation. context.Cause returns a [*LostError] or [ErrReleased]. After a suspension,
+// Done may be closed late. Err is never late, because it reads the clocks.
 func (le *Lease) Context() context.Context { return le.ctx }
 
 // Err returns nil while the lease is held and trusted. Afterwards it returns the reason of the end, which
@@ -131,7 +131,7 @@ func (le *Lease) Renew(ctx context.Context) error {
 	return le.Err()
 }
 
-// run calls fn for Do and releases the lease.
+// run calls fn with a context of the lease, and then releases the lease. Do uses it.
 func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error) (err error) {
 	inner, leave := le.scope(ctx)
 	defer func() {
@@ -144,7 +144,8 @@ func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error
 	return fn(inner, le)
 }
 
-// reenter is the scope of a Do inside the Do that holds the lease.
+// reenter calls fn for a nested Do with the option [Reenter]. It does not release the lease, because the outer Do
+// does so.
 func (le *Lease) reenter(ctx context.Context, fn func(context.Context, *Lease) error) error {
 	inner, leave := le.scope(ctx)
 	defer leave()
@@ -155,8 +156,7 @@ func (le *Lease) reenter(ctx context.Context, fn func(context.Context, *Lease) e
 	return err
 }
 
-// scope returns a context that ends with ctx or when the lease is no longer trusted. The caller must call
-// leave.
+// scope returns a context that ends when ctx ends or when the lease is no longer trusted. The caller must call leave.
 func (le *Lease) scope(ctx context.Context) (scope context.Context, leave func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(le.ctx, func() { cancel(context.Cause(le.ctx)) })
@@ -171,7 +171,7 @@ func (le *Lease) left(now clock.Instant) time.Duration {
 	return min(le.term-le.margin()-now.Since(le.sent), le.holdLeft(now))
 }
 
-// holdLeft returns the rest of the maximum hold.
+// holdLeft returns the time until the maximum hold is over.
 func (le *Lease) holdLeft(now clock.Instant) time.Duration {
 	if le.cfg.maxHold == 0 {
 		return math.MaxInt64
@@ -179,8 +179,8 @@ func (le *Lease) holdLeft(now clock.Instant) time.Duration {
 	return le.cfg.maxHold - now.Since(le.granted)
 }
 
-// renewalRequest returns the grant with the TTL for a renewal: its own TTL, or less if the rest of the maximum hold is
-// less.
+// renewalRequest returns the grant to renew. Its TTL is shorter than the granted TTL if the maximum hold ends
+// earlier.
 func (le *Lease) renewalRequest(now clock.Instant) driver.Grant {
 	g := le.grant
 	g.TTL = le.cfg.termFor(g.TTL, le.holdLeft(now))
@@ -205,8 +205,8 @@ func (le *Lease) remaining(now clock.Instant) (left time.Duration, ends time.Tim
 	return left, now.At.Add(left)
 }
 
-// nextRenewal returns when to renew le. A lease that the store keeps until its maximum hold is over needs no
-// renewal.
+// nextRenewal returns when to renew le. If the store keeps the lease until the maximum hold is over,
+// no renewal is needed, and nextRenewal returns the end of the maximum hold.
 func (le *Lease) nextRenewal() time.Time {
 	le.mu.Lock()
 	defer le.mu.Unlock()
@@ -228,15 +228,15 @@ func (le *Lease) renewEvery() time.Duration {
 // early returns how much earlier le may be renewed in order to join a batch.
 func (le *Lease) early() time.Duration { return le.renewEvery() / 4 }
 
-// attemptTimeout limits a renewal so that, if it hangs, the time until the deadline is enough for more
-// attempts.
+// attemptTimeout returns the timeout of a renewal. If the renewal hangs, enough time remains before the deadline for
+// more attempts.
 func (le *Lease) attemptTimeout(now clock.Instant) time.Duration {
 	left, _ := le.remaining(now)
 	return max(min(5*time.Second, max(left/3, le.grant.TTL/10)), 5*time.Millisecond)
 }
 
 // expire marks the lease as lost if its time is over or its session has ended, and reports whether it did so.
-// The caller holds mu, unlocks it, and then calls ended.
+// The caller holds mu. If the result is true, the caller must unlock mu and then call ended.
 func (le *Lease) expire(now clock.Instant) bool {
 	if le.err != nil {
 		return false
@@ -258,7 +258,7 @@ func (le *Lease) expire(now clock.Instant) bool {
 	return true
 }
 
-// check marks the lease as lost if its time is over.
+// check marks the lease as lost if its time is over or its session has ended.
 func (le *Lease) check(now clock.Instant) {
 	le.mu.Lock()
 	late := le.expire(now)
@@ -269,8 +269,8 @@ func (le *Lease) check(now clock.Instant) {
 }
 
 // look returns when the trust in le ends, whether le has ended, and whether this call has marked it as lost.
-// In that case the caller calls ended. All results come from one reading of the clocks, so that no lease is
-// missed.
+// In that case the caller must call ended. All results use the same reading of the clocks. With two readings,
+// a lease could end between them, and its end could be missed.
 func (le *Lease) look(now clock.Instant) (ends time.Time, over, late bool) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
@@ -288,7 +288,7 @@ func (le *Lease) lost(reason LostReason) *LostError {
 	return &LostError{Namespace: le.Namespace(), Name: le.Name(), Token: le.Token(), Reason: reason}
 }
 
-// lose marks the lease as lost, because the store or the session reported it.
+// lose marks the lease as lost after the store or the session has reported the loss.
 func (le *Lease) lose(reason LostReason) {
 	le.mu.Lock()
 	first := le.err == nil
@@ -301,8 +301,9 @@ func (le *Lease) lose(reason LostReason) {
 	}
 }
 
-// confirm moves the deadline after a successful renewal, unless the reply came too late: no reply revives a
-// lease. It returns how long the lease was still trusted when the reply came.
+// confirm moves the deadline after a successful renewal. If the reply came after the old deadline,
+// the lease is lost and stays lost. confirm returns how long the lease was still trusted when the reply came,
+// and whether it is held.
 func (le *Lease) confirm(sent, now clock.Instant, term time.Duration) (left time.Duration, held bool) {
 	le.mu.Lock()
 	late := le.expire(now)
@@ -328,7 +329,7 @@ func (le *Lease) failed(err error) {
 	le.fail = err
 }
 
-// ended announces a loss that was just marked. It does not block.
+// ended ends the context and the renewals of a lease that was just marked as lost. It does not block.
 func (le *Lease) ended() {
 	le.unwatch()
 	le.ctx.end(le.err)
@@ -339,7 +340,7 @@ func (le *Lease) tellLost(now clock.Instant) {
 	emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), lostReason(le.err), now.Since(le.granted), le.ctx})
 }
 
-// watch ends le as soon as its session ends.
+// watch marks le as lost as soon as its session ends.
 func (le *Lease) watch() {
 	if le.locker.sessions == nil {
 		return
@@ -365,9 +366,9 @@ func (le *Lease) unwatch() {
 	}
 }
 
-// endSession releases a session lock in the store at once if its maximum hold is over. Otherwise the store
-// would keep the lock while the holder hangs. After other losses the lock waits for the holder's Release.
-// That is safer where the store does not end the lock itself.
+// endSession releases a session lock in the store at once if its maximum hold is over. Otherwise the store would keep
+// the lock while the holder hangs. After any other loss, endSession leaves the lock to the holder's Release.
+// This is safer if the store has not ended the lock, because the holder may still be working.
 func (le *Lease) endSession(reason LostReason) (tell func()) {
 	if le.locker.sessions != nil && reason == LostMaxHold {
 		return le.locker.janitor.take(le.leftover())
@@ -379,7 +380,7 @@ func (le *Lease) info() LeaseInfo {
 	return LeaseInfo{LockInfo: lockInfo(le.grant.Key, le.cfg.holder), Token: le.Token()}
 }
 
-// lostReason returns why a lease was lost, or zero if it was not.
+// lostReason returns the reason in err, or zero if err is not a [*LostError].
 func lostReason(err error) LostReason {
 	var lost *LostError
 	if errors.As(err, &lost) {

@@ -19,10 +19,10 @@ import (
 // store. A Locker keeps no data for a name that nobody holds or waits for.
 type Locker struct {
 	backend  driver.Backend
-	notifier driver.Notifier // nil if the backend does not implement it; the next three fields likewise
+	notifier driver.Notifier // nil if the backend does not implement this interface; the same holds for the next three fields
 	awaiter  driver.Awaiter
 	sessions driver.Session
-	handing  driver.HandOverer // nil also if grants end with sessions, or if the store has a queue of waiters
+	handing  driver.HandOverer // also nil if grants end with sessions, or if the store has a queue of waiters
 	caps     driver.Capabilities
 	cfg      *settings
 	clock    clock.Clock
@@ -35,18 +35,18 @@ type Locker struct {
 	close          context.CancelFunc
 	requests       context.Context // ends when Close has released every lease, so that renewals no longer matter
 	cancelRequests context.CancelFunc
-	closeLimit     context.Context // ends when Close has waited for the store for long enough
+	closeLimit     context.Context // ends closeTimeout after Close has begun
 	endCloseLimit  context.CancelFunc
 	begun          atomic.Bool   // Close has begun
 	over           chan struct{} // closed when Close has ended
 	closed         error         // the result of Close
 	running        crew.Crew
-	waiters        crew.Crew // the callers that wait, until they have withdrawn their requests
+	waiters        crew.Crew // counts the callers that wait; each is counted until it has withdrawn its request
 }
 
-// New returns a Locker that keeps its locks in backend. The options are the defaults of its calls. New does
-// no I/O, so a missing or unsuitable store shows at the first call. It returns an error if an option cannot
-// work, or if the backend does not meet a [Require].
+// New returns a Locker that keeps its locks in backend. The options are the defaults of its calls. New does no I/O,
+// so the first call reports a missing or unsuitable store. New returns an error if an option is invalid,
+// or if the backend does not meet a [Require].
 func New(backend driver.Backend, opts ...Option) (*Locker, error) {
 	return newLocker(backend, clock.System, opts)
 }
@@ -84,7 +84,8 @@ func newLocker(backend driver.Backend, now clock.Clock, opts []Option) (*Locker,
 	return l, nil
 }
 
-// Capabilities returns what the backend guarantees, and the weaknesses that the backend has found since.
+// Capabilities returns what the backend guarantees, and which weaknesses the backend has detected in its store so
+// far.
 func (l *Locker) Capabilities() driver.Capabilities { return l.backend.Capabilities() }
 
 // Acquire blocks until it holds name, or until the wait ends. ctx and the option [Wait] limit only the wait.
@@ -102,15 +103,13 @@ func (l *Locker) Capabilities() driver.Capabilities { return l.backend.Capabilit
 //
 // The error is one of these:
 //
-//   - [ErrHeld], if the wait ended while another holder had the name. It is a [*HeldError] with the details. If ctx ended
-//
-// the wait, the error also matches ctx's error.
-//   - [ErrUnavailable], if the store did not reply for one TTL, a minute at most, or rejected the request with an error that
-//
-// a retry cannot fix. The same holds if each grant during that time came too late for the TTL or the
-// [MaxHold].
+//   - [ErrHeld], if the wait ended while another holder had the name. It is a [*HeldError] with the details.
+//     If ctx ended the wait, the error also matches ctx's error.
+//   - [ErrUnavailable], if the store did not reply for one TTL, a minute at most, or rejected the request with an
+//     error that a retry cannot fix. The same holds if each grant during that time came too late for the TTL or
+//     the [MaxHold].
 //   - [ErrClosed], if the Locker is closed.
-//   - An error that names the option or the name that cannot work.
+//   - The error for an invalid option or name.
 //
 // A failed Acquire leaves nothing behind. If the store has recorded the request, Acquire withdraws it before
 // it returns, which takes a second or two at most. If a reply is missing, a background task releases the
@@ -170,7 +169,7 @@ func (l *Locker) do(ctx context.Context, name string, fn func(context.Context, *
 	return lease.run(ctx, fn)
 }
 
-// carried returns the lease on name that ctx carries and that the option Reenter permits to use; nil if there is none.
+// carried returns the held lease on name that ctx carries, if opts contain Reenter. Otherwise it returns nil.
 func (l *Locker) carried(ctx context.Context, name string, opts []Option) (*Lease, error) {
 	cfg, err := l.configure(opts)
 	if err != nil || !cfg.reenter || l.closing.Err() != nil {
@@ -203,7 +202,7 @@ func (l *Locker) Close() error {
 	var mu sync.Mutex
 	var errs []error
 	var releases sync.WaitGroup
-	slots := make(chan struct{}, 16) // concurrent releases: enough to hide the round trips
+	slots := make(chan struct{}, 16) // limits the concurrent releases; 16 are enough to hide the round trips
 	for _, le := range l.renewals.stop() {
 		slots <- struct{}{}
 		releases.Add(1)
@@ -233,7 +232,7 @@ func (l *Locker) Close() error {
 	return l.closed
 }
 
-// configure applies the options of one call over those of the Locker.
+// configure returns the settings of one call: the options of the Locker, overridden by opts.
 func (l *Locker) configure(opts []Option) (*settings, error) {
 	if len(opts) == 0 {
 		return l.cfg, nil

@@ -12,14 +12,15 @@ import (
 // Status is the state of one name, as the store sees it.
 type Status = driver.Status
 
-// operatorLimit bounds a call of an operator, whatever its ctx permits.
+// operatorLimit is the time limit of a call for operators, even if its ctx has a later deadline.
 const operatorLimit = 10 * time.Second
 
 // Status returns the state of name: whether it is free, held, expired, closed or paused, who holds it or held it last, and since when.
 // A name that the store has never seen, or has pruned, is free and has token zero. The state may have changed when the call returns.
 //
-// Of the options only [Namespace] matters. ctx bounds the call, which takes ten seconds at most. If the store did not answer, the error
-// is an [ErrUnavailable]. If the backend is no [driver.Operator], the error is an [errors.ErrUnsupported].
+// Of the options only [Namespace] matters. ctx limits the call, which takes ten seconds at most.
+// If the store did not answer, the error is an [ErrUnavailable]. If the backend does not implement [driver.Operator],
+// the error is an [errors.ErrUnsupported].
 func (l *Locker) Status(ctx context.Context, name string, opts ...Option) (Status, error) {
 	key, err := l.keyOf(name, opts)
 	if err != nil {
@@ -33,8 +34,8 @@ func (l *Locker) Status(ctx context.Context, name string, opts ...Option) (Statu
 	return status, err
 }
 
-// List returns the state of every name in the namespace that the store remembers, ordered by name. Options, bounds and errors are those
-// of [Locker.Status].
+// List returns the state of every name in the namespace that the store remembers, ordered by name. Options,
+// time limits and errors are those of [Locker.Status].
 func (l *Locker) List(ctx context.Context, opts ...Option) ([]Status, error) {
 	cfg, err := l.configure(opts)
 	if err != nil {
@@ -48,12 +49,13 @@ func (l *Locker) List(ctx context.Context, opts ...Option) ([]Status, error) {
 	return list, err
 }
 
-// ForceRelease ends another holder's lease or pause that has the token, so that name becomes free. Operators use it when they know that
-// the holder must stop. The holder notices at its next renewal, and may work until then. Only a fence rejects what the holder writes in
-// that time, because the next grant has a larger token.
+// ForceRelease ends the lease or pause of name that has this token, even if another process holds it,
+// so that name becomes free. Operators use it when they know that the holder must stop. The holder notices at its
+// next renewal, and may work until then. Only a fence rejects what the holder writes in that time,
+// because the next grant has a larger token.
 //
-// Options and bounds are those of [Locker.Status]. The error is an [ErrNotHeld] if nobody holds name with that token. It is
-// an [ErrUnavailable] if the request had no effect, and an [ErrUnknown] if no answer came.
+// Options and time limits are those of [Locker.Status]. The error is an [ErrNotHeld] if nobody holds name with that
+// token. It is an [ErrUnavailable] if the request had no effect, and an [ErrUnknown] if no answer came.
 func (l *Locker) ForceRelease(ctx context.Context, name string, token Token, opts ...Option) error {
 	key, err := l.keyOf(name, opts)
 	if err != nil {
@@ -64,9 +66,9 @@ func (l *Locker) ForceRelease(ctx context.Context, name string, token Token, opt
 	})
 }
 
-// Prune makes the store forget each name, of any namespace, that has been free for at least unused, and returns the number of
-// forgotten names. Tokens that are granted later are larger than every token of a forgotten name. unused must not be negative. Bounds and errors are
-// those of [Locker.ForceRelease], except ErrNotHeld.
+// Prune makes the store forget each name, of any namespace, that has been free for at least unused,
+// and returns the number of forgotten names. Tokens that are granted later are larger than every token of a forgotten
+// name. unused must not be negative. Time limits and errors are those of [Locker.ForceRelease], except ErrNotHeld.
 func (l *Locker) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if unused < 0 {
 		return 0, fmt.Errorf("rowlock: Prune(%s): must not be negative", unused)
@@ -79,7 +81,7 @@ func (l *Locker) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	return pruned, err
 }
 
-// keyOf is the key of a name under the options of one call.
+// keyOf returns the key of name in the namespace that opts set.
 func (l *Locker) keyOf(name string, opts []Option) (driver.Key, error) {
 	cfg, err := l.configure(opts)
 	if err != nil {
@@ -88,7 +90,8 @@ func (l *Locker) keyOf(name string, opts []Option) (driver.Key, error) {
 	return newKey(cfg.namespace, name)
 }
 
-// read is operate for a call that changes nothing: whatever its error is, the store is unavailable.
+// read does the same as operate for a call that changes nothing. Therefore it reports every failure as an
+// [ErrUnavailable], and never as an [ErrUnknown].
 func (l *Locker) read(ctx context.Context, op string, key driver.Key, call func(context.Context, driver.Operator) error) error {
 	return l.operate(ctx, op, key, func(ctx context.Context, o driver.Operator) error {
 		err := call(ctx, o)
@@ -99,7 +102,8 @@ func (l *Locker) read(ctx context.Context, op string, key driver.Key, call func(
 	})
 }
 
-// operate makes one call to the store's operator, and classifies its error.
+// operate makes one call to the backend's [driver.Operator]. It turns an error into an [ErrNotHeld],
+// [ErrUnavailable] or [ErrUnknown].
 func (l *Locker) operate(ctx context.Context, op string, key driver.Key, call func(context.Context, driver.Operator) error) error {
 	operator, ok := l.backend.(driver.Operator)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Option configures a Locker or one call. Options given to [New] are defaults, and the same options given to
-// a call override them. If an option cannot work, New or the call returns an error that names the option.
+// Option configures a Locker or one call. Options given to [New] are defaults, and the same options given to a call
+// override them. If an option is invalid, New or the call returns an error that names the option.
 type Option func(*settings)
 
 // TTL sets how long the store keeps the lease without a renewal, and so how soon a crash frees the name. It
@@ -29,18 +29,18 @@ func RenewEvery(d time.Duration) Option {
 	return func(s *settings) { s.renewEvery, s.renewSet = d, true }
 }
 
-// Margin sets how long before its expiry in the store a lease stops being trusted. It must cover how much
-// faster the store's clock may run than the holder's clock during one TTL. The default is a tenth of the TTL
-// if the store uses a wall clock, which a time daemon may slew. It is a hundredth plus 20 ms, a quarter of
-// the TTL at most, if the store uses a monotonic clock.
+// Margin sets the time between the end of the trust in a lease and the expiry of the lease in the store.
+// It must cover how much faster the store's clock may run than the holder's clock during one TTL.
+// The default is a tenth of the TTL if the store uses a wall clock, which a time daemon may slew.
+// It is a hundredth plus 20 ms, a quarter of the TTL at most, if the store uses a monotonic clock.
 func Margin(d time.Duration) Option { return func(s *settings) { s.margin, s.marginSet = d, true } }
 
 // Wait limits how long Acquire and Do wait for the name. After that time the call fails with [ErrHeld]. The ctx of the
 // call limits the wait as well. By default only ctx limits it. Zero means not to wait.
 func Wait(d time.Duration) Option { return func(s *settings) { s.wait, s.waitSet = d, true } }
 
-// MinHold keeps the name unavailable until d after the grant, even if the holder releases it earlier. The
-// release does not block. It keeps a short job from running twice where the clocks of the hosts differ.
+// MinHold keeps the name unavailable until d after the grant, even if the holder releases it earlier.
+// The release does not block. MinHold keeps a short job from running twice where the clocks of the hosts differ.
 func MinHold(d time.Duration) Option { return func(s *settings) { s.minHold = d } }
 
 // MaxHold ends the lease d after the grant: the Locker stops renewing it, and it is lost. The store never
@@ -64,9 +64,10 @@ func Holder(who string) Option { return func(s *settings) { s.holder = who } }
 // without NUL.
 func Note(text string) Option { return func(s *settings) { s.note = text } }
 
-// Reenter makes Do and TryDo run their function under the lease that ctx carries, if that is a lease on the same name that is still
-// held. They then acquire and release nothing. Without the option such a nested call fails with [ErrNested]. Acquire and TryAcquire
-// ignore it, because each returns a lease of its own. Nothing is counted across processes or goroutines: the outermost Do releases.
+// Reenter makes Do and TryDo run their function under the lease that ctx carries, if that is a lease on the same name
+// that is still held. They then acquire and release nothing. Without the option such a nested call fails with
+// [ErrNested]. Acquire and TryAcquire ignore the option, because each returns a lease of its own.
+// There is no counter of nested calls: the outermost Do releases the lease.
 func Reenter() Option { return func(s *settings) { s.reenter = true } }
 
 // Logger logs the events of [Trace] to l. Without it the library logs nothing.
@@ -116,7 +117,7 @@ func Notifications(c driver.Capabilities) error {
 	return nil
 }
 
-// defaultHolder returns the program's name, host and process id: what an operator needs to find the holder's
+// defaultHolder returns the program's name, host and process id, with which an operator can find the holder's
 // process.
 func defaultHolder() string {
 	host, err := os.Hostname()
@@ -135,7 +136,7 @@ func defaultHolder() string {
 const (
 	defaultTTL = 30 * time.Second
 	minTTL     = 50 * time.Millisecond // below this, the scheduling delay of the system exceeds the margin
-	maxTTL     = 7 * 24 * time.Hour    // a longer TTL is probably given in the wrong unit
+	maxTTL     = 7 * 24 * time.Hour    // a longer TTL is probably a mistake in the unit
 	maxHolder  = 256
 	maxNote    = 1024
 )
@@ -153,8 +154,8 @@ type settings struct {
 	fenced                       bool
 }
 
-// termFor returns the TTL to request for a lease that may be held for another hold. It is long enough that
-// the lease is trusted until hold is over.
+// termFor returns the TTL to request for a lease that may be held for the duration hold from now on.
+// If hold is shorter than ttl, the result is hold plus the margin, so that the lease is trusted until hold is over.
 func (s *settings) termFor(ttl, hold time.Duration) time.Duration {
 	if hold >= ttl {
 		return ttl
@@ -184,8 +185,8 @@ func (s settings) merge(opts []Option, caps driver.Capabilities) (settings, erro
 	return s, s.suits(caps)
 }
 
-// suits rejects options that the backend cannot support: a TTL above its maximum, or a delay that must
-// outlast a grant which ends with a connection.
+// suits returns an error if the backend cannot support an option. Its TTL may be limited. If its grants end with a
+// session, it supports neither MinHold nor HandoverDelay.
 func (s *settings) suits(caps driver.Capabilities) error {
 	if caps.MaxTTL > 0 && s.ttl > caps.MaxTTL {
 		return fmt.Errorf("rowlock: TTL(%s): backend %s grants for no longer than its MaxTTL of %s: set a shorter TTL, or a longer MaxTTL in every program that shares the locks", s.ttl, caps.Backend, caps.MaxTTL)
@@ -240,8 +241,8 @@ func (s settings) check() error {
 	return nil
 }
 
-// callTimeout limits one request. It leaves time to open a connection, and permits several attempts within a
-// usual TTL.
+// callTimeout returns the time limit of one request. The limit leaves time to open a connection,
+// and permits several attempts within a usual TTL.
 func callTimeout(ttl time.Duration) time.Duration {
 	return min(max(ttl/6, time.Second), 5*time.Second)
 }
@@ -254,7 +255,7 @@ func outageLimit(ttl time.Duration) time.Duration {
 
 var errNUL = errors.New("has a NUL character, which no SQL database can store in a text")
 
-// newKey checks a name. Names are exact: case and trailing spaces matter.
+// newKey checks name and returns its key, which keeps case and trailing spaces.
 func newKey(namespace, name string) (driver.Key, error) {
 	if name == "" {
 		return driver.Key{}, errors.New("rowlock: name is empty")
@@ -290,9 +291,9 @@ func excerpt(s string) string {
 // Sealer makes a resource reject every holder that is older than a lease. The guards of package fence are
 // Sealers.
 type Sealer interface {
-	// Seal raises the marks of the resources to the lease's token, before the holder's first read. Without
-	// resources it raises the mark of the lock's own name. After it has returned nil, all writes of older
-	// holders are visible, and no further write of theirs can succeed. ctx limits the call.
+	// Seal raises the marks of the resources to the lease's token, before the holder's first read.
+	// If no resources are given, it raises the mark of the lock's own name. After it has returned nil,
+	// all writes of older holders are visible, and no further write of theirs can succeed. ctx limits the call.
 	Seal(ctx context.Context, lease *Lease, resources ...string) error
 }
 
@@ -301,11 +302,11 @@ type Sealer interface {
 // lease is released, and the call returns the reason. Sealing waits for the open transactions in which an
 // older holder has checked its lease.
 //
-// On PostgreSQL and SQLite, the grant itself seals if guard is of package fence and has the same database
-// handle and table as the backend. Then no further round trip is needed, and the wait for transactions is
-// part of the wait for the name. TryAcquire waits for a few seconds at most, and then returns an [ErrHeld]
-// with the reason driver.Draining. Acquire retries. On SQLite a request waits for another writer of the file
-// for 250 ms. Then the reason is driver.Contended.
+// On PostgreSQL and SQLite, the grant itself seals if guard is of package fence and has the same database handle and
+// table as the backend. Then no further round trip is needed, and the wait for transactions is part of the wait for
+// the name. TryAcquire waits for a few seconds at most, and then returns an [ErrHeld] with the reason
+// driver.Draining. Acquire retries. On SQLite a request waits for another writer of the file for 250 ms.
+// After that time it is refused with the reason driver.Contended.
 //
 // In all other cases the guard seals after the grant, in a transaction of its own. It waits until ctx ends or
 // the lease is no longer trusted.
@@ -315,7 +316,8 @@ func Fenced(guard Sealer) Option {
 
 var errNoGuard = errors.New("rowlock: Fenced(nil): want a guard")
 
-// grantSealer is a guard whose marks a backend can raise in its grant, if both use the same place.
+// grantSealer is implemented by a guard whose marks the backend can raise as part of a grant, if the guard and the
+// backend use the same database handle and table.
 type grantSealer interface {
 	// SealPlace returns where the marks are, and the domain of the tokens that a store of this kind
 	// grants for name. It returns the zero Place unless asked is the guard itself.

@@ -14,18 +14,18 @@ import (
 // ErrNotPaused: the name is not paused, or its pause has another token. The error is also an [ErrNotHeld].
 var ErrNotPaused = fmt.Errorf("%w: not paused", ErrNotHeld)
 
-// Pause makes name unavailable until [Locker.Resume]. Callers that ask meanwhile get an [ErrHeld] that says
-// who has paused the name (the option [Holder]), since when, and why. The reason is the note of the pause, of
-// 1 to 1,024 bytes. A pause is no lease: it outlives this Locker, this process and its host. It lasts for as
-// long as the store keeps its data. The options MinHold, MaxHold and HandoverDelay have no effect.
+// Pause makes name unavailable until [Locker.Resume]. Callers that fail to acquire name meanwhile get an [ErrHeld].
+// It says who has paused the name (the option [Holder]), since when, and why. The reason is the note of the pause,
+// of 1 to 1,024 bytes. A pause is no lease: it outlives this Locker, this process and its host.
+// It lasts for as long as the store keeps its data. The options MinHold, MaxHold and HandoverDelay have no effect.
 //
-// Pause waits for the current holder as [Locker.Acquire] does, and takes no lease away. With a [Wait] of zero
-// it does not wait. ctx and Wait limit the wait. The returned token is for Resume. Like that of any grant, it
-// is larger than every earlier token of the name.
+// Pause waits for the current holder as [Locker.Acquire] does, and takes no lease away. With a [Wait] of zero it does
+// not wait. ctx and Wait limit the wait. The returned token is for Resume. Like the token of any grant,
+// it is larger than every earlier token of the name.
 //
-// Pause returns the errors of Acquire, and an [ErrHeld] if the name is already paused. It returns an
-// [ErrUnknown] if it acquired the name and got no reply to the request that pauses it. Then the name is
-// paused, or becomes free soon. If the [driver.Capabilities] say that the backend cannot pause, it returns an
+// Pause returns the errors of Acquire, and an [ErrHeld] if the name is already paused. It returns an [ErrUnknown] if
+// it acquired the name and got no reply to the request that pauses the name. Then the name is paused,
+// or becomes free soon. If the [driver.Capabilities] say that the backend cannot pause, it returns an
 // [errors.ErrUnsupported].
 func (l *Locker) Pause(ctx context.Context, name, reason string, opts ...Option) (Token, error) {
 	if _, err := l.pauses(); err != nil {
@@ -46,7 +46,7 @@ func (l *Locker) Pause(ctx context.Context, name, reason string, opts ...Option)
 	if p.done {
 		return lease.Token(), nil
 	}
-	released := lease.Release(ctx) // finds the lease only if it did not become a pause
+	released := lease.Release(ctx) // finds the lease only if the lease did not become a pause
 	switch {
 	case errors.Is(released, ErrLost) && !p.doubt:
 		return 0, released
@@ -57,15 +57,15 @@ func (l *Locker) Pause(ctx context.Context, name, reason string, opts ...Option)
 	}
 }
 
-// pausing is a lease that Pause turns into a pause.
+// pausing holds the state of Pause while it turns a lease into a pause.
 type pausing struct {
 	lease *Lease
 	as    driver.Nonce
 	done  bool
-	doubt bool // a reply is missing
+	doubt bool // the store may have paused the name, but a reply is missing
 }
 
-// pause retries until the store has replied. Repeated requests change nothing.
+// pause requests the pause, and retries until the store has replied. A repeated request changes nothing.
 func (p *pausing) pause(ctx context.Context) error {
 	limit := callTimeout(p.lease.grant.TTL)
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -91,8 +91,8 @@ func (p *pausing) ask(ctx context.Context, limit time.Duration) error {
 // [Namespace] matters. ctx limits the call, which takes ten seconds at most.
 //
 // Resume returns an [ErrNotPaused] if the name is not paused, even if it is held, or if it was paused again.
-// It returns an [ErrUnavailable] if the store could not be reached, and an [ErrUnknown] if no reply came, so
-// that the pause may have ended.
+// It returns an [ErrUnavailable] if the store could not be reached. If no reply came, the pause may have ended,
+// and Resume returns an [ErrUnknown].
 func (l *Locker) Resume(ctx context.Context, name string, token Token, opts ...Option) error {
 	if _, err := l.pauses(); err != nil {
 		return err
@@ -114,8 +114,8 @@ func (l *Locker) Resume(ctx context.Context, name string, token Token, opts ...O
 	case now.State != driver.StatePaused || token != 0 && token != now.Token:
 		return fmt.Errorf("rowlock: resume %s: %w", excerpt(key.String()), ErrNotPaused)
 	}
-	// A token belongs to a pause until that pause ends. So the name with this token is still paused, or the
-	// pause has ended.
+	// Only this pause has this token. So ForceRelease with this token ends the pause, or finds that it has already
+	// ended.
 	err = l.operate(ctx, "resume", key, func(ctx context.Context, o driver.Operator) error {
 		return o.ForceRelease(ctx, key, now.Token, true)
 	})

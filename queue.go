@@ -117,7 +117,7 @@ type place struct {
 	served bool          // the waiter has acquired the name
 }
 
-// leave removes the waiter, so that the next one becomes the first.
+// leave removes the waiter, so that the next waiter becomes the first.
 func (p *place) leave() {
 	if stop := p.remove(); stop != nil {
 		stop()
@@ -163,14 +163,14 @@ func (p *place) predecessorHolds() bool {
 	return p.queues.byKey[p.key].predecessorHolds
 }
 
-// rests lets a release take h, which is the first waiter.
+// rests stores h, the first waiter, so that a release of this process can take it.
 func (p *place) rests(h *successor) {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
 	p.queues.byKey[p.key].successor = h
 }
 
-// stopsResting ends that. It reports false if a release has already taken h.
+// stopsResting removes h again, so that no release takes it. It reports false if a release has already taken h.
 func (p *place) stopsResting(h *successor) bool {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
@@ -196,7 +196,7 @@ func (p *place) notifiedUntil(stop func()) {
 	p.queues.byKey[p.key].stopNotify = stop
 }
 
-// refused stores a refusal for the waiters behind, which send no requests.
+// refused stores a refusal for the later waiters of the queue, which send no requests.
 func (p *place) refused(held *HeldError) {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()

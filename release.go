@@ -24,8 +24,8 @@ var errNoLease = fmt.Errorf("%w: the lease is nil", ErrNotHeld)
 //   - [ErrUnavailable], if the store could not be reached.
 //   - [ErrNotHeld], if the lease is nil, as after a failed Acquire.
 //
-// After ErrUnknown and ErrUnavailable a background task retries the release. The lease ends with its TTL at
-// the latest.
+// After ErrUnknown and ErrUnavailable a background task retries the release if a retry can help.
+// The lease ends with its TTL at the latest.
 //
 // Other callers of this Locker may wait for the name. If the backend supports it, the release then hands the
 // name over to the first of them in the same request. This happens at most 16 times in a row and for 100 ms
@@ -35,11 +35,12 @@ func (le *Lease) Release(ctx context.Context) error {
 		return errNoLease
 	}
 	tell, err := le.releaseOnce(ctx)
-	tell() // only now, because a trace may release the same lease again
+	tell() // after releaseOnce, because a function of a Trace may call Release of the same lease
 	return err
 }
 
-// releaseOnce releases the lease in the first call. It also returns a function that emits the trace events.
+// releaseOnce releases the lease when it is called for the first time. Every call returns the error of that release.
+// The function that it also returns emits the trace events.
 func (le *Lease) releaseOnce(ctx context.Context) (tell func(), err error) {
 	tell = func() {}
 	le.releasing.Do(func() {
@@ -70,11 +71,11 @@ func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
 		le.ended()
 	}
 	le.unwatch()
-	le.ctx.end(ended) // the goroutine that marked the loss may not have done so yet
+	le.ctx.end(ended) // the goroutine that marked the loss may not have ended the context yet
 	le.locker.renewals.remove(le)
 
 	round := le.lastRound()
-	var found LostReason // if the store reported the loss in this release
+	var found LostReason // not zero if the store reported the loss in reply to this release
 	err, handed := before, false
 	if before == nil {
 		if !le.endedBy(ctx, other) {
@@ -114,11 +115,11 @@ type ending struct {
 
 var errEnding = errors.New("another ReleaseWith of this lease is in progress")
 
-// ReleaseWith ends the lease by calling end instead of sending a release. For example, end can delete the
-// lease's row in the transaction that commits the work. ReleaseWith first waits for a renewal in progress, a
-// few seconds at most, and starts no renewal while end runs. The deadline still holds, so end has only the
-// time until then. Call [Lease.Renew] first to make that time as long as possible. The ctx of end ends with
-// ctx and with the trust in the lease, and has the values of ctx. [FromContext] returns the lease of it.
+// ReleaseWith ends the lease by calling end instead of sending a release. For example, end can delete the lease's row
+// in the transaction that commits the work. ReleaseWith first waits for a renewal in progress, a few seconds at most,
+// and starts no renewal while end runs. The deadline does not move, so end must return before it.
+// Call [Lease.Renew] first to have as much time as possible. The ctx of end has the values of ctx.
+// It ends when ctx ends, or when the lease is no longer trusted. [FromContext] returns the lease from it.
 //
 // If end returns nil, the lease is released, as by [Lease.Release]. ReleaseWith and later calls of Release
 // return nil, or an [ErrLost] if the trust ended before end returned. If end fails or panics, the lease is
@@ -127,12 +128,12 @@ var errEnding = errors.New("another ReleaseWith of this lease is in progress")
 // without a reply, the renewal detects that.
 //
 // If the lease has already ended, ReleaseWith returns the reason and does not call end. It returns an
-// [ErrUnavailable] if ctx ends before the renewal in progress does, or if another ReleaseWith of the lease
-// runs. In that case Renew returns an [ErrUnavailable], too.
+// [ErrUnavailable] if ctx ends before the renewal in progress does. While a ReleaseWith runs, Renew and every other
+// ReleaseWith of the lease return an [ErrUnavailable].
 //
-// Release and Close, while end runs, end the lease and therefore the ctx of end. They wait for end for a few
-// seconds at most. If end has not returned nil by then, they send a release. end must not call Release,
-// ReleaseWith, Renew or Close.
+// If Release or Close is called while end runs, it ends the lease, and therefore the ctx of end.
+// It then waits for end for a few seconds at most. If end has not returned nil by then, it sends a release.
+// end must not call Release, ReleaseWith, Renew or Close.
 func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) error) error {
 	if err := le.Err(); err != nil {
 		return err
@@ -156,7 +157,7 @@ func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) 
 	return err
 }
 
-// begin makes e known to Release, unless the lease has already ended.
+// begin stores e, so that a Release waits for it. If the lease has already ended, begin returns the reason instead.
 func (le *Lease) begin(e *ending) error {
 	if err := le.Err(); err != nil {
 		return err
@@ -183,7 +184,8 @@ func (le *Lease) endBy(ctx context.Context, e *ending, end func(context.Context)
 	return err
 }
 
-// endedBy waits for e as long as for a reply of the store, and reports whether e has ended the lease.
+// endedBy waits until e is over, but no longer than for a reply of the store. It reports whether e has ended the
+// lease.
 func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 	if e == nil {
 		return false
@@ -199,8 +201,8 @@ func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 	}
 }
 
-// handOverOrRelease hands the lease over to the first waiter of this process, or releases it. handed tells
-// whether the lease was handed over.
+// handOverOrRelease hands the lease over to the first waiter of this process, or releases it. It hands nothing over
+// unless plain is set, which says that no ReleaseWith has begun. handed reports whether the lease was handed over.
 func (le *Lease) handOverOrRelease(ctx context.Context, plain bool, now clock.Instant) (handed bool, err error) {
 	var to *successor
 	if plain && le.mayHandOver(now) {
@@ -262,7 +264,8 @@ func (le *Lease) handOver(ctx context.Context, to *successor) (h handOver) {
 	}
 }
 
-// askHandOver makes one attempt, short enough to leave time for a second one and for a release.
+// askHandOver makes one attempt to hand the lease over. Its timeout leaves time for a second attempt and for a
+// release.
 func (le *Lease) askHandOver(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)/3)
 	defer cancel()
@@ -271,9 +274,9 @@ func (le *Lease) askHandOver(ctx context.Context, r driver.Request) (driver.Gran
 
 var errEffect = errors.New("the store no longer has the lease; an earlier request without a reply may have released it")
 
-// releaseInStore releases the lease in the store, and retries until ctx ends. If doubtful is set, an earlier request
-// may have released the lease. A request of releaseInStore without a reply may have done so, too. In these cases a
-// lease that is gone does not count as lost.
+// releaseInStore releases the lease in the store, and retries until ctx ends. If doubtful is set,
+// an earlier request may have released the lease. A request of releaseInStore without a reply may have done so, too.
+// In these cases, if the store no longer has the lease, the lease does not count as lost.
 func (le *Lease) releaseInStore(ctx context.Context, doubtful bool) error {
 	retry := backoff.Backoff{Next: 10 * time.Millisecond, Most: 500 * time.Millisecond}
 	for {
@@ -300,7 +303,8 @@ func (le *Lease) releaseInStore(ctx context.Context, doubtful bool) error {
 	}
 }
 
-// askRelease makes one attempt, short enough to leave time for another if its reply is lost.
+// askRelease makes one attempt to release the lease. Its timeout leaves time for another attempt if the reply is
+// lost.
 func (le *Lease) askRelease(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)/3)
 	defer cancel()
@@ -317,8 +321,9 @@ func (le *Lease) leftover() leftover {
 	return leftover{cfg: le.cfg, grant: grant, since: le.sent, certain: true}
 }
 
-// headStart is for how long the waiters of this process, like those of others, rely on a notification after a
-// series of hand-overs. A notification takes less time on a machine that is not overloaded.
+// headStart is the delay after which wakeNext wakes the first waiter of this process after a series of hand-overs.
+// Meanwhile the store's notification can reach the waiters of other processes. A notification takes less time than
+// headStart on a machine that is not overloaded.
 const headStart = 5 * time.Millisecond
 
 // lastRound returns the queue's round if le ends a series of hand-overs, and 0 otherwise.

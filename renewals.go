@@ -28,7 +28,7 @@ const mostBatches = 4
 // its own, so that a store that hangs does not delay the detection of a loss.
 type renewals struct {
 	locker *Locker
-	pokes  chan struct{} // has capacity for one
+	pokes  chan struct{} // wakes the scheduler; has capacity for one signal
 	slots  chan struct{} // has one element for each request in progress
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ func (r *renewals) init(l *Locker) {
 	r.locker, r.pokes, r.slots = l, make(chan struct{}, 1), make(chan struct{}, mostBatches)
 }
 
-// add starts to renew le. It reports false if the locker is closed.
+// add schedules the renewals of le. It reports false if the locker is closed.
 func (r *renewals) add(le *Lease) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,8 @@ func (r *renewals) add(le *Lease) bool {
 	return true
 }
 
-// remove stops renewing le. The scheduler need not wake up for it.
+// remove ends the renewals of le. It wakes the scheduler only after stop, because the scheduler then ends with its
+// last lease.
 func (r *renewals) remove(le *Lease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -243,8 +244,8 @@ func batches(due []*Lease, now clock.Instant) [][]*Lease {
 	return all
 }
 
-// renew renews one batch when a slot is free. It skips a lease that was released or lost meanwhile. The store
-// may still hold a lost lease, and a renewal would keep it there for another TTL.
+// renew renews one batch when a slot is free. It skips a lease that was released or lost meanwhile.
+// The store may still hold a lost lease, and a renewal would extend that lease by another TTL.
 func (r *renewals) renew(batch []*Lease) {
 	r.slots <- struct{}{}
 	defer func() { <-r.slots }()
@@ -263,8 +264,8 @@ func (r *renewals) renew(batch []*Lease) {
 	}
 }
 
-// settle applies the outcome of a request for term. It returns the delay before the next attempt, or zero for
-// the usual one, and a function that emits the trace event.
+// settle applies the outcome of a request that renewed le for the TTL term. It returns the delay before the next
+// attempt, or zero for the usual one, and a function that emits the trace event.
 func (r *renewals) settle(le *Lease, outcome driver.Outcome, term time.Duration, err error, sent, now clock.Instant, batch int, share float64) (time.Duration, func()) {
 	switch outcome {
 	case driver.Renewed:
@@ -307,8 +308,8 @@ func (r *renewals) replied(le *Lease, retry time.Duration, now clock.Instant) {
 	r.replan(le, retry, now)
 }
 
-// replan schedules the next renewal of le after a reply. If a request of the scheduler is in progress, its
-// reply decides. The caller holds mu.
+// replan schedules the next renewal of le after a reply. If a request of the scheduler is in progress,
+// its reply schedules the next renewal again. The caller holds mu.
 func (r *renewals) replan(le *Lease, retry time.Duration, now clock.Instant) {
 	if !le.plan.scheduled {
 		return // released or lost meanwhile
@@ -366,7 +367,7 @@ func (r *renewals) renewNow(ctx context.Context, le *Lease) error {
 	return nil
 }
 
-// ask counts a request that is about to be sent, or fails if le is halted.
+// ask counts a request that is about to be sent. It returns an error if halt has stopped the renewals of le.
 func (r *renewals) ask(le *Lease) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -377,7 +378,8 @@ func (r *renewals) ask(le *Lease) error {
 	return nil
 }
 
-// halt prevents renewals of le until proceed. It returns when no renewal of le is in progress.
+// halt prevents renewals of le until proceed is called. It returns when no renewal of le is in progress,
+// or when le has ended. If ctx ends first, halt returns an error.
 func (r *renewals) halt(ctx context.Context, le *Lease) error {
 	r.mu.Lock()
 	if le.plan.halted {
@@ -404,7 +406,7 @@ func (r *renewals) halt(ctx context.Context, le *Lease) error {
 	return &opError{"release", le.grant.Key, ErrUnavailable, context.Cause(ctx)}
 }
 
-// proceed renews le at once, and then as usual.
+// proceed makes the scheduler renew le at once, and then at the usual intervals.
 func (r *renewals) proceed(le *Lease) {
 	now := r.locker.clock()
 	r.mu.Lock()

@@ -34,22 +34,22 @@ func (s *schedule) Pop() any {
 	return le
 }
 
-// plan is the scheduler's data of one lease. Except for failures and alone, the scheduler's lock guards it.
+// plan is the scheduler's data about one lease. Its fields are guarded by renewals.mu, except failures and alone.
 type plan struct {
 	renewAt   time.Time     // when to renew the lease
 	next      time.Time     // when to check the lease: renewAt or its deadline
 	asking    bool          // a request of the scheduler for this lease is in progress
-	halted    bool          // no request may begin
+	halted    bool          // a ReleaseWith runs, so no renewal may begin
 	requests  int           // requests in progress, including those of Renew
 	idle      chan struct{} // if not nil, closed when no request is in progress
 	scheduled bool
-	index     int // in the schedule
+	index     int // position in the schedule
 
 	failures atomic.Int32 // failed renewals in a row
-	alone    atomic.Bool  // the store refused this lease alone while it renewed other leases
+	alone    atomic.Bool  // the store failed to renew this lease in a request of its own, but renewed other leases
 }
 
-// answered counts the end of a request. The caller holds the scheduler's lock.
+// answered counts the end of a request. The caller holds renewals.mu.
 func (p *plan) answered() {
 	p.requests--
 	if p.requests == 0 && p.idle != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// mostNames limits the names of one call, because a waiting caller waits for each of them.
+// mostNames limits the names of one call, because a call that waits sends requests for each name.
 const mostNames = 64
 
 // Slots returns n names for [Locker.AcquireAny], so that at most n holders work at a time. Slots("gpu", 2) returns
@@ -26,13 +26,13 @@ func Slots(name string, n int) []string {
 	return names
 }
 
-// AcquireAny acquires one of names, and waits while all of them are held. The lease is an ordinary lease, and
-// [Lease.Name] returns its name. With the names of [Slots], at most that many holders work at a time. AcquireAny takes
-// from 1 to 64 different names.
+// AcquireAny acquires one of names, and waits while all of them are held. The lease is an ordinary lease,
+// and [Lease.Name] returns its name. With the names of Slots(name, n), at most n holders work at a time.
+// AcquireAny takes from 1 to 64 different names.
 //
 // AcquireAny tries each name once, starting with a random one. If all are held, it waits for all of them at the same
-// time, and keeps the first grant. In rare cases the store grants two names at the same time. Then AcquireAny releases
-// the second one before it returns.
+// time, and keeps the first grant. In rare cases the store grants two names at the same time. Then AcquireAny
+// releases the second name before it returns.
 //
 // The options, ctx and the errors are those of [Locker.Acquire]. An [ErrHeld] has the [*HeldError] of one of the names.
 // The event AcquireFailed is reported once for the call, and the other events once for each name.
@@ -61,7 +61,7 @@ func (l *Locker) DoAny(ctx context.Context, names []string, fn func(ctx context.
 // grant.
 type contest struct {
 	locker  *Locker
-	ctx     context.Context // the caller's
+	ctx     context.Context // the context that the caller gave
 	names   []string
 	opts    []Option
 	started time.Time
@@ -127,7 +127,8 @@ func (c *contest) enter(ctx context.Context) ([]*acquisition, error) {
 	return all, nil
 }
 
-// try tries one name after the other, until one is granted or the store does not reply.
+// try makes one attempt for each name in turn. It stops when a name is granted, or when an attempt fails with an
+// error other than [ErrHeld].
 func (c *contest) try(all []*acquisition) (*acquisition, error) {
 	var err error
 	for _, a := range all {
@@ -141,7 +142,7 @@ func (c *contest) try(all []*acquisition) (*acquisition, error) {
 	return nil, err
 }
 
-// mayWait reports whether the call waits after its tries have failed with err.
+// mayWait reports whether the call waits after one attempt for each name. err is the error of the last attempt.
 func (c *contest) mayWait(a *acquisition, err error) bool {
 	noWait := a.cfg.waitSet && a.cfg.wait == 0
 	return !noWait && c.ctx.Err() == nil && (errors.Is(err, ErrHeld) || errors.Is(err, ErrUnavailable))

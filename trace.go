@@ -9,10 +9,10 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Trace has functions that are called for the events of locks. Each may be nil. They run in the goroutine in
-// which the event happened, and no lock of this package is held. They must not block, because renewals wait
-// for them. Several goroutines may call them at the same time. They may call any method of the Locker and of
-// its leases, including Close.
+// Trace has functions that are called for the events of locks. Each function may be nil. The functions run in the
+// goroutine in which the event happened, and no mutex of this package is held. They must not block,
+// because renewals wait for them. Several goroutines may call them at the same time. They may call any method of the
+// Locker and of its leases, including Close.
 type Trace struct {
 	// Waiting: an acquire waits, because it was refused or another caller of this process already waits.
 	Waiting func(WaitingEvent)
@@ -21,20 +21,20 @@ type Trace struct {
 	// AcquireFailed: an Acquire, TryAcquire, Do, TryDo or an attempt of Lead ended without a lease. A lease
 	// that could not be sealed causes the events Acquired and Released instead.
 	AcquireFailed func(AcquireFailedEvent)
-	// HeldByOther: a request was refused. A waiter that polls reports each refusal. A waiter in a queue of
-	// the store reports it after a short wait, or when its wait ends without a grant.
+	// HeldByOther: a request was refused. A waiter that polls reports each refusal. A waiter in a queue of the store
+	// reports a refusal after a short wait, or when its wait ends without a grant.
 	HeldByOther func(HeldByOtherEvent)
 	// Renewed: the store renewed the lease.
 	Renewed func(RenewedEvent)
 	// RenewalFailed: a renewal failed or its outcome is unknown. It is retried until the deadline.
 	RenewalFailed func(RenewalFailedEvent)
-	// Lost: the lease ended before it was released. The event happens once, at the latest in a Release that
+	// Lost: the lease ended before it was released. The event is emitted once, at the latest by the Release that
 	// notices the loss.
 	Lost func(LostEvent)
 	// Released: the holder released the lease.
 	Released func(ReleasedEvent)
-	// Resolved: a grant of unknown outcome was released in the background, or the task gave up after its time
-	// limit.
+	// Resolved: a background task has resolved a request of unknown outcome. It has released the grant,
+	// found no grant, or given up.
 	Resolved func(ResolvedEvent)
 }
 
@@ -54,7 +54,7 @@ type LeaseInfo struct {
 // WaitingEvent is the event of [Trace.Waiting].
 type WaitingEvent struct {
 	LockInfo
-	Ahead int // waiters of this process that are before this waiter
+	Ahead int // number of waiters of this process that are before this waiter
 }
 
 // AcquiredEvent is the event of [Trace.Acquired].
@@ -62,9 +62,9 @@ type AcquiredEvent struct {
 	LeaseInfo
 	Waited     time.Duration // time since the call began
 	Attempts   int           // requests sent
-	Unanswered int           // requests without a known outcome
+	Unanswered int           // requests whose outcome is unknown
 	TTL        time.Duration
-	HandedOver bool            // another holder of the same Locker handed the name over, in the request that released its own lease
+	HandedOver bool            // another holder of the same Locker handed the name over in the request that released that holder's lease
 	Context    context.Context // the caller's context, for its values, such as a span
 }
 
@@ -74,7 +74,7 @@ type AcquireFailedEvent struct {
 	Err        error           // the error that the call returns
 	Waited     time.Duration   // time since the call began
 	Attempts   int             // requests sent
-	Unanswered int             // requests without a known outcome
+	Unanswered int             // requests whose outcome is unknown
 	Context    context.Context // the caller's context, for its values, such as a span
 }
 
@@ -112,7 +112,7 @@ type LostEvent struct {
 type ReleasedEvent struct {
 	LeaseInfo
 	Held    time.Duration   // time since the grant
-	Err     error           // nil, an ErrLost, or an ErrUnknown, after which the release is retried in the background
+	Err     error           // the error that Release returns; nil if the store has released the lease
 	Context context.Context // context of the lease, for its values
 }
 
@@ -120,7 +120,7 @@ type ReleasedEvent struct {
 type ResolvedEvent struct {
 	LockInfo
 	Freed bool  // the store held the grant and has released it
-	Err   error // the last error, if the task gave up; the grant ends with its TTL
+	Err   error // the last error, if the background task gave up; a grant then ends with its TTL
 }
 
 // emit calls the function that pick chooses, for each trace of cfg that has it.
@@ -144,8 +144,9 @@ func lockInfo(key driver.Key, holder string) LockInfo {
 	return LockInfo{Namespace: key.Namespace, Name: key.Name, Holder: holder}
 }
 
-// LogTrace returns a trace that logs to l. What an operator must know is a warning or an error, acquisitions
-// and releases are information, and the rest is for debugging. The keys of the attributes are stable.
+// LogTrace returns a trace that logs to l. It logs failures that an operator must know as warnings or errors.
+// It logs acquisitions and releases at level Info, and all other events at level Debug. The keys of the attributes
+// are stable.
 func LogTrace(l *slog.Logger) *Trace {
 	log := func(level slog.Level, msg string, who []slog.Attr, attrs ...slog.Attr) {
 		l.LogAttrs(context.Background(), level, "rowlock: "+msg, append(who, attrs...)...)

@@ -13,9 +13,9 @@ import (
 // errWaitOver is the cause of a context that ended because the time of the option Wait was over.
 var errWaitOver = errors.New("wait is over")
 
-// waiter is an acquisition that waits in the queue of this process. While it is the first there, it sends
-// requests to the store. Between two requests the waiter rests. Then a release of this process may hand the
-// name over to it.
+// waiter is an acquisition that waits in the queue of this process. While it is the first of the queue,
+// it sends requests to the store. Between two requests the waiter rests. A release of this process may hand the name
+// over to a resting waiter.
 type waiter struct {
 	*acquisition
 	place      *place
@@ -26,13 +26,13 @@ type waiter struct {
 }
 
 // limit returns a context that ends when the caller's context does, when its Wait is over, or when the locker is
-// closed. The first call makes the context, so that an acquisition without a wait does not need it.
+// closed. The first call creates the context, so that an acquisition that does not wait creates none.
 func (w *waiter) limit() context.Context {
 	if w.bound != nil {
 		return w.bound
 	}
 	ctx, cancel := context.WithCancelCause(w.ctx)
-	if w.locker.closing.Err() != nil { // AfterFunc is asynchronous, and a waiter could subscribe meanwhile
+	if w.locker.closing.Err() != nil { // AfterFunc is asynchronous, and the waiter could subscribe before its function runs
 		cancel(ErrClosed)
 	}
 	stopClosing := context.AfterFunc(w.locker.closing, func() { cancel(ErrClosed) })
@@ -128,8 +128,8 @@ func (w *waiter) await() (_ *Lease, _ verdict, waited bool) {
 	return le, next, waited
 }
 
-// subscribe asks the store for notifications. It reports whether the store now sends them and did not before.
-// The next first waiter keeps the subscription of its predecessor.
+// subscribe asks the store for notifications. It reports whether the subscription is new: whether the store now sends
+// notifications and did not send them before. The next first waiter keeps the subscription of its predecessor.
 func (w *waiter) subscribe() bool {
 	if w.locker.notifier == nil || w.subscribed {
 		return false
@@ -150,7 +150,7 @@ func (w *waiter) subscribe() bool {
 
 // behindHolder reports whether the previous first waiter has just acquired the name, so that a request would be
 // refused. The release of that lease wakes this waiter or hands the name over. If the lease ends in another way,
-// the poll detects that.
+// the waiter detects that by polling.
 func (w *waiter) behindHolder() bool {
 	return w.place.ahead > 0 && w.held != nil && w.locker.handing != nil && w.place.predecessorHolds()
 }
@@ -223,12 +223,12 @@ const (
 	longestPoll  = time.Second // before jitter, which makes it 1.5 s at most
 )
 
-// poll chooses the delay between two requests. A name that has been held for long will probably be held for longer. So
-// a waiter without notifications waits for a quarter of the time for which the name has been held, and for a second at
-// most. On average it is late by an eighth of that time. If the store knows how many waiters are ahead, the delay grows
-// with their number. While that number stays the same, one process may hand the name over from holder to holder, so that
-// each hold is short. Therefore the time since the number last changed counts instead if it is longer, up to
-// longestSeries.
+// poll chooses the delay between two requests. A name that has been held for long will probably be held for longer.
+// So a waiter without notifications polls after a quarter of the time for which the name has been held,
+// and after a second at most. On average it notices a release late by an eighth of the hold. If the store knows how
+// many waiters are ahead, the delay grows with their number. While that number stays the same, the holders may all be
+// in one process, which hands the name over after short holds. Therefore, if the time since the number last changed
+// is longer than the hold, next uses that time, up to longestSeries.
 type poll struct {
 	backoff backoff.Backoff
 	ahead   int       // waiters ahead, by the last reply
@@ -239,8 +239,8 @@ func newPoll() poll {
 	return poll{backoff: backoff.Backoff{Next: 20 * time.Millisecond, Most: longestPoll}}
 }
 
-// next returns how long to rest after a refusal, or after a request without a reply (held is nil). If the
-// store notifies the waiter, polling only covers a lost notification.
+// next returns how long to rest after a refusal, or after a request without a reply (held is nil).
+// woken says that a notification or a release wakes the waiter, so that polling only covers a lost notification.
 func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 	if held == nil {
 		return p.backoff.Step()
@@ -249,7 +249,7 @@ func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 		p.ahead, p.from = held.Ahead, time.Now()
 	}
 	var pause time.Duration
-	if woken || held.Since <= 0 || held.Reason == driver.Contended { // Since does not say for how long a contended lock stays so
+	if woken || held.Since <= 0 || held.Reason == driver.Contended { // Since does not say how long a contended name will stay contended
 		pause = p.backoff.Step()
 	} else {
 		place := time.Duration(held.Ahead) + 1
@@ -262,16 +262,17 @@ func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 	return pause
 }
 
-// Limits of a series of hand-overs, during which the name never becomes free, so that no other process can
-// acquire it. A larger number would cost waiters of other processes more time when holds are short, and would
-// save little. With a smaller number, the requests at the end and the beginning of a series would cost more. The
-// time limits a series of long holds, for which one more request does not matter.
+// Limits of a series of hand-overs, during which the name never becomes free, so that no other process can acquire
+// it. With a larger mostHanded, waiters of other processes would wait longer when holds are short,
+// and little would be saved. With a smaller mostHanded, the requests that begin and end a series would cost more.
+// longestSeries limits a series of long holds, where one more request does not matter.
 const (
 	longestSeries = 100 * time.Millisecond
 	mostHanded    = 16
 )
 
-// series says how a lease came to its process: through the store, or by how many hand-overs in a row.
+// series counts the hand-overs in a row that led to a lease. It is zero for a lease that was requested from the
+// store.
 type series struct {
 	began  clock.Instant // when the first lease of the series was requested from the store
 	handed int
