@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Dialect is a family of databases. The zero value is invalid: every function returns an error for it.
+// Dialect names a family of databases. The zero value is invalid: every function of this package returns an error for
+// the zero value.
 type Dialect uint8
 
 const (
@@ -19,7 +20,7 @@ const (
 
 var dialectNames = map[Dialect]string{Postgres: "postgres", MySQL: "mysql", SQLite: "sqlite"}
 
-// String returns the dialect's name in lower case, which [Dialect.UnmarshalText] reads.
+// String returns the dialect's name in lower case. [Dialect.UnmarshalText] accepts this name.
 func (d Dialect) String() string {
 	if name, ok := dialectNames[d]; ok {
 		return name
@@ -35,7 +36,8 @@ func (d Dialect) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText reads a dialect's name, in any case. "mariadb" means MySQL, and "postgresql" means Postgres.
+// UnmarshalText parses a dialect's name and ignores its case. It also accepts "mariadb" for MySQL, "postgresql" for
+// Postgres and "sqlite3" for SQLite.
 func (d *Dialect) UnmarshalText(text []byte) error {
 	switch name := strings.ToLower(string(text)); name {
 	case "postgres", "postgresql":
@@ -57,7 +59,7 @@ func (d Dialect) check() error {
 	return nil
 }
 
-// quote returns the character that encloses identifiers.
+// quote returns the character that quotes identifiers in SQL.
 func (d Dialect) quote() string {
 	if d == MySQL {
 		return "`"

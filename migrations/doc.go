@@ -1,13 +1,15 @@
-// Package migrations creates and updates the tables of packages sqllock, fence, advisory and mysqlock. Nothing else in this module does:
-// nothing is created at run time.
+// Package migrations creates and updates the tables of packages sqllock, fence, advisory and mysqlock.
+// No other package of this module creates tables: the locks and the fence create none at run time.
 //
-// There are three ways to use it. [Up] brings the tables to the newest version. Every process may call it at its start, at the same time.
-// [FS] returns the files, for a goose provider or a folder of goose migrations of your own. [SQL] is one plain script, for every other
-// tool. In all three, [Table] names the table, as sqllock.Table does.
+// There are three ways to apply the migrations. [Up] brings the tables to the newest version. Every process may call Up
+// when it starts, even if many start at the same time. [FS] returns the migrations as files for goose: for a provider,
+// or for your own folder of migrations. [SQL] returns the migrations as one plain script for any other tool.
+// All three accept the option [Table], which sets the name of the lease table like sqllock.Table.
 //
 // # The tables
 //
-// The files document every column. Their numbers are the same on all databases, and SQLite has no third one.
+// The migration files document every column. A migration has the same number on all databases. SQLite has no migration
+// 00003.
 //
 //	00001_lease  rowlock_lease             a row for each name that was ever locked; a release keeps it, because the next token must be larger
 //	             rowlock_lease_meta        one row: the floor of all tokens, the server that grants, and its quarantine
@@ -21,11 +23,13 @@
 //	             rowlock_lease_counter     the tokens of package mysqlock (MySQL and MariaDB)
 //	00004_run    rowlock_lease_run         the history of "rowlock run"; no lock depends on it
 //
-// A lock in rows needs the first file alone. rowlock_lease_version is goose's own table: which of these were applied.
+// Package sqllock needs only the first migration. In the table rowlock_lease_version, goose records the migrations that
+// were applied.
 //
 // # Privileges
 //
-// The role that migrates owns the tables. The programs that lock need less. On Postgres, for everything but Prune:
+// The role that runs the migrations owns the tables. The programs that acquire locks need fewer privileges.
+// On Postgres, these privileges are enough for every method of the lease backend except Prune:
 //
 //	GRANT USAGE ON SCHEMA ops TO app; -- if the tables are in a schema of their own
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease TO app;
@@ -37,39 +41,41 @@
 //	GRANT DELETE ON rowlock_lease TO app;
 //	GRANT UPDATE (floor) ON rowlock_lease_meta TO app;
 //
-// Package fence, whose tables may be in another database than the locks, needs:
+// Package fence needs these privileges in the database of its tables, which may be another database than that of the
+// locks:
 //
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_fence TO app;
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_outcome TO app; -- for Tx and TxPgx
 //
-// That is enough for a guard's Reset. Its Prune also needs:
+// A guard's Reset needs no other privilege. A guard's Prune also needs:
 //
 //	GRANT DELETE ON rowlock_lease_fence TO app;
 //	GRANT DELETE ON rowlock_lease_outcome TO app;
 //	GRANT SELECT ON rowlock_lease TO app;
 //
-// A program may hold or end its lease in the transactions of its data, as another user than the one that locks. That user needs the
-// first of these for CheckHeld, and all for ReleaseOnCommit:
+// A program may check or release its lease within the transactions that write its data, and connect for them as another
+// user. For CheckHeld that user needs the first of these privileges. For ReleaseOnCommit the user needs all of them:
 //
 //	GRANT SELECT ON rowlock_lease TO app;
 //	GRANT UPDATE (nonce, expires_at, held_until, reserved_for) ON rowlock_lease TO app;
 //	GRANT SELECT ON rowlock_lease_waiter TO app; -- on Postgres, whose waiters are notified
 //
-// Only the owner of a table can protect it by fence.Protect. A user that writes to it needs no further privilege, on any database, and
-// none on rowlock_lease_fence_pass.
+// Only the owner of a table can protect the table with fence.Protect. A user that writes to a protected table needs no
+// further privilege on any database, and none on rowlock_lease_fence_pass.
 //
 // Package advisory needs:
 //
 //	GRANT USAGE ON SEQUENCE rowlock_lease_token TO app;
 //
-// The history of the command needs this. Without it the command works and records nothing:
+// The history of "rowlock run" needs this privilege. Without the privilege the command works, but records no history:
 //
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON rowlock_lease_run TO app;
 //
-// The statements also call rowlock_lease_same_epoch, pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and pg_control_system. Every role may, unless that
-// was revoked. List and Inspect alone need SELECT on rowlock_lease, and a guard's Marks on rowlock_lease_fence.
+// The statements also call rowlock_lease_same_epoch, pg_current_wal_lsn, pg_walfile_name, pg_postmaster_start_time and
+// pg_control_system. By default every role may execute these functions. A program that calls only List and Inspect
+// needs SELECT on rowlock_lease. A program that calls only a guard's Marks needs SELECT on rowlock_lease_fence.
 //
-// On MySQL and MariaDB the same privileges are enough. The table's database stands in front:
+// On MySQL and MariaDB the same privileges are enough. There the name of the database precedes the name of the table:
 //
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease TO app;
 //	GRANT SELECT, UPDATE ON app.rowlock_lease_meta TO app;
@@ -80,17 +86,20 @@
 //
 // # Your own migrations
 //
-// [SessionLocker] and [Locker] let the processes of a fleet run any goose migrations once:
+// If many processes run your own goose migrations when they start, [SessionLocker] or [Locker] makes sure that each
+// migration runs only once:
 //
 //	goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(migrations.SessionLocker(migrations.Postgres, "app")))
 //	goose.NewProvider(goose.DialectMySQL, db, files, goose.WithLocker(migrations.Locker(locker, "app migrations")))
 //
-// The first needs a direct connection, and no table. The second works with every backend, behind any pooler, and shows who migrates.
+// SessionLocker needs a direct connection to the database, and no table. Locker works with every backend and any
+// connection pooler, and its lock shows which process migrates.
 //
 // # Taking turns
 //
-// Processes that migrate at the same time take turns. On Postgres they use an advisory lock of the session (pg_try_advisory_lock). Its key is
-// the first eight bytes of the SHA-256 of "rowlock migrations " and the table's name. On MySQL they use GET_LOCK. Both belong to the session,
-// so migrate through a direct connection and not through a pooler in transaction mode. On SQLite a process that loses the race tries again
-// and finds the work done.
+// Processes that migrate at the same time wait for each other. On Postgres they use a session-level advisory lock
+// (pg_try_advisory_lock). The key of the advisory lock is the first eight bytes of the SHA-256 of "rowlock migrations "
+// and the table's name. On MySQL and MariaDB the processes use GET_LOCK. These locks belong to the database session.
+// So migrate through a direct connection, and not through a pooler in transaction mode. SQLite has no such lock:
+// a process whose migration conflicts with that of another process retries, and finds that the migration is done.
 package migrations

@@ -11,8 +11,9 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// migrationOf returns a folder with the script as a user's migration. Postgres functions contain semicolons, so the
-// script is one statement for goose there. The drivers of the other databases accept one statement at a time.
+// migrationOf returns a folder that contains the script as a user's own goose migration. On Postgres the functions
+// contain semicolons, so goose must run the whole script as one statement. On the other databases goose splits the
+// script at its semicolons.
 func migrationOf(d migrations.Dialect, script string) fs.FS {
 	if d == migrations.Postgres {
 		script = "-- +goose StatementBegin\n" + script + "-- +goose StatementEnd\n"
@@ -20,8 +21,8 @@ func migrationOf(d migrations.Dialect, script string) fs.FS {
 	return fstest.MapFS{"00007_rowlock.sql": {Data: []byte("-- +goose Up\n" + script)}}
 }
 
-// Tables that a user's own migrations created are left alone: they are not reported as missing, and nothing else is
-// created.
+// If a user's own migrations created the tables, Up, Down and Status return ErrMadeElsewhere, and Up and Down change
+// nothing.
 func TestTablesOfOtherMigrationsAreLeftAlone(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		ctx := t.Context()

@@ -12,7 +12,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// The tables are created once, by a program or a deployment that may change the schema. Up does nothing if they are up to date.
+// A program or a deployment job with the privilege to change the schema creates the tables. Up does nothing if the
+// tables are up to date.
 func ExampleUp() {
 	folder, err := os.MkdirTemp("", "rowlock")
 	if err != nil {

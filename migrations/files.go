@@ -15,8 +15,9 @@ import (
 //go:embed postgres/*.sql mysql/*.sql sqlite/*.sql
 var migrationFiles embed.FS
 
-// FS returns the migrations of d as files in goose's format, named NNNNN_what.sql. They contain the name of the table.
-// Copy them into your own folder of migrations, or pass them to your own goose provider.
+// FS returns the migrations of d as files in goose's format. The files have names such as 00001_lease.sql,
+// and use the table name that the option [Table] sets. Copy the files into your own folder of migrations,
+// or pass FS to your own goose provider.
 func FS(d Dialect, opts ...Option) (fs.FS, error) {
 	table, err := tableOf(d, opts)
 	if err != nil {
@@ -25,8 +26,8 @@ func FS(d Dialect, opts ...Option) (fs.FS, error) {
 	return files(d, table)
 }
 
-// files returns an archive in memory. Of the standard library's file systems, only an archive accepts files whose text
-// is computed at run time.
+// files returns the migrations as a ZIP archive in memory. In the standard library, zip.Reader is the only file system
+// outside of tests for files whose text is computed at run time.
 func files(d Dialect, table sqltable.Table) (fs.FS, error) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
@@ -65,7 +66,7 @@ func SQL(d Dialect, opts ...Option) (string, error) {
 	return script.String(), err
 }
 
-// each calls do with each migration of d, in order.
+// each calls do for each migration of d, in the order of their numbers. It stops at the first error.
 func each(d Dialect, do func(name, text string) error) error {
 	entries, err := migrationFiles.ReadDir(d.String())
 	if err != nil {
@@ -83,7 +84,7 @@ func each(d Dialect, do func(name, text string) error) error {
 	return nil
 }
 
-// upwards returns the part of a migration between goose's Up and Down, without goose's annotations.
+// upwards returns the statements of a migration between goose's annotations Up and Down, without the annotations.
 func upwards(text string) string {
 	var b strings.Builder
 	up := false

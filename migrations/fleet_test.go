@@ -23,12 +23,12 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// fleetVariable makes this test binary one process of a fleet. Each process migrates at its start. The variable
-// contains the kind of lock, dialect, driver and DSN.
+// fleetVariable is an environment variable. If it is set, this test binary runs the user's migrations and exits.
+// The value contains the kind of lock, the dialect, the driver and the DSN.
 const fleetVariable = "ROWLOCK_TEST_FLEET"
 
-// Twenty processes that start at once run a user's own goose migrations once, and all succeed. On MySQL and MariaDB
-// this requires that goose's own table exists already.
+// If twenty processes that start at the same time run a user's own goose migrations, each migration runs once,
+// and all processes succeed. On MySQL and MariaDB, goose's own version table must exist before.
 func TestAFleetMigratesOnce(t *testing.T) {
 	require.Empty(t, os.Getenv(fleetVariable), "TestMain must have made this a process of a fleet: it would start another one")
 	eachDatabase(t, func(t *testing.T, on target) {
@@ -39,7 +39,7 @@ func TestAFleetMigratesOnce(t *testing.T) {
 		}
 		require.NoError(t, migrations.Up(t.Context(), on.db, on.dialect))
 		for _, kind := range kinds {
-			if on.dialect == migrations.MySQL { // see SessionLocker: goose looks before it locks
+			if on.dialect == migrations.MySQL { // goose creates its version table before it locks: see SessionLocker
 				p, err := goose.NewProvider(goose.DialectMySQL, on.db, os.DirFS("testdata/fleet"))
 				require.NoError(t, err)
 				_, err = p.HasPending(t.Context())
@@ -65,7 +65,7 @@ func TestAFleetMigratesOnce(t *testing.T) {
 	})
 }
 
-// migrateInFleet does what a user's program does at its start.
+// migrateInFleet runs the user's migrations, as a user's program does when it starts.
 func migrateInFleet(job []string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -100,8 +100,8 @@ func migrateInFleet(job []string) (err error) {
 	return err
 }
 
-// A session locker waits for the session that has the lock. Different names have different locks. Unlocking a session
-// that does not have the lock closes it and returns an error.
+// A session locker waits until the session that has the lock releases it. Different names are different locks.
+// Unlocking a session that does not have the lock returns an error and closes the session.
 func TestSessionLockerTakesTurns(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		ctx := t.Context()
@@ -135,8 +135,8 @@ func TestSessionLockerTakesTurns(t *testing.T) {
 	})
 }
 
-// A locker over any backend serialises migrations, too. It reports a lease that was lost meanwhile, and a process
-// without the lock cannot unlock.
+// Locker serialises migrations with a lock of any backend. If the lease was lost during the migration,
+// Unlock returns an error. Unlock also fails in a process that does not have the lock.
 func TestLockerOverABackend(t *testing.T) {
 	store := memlock.New()
 	locker, err := rowlock.New(store)

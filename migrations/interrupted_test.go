@@ -16,12 +16,13 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// If the connection of an Up breaks after any of its statements, the next Up finishes it. The next Down finishes a
-// Down. MySQL and MariaDB cannot roll back DDL, so an interrupted migration is half done.
+// If the connection breaks after any statement of Up, the next Up completes the migrations. If the connection breaks
+// during DownAll, the next DownAll completes the rollback. MySQL and MariaDB cannot roll back DDL, so an interrupted
+// migration has run only some of its statements.
 func TestInterruptedMigrationsGoOn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		if on.dialect != migrations.MySQL {
-			return // a migration is a transaction there
+			return // PostgreSQL and SQLite run a migration in a transaction
 		}
 		config, err := mysql.ParseDSN(on.dsn)
 		require.NoError(t, err)
@@ -40,7 +41,7 @@ func TestInterruptedMigrationsGoOn(t *testing.T) {
 			on.isNewest(ctx, t, fmt.Sprintf("up%d", step), step)
 			ups = step
 		}
-		for step, cut := 1, true; cut; step += 3 { // rolling back a version takes a few steps
+		for step, cut := 1, true; cut; step += 3 { // a rollback of one version sends several requests, so the test skips some steps
 			table := migrations.Table(fmt.Sprintf("down%d", step))
 			require.NoError(t, migrations.Up(ctx, on.db, on.dialect, table))
 			cut = interrupted(t, proxy, connector, step, func(db *sql.DB) error { return migrations.DownAll(ctx, db, on.dialect, table) })
@@ -53,7 +54,7 @@ func TestInterruptedMigrationsGoOn(t *testing.T) {
 	})
 }
 
-// isNewest brings the tables to the newest version, and checks them.
+// isNewest calls Up, and checks that the tables then have the newest version.
 func (on target) isNewest(ctx context.Context, t *testing.T, table string, step int) {
 	t.Helper()
 	require.NoError(t, migrations.Up(ctx, on.db, on.dialect, migrations.Table(table)), "cut at step %d", step)
@@ -69,8 +70,8 @@ func (on target) isNewest(ctx context.Context, t *testing.T, table string, step 
 	}
 }
 
-// interrupted runs work on a connection that breaks when it sends for the step-th time, and reports whether it sent
-// that often.
+// interrupted runs work on a connection that breaks when the client sends its step-th request. It returns false if the
+// client sent fewer requests.
 func interrupted(t *testing.T, proxy *faultproxy.Proxy, connector driver.Connector, step int, work func(*sql.DB) error) (cut bool) {
 	t.Helper()
 	db := sql.OpenDB(connector)
@@ -79,7 +80,7 @@ func interrupted(t *testing.T, proxy *faultproxy.Proxy, connector driver.Connect
 	go func() { done <- work(db) }()
 	for {
 		select {
-		case <-done: // a connection that breaks while it is made is made again
+		case <-done: // if the connection breaks while it is being opened, the pool opens another connection
 			cut = cut || proxy.IsCut()
 			proxy.Restore()
 			require.NoError(t, db.Close())

@@ -12,25 +12,28 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// SessionLocker lets the processes of a fleet run any goose migrations once. Pass it to goose.WithSessionLocker. It
-// needs no table. The lock belongs to the session that migrates: on Postgres it is an advisory lock, on MySQL and
-// MariaDB GET_LOCK. So the migrations need a direct connection, or a pooler in session mode. name distinguishes
-// folders of migrations. The lock is local to this database.
+// SessionLocker returns a lock for your own goose migrations. Many processes may then migrate at the same time,
+// and each migration runs once. Pass the lock to goose.WithSessionLocker. The lock needs no table. It belongs to the
+// database session that migrates: on Postgres it is an advisory lock, on MySQL and MariaDB GET_LOCK.
+// So goose needs a direct connection, or a pooler in session mode. If you have several folders of migrations,
+// give each folder its own name. The lock applies only within one database.
 //
-// goose (3.29) checks for pending migrations before it acquires the lock, and creates its version table then. MySQL
-// and MariaDB have no transaction around that. A process that checks in between fails once with "missing zero version
-// migration", and must be started again.
+// Before goose (3.29) acquires the lock, it checks for pending migrations, and creates its version table if the table
+// is missing. On MySQL and MariaDB goose creates the table and inserts its first row in two steps, without a
+// transaction. A process that checks between these two steps fails with "missing zero version migration",
+// and must be started again.
 //
-// A waiting process polls every 50 ms until the ctx of goose's call ends. It holds no snapshot between polls, so it
-// does not stall CREATE INDEX CONCURRENTLY. When the migrating process dies, the server ends its session, and the next
-// process continues. If a session cannot be unlocked, it is closed. The server's errors are returned. SQLite has no
-// session locks, and returns lock.ErrLockNotImplemented: use [Locker] there.
+// A waiting process polls about every 50 ms until the ctx that was passed to goose ends. The process holds no snapshot
+// between polls, so it does not block CREATE INDEX CONCURRENTLY. When the migrating process dies, the server ends its
+// session, and the next process continues. If a session cannot be unlocked, SessionUnlock closes the session.
+// Errors of the server are returned. SQLite has no session locks: there SessionLock returns lock.ErrLockNotImplemented.
+// Use [Locker] on SQLite.
 //
-// goose itself closes the connection at the end. With lib/pq, which ignores contexts, that call waits on a silent
-// network until the connection fails. Set tcp_user_timeout on the machine, or use pgx's driver. [Up], [Down] and
-// [Status] end with their ctx with any driver.
+// goose closes the connection when it ends. The driver lib/pq ignores contexts: if the server does not answer,
+// closing waits until the connection fails. Set tcp_user_timeout on the machine, or use pgx's driver. [Up],
+// [Down] and [Status] return when their ctx ends, with any driver.
 func SessionLocker(d Dialect, name string) lock.SessionLocker {
-	return fleetSession{turns{d, "goose:" + name}} // no table's name has a colon
+	return fleetSession{turns{d, "goose:" + name}} // table names contain no colon, so this name differs from the names of Up's locks
 }
 
 type fleetSession struct{ turns }
@@ -49,11 +52,12 @@ func (s fleetSession) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	return s.give(ctx, conn)
 }
 
-// Locker lets the processes of a fleet run any goose migrations once, using a lock of any backend. Pass it to
-// goose.WithLocker. Lock waits as [rowlock.Locker.Acquire] does, with these options, and Unlock releases. goose cannot
-// be notified during a migration that the lease was lost. Unlock then returns a rowlock.ErrLost, and goose reports it
-// as the failure of the call. The caller closes the locker. The locker's store must exist before (for lease rows: call
-// [Up] first).
+// Locker returns a lock for your own goose migrations that uses a lock of any backend. Many processes may then migrate
+// at the same time, and each migration runs once. Pass the lock to goose.WithLocker. Lock calls
+// [rowlock.Locker.Acquire] with opts, and Unlock releases the lease. If the lease is lost during a migration,
+// goose is not notified and continues. Unlock then returns a rowlock.ErrLost, and goose returns that error.
+// The caller closes the locker. The tables or keys that the locker's store needs must exist before. For lease rows,
+// call [Up] first.
 func Locker(locker *rowlock.Locker, name string, opts ...rowlock.Option) lock.Locker {
 	return &fleetLocker{locker: locker, name: name, opts: opts}
 }
@@ -81,8 +85,7 @@ func (l *fleetLocker) Lock(ctx context.Context, _ *sql.DB) error {
 	return nil
 }
 
-// Unlock releases the lock. Only the process that holds it may call Unlock. The lock itself excludes concurrent calls
-// of Lock.
+// Unlock releases the lease that Lock acquired. It returns an error if this fleetLocker holds no lease.
 func (l *fleetLocker) Unlock(ctx context.Context, _ *sql.DB) error {
 	l.mu.Lock()
 	lease := l.lease

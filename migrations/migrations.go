@@ -14,20 +14,23 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// ErrMadeElsewhere is the error of [Up], [Down] and [Status] if the tables exist and the version table does not. Other
-// migrations created the tables: a folder of your own, or the script of [SQL]. The same migrations must also update
-// them. Nothing was changed. A MySQL user that lacks the privilege to see the version table gets this error, too.
+// ErrMadeElsewhere is the error that [Up], [Down] and [Status] return if the lease table exists and the version table
+// does not. In that case other migrations created the tables: your own folder of migrations, or the script from [SQL].
+// Update the tables in the same way as you created them. The call that returned the error changed nothing.
+// A MySQL user who has no privilege on the version table gets this error, too.
 var ErrMadeElsewhere = errors.New("the tables were made by other migrations, which must bring them up to date as well")
 
-// Up brings the tables to the newest version. Any number of processes may call it at the same time, and again at every
-// start: one process migrates, the others wait for it, and all find the same tables.
+// Up brings the tables to the newest version. Any number of processes may call Up at the same time,
+// and each process may call it whenever it starts. One process migrates, and the other processes wait until it has
+// finished.
 //
-// An Up that was interrupted continues where it stopped. This includes MySQL and MariaDB, which cannot roll back DDL.
+// If a call of Up was interrupted, the next call continues where it stopped. MySQL and MariaDB cannot roll back DDL,
+// but the next call continues there, too.
 //
-// ctx bounds the waiting and the migrating, with any driver. If the driver ignores contexts, the statement that is
-// running continues until the connection ends. On Postgres and MySQL a lock of the session serialises the processes,
-// so db must reach the server directly or through a pooler in session mode. The caller closes db. Errors are those of
-// the database, with the migration's name. If ctx has ended, the error wraps ctx's error, too.
+// When ctx ends, Up stops waiting or migrating, and returns, with any driver. If the driver ignores contexts,
+// the running statement continues until the connection ends. On Postgres and MySQL a session lock serialises the
+// processes, so db must reach the server directly or through a pooler in session mode. The caller closes db.
+// Up returns the database's error with the migration's name. If ctx has ended, the error also wraps ctx's error.
 func Up(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	return migrate(ctx, db, d, opts, "up", func(p *goose.Provider) error {
 		for _, source := range p.ListSources() {
@@ -40,9 +43,9 @@ func Up(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	})
 }
 
-// Down rolls back the migration that was applied last, one step, as goose does. It drops the tables of that migration
-// with their rows: the marks of package fence, or the locks. If no migration is applied, Down does nothing. The
-// version table remains. [DownAll] rolls back all migrations.
+// Down rolls back only the newest applied migration, like goose's down. It drops the tables of that migration,
+// and their rows are lost: for example the locks, or the marks of package fence. If no migration is applied,
+// Down does nothing. Down never drops the version table. [DownAll] rolls back all migrations.
 func Down(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	return migrate(ctx, db, d, opts, "down", func(p *goose.Provider) error {
 		_, err := p.Down(ctx)
@@ -53,8 +56,9 @@ func Down(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	})
 }
 
-// DownAll rolls back all migrations, the newest first, and so drops every table except the version table. MySQL and
-// MariaDB cannot roll back DDL: repeat a DownAll or a [Down] that was interrupted before you call [Up].
+// DownAll rolls back all migrations, the newest first. So it drops every table except the version table.
+// MySQL and MariaDB cannot roll back DDL. If a DownAll or a [Down] was interrupted there, repeat that call before you
+// call [Up].
 func DownAll(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	return migrate(ctx, db, d, opts, "down", func(p *goose.Provider) error {
 		_, err := p.DownTo(ctx, 0)
@@ -68,12 +72,13 @@ func DownAll(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 // MigrationStatus describes one migration of this version of the library, and whether it was applied.
 type MigrationStatus struct {
 	Version   int64
-	Name      string // of its file
+	Name      string // the name of the migration's file
 	Applied   bool
 	AppliedAt time.Time // UTC, in whole seconds; zero if not applied
 }
 
-// Status lists the migrations in order. It only reads.
+// Status returns all migrations of this version of the library, in the order of their numbers. It changes nothing in
+// the database.
 func Status(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) ([]MigrationStatus, error) {
 	table, err := tableOf(d, opts)
 	if err != nil {
@@ -112,11 +117,12 @@ func Status(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) ([]Migra
 
 var errNoDB = errors.New("migrations: the database handle is nil")
 
-// raceTries bounds how often a SQLite migration is tried. SQLite has no lock for whole migrations. A process that
-// loses a race checks again and finds the work done.
+// raceTries is how many times a migration of SQLite is tried. SQLite has no lock that serialises whole migrations.
+// If the migrations of two processes conflict, one process fails, retries, and finds that the migration is done.
 const raceTries = 10
 
-// migrate runs work with a provider. goose creates nothing by itself, logs nothing, and uses no global migrations.
+// migrate calls work with a goose provider for d's migrations. The provider logs nothing, and ignores migrations that
+// the program has registered with goose globally.
 func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, direction string, work func(*goose.Provider) error) error {
 	table, err := tableOf(d, opts)
 	if err != nil {
@@ -147,9 +153,9 @@ func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, directio
 	}
 }
 
-// inTime runs work until ctx ends, even if the driver ignores ctx. lib/pq waits for a reply until its connection ends,
-// and go-sql-driver/mysql does so for the reply to a commit. The abandoned work ends with the connection. SQLite has
-// no network.
+// inTime runs work, and returns when ctx ends even if the driver ignores ctx. lib/pq waits for every reply until its
+// connection ends. go-sql-driver/mysql waits in the same way for the reply to a commit. After ctx has ended,
+// work continues in the background until its connection ends. SQLite has no network, so inTime only calls work.
 func inTime[T any](ctx context.Context, db *sql.DB, d Dialect, work func() (T, error)) (T, error) {
 	if d == SQLite || bounded.IsPgx(db) {
 		return work()

@@ -29,7 +29,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// migrateVariable makes this test binary a process that migrates. It contains dialect, driver and DSN.
+// migrateVariable is an environment variable. If it is set, this test binary calls Up and exits. The value contains the
+// dialect, the driver and the DSN.
 const migrateVariable = "ROWLOCK_TEST_MIGRATE"
 
 func TestMain(m *testing.M) {
@@ -59,7 +60,7 @@ func migrate(job []string) (err error) {
 	return migrations.Up(ctx, db, d)
 }
 
-// target is an empty database.
+// target describes an empty database and a pool of connections to the database.
 type target struct {
 	dialect     migrations.Dialect
 	driver, dsn string
@@ -105,7 +106,7 @@ func (on target) count(t *testing.T, query string) int {
 	return n
 }
 
-// shipped returns the names of the dialect's migrations.
+// shipped returns the file names of the dialect's migrations in this repository.
 func shipped(t *testing.T, d migrations.Dialect) []string {
 	t.Helper()
 	paths, err := filepath.Glob(d.String() + "/*.sql")
@@ -165,7 +166,7 @@ func TestUpAndDownAgain(t *testing.T) {
 	})
 }
 
-// If the lease table exists with locks in it, Up creates the fence table, and no lock is lost.
+// If a database lacks the newest migration, Up applies that migration and keeps the locks in the lease table.
 func TestUpgradeFromTheFirstVersion(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		ctx := t.Context()
@@ -180,7 +181,7 @@ func TestUpgradeFromTheFirstVersion(t *testing.T) {
 	})
 }
 
-// Twenty processes that migrate at the same time end with one schema and no error.
+// If twenty processes migrate at the same time, no process fails, and each migration is applied once.
 func TestTwentyProcessesMigrateAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		var processes sync.WaitGroup
@@ -200,15 +201,16 @@ func TestTwentyProcessesMigrateAtOnce(t *testing.T) {
 	})
 }
 
-// Waiting for another process ends with ctx, and leaves no lock or session state behind.
+// If ctx ends while Up waits for another process's migration, Up returns, and leaves no lock or session state behind.
 func TestWaitingForAMigrationEndsWithTheContext(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		if on.dialect == migrations.SQLite {
-			return // has no such lock
+			return // SQLite has no lock for migrations
 		}
 		first, second := on.holdLock(t), t.Context()
 		for after := time.Millisecond; after < 150*time.Millisecond; after += after/4 + time.Millisecond {
-			// The context ends at any point: before a statement, while the server runs one, and in a delay.
+			// The context ends at different points: before a statement, while the server runs a statement,
+			// or between two polls.
 			ctx, cancel := context.WithTimeout(second, after)
 			require.ErrorIs(t, migrations.Up(ctx, on.db, on.dialect), context.DeadlineExceeded, "after %s", after)
 			cancel()
@@ -218,7 +220,7 @@ func TestWaitingForAMigrationEndsWithTheContext(t *testing.T) {
 	})
 }
 
-// holdLock acquires the migrations' lock in a separate session.
+// holdLock acquires the lock for migrations in a separate session.
 func (on target) holdLock(t *testing.T) (release func()) {
 	t.Helper()
 	conn, err := on.db.Conn(t.Context())
@@ -226,7 +228,7 @@ func (on target) holdLock(t *testing.T) (release func()) {
 	folder := filepath.Join("version", on.dialect.String())
 	key := any("rowlock_lease")
 	if on.dialect == migrations.Postgres {
-		key = int64(postgresKey) // as bits
+		key = int64(postgresKey) // the same 64 bits as a signed number
 	}
 	run := func(verb string) {
 		text, err := os.ReadFile(filepath.Join(folder, verb+".sql"))
@@ -242,10 +244,11 @@ func (on target) holdLock(t *testing.T) (release func()) {
 	}
 }
 
-// postgresKey is published: other tools may use the same lock.
+// postgresKey must not change: the package comment documents how the key is computed, so other tools may use the same
+// lock.
 var postgresKey uint64 = 0xccd32e744a818de9
 
-// A table of any name, in any case, has its own version table, and its own history.
+// A lease table may have any name in upper or lower case. Each lease table has its own version table.
 func TestUpWithATableOfAnyName(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		for _, name := range []string{"Jobs", "SELECT_", "jobs_2"} {
@@ -267,7 +270,7 @@ func TestUpWithATableOfAnyName(t *testing.T) {
 	})
 }
 
-// ownProvider is a goose provider of somebody else's.
+// ownProvider returns a goose provider as a user configures it in a program.
 func ownProvider(t *testing.T, on target, files fs.FS) *goose.Provider {
 	t.Helper()
 	dialect := map[migrations.Dialect]goose.Dialect{
@@ -284,7 +287,7 @@ func ownProvider(t *testing.T, on target, files fs.FS) *goose.Provider {
 	return p
 }
 
-// The files run in a user's own goose provider, with the user's version table.
+// A user's own goose provider can apply the files of FS and record them in the user's version table.
 func TestFSIsAFolderForGoose(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		fsys, err := migrations.FS(on.dialect, migrations.Table("jobs"))
@@ -301,7 +304,7 @@ func TestFSIsAFolderForGoose(t *testing.T) {
 	})
 }
 
-// The script is plain SQL: each statement runs, and it contains no goose annotations.
+// The script from SQL is plain SQL: every statement runs, and the script contains no goose annotations.
 func TestSQLIsAPlainScript(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		script, err := migrations.SQL(on.dialect, migrations.Table("jobs"))
@@ -311,7 +314,7 @@ func TestSQLIsAPlainScript(t *testing.T) {
 		assert.NotContains(t, strings.ToUpper(script), "DELIMITER")
 		withoutComments := regexp.MustCompile(`--[^\n]*`).ReplaceAllString(script, "")
 		statements := strings.Split(withoutComments, ";")
-		if on.dialect == migrations.Postgres { // the body of a function has semicolons of its own
+		if on.dialect == migrations.Postgres { // splitting at semicolons would break the bodies of the functions
 			statements = nil
 			_, err := on.db.ExecContext(t.Context(), script, pgx.QueryExecModeSimpleProtocol)
 			require.NoError(t, err)
@@ -327,7 +330,7 @@ func TestSQLIsAPlainScript(t *testing.T) {
 	})
 }
 
-// An invalid dialect, an invalid table name and a nil handle are refused by name.
+// Functions return an error that names the invalid dialect, the invalid table name or the nil database handle.
 func TestBadOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -342,7 +345,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, `table "a;"`)
 }
 
-// A dialect is written and read as text.
+// MarshalText writes a dialect as text, and UnmarshalText reads that text.
 func TestDialectAsText(t *testing.T) {
 	t.Parallel()
 	for _, d := range []migrations.Dialect{migrations.Postgres, migrations.MySQL, migrations.SQLite} {

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// An error is one line, even if pgx has tried several servers and reports each failure in a separate line.
+// An error is one line. pgx writes one line for each server that it has tried, and these lines are joined.
 func TestErrorsAreOneLine(t *testing.T) {
 	db, err := sql.Open("pgx", "postgres://u@127.0.0.1:1,127.0.0.1:2/d?sslmode=disable")
 	require.NoError(t, err)

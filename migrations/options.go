@@ -13,9 +13,10 @@ type options struct {
 	table string
 }
 
-// Table sets the name of the lease table, as sqllock.Table does: "table" or "schema.table". The default is
-// "rowlock_lease". The schema must exist. The other tables have the same name with a suffix such as "_meta", "_fence"
-// or "_version". A name that ends with one of these suffixes is refused.
+// Table sets the name of the lease table, in the form "table" or "schema.table", like sqllock.Table.
+// The default is "rowlock_lease". The schema must exist. The names of the other tables are this name with a suffix such
+// as "_meta", "_fence" or "_version". The functions of this package return an error if the name itself ends with such a
+// suffix.
 func Table(name string) Option {
 	return func(o *options) { o.table = name }
 }

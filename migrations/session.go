@@ -10,20 +10,21 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlserver"
 )
 
-// busyTimeout is how long SQLite waits for another process's migration before it reports that the file is busy.
+// busyTimeout is how long SQLite waits while another process migrates, before SQLite returns the error SQLITE_BUSY.
 const busyTimeout = 5 * time.Second
 
-// session prepares the one connection that migrates the tables of this module. It is goose's
+// session prepares the connection on which goose migrates the tables of this module. It implements goose's
 // lock.SessionLocker.
 type session struct {
 	versions
 
-	busyTimeoutBefore int64   // SQLite
-	pathBefore        *string // Postgres; nil unless the path is pinned
+	busyTimeoutBefore int64   // SQLite: the busy timeout in milliseconds to restore
+	pathBefore        *string // Postgres: the search_path to restore; nil if SessionLock has not changed the search_path
 }
 
-// SessionLock waits for the lock until ctx ends, and creates the version table, which goose would otherwise create
-// without a lock. On Postgres it also keeps names from resolving to a schema in which other roles may create objects.
+// SessionLock waits for the lock until ctx ends. Then it creates the version table, because goose would create that
+// table without the lock. On Postgres SessionLock also sets the search_path, so that no name resolves to another schema
+// in which other roles may create objects.
 func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	err := s.checkServer(ctx, conn)
 	if err == nil {
@@ -49,7 +50,7 @@ func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// SessionUnlock releases the lock.
+// SessionUnlock restores the session's settings and releases the lock.
 func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	if s.dialect == SQLite {
 		_, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", s.busyTimeoutBefore))
@@ -63,7 +64,8 @@ func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	return s.turns().give(ctx, conn)
 }
 
-// unpin restores the search_path. If that fails, it closes the session, which also releases the lock.
+// unpin restores the search_path of the session. If that fails, unpin closes the session, and closing releases the
+// lock.
 func (s *session) unpin(ctx context.Context, conn *sql.Conn) error {
 	if s.pathBefore == nil {
 		return nil
@@ -79,7 +81,7 @@ func (s *session) unpin(ctx context.Context, conn *sql.Conn) error {
 
 func (s *session) turns() turns { return turns{s.dialect, s.table.String()} }
 
-// waitWhileBusy raises the connection's busy timeout.
+// waitWhileBusy raises SQLite's busy timeout on conn to at least busyTimeout.
 func (s *session) waitWhileBusy(ctx context.Context, conn *sql.Conn) error {
 	if err := conn.QueryRowContext(ctx, "PRAGMA busy_timeout").Scan(&s.busyTimeoutBefore); err != nil {
 		return err
@@ -89,8 +91,8 @@ func (s *session) waitWhileBusy(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// checkServer refuses a server that only imitates PostgreSQL or MySQL. Packages sqllock, advisory, mysqlock and fence
-// do the same.
+// checkServer returns an error for a server that speaks the protocol of PostgreSQL or MySQL but is another database.
+// Packages sqllock, advisory, mysqlock and fence check the server in the same way.
 func (s *session) checkServer(ctx context.Context, conn *sql.Conn) error {
 	if s.dialect == SQLite {
 		return nil

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// lockPoll is the mean delay between two attempts to lock.
+	// lockPoll is the mean delay between two attempts to acquire the lock.
 	lockPoll = 50 * time.Millisecond
-	// unlockLimit bounds the unlock, because goose passes a context that never ends.
+	// unlockLimit is the timeout of an unlock, because the context that goose passes never ends.
 	unlockLimit = 5 * time.Second
 )
 
-// turns serialises processes that migrate at the same time. The lock belongs to the server session that migrates: on
-// Postgres an advisory lock, on MySQL and MariaDB GET_LOCK.
+// turns describes the lock that serialises processes which migrate at the same time. The lock belongs to the database
+// session that migrates. On Postgres it is an advisory lock, on MySQL and MariaDB GET_LOCK.
 type turns struct {
 	dialect Dialect
 	name    string
 }
 
-// take waits until the session has the lock, or ctx ends. If it is unknown whether the session has the lock, take
-// closes the session.
+// take polls until the session has the lock or ctx ends. If a request for the lock fails, the session may have the
+// lock, so take closes the session.
 func (t turns) take(ctx context.Context, conn *sql.Conn) error {
 	for {
 		n, err := t.ask(ctx, conn, "lock")
@@ -45,8 +45,8 @@ func (t turns) take(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// give releases the lock. If a session cannot be unlocked, give closes it, because a pool would keep the session with
-// its lock.
+// give releases the lock. If the session cannot be unlocked, give closes the session. Otherwise the connection pool
+// would keep the session, and the session would keep the lock.
 func (t turns) give(ctx context.Context, conn *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, unlockLimit)
 	defer cancel()
@@ -60,7 +60,7 @@ func (t turns) give(ctx context.Context, conn *sql.Conn) error {
 	return oneline.Join(fmt.Errorf("unlock: %w", err), discard(conn))
 }
 
-// ask runs version/<dialect>/<verb>.sql, which answers 1 or 0.
+// ask runs the statement in version/<dialect>/<verb>.sql and returns its result, 1 or 0.
 func (t turns) ask(ctx context.Context, conn *sql.Conn, verb string) (n int, err error) {
 	text, err := versionFiles.ReadFile(path.Join("version", t.dialect.String(), verb+".sql"))
 	if err == nil {
@@ -69,7 +69,8 @@ func (t turns) ask(ctx context.Context, conn *sql.Conn, verb string) (n int, err
 	return n, err
 }
 
-// key returns the lock's name. Postgres needs a number: the first eight bytes of a SHA-256, big-endian.
+// key returns the parameter that identifies the lock: on MySQL t's name. On Postgres the key is a number:
+// the first eight bytes of a SHA-256 over the name, big-endian.
 func (t turns) key() any {
 	if t.dialect == MySQL {
 		return t.name
@@ -78,8 +79,9 @@ func (t turns) key() any {
 	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // every bit pattern is a key
 }
 
-// ended adds ctx's error to a driver's error: a bad connection, or a dial time-out. A driver dials with ctx's deadline
-// and may time out a moment before ctx ends.
+// ended wraps ctx's error around err if ctx has ended, because drivers then return other errors, such as a bad
+// connection. A driver that opens a connection with ctx's deadline may time out a moment before ctx ends.
+// So ended also checks whether the deadline has passed.
 func ended(ctx context.Context, err error) error {
 	end := ctx.Err()
 	if deadline, ok := ctx.Deadline(); ok && end == nil && !time.Now().Before(deadline) {
@@ -91,7 +93,7 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", end, err)
 }
 
-// discard closes the session instead of returning it to its pool.
+// discard closes the database session and does not return conn to its pool.
 func discard(conn *sql.Conn) error {
 	err := conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 	if errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {

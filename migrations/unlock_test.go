@@ -14,12 +14,12 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Promise 10: a silent server does not delay the end of a migration indefinitely. goose unlocks with a context that
-// never ends. The session is closed, because it is unknown whether it has the lock.
+// Promise 10: if the server does not answer, a migration still ends. goose unlocks with a context that never ends,
+// so SessionUnlock has its own timeout. The session may still have the lock, so SessionUnlock closes the session.
 func TestUnlockIsBounded(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		if on.dialect == migrations.SQLite {
-			return // it has no session lock
+			return // SQLite has no session lock
 		}
 		db, proxy := on.through(t)
 		conn, err := db.Conn(t.Context())
@@ -42,7 +42,7 @@ func TestUnlockIsBounded(t *testing.T) {
 	})
 }
 
-// through returns a pool that reaches the database over a network that can be cut.
+// through returns a connection pool that connects to the database through a proxy. The proxy can cut the network.
 func (on target) through(t *testing.T) (*sql.DB, *faultproxy.Proxy) {
 	t.Helper()
 	over := func(addr string) *faultproxy.Proxy {

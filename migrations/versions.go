@@ -15,8 +15,9 @@ import (
 //go:embed version
 var versionFiles embed.FS
 
-// versions is the table in which goose records the applied migrations. The table is goose's. The statements are ours,
-// because goose does not quote the table's name, and cannot read its times from MySQL without parseTime.
+// versions implements goose's database.Store: it accesses the version table, in which goose records the applied
+// migrations. The table has goose's format. The statements are rowlock's own, because goose does not quote the table's
+// name. goose also cannot read the table's times from MySQL without the driver's option parseTime.
 type versions struct {
 	dialect Dialect
 	table   sqltable.Table
@@ -24,13 +25,13 @@ type versions struct {
 
 var _ database.Store = versions{}
 
-// statement returns the text of version/<dialect>/<verb>.sql.
+// statement returns the SQL of version/<dialect>/<verb>.sql with the names of v's tables.
 func (v versions) statement(verb string) string {
 	text, _ := versionFiles.ReadFile(path.Join("version", v.dialect.String(), verb+".sql"))
 	return v.table.Rewrite(string(text), v.dialect.quote())
 }
 
-// count runs a statement that returns one number.
+// count runs a statement and returns the number that the statement selects.
 func (v versions) count(ctx context.Context, db database.DBTxConn, verb string, args ...any) (int, error) {
 	n := 0
 	err := db.QueryRowContext(ctx, v.statement(verb), args...).Scan(&n)
@@ -42,13 +43,14 @@ func (v versions) exec(ctx context.Context, db database.DBTxConn, verb string, a
 	return err
 }
 
-// applied is one applied migration.
+// applied describes a migration that was applied.
 type applied struct {
 	version int64
 	at      time.Time
 }
 
-// list returns the applied migrations, the last one first. The list includes goose's own version 0.
+// list returns the applied migrations in reverse order. The list includes version 0, which goose inserts when it
+// creates the table.
 func (v versions) list(ctx context.Context, db database.DBTxConn) ([]applied, error) {
 	rows, err := db.QueryContext(ctx, v.statement("list"))
 	if err != nil {
@@ -66,7 +68,7 @@ func (v versions) list(ctx context.Context, db database.DBTxConn) ([]applied, er
 	return all, rows.Err()
 }
 
-// ensure creates the table unless it exists, and inserts the version 0 that goose expects.
+// ensure creates the version table if it is missing, and inserts version 0, which goose requires.
 func (v versions) ensure(ctx context.Context, db database.DBTxConn) error {
 	exists, err := v.tableExists(ctx, db)
 	if err != nil {
@@ -84,10 +86,10 @@ func (v versions) ensure(ctx context.Context, db database.DBTxConn) error {
 	return v.exec(ctx, db, "insert", 0)
 }
 
-// Tablename returns the name without quotes. goose only checks that it is not empty.
+// Tablename returns the version table's name without quotes. goose only checks that the name is not empty.
 func (v versions) Tablename() string { return v.table.Version() }
 
-// TableExists implements an optional method of goose's store.
+// TableExists implements a method of goose's store interface that is optional.
 func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
 	_, name, qualified := strings.Cut(v.table.Version(), ".")
 	if !qualified {
@@ -96,7 +98,8 @@ func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (bool, 
 	return v.exists(ctx, db, "exists", name)
 }
 
-// exists reports whether a table exists. On Postgres the name is part of the statement.
+// exists reports whether the table name exists, with the statement verb. On Postgres the statement itself contains the
+// name.
 func (v versions) exists(ctx context.Context, db database.DBTxConn, verb, name string) (bool, error) {
 	var args []any
 	if v.dialect != Postgres {
@@ -106,8 +109,9 @@ func (v versions) exists(ctx context.Context, db database.DBTxConn, verb, name s
 	return n > 0, err
 }
 
-// tableExists is TableExists, but returns [ErrMadeElsewhere] if the lease table exists and the version table does not.
-// It checks the lease table first: if these migrations made the tables, the version table is older.
+// tableExists reports whether the version table exists. If the lease table exists without the version table,
+// tableExists returns [ErrMadeElsewhere]. It checks the lease table first, because another process may be migrating
+// now: Up creates the version table before the lease table.
 func (v versions) tableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
 	made, err := v.exists(ctx, db, "made", v.table.Name())
 	if err != nil {

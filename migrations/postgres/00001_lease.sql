@@ -1,19 +1,20 @@
 -- +goose Up
 
--- The locks: one row for each name that was ever locked. A release keeps the row, because the next token must be larger.
--- Only the primary key is indexed, and pages stay half empty, so that each renewal is a heap-only update.
+-- The locks: one row for each name that was ever locked. A release does not delete the row, because the lock's next
+-- token must be larger than the token in the row. The primary key is the only index, and pages stay half empty,
+-- so that each renewal is a heap-only (HOT) update.
 CREATE TABLE rowlock_lease (
     namespace    text COLLATE "C" NOT NULL,
     name         text COLLATE "C" NOT NULL,
-    token        bigint      NOT NULL, -- the token of the current grant, or of the last grant; 0 if there was no grant
-    nonce        uuid        NULL,     -- the nonce of the request that was granted; NULL once the grant is released
-    holder       text        NOT NULL, -- who holds the lock, for people
+    token        bigint      NOT NULL, -- the token of the newest grant, which may have ended; 0 if the lock was never granted
+    nonce        uuid        NULL,     -- the nonce of the request that was granted; NULL after the release
+    holder       text        NOT NULL, -- the holder's description of itself, for people
     note         text        NOT NULL, -- why the lock is held, for people
     acquired_at  timestamptz NOT NULL, -- when the lock was granted
-    expires_at   timestamptz NOT NULL, -- when the lease ends unless it is renewed
-    held_until   timestamptz NOT NULL, -- until then nobody else is granted the lock; 1970 after a release that neither reserves the lock
-                                       -- nor has a minimum hold to keep, so that the lock stays free if the clock is set back
-    reserved_for uuid        NULL,     -- the waiter that a release reserved the lock for, until held_until, 50 ms later
+    expires_at   timestamptz NOT NULL, -- when the lease ends, unless the holder renews it before
+    held_until   timestamptz NOT NULL, -- until this time no other holder is granted the lock. A release that neither reserves the lock
+                                       -- nor has a minimum hold to wait for sets 1970, so that the lock is free even if the clock is set back
+    reserved_for uuid        NULL,     -- the waiter for which the last release reserved the lock until held_until (for 50 ms); NULL if there is no reservation
     PRIMARY KEY (namespace, name)
 ) WITH (
     fillfactor = 50,
@@ -25,36 +26,39 @@ CREATE TABLE rowlock_lease (
 -- One row with the state that all locks share.
 CREATE TABLE rowlock_lease_meta (
     id                smallint    PRIMARY KEY CHECK (id = 1),
-    floor             bigint      NOT NULL, -- every token that is granted from now on is larger
-    epoch             text        NOT NULL, -- the server that grants: system identifier/timeline/start; empty before the first grant
-    quarantined_until timestamptz NOT NULL, -- until then nothing is granted, because the server has changed
-    longest_ttl_us    bigint      NOT NULL  -- the longest time that any grant closed a lock for, in microseconds, and at least a minute
+    floor             bigint      NOT NULL, -- every future grant has a larger token than this number
+    epoch             text        NOT NULL, -- identifies the server that grants the locks: system identifier/timeline/start; empty before the first grant
+    quarantined_until timestamptz NOT NULL, -- until this time no lock is granted, because the epoch has changed
+    longest_ttl_us    bigint      NOT NULL  -- the longest time for which a grant has closed a lock without a renewal, in microseconds; at least a minute
 );
 
 INSERT INTO rowlock_lease_meta (id, floor, epoch, quarantined_until, longest_ttl_us)
 VALUES (1, 0, '', '-infinity', 60000000);
 
--- Whether an epoch is of this server: its timeline, 8 digits, and its start, 16 digits, are the last 25 characters. The system identifier
--- is left out, because reading it opens a file (8 us): it is read only when the other two have changed. pg_control_checkpoint() would be
--- cheaper than pg_walfile_name(), but lags behind a promotion. PostgreSQL inlines the function, so it must be VOLATILE, as what it calls is.
+-- Returns true if this server has the timeline and the start time of the epoch. The last 25 characters of an epoch are
+-- the timeline (8 digits), a slash, and the start time (16 digits). The function does not compare the system
+-- identifier, because reading the identifier opens a file (8 us). Callers read the identifier only if the timeline or
+-- the start time has changed. pg_control_checkpoint() would be cheaper than pg_walfile_name(), but still returns the
+-- old timeline for some time after a promotion. The function must be VOLATILE, because it calls volatile functions:
+-- otherwise PostgreSQL does not inline it.
 CREATE FUNCTION rowlock_lease_same_epoch(epoch text) RETURNS boolean LANGUAGE sql VOLATILE AS
     'SELECT right($1, 25) = left(pg_walfile_name(pg_current_wal_lsn()), 8) || ''/'' || encode(timestamptz_send(pg_postmaster_start_time()), ''hex'')';
 
--- The queues: one row for each process and name that it waits for. A release chooses the process that has waited longest.
--- If rows are lost, waiters wait longer, and nothing else happens. So the table needs no log.
+-- The queues: one row for each pair of a waiting process and a lock's name. A release chooses the process that has
+-- waited longest. If rows are lost, waiters only wait longer. So the table can be UNLOGGED.
 CREATE UNLOGGED TABLE rowlock_lease_waiter (
     namespace   text COLLATE "C" NOT NULL,
     name        text COLLATE "C" NOT NULL,
-    since       timestamptz NOT NULL, -- when the process began to wait, or was last granted the lock
+    since       timestamptz NOT NULL, -- when the process began to wait, or when it was last granted the lock
     id          uuid        NOT NULL, -- a random id of this row
-    channel     text COLLATE "C" NOT NULL, -- where the process listens for notifications; empty if it does not listen
-    seen_at     timestamptz NOT NULL, -- when the process last confirmed that it waits; after 3 s it counts as dead
-    callable    boolean     NOT NULL DEFAULT true, -- a release may choose it; false once it has been granted the lock
-    -- The request that a waiter deposits here, so that a release can grant it in the same statement.
-    nonce       uuid        NULL,                -- of the request; NULL if there is none
+    channel     text COLLATE "C" NOT NULL, -- the channel on which the process listens for notifications; empty if the process does not listen
+    seen_at     timestamptz NOT NULL, -- when the process last confirmed that it still waits; after 3 s the process counts as dead
+    callable    boolean     NOT NULL DEFAULT true, -- true if a release may choose the process; false after the process was granted the lock
+    -- The columns from here on are the waiter's request for the lock. A release can grant this request in the statement that releases the lock.
+    nonce       uuid        NULL,                -- the nonce of the request; NULL if the waiter has stored no request
     holder      text        NOT NULL DEFAULT '',
     note        text        NOT NULL DEFAULT '',
-    ttl_us      bigint      NOT NULL DEFAULT 0,  -- in microseconds, as the two below
+    ttl_us      bigint      NOT NULL DEFAULT 0,  -- the TTL; this column and the next two are in microseconds
     min_hold_us bigint      NOT NULL DEFAULT 0,
     handover_us bigint      NOT NULL DEFAULT 0,  -- the hand-over delay
     PRIMARY KEY (namespace, name, since, id)

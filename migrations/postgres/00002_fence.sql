@@ -1,25 +1,28 @@
 -- +goose Up
 
--- The marks of package fence: one row for each resource that it protects, with the token of the newest holder that sealed it.
--- Without its mark a resource accepts an older holder again. So a row stays, and the table must not be UNLOGGED.
+-- The marks of package fence: one row for each resource that package fence protects, with the token of the newest
+-- holder that has sealed. If a row were lost, the resource would accept an older holder again. So a row stays
+-- until a guard's Prune deletes it, and the table must not be UNLOGGED.
 CREATE TABLE rowlock_lease_fence (
     namespace text COLLATE "C" NOT NULL,
     resource  text COLLATE "C" NOT NULL,
-    token     bigint      NOT NULL, -- the token of the lease that sealed last; 0 after a reset
-    nonce     uuid        NOT NULL, -- the nonce of that lease
-    domain    text COLLATE "C" NOT NULL, -- where the token comes from: the kind of store and the lock; tokens of two domains are
-                                            -- never compared; empty after a reset: then the next seal decides
-    era       bigint      NOT NULL DEFAULT 0, -- how many times an operator has reset the mark
+    token     bigint      NOT NULL, -- the token of the lease that has sealed last; 0 after a reset
+    nonce     uuid        NOT NULL, -- the nonce of the lease that has sealed last
+    domain    text COLLATE "C" NOT NULL, -- the token domain: the kind of store and the lock that the token comes from. Tokens of two
+                                            -- domains are never compared. Empty after a reset: the next seal sets the domain
+    era       bigint      NOT NULL DEFAULT 0, -- the number of times that an operator has reset the mark
     sealed_at timestamptz NOT NULL, -- when the mark was sealed or reset, for people
     PRIMARY KEY (namespace, resource)
 );
 
--- The outcomes of package fence's transactions. Each transaction writes its number into a slot that no other transaction uses at that time.
--- If the reply to a commit is lost, the slot says whether the transaction was committed. Slots are used again, so there are about as
--- many as transactions at a time. The table must not be UNLOGGED. Pages stay half empty, so that each update is heap-only.
+-- The outcomes of package fence's transactions. Each transaction writes its number into a row, called a slot,
+-- that no concurrent transaction uses. If the reply to a commit is lost, the number in the slot tells whether the
+-- transaction was committed. Later transactions reuse the slots, so the table has about as many rows as there are
+-- concurrent transactions. The table must not be UNLOGGED. Pages stay half empty, so that each update is heap-only
+-- (HOT).
 CREATE TABLE rowlock_lease_outcome (
     slot         uuid        PRIMARY KEY,
-    operation    bigint      NOT NULL, -- the number of the last transaction that was committed with the slot
+    operation    bigint      NOT NULL, -- the number of the last committed transaction that used the slot
     committed_at timestamptz NOT NULL  -- when that transaction wrote the row
 ) WITH (
     fillfactor = 50,
@@ -28,10 +31,11 @@ CREATE TABLE rowlock_lease_outcome (
     autovacuum_vacuum_cost_delay = 0
 );
 
--- The function of the triggers by which package fence protects tables. Its two arguments are the namespace and the resource of the
--- mark that decides. It runs with the rights of the role that writes.
--- A check leaves the nonce of its lease in the setting rowlock.nonces for the rest of the transaction. After a transaction such a
--- setting is an empty text. With any text in rowlock.pass, the table's owner and members of that role may write without a check.
+-- The trigger function with which package fence protects tables. The trigger's two arguments are the namespace and the
+-- resource of the mark to compare with. The function runs with the privileges of the role that writes.
+-- A check stores the nonce of its lease in the setting rowlock.nonces for the rest of the transaction.
+-- After the transaction the setting is an empty text. If the setting rowlock.pass is not empty, the table's owner and
+-- members of the owner's role may write without a check.
 -- +goose StatementBegin
 CREATE FUNCTION rowlock_lease_fence_check() RETURNS trigger LANGUAGE plpgsql VOLATILE AS $check$
 DECLARE
@@ -47,7 +51,7 @@ BEGIN
             MESSAGE = pg_catalog.format('rowlock: %s on %I refused: the transaction has passed no check', TG_OP, TG_TABLE_NAME),
             DETAIL = pg_catalog.format('The table is protected by the resource %L in the namespace %L.', TG_ARGV[1], TG_ARGV[0]);
     END IF;
-    SELECT f.nonce::text INTO sealed -- each call sees what is committed, and the lock keeps the mark as it is
+    SELECT f.nonce::text INTO sealed -- the query sees the newest committed mark, and FOR SHARE keeps the mark unchanged until the transaction ends
       FROM rowlock_lease_fence f
      WHERE f.namespace = TG_ARGV[0] AND f.resource = TG_ARGV[1]
        FOR SHARE;
@@ -61,7 +65,8 @@ END
 $check$;
 -- +goose StatementEnd
 
--- The function finds the fence table where it is now, whatever search_path and temporary tables the writer has.
+-- Set the function's search_path to the current schema of the fence table. Then the writer's own search_path and
+-- temporary tables cannot replace the fence table.
 -- +goose StatementBegin
 DO $path$
 BEGIN
@@ -73,7 +78,7 @@ $path$;
 
 -- +goose Down
 
--- This fails while a table is protected: drop its trigger first.
+-- DROP FUNCTION fails while a table is protected. Drop the triggers of protected tables first.
 DROP FUNCTION rowlock_lease_fence_check();
 DROP TABLE rowlock_lease_outcome;
 DROP TABLE rowlock_lease_fence;

@@ -1,6 +1,6 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: the table that goose itself would create, so that its command can use it.
+-- Promise: creates the same table as goose, so that goose's own command can use the table.
 CREATE TABLE rowlock_lease_version (
     id         bigint unsigned NOT NULL AUTO_INCREMENT PRIMARY KEY,
     version_id bigint NOT NULL,

@@ -1,4 +1,4 @@
--- Parameters: schema, or an empty text for the connection's own; table.
+-- Parameters: the schema, or an empty text for the connection's current database; the table.
 -- Result: one row: 1 if the version table exists, else 0.
 -- Promise: reads only.
 SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?

@@ -1,4 +1,4 @@
 -- Parameters: none.
--- Result: one row: the version text of the server.
+-- Result: one row: the server's description of its version.
 -- Promise: reads only.
 SELECT VERSION()

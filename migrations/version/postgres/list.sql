@@ -1,4 +1,4 @@
 -- Parameters: none.
--- Result: one row for each applied migration: version, seconds since 1970; the last one first.
+-- Result: one row for each applied migration: its version, and the time when it was applied in seconds since 1970; the newest migration first.
 -- Promise: reads only.
 SELECT version_id, extract(epoch FROM tstamp::timestamptz)::bigint FROM rowlock_lease_version WHERE is_applied ORDER BY id DESC

@@ -1,6 +1,6 @@
 -- Parameters: none.
 -- Result: one row: the previous search_path.
--- Promise: until unpin.sql, the session resolves names only in pg_catalog and in the schema that contains the tables or will contain them. The statement itself uses the previous search_path only to find the tables.
+-- Promise: until unpin.sql runs, the session resolves names only in pg_catalog and in the schema of the tables. If the tables do not exist, that is the schema in which they will be created. The statement itself uses the previous search_path only to find the tables.
 WITH present AS MATERIALIZED (
     SELECT pg_catalog.current_setting('search_path') AS path,
            coalesce((SELECT n.nspname

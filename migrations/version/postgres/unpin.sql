@@ -1,4 +1,4 @@
--- Parameters: $1 the search_path before pin.sql.
+-- Parameters: $1 the search_path that pin.sql has returned.
 -- Result: one row, to be ignored.
 -- Promise: restores the search_path of the session.
 SELECT pg_catalog.set_config('search_path', $1::text, false)
