@@ -79,7 +79,7 @@ func (t *trial) grantAtLast(b driver.Backend, r driver.Request) driver.Grant {
 	return g
 }
 
-// isHeld checks that the store holds g. The check changes only the expiry of g.
+// isHeld checks that the store holds g, by renewing g. Only the expiry of g changes.
 func (t *trial) isHeld(b driver.Backend, g driver.Grant) {
 	if got := t.renew(b, g); got != driver.Renewed {
 		t.fatalf("the holder of token %d renews: %s", g.Token, got)
@@ -114,14 +114,15 @@ func (t *trial) releaseNot(b driver.Backend, g driver.Grant) {
 	}
 }
 
-// expired grants r to b and waits until the lease has expired, so that nobody holds the key.
+// expired acquires r through b, waits until the lease has expired without a release, and returns the expired grant.
 func (t *trial) expired(b driver.Backend, r driver.Request) driver.Grant {
 	if e, ok := t.harness.(Expirer); ok {
 		g := t.grant(b, r)
 		t.expire(e, r.Key)
 		return g
 	}
-	// A later grant with the same TTL ends later on the same clock.
+	// Without an Expirer, expired waits until a second lease has expired. The store grants that lease later,
+	// with the same TTL. So the first lease expires before it.
 	r.TTL = brief
 	g := t.grant(b, r)
 	sentinel := t.request(t.key("sentinel/" + r.Nonce.String()))

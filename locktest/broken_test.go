@@ -21,10 +21,10 @@ type mutant struct {
 
 func (m mutant) harness() Harness { return inprocess.New(m.build(memlock.New())) }
 
-// impatient has short limits for events that never happen. The watchdog is tested separately.
+// impatient has short limits, because many mutants make a case wait for an event that never happens.
 var impatient = settings{limit: 20 * time.Second, grace: 5 * time.Second, patience: 1500 * time.Millisecond}
 
-// Each broken backend fails the cases that the mutant names, and each failure prints the broken promise.
+// Each mutant fails every case in its field caughtBy, and each failure prints the broken promise.
 func TestEveryMutantIsCaught(t *testing.T) {
 	for _, m := range mutants() {
 		t.Run(m.defect, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestEveryMutantIsCaught(t *testing.T) {
 	}
 }
 
-// isCaught runs the named cases on a broken backend. Each case must fail in time.
+// isCaught runs the named cases on the broken backend of h, and checks that each case fails before its time limit.
 func isCaught(t *testing.T, h Harness, names []string) {
 	t.Helper()
 	chosen := slices.DeleteFunc(cases(), func(c testCase) bool { return !slices.Contains(names, c.name) })
@@ -82,8 +82,8 @@ func TestEveryCaseCatchesAMutant(t *testing.T) {
 	}
 }
 
-// memlock, the executable specification, passes the cases with the same short limits as the mutants' tests. memlock has no
-// shared form.
+// memlock defines the correct behaviour. With the same short limits as the mutants, it passes all cases except those
+// about shared grants, which it does not have.
 func TestMemlockPassesTheMutantsCases(t *testing.T) {
 	t.Parallel()
 	able := slices.DeleteFunc(cases(), func(c testCase) bool {

@@ -22,7 +22,8 @@ var cancelCases = []testCase{
 	},
 }
 
-// unanswered makes each kind of call with ctx, and checks that no call reports an outcome.
+// unanswered makes each kind of call with ctx, which ends before a reply can come. It checks that each call returns
+// soon after the end of ctx, with an error that is neither held nor lost.
 func (t *trial) unanswered(ctx context.Context, b driver.Backend, g driver.Grant, free driver.Request) {
 	end := time.Now()
 	if deadline, ok := ctx.Deadline(); ok && deadline.After(end) {

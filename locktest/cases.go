@@ -30,7 +30,7 @@ type testCase struct {
 	run     func(*trial)
 }
 
-// cases returns all cases, in a readable order.
+// cases returns all cases, in the order in which [Run] starts them.
 func cases() []testCase {
 	return slices.Concat(
 		exclusionCases, sharingCases, tokenCases, nonceCases, renewalCases, releaseCases, foreignCases, handOverCases,

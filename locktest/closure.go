@@ -25,8 +25,8 @@ var closureCases = []testCase{
 	},
 }
 
-// grantClosing sends a request with a minimum hold or a hand-over delay. A store that supports neither must
-// return an error.
+// grantClosing sends a request with a minimum hold or a hand-over delay. If the backend rejects the request because
+// it supports neither, grantClosing skips the case.
 func (t *trial) grantClosing(b driver.Backend, r driver.Request) driver.Grant {
 	if _, err := b.Acquire(t.ctx, r); driver.IsPermanent(err) {
 		var held *driver.Held
@@ -52,8 +52,8 @@ func minimumHold(t *trial) {
 	t.grantAtLast(b, t.request(r.Key))
 }
 
-// refuseUntil checks that key is refused until the instant then, and returns the last refusal. A grant before that instant is a
-// failure. A refusal after that instant is ignored.
+// refuseUntil checks that key is refused until the instant then, and returns the last refusal. A grant before that
+// instant is a failure. A grant after that instant is released.
 func (t *trial) refuseUntil(b driver.Backend, key driver.Key, then time.Time) *driver.Held {
 	var last *driver.Held
 	for time.Now().Before(then) {

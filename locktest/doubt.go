@@ -70,7 +70,7 @@ func acquireGivenUp(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
 	t.warm(a)
-	l := t.locker(a, rowlock.TTL(10*t.patience)) // unless the locker releases the name, the name stays held
+	l := t.locker(a, rowlock.TTL(10*t.patience)) // so long that the name becomes free during the case only if the locker releases it
 	t.dropReply(a)
 	ctx, cancel := t.withTimeout(lively / 4)
 	defer cancel()

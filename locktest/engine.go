@@ -19,7 +19,7 @@ func (t *trial) locker(b driver.Backend, opts ...rowlock.Option) *rowlock.Locker
 	return l
 }
 
-// acquire waits for the name. The name must become free.
+// acquire waits for the name and returns the lease. The case fails if the name does not become free in time.
 func (t *trial) acquire(l *rowlock.Locker, name string, opts ...rowlock.Option) *rowlock.Lease {
 	ctx, cancel := t.withTimeout(t.patience)
 	defer cancel()

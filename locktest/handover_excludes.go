@@ -14,7 +14,7 @@ func handOverExcludes(t *trial) {
 	const rivals, times = 3, 30
 	g := t.grant(a, t.request(t.key("x")))
 	var asked atomic.Int64
-	var over atomic.Bool // set instead of cancelling a request, because with some poolers a cancelled request breaks other connections
+	var over atomic.Bool // ends the rivals; with some poolers, cancelling their requests would break other connections
 	granted := make(chan string, rivals)
 	var asking sync.WaitGroup
 	t.cleanup(func() { // runs before the clients are closed
@@ -59,7 +59,8 @@ func (t *trial) rival(b driver.Backend, key driver.Key, asked *atomic.Int64, ove
 	return ""
 }
 
-// isHeldAtLast does the same as isHeld, while other clients may change the lock's row.
+// isHeldAtLast does the same as isHeld, but retries if the outcome is unknown. Another client may be changing the
+// lock's row.
 func (t *trial) isHeldAtLast(b driver.Backend, g driver.Grant) {
 	t.poll("an outcome other than unknown", func() bool {
 		switch got := t.renew(b, g); got {

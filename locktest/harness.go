@@ -43,7 +43,7 @@ type Crasher interface {
 type Partitioner interface {
 	// Cut drops all packets of a client in both directions, without rejecting connections.
 	Cut(b driver.Backend) error
-	// Restore ends the cut. Older connections need not work afterwards.
+	// Restore ends the cut. Connections that were opened before the cut need not work afterwards.
 	Restore(b driver.Backend) error
 }
 
@@ -58,14 +58,15 @@ type ReplyDropper interface {
 // Sharer is implemented by a harness whose backend has a shared form. Several shared grants of a name may
 // exist at the same time, and they exclude exclusive grants.
 type Sharer interface {
-	// Shared returns the shared form of a client that the harness has opened. It ends with that client.
+	// Shared returns the shared form of a client that the harness has opened. The shared form is closed together with
+	// that client.
 	Shared(b driver.Backend) driver.Backend
 }
 
 // Exempter is implemented by a harness whose backend declares that it does not keep all promises.
 type Exempter interface {
-	// Exempt returns the names of the cases to skip, each with the reason from the backend's documentation. A
-	// case that does not exist fails the run.
+	// Exempt returns the names of the cases to skip, each with the reason from the backend's documentation.
+	// A name that belongs to no case fails the run.
 	Exempt() map[string]string
 }
 
@@ -77,7 +78,7 @@ type Solitary interface {
 
 // power is an optional interface that a case needs.
 type power struct {
-	name string // of the interface
+	name string // the interface's name in this package
 	has  func(Harness) bool
 }
 

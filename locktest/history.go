@@ -31,13 +31,13 @@ const (
 type stay struct {
 	room, client int
 	token        driver.Token
-	got, gave    time.Time // got is after the reply to the request, and gave is before the release
+	got, gave    time.Time // got was read after the reply to the request, and gave before the release was sent
 }
 
-// room stands for one name. Each new holder must find it empty.
+// room records which client holds one name. A new holder must find that no client holds the name.
 type room struct {
 	key    driver.Key
-	inside atomic.Int64 // the number of the client inside, from 1
+	inside atomic.Int64 // id of the holder plus 1; 0 if no client holds the name
 }
 
 func history(t *trial) {
@@ -66,7 +66,7 @@ func history(t *trial) {
 	}
 }
 
-// guest is one client at work.
+// guest is one client, which repeatedly acquires and releases one of the names.
 type guest struct {
 	*trial
 	id      int
@@ -110,10 +110,11 @@ func (g *guest) run() error {
 	return nil
 }
 
-// pause waits as long as a short piece of work takes, so that the clients compete.
+// pause waits for at most a millisecond, so that the requests of the clients overlap.
 func pause() { time.Sleep(rand.N(time.Millisecond)) }
 
-// work does what a holder does. It also repeats old calls, as a network may do.
+// work renews the grant, as a holder does. Before that, it repeats the release of an older grant,
+// as a network may do.
 func (g *guest) work(grant driver.Grant) error {
 	if len(g.past) > 0 {
 		old := g.past[rand.N(len(g.past))]
@@ -147,13 +148,14 @@ func (g *guest) renew(grant driver.Grant) error {
 	return nil
 }
 
-// judge returns an error if no possible order of the grants explains the stays.
+// judge returns an error if two grants of a name have the same token, or if a grant with a larger token began before
+// the previous holder released.
 func judge(stays []stay, tokens bool) error {
 	if len(stays) == 0 {
 		return errors.New("no client acquired anything")
 	}
 	if !tokens {
-		return nil // without tokens, the empty rooms are the only evidence
+		return nil // without tokens, only the field room.inside can show an overlap
 	}
 	for n := range rooms {
 		in := slices.DeleteFunc(slices.Clone(stays), func(s stay) bool { return s.room != n })

@@ -96,7 +96,7 @@ func inspectorLists(t *trial) {
 	}
 }
 
-// list returns the names that List returns, in the order of List. It keeps only names of the namespace in the parameter only.
+// list calls List, and returns the names of the namespace that the parameter only names, in the order of the reply.
 func (t *trial) list(i driver.Operator, namespace string, all bool, only string) []string {
 	statuses, err := i.List(t.ctx, namespace, all)
 	if err != nil {
@@ -128,9 +128,9 @@ func forceNeedsTheToken(t *trial) {
 	}
 	t.refuse(b, t.request(key))
 	t.isHeld(a, g)
-	dead := t.expired(b, t.request(t.key("expired"))) // uses another session, because the end of a session also ends the session's other grants
+	dead := t.expired(b, t.request(t.key("expired"))) // client b, because expiry may end the client's session, and client a must keep g
 	err := inspector.ForceRelease(t.ctx, dead.Key, dead.Token, false)
-	if err != nil && !(sessions(b) && errors.Is(err, driver.ErrNotHeld)) { // the store has no trace of the grant
+	if err != nil && !(sessions(b) && errors.Is(err, driver.ErrNotHeld)) { // if a session has ended, the store does not know its grants
 		t.fatalf("forced release of an expired lease: %v", err)
 	}
 	t.release(a, g)

@@ -75,7 +75,7 @@ func lossEndsTheWork(t *trial) {
 func maximumHoldFrees(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
-	l := t.locker(a, rowlock.TTL(3*steady), rowlock.MaxHold(lively), rowlock.Margin(lively/4)) // without MaxHold the case would have to wait for this TTL
+	l := t.locker(a, rowlock.TTL(3*steady), rowlock.MaxHold(lively), rowlock.Margin(lively/4)) // with this TTL, only MaxHold can free the name during the case
 	lease := t.acquire(l, name)
 	t.await(lease.Context().Done(), "the context of a lease ends with its maximum hold")
 	var lost *rowlock.LostError

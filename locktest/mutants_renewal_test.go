@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// renewsIf grants a lost lease again if the name has the given state.
+// renewsIf renews the grants. If a lease is lost and its name has the given state, renewsIf grants the lease again.
 func renewsIf(ctx context.Context, b *memlock.Backend, grants []driver.Grant, state driver.State) ([]driver.Outcome, error) {
 	outcomes, err := b.Renew(ctx, grants)
 	for i, o := range outcomes {

@@ -150,7 +150,8 @@ func rw(defect string) Harness {
 	return &readwrite{defect: defect, queues: make(map[driver.Key][]*rwEntry)}
 }
 
-// Each defect of sharing fails the cases that the defect names, and a store without a defect passes.
+// With each defect in sharingMutants, readwrite fails the cases that are listed for the defect.
+// Without a defect it passes.
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, impatient.check(t.Context(), rw(""), sharingCases))

@@ -5,7 +5,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// mutants returns defects that the author of a backend may make.
+// mutants returns stores with the defects that the author of a backend may introduce.
 func mutants() []mutant {
 	list := []mutant{
 		// Acquire.
@@ -100,7 +100,7 @@ func mutants() []mutant {
 	return list
 }
 
-// plain builds a mutant whose only field is memlock.
+// plain wraps b in a mutant type that has no other field.
 func plain[M ~struct{ *memlock.Backend }](b *memlock.Backend) inprocess.Memory {
 	return any(M{b}).(inprocess.Memory)
 }

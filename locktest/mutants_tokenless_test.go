@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// tokenless hides the tokens of the store behind it, and declares that it has no tokens.
+// tokenless hides the tokens of the store that it wraps, and declares that it has no tokens.
 type tokenless struct {
 	inprocess.Memory
 

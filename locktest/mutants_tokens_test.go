@@ -18,8 +18,8 @@ type counting struct {
 
 	mu    sync.Mutex
 	count map[driver.Key]driver.Token
-	shown map[driver.Key]driver.Token // the current token of counting
-	real  map[driver.Key]driver.Token // the current token in memlock
+	shown map[driver.Key]driver.Token // the token of the current grant, as reported to callers
+	real  map[driver.Key]driver.Token // the token of the same grant in memlock
 }
 
 type tokenDefect uint8

@@ -61,7 +61,7 @@ func (t *trial) nearNamespaces() []driver.Key {
 	return append(keys, driver.Key{Namespace: u + "ab", Name: "c"}, driver.Key{Namespace: u + "a", Name: "bc"})
 }
 
-// apart acquires all keys at the same time, and checks that each has its own grant.
+// apart acquires all keys, so that all are held at the same time, and checks that each key has its own grant.
 func apart(t *trial, keys []driver.Key) {
 	a, b := t.open(), t.open()
 	grants := make([]driver.Grant, len(keys))

@@ -54,7 +54,7 @@ func sameNonceCountsAnew(t *trial) {
 	if left := t.expiresIn(b, r.Key); left > steady {
 		t.fatalf("requested a TTL of %s, but a refusal says free in %s", steady, left)
 	}
-	// With an equal TTL, the expiry would differ only by the time that has passed in between.
+	// With a longer TTL the new expiry is clearly later. With the same TTL it would differ only by the elapsed time.
 	r.TTL = 3 * steady
 	t.grant(a, r)
 	if left := t.expiresIn(b, r.Key); left <= steady {

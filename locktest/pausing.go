@@ -62,7 +62,7 @@ func pauseCloses(t *trial) {
 	r.TTL = lively // the TTL is over before the case ends
 	g := t.grant(a, r)
 	t.pause(p, g, driver.NewNonce())
-	witness := t.request(t.key("witness")) // a lease that is granted later with the same TTL, on the same session if there is one
+	witness := t.request(t.key("witness")) // has the same TTL and session as g and was granted later, so it expires after the TTL of g
 	witness.TTL = r.TTL
 	t.grant(a, witness)
 	if got := t.renew(a, g); got != driver.Lost {
@@ -84,7 +84,8 @@ func pauseCloses(t *trial) {
 	}
 }
 
-// pauseKeepsWaitersOut does not detect every faulty store, because a waiter may acquire the name later than this case looks.
+// pauseKeepsWaitersOut does not detect every faulty store, because the waiter may acquire the name after this case
+// has stopped waiting.
 func pauseKeepsWaitersOut(t *trial) {
 	a, b := t.open(), t.open()
 	p := t.needPauses(a)

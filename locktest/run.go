@@ -55,8 +55,8 @@ func Check(ctx context.Context, h Harness) error {
 	return usual.check(ctx, h, cases())
 }
 
-// check runs the cases that must be alone one after the other. It runs a few of the other cases at the same time, because they
-// mostly wait.
+// check runs the cases that must be alone one after the other. It runs up to four of the other cases at the same
+// time, because they mostly wait.
 func (s settings) check(ctx context.Context, h Harness, list []testCase) error {
 	errs := make([]error, len(list))
 	var together sync.WaitGroup
@@ -96,7 +96,7 @@ func (s settings) try(ctx context.Context, h Harness, c testCase) error {
 	select {
 	case <-done:
 		return t.verdict()
-	case <-ctx.Done(): // now code that uses the context ends
+	case <-ctx.Done(): // from now on, calls that use the context end
 	}
 	grace := time.NewTimer(s.grace)
 	defer grace.Stop()

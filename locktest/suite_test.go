@@ -58,7 +58,8 @@ func TestWatchdogEndsACaseThatHangs(t *testing.T) {
 	assert.Contains(t, err.Error(), "hangs: broken promise: It ends.")
 }
 
-// The context of a case ends at its limit. A backend that uses its context then fails with its own error.
+// The context of a case ends at the time limit of the case. A case that then ends reports its own failure,
+// and not a failure of the watchdog.
 func TestLimitEndsTheContextOfACase(t *testing.T) {
 	t.Parallel()
 	waits := testCase{name: "waits", run: func(t *trial) {
@@ -94,7 +95,8 @@ type closedDoor struct{}
 
 func (closedDoor) Open(context.Context) (driver.Backend, error) { return nil, errors.New("no door") }
 
-// An exemption skips one case, for the backend's own reason. An exemption of an unknown case is an error.
+// An exemption skips one case, and the result contains the reason that the harness gives. An exemption of an unknown
+// case is an error.
 func TestExemptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	c := cases()[0]

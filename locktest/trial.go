@@ -48,7 +48,7 @@ func (t *trial) verdict() error {
 	return t.outcome
 }
 
-// conclude records the first outcome.
+// conclude records the first outcome, and ignores later outcomes.
 func (t *trial) conclude(outcome error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +118,7 @@ func (t *trial) key(name string) driver.Key {
 	return driver.Key{Name: "locktest/" + t.name + "/" + t.unique + "/" + name}
 }
 
-// await waits for an event that must happen.
+// await waits for an event, and fails the case if the event does not happen in time.
 func (t *trial) await(happened <-chan struct{}, what string) {
 	timer := time.NewTimer(t.patience)
 	defer timer.Stop()
