@@ -82,7 +82,7 @@ func (t *trial) grantAtLast(b driver.Backend, r driver.Request) driver.Grant {
 // isHeld checks that the store holds g, by renewing g. Only the expiry of g changes.
 func (t *trial) isHeld(b driver.Backend, g driver.Grant) {
 	if got := t.renew(b, g); got != driver.Renewed {
-		t.fatalf("the holder of token %d renews: %s", g.Token, got)
+		t.fatalf("renewal of token %d, which is held: want renewed, got %s", g.Token, got)
 	}
 }
 
@@ -110,7 +110,7 @@ func (t *trial) release(b driver.Backend, g driver.Grant) {
 // releaseNot sends a release that must have no effect.
 func (t *trial) releaseNot(b driver.Backend, g driver.Grant) {
 	if err := b.Release(t.ctx, g); !errors.Is(err, driver.ErrNotHeld) {
-		t.fatalf("release of what is not held (token %d): want driver.ErrNotHeld, got %v", g.Token, err)
+		t.fatalf("release of a grant that is not held (token %d): want driver.ErrNotHeld, got %v", g.Token, err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 var cancelCases = []testCase{
 	{
 		name:    "ended-context",
-		promise: "A call whose context has ended returns an error at once, which is neither held nor lost. A release by its nonce undoes each effect.",
+		promise: "A call whose context has ended returns an error at once, and the error is neither held nor lost. A release by the nonce of the call undoes its effect.",
 		run:     endedContext,
 	},
 	{
@@ -37,7 +37,7 @@ func (t *trial) unanswered(ctx context.Context, b driver.Backend, g driver.Grant
 		case errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld):
 			t.fatalf("%s returned %q although its context has ended", op, err)
 		case time.Since(end) > slack:
-			t.fatalf("%s returns %s after its context has ended", op, time.Since(end))
+			t.fatalf("%s returned only %s after its context had ended", op, time.Since(end))
 		}
 	}
 	_, err := b.Acquire(ctx, free)

@@ -31,7 +31,7 @@ func (t *trial) grantClosing(b driver.Backend, r driver.Request) driver.Grant {
 	if _, err := b.Acquire(t.ctx, r); driver.IsPermanent(err) {
 		var held *driver.Held
 		if !errors.As(err, &held) {
-			t.skipf("the backend does not support it: %v", err)
+			t.skipf("the backend supports no minimum hold or no hand-over delay: %v", err)
 		}
 	}
 	return t.grant(b, r)
@@ -48,7 +48,7 @@ func minimumHold(t *trial) {
 	if held != nil && held.Reason != driver.MinHold {
 		t.fatalf("during a minimum hold, a request is refused as %q", held.Reason)
 	}
-	t.isLost(a, g, "of a grant that was released")
+	t.isLost(a, g, "a grant that was released")
 	t.grantAtLast(b, t.request(r.Key))
 }
 
@@ -89,7 +89,7 @@ func handOverDelay(t *trial) {
 	if held != nil && held.Reason != driver.Handover && held.Reason != driver.Leased {
 		t.fatalf("during a hand-over delay, a request is refused as %q", held.Reason)
 	}
-	t.isLost(a, g, "of a grant that has expired")
+	t.isLost(a, g, "a grant that has expired")
 	t.grantAtLast(b, t.request(r.Key))
 }
 

@@ -49,7 +49,7 @@ func foreignRenewal(t *trial, alter func(*trial, driver.Grant) []driver.Grant) {
 	g := t.grant(a, t.request(t.key("x")))
 	for _, foreign := range alter(t, g) {
 		foreign.TTL = 3 * steady
-		t.isLost(a, foreign, "with a nonce or token that is not the holder's")
+		t.isLost(a, foreign, "a grant with a nonce or token that is not the holder's")
 	}
 	if held := t.refuse(b, t.request(g.Key)); held.ExpiresIn > steady {
 		t.fatalf("a renewal returned lost but extended the lease: it ends in %s", held.ExpiresIn)

@@ -92,7 +92,7 @@ func handOverGrants(t *trial) {
 		old := g
 		g = t.handOver(hand, old, next)
 		t.rises(old.Token, g.Token)
-		t.isLost(a, old, "of a grant that was handed over")
+		t.isLost(a, old, "a grant that was handed over")
 		t.releaseNot(a, old)
 		held := t.refuse(b, t.request(r.Key))
 		if held.Token != g.Token || held.Holder != next.Holder || held.Note != next.Note {
@@ -146,7 +146,7 @@ func handOverKeepsTheMinimumHold(t *trial) {
 	granted, err := hand.HandOver(t.ctx, g, next)
 	var held *driver.Held
 	if !errors.As(err, &held) {
-		t.fatalf("hand-over of a minimum hold of %s: want *driver.Held, got %+v, error %v", r.MinHold, granted, err)
+		t.fatalf("hand-over during a minimum hold of %s: want *driver.Held, got %+v, error %v", r.MinHold, granted, err)
 	}
 	t.isHeld(a, g)
 	t.release(a, g)

@@ -65,7 +65,7 @@ func (t *trial) isHeldAtLast(b driver.Backend, g driver.Grant) {
 	t.poll("an outcome other than unknown", func() bool {
 		switch got := t.renew(b, g); got {
 		case driver.Lost:
-			t.fatalf("the holder of token %d renews: %s", g.Token, got)
+			t.fatalf("renewal of token %d, which is held: want renewed, got %s", g.Token, got)
 			return false
 		default:
 			return got == driver.Renewed

@@ -50,7 +50,7 @@ func handOverReplyLost(t *trial) {
 	if held := t.refuse(b, t.request(r.Key)); held.Token != g.Token {
 		t.fatalf("handed over with token %d; a refusal reports %d", g.Token, held.Token)
 	}
-	t.isLost(a, first, "of a grant that was handed over")
+	t.isLost(a, first, "a grant that was handed over")
 	t.release(a, g)
 }
 

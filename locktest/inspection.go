@@ -15,7 +15,7 @@ var inspectorCases = []testCase{
 	},
 	{
 		name:    "inspector-lists",
-		promise: "The list of a namespace has every granted name of it, in order, and no name of another namespace.",
+		promise: "The list of a namespace has every granted name of this namespace, in order, and no name of another namespace.",
 		run:     inspectorLists,
 	},
 	{
@@ -83,16 +83,16 @@ func inspectorLists(t *trial) {
 	}
 	hold(other, "a")
 	if got := t.list(inspector, mine, false, mine); !slices.Equal(got, want) {
-		t.fatalf("namespace %q: want names %q, listed %q", mine, want, got)
+		t.fatalf("list of namespace %q: want the names %q, got %q", mine, want, got)
 	}
 	if got := t.list(inspector, "", true, mine); !slices.Equal(got, want) {
-		t.fatalf("every namespace: want names %q of %q, listed %q", want, mine, got)
+		t.fatalf("list of all namespaces: want the names %q in namespace %q, got %q", want, mine, got)
 	}
 	if got := t.list(inspector, "", true, other); !slices.Equal(got, []string{"a"}) {
-		t.fatalf("every namespace: want name %q of %q, listed %q", "a", other, got)
+		t.fatalf("list of all namespaces: want the name %q in namespace %q, got %q", "a", other, got)
 	}
 	if got := t.list(inspector, other, false, mine); len(got) != 0 {
-		t.fatalf("namespace %q: listed %q of another", other, got)
+		t.fatalf("namespace %q: the list has the names %q of another namespace", other, got)
 	}
 }
 
@@ -124,7 +124,7 @@ func forceNeedsTheToken(t *trial) {
 	}
 	var held *driver.Held
 	if err := inspector.ForceRelease(t.ctx, key, g.Token, false); !errors.As(err, &held) {
-		t.fatalf("forced release of a live lease without live: want *driver.Held, got %v", err)
+		t.fatalf("forced release of a live lease with live = false: want *driver.Held, got %v", err)
 	}
 	t.refuse(b, t.request(key))
 	t.isHeld(a, g)

@@ -9,7 +9,7 @@ import (
 var leavingCases = []testCase{
 	{
 		name:    "left-request-is-granted",
-		promise: "After the release, a refused waiter gets a grant with the same nonce: from its next request, or from the store alone. The store may grant alone only a request that it has reported as recorded.",
+		promise: "After the release, a refused waiter gets a grant with the same nonce, with or without another request. The store may grant without another request only if it has reported the first request as recorded.",
 		run:     leftRequestIsGranted,
 	},
 	{
@@ -84,7 +84,7 @@ func leftRequestIsWithdrawn(t *trial) {
 		t.takeBack(b, r)
 		t.release(a, g)
 		next := t.grantAtLast(c, t.request(key))
-		t.isLost(b, driver.Grant{Key: key, Nonce: r.Nonce, Token: next.Token, TTL: r.TTL}, "of a request that was withdrawn")
+		t.isLost(b, driver.Grant{Key: key, Nonce: r.Nonce, Token: next.Token, TTL: r.TTL}, "a request that was withdrawn")
 		t.release(c, next)
 		g = t.grantAtLast(a, t.request(key))
 	}

@@ -101,6 +101,6 @@ func lossHarmsNobody(t *trial) {
 	t.renewLease(present)
 	t.tryHeld(t.locker(a), name)
 	if err := present.Release(t.ctx); err != nil {
-		t.fatalf("the current holder releases: %v", err)
+		t.fatalf("release by the current holder: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ var nonceCases = []testCase{
 	},
 	{
 		name:    "same-nonce-after-release",
-		promise: "A request that arrives after its grant was released makes a new grant with a larger token, which can be released by its nonce.",
+		promise: "A request that arrives after its grant was released makes a new grant with a larger token, and the new grant can be released by its nonce.",
 		run:     sameNonceAfterRelease,
 	},
 }

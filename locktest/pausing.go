@@ -20,12 +20,12 @@ var pauseCases = []testCase{
 	},
 	{
 		name:    "pause-needs-the-grant",
-		promise: "Only a held grant becomes a pause, and no grant that has expired, was released, or has another nonce or token. A repeated request changes nothing.",
+		promise: "Only a held grant becomes a pause. A grant that has expired, was released, or has another nonce or token does not. A repeated request changes nothing.",
 		run:     pauseNeedsTheGrant,
 	},
 	{
 		name:    "pause-ends-when-told",
-		promise: "A forced release with the token of the pause ends it if live is set, and the next token is larger.",
+		promise: "A forced release with the token of the pause ends the pause if live is set, and the next token is larger.",
 		run:     pauseEndsWhenTold,
 	},
 }
@@ -55,7 +55,7 @@ func pauseCloses(t *trial) {
 	p := t.needPauses(a)
 	inspector := t.needPauses(b)
 	if held := t.refuse(b, t.request(t.grant(a, t.request(t.key("lease"))).Key)); held.Reason == driver.Paused {
-		t.fatalf("a lease is refused as a pause")
+		t.fatalf("a held name is refused with the reason paused")
 	}
 	r := t.request(t.key("x"))
 	r.Holder, r.Note = "operator@desk", "Grüße, \"month end\""
@@ -146,7 +146,7 @@ func pauseEndsWhenTold(t *trial) {
 	}
 	var held *driver.Held
 	if err := inspector.ForceRelease(t.ctx, g.Key, g.Token, false); !errors.As(err, &held) || held.Reason != driver.Paused {
-		t.fatalf("end a pause without live: want a *driver.Held with reason paused, got %v", err)
+		t.fatalf("end a pause with live = false: want a *driver.Held with reason paused, got %v", err)
 	}
 	if err := inspector.ForceRelease(t.ctx, g.Key, g.Token, true); err != nil {
 		t.fatalf("end a pause: %v", err)

@@ -24,7 +24,7 @@ var releaseCases = []testCase{
 	},
 	{
 		name:    "release-too-late",
-		promise: "Release and renewal of an expired grant, whose name has a new holder, return not held and lost. The new holder's grant does not change.",
+		promise: "If the name of an expired grant has a new holder, a release of the expired grant returns not held, and a renewal returns lost. The new holder's grant does not change.",
 		run:     releaseTooLate,
 	},
 }
@@ -75,7 +75,7 @@ func releaseTooLate(t *trial) {
 	a, b := t.open(), t.open()
 	old := t.expired(a, t.request(t.key("x")))
 	present := t.grant(b, t.request(old.Key))
-	t.isLost(a, old, "of a grant that was taken over")
+	t.isLost(a, old, "a grant that was taken over")
 	t.releaseNot(a, old)
 	old.Token = 0
 	t.releaseNot(a, old)

@@ -16,7 +16,7 @@ var renewalCases = []testCase{
 	},
 	{
 		name:    "renewal-shortens",
-		promise: "A renewal with a TTL that is less than the rest of a lease shortens the lease. The end of a maximum hold needs this.",
+		promise: "A renewal with a TTL that is shorter than the remaining time of a lease shortens the lease. Maximum holds need this.",
 		run:     renewalShortens,
 	},
 	{
@@ -77,19 +77,19 @@ func renewalShortens(t *trial) {
 	if took := time.Since(sent); took < tolerance(g.TTL) {
 		t.fatalf("a lease that was renewed for %s ended %s later", g.TTL, took)
 	}
-	t.isLost(a, g, "of a shortened lease that has ended")
+	t.isLost(a, g, "a shortened lease that has ended")
 }
 
 func (t *trial) isLost(b driver.Backend, g driver.Grant, why string) {
 	if got := t.renew(b, g); got != driver.Lost {
-		t.fatalf("renewal %s: want lost, got %s", why, got)
+		t.fatalf("renewal of %s: want lost, got %s", why, got)
 	}
 }
 
 func renewalDoesNotRevive(t *trial) {
 	a, b := t.open(), t.open()
 	g := t.expired(a, t.request(t.key("x")))
-	t.isLost(a, g, "of an expired grant")
+	t.isLost(a, g, "an expired grant")
 	t.grant(b, t.request(g.Key))
 }
 
@@ -97,7 +97,7 @@ func renewalDoesNotInsert(t *trial) {
 	a, b := t.open(), t.open()
 	r := t.request(t.key("x"))
 	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: 1, TTL: steady}
-	t.isLost(a, g, "of a name that was never granted")
+	t.isLost(a, g, "a name that was never granted")
 	t.grant(b, t.request(r.Key))
 }
 
@@ -105,7 +105,7 @@ func renewalAfterRelease(t *trial) {
 	a, b := t.open(), t.open()
 	g := t.grant(a, t.request(t.key("x")))
 	t.release(a, g)
-	t.isLost(a, g, "of a released grant")
+	t.isLost(a, g, "a released grant")
 	t.grant(b, t.request(g.Key))
 }
 

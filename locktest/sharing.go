@@ -16,7 +16,7 @@ var sharingCases = []testCase{
 	},
 	{
 		name:    "shared-keeps-out",
-		promise: "An exclusive grant is refused until the last shared grant has ended, and shared grants are refused while an exclusive one exists.",
+		promise: "An exclusive grant is refused until the last shared grant has ended, and shared grants are refused while an exclusive grant exists.",
 		needs:   []power{sharing},
 		run:     sharedExcludes,
 	},
@@ -57,7 +57,7 @@ func sharedGrantsShare(t *trial) {
 	}
 	t.release(a, one)
 	t.release(a, one)
-	t.isLost(a, one, "after the release")
+	t.isLost(a, one, "a grant that was released")
 	t.isHeld(a, two)
 	t.isHeld(b, three)
 }
@@ -96,7 +96,7 @@ func sharedSameNonce(t *trial) {
 		first.Waiting = true
 	}
 	t.release(a, g)
-	t.isLost(a, g, "after the release")
+	t.isLost(a, g, "a grant that was released")
 	t.isHeld(b, other)
 }
 
@@ -135,7 +135,7 @@ func writerIsNotPassed(t *trial) {
 	}
 	select {
 	case <-writer.done:
-		t.fatalf("an exclusive acquire while the name is shared: granted or refused: %v", writer.err)
+		t.fatalf("an exclusive acquire ended while a shared grant was held; its error: %v", writer.err)
 	default:
 	}
 	if err := reading.Release(t.ctx); err != nil {

@@ -79,7 +79,7 @@ func leaseEnds(t *trial) {
 	r.TTL = brief
 	old := t.grant(a, r)
 	present := t.grantAtLast(b, t.request(r.Key))
-	t.isLost(a, old, "of a lease whose TTL is over")
+	t.isLost(a, old, "a lease whose TTL is over")
 	t.isHeld(b, present)
 }
 

@@ -10,7 +10,7 @@ var tokenCases = []testCase{
 	},
 	{
 		name:    "tokens-rise-after-expiry",
-		promise: "The token of a grant that follows an expired one is larger.",
+		promise: "The token of a grant is larger than the token of an expired grant before it.",
 		run:     tokensRiseAfterExpiry,
 	},
 	{
@@ -20,7 +20,7 @@ var tokenCases = []testCase{
 	},
 	{
 		name:    "tokens-rise-after-prune",
-		promise: "After a prune, the next grant of the name has a larger token than all earlier ones.",
+		promise: "After a prune, the next grant of the name has a larger token than all earlier grants.",
 		alone:   true, // other cases repeat releases, for which they need the data that a prune deletes
 		run:     tokensRiseAfterPrune,
 	},
@@ -97,7 +97,7 @@ func tokensRiseAfterForce(t *trial) {
 		t.rises(g.Token, fenced)
 	}
 	if got := t.renew(a, g); got != driver.Lost {
-		t.fatalf("renewal after a forced release: %s", got)
+		t.fatalf("renewal after a forced release: want lost, got %s", got)
 	}
 	t.rises(fenced, t.grant(b, t.request(key)).Token)
 	t.releaseNot(a, g)

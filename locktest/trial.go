@@ -125,7 +125,7 @@ func (t *trial) await(happened <-chan struct{}, what string) {
 	select {
 	case <-happened:
 	case <-timer.C:
-		t.fatalf("%s: not within %s", what, t.patience)
+		t.fatalf("%s: did not happen within %s", what, t.patience)
 	case <-t.ctx.Done():
 		t.fatalf("%s: %v", what, t.ctx.Err())
 	}
@@ -137,7 +137,7 @@ func (t *trial) poll(what string, done func() bool) {
 	end := time.Now().Add(t.patience)
 	for !done() {
 		if time.Now().After(end) || t.ctx.Err() != nil {
-			t.fatalf("%s: not within %s", what, t.patience)
+			t.fatalf("%s: did not happen within %s", what, t.patience)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -24,12 +24,12 @@ var waitingCases = []testCase{
 	},
 	{
 		name:    "wait-is-bounded",
-		promise: "If its limit ends a wait, the error says that the name is held, and by whom. Without a wait the same error comes at once.",
+		promise: "If its time limit ends a wait, the error says that the name is held, and names the holder. A call that does not wait returns the same error at once.",
 		run:     waitIsBounded,
 	},
 	{
 		name:    "context-ends-a-wait",
-		promise: "The end of its context ends a wait. The error matches the context's error, and nothing is left behind.",
+		promise: "A wait ends when its context ends. The error matches the context's error, and no grant or request of the waiter remains.",
 		run:     contextEndsAWait,
 	},
 }
@@ -105,7 +105,7 @@ func waitIsBounded(t *trial) {
 	took := timed(func() { got, err = l.Acquire(t.ctx, name, rowlock.Wait(bound)) })
 	var held *rowlock.HeldError
 	if got != nil || !errors.As(err, &held) {
-		t.fatalf("waiting for %s: want rowlock.ErrHeld, got lease %v, error %v", bound, got, err)
+		t.fatalf("a wait with a limit of %s: want rowlock.ErrHeld, got lease %v, error %v", bound, got, err)
 	}
 	saysWho(held)
 	r := t.request(driver.Key{Name: name})
@@ -114,7 +114,7 @@ func waitIsBounded(t *trial) {
 		t.fatalf("held by %q, but a second refusal says %+v", lease.Holder(), told)
 	}
 	if took < bound || took > bound+slack {
-		t.fatalf("waiting for %s ends after %s", bound, took)
+		t.fatalf("a wait with a limit of %s ended after %s", bound, took)
 	}
 }
 
